@@ -1,0 +1,47 @@
+/* A run of bytes that somebody else owns, and integers as text. No terminator is promised and
+ * every byte value may occur. */
+#ifndef CODEC_BYTES_H
+#define CODEC_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "codec/check.h"
+
+struct bytes {
+    const char *at;
+    size_t size;
+};
+
+/* A string literal as bytes. */
+#define BYTES(literal) ((struct bytes){.at = (literal), .size = sizeof(literal) - 1})
+
+static inline struct bytes bytes_from_text(const char *text) {
+    return (struct bytes){.at = text, .size = strlen(text)};
+}
+
+static inline bool bytes_equal(struct bytes a, struct bytes b) {
+    return a.size == b.size && memcmp(a.at, b.at, a.size) == 0;
+}
+
+/* Equal but for the case of ASCII letters. word is upper or lower case, as the caller likes. */
+bool bytes_equal_ignoring_case(struct bytes a, struct bytes b);
+/* The same against a C string: bytes_is(argument, "LIMIT"). */
+bool bytes_is(struct bytes a, const char *word);
+
+/* Longest text of a 64-bit integer: sign and 20 digits. */
+enum { BYTES_INTEGER_TEXT_MAX = 21 };
+
+/* Write the decimal text of value to out (room for BYTES_INTEGER_TEXT_MAX), no terminator;
+ * returns its size. */
+size_t bytes_print_u64(char *out, uint64_t value);
+size_t bytes_print_i64(char *out, int64_t value);
+
+/* Exact as Redis's string2ll: optional '-', no '+', no spaces, no leading zeros (but "0"), in
+ * range. false otherwise, and then *value is left unchanged. */
+MUST_CHECK bool bytes_parse_i64(struct bytes text, int64_t *value);
+MUST_CHECK bool bytes_parse_u64(struct bytes text, uint64_t *value);
+
+#endif

@@ -1,0 +1,165 @@
+/* A layout says how one 64-bit key is cut into fields, most significant first:
+ *
+ *     FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]        one or more; the first is the lead field
+ *     TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]   at most one, last
+ *
+ *      63                     31 30                  0
+ *     +------------------------+---------------------+
+ *     | score, 33 bits, SIGNED | reversed time, 31 S |     "default"
+ *     +------------------------+---------------------+
+ *
+ * A larger packed key ranks better. The keys use the low bits_total bits; those above are zero.
+ *
+ * Three words for one field's content:
+ *   decimal   what people read and write: -3, 12.34 (codec/decimal.h, at the field's SCALE)
+ *   ordinal   its place in the field's range, 0 .. 2^bits - 1, in the order of the decimals:
+ *             decimal - lowest decimal. SIGNED fields begin at -2^(bits-1), others at 0.
+ *   stored    the bits in the key: the ordinal (DESC) or its complement (ASC).
+ * Time: u = floor((t - START) / unit), 0 <= u < 2^bits; stored as 2^bits - 1 - u, so that earlier
+ * ranks better, or as u with LATEST. END e means START = e - (2^bits - 1) units. */
+#ifndef CODEC_LAYOUT_H
+#define CODEC_LAYOUT_H
+
+#include "codec/decimal.h"
+
+enum {
+    LAYOUT_FIELDS_MAX = 64, /* every field has at least one bit */
+    LAYOUT_NAME_MAX = 32,   /* bytes in a field's name: letters, digits, '_' and '-' */
+    LAYOUT_TEXT_MAX = 8192, /* room for layout_print of any layout */
+    LAYOUT_ERROR_MAX = 256, /* room for any message of this file, with its terminator */
+};
+
+enum layout_unit {
+    LAYOUT_UNIT_US,
+    LAYOUT_UNIT_MS,
+    LAYOUT_UNIT_S,
+    LAYOUT_UNIT_M,
+    LAYOUT_UNIT_H,
+    LAYOUT_UNIT_D,
+};
+
+struct layout_field {
+    char name[LAYOUT_NAME_MAX + 1];
+    uint8_t bits;  /* 1..64 */
+    uint8_t shift; /* of its lowest bit in the key */
+    uint8_t scale; /* 0..DECIMAL_SCALE_MAX */
+    bool is_signed;
+    bool is_ascending; /* less is better */
+    uint64_t mask;     /* 2^bits - 1, unshifted */
+};
+
+struct layout_time {
+    uint8_t bits; /* 0: the layout has no time */
+    bool is_latest;
+    bool is_given_by_end; /* printed as END */
+    enum layout_unit unit;
+    uint64_t mask;
+    int64_t unit_us;
+    int64_t start_us;
+};
+
+struct layout {
+    uint8_t field_count;
+    uint8_t bits_total;
+    struct layout_time time;
+    struct layout_field fields[LAYOUT_FIELDS_MAX];
+};
+
+enum layout_status {
+    LAYOUT_OK = 0,
+    LAYOUT_BAD_TEXT,
+    LAYOUT_VALUE_OUT_OF_RANGE,
+    LAYOUT_TIME_OUT_OF_RANGE,
+};
+
+/* Parse "FIELD score 33 SIGNED TIME 31 S", or the same already cut into words (words are any
+ * case; names keep theirs). On LAYOUT_BAD_TEXT *layout is left unchanged and error
+ * (LAYOUT_ERROR_MAX bytes) says, as one line without CR or LF, what is wrong, where and what is
+ * allowed. */
+MUST_CHECK enum layout_status layout_parse(struct bytes text, struct layout *layout, char *error);
+MUST_CHECK enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
+                                                 struct layout *layout, char *error);
+
+/* Canonical text, which layout_parse reads back to an equal layout. out has room for
+ * LAYOUT_TEXT_MAX; returns the size, and writes a terminator behind it. */
+size_t layout_print(const struct layout *layout, char *out);
+
+bool layout_equal(const struct layout *a, const struct layout *b);
+
+/* Does the structure hold together (bits, shifts, masks, names)? reason: what does not. */
+MUST_CHECK bool layout_validate(const struct layout *layout, const char **reason);
+
+/* Fill *layout with FIELD score 33 SIGNED TIME 31 S. */
+void layout_init_default(struct layout *layout);
+
+/* The decimals at the two ends of a field. */
+struct decimal layout_field_lowest(const struct layout_field *field);
+struct decimal layout_field_highest(const struct layout_field *field);
+
+/* Error: LAYOUT_VALUE_OUT_OF_RANGE; *ordinal is then left unchanged. */
+MUST_CHECK enum layout_status layout_field_ordinal(const struct layout_field *field,
+                                                   struct decimal value, uint64_t *ordinal);
+struct decimal layout_field_decimal(const struct layout_field *field, uint64_t ordinal);
+/* ordinal of (decimal of ordinal + delta). Same error, same promise. */
+MUST_CHECK enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
+                                               struct decimal delta, uint64_t *sum);
+
+/* Write "field 'score': 4294967296 is out of range -4294967296..4294967295" style messages into
+ * error (LAYOUT_ERROR_MAX). text is the number as the client sent it (shortened past 64 bytes;
+ * bytes that are not printable ASCII come out as '?'). */
+void layout_explain_value(const struct layout_field *field, struct bytes text,
+                          enum decimal_status status, char *error);
+void layout_explain_time(const struct layout *layout, int64_t time_us, char *error);
+
+/* Pack ordinals[0 .. field_count-1] and a time (ignored when the layout has none) into *key.
+ *
+ * Errors: LAYOUT_VALUE_OUT_OF_RANGE, LAYOUT_TIME_OUT_OF_RANGE; *key is then left as it was. */
+MUST_CHECK enum layout_status layout_pack(const struct layout *layout, const uint64_t *ordinals,
+                                          int64_t time_us, uint64_t *key);
+/* The reverse: ordinals for every field; the time is START + u * unit (saturated at the ends of
+ * int64_t), 0 when the layout has none. */
+void layout_unpack(const struct layout *layout, uint64_t key, uint64_t *ordinals, int64_t *time_us);
+
+/* One field's ordinal. */
+static inline uint64_t layout_ordinal(const struct layout *layout, uint64_t key, unsigned index) {
+    const struct layout_field *field = &layout->fields[index];
+    uint64_t stored = (key >> field->shift) & field->mask;
+    return field->is_ascending ? stored ^ field->mask : stored;
+}
+
+/* key with one field set to ordinal (which is in range); the rest stays. */
+static inline uint64_t layout_with_ordinal(const struct layout *layout, uint64_t key,
+                                           unsigned index, uint64_t ordinal) {
+    const struct layout_field *field = &layout->fields[index];
+    uint64_t stored = field->is_ascending ? ordinal ^ field->mask : ordinal;
+    return (key & ~(field->mask << field->shift)) | (stored << field->shift);
+}
+
+/* The fields alone, without the time: equal for members that differ only in when. */
+static inline uint64_t layout_without_time(const struct layout *layout, uint64_t key) {
+    return key & ~layout->time.mask;
+}
+
+/* The key of a new member: every decimal 0 (the lowest one where 0 is not in range; it always
+ * is), time bits zero. */
+uint64_t layout_zero_key(const struct layout *layout);
+
+/* key with its time set; unchanged when the layout has no time.
+ * Error: LAYOUT_TIME_OUT_OF_RANGE; *stamped is then left unchanged. */
+MUST_CHECK enum layout_status layout_stamp(const struct layout *layout, uint64_t key,
+                                           int64_t time_us, uint64_t *stamped);
+/* The time in key, in unix milliseconds (floored); false when the layout has none. */
+MUST_CHECK bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms);
+
+/* First and last point in time the layout can hold. */
+int64_t layout_time_first_us(const struct layout *layout);
+int64_t layout_time_last_us(const struct layout *layout);
+
+/* A range of lead decimals as a range of packed keys: every key whose lead field lies between the
+ * limits (inclusive, in decimals) is in lowest_key..highest_key, and no other. false: nothing can
+ * be inside. */
+MUST_CHECK bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
+                                 struct decimal_bound upper, uint64_t *lowest_key,
+                                 uint64_t *highest_key);
+
+#endif
