@@ -1,0 +1,131 @@
+/* A board: members with packed 64-bit keys, best first.
+ *
+ *     rank    0        1        2        3
+ *     key   [ 900    | 700    | 700    | 120   ]     keys never increase along the list
+ *     member  zoe      ann      bob      kim         equal keys: in arrival order
+ *
+ * The member index (a hash map) leads from a member to the block that holds it; the span-indexed
+ * block skiplist leads from a block to its rank, and from a rank or a key to a block. A small
+ * board is one block and has no index.
+ *
+ * The board does not know clocks, names or text: it holds keys that codec/layout.h packs. Ranks
+ * are 0-based, best first, always. Pointers to members that it hands out are borrowed until the
+ * next change of the board. Not thread-safe; one thread owns a board at a time. */
+#ifndef SKIPLIST_BOARD_H
+#define SKIPLIST_BOARD_H
+
+#include "codec/bytes.h"
+#include "codec/layout.h"
+
+enum {
+    BOARD_MEMBER_MAX = 65536, /* bytes; 1 at least */
+};
+/* Members on one board. */
+#define BOARD_MEMBERS_MAX UINT32_MAX
+
+struct board;
+
+enum board_status {
+    BOARD_OK = 0,
+    BOARD_OUT_OF_MEMORY,
+    BOARD_FULL, /* BOARD_MEMBERS_MAX members already */
+};
+
+/* What stands at one rank. */
+struct board_entry {
+    uint64_t key;
+    struct bytes member; /* borrowed until the next change */
+};
+
+/* An empty board. layout is borrowed and outlives the board. hash_seed: random, secret.
+ * NULL: no memory. */
+MUST_CHECK struct board *board_create(const struct layout *layout, uint64_t hash_seed);
+/* All at once. board may be NULL. */
+void board_destroy(struct board *board);
+/* Free about work_max members' worth; true when the board is gone. Between calls the board may
+ * not be used for anything else. */
+MUST_CHECK bool board_destroy_step(struct board *board, uint32_t work_max);
+
+/* Same layout, members, keys and arrival order. NULL: no memory. */
+MUST_CHECK struct board *board_copy(const struct board *board);
+
+const struct layout *board_layout(const struct board *board);
+uint32_t board_count(const struct board *board);
+/* Heap bytes held for the board, itself included. */
+size_t board_memory_size(const struct board *board);
+
+/* The member's packed key; false: not on the board. */
+MUST_CHECK bool board_find(const struct board *board, struct bytes member, uint64_t *key);
+/* Its rank and key; false: not on the board. */
+MUST_CHECK bool board_rank(const struct board *board, struct bytes member, uint32_t *rank,
+                           uint64_t *key);
+
+/* Add member with key, or move it there when it is on the board already (also when its key is
+ * the same). It stands behind every member with an equal key (a LATEST layout: before).
+ *
+ * Errors: BOARD_OUT_OF_MEMORY, BOARD_FULL; the board is then as it was. */
+MUST_CHECK enum board_status board_put(struct board *board, struct bytes member, uint64_t key);
+
+/* false: it was not on the board. Never fails for want of memory. */
+bool board_remove(struct board *board, struct bytes member);
+/* Remove count members from rank on (both in range: rank + count <= board_count). Never fails.
+ * O(log n + count), blocks at a time. */
+void board_remove_range(struct board *board, uint32_t rank, uint32_t count);
+
+/* Members whose key is above key: the rank at which key's equals begin. */
+uint32_t board_count_above(const struct board *board, uint64_t key);
+/* Members whose key is above or equal to key: the rank behind key's equals. */
+uint32_t board_count_from(const struct board *board, uint64_t key);
+
+/* The entry at a rank (rank < board_count). */
+struct board_entry board_at(const struct board *board, uint32_t rank);
+
+/* Walk along the ranks. Valid until the next change.
+ *
+ *     for (board_seek(board, rank, &cursor); board_cursor_read(&cursor, &entry);
+ *          board_cursor_next(&cursor)) */
+struct board_cursor {
+    const struct board *board;
+    const void *block;
+    uint32_t index;         /* in the block */
+    uint32_t member_offset; /* of that entry's member */
+};
+/* rank may be board_count or more: then there is nothing to read. */
+void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor);
+MUST_CHECK bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry);
+void board_cursor_next(struct board_cursor *cursor);     /* to the next worse */
+void board_cursor_previous(struct board_cursor *cursor); /* to the next better */
+
+/* SCAN with Redis's guarantee: a member on the board during the whole scan is visited at least
+ * once, whatever changes meanwhile; one that was never there is not. Begin with cursor 0; visits
+ * about count members (a small board: all) and returns the next cursor, 0 at the end. visit must
+ * not change the board. Cursors are below 2^48. */
+typedef void board_visit(void *context, const struct board_entry *entry);
+uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, board_visit *visit,
+                    void *context);
+
+/* Staged prefetch: the cache misses of many commands overlap when the stages run over a whole
+ * group of them before any is executed. Hints only: nothing is changed, and changes between the
+ * stages and the execution do no harm.
+ *
+ *     stage 1  hash the member, fetch its map slots
+ *     stage 2  read the slots, fetch the block's descriptor
+ *     stage 3  fetch the block's lines and its parent's
+ *     stage 4  (changes) fetch where the key will go: board_prefetch_key */
+struct board_prefetch {
+    const struct board *board;
+    uint64_t hash;
+    uint32_t block; /* candidate, or an impossible number */
+};
+void board_prefetch_slots(const struct board *board, struct bytes member,
+                          struct board_prefetch *state);
+void board_prefetch_descriptor(struct board_prefetch *state);
+void board_prefetch_block(const struct board_prefetch *state);
+/* Fetch the lines that board_put with this key would change. */
+void board_prefetch_key(const struct board *board, uint64_t key);
+
+/* Check every invariant of the board, its skiplist and its index, in O(n log n). reason: the
+ * first that does not hold. */
+MUST_CHECK bool board_validate(const struct board *board, const char **reason);
+
+#endif

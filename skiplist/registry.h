@@ -1,0 +1,118 @@
+/* The databases: 16 maps from a key to a board, with expiry.
+ *
+ * A board belongs to exactly one key of one database. Expired keys are removed when they are
+ * looked up, and by registry_expire_due. Removed boards are not freed at once: they are buried,
+ * and registry_free_step frees them piece by piece. The registry has no clock: now_ms is an
+ * argument (unix milliseconds). */
+#ifndef SKIPLIST_REGISTRY_H
+#define SKIPLIST_REGISTRY_H
+
+#include "skiplist/board.h"
+
+enum {
+    REGISTRY_DATABASES = 16,
+    REGISTRY_KEY_MAX = 65536, /* bytes; 1 at least */
+};
+
+struct registry;
+
+enum registry_status {
+    REGISTRY_OK = 0,
+    REGISTRY_OUT_OF_MEMORY,
+    REGISTRY_NO_SUCH_KEY,
+    REGISTRY_KEY_EXISTS,
+};
+
+/* Which layout a new board of this name gets; called once per board that comes to be. The layout
+ * lives as long as the registry. */
+typedef const struct layout *registry_layout_for(void *context, struct bytes key);
+
+/* NULL: no memory. hash_seed: random, secret. */
+MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_layout_for *layout_for,
+                                            void *context);
+/* Frees every board at once. May be NULL. */
+void registry_destroy(struct registry *registry);
+
+/* One key of a database. Borrowed; valid until that key is removed, renamed or expired. */
+struct registry_key {
+    struct bytes name;
+    struct board *board;
+    int64_t expire_at_ms; /* REGISTRY_NO_EXPIRY: none. Change it by registry_set_expiry */
+    uint32_t database;
+};
+#define REGISTRY_NO_EXPIRY INT64_MIN
+
+/* The key, or NULL. An expired one is removed first (and counted, registry_expired_count). */
+struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
+                                   int64_t now_ms);
+/* Fetch the lines that registry_find will read, without removing anything: the key, if it is
+ * there and not expired. For prefetching. */
+const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
+                                         struct bytes name, int64_t now_ms);
+/* Find, or create an empty board with the layout that layout_for gives the name. is_new says
+ * which. NULL: no memory, and nothing changed. A caller that leaves a new board empty removes it.
+ */
+MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
+                                                        uint32_t database, struct bytes name,
+                                                        int64_t now_ms, bool *is_new);
+
+/* Take the key away and bury its board. */
+void registry_remove(struct registry *registry, struct registry_key *key);
+/* The same for every key of one database, or of all with REGISTRY_DATABASES. O(1) in the number
+ * of members. Returns the number of keys. */
+uint64_t registry_flush(struct registry *registry, uint32_t database);
+
+/* Rename or move, expiry included; what stood at the destination is removed first. The
+ * destination may be the key itself (then nothing happens).
+ * Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
+MUST_CHECK enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
+                                                uint32_t to_database, struct bytes to_name,
+                                                int64_t now_ms);
+/* The same with a copy; layout, times, arrival order and expiry go along.
+ * Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
+MUST_CHECK enum registry_status registry_copy(struct registry *registry,
+                                              const struct registry_key *key, uint32_t to_database,
+                                              struct bytes to_name, int64_t now_ms);
+
+/* Set the time at which the key goes, or REGISTRY_NO_EXPIRY.
+ * Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
+MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
+                                                    struct registry_key *key, int64_t expire_at_ms);
+/* Remove keys whose time has come, the earliest first, at most keys_max. Returns how many. */
+uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
+/* When the next key expires; REGISTRY_NO_EXPIRY: none will. */
+int64_t registry_next_expiry(const struct registry *registry);
+
+/* Keys of one database that are in the map (an expired key counts until it is removed), and how
+ * many of them have an expiry. */
+uint32_t registry_count(const struct registry *registry, uint32_t database);
+uint32_t registry_expiring_count(const struct registry *registry, uint32_t database);
+/* Mean milliseconds left of the keys with an expiry; 0 without any. */
+int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database, int64_t now_ms);
+/* Keys removed because their time came, since the start. */
+uint64_t registry_expired_count(const struct registry *registry);
+
+/* A key drawn evenly at random, from 64 random bits; NULL when the database is empty. Expired
+ * ones are removed and drawn again. */
+struct registry_key *registry_random(struct registry *registry, uint32_t database,
+                                     uint64_t random_bits, int64_t now_ms);
+
+/* SCAN with Redis's guarantee; see board_scan. Expired keys are not visited. visit must not change
+ * the registry. */
+typedef void registry_visit(void *context, const struct registry_key *key);
+uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
+                       uint32_t count, int64_t now_ms, registry_visit *visit, void *context);
+/* Every key of one database that has not expired, in no order. */
+void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
+                   registry_visit *visit, void *context);
+
+/* Free up to about work_max members' worth of buried boards; false when nothing is buried. */
+bool registry_free_step(struct registry *registry, uint32_t work_max);
+/* Buried boards that wait (INFO lazyfree_pending_objects), and those freed since the start. */
+uint64_t registry_buried_count(const struct registry *registry);
+uint64_t registry_freed_count(const struct registry *registry);
+
+/* Check the maps, the expiry heap and every board. reason: the first claim that does not hold. */
+MUST_CHECK bool registry_validate(const struct registry *registry, const char **reason);
+
+#endif
