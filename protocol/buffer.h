@@ -1,0 +1,41 @@
+/* A growing run of bytes to write: the output of one client. Grows by doubling, never shrinks by
+ * itself. Once an append has failed for want of memory, or the buffer would pass its limit, it
+ * is `is_broken`: further appends do nothing, and the owner closes the client. So a reply is
+ * never sent with a hole in it, and the writers of replies need no error paths. */
+#ifndef PROTOCOL_BUFFER_H
+#define PROTOCOL_BUFFER_H
+
+#include "codec/bytes.h"
+#include "codec/memory.h"
+
+struct buffer {
+    char *at;
+    size_t size;
+    size_t capacity;
+    size_t size_max; /* 0: no limit */
+    bool is_broken;
+};
+
+void buffer_init(struct buffer *buffer, size_t size_max);
+void buffer_deinit(struct buffer *buffer);
+/* Empty it, whole again, memory kept. */
+void buffer_clear(struct buffer *buffer);
+/* Drop the first size bytes. */
+void buffer_drop_front(struct buffer *buffer, size_t size);
+
+/* Room for size more bytes at the end: where to write them, or NULL (is_broken is then set).
+ * Follow with buffer_commit of what was written. Inline when there is room already. */
+char *buffer_grow(struct buffer *buffer, size_t size); /* the slow path of buffer_reserve */
+static inline char *buffer_reserve(struct buffer *buffer, size_t size) {
+    if (__builtin_expect(!buffer->is_broken && buffer->capacity - buffer->size >= size, 1)) {
+        return buffer->at + buffer->size;
+    }
+    return buffer_grow(buffer, size);
+}
+static inline void buffer_commit(struct buffer *buffer, size_t size) {
+    buffer->size += size;
+}
+
+void buffer_append(struct buffer *buffer, const void *at, size_t size);
+
+#endif

@@ -1,0 +1,59 @@
+/* Replies in RESP2 or RESP3, written straight into a client's output.
+ *
+ * Every function writes one whole value; an array, map, set or push writes its header, and the
+ * caller writes that many values (pairs for a map) behind it. In RESP2 a map is an array of twice
+ * the length, a set an array, a double a bulk string, a boolean an integer, null a nil bulk, a
+ * verbatim string a bulk. Texts of simple strings and errors are cleaned: CR, LF and NUL become
+ * spaces, so that an echoed argument cannot break the framing. */
+#ifndef PROTOCOL_REPLY_H
+#define PROTOCOL_REPLY_H
+
+#include "codec/decimal.h"
+#include "protocol/buffer.h"
+
+struct reply {
+    struct buffer *out;
+    uint8_t version;       /* 2 or 3 */
+    bool is_silent;        /* CLIENT REPLY OFF: nothing is written */
+    uint64_t error_count;  /* errors written through this reply */
+    char error_prefix[32]; /* first word of the last one: "ERR", "WRONGTYPE" (for errorstats) */
+};
+
+void reply_init(struct reply *reply, struct buffer *out, uint8_t version);
+
+void reply_ok(struct reply *reply);
+void reply_simple(struct reply *reply, const char *text);
+/* text begins with the prefix: "ERR syntax error". */
+void reply_error(struct reply *reply, const char *text);
+__attribute__((format(printf, 2, 3))) void reply_error_format(struct reply *reply,
+                                                              const char *format, ...);
+void reply_integer(struct reply *reply, int64_t value);
+void reply_bulk(struct reply *reply, struct bytes text);
+void reply_bulk_text(struct reply *reply, const char *text);
+__attribute__((format(printf, 2, 3))) void reply_bulk_format(struct reply *reply,
+                                                             const char *format, ...);
+/* RESP3 "txt:" verbatim; a bulk in RESP2 (INFO, CLIENT LIST, LATENCY DOCTOR). */
+void reply_verbatim(struct reply *reply, struct bytes text);
+/* Nil bulk ("$-1", RESP3 "_"), nil array ("*-1", RESP3 "_"). */
+void reply_null(struct reply *reply);
+void reply_null_array(struct reply *reply);
+void reply_boolean(struct reply *reply, bool value); /* RESP2: integer 1 or 0 */
+/* A score: exact decimal text; RESP3 double (","), RESP2 bulk. */
+void reply_decimal(struct reply *reply, struct decimal value, unsigned scale);
+/* A number that is no score, with 17 digits at most as Redis prints doubles. */
+void reply_double(struct reply *reply, double value);
+void reply_array(struct reply *reply, uint64_t count);
+void reply_map(struct reply *reply, uint64_t pair_count);
+void reply_set(struct reply *reply, uint64_t count);
+void reply_push(struct reply *reply, uint64_t count);
+
+/* An array whose length is known only at the end: room for the header is kept.
+ *
+ *     size_t mark = reply_array_begin(reply);  ...values...  reply_array_end(reply, mark, count);
+ */
+size_t reply_array_begin(struct reply *reply);
+void reply_array_end(struct reply *reply, size_t mark, uint64_t count);
+void reply_map_end(struct reply *reply, size_t mark, uint64_t pair_count);
+void reply_set_end(struct reply *reply, size_t mark, uint64_t count);
+
+#endif

@@ -1,0 +1,71 @@
+/* The requests' parser: RESP arrays of bulk strings ("*2\r\n$4\r\nPING\r\n$2\r\nhi\r\n") and inline
+ * commands ("PING hi\r\n", with Redis's quotes), incremental to the byte: cutting the input
+ * anywhere gives the same requests.
+ *
+ * The caller keeps the input of an unfinished request in one contiguous piece that begins at the
+ * request's first byte, and calls again with more bytes behind it; the piece may move in memory.
+ * The parser remembers how far it came, so a request that arrives byte by byte costs linear time.
+ * Memory is taken for what has arrived, never for what was announced. */
+#ifndef PROTOCOL_RESP_H
+#define PROTOCOL_RESP_H
+
+#include "codec/memory.h"
+#include "protocol/request.h"
+
+struct resp_limits {
+    uint32_t args_max;      /* 1048576; 10 before authentication */
+    size_t bulk_size_max;   /* proto-max-bulk-len; 16 KiB before authentication */
+    size_t inline_size_max; /* 65536; also of a line that announces a length */
+    bool is_authenticated;  /* picks the wording of the error, as Redis has it */
+};
+
+/* Zeroed is the state at a request's first byte. */
+struct resp_parser {
+    size_t position;    /* bytes of this request understood so far */
+    uint32_t args_left; /* still to come of an array; 0: no array has begun */
+    uint32_t arg_count; /* arguments found so far */
+    size_t bulk_left;   /* size of the announced bulk, if has_bulk */
+    bool has_bulk;
+    struct resp_span *spans; /* the arguments found so far; own memory, only while unfinished */
+    uint32_t span_capacity;
+};
+struct resp_span {
+    size_t offset; /* from the request's first byte */
+    size_t size;
+};
+
+/* Where the arguments of finished requests go: a bump allocator that the tick resets. */
+struct resp_arena {
+    char *at;
+    size_t used;
+    size_t capacity;
+    struct resp_arena *full; /* filled pieces, newest first */
+};
+
+enum resp_status {
+    RESP_REQUEST, /* *request is filled; *used bytes were consumed */
+    RESP_MORE,    /* unfinished: call again with more input behind the same bytes */
+    RESP_SKIP,    /* *used bytes held no command ("\r\n", "*0\r\n", "*-1\r\n"): go on behind them */
+    RESP_ERROR,   /* broken for good: *error says what; answer it and close */
+    RESP_CLOSE,   /* "POST ..." or "Host: ...": an HTTP client; close without an answer */
+    RESP_OUT_OF_MEMORY, /* nothing was consumed */
+};
+
+/* Look at input[0 .. size-1], which begins at the first byte of a request.
+ *
+ * On RESP_REQUEST the slices point into input, or (quoted inline arguments) into the arena, where
+ * request->args lies too. *error is a text that stays ("ERR Protocol error: ..."). */
+MUST_CHECK enum resp_status resp_parse(struct resp_parser *parser, const char *input, size_t size,
+                                       const struct resp_limits *limits, struct resp_arena *arena,
+                                       struct request *request, size_t *used, const char **error);
+/* Give back what an unfinished request holds, and begin anew. */
+void resp_parser_deinit(struct resp_parser *parser);
+
+void resp_arena_init(struct resp_arena *arena);
+void resp_arena_deinit(struct resp_arena *arena);
+/* Forget everything in it; memory is kept up to 1 MiB. */
+void resp_arena_reset(struct resp_arena *arena);
+/* size bytes, 8-aligned; NULL: no memory. */
+MUST_CHECK void *resp_arena_allocate(struct resp_arena *arena, size_t size);
+
+#endif
