@@ -1,0 +1,132 @@
+/* Commands are data: an entry stands beside its handler, and one list (command_table.c) names
+ * them all. Dispatch, arity, authentication, COMMAND DOCS, redis-cli's hints, prefetching and
+ * docs/commands.md come from the entries. */
+#ifndef SERVER_COMMAND_H
+#define SERVER_COMMAND_H
+
+#include "protocol/reply.h"
+#include "protocol/request.h"
+#include "skiplist/registry.h"
+
+struct server;
+struct session;
+struct command;
+
+/* What a handler sees: no socket, no clock, no global. All writes of one command carry now_us. */
+struct call {
+    const struct request *request; /* borrowed; args[0] is the command's name */
+    const struct command *command; /* the subcommand's entry where there is one */
+    struct reply *reply;
+    struct registry *registry;
+    struct session *session;
+    struct server *server;
+    int64_t now_us; /* unix microseconds; never runs backwards */
+    int64_t now_ms; /* the same, floored */
+};
+
+enum command_flag {
+    COMMAND_WRITE = 1 << 0,    /* changes boards; refused past maxmemory with COMMAND_DENYOOM */
+    COMMAND_READ = 1 << 1,     /* reads boards */
+    COMMAND_DENYOOM = 1 << 2,  /* may need memory */
+    COMMAND_ADMIN = 1 << 3,    /* for operators */
+    COMMAND_FAST = 1 << 4,     /* O(1) or O(log n) */
+    COMMAND_NO_AUTH = 1 << 5,  /* allowed before authentication */
+    COMMAND_LOADING = 1 << 6,  /* allowed while boards are loaded */
+    COMMAND_BLOCKING = 1 << 7, /* may wait */
+    COMMAND_NO_PAUSE = 1 << 8, /* runs during CLIENT PAUSE ALL */
+    COMMAND_SECRET = 1 << 9,   /* arguments are kept out of SLOWLOG and logs: AUTH, HELLO */
+    COMMAND_MOVABLE_KEYS = 1 << 10, /* keys are found by a count argument: key_count_arg */
+};
+
+/* COMMAND DOCS' argument types. */
+enum argument_type {
+    ARGUMENT_STRING,
+    ARGUMENT_INTEGER,
+    ARGUMENT_DOUBLE,
+    ARGUMENT_KEY,
+    ARGUMENT_PATTERN,
+    ARGUMENT_UNIX_TIME,
+    ARGUMENT_PURE_TOKEN, /* the token alone: WITHSCORES */
+    ARGUMENT_ONEOF,      /* one of children */
+    ARGUMENT_BLOCK,      /* all of children, in order */
+};
+enum argument_flag {
+    ARGUMENT_OPTIONAL = 1 << 0,
+    ARGUMENT_MULTIPLE = 1 << 1,
+    ARGUMENT_MULTIPLE_TOKEN = 1 << 2,
+};
+struct argument {
+    const char *name; /* NULL ends a list */
+    enum argument_type type;
+    const char *token; /* "LIMIT"; NULL: none */
+    const char *since; /* NULL: as the command */
+    unsigned flags;
+    const struct argument *children; /* ONEOF and BLOCK */
+};
+
+typedef void command_run(struct call *call);
+
+struct command {
+    const char *name;       /* upper case: "ZADD"; a subcommand's own word: "SETNAME" */
+    const char *summary;    /* one sentence, no full stop */
+    const char *complexity; /* "O(log n) ..." */
+    const char *since;      /* of leaderboard: "1.0.0" */
+    const char *group;      /* "sorted-set", "generic", "connection", "server" */
+    int arity;              /* as Redis: the name counts; negative: at least */
+    unsigned flags;
+    /* Keys: args[first_key], then every key_step up to last_key (negative: from the end);
+     * first_key 0: none. With COMMAND_MOVABLE_KEYS: args[key_count_arg] says how many follow it. */
+    int first_key, last_key, key_step;
+    int key_count_arg;
+    /* For prefetching: members stand at args[member_arg], then every member_step to the end (0:
+     * only one). member_arg 0: none. score_arg: where a lone new score stands (ZADD 2), else 0. */
+    int member_arg, member_step, score_arg;
+    const struct argument *arguments;         /* NULL: none */
+    const struct command *const *subcommands; /* NULL-ended; NULL: none */
+    command_run *run;                         /* NULL for a container: "CLIENT" */
+};
+
+/* Every command, NULL-ended, by group and name (command_table.c). */
+extern const struct command *const command_table[];
+
+/* Commands and subcommands are numbered for statistics: 0 .. command_count() - 1. */
+void command_init(void); /* builds the lookup table; once, before anything else */
+uint32_t command_count(void);
+uint32_t command_index(const struct command *command);
+const struct command *command_by_index(uint32_t index);
+/* "zadd", "client|setname" (lower case, borrowed for ever). */
+const char *command_full_name(uint32_t index);
+
+/* By name, any case; NULL: there is none. */
+const struct command *command_find(struct bytes name);
+const struct command *command_find_subcommand(const struct command *container, struct bytes name);
+/* Positions of the request's keys. Writes up to positions_max, returns how many there are; -1 when
+ * the arguments do not fit the command. */
+int command_key_positions(const struct command *command, const struct request *request,
+                          uint32_t *positions, int positions_max);
+/* "key score member [score member ...]", made from arguments; out has room for size bytes with the
+ * terminator; returns the length. */
+size_t command_print_syntax(const struct command *command, char *out, size_t size);
+
+/* Run one request: look up, check arity, authentication and memory, run, count. Everything a
+ * client sends comes through here. Exactly one reply is written, unless the session's replies are
+ * off. The session says afterwards whether to close. */
+void command_execute(struct server *server, struct session *session, const struct request *request,
+                     struct reply *reply);
+
+/* Helpers for handlers, in the words of Redis. */
+static inline struct bytes call_arg(const struct call *call, uint32_t index) {
+    return call->request->args[index];
+}
+static inline bool call_arg_is(const struct call *call, uint32_t index, const char *word) {
+    return bytes_is(call->request->args[index], word);
+}
+/* The board of a key in the session's database; NULL: no such key. */
+struct registry_key *call_find_key(const struct call *call, struct bytes name);
+const struct board *call_find_board(const struct call *call, struct bytes name);
+/* "ERR value is not an integer or out of range", "ERR syntax error", and so on. */
+MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
+void call_syntax_error(const struct call *call);
+void call_out_of_memory(const struct call *call);
+
+#endif

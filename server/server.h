@@ -1,0 +1,57 @@
+/* The state of one server, without its sockets: what handlers may see beside the boards. The
+ * event loop (connection.c, tick.c, main.c) keeps its own state around it. */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include "server/clock.h"
+#include "server/session.h"
+#include "server/setting.h"
+#include "server/stats.h"
+#include "skiplist/registry.h"
+
+#define SERVER_NAME    "leaderboard"
+#define SERVER_VERSION "1.0.0"
+/* The Redis whose commands and replies are followed: clients choose features by it. */
+#define SERVER_REDIS_VERSION "7.4.0"
+
+enum server_pause { SERVER_PAUSE_NONE, SERVER_PAUSE_WRITE, SERVER_PAUSE_ALL };
+
+struct server {
+    struct settings settings;
+    struct registry *registry;
+    struct clock clock;
+    struct stats stats;
+    struct slowlog slowlog;
+    struct latency latency;
+    /* all sessions, oldest first */
+    struct session *session_first, *session_last;
+    uint32_t session_count;
+    uint64_t session_next_id;
+    int64_t started_at_ms;
+    char run_id[41]; /* 40 hex digits */
+    char executable_path[4096];
+    int64_t tcp_port;
+    /* CLIENT PAUSE */
+    enum server_pause pause;
+    int64_t pause_until_ms;
+    /* SHUTDOWN: the loop stops after this command */
+    bool is_shutdown_asked;
+    bool is_shutdown_now; /* NOW: waits for nobody */
+    uint64_t hash_seed;
+    uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
+};
+
+/* settings are filled in already. false: no memory. */
+MUST_CHECK bool server_init(struct server *server);
+void server_deinit(struct server *server);
+
+void server_add_session(struct server *server, struct session *session);
+void server_remove_session(struct server *server, struct session *session);
+struct session *server_find_session(const struct server *server, uint64_t id);
+/* 64 random bits; not for secrets. */
+uint64_t server_random(struct server *server);
+/* INFO's text. sections: as given to INFO; none: the default ones. */
+void server_print_info(struct server *server, int64_t now_ms, const struct bytes *sections,
+                       uint32_t section_count, struct buffer *out);
+
+#endif
