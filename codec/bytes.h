@@ -1,5 +1,5 @@
 /* A run of bytes that somebody else owns, and integers as text. No terminator is promised and
- * every byte value may occur. */
+ * every byte value may occur. at may be NULL when size is 0. */
 #ifndef CODEC_BYTES_H
 #define CODEC_BYTES_H
 
@@ -23,7 +23,7 @@ static inline struct bytes bytes_from_text(const char *text) {
 }
 
 static inline bool bytes_equal(struct bytes a, struct bytes b) {
-    return a.size == b.size && memcmp(a.at, b.at, a.size) == 0;
+    return a.size == b.size && (a.size == 0 || memcmp(a.at, b.at, a.size) == 0);
 }
 
 /* Equal but for the case of ASCII letters. word is upper or lower case, as the caller likes. */

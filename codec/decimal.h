@@ -41,8 +41,10 @@ struct decimal_bound {
 
 /* Parse a limit and turn it into an inclusive one at the given scale: a lower limit is rounded up
  * to the first value inside, an upper one down; limits past 64 bits become LOWEST or HIGHEST.
- * "(inf" as a lower limit or "(-inf" as an upper one leave nothing inside: *is_empty.
- * Errors: DECIMAL_NOT_A_NUMBER only. */
+ * A lower limit above every 64-bit magnitude ("inf", "(inf", "1e30") or an upper one below leaves
+ * nothing inside: *is_empty, and the kind is then HIGHEST or LOWEST.
+ * "inf" and "infinity" may have a sign and are any case.
+ * Error: DECIMAL_NOT_A_NUMBER; *bound and *is_empty are then left unchanged. */
 MUST_CHECK enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool is_lower,
                                                    struct decimal_bound *bound, bool *is_empty);
 

@@ -24,7 +24,7 @@
 
 enum {
     LAYOUT_FIELDS_MAX = 64, /* every field has at least one bit */
-    LAYOUT_NAME_MAX = 32,   /* bytes in a field's name: letters, digits, '_' and '-' */
+    LAYOUT_NAME_MAX = 32,   /* bytes in a field's name */
     LAYOUT_TEXT_MAX = 8192, /* room for layout_print of any layout */
     LAYOUT_ERROR_MAX = 256, /* room for any message of this file, with its terminator */
 };
@@ -73,9 +73,11 @@ enum layout_status {
 };
 
 /* Parse "FIELD score 33 SIGNED TIME 31 S", or the same already cut into words (words are any
- * case; names keep theirs). On LAYOUT_BAD_TEXT *layout is left unchanged and error
- * (LAYOUT_ERROR_MAX bytes) says, as one line without CR or LF, what is wrong, where and what is
- * allowed. */
+ * case; names keep theirs). Blanks and tabs cut words. Options stand in any order, each once.
+ * A name is of letters, digits, '_' and '-', with a letter among them, and is neither FIELD nor
+ * TIME; two fields' names differ in more than case. On LAYOUT_BAD_TEXT *layout is left unchanged
+ * and error (LAYOUT_ERROR_MAX bytes) says, as one line without CR or LF, what is wrong, where and
+ * what is allowed. */
 MUST_CHECK enum layout_status layout_parse(struct bytes text, struct layout *layout, char *error);
 MUST_CHECK enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
                                                  struct layout *layout, char *error);
@@ -86,7 +88,8 @@ size_t layout_print(const struct layout *layout, char *out);
 
 bool layout_equal(const struct layout *a, const struct layout *b);
 
-/* Does the structure hold together (bits, shifts, masks, names)? reason: what does not. */
+/* Does the structure hold together (bits, shifts, masks, names, a START or END that has a text)?
+ * *reason: what does not, NULL when all does. */
 MUST_CHECK bool layout_validate(const struct layout *layout, const char **reason);
 
 /* Fill *layout with FIELD score 33 SIGNED TIME 31 S. */
@@ -104,9 +107,14 @@ struct decimal layout_field_decimal(const struct layout_field *field, uint64_t o
 MUST_CHECK enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
                                                struct decimal delta, uint64_t *sum);
 
-/* Write "field 'score': 4294967296 is out of range -4294967296..4294967295" style messages into
- * error (LAYOUT_ERROR_MAX). text is the number as the client sent it (shortened past 64 bytes;
- * bytes that are not printable ASCII come out as '?'). */
+/* Write one line into error (LAYOUT_ERROR_MAX), such as
+ *     value 4294967296 is out of range: field 'score' takes -4294967296..4294967295
+ *     value 1.5 has too many decimals: field 'score' keeps 0
+ *     value is not a valid float
+ *     time 2099-01-01T00:00:00Z is out of range: this layout's TIME takes <first>..<last>
+ * status is what decimal_parse said; DECIMAL_OK reads as out of range, which the field found.
+ * text is the number as the client sent it (shortened past 64 bytes; bytes that are not printable
+ * ASCII come out as '?'). */
 void layout_explain_value(const struct layout_field *field, struct bytes text,
                           enum decimal_status status, char *error);
 void layout_explain_time(const struct layout *layout, int64_t time_us, char *error);
@@ -151,13 +159,14 @@ MUST_CHECK enum layout_status layout_stamp(const struct layout *layout, uint64_t
 /* The time in key, in unix milliseconds (floored); false when the layout has none. */
 MUST_CHECK bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms);
 
-/* First and last point in time the layout can hold. */
+/* First and last point in time the layout can hold (the last unit's last microsecond, saturated);
+ * both 0 when the layout has no time. */
 int64_t layout_time_first_us(const struct layout *layout);
 int64_t layout_time_last_us(const struct layout *layout);
 
 /* A range of lead decimals as a range of packed keys: every key whose lead field lies between the
  * limits (inclusive, in decimals) is in lowest_key..highest_key, and no other. false: nothing can
- * be inside. */
+ * be inside, as when lower is HIGHEST or upper is LOWEST; the keys are then left unchanged. */
 MUST_CHECK bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
                                  struct decimal_bound upper, uint64_t *lowest_key,
                                  uint64_t *highest_key);

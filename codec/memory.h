@@ -1,7 +1,9 @@
 /* All heap memory of the project: the one file that calls malloc.
  *
  * Every allocation is counted by its usable size, so that memory_used() is what the process holds
- * (INFO used_memory, maxmemory). Tests make the Nth allocation fail. */
+ * (INFO used_memory, maxmemory). Tests make the Nth allocation fail.
+ *
+ * For the loop's thread alone: the counters are plain. Other threads are handed their memory. */
 #ifndef CODEC_MEMORY_H
 #define CODEC_MEMORY_H
 

@@ -1,0 +1,128 @@
+/* Comparing words and turning 64-bit integers into text and back. */
+#include "codec/bytes.h"
+
+static unsigned char lower_case(char letter) {
+    unsigned char byte = (unsigned char)letter;
+    return byte >= 'A' && byte <= 'Z' ? (unsigned char)(byte | 0x20) : byte;
+}
+
+bool bytes_equal_ignoring_case(struct bytes a, struct bytes b) {
+    if (a.size != b.size) {
+        return false;
+    }
+    for (size_t i = 0; i < a.size; i++) {
+        if (lower_case(a.at[i]) != lower_case(b.at[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool bytes_is(struct bytes a, const char *word) {
+    return bytes_equal_ignoring_case(a, bytes_from_text(word));
+}
+
+static const uint64_t powers_of_ten[20] = {
+    1ULL,
+    10ULL,
+    100ULL,
+    1000ULL,
+    10000ULL,
+    100000ULL,
+    1000000ULL,
+    10000000ULL,
+    100000000ULL,
+    1000000000ULL,
+    10000000000ULL,
+    100000000000ULL,
+    1000000000000ULL,
+    10000000000000ULL,
+    100000000000000ULL,
+    1000000000000000ULL,
+    10000000000000000ULL,
+    100000000000000000ULL,
+    1000000000000000000ULL,
+    10000000000000000000ULL,
+};
+
+/* 1233 / 4096 is log10(2) from above, near enough for 64 bits: the guess is exact or one short.
+ * Source: Sean Anderson, "Bit Twiddling Hacks", integer log base 10. */
+static size_t digit_count(uint64_t value) {
+    unsigned bit_count = 64 - (unsigned)__builtin_clzll(value | 1);
+    size_t guess = (bit_count * 1233) >> 12;
+    return guess + (value >= powers_of_ten[guess] || guess == 0 ? 1 : 0);
+}
+
+static const char digit_pairs[200] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
+
+size_t bytes_print_u64(char *out, uint64_t value) {
+    size_t size = digit_count(value);
+    char *at = out + size;
+    while (value >= 100) {
+        at -= 2;
+        memcpy(at, digit_pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (value >= 10) {
+        memcpy(out, digit_pairs + 2 * value, 2);
+    } else {
+        *out = (char)('0' + value);
+    }
+    return size;
+}
+
+size_t bytes_print_i64(char *out, int64_t value) {
+    if (value >= 0) {
+        return bytes_print_u64(out, (uint64_t)value);
+    }
+    *out = '-';
+    return 1 + bytes_print_u64(out + 1, 0 - (uint64_t)value);
+}
+
+bool bytes_parse_u64(struct bytes text, uint64_t *value) {
+    if (text.size == 0 || text.size > 20) {
+        return false;
+    }
+    if (text.at[0] == '0' && text.size > 1) {
+        return false;
+    }
+    uint64_t sum = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned char)text.at[i] - (unsigned)'0';
+        if (digit > 9) {
+            return false;
+        }
+        if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, digit, &sum)) {
+            return false;
+        }
+    }
+    *value = sum;
+    return true;
+}
+
+bool bytes_parse_i64(struct bytes text, int64_t *value) {
+    if (text.size == 0) {
+        return false;
+    }
+    bool is_negative = text.at[0] == '-';
+    struct bytes digits = {.at = text.at + is_negative, .size = text.size - is_negative};
+    uint64_t magnitude;
+    if (!bytes_parse_u64(digits, &magnitude)) {
+        return false;
+    }
+    if (is_negative) {
+        if (magnitude == 0 || magnitude > (uint64_t)INT64_MAX + 1) {
+            return false;
+        }
+        *value = (int64_t)(0 - magnitude);
+        return true;
+    }
+    if (magnitude > (uint64_t)INT64_MAX) {
+        return false;
+    }
+    *value = (int64_t)magnitude;
+    return true;
+}

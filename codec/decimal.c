@@ -1,0 +1,307 @@
+/* A number's text is read once, from left to right, and never turned into a double:
+ *
+ *     -0012.3400e+1   scale 2
+ *        ^  ^
+ *        |  point
+ *        first digit that counts: 2 whole digits + exponent 1 + scale 2 = 5 digits are kept
+ *
+ * What is left of the kept digits is the magnitude, what is right of them must be zero. An
+ * exponent is only ever added to a digit count, so its size costs nothing. */
+#include "codec/decimal.h"
+
+/* More than any text has digits, little enough that sums of a few of them do not overflow. */
+#define EXPONENT_LIMIT ((int64_t)1 << 60)
+/* 2^64 - 1 has 20 digits. */
+enum { MAGNITUDE_DIGITS_MAX = 20 };
+
+/* A number cut off at the scale. */
+struct cut_number {
+    uint64_t magnitude; /* towards zero */
+    bool is_negative;
+    bool is_inexact;  /* non-zero digits were cut off */
+    bool is_too_wide; /* the magnitude does not fit, and is not set */
+};
+
+/* Where the parts of a number's text are. */
+struct number_text {
+    struct bytes mantissa; /* digits with at most one point */
+    size_t point;          /* index in mantissa; its size when there is none */
+    int64_t exponent;
+    bool is_negative;
+};
+
+static bool is_digit(char byte) {
+    return (unsigned char)byte - (unsigned)'0' <= 9;
+}
+
+/* Read "[+-]digits" to the end of text; saturates. */
+static bool parse_exponent(struct bytes text, int64_t *exponent) {
+    size_t i = 0;
+    bool is_negative = false;
+    if (i < text.size && (text.at[i] == '+' || text.at[i] == '-')) {
+        is_negative = text.at[i] == '-';
+        i++;
+    }
+    if (i == text.size) {
+        return false;
+    }
+    int64_t sum = 0;
+    for (; i < text.size; i++) {
+        if (!is_digit(text.at[i])) {
+            return false;
+        }
+        sum = sum * 10 + (text.at[i] - '0');
+        if (sum > EXPONENT_LIMIT / 10) {
+            sum = EXPONENT_LIMIT / 10;
+        }
+    }
+    *exponent = is_negative ? -sum : sum;
+    return true;
+}
+
+static bool split_number(struct bytes text, struct number_text *number) {
+    if (text.size == 0) {
+        return false;
+    }
+    number->is_negative = text.at[0] == '-';
+    size_t begin = number->is_negative || text.at[0] == '+' ? 1 : 0;
+    size_t i = begin;
+    size_t digit_count = 0;
+    bool has_point = false;
+    for (; i < text.size; i++) {
+        if (is_digit(text.at[i])) {
+            digit_count++;
+        } else if (text.at[i] == '.' && !has_point) {
+            has_point = true;
+            number->point = i - begin;
+        } else {
+            break;
+        }
+    }
+    number->mantissa = (struct bytes){.at = text.at + begin, .size = i - begin};
+    if (!has_point) {
+        number->point = number->mantissa.size;
+    }
+    if (digit_count == 0) {
+        return false;
+    }
+    number->exponent = 0;
+    if (i == text.size) {
+        return true;
+    }
+    if (text.at[i] != 'e' && text.at[i] != 'E') {
+        return false;
+    }
+    return parse_exponent((struct bytes){.at = text.at + i + 1, .size = text.size - i - 1},
+                          &number->exponent);
+}
+
+static bool append_digit(uint64_t *magnitude, unsigned digit) {
+    return !__builtin_mul_overflow(*magnitude, 10, magnitude) &&
+           !__builtin_add_overflow(*magnitude, digit, magnitude);
+}
+
+static struct cut_number cut_at_scale(const struct number_text *number, unsigned scale) {
+    struct cut_number cut = {.is_negative = number->is_negative};
+    struct bytes mantissa = number->mantissa;
+    size_t i = 0;
+    while (i < mantissa.size && (mantissa.at[i] == '0' || mantissa.at[i] == '.')) {
+        i++;
+    }
+    if (i == mantissa.size) {
+        return cut;
+    }
+    /* Right of the point, the zeros skipped count against the digits that are kept. */
+    int64_t whole_count = (int64_t)number->point - (int64_t)i + (i > number->point ? 1 : 0);
+    int64_t kept_count = whole_count + number->exponent + (int64_t)scale;
+    if (kept_count > MAGNITUDE_DIGITS_MAX) {
+        cut.is_too_wide = true;
+        return cut;
+    }
+    for (; i < mantissa.size; i++) {
+        if (mantissa.at[i] == '.') {
+            continue;
+        }
+        unsigned digit = (unsigned)(mantissa.at[i] - '0');
+        if (kept_count <= 0) {
+            cut.is_inexact |= digit != 0;
+        } else if (!append_digit(&cut.magnitude, digit)) {
+            cut.is_too_wide = true;
+            return cut;
+        }
+        kept_count--;
+    }
+    for (; kept_count > 0; kept_count--) {
+        if (!append_digit(&cut.magnitude, 0)) {
+            cut.is_too_wide = true;
+            return cut;
+        }
+    }
+    return cut;
+}
+
+/* Nearly every number a client sends: a few plain digits. false: not one of those. */
+static bool parse_short_integer(struct bytes text, unsigned scale, struct decimal *value) {
+    size_t sign_size = text.size > 0 && text.at[0] == '-' ? 1 : 0;
+    /* Any 19 digits fit 64 bits, and the scale appends digits. */
+    if (text.size == sign_size || text.size - sign_size + scale > 19) {
+        return false;
+    }
+    uint64_t sum = 0;
+    for (size_t i = sign_size; i < text.size; i++) {
+        unsigned digit = (unsigned char)text.at[i] - (unsigned)'0';
+        if (digit > 9) {
+            return false;
+        }
+        sum = sum * 10 + digit;
+    }
+    for (; scale > 0; scale--) {
+        sum *= 10;
+    }
+    value->magnitude = sum;
+    value->is_negative = sign_size > 0 && sum > 0;
+    return true;
+}
+
+enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct decimal *value) {
+    CHECK(scale <= DECIMAL_SCALE_MAX);
+    if (parse_short_integer(text, scale, value)) {
+        return DECIMAL_OK;
+    }
+    struct number_text number;
+    if (!split_number(text, &number)) {
+        return DECIMAL_NOT_A_NUMBER;
+    }
+    struct cut_number cut = cut_at_scale(&number, scale);
+    if (cut.is_too_wide) {
+        return DECIMAL_OUT_OF_RANGE;
+    }
+    if (cut.is_inexact) {
+        return DECIMAL_TOO_PRECISE;
+    }
+    value->magnitude = cut.magnitude;
+    value->is_negative = cut.is_negative && cut.magnitude > 0;
+    return DECIMAL_OK;
+}
+
+/* "inf" or "infinity" with an optional sign, any case, as strtod takes them. */
+static bool parse_infinity(struct bytes text, bool *is_negative) {
+    if (text.size == 0) {
+        return false;
+    }
+    *is_negative = text.at[0] == '-';
+    size_t sign_size = *is_negative || text.at[0] == '+' ? 1 : 0;
+    struct bytes word = {.at = text.at + sign_size, .size = text.size - sign_size};
+    return bytes_is(word, "inf") || bytes_is(word, "infinity");
+}
+
+/* The first value inside a lower limit. */
+static struct decimal_bound round_up(struct cut_number cut, bool is_exclusive) {
+    if (cut.is_too_wide) {
+        return (struct decimal_bound){.kind = cut.is_negative ? DECIMAL_BOUND_LOWEST
+                                                              : DECIMAL_BOUND_HIGHEST};
+    }
+    struct decimal_bound bound = {.kind = DECIMAL_BOUND_VALUE};
+    bool is_zero = cut.magnitude == 0 && !cut.is_inexact;
+    if (cut.is_negative && !is_zero) {
+        /* Cutting off rounded a negative number up already. */
+        bool steps = is_exclusive && !cut.is_inexact;
+        bound.value.magnitude = cut.magnitude - (steps ? 1 : 0);
+        bound.value.is_negative = bound.value.magnitude > 0;
+        return bound;
+    }
+    bool steps = is_exclusive || cut.is_inexact;
+    if (steps && cut.magnitude == UINT64_MAX) {
+        bound.kind = DECIMAL_BOUND_HIGHEST;
+        return bound;
+    }
+    bound.value.magnitude = cut.magnitude + (steps ? 1 : 0);
+    return bound;
+}
+
+static struct decimal_bound negate(struct decimal_bound bound) {
+    switch (bound.kind) {
+    case DECIMAL_BOUND_LOWEST:
+        bound.kind = DECIMAL_BOUND_HIGHEST;
+        break;
+    case DECIMAL_BOUND_HIGHEST:
+        bound.kind = DECIMAL_BOUND_LOWEST;
+        break;
+    case DECIMAL_BOUND_VALUE:
+        bound.value.is_negative = bound.value.magnitude > 0 && !bound.value.is_negative;
+        break;
+    }
+    return bound;
+}
+
+enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool is_lower,
+                                        struct decimal_bound *bound, bool *is_empty) {
+    CHECK(scale <= DECIMAL_SCALE_MAX);
+    bool is_exclusive = text.size > 0 && text.at[0] == '(';
+    if (is_exclusive) {
+        text.at++;
+        text.size--;
+    }
+    struct cut_number cut = {0};
+    if (parse_infinity(text, &cut.is_negative)) {
+        cut.is_too_wide = true;
+    } else {
+        struct number_text number;
+        if (!split_number(text, &number)) {
+            return DECIMAL_NOT_A_NUMBER;
+        }
+        cut = cut_at_scale(&number, scale);
+    }
+    if (is_lower) {
+        *bound = round_up(cut, is_exclusive);
+        *is_empty = bound->kind == DECIMAL_BOUND_HIGHEST;
+    } else {
+        cut.is_negative = !cut.is_negative;
+        *bound = negate(round_up(cut, is_exclusive));
+        *is_empty = bound->kind == DECIMAL_BOUND_LOWEST;
+    }
+    return DECIMAL_OK;
+}
+
+size_t decimal_print(char *out, struct decimal value, unsigned scale) {
+    char *at = out;
+    if (value.is_negative) {
+        *at++ = '-';
+    }
+    if (scale == 0 || value.magnitude == 0) {
+        return (size_t)(at - out) + bytes_print_u64(at, value.magnitude);
+    }
+    char digits[BYTES_INTEGER_TEXT_MAX];
+    size_t digit_count = bytes_print_u64(digits, value.magnitude);
+    size_t fraction_count = scale;
+    while (fraction_count > 0 && digits[digit_count - 1] == '0') {
+        digit_count--;
+        fraction_count--;
+    }
+    /* digits[0 .. digit_count-1] ends fraction_count places behind the point. */
+    size_t whole_count = digit_count > fraction_count ? digit_count - fraction_count : 0;
+    if (whole_count == 0) {
+        *at++ = '0';
+    }
+    memcpy(at, digits, whole_count);
+    at += whole_count;
+    if (fraction_count > 0) {
+        size_t zero_count = fraction_count - (digit_count - whole_count);
+        *at++ = '.';
+        memset(at, '0', zero_count);
+        at += zero_count;
+        memcpy(at, digits + whole_count, digit_count - whole_count);
+        at += digit_count - whole_count;
+    }
+    return (size_t)(at - out);
+}
+
+int decimal_compare(struct decimal a, struct decimal b) {
+    if (a.is_negative != b.is_negative) {
+        return a.is_negative ? -1 : 1;
+    }
+    if (a.magnitude == b.magnitude) {
+        return 0;
+    }
+    return (a.magnitude < b.magnitude) != a.is_negative ? -1 : 1;
+}

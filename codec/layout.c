@@ -1,0 +1,815 @@
+/* Layouts: their text, their fields' ranges, and keys cut by them.
+ *
+ *     words -> parser.layout (widths only) -> place_fields() -> *layout
+ *
+ * The invariant is what layout_validate checks: shifts and masks follow from the widths, so the
+ * functions on keys only shift and mask, and never shift by 64, since every width is at least 1. */
+#include "codec/layout.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "codec/timestamp.h"
+
+/* 2020-01-01T00:00:00Z */
+#define DEFAULT_START_US 1577836800000000LL
+
+#define US_PER_SECOND 1000000LL
+#define US_PER_MINUTE (60 * US_PER_SECOND)
+#define US_PER_HOUR   (60 * US_PER_MINUTE)
+#define US_PER_DAY    (24 * US_PER_HOUR)
+
+#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]"
+#define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
+
+enum {
+    KEY_BITS = 64,
+    WORDS_MAX = 512, /* more than 64 fields with all their options and a TIME have */
+    SHOWN_MAX = 64,  /* bytes of a client's text inside a message */
+    UNIT_COUNT = LAYOUT_UNIT_D + 1,
+};
+
+static const struct {
+    const char *name;
+    int64_t us;
+} units[UNIT_COUNT] = {
+    [LAYOUT_UNIT_US] = {"US", 1},           [LAYOUT_UNIT_MS] = {"MS", 1000},
+    [LAYOUT_UNIT_S] = {"S", US_PER_SECOND}, [LAYOUT_UNIT_M] = {"M", US_PER_MINUTE},
+    [LAYOUT_UNIT_H] = {"H", US_PER_HOUR},   [LAYOUT_UNIT_D] = {"D", US_PER_DAY},
+};
+
+/* bits is 1..64. */
+static uint64_t mask_of(unsigned bits) {
+    return UINT64_MAX >> (KEY_BITS - bits);
+}
+
+/* ---- Messages ---- */
+
+/* A client's text, fit to stand in a message. */
+struct shown {
+    char text[SHOWN_MAX + 1];
+};
+
+static struct shown show(struct bytes text) {
+    struct shown shown;
+    size_t size = text.size <= SHOWN_MAX ? text.size : SHOWN_MAX - 3;
+    for (size_t i = 0; i < size; i++) {
+        char byte = text.at[i];
+        shown.text[i] = byte >= ' ' && byte <= '~' ? byte : '?';
+    }
+    if (size < text.size) {
+        memcpy(shown.text + size, "...", 3);
+        size += 3;
+    }
+    shown.text[size] = '\0';
+    return shown;
+}
+
+struct shown_time {
+    char text[TIMESTAMP_TEXT_MAX + 1];
+};
+
+static struct shown_time show_time(int64_t time_us) {
+    struct shown_time shown;
+    shown.text[timestamp_print(shown.text, time_us)] = '\0';
+    return shown;
+}
+
+struct shown_decimal {
+    char text[DECIMAL_TEXT_MAX + 1];
+};
+
+static struct shown_decimal show_decimal(struct decimal value, unsigned scale) {
+    struct shown_decimal shown;
+    shown.text[decimal_print(shown.text, value, scale)] = '\0';
+    return shown;
+}
+
+__attribute__((format(printf, 2, 3))) static bool reject(char *error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, LAYOUT_ERROR_MAX, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* ---- Text in ---- */
+
+struct parser {
+    const struct bytes *words;
+    size_t word_count;
+    size_t next;
+    char *error;
+    struct layout layout;
+};
+
+/* Take the next word if it is this one. */
+static bool take_word(struct parser *parser, const char *word) {
+    if (parser->next == parser->word_count || !bytes_is(parser->words[parser->next], word)) {
+        return false;
+    }
+    parser->next++;
+    return true;
+}
+
+static bool has_words(const struct parser *parser, size_t count) {
+    return parser->word_count - parser->next >= count;
+}
+
+static bool is_letter(char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+/* A name needs a letter, so that it can never be taken for a number. */
+static bool is_field_name(struct bytes name) {
+    if (name.size == 0 || name.size > LAYOUT_NAME_MAX) {
+        return false;
+    }
+    bool has_letter = false;
+    for (size_t i = 0; i < name.size; i++) {
+        char byte = name.at[i];
+        has_letter |= is_letter(byte);
+        if (!is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '_' && byte != '-') {
+            return false;
+        }
+    }
+    return has_letter && !bytes_is(name, "FIELD") && !bytes_is(name, "TIME");
+}
+
+static bool is_name_taken(const struct layout *layout, unsigned field_count, struct bytes name) {
+    for (unsigned i = 0; i < field_count; i++) {
+        if (bytes_is(name, layout->fields[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The width of what: bits_max at most, and no more than is left of the key. */
+static bool parse_bits(struct parser *parser, const char *what, unsigned bits_max, uint8_t *bits) {
+    struct bytes word = parser->words[parser->next++];
+    unsigned left = KEY_BITS - parser->layout.bits_total;
+    uint64_t number;
+    if (!bytes_parse_u64(word, &number) || number < 1 || number > bits_max) {
+        return reject(parser->error, "%s: '%s' bits is out of range: 1..%u are allowed", what,
+                      show(word).text, bits_max);
+    }
+    if (number > left) {
+        return reject(parser->error, "%s: %u bits are too many: a key has 64, of which %u are left",
+                      what, (unsigned)number, left);
+    }
+    *bits = (uint8_t)number;
+    parser->layout.bits_total = (uint8_t)(parser->layout.bits_total + number);
+    return true;
+}
+
+static bool parse_scale(struct parser *parser, struct layout_field *field) {
+    if (!has_words(parser, 1)) {
+        return reject(parser->error, "field '%s': SCALE needs a number of decimals, 0..%d",
+                      field->name, DECIMAL_SCALE_MAX);
+    }
+    struct bytes word = parser->words[parser->next++];
+    uint64_t scale;
+    if (!bytes_parse_u64(word, &scale) || scale > DECIMAL_SCALE_MAX) {
+        return reject(parser->error, "field '%s': SCALE '%s' is out of range: 0..%d are allowed",
+                      field->name, show(word).text, DECIMAL_SCALE_MAX);
+    }
+    field->scale = (uint8_t)scale;
+    return true;
+}
+
+/* The words behind the width, in any order, each at most once. */
+static bool parse_field_options(struct parser *parser, struct layout_field *field) {
+    bool has_direction = false;
+    bool has_scale = false;
+    for (;;) {
+        bool is_ascending = take_word(parser, "ASC");
+        if (is_ascending || take_word(parser, "DESC")) {
+            if (has_direction) {
+                return reject(parser->error, "field '%s': one of ASC and DESC, once, is allowed",
+                              field->name);
+            }
+            has_direction = true;
+            field->is_ascending = is_ascending;
+        } else if (take_word(parser, "SIGNED")) {
+            if (field->is_signed) {
+                return reject(parser->error, "field '%s': SIGNED is allowed once", field->name);
+            }
+            field->is_signed = true;
+        } else if (take_word(parser, "SCALE")) {
+            if (has_scale) {
+                return reject(parser->error, "field '%s': SCALE is allowed once", field->name);
+            }
+            has_scale = true;
+            if (!parse_scale(parser, field)) {
+                return false;
+            }
+        } else {
+            return true;
+        }
+    }
+}
+
+static bool parse_field(struct parser *parser) {
+    struct layout *layout = &parser->layout;
+    if (layout->time.bits > 0) {
+        return reject(parser->error, "a FIELD stands behind TIME: TIME must be last");
+    }
+    if (!has_words(parser, 2)) {
+        return reject(parser->error, "FIELD needs a name and a width: " FIELD_FORM);
+    }
+    struct bytes name = parser->words[parser->next++];
+    if (!is_field_name(name)) {
+        return reject(parser->error,
+                      "field name '%s' is not allowed: 1..%d letters, digits, '_' and '-', with a "
+                      "letter among them, and not FIELD or TIME",
+                      show(name).text, LAYOUT_NAME_MAX);
+    }
+    if (is_name_taken(layout, layout->field_count, name)) {
+        return reject(parser->error, "field name '%s' is there twice: names must differ",
+                      show(name).text);
+    }
+    if (layout->bits_total == KEY_BITS) {
+        return reject(parser->error, "field '%s': no bits are left: a key has 64", show(name).text);
+    }
+    struct layout_field *field = &layout->fields[layout->field_count++];
+    memcpy(field->name, name.at, name.size);
+    char what[LAYOUT_NAME_MAX + sizeof("field ''")];
+    snprintf(what, sizeof(what), "field '%s'", field->name);
+    return parse_bits(parser, what, KEY_BITS, &field->bits) && parse_field_options(parser, field);
+}
+
+static bool parse_unit(struct parser *parser, struct layout_time *time) {
+    for (unsigned unit = 0; unit < UNIT_COUNT; unit++) {
+        if (take_word(parser, units[unit].name)) {
+            time->unit = (enum layout_unit)unit;
+            time->unit_us = units[unit].us;
+            return true;
+        }
+    }
+    return reject(parser->error, "TIME: unit '%s' is unknown: US, MS, S, M, H and D are allowed",
+                  show(parser->words[parser->next]).text);
+}
+
+/* START so that the last unit begins at end_us; false when that is before all time. */
+static bool start_from_end(const struct layout_time *time, int64_t end_us, int64_t *start_us) {
+    uint64_t span_us;
+    return !__builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) &&
+           !__builtin_sub_overflow(end_us, span_us, start_us);
+}
+
+/* The t behind START or END. */
+static bool parse_anchor(struct parser *parser, struct layout_time *time) {
+    const char *which = time->is_given_by_end ? "END" : "START";
+    if (!has_words(parser, 1)) {
+        return reject(parser->error,
+                      "TIME: %s needs a time: ISO 8601 with an offset, or unix milliseconds",
+                      which);
+    }
+    struct bytes word = parser->words[parser->next++];
+    int64_t anchor_us;
+    if (!timestamp_parse(word, &anchor_us)) {
+        return reject(parser->error,
+                      "TIME: %s '%s' is not a time: ISO 8601 with an offset, or unix milliseconds, "
+                      "is allowed",
+                      which, show(word).text);
+    }
+    if (!time->is_given_by_end) {
+        time->start_us = anchor_us;
+        return true;
+    }
+    if (!start_from_end(time, anchor_us, &time->start_us)) {
+        return reject(parser->error,
+                      "TIME: END '%s' is too early: its START, 2^%u - 1 %s before, must not be "
+                      "before %s ms",
+                      show(word).text, (unsigned)time->bits, units[time->unit].name,
+                      show_time(INT64_MIN).text);
+    }
+    return true;
+}
+
+static bool parse_time_options(struct parser *parser, struct layout_time *time) {
+    bool has_anchor = false;
+    for (;;) {
+        bool is_end = take_word(parser, "END");
+        if (is_end || take_word(parser, "START")) {
+            if (has_anchor) {
+                return reject(parser->error, "TIME: one of START and END, once, is allowed");
+            }
+            has_anchor = true;
+            time->is_given_by_end = is_end;
+            if (!parse_anchor(parser, time)) {
+                return false;
+            }
+        } else if (take_word(parser, "LATEST")) {
+            if (time->is_latest) {
+                return reject(parser->error, "TIME: LATEST is allowed once");
+            }
+            time->is_latest = true;
+        } else {
+            return true;
+        }
+    }
+}
+
+static bool parse_time(struct parser *parser) {
+    struct layout *layout = &parser->layout;
+    struct layout_time *time = &layout->time;
+    if (time->bits > 0) {
+        return reject(parser->error, "TIME is there twice: one is allowed");
+    }
+    if (layout->field_count == 0) {
+        return reject(parser->error, "TIME stands before the first FIELD: TIME must be last");
+    }
+    if (layout->bits_total == KEY_BITS) {
+        return reject(parser->error, "TIME: no bits are left: a key has 64");
+    }
+    if (!has_words(parser, 2)) {
+        return reject(parser->error, "TIME needs a width and a unit: " TIME_FORM);
+    }
+    if (!parse_bits(parser, "TIME", KEY_BITS - 1, &time->bits) || !parse_unit(parser, time)) {
+        return false;
+    }
+    time->mask = mask_of(time->bits);
+    time->start_us = DEFAULT_START_US;
+    return parse_time_options(parser, time);
+}
+
+static bool reject_word(struct parser *parser) {
+    struct shown word = show(parser->words[parser->next]);
+    const struct layout *layout = &parser->layout;
+    if (layout->time.bits > 0) {
+        return reject(parser->error, "unexpected word '%s': " TIME_FORM, word.text);
+    }
+    return reject(parser->error, "unexpected word '%s': " FIELD_FORM ", then " TIME_FORM,
+                  word.text);
+}
+
+/* Shifts and masks from the widths, the last field lowest. */
+static void place_fields(struct layout *layout) {
+    unsigned shift = layout->time.bits;
+    for (unsigned i = layout->field_count; i-- > 0;) {
+        struct layout_field *field = &layout->fields[i];
+        field->shift = (uint8_t)shift;
+        field->mask = mask_of(field->bits);
+        shift += field->bits;
+    }
+}
+
+enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
+                                      struct layout *layout, char *error) {
+    struct parser parser = {.words = words, .word_count = word_count, .error = error};
+    while (parser.next < word_count) {
+        bool is_fine;
+        if (take_word(&parser, "FIELD")) {
+            is_fine = parse_field(&parser);
+        } else if (take_word(&parser, "TIME")) {
+            is_fine = parse_time(&parser);
+        } else {
+            is_fine = reject_word(&parser);
+        }
+        if (!is_fine) {
+            return LAYOUT_BAD_TEXT;
+        }
+    }
+    if (parser.layout.field_count == 0) {
+        reject(error, "a layout needs at least one FIELD: " FIELD_FORM);
+        return LAYOUT_BAD_TEXT;
+    }
+    place_fields(&parser.layout);
+    *layout = parser.layout;
+    return LAYOUT_OK;
+}
+
+static bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+enum layout_status layout_parse(struct bytes text, struct layout *layout, char *error) {
+    struct bytes words[WORDS_MAX];
+    size_t word_count = 0;
+    size_t i = 0;
+    for (;;) {
+        while (i < text.size && is_blank(text.at[i])) {
+            i++;
+        }
+        if (i == text.size) {
+            return layout_parse_words(words, word_count, layout, error);
+        }
+        if (word_count == WORDS_MAX) {
+            reject(error, "a layout has at most %d words", WORDS_MAX);
+            return LAYOUT_BAD_TEXT;
+        }
+        size_t begin = i;
+        while (i < text.size && !is_blank(text.at[i])) {
+            i++;
+        }
+        words[word_count++] = (struct bytes){.at = text.at + begin, .size = i - begin};
+    }
+}
+
+void layout_init_default(struct layout *layout) {
+    *layout = (struct layout){
+        .field_count = 1,
+        .bits_total = 64,
+        .time = {.bits = 31,
+                 .unit = LAYOUT_UNIT_S,
+                 .mask = mask_of(31),
+                 .unit_us = US_PER_SECOND,
+                 .start_us = DEFAULT_START_US},
+        .fields = {{.name = "score", .bits = 33, .is_signed = true}},
+    };
+    place_fields(layout);
+}
+
+/* ---- Text out ---- */
+
+static char *put_text(char *at, const char *text) {
+    size_t size = strlen(text);
+    memcpy(at, text, size);
+    return at + size;
+}
+
+static char *put_field(char *at, const struct layout_field *field) {
+    at = put_text(at, "FIELD ");
+    at = put_text(at, field->name);
+    *at++ = ' ';
+    at += bytes_print_u64(at, field->bits);
+    if (field->is_ascending) {
+        at = put_text(at, " ASC");
+    }
+    if (field->is_signed) {
+        at = put_text(at, " SIGNED");
+    }
+    if (field->scale > 0) {
+        at = put_text(at, " SCALE ");
+        at += bytes_print_u64(at, field->scale);
+    }
+    return at;
+}
+
+/* Where the last unit begins: what END says. Saturates. */
+static int64_t end_us(const struct layout_time *time) {
+    uint64_t span_us;
+    int64_t end;
+    if (__builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) ||
+        __builtin_add_overflow(time->start_us, span_us, &end)) {
+        return INT64_MAX;
+    }
+    return end;
+}
+
+static char *put_time(char *at, const struct layout_time *time) {
+    at = put_text(at, " TIME ");
+    at += bytes_print_u64(at, time->bits);
+    *at++ = ' ';
+    at = put_text(at, units[time->unit].name);
+    if (time->is_given_by_end) {
+        at = put_text(at, " END ");
+        at += timestamp_print(at, end_us(time));
+    } else if (time->start_us != DEFAULT_START_US) {
+        at = put_text(at, " START ");
+        at += timestamp_print(at, time->start_us);
+    }
+    return time->is_latest ? put_text(at, " LATEST") : at;
+}
+
+size_t layout_print(const struct layout *layout, char *out) {
+    char *at = out;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        if (i > 0) {
+            *at++ = ' ';
+        }
+        at = put_field(at, &layout->fields[i]);
+    }
+    if (layout->time.bits > 0) {
+        at = put_time(at, &layout->time);
+    }
+    *at = '\0';
+    return (size_t)(at - out);
+}
+
+static bool is_field_equal(const struct layout_field *a, const struct layout_field *b) {
+    return strcmp(a->name, b->name) == 0 && a->bits == b->bits && a->scale == b->scale &&
+           a->is_signed == b->is_signed && a->is_ascending == b->is_ascending;
+}
+
+bool layout_equal(const struct layout *a, const struct layout *b) {
+    if (a->field_count != b->field_count) {
+        return false;
+    }
+    for (unsigned i = 0; i < a->field_count; i++) {
+        if (!is_field_equal(&a->fields[i], &b->fields[i])) {
+            return false;
+        }
+    }
+    return a->time.bits == b->time.bits && a->time.unit == b->time.unit &&
+           a->time.start_us == b->time.start_us && a->time.is_latest == b->time.is_latest &&
+           a->time.is_given_by_end == b->time.is_given_by_end;
+}
+
+/* ---- Does it hold together ---- */
+
+static const char *field_fault(const struct layout *layout, unsigned index) {
+    const struct layout_field *field = &layout->fields[index];
+    size_t name_size = strnlen(field->name, sizeof(field->name));
+    struct bytes name = {.at = field->name, .size = name_size};
+    if (name_size == sizeof(field->name) || !is_field_name(name)) {
+        return "a field's name is not allowed";
+    }
+    if (is_name_taken(layout, index, name)) {
+        return "two fields have one name";
+    }
+    if (field->bits < 1 || field->bits > KEY_BITS) {
+        return "a field's width is not 1..64";
+    }
+    if (field->mask != mask_of(field->bits)) {
+        return "a field's mask does not follow from its width";
+    }
+    if (field->scale > DECIMAL_SCALE_MAX) {
+        return "a field's scale is too large";
+    }
+    return NULL;
+}
+
+static const char *time_fault(const struct layout_time *time) {
+    if (time->bits == 0) {
+        bool is_blank_time = time->mask == 0 && time->unit == LAYOUT_UNIT_US &&
+                             time->unit_us == 0 && time->start_us == 0 && !time->is_latest &&
+                             !time->is_given_by_end;
+        return is_blank_time ? NULL : "there is no time, but something is said about it";
+    }
+    if (time->bits >= KEY_BITS) {
+        return "the time's width is not 1..63";
+    }
+    if (time->mask != mask_of(time->bits)) {
+        return "the time's mask does not follow from its width";
+    }
+    if ((unsigned)time->unit >= UNIT_COUNT || time->unit_us != units[time->unit].us) {
+        return "the time's unit is unknown";
+    }
+    int64_t start_us;
+    if (time->is_given_by_end &&
+        (!start_from_end(time, end_us(time), &start_us) || start_us != time->start_us)) {
+        return "the time's end is not in range";
+    }
+    /* Outside years 1 to 9999 the text has whole milliseconds only. */
+    int64_t anchor_us = time->is_given_by_end ? end_us(time) : time->start_us;
+    struct shown_time shown = show_time(anchor_us);
+    int64_t parsed_us;
+    if (!timestamp_parse(bytes_from_text(shown.text), &parsed_us) || parsed_us != anchor_us) {
+        return "the time's start or end has no exact text";
+    }
+    return NULL;
+}
+
+bool layout_validate(const struct layout *layout, const char **reason) {
+    *reason = NULL;
+    if (layout->field_count < 1 || layout->field_count > LAYOUT_FIELDS_MAX) {
+        *reason = "the number of fields is not 1..64";
+        return false;
+    }
+    *reason = time_fault(&layout->time);
+    unsigned shift = layout->time.bits;
+    for (unsigned i = layout->field_count; i-- > 0 && *reason == NULL;) {
+        *reason = field_fault(layout, i);
+        if (*reason == NULL && layout->fields[i].shift != shift) {
+            *reason = "a field's shift does not follow from the widths below it";
+        }
+        shift += layout->fields[i].bits;
+    }
+    if (*reason == NULL && (shift > KEY_BITS || layout->bits_total != shift)) {
+        *reason = "the sum of the widths is wrong";
+    }
+    return *reason == NULL;
+}
+
+/* ---- Fields ---- */
+
+/* How many decimals of a field are below zero. */
+static uint64_t negative_count(const struct layout_field *field) {
+    return field->is_signed ? 1ULL << (field->bits - 1) : 0;
+}
+
+struct decimal layout_field_lowest(const struct layout_field *field) {
+    return layout_field_decimal(field, 0);
+}
+
+struct decimal layout_field_highest(const struct layout_field *field) {
+    return layout_field_decimal(field, field->mask);
+}
+
+enum layout_status layout_field_ordinal(const struct layout_field *field, struct decimal value,
+                                        uint64_t *ordinal) {
+    return layout_field_add(field, negative_count(field), value, ordinal);
+}
+
+struct decimal layout_field_decimal(const struct layout_field *field, uint64_t ordinal) {
+    uint64_t zero = negative_count(field);
+    if (ordinal < zero) {
+        return (struct decimal){.magnitude = zero - ordinal, .is_negative = true};
+    }
+    return (struct decimal){.magnitude = ordinal - zero};
+}
+
+enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
+                                    struct decimal delta, uint64_t *sum) {
+    if (delta.is_negative) {
+        if (delta.magnitude > ordinal) {
+            return LAYOUT_VALUE_OUT_OF_RANGE;
+        }
+        *sum = ordinal - delta.magnitude;
+        return LAYOUT_OK;
+    }
+    if (delta.magnitude > field->mask - ordinal) {
+        return LAYOUT_VALUE_OUT_OF_RANGE;
+    }
+    *sum = ordinal + delta.magnitude;
+    return LAYOUT_OK;
+}
+
+void layout_explain_value(const struct layout_field *field, struct bytes text,
+                          enum decimal_status status, char *error) {
+    switch (status) {
+    case DECIMAL_NOT_A_NUMBER:
+        reject(error, "value is not a valid float");
+        return;
+    case DECIMAL_TOO_PRECISE:
+        reject(error, "value %s has too many decimals: field '%s' keeps %u", show(text).text,
+               field->name, (unsigned)field->scale);
+        return;
+    case DECIMAL_OK:
+    case DECIMAL_OUT_OF_RANGE:
+        break;
+    }
+    reject(error, "value %s is out of range: field '%s' takes %s..%s", show(text).text, field->name,
+           show_decimal(layout_field_lowest(field), field->scale).text,
+           show_decimal(layout_field_highest(field), field->scale).text);
+}
+
+void layout_explain_time(const struct layout *layout, int64_t time_us, char *error) {
+    reject(error, "time %s is out of range: this layout's TIME takes %s..%s",
+           show_time(time_us).text, show_time(layout_time_first_us(layout)).text,
+           show_time(layout_time_last_us(layout)).text);
+}
+
+/* ---- Keys ---- */
+
+enum layout_status layout_pack(const struct layout *layout, const uint64_t *ordinals,
+                               int64_t time_us, uint64_t *key) {
+    uint64_t packed = 0;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        if (ordinals[i] > layout->fields[i].mask) {
+            return LAYOUT_VALUE_OUT_OF_RANGE;
+        }
+        packed = layout_with_ordinal(layout, packed, i, ordinals[i]);
+    }
+    return layout_stamp(layout, packed, time_us, key);
+}
+
+/* START + u * unit, saturated. */
+static int64_t time_us_of(const struct layout_time *time, uint64_t key) {
+    uint64_t stored = key & time->mask;
+    uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
+    uint64_t elapsed_us;
+    int64_t time_us;
+    if (__builtin_mul_overflow(unit_index, (uint64_t)time->unit_us, &elapsed_us) ||
+        __builtin_add_overflow(time->start_us, elapsed_us, &time_us)) {
+        return INT64_MAX;
+    }
+    return time_us;
+}
+
+void layout_unpack(const struct layout *layout, uint64_t key, uint64_t *ordinals,
+                   int64_t *time_us) {
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        ordinals[i] = layout_ordinal(layout, key, i);
+    }
+    *time_us = layout->time.bits > 0 ? time_us_of(&layout->time, key) : 0;
+}
+
+uint64_t layout_zero_key(const struct layout *layout) {
+    uint64_t key = 0;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        key = layout_with_ordinal(layout, key, i, negative_count(&layout->fields[i]));
+    }
+    return key;
+}
+
+/* Divisions by constants, which the compiler turns into multiplications. */
+static uint64_t whole_units(uint64_t elapsed_us, enum layout_unit unit) {
+    switch (unit) {
+    case LAYOUT_UNIT_US:
+        return elapsed_us;
+    case LAYOUT_UNIT_MS:
+        return elapsed_us / 1000;
+    case LAYOUT_UNIT_S:
+        return elapsed_us / US_PER_SECOND;
+    case LAYOUT_UNIT_M:
+        return elapsed_us / US_PER_MINUTE;
+    case LAYOUT_UNIT_H:
+        return elapsed_us / US_PER_HOUR;
+    case LAYOUT_UNIT_D:
+        break;
+    }
+    return elapsed_us / US_PER_DAY;
+}
+
+enum layout_status layout_stamp(const struct layout *layout, uint64_t key, int64_t time_us,
+                                uint64_t *stamped) {
+    const struct layout_time *time = &layout->time;
+    if (time->bits == 0) {
+        *stamped = key;
+        return LAYOUT_OK;
+    }
+    if (time_us < time->start_us) {
+        return LAYOUT_TIME_OUT_OF_RANGE;
+    }
+    /* Unsigned, as the distance of two int64_t may need 64 bits. */
+    uint64_t elapsed_us = (uint64_t)time_us - (uint64_t)time->start_us;
+    uint64_t unit_index = whole_units(elapsed_us, time->unit);
+    if (unit_index > time->mask) {
+        return LAYOUT_TIME_OUT_OF_RANGE;
+    }
+    uint64_t stored = time->is_latest ? unit_index : unit_index ^ time->mask;
+    *stamped = (key & ~time->mask) | stored;
+    return LAYOUT_OK;
+}
+
+bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms) {
+    if (layout->time.bits == 0) {
+        return false;
+    }
+    int64_t time_us = time_us_of(&layout->time, key);
+    *time_ms = time_us / 1000 - (time_us % 1000 < 0 ? 1 : 0);
+    return true;
+}
+
+int64_t layout_time_first_us(const struct layout *layout) {
+    return layout->time.start_us;
+}
+
+int64_t layout_time_last_us(const struct layout *layout) {
+    const struct layout_time *time = &layout->time;
+    if (time->bits == 0) {
+        return time->start_us;
+    }
+    int64_t last_us;
+    if (__builtin_add_overflow(end_us(time), time->unit_us - 1, &last_us)) {
+        return INT64_MAX;
+    }
+    return last_us;
+}
+
+/* The ordinals inside a lower limit are *first and above; false: there are none. */
+static bool first_ordinal(const struct layout_field *field, struct decimal_bound lower,
+                          uint64_t *first) {
+    switch (lower.kind) {
+    case DECIMAL_BOUND_HIGHEST:
+        return false;
+    case DECIMAL_BOUND_LOWEST:
+        *first = 0;
+        return true;
+    case DECIMAL_BOUND_VALUE:
+        break;
+    }
+    if (decimal_compare(lower.value, layout_field_lowest(field)) <= 0) {
+        *first = 0;
+        return true;
+    }
+    return layout_field_ordinal(field, lower.value, first) == LAYOUT_OK;
+}
+
+/* The ordinals inside an upper limit are *last and below; false: there are none. */
+static bool last_ordinal(const struct layout_field *field, struct decimal_bound upper,
+                         uint64_t *last) {
+    switch (upper.kind) {
+    case DECIMAL_BOUND_LOWEST:
+        return false;
+    case DECIMAL_BOUND_HIGHEST:
+        *last = field->mask;
+        return true;
+    case DECIMAL_BOUND_VALUE:
+        break;
+    }
+    if (decimal_compare(upper.value, layout_field_highest(field)) >= 0) {
+        *last = field->mask;
+        return true;
+    }
+    return layout_field_ordinal(field, upper.value, last) == LAYOUT_OK;
+}
+
+bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
+                      struct decimal_bound upper, uint64_t *lowest_key, uint64_t *highest_key) {
+    const struct layout_field *lead = &layout->fields[0];
+    uint64_t first;
+    uint64_t last;
+    if (!first_ordinal(lead, lower, &first) || !last_ordinal(lead, upper, &last) || first > last) {
+        return false;
+    }
+    uint64_t low_stored = lead->is_ascending ? last ^ lead->mask : first;
+    uint64_t high_stored = lead->is_ascending ? first ^ lead->mask : last;
+    *lowest_key = low_stored << lead->shift;
+    *highest_key = (high_stored << lead->shift) | ((1ULL << lead->shift) - 1);
+    return true;
+}

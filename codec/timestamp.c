@@ -1,0 +1,206 @@
+/* Civil time by counting days in 400-year eras that begin on 1 March, so that the leap day is an
+ * era's, and a year's, last day. Source: Howard Hinnant, "chrono-Compatible Low-Level Date
+ * Algorithms". */
+#include "codec/timestamp.h"
+
+#define US_PER_MS     1000LL
+#define US_PER_SECOND 1000000LL
+#define US_PER_MINUTE (60 * US_PER_SECOND)
+#define US_PER_DAY    (24 * 60 * US_PER_MINUTE)
+/* 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z. */
+#define FIRST_US (-719162 * US_PER_DAY)
+#define LIMIT_US (2932897 * US_PER_DAY)
+
+enum { DAYS_PER_ERA = 146097, DAYS_TO_1970 = 719468 };
+
+struct date {
+    int year;  /* 0 .. 10000 */
+    int month; /* 1 .. 12 */
+    int day;   /* 1 .. 31 */
+};
+
+static int64_t days_from_date(struct date date) {
+    int year = date.month <= 2 ? date.year - 1 : date.year;
+    int era = (year >= 0 ? year : year - 399) / 400;
+    int year_of_era = year - era * 400;
+    int month_from_march = date.month > 2 ? date.month - 3 : date.month + 9;
+    int day_of_year = (153 * month_from_march + 2) / 5 + date.day - 1;
+    int day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    return (int64_t)era * DAYS_PER_ERA + day_of_era - DAYS_TO_1970;
+}
+
+/* days is within years 1 to 9999. */
+static struct date date_from_days(int64_t days) {
+    int from_march_0 = (int)days + DAYS_TO_1970;
+    int era = from_march_0 / DAYS_PER_ERA;
+    int day_of_era = from_march_0 % DAYS_PER_ERA;
+    int year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int month_from_march = (5 * day_of_year + 2) / 153;
+    struct date date = {
+        .year = year_of_era + era * 400,
+        .month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9,
+        .day = day_of_year - (153 * month_from_march + 2) / 5 + 1,
+    };
+    if (date.month <= 2) {
+        date.year++;
+    }
+    return date;
+}
+
+static int days_in_month(int year, int month) {
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return month == 2 && is_leap ? 29 : days[month - 1];
+}
+
+/* Reads from the front of a text; once something is not as expected, is_bad stays. */
+struct reader {
+    struct bytes rest;
+    bool is_bad;
+};
+
+static bool take_if(struct reader *reader, char expected) {
+    if (reader->rest.size == 0 || reader->rest.at[0] != expected) {
+        return false;
+    }
+    reader->rest.at++;
+    reader->rest.size--;
+    return true;
+}
+
+static void take(struct reader *reader, char expected) {
+    if (!take_if(reader, expected)) {
+        reader->is_bad = true;
+    }
+}
+
+/* Exactly digit_count digits, with a value of low .. high. */
+static int take_number(struct reader *reader, size_t digit_count, int low, int high) {
+    int number = 0;
+    for (size_t i = 0; i < digit_count; i++) {
+        if (reader->rest.size == 0 || reader->rest.at[0] < '0' || reader->rest.at[0] > '9') {
+            reader->is_bad = true;
+            return low;
+        }
+        number = number * 10 + (reader->rest.at[0] - '0');
+        reader->rest.at++;
+        reader->rest.size--;
+    }
+    if (number < low || number > high) {
+        reader->is_bad = true;
+        return low;
+    }
+    return number;
+}
+
+/* The 1 to 6 digits behind a point, as microseconds. */
+static int take_fraction_us(struct reader *reader) {
+    int fraction_us = take_number(reader, 1, 0, 9) * 100000;
+    for (int unit_us = 10000; unit_us > 0; unit_us /= 10) {
+        if (reader->rest.size == 0 || reader->rest.at[0] < '0' || reader->rest.at[0] > '9') {
+            break;
+        }
+        fraction_us += take_number(reader, 1, 0, 9) * unit_us;
+    }
+    return fraction_us;
+}
+
+static int64_t take_offset_us(struct reader *reader) {
+    if (take_if(reader, 'Z')) {
+        return 0;
+    }
+    bool is_west = take_if(reader, '-');
+    if (!is_west) {
+        take(reader, '+');
+    }
+    int hours = take_number(reader, 2, 0, 23);
+    take(reader, ':');
+    int minutes = take_number(reader, 2, 0, 59);
+    int64_t offset_us = (hours * 60 + minutes) * US_PER_MINUTE;
+    return is_west ? -offset_us : offset_us;
+}
+
+static bool parse_iso(struct bytes text, int64_t *time_us) {
+    struct reader reader = {.rest = text};
+    struct date date;
+    date.year = take_number(&reader, 4, 1, 9999);
+    take(&reader, '-');
+    date.month = take_number(&reader, 2, 1, 12);
+    take(&reader, '-');
+    date.day = take_number(&reader, 2, 1, days_in_month(date.year, date.month));
+    take(&reader, 'T');
+    int hour = take_number(&reader, 2, 0, 23);
+    take(&reader, ':');
+    int minute = take_number(&reader, 2, 0, 59);
+    take(&reader, ':');
+    int second = take_number(&reader, 2, 0, 59);
+    int fraction_us = take_if(&reader, '.') ? take_fraction_us(&reader) : 0;
+    int64_t offset_us = take_offset_us(&reader);
+    if (reader.is_bad || reader.rest.size > 0) {
+        return false;
+    }
+    int64_t time = days_from_date(date) * US_PER_DAY + (hour * 60 + minute) * US_PER_MINUTE +
+                   second * US_PER_SECOND + fraction_us - offset_us;
+    if (time < FIRST_US || time >= LIMIT_US) {
+        return false;
+    }
+    *time_us = time;
+    return true;
+}
+
+bool timestamp_parse(struct bytes text, int64_t *time_us) {
+    int64_t time_ms;
+    if (bytes_parse_i64(text, &time_ms)) {
+        int64_t time;
+        if (__builtin_mul_overflow(time_ms, US_PER_MS, &time)) {
+            return false;
+        }
+        *time_us = time;
+        return true;
+    }
+    return parse_iso(text, time_us);
+}
+
+static char *put_digits(char *at, int64_t number, int digit_count) {
+    for (int i = digit_count - 1; i >= 0; i--) {
+        at[i] = (char)('0' + number % 10);
+        number /= 10;
+    }
+    return at + digit_count;
+}
+
+static int64_t floor_divide(int64_t number, int64_t divisor) {
+    return number / divisor - (number % divisor < 0 ? 1 : 0);
+}
+
+size_t timestamp_print(char *out, int64_t time_us) {
+    if (time_us < FIRST_US || time_us >= LIMIT_US) {
+        return bytes_print_i64(out, floor_divide(time_us, US_PER_MS));
+    }
+    int64_t days = floor_divide(time_us, US_PER_DAY);
+    int64_t of_day_us = time_us - days * US_PER_DAY;
+    int64_t fraction_us = of_day_us % US_PER_SECOND;
+    struct date date = date_from_days(days);
+    char *at = put_digits(out, date.year, 4);
+    *at++ = '-';
+    at = put_digits(at, date.month, 2);
+    *at++ = '-';
+    at = put_digits(at, date.day, 2);
+    *at++ = 'T';
+    at = put_digits(at, of_day_us / (60 * US_PER_MINUTE), 2);
+    *at++ = ':';
+    at = put_digits(at, of_day_us / US_PER_MINUTE % 60, 2);
+    *at++ = ':';
+    at = put_digits(at, of_day_us / US_PER_SECOND % 60, 2);
+    if (fraction_us % US_PER_MS != 0) {
+        *at++ = '.';
+        at = put_digits(at, fraction_us, 6);
+    } else if (fraction_us != 0) {
+        *at++ = '.';
+        at = put_digits(at, fraction_us / US_PER_MS, 3);
+    }
+    *at++ = 'Z';
+    return (size_t)(at - out);
+}
