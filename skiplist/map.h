@@ -10,23 +10,213 @@
  *                                                            home this is, or lay on the way,
  *                                                            went past it
  *
- * The home bucket is hash32 * bucket_count >> 32 (so any bucket count will do, and buckets lie in
- * the order of their hashes: scans survive growth). A full bucket overflows into the next one and
- * is counted, so that a lookup stops at the first bucket without overflow and a removal needs no
- * tombstones (as F14 does: engineering.fb.com, "Open-sourcing F14", 2019).
+ * The home bucket is hash32 * bucket_count >> 32 with the hash's upper half (so any bucket count
+ * will do, and buckets lie in the order of their hashes: scans survive growth). A full bucket
+ * overflows into the next one and is counted, so that a lookup stops at the first bucket without
+ * overflow and a removal needs no tombstones (as F14 does: engineering.fb.com, "Open-sourcing
+ * F14", 2019). The tag is taken from the upper bits of the hash's lower half and is never 0.
  *
- * Growth is in small steps. While it goes on there are two tables, and the owner's ids are moved
- * one after another: every entry with id < cursor is in the new table, the others in the old one.
- * Each step asks the owner for the hashes of one id (map_hashes), so no insert pays for a whole
- * rehash. Slots of moved ids stay in the old table as stale hints until it is dropped; they
- * cost a comparison, never a wrong answer, because the owner compares.
+ * Growing and shrinking go in small steps. While it goes on there are two tables, and the owner's
+ * ids are moved one after another: entries with id < cursor or id >= id_limit are in the new
+ * table, the others in the old one. Each step asks the owner for the hashes of a few ids
+ * (map_hashes), so no insert pays for a whole rehash. Either table could hold every entry, so an
+ * entry may change its id at any time without asking for memory.
  *
- * Entries (hash, id) may repeat; the map is a multiset of pairs. */
+ * Entries (hash, id) may repeat; the map is a multiset of pairs. Not thread-safe. */
 #ifndef SKIPLIST_MAP_H
 #define SKIPLIST_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "codec/check.h"
+
+enum {
+#ifdef SKIPLIST_TINY
+    MAP_BUCKET_SLOTS = 3,
+    MAP_ID_BITS_MIN = 4,
+#else
+    MAP_BUCKET_SLOTS = 15,
+    MAP_ID_BITS_MIN = 8,
+#endif
+    MAP_ID_BITS_MAX = 28,
+    MAP_HASHES_MAX = 256, /* entries of one id */
+};
+/* Ids are below this. */
+#define MAP_ID_END (UINT32_C(1) << MAP_ID_BITS_MAX)
+
+/* Write the hashes of every entry that id has now into hashes (room for MAP_HASHES_MAX) and
+ * return how many; 0 for an id that is not in use. Called from map_reserve, map_step and
+ * map_validate only. */
+typedef uint32_t map_hashes(const void *owner, uint32_t id, uint64_t *hashes);
+
+struct map_bucket {
+    uint32_t slots[MAP_BUCKET_SLOTS];
+    uint32_t overflow;
+};
+
+struct map_table {
+    struct map_bucket *buckets; /* on a cache line's boundary, inside memory */
+    void *memory;               /* NULL: no table; buckets is then one shared empty bucket */
+    uint32_t bucket_count;
+    uint32_t id_mask; /* the slot's id bits; the others are the tag */
+    uint64_t entry_count;
+};
+
+struct map {
+    struct map_table table;
+    struct map_table next; /* the one being moved to; next.memory NULL: none */
+    uint32_t cursor;       /* while moving: ids below are in next */
+    uint32_t id_limit;     /* while moving: so are ids from here on */
+    uint32_t id_end;       /* past the largest id ever put */
+    map_hashes *hashes;
+    const void *owner;
+};
+
+/* An empty map without any memory of its own. owner is borrowed and goes with hashes. */
+void map_init(struct map *map, map_hashes *hashes, const void *owner);
+/* Frees the tables; the map is then as after map_init. */
+void map_deinit(struct map *map);
+
+/* Entries in the map. */
+static inline uint64_t map_count(const struct map *map) {
+    return map->table.entry_count + map->next.entry_count;
+}
+
+/* Get ready for count more entries with ids below id_end, and move a step on with an unfinished
+ * growth. To be called before a change, while map and owner agree.
+ *
+ * false: no memory, or id_end is past MAP_ID_END; the entries are then as they were. */
+MUST_CHECK bool map_reserve(struct map *map, uint32_t count, uint32_t id_end);
+
+/* Add an entry; map_reserve has made room. */
+void map_put(struct map *map, uint64_t hash, uint32_t id);
+/* Remove one entry (hash, id), which is in the map. */
+void map_remove(struct map *map, uint64_t hash, uint32_t id);
+/* Give the entry (hash, id), which is in the map, another id below the reserved id_end. Needs no
+ * memory. */
+void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id);
+
+/* Move a step on with an unfinished growth; begin to shrink when the table is mostly empty. Never
+ * fails. To be called after removals, when map and owner agree again. */
+void map_step(struct map *map);
+
+/* Is a growth or shrinking unfinished? */
+static inline bool map_is_moving(const struct map *map) {
+    return map->next.memory != NULL;
+}
+
+/* Visit the id of every entry with this hash, and by chance those of others:
+ *
+ *     map_find(map, hash, &find);
+ *     while (map_find_next(&find, &id)) { compare; }
+ *
+ * Valid until the next change. An id may come more than once. */
+struct map_find {
+    const struct map_table *table;
+    const struct map_table *next_table; /* NULL: table is the last */
+    uint64_t hash;
+    uint32_t bucket;
+    uint32_t buckets_left; /* bounds the walk when every bucket overflows */
+    uint32_t matches;      /* slots of the bucket not yet returned, one bit each */
+};
+
+static inline uint32_t map_home(const struct map_table *table, uint64_t hash) {
+    return (uint32_t)(((hash >> 32) * table->bucket_count) >> 32);
+}
+
+/* The tag in place. 0 would look like a free slot when the id is 0 too. */
+static inline uint32_t map_tag(const struct map_table *table, uint64_t hash) {
+    uint32_t tag = (uint32_t)hash & ~table->id_mask;
+    return tag != 0 ? tag : table->id_mask + 1;
+}
+
+/* Which slots are equal to wanted in the bits of mask: bit i for slot i. */
+static inline uint32_t map_bucket_match(const struct map_bucket *bucket, uint32_t wanted,
+                                        uint32_t mask) {
+#ifdef __SSE2__
+    __m128i wanted4 = _mm_set1_epi32((int)wanted);
+    __m128i mask4 = _mm_set1_epi32((int)mask);
+    __m128i equal[4];
+    for (int i = 0; i < 4; i++) {
+        equal[i] = _mm_setzero_si128();
+        if (i < (MAP_BUCKET_SLOTS + 1) / 4) {
+            __m128i slots = _mm_load_si128((const __m128i *)(const void *)bucket + i);
+            equal[i] = _mm_cmpeq_epi32(_mm_and_si128(slots, mask4), wanted4);
+        }
+    }
+    __m128i low = _mm_packs_epi32(equal[0], equal[1]);
+    __m128i high = _mm_packs_epi32(equal[2], equal[3]);
+    uint32_t matches = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+    /* The overflow counter was compared along with the slots. */
+    return matches & ((1U << MAP_BUCKET_SLOTS) - 1);
+#else
+    uint32_t matches = 0;
+    for (unsigned i = 0; i < MAP_BUCKET_SLOTS; i++)
+        matches |= (uint32_t)((bucket->slots[i] & mask) == wanted) << i;
+    return matches;
+#endif
+}
+
+static inline void map_find_in(struct map_find *find, const struct map_table *table) {
+    find->table = table;
+    find->bucket = map_home(table, find->hash);
+    find->buckets_left = table->bucket_count;
+    find->matches = map_bucket_match(&table->buckets[find->bucket], map_tag(table, find->hash),
+                                     ~table->id_mask);
+}
+
+static inline void map_find(const struct map *map, uint64_t hash, struct map_find *find) {
+    find->hash = hash;
+    find->next_table = map_is_moving(map) ? &map->next : NULL;
+    map_find_in(find, &map->table);
+}
+
+static inline bool map_find_next(struct map_find *find, uint32_t *id) {
+    while (find->matches == 0) {
+        const struct map_table *table = find->table;
+        if (table->buckets[find->bucket].overflow != 0 && --find->buckets_left != 0) {
+            if (++find->bucket == table->bucket_count)
+                find->bucket = 0;
+            find->matches = map_bucket_match(&table->buckets[find->bucket],
+                                             map_tag(table, find->hash), ~table->id_mask);
+        } else if (find->next_table != NULL) {
+            map_find_in(find, find->next_table);
+            find->next_table = NULL;
+        } else {
+            return false;
+        }
+    }
+    unsigned slot = (unsigned)__builtin_ctz(find->matches);
+    find->matches &= find->matches - 1;
+    *id = find->table->buckets[find->bucket].slots[slot] & find->table->id_mask;
+    return true;
+}
+
+/* Fetch the lines that looking up, adding or removing this hash will touch. */
+static inline void map_prefetch(const struct map *map, uint64_t hash) {
+    __builtin_prefetch(&map->table.buckets[map_home(&map->table, hash)]);
+    if (map_is_moving(map))
+        __builtin_prefetch(&map->next.buckets[map_home(&map->next, hash)]);
+}
+
+/* One step of a scan in the order of hashes. cursor is an upper half of a hash, 0 to begin with.
+ * Every entry whose hash's upper half lies in cursor .. *end - 1 has its id visited, each id once
+ * (and by chance ids without such an entry). The next step's cursor is *end; the scan is over when
+ * that is 2^32. Growth between the steps loses nothing. visit must not change the map. */
+typedef void map_visit(void *context, uint32_t id);
+void map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_visit *visit,
+              void *context);
+
+/* Heap bytes of the tables. */
+size_t map_memory_size(const struct map *map);
+
+/* Check counts, overflow counters and that every entry of every id can be found. reason: the
+ * first claim that does not hold. */
+MUST_CHECK bool map_validate(const struct map *map, const char **reason);
+
+#endif

@@ -1,0 +1,356 @@
+/* The map against a model that keeps, for every id, its hashes in an array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "skiplist/map.h"
+#include "tests/support/random.h"
+
+enum { MODEL_IDS = 400, MODEL_PER_ID = 24 };
+
+struct model {
+    uint32_t counts[MODEL_IDS];
+    uint64_t hashes[MODEL_IDS][MODEL_PER_ID];
+    uint32_t entry_count;
+};
+
+static uint32_t model_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct model *model = owner;
+    memcpy(hashes, model->hashes[id], model->counts[id] * sizeof *hashes);
+    return model->counts[id];
+}
+
+static void model_add(struct model *model, uint32_t id, uint64_t hash) {
+    model->hashes[id][model->counts[id]++] = hash;
+    model->entry_count++;
+}
+
+static uint64_t model_take(struct model *model, uint32_t id, uint32_t index) {
+    uint64_t hash = model->hashes[id][index];
+    model->hashes[id][index] = model->hashes[id][--model->counts[id]];
+    model->entry_count--;
+    return hash;
+}
+
+static bool map_finds(const struct map *map, uint64_t hash, uint32_t id) {
+    struct map_find find;
+    uint32_t found;
+    map_find(map, hash, &find);
+    while (map_find_next(&find, &found))
+        if (found == id)
+            return true;
+    return false;
+}
+
+static void assert_valid(const struct map *map, const struct model *model) {
+    const char *reason = "";
+    if (!map_validate(map, &reason))
+        fail_msg("%s", reason);
+    assert_int_equal(map_count(map), model->entry_count);
+}
+
+/* A hash whose parts repeat often: few homes, few tags, exact repetitions. */
+static uint64_t crowded_hash(struct random *random) {
+    uint64_t home = random_below(random, 6) * 0x2aaaaaaaU;
+    uint64_t tag = random_below(random, 3) << 29;
+    return home << 32 | tag;
+}
+
+static uint64_t any_hash(struct random *random, bool is_crowded) {
+    return is_crowded ? crowded_hash(random) : random_next(random);
+}
+
+static void random_put(struct map *map, struct model *model, struct random *random,
+                       bool is_crowded) {
+    uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
+    if (model->counts[id] == MODEL_PER_ID)
+        return;
+    uint64_t hash = any_hash(random, is_crowded);
+    assert_true(map_reserve(map, 1, MODEL_IDS));
+    map_put(map, hash, id);
+    model_add(model, id, hash);
+    assert_true(map_finds(map, hash, id));
+}
+
+static void random_remove(struct map *map, struct model *model, struct random *random) {
+    uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
+    if (model->counts[id] == 0)
+        return;
+    uint64_t hash = model_take(model, id, (uint32_t)random_below(random, model->counts[id]));
+    map_remove(map, hash, id);
+    if (random_below(random, 2) == 0)
+        map_step(map);
+}
+
+static void random_replace(struct map *map, struct model *model, struct random *random) {
+    uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
+    uint32_t new_id = (uint32_t)random_below(random, MODEL_IDS);
+    if (model->counts[id] == 0 || model->counts[new_id] == MODEL_PER_ID || id >= map->id_end)
+        return;
+    uint64_t hash = model_take(model, id, (uint32_t)random_below(random, model->counts[id]));
+    map_replace(map, hash, id, new_id);
+    model_add(model, new_id, hash);
+    assert_true(map_finds(map, hash, new_id));
+}
+
+static void run_against_model(const char *name, bool is_crowded, int steps, int check_every) {
+    struct random random = random_begin(name);
+    struct model *model = calloc(1, sizeof *model);
+    assert_non_null(model);
+    uint64_t live_before = memory_live_count();
+    struct map map;
+    map_init(&map, model_hashes, model);
+    int moves_seen = 0;
+    for (int i = 0; i < steps; i++) {
+        /* The pressure turns, so that the map grows and shrinks several times. */
+        bool is_growing = (i / (steps / 8 + 1)) % 2 == 0;
+        uint64_t dice = random_below(&random, 10);
+        if (dice < (is_growing ? 6U : 2U))
+            random_put(&map, model, &random, is_crowded);
+        else if (dice < 8)
+            random_remove(&map, model, &random);
+        else
+            random_replace(&map, model, &random);
+        moves_seen += map_is_moving(&map);
+        if (i % check_every == 0)
+            assert_valid(&map, model);
+    }
+    assert_valid(&map, model);
+    assert_true(moves_seen > 0);
+    map_deinit(&map);
+    assert_int_equal(memory_live_count(), live_before);
+    free(model);
+}
+
+static void random_changes_keep_every_entry_findable(void **state) {
+    (void)state;
+    run_against_model(__func__, false, 20000, 7);
+}
+
+static void crowded_hashes_overflow_and_come_back(void **state) {
+    (void)state;
+    run_against_model(__func__, true, 20000, 7);
+}
+
+static void an_empty_map_finds_nothing_and_holds_no_memory(void **state) {
+    (void)state;
+    struct map map;
+    struct map_find find;
+    uint32_t id;
+    map_init(&map, model_hashes, NULL);
+    map_find(&map, 12345, &find);
+    assert_false(map_find_next(&find, &id));
+    map_prefetch(&map, UINT64_MAX);
+    map_step(&map);
+    assert_int_equal(map_memory_size(&map), 0);
+    map_deinit(&map);
+}
+
+static void entries_with_one_hash_are_all_candidates(void **state) {
+    (void)state;
+    struct model *model = calloc(1, sizeof *model);
+    assert_non_null(model);
+    struct map map;
+    map_init(&map, model_hashes, model);
+    for (uint32_t id = 0; id < MODEL_IDS; id++) {
+        assert_true(map_reserve(&map, 1, MODEL_IDS));
+        map_put(&map, 42, id);
+        model_add(model, id, 42);
+    }
+    assert_valid(&map, model);
+    for (uint32_t id = 0; id < MODEL_IDS; id++)
+        assert_true(map_finds(&map, 42, id));
+    for (uint32_t id = 0; id < MODEL_IDS; id += 2)
+        map_remove(&map, model_take(model, id, 0), id);
+    assert_valid(&map, model);
+    map_deinit(&map);
+    free(model);
+}
+
+static void churn_leaves_no_overflow_behind(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct model *model = calloc(1, sizeof *model);
+    assert_non_null(model);
+    struct map map;
+    map_init(&map, model_hashes, model);
+    for (int i = 0; i < 2000; i++)
+        random_put(&map, model, &random, false);
+    while (map_is_moving(&map))
+        assert_true(map_reserve(&map, 0, MODEL_IDS));
+    for (int i = 0; i < 200000; i++) {
+        uint32_t id = (uint32_t)random_below(&random, MODEL_IDS);
+        if (model->counts[id] == 0)
+            continue;
+        map_remove(&map, model_take(model, id, 0), id);
+        uint64_t hash = random_next(&random);
+        map_put(&map, hash, id);
+        model_add(model, id, hash);
+    }
+    assert_valid(&map, model);
+    for (uint32_t id = 0; id < MODEL_IDS; id++)
+        while (model->counts[id] > 0)
+            map_remove(&map, model_take(model, id, 0), id);
+    for (uint32_t i = 0; i < map.table.bucket_count; i++)
+        assert_int_equal(map.table.buckets[i].overflow, 0);
+    map_step(&map);
+    assert_int_equal(map_memory_size(&map), 0);
+    map_deinit(&map);
+    free(model);
+}
+
+/* Scan while the map changes: hashes are kept apart from ids here, one hash per id. */
+enum { SCAN_IDS = 3000, SCAN_LASTING = 500 };
+
+struct scan_model {
+    uint64_t hashes[SCAN_IDS];
+    bool is_present[SCAN_IDS];
+    uint32_t visits[SCAN_IDS];
+    uint32_t visits_in_step[SCAN_IDS];
+};
+
+static uint32_t scan_model_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct scan_model *model = owner;
+    hashes[0] = model->hashes[id];
+    return model->is_present[id] ? 1 : 0;
+}
+
+static void scan_model_visit(void *context, uint32_t id) {
+    struct scan_model *model = context;
+    assert_true(id < SCAN_IDS);
+    model->visits[id]++;
+    assert_int_equal(++model->visits_in_step[id], 1);
+}
+
+static void scan_model_put(struct map *map, struct scan_model *model, uint32_t id) {
+    if (model->is_present[id])
+        return;
+    assert_true(map_reserve(map, 1, SCAN_IDS));
+    map_put(map, model->hashes[id], id);
+    model->is_present[id] = true;
+}
+
+static void scan_model_remove(struct map *map, struct scan_model *model, uint32_t id) {
+    if (!model->is_present[id])
+        return;
+    map_remove(map, model->hashes[id], id);
+    model->is_present[id] = false;
+    map_step(map);
+}
+
+static void run_scan(struct random *random, bool is_growing) {
+    struct scan_model *model = calloc(1, sizeof *model);
+    assert_non_null(model);
+    struct map map;
+    map_init(&map, scan_model_hashes, model);
+    uint32_t ids_first = is_growing ? SCAN_LASTING : SCAN_IDS;
+    for (uint32_t id = 0; id < SCAN_IDS; id++)
+        model->hashes[id] = random_next(random);
+    for (uint32_t id = 0; id < ids_first; id++)
+        scan_model_put(&map, model, id);
+    uint64_t cursor = 0;
+    while (cursor < UINT64_C(1) << 32) {
+        memset(model->visits_in_step, 0, sizeof model->visits_in_step);
+        uint64_t end = 0;
+        map_scan(&map, (uint32_t)cursor, &end, scan_model_visit, model);
+        assert_true(end > cursor);
+        cursor = end;
+        for (int i = 0; i < 30; i++) {
+            uint64_t id = SCAN_LASTING + random_below(random, SCAN_IDS - SCAN_LASTING);
+            if (is_growing)
+                scan_model_put(&map, model, (uint32_t)id);
+            else
+                scan_model_remove(&map, model, (uint32_t)id);
+        }
+    }
+    for (uint32_t id = 0; id < SCAN_LASTING; id++)
+        assert_true(model->visits[id] > 0);
+    map_deinit(&map);
+    free(model);
+}
+
+static void a_scan_sees_what_is_there_throughout_while_the_map_grows(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 20; i++)
+        run_scan(&random, true);
+}
+
+static void a_scan_sees_what_is_there_throughout_while_the_map_shrinks(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 20; i++)
+        run_scan(&random, false);
+}
+
+static void a_failed_reserve_leaves_the_entries_as_they_were(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct model *model = calloc(1, sizeof *model);
+    assert_non_null(model);
+    struct map map;
+    map_init(&map, model_hashes, model);
+    int failures = 0;
+    for (int i = 0; i < 6000; i++) {
+        uint32_t id = (uint32_t)random_below(&random, MODEL_IDS);
+        if (model->counts[id] == MODEL_PER_ID)
+            continue;
+        uint64_t hash = random_next(&random);
+        memory_fail_at(1);
+        if (!map_reserve(&map, 1, MODEL_IDS)) {
+            failures++;
+            memory_fail_at(0);
+            assert_valid(&map, model);
+            assert_true(map_reserve(&map, 1, MODEL_IDS));
+        }
+        memory_fail_at(0);
+        map_put(&map, hash, id);
+        model_add(model, id, hash);
+    }
+    assert_true(failures > 0);
+    assert_valid(&map, model);
+    assert_false(map_reserve(&map, 1, MAP_ID_END + 1));
+    map_deinit(&map);
+    free(model);
+}
+
+static void growing_ids_get_more_bits_in_time(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct model *model = calloc(1, sizeof *model);
+    assert_non_null(model);
+    struct map map;
+    map_init(&map, model_hashes, model);
+    for (uint32_t id = 0; id < MODEL_IDS; id++) {
+        uint64_t hash = random_next(&random);
+        assert_true(map_reserve(&map, 1, id + 1));
+        map_put(&map, hash, id);
+        model_add(model, id, hash);
+        if (id >= 4)
+            map_remove(&map, model_take(model, id - 4, 0), id - 4);
+        assert_valid(&map, model);
+    }
+    map_deinit(&map);
+    free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_changes_keep_every_entry_findable),
+        cmocka_unit_test(crowded_hashes_overflow_and_come_back),
+        cmocka_unit_test(an_empty_map_finds_nothing_and_holds_no_memory),
+        cmocka_unit_test(entries_with_one_hash_are_all_candidates),
+        cmocka_unit_test(churn_leaves_no_overflow_behind),
+        cmocka_unit_test(a_scan_sees_what_is_there_throughout_while_the_map_grows),
+        cmocka_unit_test(a_scan_sees_what_is_there_throughout_while_the_map_shrinks),
+        cmocka_unit_test(a_failed_reserve_leaves_the_entries_as_they_were),
+        cmocka_unit_test(growing_ids_get_more_bits_in_time),
+    };
+    return cmocka_run_group_tests_name("map", tests, NULL, NULL);
+}
