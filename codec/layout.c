@@ -280,10 +280,9 @@ static bool parse_anchor(struct parser *parser, struct layout_time *time) {
     }
     if (!start_from_end(time, anchor_us, &time->start_us)) {
         return reject(parser->error,
-                      "TIME: END '%s' is too early: its START, 2^%u - 1 %s before, must not be "
-                      "before %s ms",
-                      show(word).text, (unsigned)time->bits, units[time->unit].name,
-                      show_time(INT64_MIN).text);
+                      "TIME: END '%s' is too early: START, 2^%u - 1 %s before it, does not fit 64 "
+                      "bits of microseconds; fewer bits or a smaller unit are allowed",
+                      show(word).text, (unsigned)time->bits, units[time->unit].name);
     }
     return true;
 }

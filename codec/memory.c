@@ -1,49 +1,54 @@
 /* malloc, counted.
  *
- *     memory_used = sum of malloc_usable_size over the live pieces, the reserve among them
+ *     used = sum of malloc_usable_size over the live pieces, the reserve among them
  *
- * The invariant holds between any two calls. Usable sizes, not asked-for ones, because rounding
- * up is memory that the process holds too, and because no header of ours is then needed. */
+ * Usable sizes, not asked-for ones, because rounding up is memory that the process holds too, and
+ * because no header of ours is then needed. The counters are relaxed atomics: they order nothing,
+ * and beside malloc and free they cost nothing that could be measured. */
 #include "codec/memory.h"
 
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static struct {
-    size_t used;
-    size_t used_peak;
-    uint64_t live_count;
-    uint64_t request_count;
-    uint64_t fail_at; /* the value of request_count that fails; 0: none */
-    void *reserve;
+    _Atomic size_t used;
+    _Atomic size_t used_peak;
+    _Atomic uint64_t live_count;
+    _Atomic uint64_t request_count;
+    _Atomic uint64_t fail_at; /* the request that fails, counted from 1; 0: none */
+    void *_Atomic reserve;
 } memory;
 
-static void count_piece(const void *at) {
-    memory.used += memory_size(at);
-    memory.live_count++;
-    if (memory.used > memory.used_peak) {
-        memory.used_peak = memory.used;
-    }
+static void count_bytes(size_t size) {
+    size_t used = atomic_fetch_add_explicit(&memory.used, size, memory_order_relaxed) + size;
+    size_t peak = atomic_load_explicit(&memory.used_peak, memory_order_relaxed);
+    while (used > peak &&
+           !atomic_compare_exchange_weak_explicit(&memory.used_peak, &peak, used,
+                                                  memory_order_relaxed, memory_order_relaxed)) {}
 }
 
-static void uncount_piece(const void *at) {
-    CHECK(memory.live_count > 0);
-    memory.used -= memory_size(at);
-    memory.live_count--;
+static void uncount_bytes(size_t size) {
+    atomic_fetch_sub_explicit(&memory.used, size, memory_order_relaxed);
+}
+
+static void count_piece(const void *at) {
+    count_bytes(memory_size(at));
+    atomic_fetch_add_explicit(&memory.live_count, 1, memory_order_relaxed);
 }
 
 /* Count a request; true when it is the one that a test wants to fail. */
 static bool is_request_to_fail(void) {
-    memory.request_count++;
-    return memory.request_count == memory.fail_at;
+    uint64_t request =
+        atomic_fetch_add_explicit(&memory.request_count, 1, memory_order_relaxed) + 1;
+    return request == atomic_load_explicit(&memory.fail_at, memory_order_relaxed);
 }
 
+/* Give the reserve back; false when there was none. */
 static bool release_reserve(void) {
-    if (memory.reserve == NULL) {
-        return false;
-    }
-    memory_reserve_end();
-    return true;
+    void *reserve = atomic_exchange_explicit(&memory.reserve, NULL, memory_order_relaxed);
+    memory_free(reserve);
+    return reserve != NULL;
 }
 
 void *memory_allocate(size_t size) {
@@ -81,9 +86,8 @@ void *memory_resize(void *at, size_t size) {
         moved = realloc(at, size);
     }
     if (moved != NULL) {
-        memory.used -= size_before;
-        memory.live_count--;
-        count_piece(moved);
+        uncount_bytes(size_before);
+        count_bytes(memory_size(moved));
     }
     return moved;
 }
@@ -92,7 +96,8 @@ void memory_free(void *at) {
     if (at == NULL) {
         return;
     }
-    uncount_piece(at);
+    uncount_bytes(memory_size(at));
+    atomic_fetch_sub_explicit(&memory.live_count, 1, memory_order_relaxed);
     free(at);
 }
 
@@ -102,33 +107,33 @@ size_t memory_size(const void *at) {
 }
 
 size_t memory_used(void) {
-    return memory.used;
+    return atomic_load_explicit(&memory.used, memory_order_relaxed);
 }
 
 size_t memory_used_peak(void) {
-    return memory.used_peak;
+    return atomic_load_explicit(&memory.used_peak, memory_order_relaxed);
 }
 
 bool memory_reserve_begin(size_t size) {
-    CHECK(memory.reserve == NULL);
-    memory.reserve = memory_allocate(size);
-    return memory.reserve != NULL;
+    CHECK(atomic_load_explicit(&memory.reserve, memory_order_relaxed) == NULL);
+    void *reserve = memory_allocate(size);
+    atomic_store_explicit(&memory.reserve, reserve, memory_order_relaxed);
+    return reserve != NULL;
 }
 
 void memory_reserve_end(void) {
-    void *reserve = memory.reserve;
-    memory.reserve = NULL;
-    memory_free(reserve);
+    (void)release_reserve();
 }
 
 void memory_fail_at(uint64_t nth) {
-    memory.fail_at = nth == 0 ? 0 : memory.request_count + nth;
+    uint64_t fail_at = nth == 0 ? 0 : memory_requests() + nth;
+    atomic_store_explicit(&memory.fail_at, fail_at, memory_order_relaxed);
 }
 
 uint64_t memory_requests(void) {
-    return memory.request_count;
+    return atomic_load_explicit(&memory.request_count, memory_order_relaxed);
 }
 
 uint64_t memory_live_count(void) {
-    return memory.live_count;
+    return atomic_load_explicit(&memory.live_count, memory_order_relaxed);
 }

@@ -3,7 +3,7 @@
  * Every allocation is counted by its usable size, so that memory_used() is what the process holds
  * (INFO used_memory, maxmemory). Tests make the Nth allocation fail.
  *
- * For the loop's thread alone: the counters are plain. Other threads are handed their memory. */
+ * Any thread may allocate and free. The reserve and memory_fail_at belong to the loop's thread. */
 #ifndef CODEC_MEMORY_H
 #define CODEC_MEMORY_H
 
@@ -31,14 +31,16 @@ size_t memory_used_peak(void);
 
 /* Hold back size bytes for a change of several steps that must not fail half-way. false: there
  * is no memory, nothing is held. An allocation that fails while a reserve is held releases it and
- * tries again. One reserve at a time; memory_reserve_end() gives it back (no-op without one). */
+ * tries again. It counts as used and as live while it is held. One reserve at a time;
+ * memory_reserve_end() gives it back (no-op without one). */
 MUST_CHECK bool memory_reserve_begin(size_t size);
 void memory_reserve_end(void);
 
 /* Tests: make the Nth allocation from now fail (1 is the next one); 0 switches it off. Only that
- * one fails, the following ones succeed. */
+ * one fails, the following ones succeed. While a reserve is held, its release and the second try
+ * follow, as in earnest. */
 void memory_fail_at(uint64_t nth);
-/* Allocations asked for since the program began. */
+/* Allocations asked for since the program began; a resize is one, a second try is none. */
 uint64_t memory_requests(void);
 /* Live allocations: a test that ends as it began has leaked nothing. */
 uint64_t memory_live_count(void);
