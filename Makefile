@@ -1,0 +1,191 @@
+# leaderboard: `make help` lists the targets.
+#
+# `make run` and `make test` need nothing done by hand on Debian or Ubuntu: .ci/install-packages
+# installs what is missing and says what and why. Everything is built under B.
+
+B       ?= build
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+PREFIX  ?= /usr/local
+DESTDIR ?=
+ARGS    ?= leaderboard.conf
+# Extra flags of one build: SANITIZE=address,undefined  TINY=1  WERROR=1
+SANITIZE ?=
+TINY     ?=
+WERROR   ?=
+FUZZ_SECONDS ?= 60
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+            -Wmissing-prototypes -Wcast-qual -Wformat=2 -Wvla -Wswitch-enum
+FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) -fno-omit-frame-pointer
+LINK  := -pthread
+ifneq ($(WERROR),)
+FLAGS += -Werror
+endif
+ifneq ($(SANITIZE),)
+FLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+LINK  += -fsanitize=$(SANITIZE)
+endif
+ifneq ($(TINY),)
+FLAGS += -DSKIPLIST_TINY
+endif
+
+ENGINE_SOURCES   := $(wildcard codec/*.c skiplist/*.c)
+PROTOCOL_SOURCES := $(wildcard protocol/*.c)
+SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c,$(wildcard server/*.c))
+SUPPORT_SOURCES  := $(wildcard tests/support/*.c)
+UNIT_SOURCES     := $(wildcard tests/codec/*.c tests/skiplist/*.c tests/protocol/*.c \
+                               tests/server/*.c)
+INTEGRATION_SOURCES := $(wildcard tests/integration/*.c)
+FUZZ_SOURCES     := $(wildcard tests/fuzz/fuzz_*.c)
+BENCH_SOURCES    := $(wildcard bench/*.c)
+ALL_SOURCES := $(ENGINE_SOURCES) $(PROTOCOL_SOURCES) $(wildcard server/*.c) $(SUPPORT_SOURCES) \
+               $(UNIT_SOURCES) $(INTEGRATION_SOURCES) $(FUZZ_SOURCES) $(BENCH_SOURCES)
+HEADERS := $(wildcard codec/*.h skiplist/*.h protocol/*.h server/*.h tests/support/*.h)
+
+object = $(patsubst %.c,$(B)/%.o,$(1))
+
+SERVER      := $(B)/leaderboard-server
+DOCS        := $(B)/leaderboard-docs
+# codec and skiplist alone: other hosts of the engine link this, without libuv.
+ENGINE      := $(B)/libleaderboard-engine.a
+LIBRARY     := $(B)/libleaderboard.a
+UNITS       := $(patsubst %.c,$(B)/%,$(UNIT_SOURCES))
+INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
+FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
+BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test check sanitize fuzz lint layers format format-check docs docs-check \
+        bench bench-build clean install tests-build units integration clients redis-server
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
+	@echo "  B=dir CC=clang CFLAGS='-O3 -g' SANITIZE=address,undefined TINY=1 WERROR=1 change a build"
+
+# ---- for users ------------------------------------------------------------------------------
+
+build: ## compile build/leaderboard-server
+	@.ci/install-packages build
+	@$(MAKE) --no-print-directory $(SERVER)
+
+run: ## install what is missing, build, start the server (ARGS="leaderboard.conf --port 7000")
+	@.ci/install-packages build
+	@$(MAKE) --no-print-directory $(SERVER)
+	@exec $(SERVER) $(ARGS)
+
+test: ## install what is missing, build, run all tests
+	@.ci/install-packages test
+	@$(MAKE) --no-print-directory tests-build
+	@$(MAKE) --no-print-directory tests-build B=$(B)/tiny TINY=1 \
+	    UNIT_SOURCES="$(wildcard tests/skiplist/*.c)" INTEGRATION_SOURCES= >/dev/null
+	@tests/run $(UNITS) $(wildcard $(B)/tiny/tests/skiplist/test_*[a-z]) \
+	    $(INTEGRATION) tests/clients/run.sh
+
+install: build ## install the server and its configuration under PREFIX (/usr/local)
+	install -D -m 755 $(SERVER) $(DESTDIR)$(PREFIX)/bin/leaderboard-server
+	install -D -m 644 leaderboard.conf $(DESTDIR)$(PREFIX)/etc/leaderboard/leaderboard.conf
+
+bench: ## side by side with redis-server, short form; table and plot into bench/results/
+	@.ci/install-packages test
+	@$(MAKE) --no-print-directory $(SERVER) bench-build redis-server
+	@PATH="$(CURDIR)/$(B)/peers:$$PATH" python3 bench/compare.py --server $(SERVER) $(BENCH_ARGS)
+
+clean: ## remove everything that was built
+	rm -rf $(B)
+
+# ---- for contributors -----------------------------------------------------------------------
+
+check: ## everything CI asks of the code, beside the tests
+	@.ci/install-packages check
+	@$(MAKE) --no-print-directory layers format-check docs-check
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory sanitize CC=gcc B=$(B)/gcc-sanitize
+	@$(MAKE) --no-print-directory sanitize CC=clang B=$(B)/clang-sanitize
+	@$(MAKE) --no-print-directory fuzz
+	@echo "check: all clean"
+
+sanitize: ## all tests under ASan and UBSan, warnings as errors (CC=gcc or clang)
+	@.ci/install-packages check
+	@$(MAKE) --no-print-directory tests-build WERROR=1 SANITIZE=address,undefined CFLAGS="-O1 -g"
+	@$(MAKE) --no-print-directory tests-build B=$(B)/tiny TINY=1 WERROR=1 \
+	    SANITIZE=address,undefined CFLAGS="-O1 -g" \
+	    UNIT_SOURCES="$(wildcard tests/skiplist/*.c)" INTEGRATION_SOURCES= >/dev/null
+	@LEADERBOARD_TEST_SHORT=1 tests/run $(UNITS) \
+	    $(wildcard $(B)/tiny/tests/skiplist/test_*[a-z]) $(INTEGRATION)
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang's libFuzzer
+	@.ci/install-packages check
+	@$(MAKE) --no-print-directory fuzz-build CC=clang B=$(B)/fuzz \
+	    SANITIZE=fuzzer-no-link,address,undefined CFLAGS="-O1 -g"
+	@tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS)
+
+lint: ## clang-tidy and cppcheck
+	@.ci/install-packages check
+	@.ci/lint $(B)
+
+layers: ## refuse an #include against the direction of the rooms
+	@.ci/check-layers
+
+format: ## rewrite all sources with clang-format
+	@.ci/install-packages check
+	clang-format -i $(ALL_SOURCES) $(HEADERS)
+
+format-check:
+	@clang-format --dry-run -Werror $(ALL_SOURCES) $(HEADERS) && echo "format: clean"
+
+docs: $(DOCS) ## write docs/commands.md, docs/settings.md and leaderboard.conf from the tables
+	$(DOCS) commands > docs/commands.md
+	$(DOCS) settings > docs/settings.md
+	$(DOCS) conf > leaderboard.conf
+
+docs-check: $(DOCS)
+	@$(DOCS) commands | diff -u docs/commands.md - && $(DOCS) settings | diff -u docs/settings.md - \
+	    && $(DOCS) conf | diff -u leaderboard.conf - && echo "docs: as the tables say"
+
+# ---- how things are built -------------------------------------------------------------------
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(ENGINE): $(call object,$(ENGINE_SOURCES))
+	@rm -f $@ && $(AR) rcs $@ $^
+
+$(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES))
+	@rm -f $@ && $(AR) rcs $@ $^
+
+$(SERVER): $(B)/server/main.o $(LIBRARY) $(ENGINE)
+	@echo "  LINK  $@"
+	@$(CC) $(LINK) $(LDFLAGS) $^ -luv $(MALLOC_LIBRARY) -o $@
+
+$(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(ENGINE)
+	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -o $@
+
+$(UNITS) $(INTEGRATION): $(B)/%: $(B)/%.o $(call object,$(SUPPORT_SOURCES)) $(LIBRARY) $(ENGINE)
+	@echo "  LINK  $@"
+	@$(CC) $(LINK) $(LDFLAGS) $^ -lcmocka -lhiredis -luv -lm -o $@
+
+$(FUZZERS): $(B)/%: $(B)/%.o $(LIBRARY) $(ENGINE)
+	@echo "  LINK  $@"
+	@$(CC) -pthread -fsanitize=fuzzer,address,undefined $^ -luv -o $@
+
+$(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(ENGINE)
+	@echo "  LINK  $@"
+	@$(CC) $(LINK) $(LDFLAGS) $^ -luv $(MALLOC_LIBRARY) -o $@
+
+tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server
+fuzz-build: $(FUZZERS)
+bench-build: $(BENCHES)
+
+# Debian ships the whole redis-server inside redis-tools under another name. The link gives the
+# tests their oracle without installing (and starting) the redis service.
+redis-server: $(B)/peers/redis-server
+$(B)/peers/redis-server:
+	@mkdir -p $(@D)
+	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $@
+
+-include $(shell test -d $(B) && find $(B) -name '*.d' -not -path '$(B)/*sanitize/*')
