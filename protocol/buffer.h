@@ -9,9 +9,10 @@
 #include "codec/memory.h"
 
 struct buffer {
-    char *at;
+    char *at; /* the first byte that is still to be written out */
     size_t size;
-    size_t capacity;
+    size_t capacity; /* from at on */
+    size_t dropped;  /* bytes of the allocation before at */
     size_t size_max; /* 0: no limit */
     bool is_broken;
 };
@@ -20,11 +21,12 @@ void buffer_init(struct buffer *buffer, size_t size_max);
 void buffer_deinit(struct buffer *buffer);
 /* Empty it, whole again, memory kept. */
 void buffer_clear(struct buffer *buffer);
-/* Drop the first size bytes. */
+/* Drop the first size bytes. Moves nothing, so that a long reply leaves piece by piece in linear
+ * time. */
 void buffer_drop_front(struct buffer *buffer, size_t size);
 
-/* Room for size more bytes at the end: where to write them, or NULL (is_broken is then set).
- * Follow with buffer_commit of what was written. Inline when there is room already. */
+/* Room for size (at least 1) more bytes at the end: where to write them, or NULL (is_broken is then
+ * set). Follow with buffer_commit of what was written. Inline when there is room already. */
 char *buffer_grow(struct buffer *buffer, size_t size); /* the slow path of buffer_reserve */
 static inline char *buffer_reserve(struct buffer *buffer, size_t size) {
     if (__builtin_expect(!buffer->is_broken && buffer->capacity - buffer->size >= size, 1)) {

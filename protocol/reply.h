@@ -4,7 +4,10 @@
  * caller writes that many values (pairs for a map) behind it. In RESP2 a map is an array of twice
  * the length, a set an array, a double a bulk string, a boolean an integer, null a nil bulk, a
  * verbatim string a bulk. Texts of simple strings and errors are cleaned: CR, LF and NUL become
- * spaces, so that an echoed argument cannot break the framing. */
+ * spaces, so that an echoed argument cannot break the framing.
+ *
+ * No function fails: one that finds no room leaves the buffer broken (buffer.h). Small values ask
+ * for a few bytes more than they fill, so a buffer may break that close below its limit. */
 #ifndef PROTOCOL_REPLY_H
 #define PROTOCOL_REPLY_H
 
@@ -15,7 +18,7 @@ struct reply {
     struct buffer *out;
     uint8_t version;       /* 2 or 3 */
     bool is_silent;        /* CLIENT REPLY OFF: nothing is written */
-    uint64_t error_count;  /* errors written through this reply */
+    uint64_t error_count;  /* errors given through this reply, silent ones too */
     char error_prefix[32]; /* first word of the last one: "ERR", "WRONGTYPE" (for errorstats) */
 };
 
@@ -50,7 +53,9 @@ void reply_push(struct reply *reply, uint64_t count);
 /* An array whose length is known only at the end: room for the header is kept.
  *
  *     size_t mark = reply_array_begin(reply);  ...values...  reply_array_end(reply, mark, count);
- */
+ *
+ * They nest. Nothing may be dropped from the buffer in between. The end moves the values up to
+ * the header, so where the length is known use reply_array. */
 size_t reply_array_begin(struct reply *reply);
 void reply_array_end(struct reply *reply, size_t mark, uint64_t count);
 void reply_map_end(struct reply *reply, size_t mark, uint64_t pair_count);

@@ -13,7 +13,7 @@
 #include "protocol/request.h"
 
 struct resp_limits {
-    uint32_t args_max;      /* 1048576; 10 before authentication */
+    uint32_t args_max;      /* 1048576; 10 before authentication; also of an inline command */
     size_t bulk_size_max;   /* proto-max-bulk-len; 16 KiB before authentication */
     size_t inline_size_max; /* 65536; also of a line that announces a length */
     bool is_authenticated;  /* picks the wording of the error, as Redis has it */
@@ -21,8 +21,9 @@ struct resp_limits {
 
 /* Zeroed is the state at a request's first byte. */
 struct resp_parser {
-    size_t position;    /* bytes of this request understood so far */
-    uint32_t args_left; /* still to come of an array; 0: no array has begun */
+    size_t position;    /* bytes of this request understood so far; 0: no array has begun */
+    size_t searched;    /* bytes of this request already searched for the end of the line */
+    uint32_t args_left; /* arguments of the array still to come */
     uint32_t arg_count; /* arguments found so far */
     size_t bulk_left;   /* size of the announced bulk, if has_bulk */
     bool has_bulk;
@@ -54,7 +55,9 @@ enum resp_status {
 /* Look at input[0 .. size-1], which begins at the first byte of a request.
  *
  * On RESP_REQUEST the slices point into input, or (quoted inline arguments) into the arena, where
- * request->args lies too. *error is a text that stays ("ERR Protocol error: ..."). */
+ * request->args lies too. *error begins with "ERR Protocol error: " and lies in static memory or in
+ * the arena. After RESP_MORE and RESP_OUT_OF_MEMORY the parser waits at the same request; after
+ * anything else it is zeroed, and holds nothing. input may be NULL when size is 0. */
 MUST_CHECK enum resp_status resp_parse(struct resp_parser *parser, const char *input, size_t size,
                                        const struct resp_limits *limits, struct resp_arena *arena,
                                        struct request *request, size_t *used, const char **error);

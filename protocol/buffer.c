@@ -1,0 +1,110 @@
+/* Output of one client: one piece of memory that doubles. capacity never passes size_max, so the
+ * inline fast path of buffer_reserve needs no look at the limit. */
+#include "protocol/buffer.h"
+
+/* Most replies are shorter, and an idle client should cost little. */
+enum { BUFFER_CAPACITY_MIN = 512 };
+
+void buffer_init(struct buffer *buffer, size_t size_max) {
+    *buffer = (struct buffer){.size_max = size_max};
+}
+
+/* Let the buffer begin at its allocation's first byte again. */
+static void buffer_rewind(struct buffer *buffer) {
+    if (buffer->dropped > 0) {
+        buffer->at -= buffer->dropped;
+        buffer->capacity += buffer->dropped;
+        buffer->dropped = 0;
+    }
+}
+
+void buffer_deinit(struct buffer *buffer) {
+    buffer_rewind(buffer);
+    memory_free(buffer->at);
+    *buffer = (struct buffer){.size_max = buffer->size_max};
+}
+
+void buffer_clear(struct buffer *buffer) {
+    buffer_rewind(buffer);
+    buffer->size = 0;
+    buffer->is_broken = false;
+}
+
+void buffer_drop_front(struct buffer *buffer, size_t size) {
+    CHECK(size <= buffer->size);
+    if (size == 0) {
+        return;
+    }
+    buffer->at += size;
+    buffer->size -= size;
+    buffer->capacity -= size;
+    buffer->dropped += size;
+    if (buffer->size == 0) {
+        buffer_rewind(buffer);
+    }
+}
+
+/* The next capacity that holds needed bytes, or 0 when the limit forbids it. */
+static size_t buffer_next_capacity(const struct buffer *buffer, size_t needed) {
+    size_t limit = buffer->size_max > 0 ? buffer->size_max : SIZE_MAX / 2;
+    if (needed > limit) {
+        return 0;
+    }
+    size_t capacity = buffer->capacity * 2;
+    if (capacity < BUFFER_CAPACITY_MIN) {
+        capacity = BUFFER_CAPACITY_MIN;
+    }
+    if (capacity < needed) {
+        capacity = needed;
+    }
+    return capacity < limit ? capacity : limit;
+}
+
+/* Move what is left over the dropped front. It pays for itself when the front is the longer part;
+ * otherwise the buffer has to grow as well, and moving is a part of that. true: now there is room
+ * for size more bytes without growing. */
+static bool buffer_reuse_front(struct buffer *buffer, size_t size) {
+    if (buffer->dropped == 0) {
+        return false;
+    }
+    bool is_worth_it = buffer->dropped >= buffer->size;
+    char *from = buffer->at;
+    buffer_rewind(buffer);
+    memmove(buffer->at, from, buffer->size);
+    return is_worth_it && size <= buffer->capacity - buffer->size;
+}
+
+char *buffer_grow(struct buffer *buffer, size_t size) {
+    if (buffer->is_broken) {
+        return NULL;
+    }
+    if (buffer_reuse_front(buffer, size)) {
+        return buffer->at + buffer->size;
+    }
+    size_t capacity =
+        size <= SIZE_MAX - buffer->size ? buffer_next_capacity(buffer, buffer->size + size) : 0;
+    if (capacity > buffer->capacity) {
+        char *at = memory_resize(buffer->at, capacity);
+        if (at == NULL) {
+            buffer->is_broken = true;
+            return NULL;
+        }
+        buffer->at = at;
+        buffer->capacity = capacity;
+    } else if (capacity == 0) {
+        buffer->is_broken = true;
+        return NULL;
+    }
+    return buffer->at + buffer->size;
+}
+
+void buffer_append(struct buffer *buffer, const void *at, size_t size) {
+    if (size == 0) {
+        return;
+    }
+    char *out = buffer_reserve(buffer, size);
+    if (out != NULL) {
+        memcpy(out, at, size);
+        buffer_commit(buffer, size);
+    }
+}

@@ -1,0 +1,344 @@
+/* Replies, byte by byte as Redis writes them.
+ *
+ * Every writer asks for room once, for the most it can need, fills it and commits what it filled.
+ * The frequent values (integers, scores, bulks, headers) are laid out by hand; the others take the
+ * short way. Nothing is written when the client wants silence or its buffer is broken: then there
+ * is no room, and that is the only check the writers make. */
+#include "protocol/reply.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+    HEADER_MAX = 1 + BYTES_INTEGER_TEXT_MAX + 2, /* "*18446744073709551615\r\n" */
+    DOUBLE_TEXT_MAX = 32,                        /* "-1.7976931348623157e+308" */
+};
+/* The mark of an array that is not written. */
+#define NO_MARK SIZE_MAX
+
+void reply_init(struct reply *reply, struct buffer *out, uint8_t version) {
+    CHECK(version == 2 || version == 3);
+    *reply = (struct reply){.out = out, .version = version};
+}
+
+static inline char *reply_room(struct reply *reply, size_t size) {
+    return __builtin_expect(reply->is_silent, 0) ? NULL : buffer_reserve(reply->out, size);
+}
+
+static inline void commit_to(struct reply *reply, const char *end) {
+    buffer_commit(reply->out, (size_t)(end - (reply->out->at + reply->out->size)));
+}
+
+/* Write the bytes of a literal. */
+#define REPLY_LITERAL(reply, literal) reply_constant((reply), (literal), sizeof(literal) - 1)
+static inline void reply_constant(struct reply *reply, const char *text, size_t size) {
+    char *out = reply_room(reply, size);
+    if (out != NULL) {
+        memcpy(out, text, size);
+        buffer_commit(reply->out, size);
+    }
+}
+
+static inline char *put_line_end(char *out) {
+    memcpy(out, "\r\n", 2);
+    return out + 2;
+}
+
+/* "<mark><value>\r\n"; returns its end. Small numbers, the usual ones, without a call. */
+static inline char *put_header(char *out, char mark, uint64_t value) {
+    *out++ = mark;
+    if (value < 10) {
+        *out++ = (char)('0' + value);
+    } else if (value < 100) {
+        *out++ = (char)('0' + value / 10);
+        *out++ = (char)('0' + value % 10);
+    } else {
+        out += bytes_print_u64(out, value);
+    }
+    return put_line_end(out);
+}
+
+static inline void reply_header(struct reply *reply, char mark, uint64_t count) {
+    char *out = reply_room(reply, HEADER_MAX);
+    if (out != NULL) {
+        commit_to(reply, put_header(out, mark, count));
+    }
+}
+
+void reply_ok(struct reply *reply) {
+    REPLY_LITERAL(reply, "+OK\r\n");
+}
+
+/* ---- simple strings and errors ---- */
+
+static void clean_line(char *at, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (at[i] == '\r' || at[i] == '\n' || at[i] == '\0') {
+            at[i] = ' ';
+        }
+    }
+}
+
+static void reply_line(struct reply *reply, char mark, const char *text, size_t size) {
+    char *out = reply_room(reply, size + 3);
+    if (out == NULL) {
+        return;
+    }
+    *out = mark;
+    memcpy(out + 1, text, size);
+    clean_line(out + 1, size);
+    commit_to(reply, put_line_end(out + 1 + size));
+}
+
+void reply_simple(struct reply *reply, const char *text) {
+    reply_line(reply, '+', text, strlen(text));
+}
+
+static void note_error(struct reply *reply, const char *text) {
+    size_t size = 0;
+    while (size < sizeof(reply->error_prefix) - 1 && text[size] != '\0' && text[size] != ' ') {
+        size++;
+    }
+    memcpy(reply->error_prefix, text, size);
+    reply->error_prefix[size] = '\0';
+    clean_line(reply->error_prefix, size);
+    reply->error_count++;
+}
+
+void reply_error(struct reply *reply, const char *text) {
+    note_error(reply, text);
+    reply_line(reply, '-', text, strlen(text));
+}
+
+/* Size of the text, without its terminator. */
+__attribute__((format(printf, 1, 0))) static size_t measure_format(const char *format,
+                                                                   va_list arguments) {
+    va_list copy;
+    va_copy(copy, arguments);
+    int size = vsnprintf(NULL, 0, format, copy);
+    va_end(copy);
+    CHECK(size >= 0);
+    return (size_t)size;
+}
+
+void reply_error_format(struct reply *reply, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char start[sizeof(reply->error_prefix)];
+    va_list copy;
+    va_copy(copy, arguments);
+    vsnprintf(start, sizeof(start), format, copy);
+    va_end(copy);
+    note_error(reply, start);
+    size_t size = measure_format(format, arguments);
+    char *out = reply_room(reply, size + 3);
+    if (out != NULL) {
+        *out = '-';
+        vsnprintf(out + 1, size + 1, format, arguments);
+        clean_line(out + 1, size);
+        commit_to(reply, put_line_end(out + 1 + size));
+    }
+    va_end(arguments);
+}
+
+/* ---- integers and bulks ---- */
+
+void reply_integer(struct reply *reply, int64_t value) {
+    char *out = reply_room(reply, HEADER_MAX);
+    if (out == NULL) {
+        return;
+    }
+    if (value >= 0) {
+        commit_to(reply, put_header(out, ':', (uint64_t)value));
+        return;
+    }
+    *out = ':';
+    commit_to(reply, put_line_end(out + 1 + bytes_print_i64(out + 1, value)));
+}
+
+/* Copy in whole words where the size allows it: most members and numbers are this short, and a
+ * call costs as much as the copy. */
+static inline void put_text(char *out, const char *from, size_t size) {
+    if (size >= 8 && size <= 32) {
+        if (size > 16) {
+            memcpy(out, from, 16);
+            memcpy(out + size - 16, from + size - 16, 16);
+        } else {
+            memcpy(out, from, 8);
+            memcpy(out + size - 8, from + size - 8, 8);
+        }
+        return;
+    }
+    if (size > 0) {
+        memcpy(out, from, size);
+    }
+}
+
+void reply_bulk(struct reply *reply, struct bytes text) {
+    if (text.size > SIZE_MAX - HEADER_MAX - 2) {
+        reply->out->is_broken = true;
+        return;
+    }
+    char *out = reply_room(reply, HEADER_MAX + text.size + 2);
+    if (out == NULL) {
+        return;
+    }
+    out = put_header(out, '$', text.size);
+    put_text(out, text.at, text.size);
+    commit_to(reply, put_line_end(out + text.size));
+}
+
+void reply_bulk_text(struct reply *reply, const char *text) {
+    reply_bulk(reply, bytes_from_text(text));
+}
+
+void reply_bulk_format(struct reply *reply, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    size_t size = measure_format(format, arguments);
+    char *out = reply_room(reply, HEADER_MAX + size + 2);
+    if (out != NULL) {
+        out = put_header(out, '$', size);
+        vsnprintf(out, size + 1, format, arguments);
+        commit_to(reply, put_line_end(out + size));
+    }
+    va_end(arguments);
+}
+
+void reply_verbatim(struct reply *reply, struct bytes text) {
+    if (reply->version == 2) {
+        reply_bulk(reply, text);
+        return;
+    }
+    char *out = reply_room(reply, HEADER_MAX + 4 + text.size + 2);
+    if (out == NULL) {
+        return;
+    }
+    out = put_header(out, '=', text.size + 4);
+    memcpy(out, "txt:", 4);
+    put_text(out + 4, text.at, text.size);
+    commit_to(reply, put_line_end(out + 4 + text.size));
+}
+
+/* ---- nothing, true and false, numbers ---- */
+
+void reply_null(struct reply *reply) {
+    if (reply->version == 3) {
+        REPLY_LITERAL(reply, "_\r\n");
+    } else {
+        REPLY_LITERAL(reply, "$-1\r\n");
+    }
+}
+
+void reply_null_array(struct reply *reply) {
+    if (reply->version == 3) {
+        REPLY_LITERAL(reply, "_\r\n");
+    } else {
+        REPLY_LITERAL(reply, "*-1\r\n");
+    }
+}
+
+void reply_boolean(struct reply *reply, bool value) {
+    if (reply->version == 3) {
+        reply_constant(reply, value ? "#t\r\n" : "#f\r\n", 4);
+    } else {
+        reply_constant(reply, value ? ":1\r\n" : ":0\r\n", 4);
+    }
+}
+
+void reply_decimal(struct reply *reply, struct decimal value, unsigned scale) {
+    char *out = reply_room(reply, HEADER_MAX + DECIMAL_TEXT_MAX + 2);
+    if (out == NULL) {
+        return;
+    }
+    if (reply->version == 3) {
+        *out = ',';
+        commit_to(reply, put_line_end(out + 1 + decimal_print(out + 1, value, scale)));
+        return;
+    }
+    char text[DECIMAL_TEXT_MAX];
+    size_t size = decimal_print(text, value, scale);
+    out = put_header(out, '$', size);
+    memcpy(out, text, sizeof(text));
+    commit_to(reply, put_line_end(out + size));
+}
+
+static size_t print_double(char *out, double value) {
+    const char *word = isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    int size = isfinite(value) ? snprintf(out, DOUBLE_TEXT_MAX, "%.17g", value)
+                               : snprintf(out, DOUBLE_TEXT_MAX, "%s", word);
+    CHECK(size > 0 && size < DOUBLE_TEXT_MAX);
+    return (size_t)size;
+}
+
+void reply_double(struct reply *reply, double value) {
+    char text[DOUBLE_TEXT_MAX];
+    size_t size = print_double(text, value);
+    if (reply->version == 2) {
+        reply_bulk(reply, (struct bytes){.at = text, .size = size});
+        return;
+    }
+    reply_line(reply, ',', text, size);
+}
+
+/* ---- headers of arrays, maps, sets and pushes ---- */
+
+void reply_array(struct reply *reply, uint64_t count) {
+    reply_header(reply, '*', count);
+}
+
+void reply_map(struct reply *reply, uint64_t pair_count) {
+    if (reply->version == 3) {
+        reply_header(reply, '%', pair_count);
+    } else {
+        reply_header(reply, '*', pair_count * 2);
+    }
+}
+
+void reply_set(struct reply *reply, uint64_t count) {
+    reply_header(reply, reply->version == 3 ? '~' : '*', count);
+}
+
+void reply_push(struct reply *reply, uint64_t count) {
+    reply_header(reply, reply->version == 3 ? '>' : '*', count);
+}
+
+size_t reply_array_begin(struct reply *reply) {
+    if (reply_room(reply, HEADER_MAX) == NULL) {
+        return NO_MARK;
+    }
+    size_t mark = reply->out->size;
+    buffer_commit(reply->out, HEADER_MAX);
+    return mark;
+}
+
+/* Write the header at mark and close the gap behind it. */
+static void end_header(struct reply *reply, size_t mark, char kind, uint64_t count) {
+    struct buffer *out = reply->out;
+    if (mark == NO_MARK || out->is_broken) {
+        return;
+    }
+    CHECK(mark + HEADER_MAX <= out->size);
+    char *values = out->at + mark + HEADER_MAX;
+    size_t values_size = out->size - mark - HEADER_MAX;
+    char *end = put_header(out->at + mark, kind, count);
+    memmove(end, values, values_size);
+    out->size = (size_t)(end - out->at) + values_size;
+}
+
+void reply_array_end(struct reply *reply, size_t mark, uint64_t count) {
+    end_header(reply, mark, '*', count);
+}
+
+void reply_map_end(struct reply *reply, size_t mark, uint64_t pair_count) {
+    if (reply->version == 3) {
+        end_header(reply, mark, '%', pair_count);
+    } else {
+        end_header(reply, mark, '*', pair_count * 2);
+    }
+}
+
+void reply_set_end(struct reply *reply, size_t mark, uint64_t count) {
+    end_header(reply, mark, reply->version == 3 ? '~' : '*', count);
+}

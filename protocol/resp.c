@@ -1,0 +1,583 @@
+/* From input to requests.
+ *
+ *     "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n"   ->   args[0] = "ECHO", args[1] = "hi"
+ *
+ * There are two ways through an array. The usual one is whole in the input: parse_whole_array goes
+ * over it once, straight into the arena. Anything else (unfinished, odd or wrong) takes the careful
+ * way, parse_array, which keeps what it understood in the parser and goes on from there next time.
+ * Both accept the same arrays; only the careful one judges.
+ *
+ * Invariant: a line's end is looked for only behind parser->searched, and nothing before
+ * parser->position is looked at again until the request is complete. What is said about an input
+ * depends on its bytes alone, never on where it was cut: a limit on a line counts bytes from the
+ * line's start, not what happened to have arrived.
+ *
+ * As in Redis, the byte behind a CR and the two behind a bulk are taken to be its line end
+ * unread. */
+#include "protocol/resp.h"
+
+enum {
+    ARENA_PIECE_MIN = 16 * 1024,
+    ARENA_PIECE_MAX = 1024 * 1024, /* of pieces that double; also what a reset keeps */
+    SPANS_MIN = 8,
+    ARG_SIZE_MIN = 6, /* "$0\r\n\r\n" */
+};
+
+/* ---- the arena ---- */
+
+void resp_arena_init(struct resp_arena *arena) {
+    *arena = (struct resp_arena){0};
+}
+
+static void arena_free_full(struct resp_arena *arena) {
+    while (arena->full != NULL) {
+        struct resp_arena *piece = arena->full;
+        arena->full = piece->full;
+        memory_free(piece);
+    }
+}
+
+void resp_arena_deinit(struct resp_arena *arena) {
+    arena_free_full(arena);
+    memory_free(arena->at);
+    *arena = (struct resp_arena){0};
+}
+
+void resp_arena_reset(struct resp_arena *arena) {
+    arena_free_full(arena);
+    if (arena->capacity > ARENA_PIECE_MAX) {
+        memory_free(arena->at);
+        *arena = (struct resp_arena){0};
+    } else if (arena->at != NULL) {
+        arena->used = sizeof(struct resp_arena);
+    }
+}
+
+/* Begin a new piece with room for size bytes. Each piece keeps its first bytes free for the
+ * record that describes it once it is full. */
+static char *arena_grow(struct resp_arena *arena, size_t size) {
+    size_t capacity = arena->capacity == 0 ? ARENA_PIECE_MIN : arena->capacity * 2;
+    if (capacity > ARENA_PIECE_MAX) {
+        capacity = ARENA_PIECE_MAX;
+    }
+    if (capacity - sizeof(struct resp_arena) < size) {
+        capacity = size + sizeof(struct resp_arena);
+    }
+    char *at = memory_allocate(capacity);
+    if (at == NULL) {
+        return NULL;
+    }
+    struct resp_arena *full = arena->full;
+    if (arena->at != NULL) {
+        full = (struct resp_arena *)(void *)arena->at;
+        *full = *arena;
+    }
+    *arena = (struct resp_arena){
+        .at = at, .used = sizeof(struct resp_arena), .capacity = capacity, .full = full};
+    return at + arena->used;
+}
+
+/* Where size bytes could be put; they are taken only by adding size to used. */
+static inline char *arena_room(struct resp_arena *arena, size_t size) {
+    if (__builtin_expect(arena->capacity - arena->used >= size, 1) && arena->at != NULL) {
+        return arena->at + arena->used;
+    }
+    return arena_grow(arena, size);
+}
+
+void *resp_arena_allocate(struct resp_arena *arena, size_t size) {
+    CHECK(size <= SIZE_MAX / 4);
+    size = (size + 7) & ~(size_t)7;
+    char *at = arena_room(arena, size);
+    if (at != NULL) {
+        arena->used += size;
+    }
+    return at;
+}
+
+/* ---- what all requests have in common ---- */
+
+/* Everything one call works on. */
+struct parse {
+    struct resp_parser *parser;
+    const char *input;
+    size_t size;
+    const struct resp_limits *limits;
+    struct resp_arena *arena;
+    struct request *request;
+    size_t *used;
+    const char **error;
+};
+
+void resp_parser_deinit(struct resp_parser *parser) {
+    memory_free(parser->spans);
+    *parser = (struct resp_parser){0};
+}
+
+static enum resp_status fail(struct parse *parse, const char *error) {
+    *parse->error = error;
+    resp_parser_deinit(parse->parser);
+    return RESP_ERROR;
+}
+
+static enum resp_status skip(struct parse *parse, size_t size) {
+    *parse->used = size;
+    resp_parser_deinit(parse->parser);
+    return RESP_SKIP;
+}
+
+/* An HTTP client that a web page has tricked into talking to us (redis.io/docs, "Security": cross
+ * protocol scripting). Few commands begin with these letters, so few come to the comparison. */
+static bool is_http(struct bytes name) {
+    if (name.size == 4) {
+        return (name.at[0] | 0x20) == 'p' && bytes_is(name, "post");
+    }
+    return name.size == 5 && (name.at[0] | 0x20) == 'h' && bytes_is(name, "host:");
+}
+
+static inline enum resp_status finish(struct parse *parse, const struct bytes *args, uint32_t count,
+                                      size_t size) {
+    *parse->used = size;
+    *parse->request = (struct request){.count = count, .args = args, .size = size};
+    return is_http(args[0]) ? RESP_CLOSE : RESP_REQUEST;
+}
+
+enum line_status { LINE_WHOLE, LINE_UNFINISHED, LINE_TOO_LONG };
+
+/* Look for mark in the line that begins at parser->position: *found is its offset in the input. */
+static enum line_status find_mark(struct parse *parse, char mark, size_t *found) {
+    struct resp_parser *parser = parse->parser;
+    size_t from = parser->searched > parser->position ? parser->searched : parser->position;
+    size_t line_size = parse->size - parser->position;
+    bool is_too_long = line_size > parse->limits->inline_size_max;
+    size_t end = is_too_long ? parser->position + parse->limits->inline_size_max + 1 : parse->size;
+    const char *at = end > from ? memchr(parse->input + from, mark, end - from) : NULL;
+    if (at == NULL) {
+        parser->searched = end;
+        return is_too_long ? LINE_TOO_LONG : LINE_UNFINISHED;
+    }
+    *found = (size_t)(at - parse->input);
+    parser->searched = *found;
+    return LINE_WHOLE;
+}
+
+/* ---- arrays, whole in the input ---- */
+
+/* Read "<digits>\r\n" at *at, nine digits at most; false: not that, or not all there. */
+static inline bool read_length(const char **at, const char *end, uint32_t *length) {
+    const char *digit = *at;
+    if (end - digit < 3) {
+        return false;
+    }
+    uint32_t sum = (uint32_t)(unsigned char)digit[0] - '0';
+    if (sum > 9) {
+        return false;
+    }
+    if (digit[1] == '\r') {
+        *length = sum;
+        *at = digit + 3;
+        return true;
+    }
+    if (sum == 0) {
+        return false;
+    }
+    const char *last = end - digit > 10 ? digit + 9 : end - 2;
+    for (digit++; digit <= last; digit++) {
+        if (*digit == '\r') {
+            *length = sum;
+            *at = digit + 2;
+            return true;
+        }
+        uint32_t value = (uint32_t)(unsigned char)*digit - '0';
+        if (value > 9) {
+            return false;
+        }
+        sum = sum * 10 + value;
+    }
+    return false;
+}
+
+/* An array within the limits, to its last byte; false: anything else, and nothing is changed.
+ * Room is taken for arguments that can have arrived, not for those announced. */
+static inline bool parse_whole_array(struct parse *parse, const struct bytes **args_found,
+                                     uint32_t *count_found, size_t *size_found) {
+    const char *at = parse->input + 1;
+    const char *end = parse->input + parse->size;
+    uint32_t count;
+    if (!read_length(&at, end, &count) || count == 0 || count > parse->limits->args_max ||
+        (size_t)(end - at) / ARG_SIZE_MIN < count) {
+        return false;
+    }
+    void *room = arena_room(parse->arena, count * sizeof(struct bytes));
+    if (room == NULL) {
+        return false;
+    }
+    struct bytes *args = room;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t length;
+        if (at == end || *at++ != '$' || !read_length(&at, end, &length) ||
+            length > parse->limits->bulk_size_max || (size_t)(end - at) < (size_t)length + 2) {
+            return false;
+        }
+        args[i] = (struct bytes){.at = at, .size = length};
+        at += (size_t)length + 2;
+    }
+    parse->arena->used += count * sizeof(struct bytes);
+    *args_found = args;
+    *count_found = count;
+    *size_found = (size_t)(at - parse->input);
+    return true;
+}
+
+/* ---- arrays, the careful way ---- */
+
+/* Read the line "<mark><integer>\r\n" at the parser's position. *value is left alone unless the
+ * line is whole; *is_integer says whether there is one. */
+static enum line_status read_length_line(struct parse *parse, int64_t *value, bool *is_integer,
+                                         size_t *line_end) {
+    size_t found = 0;
+    enum line_status status = find_mark(parse, '\r', &found);
+    if (status != LINE_WHOLE) {
+        return status;
+    }
+    if (found + 1 == parse->size) {
+        return LINE_UNFINISHED;
+    }
+    size_t digits = parse->parser->position + 1;
+    struct bytes text = {.at = parse->input + digits, .size = found > digits ? found - digits : 0};
+    *is_integer = bytes_parse_i64(text, value);
+    *line_end = found + 2;
+    return LINE_WHOLE;
+}
+
+/* "*<count>\r\n". RESP_REQUEST: go on with its arguments. */
+static enum resp_status read_array_header(struct parse *parse) {
+    int64_t count = 0;
+    bool is_integer = false;
+    size_t line_end = 0;
+    enum line_status line = read_length_line(parse, &count, &is_integer, &line_end);
+    if (line == LINE_UNFINISHED) {
+        return RESP_MORE;
+    }
+    if (line == LINE_TOO_LONG) {
+        return fail(parse, "ERR Protocol error: too big mbulk count string");
+    }
+    if (!is_integer || count > INT32_MAX) {
+        return fail(parse, "ERR Protocol error: invalid multibulk length");
+    }
+    if (count <= 0) {
+        return skip(parse, line_end);
+    }
+    if (count > (int64_t)parse->limits->args_max) {
+        return fail(parse, parse->limits->is_authenticated
+                               ? "ERR Protocol error: invalid multibulk length"
+                               : "ERR Protocol error: unauthenticated multibulk length");
+    }
+    parse->parser->args_left = (uint32_t)count;
+    parse->parser->position = line_end;
+    return RESP_REQUEST;
+}
+
+/* Redis puts the byte into the text as it is; a line end would become a space on the wire. */
+static enum resp_status fail_expected_dollar(struct parse *parse, unsigned char got) {
+    static const char start[] = "ERR Protocol error: expected '$', got '";
+    static const char hex[] = "0123456789abcdef";
+    char *text = resp_arena_allocate(parse->arena, sizeof(start) + sizeof("\\x00'"));
+    if (text == NULL) {
+        return RESP_OUT_OF_MEMORY;
+    }
+    memcpy(text, start, sizeof(start) - 1);
+    char *at = text + sizeof(start) - 1;
+    if (got == '\r' || got == '\n') {
+        *at++ = ' ';
+    } else if (got >= ' ' && got <= '~') {
+        *at++ = (char)got;
+    } else {
+        *at++ = '\\';
+        *at++ = 'x';
+        *at++ = hex[got >> 4];
+        *at++ = hex[got & 15];
+    }
+    *at++ = '\'';
+    *at = '\0';
+    return fail(parse, text);
+}
+
+/* "$<size>\r\n". RESP_REQUEST: go on with its bytes. */
+static enum resp_status read_bulk_header(struct parse *parse) {
+    int64_t size = 0;
+    bool is_integer = false;
+    size_t line_end = 0;
+    enum line_status line = read_length_line(parse, &size, &is_integer, &line_end);
+    if (line == LINE_UNFINISHED) {
+        return RESP_MORE;
+    }
+    if (line == LINE_TOO_LONG) {
+        return fail(parse, "ERR Protocol error: too big bulk count string");
+    }
+    unsigned char first = (unsigned char)parse->input[parse->parser->position];
+    if (first != '$') {
+        return fail_expected_dollar(parse, first);
+    }
+    if (!is_integer || size < 0) {
+        return fail(parse, "ERR Protocol error: invalid bulk length");
+    }
+    if ((uint64_t)size > parse->limits->bulk_size_max) {
+        return fail(parse, parse->limits->is_authenticated
+                               ? "ERR Protocol error: invalid bulk length"
+                               : "ERR Protocol error: unauthenticated bulk length");
+    }
+    parse->parser->bulk_left = (size_t)size;
+    parse->parser->has_bulk = true;
+    parse->parser->position = line_end;
+    return RESP_REQUEST;
+}
+
+static bool reserve_span(struct resp_parser *parser) {
+    if (parser->arg_count < parser->span_capacity) {
+        return true;
+    }
+    uint32_t capacity = parser->span_capacity == 0 ? SPANS_MIN : parser->span_capacity * 2;
+    struct resp_span *spans = memory_resize(parser->spans, capacity * sizeof(*spans));
+    if (spans == NULL) {
+        return false;
+    }
+    parser->spans = spans;
+    parser->span_capacity = capacity;
+    return true;
+}
+
+/* The announced bulk's bytes. RESP_REQUEST: it is now an argument. */
+static enum resp_status read_bulk(struct parse *parse) {
+    struct resp_parser *parser = parse->parser;
+    size_t arrived = parse->size - parser->position;
+    if (arrived < 2 || arrived - 2 < parser->bulk_left) {
+        return RESP_MORE;
+    }
+    if (!reserve_span(parser)) {
+        return RESP_OUT_OF_MEMORY;
+    }
+    parser->spans[parser->arg_count] =
+        (struct resp_span){.offset = parser->position, .size = parser->bulk_left};
+    parser->arg_count++;
+    parser->args_left--;
+    parser->position += parser->bulk_left + 2;
+    parser->has_bulk = false;
+    return RESP_REQUEST;
+}
+
+/* The spans have all been found: make slices of them. */
+static enum resp_status finish_array(struct parse *parse) {
+    struct resp_parser *parser = parse->parser;
+    uint32_t count = parser->arg_count;
+    struct bytes *args = resp_arena_allocate(parse->arena, count * sizeof(*args));
+    if (args == NULL) {
+        return RESP_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        args[i] = (struct bytes){.at = parse->input + parser->spans[i].offset,
+                                 .size = parser->spans[i].size};
+    }
+    size_t size = parser->position;
+    resp_parser_deinit(parser);
+    return finish(parse, args, count, size);
+}
+
+static enum resp_status parse_array(struct parse *parse) {
+    struct resp_parser *parser = parse->parser;
+    if (parser->position == 0) {
+        enum resp_status status = read_array_header(parse);
+        if (status != RESP_REQUEST) {
+            return status;
+        }
+    }
+    while (parser->args_left > 0) {
+        enum resp_status status = parser->has_bulk ? RESP_REQUEST : read_bulk_header(parse);
+        if (status == RESP_REQUEST) {
+            status = read_bulk(parse);
+        }
+        if (status != RESP_REQUEST) {
+            return status;
+        }
+    }
+    return finish_array(parse);
+}
+
+/* ---- inline commands ---- */
+
+static bool is_space(char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static int hex_value(char byte) {
+    if (byte >= '0' && byte <= '9') {
+        return byte - '0';
+    }
+    char lower = (char)(byte | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* At least as many as there are words: each begins behind a space or at the line's start. */
+static uint32_t count_words(struct bytes line) {
+    uint32_t count = 0;
+    bool was_space = true;
+    for (size_t i = 0; i < line.size; i++) {
+        bool is = is_space(line.at[i]);
+        count += was_space && !is;
+        was_space = is;
+    }
+    return count;
+}
+
+/* Decode the backslash sequence at *at, inside double quotes. */
+static char read_escape(const char **at, const char *end) {
+    const char *p = *at + 1;
+    if (end - p >= 3 && p[0] == 'x' && hex_value(p[1]) >= 0 && hex_value(p[2]) >= 0) {
+        *at = p + 3;
+        return (char)(hex_value(p[1]) * 16 + hex_value(p[2]));
+    }
+    *at = p + 1;
+    switch (*p) {
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case 'b':
+        return '\b';
+    case 'a':
+        return '\a';
+    default:
+        return *p;
+    }
+}
+
+/* Decode from the quote at *at to its closing one, behind which a space or the line's end must
+ * follow. false: the quotes are unbalanced. */
+static bool read_quoted(const char **at, const char *end, char **out) {
+    char quote = *(*at)++;
+    while (*at < end) {
+        const char *p = *at;
+        bool has_next = p + 1 < end;
+        if (*p == quote) {
+            (*at)++;
+            return !has_next || is_space(p[1]);
+        }
+        if (*p == '\\' && has_next && quote == '"') {
+            *(*out)++ = read_escape(at, end);
+        } else if (*p == '\\' && has_next && p[1] == '\'') {
+            *(*out)++ = '\'';
+            *at += 2;
+        } else {
+            *(*out)++ = *p;
+            (*at)++;
+        }
+    }
+    return false;
+}
+
+/* Read the word at *at. One without quotes stays where it is; else it is decoded to *out. */
+static bool read_word(const char **at, const char *end, char **out, struct bytes *word) {
+    const char *start = *at;
+    for (; *at < end; (*at)++) {
+        char byte = **at;
+        if (byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n') {
+            break;
+        }
+        if (byte == '"' || byte == '\'') {
+            char *decoded = *out;
+            size_t plain_size = (size_t)(*at - start);
+            memcpy(decoded, start, plain_size);
+            *out += plain_size;
+            if (!read_quoted(at, end, out)) {
+                return false;
+            }
+            *word = (struct bytes){.at = decoded, .size = (size_t)(*out - decoded)};
+            return true;
+        }
+    }
+    *word = (struct bytes){.at = start, .size = (size_t)(*at - start)};
+    return true;
+}
+
+/* Split a line that is not blank. */
+static enum resp_status split_line(struct parse *parse, struct bytes line, uint32_t words_max,
+                                   size_t size) {
+    bool has_quotes =
+        memchr(line.at, '"', line.size) != NULL || memchr(line.at, '\'', line.size) != NULL;
+    struct bytes *args = resp_arena_allocate(parse->arena, words_max * sizeof(*args));
+    char *out = has_quotes ? resp_arena_allocate(parse->arena, line.size) : NULL;
+    if (args == NULL || (has_quotes && out == NULL)) {
+        return RESP_OUT_OF_MEMORY;
+    }
+    const char *at = line.at;
+    const char *end = line.at + line.size;
+    uint32_t count = 0;
+    while (true) {
+        while (at < end && is_space(*at)) {
+            at++;
+        }
+        if (at == end) {
+            break;
+        }
+        if (!read_word(&at, end, &out, &args[count])) {
+            return fail(parse, "ERR Protocol error: unbalanced quotes in request");
+        }
+        count++;
+    }
+    if (count > parse->limits->args_max) {
+        return fail(parse, parse->limits->is_authenticated
+                               ? "ERR Protocol error: invalid multibulk length"
+                               : "ERR Protocol error: unauthenticated multibulk length");
+    }
+    resp_parser_deinit(parse->parser);
+    return finish(parse, args, count, size);
+}
+
+static enum resp_status parse_inline(struct parse *parse) {
+    size_t found = 0;
+    enum line_status status = find_mark(parse, '\n', &found);
+    if (status == LINE_UNFINISHED) {
+        return RESP_MORE;
+    }
+    if (status == LINE_TOO_LONG) {
+        return fail(parse, "ERR Protocol error: too big inline request");
+    }
+    bool has_cr = found > 0 && parse->input[found - 1] == '\r';
+    struct bytes line = {.at = parse->input, .size = found - has_cr};
+    uint32_t words_max = count_words(line);
+    if (words_max == 0) {
+        return skip(parse, found + 1);
+    }
+    return split_line(parse, line, words_max, found + 1);
+}
+
+enum resp_status resp_parse(struct resp_parser *parser, const char *input, size_t size,
+                            const struct resp_limits *limits, struct resp_arena *arena,
+                            struct request *request, size_t *used, const char **error) {
+    if (size == 0) {
+        return RESP_MORE;
+    }
+    struct parse parse = {.parser = parser,
+                          .input = input,
+                          .size = size,
+                          .limits = limits,
+                          .arena = arena,
+                          .request = request,
+                          .used = used,
+                          .error = error};
+    if (*input != '*') {
+        return parse_inline(&parse);
+    }
+    if (parser->position == 0) {
+        const struct bytes *args;
+        uint32_t count;
+        size_t request_size;
+        if (parse_whole_array(&parse, &args, &count, &request_size)) {
+            parser->searched = 0;
+            return finish(&parse, args, count, request_size);
+        }
+    }
+    return parse_array(&parse);
+}
