@@ -34,13 +34,13 @@ ENGINE_SOURCES   := $(wildcard codec/*.c skiplist/*.c)
 PROTOCOL_SOURCES := $(wildcard protocol/*.c)
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c,$(wildcard server/*.c))
 SUPPORT_SOURCES  := $(wildcard tests/support/*.c)
-UNIT_SOURCES     := $(wildcard tests/codec/*.c tests/skiplist/*.c tests/protocol/*.c \
-                               tests/server/*.c)
+ENGINE_UNIT_SOURCES := $(wildcard tests/codec/*.c tests/skiplist/*.c)
+SERVER_UNIT_SOURCES := $(wildcard tests/protocol/*.c tests/server/*.c)
 INTEGRATION_SOURCES := $(wildcard tests/integration/*.c)
 FUZZ_SOURCES     := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SOURCES    := $(wildcard bench/*.c)
 ALL_SOURCES := $(ENGINE_SOURCES) $(PROTOCOL_SOURCES) $(wildcard server/*.c) $(SUPPORT_SOURCES) \
-               $(UNIT_SOURCES) $(INTEGRATION_SOURCES) $(FUZZ_SOURCES) $(BENCH_SOURCES)
+               $(ENGINE_UNIT_SOURCES) $(SERVER_UNIT_SOURCES) $(INTEGRATION_SOURCES) $(FUZZ_SOURCES) $(BENCH_SOURCES)
 HEADERS := $(wildcard codec/*.h skiplist/*.h protocol/*.h server/*.h tests/support/*.h)
 
 object = $(patsubst %.c,$(B)/%.o,$(1))
@@ -50,14 +50,19 @@ DOCS        := $(B)/leaderboard-docs
 # codec and skiplist alone: other hosts of the engine link this, without libuv.
 ENGINE      := $(B)/libleaderboard-engine.a
 LIBRARY     := $(B)/libleaderboard.a
-UNITS       := $(patsubst %.c,$(B)/%,$(UNIT_SOURCES))
+SUPPORT     := $(B)/libleaderboard-test-support.a
+ENGINE_UNITS := $(patsubst %.c,$(B)/%,$(ENGINE_UNIT_SOURCES))
+SERVER_UNITS := $(patsubst %.c,$(B)/%,$(SERVER_UNIT_SOURCES))
+UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
+# The skiplist's tests once more with tiny limits: blocks of a few entries give bugs a chance.
+TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(wildcard tests/skiplist/*.c))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check sanitize fuzz lint layers format format-check docs docs-check \
-        bench bench-build clean install tests-build units integration clients redis-server
+        bench bench-build clean install tests-build tiny-build fuzz-build redis-server
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -79,10 +84,8 @@ run: ## install what is missing, build, start the server (ARGS="leaderboard.conf
 test: ## install what is missing, build, run all tests
 	@.ci/install-packages test
 	@$(MAKE) --no-print-directory tests-build
-	@$(MAKE) --no-print-directory tests-build B=$(B)/tiny TINY=1 \
-	    UNIT_SOURCES="$(wildcard tests/skiplist/*.c)" INTEGRATION_SOURCES= >/dev/null
-	@tests/run $(UNITS) $(wildcard $(B)/tiny/tests/skiplist/test_*[a-z]) \
-	    $(INTEGRATION) tests/clients/run.sh
+	@$(MAKE) --no-print-directory tiny-build B=$(B)/tiny TINY=1
+	@tests/run $(UNITS) $(TINY_UNITS) $(INTEGRATION) tests/clients/run.sh
 
 install: build ## install the server and its configuration under PREFIX (/usr/local)
 	install -D -m 755 $(SERVER) $(DESTDIR)$(PREFIX)/bin/leaderboard-server
@@ -110,11 +113,9 @@ check: ## everything CI asks of the code, beside the tests
 sanitize: ## all tests under ASan and UBSan, warnings as errors (CC=gcc or clang)
 	@.ci/install-packages check
 	@$(MAKE) --no-print-directory tests-build WERROR=1 SANITIZE=address,undefined CFLAGS="-O1 -g"
-	@$(MAKE) --no-print-directory tests-build B=$(B)/tiny TINY=1 WERROR=1 \
-	    SANITIZE=address,undefined CFLAGS="-O1 -g" \
-	    UNIT_SOURCES="$(wildcard tests/skiplist/*.c)" INTEGRATION_SOURCES= >/dev/null
-	@LEADERBOARD_TEST_SHORT=1 tests/run $(UNITS) \
-	    $(wildcard $(B)/tiny/tests/skiplist/test_*[a-z]) $(INTEGRATION)
+	@$(MAKE) --no-print-directory tiny-build B=$(B)/tiny TINY=1 WERROR=1 \
+	    SANITIZE=address,undefined CFLAGS="-O1 -g"
+	@LEADERBOARD_TEST_SHORT=1 tests/run $(UNITS) $(TINY_UNITS) $(INTEGRATION)
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (60), with clang's libFuzzer
 	@.ci/install-packages check
@@ -165,7 +166,15 @@ $(SERVER): $(B)/server/main.o $(LIBRARY) $(ENGINE)
 $(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -o $@
 
-$(UNITS) $(INTEGRATION): $(B)/%: $(B)/%.o $(call object,$(SUPPORT_SOURCES)) $(LIBRARY) $(ENGINE)
+$(SUPPORT): $(call object,$(SUPPORT_SOURCES))
+	@rm -f $@ && $(AR) rcs $@ $^
+
+# Tests of codec and skiplist link neither protocol, server nor libuv.
+$(ENGINE_UNITS): $(B)/%: $(B)/%.o $(SUPPORT) $(ENGINE)
+	@echo "  LINK  $@"
+	@$(CC) $(LINK) $(LDFLAGS) $^ -lcmocka -o $@
+
+$(SERVER_UNITS) $(INTEGRATION): $(B)/%: $(B)/%.o $(SUPPORT) $(LIBRARY) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) $^ -lcmocka -lhiredis -luv -lm -o $@
 
@@ -178,6 +187,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv $(MALLOC_LIBRARY) -o $@
 
 tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server
+tiny-build: $(patsubst %.c,$(B)/%,$(wildcard tests/skiplist/*.c))
 fuzz-build: $(FUZZERS)
 bench-build: $(BENCHES)
 
@@ -188,4 +198,5 @@ $(B)/peers/redis-server:
 	@mkdir -p $(@D)
 	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $@
 
--include $(shell test -d $(B) && find $(B) -name '*.d' -not -path '$(B)/*sanitize/*')
+-include $(shell test -d $(B) && find $(B) -name '*.d' -not -path '$(B)/*-sanitize/*' \
+    -not -path '$(B)/tiny/*' -not -path '$(B)/fuzz/*')
