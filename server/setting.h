@@ -2,7 +2,15 @@
  * leaderboard.conf. Names and values as redis.conf has them, where Redis has them.
  *
  * Sources, later ones win: defaults, the file, the command line ("--port 7000 --bind 127.0.0.1
- * ::1"), CONFIG SET. An unknown or bad setting refuses to start, with file and line. */
+ * ::1"), CONFIG SET. An unknown or bad setting refuses to start, with file and line.
+ *
+ * A line is a name and words, cut at blanks; "double quotes" take \n \r \t \a \b \xHH and \c,
+ * 'single quotes' only \'. A line whose first character is # is a comment. Sizes take 1k 1kb 1m
+ * 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless it repeats.
+ *
+ * After CONFIG SET nobody is told: whoever uses a setting reads it here each time (timeout, limits,
+ * maxclients, maxmemory, requirepass, slowlog and latency ones, default_layout). The one exception
+ * is loglevel, which CONFIG SET hands to log_set_level. The rest is SETTING_FIXED. */
 #ifndef SERVER_SETTING_H
 #define SERVER_SETTING_H
 
@@ -19,16 +27,18 @@ enum {
     SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
 };
 
+/* One heap piece each, so that boards may borrow the layout for as long as the settings live. */
 struct setting_layout {
     char *name;
-    char *text; /* as given */
+    char *text; /* as given, one blank between words */
     struct layout layout;
 };
 /* "board GLOB NAME": new boards whose key matches get that layout; first match wins. */
 struct setting_rule {
     char *pattern;
     char *layout_name;
-    const struct layout *layout;
+    char *origin;                /* "leaderboard.conf:12", "option --board": for errors */
+    const struct layout *layout; /* set by settings_finish */
 };
 
 struct setting_output_limit { /* client-output-buffer-limit normal */
@@ -36,28 +46,30 @@ struct setting_output_limit { /* client-output-buffer-limit normal */
     int64_t soft_seconds;
 };
 
+/* Strings are owned and terminated, without zero bytes inside; NULL when the setting is "". */
 struct settings {
     /* network */
-    char *bind[SETTING_LIST_MAX];
+    char *bind[SETTING_LIST_MAX]; /* "127.0.0.1", "::1", "*" (all IPv4), "::*" (all IPv6); a '-' in
+                                   * front: no error when this machine does not have it */
     uint32_t bind_count;
     int64_t port; /* 0: no TCP */
-    char *unixsocket;
-    int64_t unixsocketperm; /* octal; 0: as the umask has it */
+    char *unixsocket;       /* NULL: none */
+    int64_t unixsocketperm; /* octal 700 is 0700 here; 0: as the umask has it */
     int64_t tcp_backlog;
     int64_t timeout_s;
     int64_t tcp_keepalive_s;
     int64_t maxclients;
     bool protected_mode;
-    char *requirepass;
+    char *requirepass; /* NULL: none is asked for */
     /* limits */
-    uint64_t maxmemory;
+    uint64_t maxmemory; /* 0: no limit */
     uint64_t proto_max_bulk_len;
     uint64_t client_query_buffer_limit;
     struct setting_output_limit output_limit;
     /* general */
     bool daemonize;
-    char *pidfile;
-    char *logfile;
+    char *pidfile;                      /* NULL: none */
+    char *logfile;                      /* NULL: stdout */
     int loglevel;                       /* enum log_level */
     int64_t databases;                  /* 16, fixed */
     int64_t slowlog_log_slower_than_us; /* -1: off */
@@ -71,7 +83,8 @@ struct settings {
     uint32_t rule_count;
     const struct layout *default_layout;
     char *default_layout_name;
-    /* where they came from: for CONFIG REWRITE; NULL: no file */
+    char *default_layout_origin;
+    /* where they came from, absolute: for CONFIG REWRITE; NULL: no file */
     char *file_path;
 };
 
@@ -79,14 +92,17 @@ struct settings {
 MUST_CHECK bool settings_init(struct settings *settings);
 void settings_deinit(struct settings *settings);
 
-/* Read a file, or the words behind the program's name ([file] [--setting value ...] ...). On
- * false, error (SETTING_ERROR_MAX) names file and line, or the option, and what is allowed. */
+/* Read a file, or the words behind the program's name: [file | -] [--setting value ...] ... [-],
+ * where - reads stdin. A setting's values go on to the next word that begins with "--". On false,
+ * error (SETTING_ERROR_MAX) names file and line, or the option, and what is allowed, and the
+ * settings are as they were. */
 MUST_CHECK bool settings_load_file(struct settings *settings, const char *path, char *error);
 MUST_CHECK bool settings_load_text(struct settings *settings, struct bytes text,
                                    const char *file_name, char *error);
 MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, char **argv,
                                         char *error);
-/* After all sources: claims that span settings (every board rule's layout exists ...). */
+/* After all sources: claims that span settings (every board rule's layout exists, there is
+ * something to listen on). */
 MUST_CHECK bool settings_finish(struct settings *settings, char *error);
 
 /* The layout for a new board of this name: a registry_layout_for whose context is the settings. */
@@ -104,26 +120,37 @@ struct setting {
     const char *name;
     const char *section;      /* "network", "limits", "general", "boards" */
     const char *value_syntax; /* "0..65535", "yes|no", "debug|verbose|notice|warning" */
-    const char *default_value;
-    const char *summary; /* plain sentences for docs and leaderboard.conf */
+    const char *default_value; /* as a line of the file has it; NULL: no line */
+    const char *example;       /* a line's value for leaderboard.conf; NULL: the default */
+    const char *summary;       /* plain sentences; a line break begins a paragraph, a line that
+                                * begins with blanks is an example */
     unsigned flags;
-    uint32_t id; /* private to setting.c: which field, which parser */
+    uint32_t id; /* private to the setting*.c files: which field, which parser */
 };
 extern const struct setting setting_table[]; /* ended by name NULL */
+/* By name, any case; NULL: there is none. */
+const struct setting *setting_find(struct bytes name);
 
-/* Text of the value now, into out (SETTING_VALUE_MAX); returns its size. Settings that repeat:
- * the index-th line; false behind the last. */
+/* CONFIG GET's text of a setting that does not repeat, into out (SETTING_VALUE_MAX); returns its
+ * size. Nothing is quoted, sizes are in bytes. */
 size_t setting_print(const struct settings *settings, const struct setting *setting, char *out);
+/* What stands behind the name in a file, quoted where it must be: loading it gives the same value.
+ * index counts the lines of a setting that repeats, others have one; false behind the last. */
 MUST_CHECK bool setting_print_line(const struct settings *settings, const struct setting *setting,
                                    uint32_t index, char *out, size_t *size);
 
 /* CONFIG SET name value [name value ...]: all or none. On false error says why, as Redis words it
  * ("Unknown option or number of arguments for CONFIG SET - 'x'", "CONFIG SET failed (possibly
- * related to argument 'x') - ..."), and nothing changed. */
+ * related to argument 'x') - ..."), and nothing changed. pairs has 2 * pair_count entries. */
 MUST_CHECK bool settings_set(struct settings *settings, const struct bytes *pairs,
                              uint32_t pair_count, char *error);
-/* CONFIG REWRITE: the file with its comments kept, changed settings in place, new ones at the
- * end; temp file, fsync, rename. */
+/* CONFIG REWRITE: the file with its comments and its order kept, changed settings in place, new
+ * ones at the end; temp file, fsync, rename, fsync of the directory. A line that still says what
+ * holds stays as it is, to the byte.
+ *
+ * On false error says why ("The server is running without a config file", "Rewriting config file:
+ * No space left on device"), and the file is as it was; only when the directory could not be
+ * synced is it the new one already. */
 MUST_CHECK bool settings_rewrite(const struct settings *settings, char *error);
 /* Write leaderboard.conf with every default and its explanation, docs/settings.md, --help. */
 void settings_write_example(FILE *file);
