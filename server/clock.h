@@ -5,6 +5,7 @@
 #ifndef SERVER_CLOCK_H
 #define SERVER_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct clock {

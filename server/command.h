@@ -97,6 +97,12 @@ const struct command *command_by_index(uint32_t index);
 /* "zadd", "client|setname" (lower case, borrowed for ever). */
 const char *command_full_name(uint32_t index);
 
+/* By name, any case; COMMAND_NONE: there is none. A subcommand's number is found in two steps, by
+ * command_find_request. */
+#define COMMAND_NONE UINT32_MAX
+uint32_t command_find_index(struct bytes name);
+/* What a request asks for: the subcommand's number where there is one. */
+uint32_t command_find_request(const struct request *request);
 /* By name, any case; NULL: there is none. */
 const struct command *command_find(struct bytes name);
 const struct command *command_find_subcommand(const struct command *container, struct bytes name);
@@ -113,6 +119,12 @@ size_t command_print_syntax(const struct command *command, char *out, size_t siz
  * off. The session says afterwards whether to close. */
 void command_execute(struct server *server, struct session *session, const struct request *request,
                      struct reply *reply);
+/* The same for a number that command_find_request has given for this request. */
+void command_execute_index(struct server *server, struct session *session, uint32_t index,
+                           const struct request *request, struct reply *reply);
+/* Show a request that was run to every monitor (command_monitor.c). Secrets are left out. */
+void command_feed_monitors(struct server *server, const struct session *session,
+                           const struct command *command, const struct request *request);
 
 /* Helpers for handlers, in the words of Redis. */
 static inline struct bytes call_arg(const struct call *call, uint32_t index) {
@@ -128,5 +140,7 @@ const struct board *call_find_board(const struct call *call, struct bytes name);
 MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
 void call_syntax_error(const struct call *call);
 void call_out_of_memory(const struct call *call);
+/* The lines of a HELP subcommand, NULL-ended, between Redis's first and last lines. */
+void call_help(const struct call *call, const char *const *lines);
 
 #endif

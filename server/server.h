@@ -27,7 +27,10 @@ struct server {
     struct session *session_first, *session_last;
     uint32_t session_count;
     uint64_t session_next_id;
+    uint32_t monitor_count; /* sessions that are monitors */
     int64_t started_at_ms;
+    /* The time of this tick, unix: every command of a tick shares it, arrival order breaks ties. */
+    int64_t now_us, now_ms;
     char run_id[41]; /* 40 hex digits */
     char executable_path[4096];
     int64_t tcp_port;
@@ -41,13 +44,21 @@ struct server {
     uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
 };
 
-/* settings are filled in already. false: no memory. */
+/* settings (and clock.wall_us) are filled in already, the rest is zero; command_init was called.
+ * false: no memory. */
 MUST_CHECK bool server_init(struct server *server);
 void server_deinit(struct server *server);
 
+/* Link a session that session_init has filled in; without a password it is authenticated. */
 void server_add_session(struct server *server, struct session *session);
 void server_remove_session(struct server *server, struct session *session);
 struct session *server_find_session(const struct server *server, uint64_t id);
+/* Read the clock: now_us and now_ms. Before the first command of every tick. */
+void server_update_time(struct server *server);
+/* Must clients give a password? */
+bool server_has_password(const struct server *server);
+/* Let a session see every command from now on (MONITOR), or no longer. */
+void server_set_monitor(struct server *server, struct session *session, bool is_monitor);
 /* 64 random bits; not for secrets. */
 uint64_t server_random(struct server *server);
 /* INFO's text. sections: as given to INFO; none: the default ones. */

@@ -1,0 +1,539 @@
+/* From a request to its handler, and the counting around it.
+ *
+ *     name -> slot of the lookup table -> number -> entry (-> subcommand) -> arity,
+ *     authentication, memory -> run -> statistics, slow log, monitors
+ *
+ * Numbers are given in the order of command_table, a container's subcommands right behind it, so
+ * that a subcommand's number is its container's plus its place plus one. */
+#include "server/command.h"
+
+#include <stdio.h>
+
+#include "server/server.h"
+
+enum {
+    COMMANDS_MAX = 256,    /* subcommands included */
+    COMMAND_NAME_MAX = 16, /* a name is compared as two words */
+    COMMAND_FULL_NAME_MAX = 40,
+    COMMAND_SLOTS = 1024, /* a power of two, at most a quarter full */
+};
+
+struct command_number {
+    const struct command *command;
+    char full_name[COMMAND_FULL_NAME_MAX];
+};
+
+/* A name's letters in lower case as two overlapping words; equal names have equal words. */
+struct command_name_words {
+    uint64_t low, high;
+};
+struct command_slot {
+    struct command_name_words words;
+    uint16_t number_plus_one; /* 0: free */
+    uint8_t size;
+    bool has_letters_only; /* then equal words mean equal names */
+};
+
+static struct command_number numbers[COMMANDS_MAX];
+static uint32_t number_count;
+static struct command_slot slots[COMMAND_SLOTS];
+
+/* ---- numbers ---- */
+
+static void add_number(const struct command *command, const struct command *container) {
+    CHECK(number_count < COMMANDS_MAX);
+    struct command_number *number = &numbers[number_count++];
+    number->command = command;
+    int size = snprintf(number->full_name, sizeof number->full_name, "%s%s%s",
+                        container != NULL ? container->name : "", container != NULL ? "|" : "",
+                        command->name);
+    CHECK(size > 0 && (size_t)size < sizeof number->full_name);
+    for (char *at = number->full_name; *at != '\0'; at++) {
+        if (*at >= 'A' && *at <= 'Z') {
+            *at = (char)(*at | 0x20);
+        }
+    }
+}
+
+uint32_t command_count(void) {
+    return number_count;
+}
+
+const struct command *command_by_index(uint32_t index) {
+    CHECK(index < number_count);
+    return numbers[index].command;
+}
+
+const char *command_full_name(uint32_t index) {
+    CHECK(index < number_count);
+    return numbers[index].full_name;
+}
+
+uint32_t command_index(const struct command *command) {
+    for (uint32_t i = 0; i < number_count; i++) {
+        if (numbers[i].command == command) {
+            return i;
+        }
+    }
+    return COMMAND_NONE;
+}
+
+/* ---- lookup ---- */
+
+static inline uint64_t load_64(const char *at) {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static inline uint64_t load_32(const char *at) {
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* size is 1 .. COMMAND_NAME_MAX. Setting bit 5 folds letters, and confuses only other bytes. */
+static inline struct command_name_words name_words(const char *at, size_t size) {
+    const uint64_t fold = 0x2020202020202020U;
+    struct command_name_words words;
+    if (size >= 8) {
+        words.low = load_64(at);
+        words.high = load_64(at + size - 8);
+    } else if (size >= 4) {
+        words.low = load_32(at);
+        words.high = load_32(at + size - 4);
+    } else {
+        words.low = (unsigned char)at[0];
+        words.high = (uint64_t)(unsigned char)at[size / 2] << 8 | (unsigned char)at[size - 1];
+    }
+    words.low |= fold;
+    words.high |= fold;
+    return words;
+}
+
+static inline uint32_t slot_of(struct command_name_words words, size_t size) {
+    uint64_t hash = (words.low ^ (words.high << 1 | words.high >> 63)) + size;
+    return (uint32_t)(hash * 0x9e3779b97f4a7c15U >> 54);
+}
+
+static void add_slot(uint32_t index, const char *name) {
+    size_t size = strlen(name);
+    CHECK(size >= 1 && size <= COMMAND_NAME_MAX);
+    struct command_name_words words = name_words(name, size);
+    uint32_t at = slot_of(words, size);
+    while (slots[at].number_plus_one != 0) {
+        at = (at + 1) % COMMAND_SLOTS;
+    }
+    slots[at] = (struct command_slot){
+        .words = words,
+        .number_plus_one = (uint16_t)(index + 1),
+        .size = (uint8_t)size,
+        .has_letters_only = true,
+    };
+    for (size_t i = 0; i < size; i++) {
+        if (name[i] < 'A' || name[i] > 'Z') {
+            slots[at].has_letters_only = false;
+        }
+    }
+}
+
+void command_init(void) {
+    number_count = 0;
+    memset(slots, 0, sizeof slots);
+    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
+        add_slot(number_count, (*entry)->name);
+        add_number(*entry, NULL);
+        const struct command *const *subcommand = (*entry)->subcommands;
+        for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
+            add_number(*subcommand, *entry);
+        }
+    }
+    CHECK(number_count <= COMMAND_SLOTS / 4);
+}
+
+uint32_t command_find_index(struct bytes name) {
+    if (name.size < 1 || name.size > COMMAND_NAME_MAX) {
+        return COMMAND_NONE;
+    }
+    struct command_name_words words = name_words(name.at, name.size);
+    uint32_t at = slot_of(words, name.size);
+    for (; slots[at].number_plus_one != 0; at = (at + 1) % COMMAND_SLOTS) {
+        const struct command_slot *slot = &slots[at];
+        if (slot->words.low != words.low || slot->words.high != words.high ||
+            slot->size != name.size) {
+            continue;
+        }
+        uint32_t index = slot->number_plus_one - 1U;
+        if (slot->has_letters_only || bytes_is(name, numbers[index].command->name)) {
+            return index;
+        }
+    }
+    return COMMAND_NONE;
+}
+
+const struct command *command_find(struct bytes name) {
+    uint32_t index = command_find_index(name);
+    return index == COMMAND_NONE ? NULL : numbers[index].command;
+}
+
+const struct command *command_find_subcommand(const struct command *container, struct bytes name) {
+    const struct command *const *subcommand = container->subcommands;
+    for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
+        if (bytes_is(name, (*subcommand)->name)) {
+            return *subcommand;
+        }
+    }
+    return NULL;
+}
+
+uint32_t command_find_request(const struct request *request) {
+    uint32_t index = command_find_index(request->args[0]);
+    if (index == COMMAND_NONE || numbers[index].command->subcommands == NULL ||
+        request->count == 1) {
+        return index;
+    }
+    const struct command *const *subcommands = numbers[index].command->subcommands;
+    for (uint32_t i = 0; subcommands[i] != NULL; i++) {
+        if (bytes_is(request->args[1], subcommands[i]->name)) {
+            return index + 1 + i;
+        }
+    }
+    return COMMAND_NONE;
+}
+
+/* ---- keys ---- */
+
+static int counted_key_positions(const struct command *command, const struct request *request,
+                                 uint32_t *positions, int positions_max) {
+    int count = 0;
+    if (command->first_key > 0) {
+        if (positions_max > 0) {
+            positions[0] = (uint32_t)command->first_key;
+        }
+        count = 1;
+    }
+    uint32_t at = (uint32_t)command->key_count_arg;
+    int64_t keys;
+    if (at >= request->count || !bytes_parse_i64(request->args[at], &keys) || keys < 1 ||
+        keys > (int64_t)(request->count - 1 - at)) {
+        return -1;
+    }
+    for (uint32_t i = 1; i <= (uint32_t)keys; i++, count++) {
+        if (count < positions_max) {
+            positions[count] = at + i;
+        }
+    }
+    return count;
+}
+
+int command_key_positions(const struct command *command, const struct request *request,
+                          uint32_t *positions, int positions_max) {
+    int64_t args = request->count;
+    if ((command->arity > 0 && args != command->arity) || args < -(int64_t)command->arity) {
+        return -1;
+    }
+    if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
+        return counted_key_positions(command, request, positions, positions_max);
+    }
+    if (command->first_key == 0) {
+        return 0;
+    }
+    int64_t last = command->last_key >= 0 ? command->last_key : args + command->last_key;
+    if (last >= args) {
+        return -1;
+    }
+    int count = 0;
+    for (int64_t at = command->first_key; at <= last; at += command->key_step, count++) {
+        if (count < positions_max) {
+            positions[count] = (uint32_t)at;
+        }
+    }
+    return count;
+}
+
+/* ---- syntax ---- */
+
+struct syntax_text {
+    char *at;
+    size_t size;
+    size_t used; /* as if there were room for all */
+};
+
+static void put_text(struct syntax_text *text, const char *word) {
+    for (; *word != '\0'; word++, text->used++) {
+        if (text->used + 1 < text->size) {
+            text->at[text->used] = *word;
+        }
+    }
+}
+
+static void put_arguments(struct syntax_text *text, const struct argument *arguments,
+                          const char *separator);
+
+static void put_argument_once(struct syntax_text *text, const struct argument *argument,
+                              bool with_token) {
+    if (argument->type == ARGUMENT_PURE_TOKEN) {
+        put_text(text, argument->token);
+        return;
+    }
+    if (with_token && argument->token != NULL) {
+        put_text(text, argument->token);
+        put_text(text, " ");
+    }
+    if (argument->type == ARGUMENT_ONEOF) {
+        bool is_bare = (argument->flags & ARGUMENT_OPTIONAL) != 0 && argument->token == NULL;
+        put_text(text, is_bare ? "" : "<");
+        put_arguments(text, argument->children, " | ");
+        put_text(text, is_bare ? "" : ">");
+    } else if (argument->type == ARGUMENT_BLOCK) {
+        put_arguments(text, argument->children, " ");
+    } else {
+        put_text(text, argument->name);
+    }
+}
+
+static void put_argument(struct syntax_text *text, const struct argument *argument) {
+    bool is_optional = (argument->flags & ARGUMENT_OPTIONAL) != 0;
+    put_text(text, is_optional ? "[" : "");
+    put_argument_once(text, argument, true);
+    if ((argument->flags & ARGUMENT_MULTIPLE) != 0) {
+        put_text(text, " [");
+        put_argument_once(text, argument, (argument->flags & ARGUMENT_MULTIPLE_TOKEN) != 0);
+        put_text(text, " ...]");
+    }
+    put_text(text, is_optional ? "]" : "");
+}
+
+static void put_arguments(struct syntax_text *text, const struct argument *arguments,
+                          const char *separator) {
+    for (const struct argument *argument = arguments; argument->name != NULL; argument++) {
+        put_text(text, argument == arguments ? "" : separator);
+        put_argument(text, argument);
+    }
+}
+
+size_t command_print_syntax(const struct command *command, char *out, size_t size) {
+    CHECK(size > 0);
+    struct syntax_text text = {.at = out, .size = size};
+    if (command->arguments != NULL) {
+        put_arguments(&text, command->arguments, " ");
+    }
+    size_t end = text.used < size ? text.used : size - 1;
+    out[end] = '\0';
+    return end;
+}
+
+/* ---- refusals ---- */
+
+/* Texts of Redis show a client's words up to this size. */
+enum { WORD_SHOWN_MAX = 128 };
+
+static int shown_size(struct bytes word, size_t size_max) {
+    return (int)(word.size < size_max ? word.size : size_max);
+}
+
+static void refuse_unknown_subcommand(const struct command *container,
+                                      const struct request *request, struct reply *reply) {
+    reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+                       shown_size(request->args[1], WORD_SHOWN_MAX), request->args[1].at,
+                       container->name);
+}
+
+static void refuse_unknown(const struct request *request, struct reply *reply) {
+    const struct command *container = command_find(request->args[0]);
+    if (container != NULL) {
+        refuse_unknown_subcommand(container, request, reply);
+        return;
+    }
+    char args[WORD_SHOWN_MAX * 2];
+    size_t used = 0;
+    for (uint32_t i = 1; i < request->count && used < WORD_SHOWN_MAX; i++) {
+        int size =
+            snprintf(args + used, sizeof args - used, "'%.*s' ",
+                     shown_size(request->args[i], WORD_SHOWN_MAX - used), request->args[i].at);
+        CHECK(size > 0);
+        used += (size_t)size;
+    }
+    reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s",
+                       shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at, (int)used,
+                       args);
+}
+
+static bool has_wrong_arity(const struct command *command, const struct request *request) {
+    int64_t count = request->count;
+    return command->arity > 0 ? count != command->arity : count < -(int64_t)command->arity;
+}
+
+static bool is_over_memory(const struct server *server) {
+    return server->settings.maxmemory > 0 && memory_used() > server->settings.maxmemory;
+}
+
+/* Answer a request that may not run; false: it may. */
+static bool refuse(struct server *server, const struct session *session, uint32_t index,
+                   const struct request *request, struct reply *reply) {
+    if (index == COMMAND_NONE) {
+        refuse_unknown(request, reply);
+        return true;
+    }
+    const struct command *command = numbers[index].command;
+    if (has_wrong_arity(command, request) || command->run == NULL) {
+        reply_error_format(reply, "ERR wrong number of arguments for '%s' command",
+                           numbers[index].full_name);
+        return true;
+    }
+    if (!session->is_authenticated && (command->flags & COMMAND_NO_AUTH) == 0) {
+        reply_error(reply, "NOAUTH Authentication required.");
+        return true;
+    }
+    if ((command->flags & COMMAND_DENYOOM) != 0 && is_over_memory(server)) {
+        reply_error(reply, "OOM command not allowed when used memory > 'maxmemory'.");
+        return true;
+    }
+    return false;
+}
+
+/* ---- running ---- */
+
+static void note_slow(struct server *server, const struct session *session,
+                      const struct command *command, const struct request *request,
+                      uint64_t elapsed_ns) {
+    const struct settings *settings = &server->settings;
+    uint64_t elapsed_us = elapsed_ns / 1000;
+    int64_t now_s = server->now_ms / 1000;
+    if (settings->slowlog_log_slower_than_us >= 0 && settings->slowlog_max_len > 0 &&
+        elapsed_us >= (uint64_t)settings->slowlog_log_slower_than_us) {
+        slowlog_add(&server->slowlog, (uint32_t)settings->slowlog_max_len, request,
+                    (command->flags & COMMAND_SECRET) != 0, elapsed_us, now_s, session->address,
+                    session->name != NULL ? session->name : "");
+    }
+    uint64_t elapsed_ms = elapsed_us / 1000;
+    if (settings->latency_monitor_threshold_ms > 0 &&
+        elapsed_ms >= (uint64_t)settings->latency_monitor_threshold_ms) {
+        const char *event = (command->flags & COMMAND_FAST) != 0 ? "fast-command" : "command";
+        latency_add(&server->latency, event,
+                    elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX, now_s);
+    }
+}
+
+static void count_errors(struct server *server, const struct reply *reply, uint64_t errors_before) {
+    server->stats.error_replies += reply->error_count - errors_before;
+    stats_count_error(&server->stats, reply->error_prefix);
+}
+
+static void run(struct server *server, struct session *session, uint32_t index,
+                const struct request *request, struct reply *reply) {
+    const struct command *command = numbers[index].command;
+    struct call call = {
+        .request = request,
+        .command = command,
+        .reply = reply,
+        .registry = server->registry,
+        .session = session,
+        .server = server,
+        .now_us = server->now_us,
+        .now_ms = server->now_ms,
+    };
+    uint64_t begin = clock_ticks();
+    command->run(&call);
+    uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
+    stats_count_call(&server->stats.commands[index], elapsed_ns);
+    /* Both thresholds are far above a microsecond, unless the slow log takes everything. */
+    if (elapsed_ns >= 1000 || server->settings.slowlog_log_slower_than_us == 0) {
+        note_slow(server, session, command, request, elapsed_ns);
+    }
+    if (server->monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
+        command_feed_monitors(server, session, command, request);
+    }
+}
+
+void command_execute_index(struct server *server, struct session *session, uint32_t index,
+                           const struct request *request, struct reply *reply) {
+    bool is_skipped = session->reply_mode == SESSION_REPLY_SKIP_NEXT;
+    if (is_skipped) {
+        session->reply_mode = SESSION_REPLY_SKIP;
+    }
+    reply->is_silent = session->reply_mode != SESSION_REPLY_ON;
+    session->command_count++;
+    session->active_at_ms = server->now_ms;
+    server->stats.commands_processed++;
+    uint64_t errors_before = reply->error_count;
+    if (refuse(server, session, index, request, reply)) {
+        if (index != COMMAND_NONE) {
+            server->stats.commands[index].rejected_calls++;
+        }
+        count_errors(server, reply, errors_before);
+    } else {
+        session->last_command = numbers[index].command;
+        run(server, session, index, request, reply);
+        if (reply->error_count != errors_before) {
+            server->stats.commands[index].failed_calls++;
+            count_errors(server, reply, errors_before);
+        }
+    }
+    if (is_skipped && session->reply_mode == SESSION_REPLY_SKIP) {
+        session->reply_mode = SESSION_REPLY_ON;
+    }
+}
+
+void command_execute(struct server *server, struct session *session, const struct request *request,
+                     struct reply *reply) {
+    command_execute_index(server, session, command_find_request(request), request, reply);
+}
+
+/* ---- helpers for handlers ---- */
+
+struct registry_key *call_find_key(const struct call *call, struct bytes name) {
+    struct registry_key *key =
+        registry_find(call->registry, call->session->database, name, call->now_ms);
+    if ((call->command->flags & COMMAND_READ) != 0) {
+        call->server->stats.keyspace_hits += key != NULL;
+        call->server->stats.keyspace_misses += key == NULL;
+    }
+    return key;
+}
+
+const struct board *call_find_board(const struct call *call, struct bytes name) {
+    const struct registry_key *key = call_find_key(call, name);
+    return key != NULL ? key->board : NULL;
+}
+
+bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value) {
+    if (bytes_parse_i64(text, value)) {
+        return true;
+    }
+    reply_error(call->reply, "ERR value is not an integer or out of range");
+    return false;
+}
+
+void call_syntax_error(const struct call *call) {
+    reply_error(call->reply, "ERR syntax error");
+}
+
+void call_out_of_memory(const struct call *call) {
+    reply_error(call->reply, "OOM out of memory");
+}
+
+void call_help(const struct call *call, const char *const *lines) {
+    uint64_t count = 0;
+    while (lines[count] != NULL) {
+        count++;
+    }
+    char first[128];
+    size_t name_size = 0;
+    const struct bytes name = call_arg(call, 0);
+    char shown[COMMAND_NAME_MAX + 1];
+    for (; name_size < name.size && name_size < COMMAND_NAME_MAX; name_size++) {
+        char c = name.at[name_size];
+        shown[name_size] = (char)(c >= 'a' && c <= 'z' ? c & ~0x20 : c);
+    }
+    shown[name_size] = '\0';
+    snprintf(first, sizeof first,
+             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", shown);
+    reply_array(call->reply, count + 3);
+    reply_simple(call->reply, first);
+    for (uint64_t i = 0; i < count; i++) {
+        reply_simple(call->reply, lines[i]);
+    }
+    reply_simple(call->reply, "HELP");
+    reply_simple(call->reply, "    Print this help.");
+}

@@ -1,0 +1,36 @@
+/* What the server knows of one client. A session owns its names and its output. */
+#include "server/session.h"
+
+static void forget(char **text) {
+    memory_free(*text);
+    *text = NULL;
+}
+
+void session_init(struct session *session, uint64_t id, int64_t now_ms) {
+    *session = (struct session){
+        .id = id,
+        .fd = -1,
+        .protocol = 2,
+        .created_at_ms = now_ms,
+        .active_at_ms = now_ms,
+    };
+    buffer_init(&session->output, 0);
+}
+
+void session_deinit(struct session *session) {
+    forget(&session->name);
+    forget(&session->library_name);
+    forget(&session->library_version);
+    buffer_deinit(&session->output);
+}
+
+void session_reset(struct session *session, bool is_authenticated) {
+    forget(&session->name);
+    session->protocol = 2;
+    session->database = 0;
+    session->is_authenticated = is_authenticated;
+    session->is_no_evict = false;
+    session->is_no_touch = false;
+    session->is_monitor = false;
+    session->reply_mode = SESSION_REPLY_ON;
+}

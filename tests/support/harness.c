@@ -1,0 +1,204 @@
+/* A server, a parser and a reply buffer in one process; no sockets, no loop. */
+#include "tests/support/harness.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static int64_t harness_wall_us(void *context) {
+    const struct harness *harness = context;
+    return harness->wall_us;
+}
+
+static void stop_test(const char *text) {
+    print_error("%s\n", text);
+    fail();
+}
+
+static void load_settings(struct harness *harness, const char *text) {
+    char error[SETTING_ERROR_MAX];
+    CHECK(settings_init(&harness->server.settings));
+    if (text != NULL && !settings_load_text(&harness->server.settings, bytes_from_text(text),
+                                            "harness.conf", error)) {
+        stop_test(error);
+    }
+    if (!settings_finish(&harness->server.settings, error)) {
+        stop_test(error);
+    }
+}
+
+struct harness *harness_create(const char *settings) {
+    uint64_t live_count_before = memory_live_count();
+    struct harness *harness = memory_allocate_zeroed(sizeof *harness);
+    CHECK(harness != NULL);
+    harness->live_count_before = live_count_before;
+    harness->wall_us = HARNESS_START_US;
+    harness->server.clock.wall_us = harness_wall_us;
+    harness->server.clock.context = harness;
+    clock_calibrate();
+    command_init();
+    load_settings(harness, settings);
+    CHECK(server_init(&harness->server));
+    resp_arena_init(&harness->arena);
+    buffer_init(&harness->reply, 0);
+    return harness;
+}
+
+void harness_destroy(struct harness *harness) {
+    while (harness->server.session_first != NULL) {
+        harness_disconnect(harness, harness->server.session_first);
+    }
+    const char *reason = "";
+    if (!registry_validate(harness->server.registry, &reason)) {
+        stop_test(reason);
+    }
+    server_deinit(&harness->server);
+    settings_deinit(&harness->server.settings);
+    resp_arena_deinit(&harness->arena);
+    buffer_deinit(&harness->reply);
+    uint64_t live_count_before = harness->live_count_before;
+    memory_free(harness);
+    assert_int_equal(memory_live_count(), live_count_before);
+}
+
+struct session *harness_connect(struct harness *harness) {
+    struct server *server = &harness->server;
+    server_update_time(server);
+    struct session *session = memory_allocate(sizeof *session);
+    CHECK(session != NULL);
+    session_init(session, server->session_next_id++, server->now_ms);
+    session->fd = (int)session->id + 7;
+    snprintf(session->address, sizeof session->address, "127.0.0.1:%d", 50000 + (int)session->id);
+    snprintf(session->local_address, sizeof session->local_address, "127.0.0.1:6379");
+    server_add_session(server, session);
+    return session;
+}
+
+void harness_disconnect(struct harness *harness, struct session *session) {
+    server_remove_session(&harness->server, session);
+    session_deinit(session);
+    memory_free(session);
+}
+
+/* Parse and run the first request of input into harness->reply; false: the client is to be
+ * closed. */
+static bool run_one(struct harness *harness, struct session *session, struct bytes input,
+                    size_t *used) {
+    const struct resp_limits limits = {
+        .args_max = 1048576,
+        .bulk_size_max = harness->server.settings.proto_max_bulk_len,
+        .inline_size_max = 65536,
+        .is_authenticated = session->is_authenticated,
+    };
+    struct resp_parser parser = {0};
+    struct request request;
+    const char *error = NULL;
+    enum resp_status status =
+        resp_parse(&parser, input.at, input.size, &limits, &harness->arena, &request, used, &error);
+    struct reply reply;
+    reply_init(&reply, &harness->reply, session->protocol);
+    if (status == RESP_REQUEST) {
+        server_update_time(&harness->server);
+        command_execute(&harness->server, session, &request, &reply);
+        return !session->is_killed && !session->is_close_after_reply;
+    }
+    if (status == RESP_ERROR) {
+        reply_error(&reply, error);
+        return false;
+    }
+    resp_parser_deinit(&parser);
+    CHECK(status == RESP_SKIP);
+    return true;
+}
+
+static const char *take_reply(struct harness *harness) {
+    char *end = buffer_reserve(&harness->reply, 1);
+    CHECK(end != NULL);
+    *end = '\0';
+    resp_arena_reset(&harness->arena);
+    return harness->reply.at;
+}
+
+const char *harness_send(struct harness *harness, struct session *session, struct bytes input) {
+    buffer_clear(&harness->reply);
+    while (input.size > 0) {
+        size_t used = 0;
+        if (!run_one(harness, session, input, &used)) {
+            break;
+        }
+        input = (struct bytes){.at = input.at + used, .size = input.size - used};
+    }
+    return take_reply(harness);
+}
+
+const char *harness_run(struct harness *harness, struct session *session, const char *line) {
+    struct buffer input;
+    buffer_init(&input, 0);
+    buffer_append(&input, line, strlen(line));
+    buffer_append(&input, "\r\n", 2);
+    const char *reply =
+        harness_send(harness, session, (struct bytes){.at = input.at, .size = input.size});
+    buffer_deinit(&input);
+    return reply;
+}
+
+const char *harness_run_format(struct harness *harness, struct session *session, const char *format,
+                               ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char line[4096];
+    int size = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    CHECK(size >= 0 && (size_t)size < sizeof line);
+    return harness_run(harness, session, line);
+}
+
+const char *harness_run_args(struct harness *harness, struct session *session,
+                             const struct bytes *args, uint32_t count) {
+    struct buffer input;
+    buffer_init(&input, 0);
+    struct reply request;
+    reply_init(&request, &input, 2);
+    reply_array(&request, count);
+    for (uint32_t i = 0; i < count; i++) {
+        reply_bulk(&request, args[i]);
+    }
+    const char *reply =
+        harness_send(harness, session, (struct bytes){.at = input.at, .size = input.size});
+    buffer_deinit(&input);
+    return reply;
+}
+
+void harness_expect_at(struct harness *harness, struct session *session, const char *line,
+                       const char *expected, const char *file, int line_number) {
+    const char *reply = harness_run(harness, session, line);
+    if (strcmp(reply, expected) != 0) {
+        print_error("%s:%d: %s\n--- expected\n%s\n--- answered\n%s\n", file, line_number, line,
+                    expected, reply);
+        _fail(file, line_number);
+    }
+}
+
+void harness_expect_prefix_at(struct harness *harness, struct session *session, const char *line,
+                              const char *prefix, const char *file, int line_number) {
+    const char *reply = harness_run(harness, session, line);
+    if (strncmp(reply, prefix, strlen(prefix)) != 0) {
+        print_error("%s:%d: %s\n--- expected, to begin with\n%s\n--- answered\n%s\n", file,
+                    line_number, line, prefix, reply);
+        _fail(file, line_number);
+    }
+}
+
+int64_t harness_run_integer(struct harness *harness, struct session *session, const char *line) {
+    const char *reply = harness_run(harness, session, line);
+    int64_t value = 0;
+    struct bytes digits = {.at = reply + 1, .size = strcspn(reply + 1, "\r")};
+    if (reply[0] != ':' || !bytes_parse_i64(digits, &value)) {
+        print_error("%s\n--- expected an integer, answered\n%s\n", line, reply);
+        fail();
+    }
+    return value;
+}

@@ -1,0 +1,65 @@
+/* A whole server without sockets: bytes in, bytes out. Requests go through the parser, the
+ * dispatcher and the handlers as they would from a client.
+ *
+ *     struct harness *h = harness_create("maxmemory 0\n");
+ *     struct session *s = harness_connect(h);
+ *     harness_expect(h, s, "ZADD board 10 ann", ":1\r\n");
+ *     assert_string_equal(harness_run(h, s, "ZSCORE board ann"), "$2\r\n10\r\n");
+ *     harness_destroy(h);
+ *
+ * Lines are cut as inline commands: blanks, "double" and 'single' quotes, \n \r \xHH inside
+ * double ones. A failure stops the test (CHECK or cmocka's assertions). */
+#ifndef TESTS_SUPPORT_HARNESS_H
+#define TESTS_SUPPORT_HARNESS_H
+
+#include "protocol/resp.h"
+#include "server/command.h"
+#include "server/server.h"
+
+/* 2026-01-01T00:00:00Z, what the clock of a new harness shows. */
+#define HARNESS_START_US INT64_C(1767225600000000)
+
+struct harness {
+    struct server server;
+    int64_t wall_us; /* set it as you like: harness->wall_us += 1000000 */
+    struct resp_arena arena;
+    struct buffer reply;
+    uint64_t live_count_before; /* allocations: harness_destroy finds leaks by it */
+};
+
+/* settings: the text of a leaderboard.conf, or NULL. A bad setting stops the test. */
+struct harness *harness_create(const char *settings);
+/* Disconnects the sessions that are left, and stops the test when memory was leaked. */
+void harness_destroy(struct harness *harness);
+
+/* A new client, in RESP2 (send HELLO 3 or set session->protocol for RESP3). */
+struct session *harness_connect(struct harness *harness);
+void harness_disconnect(struct harness *harness, struct session *session);
+
+/* Send one line, return the reply (terminated; harness->reply.size bytes, if it holds NULs),
+ * valid until the next run. Every run reads the clock anew. */
+const char *harness_run(struct harness *harness, struct session *session, const char *line);
+/* The same with the line made like printf's. */
+__attribute__((format(printf, 3, 4))) const char *
+harness_run_format(struct harness *harness, struct session *session, const char *format, ...);
+/* The same with arguments as they are: nothing is cut or unquoted, any byte may occur. */
+const char *harness_run_args(struct harness *harness, struct session *session,
+                             const struct bytes *args, uint32_t count);
+/* Feed wire bytes: any number of whole requests; returns all the replies. Stops at a request that
+ * closes the client. */
+const char *harness_send(struct harness *harness, struct session *session, struct bytes input);
+
+/* Run a line and compare the reply, byte for byte; both are printed when they differ. */
+#define harness_expect(harness, session, line, expected)                                           \
+    harness_expect_at((harness), (session), (line), (expected), __FILE__, __LINE__)
+void harness_expect_at(struct harness *harness, struct session *session, const char *line,
+                       const char *expected, const char *file, int line_number);
+/* Run a line; the reply must begin with this. */
+#define harness_expect_prefix(harness, session, line, prefix)                                      \
+    harness_expect_prefix_at((harness), (session), (line), (prefix), __FILE__, __LINE__)
+void harness_expect_prefix_at(struct harness *harness, struct session *session, const char *line,
+                              const char *prefix, const char *file, int line_number);
+/* An integer reply's value. */
+int64_t harness_run_integer(struct harness *harness, struct session *session, const char *line);
+
+#endif
