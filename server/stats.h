@@ -34,7 +34,7 @@ struct stats {
     uint64_t commands_processed;
     uint64_t input_bytes, output_bytes;
     uint64_t keyspace_hits, keyspace_misses;
-    uint64_t error_replies;
+    uint64_t error_replies;            /* counted by stats_count_error */
     uint64_t unexpected_closed_output; /* by the output limits */
     uint64_t ticks;
     /* Rates per second over the last samples, kept by stats_sample once a second. */
@@ -43,15 +43,24 @@ struct stats {
     int64_t sampled_at_ms;
     /* The longest tick since the start or CONFIG RESETSTAT, in microseconds. */
     uint64_t tick_longest_us;
+    uint64_t startup_memory_size; /* heap bytes in use when stats_init was called */
 };
 
+/* All counters at zero. false: no memory. */
 MUST_CHECK bool stats_init(struct stats *stats, uint32_t command_count);
 void stats_deinit(struct stats *stats);
-/* CONFIG RESETSTAT. */
+/* CONFIG RESETSTAT: every counter back to zero. */
 void stats_reset(struct stats *stats);
+/* Forget the histogram of one command. */
 void stats_reset_latency(struct stats *stats, uint32_t index);
+/* One more error reply, whose text began with prefix. Past STATS_ERROR_KINDS_MAX prefixes a new
+ * one is counted in error_replies alone. */
 void stats_count_error(struct stats *stats, const char *prefix);
+/* Once a second: the rates since the last call. */
 void stats_sample(struct stats *stats, int64_t now_ms);
+/* The upper end, in microseconds, of the bucket that holds the given share (0.0 .. 1.0) of a
+ * command's calls; 0 without calls. */
+uint64_t stats_percentile_us(const struct stats_command *command, double share);
 static inline void stats_count_call(struct stats_command *command, uint64_t elapsed_ns) {
     uint64_t us = elapsed_ns / 1000;
     unsigned bucket = us <= 1 ? 0 : 64U - (unsigned)__builtin_clzll(us - 1);
@@ -69,6 +78,7 @@ struct slowlog_entry {
     char *args[STATS_SLOWLOG_ARGS_MAX];
     size_t arg_sizes[STATS_SLOWLOG_ARGS_MAX];
     char *client_address, *client_name;
+    char *texts; /* one allocation, into which all of the above point */
 };
 struct slowlog {
     struct slowlog_entry *entries; /* newest last, in a ring of capacity */
@@ -78,7 +88,8 @@ struct slowlog {
 void slowlog_init(struct slowlog *slowlog);
 void slowlog_deinit(struct slowlog *slowlog);
 /* Keep the newest length_max. Without memory the entry is left out. A secret request's arguments
- * are replaced by "(redacted)". */
+ * are replaced by "(redacted)". Arguments are shortened as Redis does: 32 of them, 128 bytes of
+ * each, and words that say how many more there were. */
 void slowlog_add(struct slowlog *slowlog, uint32_t length_max, const struct request *request,
                  bool is_secret, uint64_t elapsed_us, int64_t unix_time_s,
                  const char *client_address, const char *client_name);
@@ -101,6 +112,7 @@ struct latency {
     struct latency_event events[LATENCY_EVENTS_MAX];
     uint32_t event_count;
 };
+/* One sample a second is kept, the longest. A new name past LATENCY_EVENTS_MAX is left out. */
 void latency_add(struct latency *latency, const char *name, uint32_t latency_ms,
                  int64_t unix_time_s);
 /* NULL: no such event. */
