@@ -52,7 +52,7 @@ struct settings {
     char *bind[SETTING_LIST_MAX]; /* "127.0.0.1", "::1", "*" (all IPv4), "::*" (all IPv6); a '-' in
                                    * front: no error when this machine does not have it */
     uint32_t bind_count;
-    int64_t port; /* 0: no TCP */
+    int64_t port;           /* 0: no TCP */
     char *unixsocket;       /* NULL: none */
     int64_t unixsocketperm; /* octal 700 is 0700 here; 0: as the umask has it */
     int64_t tcp_backlog;
@@ -118,8 +118,8 @@ enum setting_flag {
 };
 struct setting {
     const char *name;
-    const char *section;      /* "network", "limits", "general", "boards" */
-    const char *value_syntax; /* "0..65535", "yes|no", "debug|verbose|notice|warning" */
+    const char *section;       /* "network", "limits", "general", "boards" */
+    const char *value_syntax;  /* "0..65535", "yes|no", "debug|verbose|notice|warning" */
     const char *default_value; /* as a line of the file has it; NULL: no line */
     const char *example;       /* a line's value for leaderboard.conf; NULL: the default */
     const char *summary;       /* plain sentences; a line break begins a paragraph, a line that
