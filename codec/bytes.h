@@ -16,7 +16,10 @@ struct bytes {
 };
 
 /* A string literal as bytes. */
-#define BYTES(literal) ((struct bytes){.at = (literal), .size = sizeof(literal) - 1})
+#define BYTES(literal) ((struct bytes)BYTES_INIT(literal))
+/* The same, to initialise what is static. */
+#define BYTES_INIT(literal)                                                                        \
+    { .at = (literal), .size = sizeof(literal) - 1 }
 
 static inline struct bytes bytes_from_text(const char *text) {
     return (struct bytes){.at = text, .size = strlen(text)};

@@ -1,0 +1,228 @@
+/* Patterns match as Redis matches them, and hostile ones end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/glob.h"
+#include "codec/memory.h"
+#include "tests/support/random.h"
+
+struct sample {
+    struct bytes pattern;
+    struct bytes text;
+    bool matches;
+};
+
+static void assert_samples(const struct sample *samples, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (glob_matches(samples[i].pattern, samples[i].text) != samples[i].matches) {
+            fail_msg("sample %zu: pattern '%.*s'", i, (int)samples[i].pattern.size,
+                     samples[i].pattern.at);
+        }
+    }
+}
+
+#define SAMPLE(pattern_text, text_text, answer)                                                    \
+    { BYTES_INIT(pattern_text), BYTES_INIT(text_text), answer }
+#define ASSERT_SAMPLES(samples) assert_samples(samples, sizeof(samples) / sizeof((samples)[0]))
+
+static void plain_bytes_match_themselves_alone(void **state) {
+    (void)state;
+    static const struct sample samples[] = {
+        SAMPLE("", "", true),
+        SAMPLE("", "a", false),
+        SAMPLE("a", "", false),
+        SAMPLE("board", "board", true),
+        SAMPLE("board", "Board", false),
+        SAMPLE("board", "boar", false),
+        SAMPLE("boar", "board", false),
+        SAMPLE("a\0b", "a\0b", true),
+        SAMPLE("a\0b", "a\0c", false),
+        SAMPLE("\xff", "\xff", true),
+        SAMPLE("]", "]", true),
+        SAMPLE("-", "-", true),
+    };
+    ASSERT_SAMPLES(samples);
+}
+
+static void a_star_is_any_run_and_a_question_mark_one_byte(void **state) {
+    (void)state;
+    static const struct sample samples[] = {
+        SAMPLE("*", "", true),           SAMPLE("*", "anything", true),
+        SAMPLE("**", "a", true),         SAMPLE("a*", "a", true),
+        SAMPLE("a*", "ba", false),       SAMPLE("*a", "ba", true),
+        SAMPLE("*a", "ab", false),       SAMPLE("a*c", "abbbc", true),
+        SAMPLE("a*c", "abbbcd", false),  SAMPLE("*ab*ab*", "abaab", true),
+        SAMPLE("*ab*ab*", "aba", false), SAMPLE("a*b*c", "axxbyyc", true),
+        SAMPLE("*aab", "aaab", true),    SAMPLE("?", "", false),
+        SAMPLE("?", "a", true),          SAMPLE("?", "\0", true),
+        SAMPLE("?", "ab", false),        SAMPLE("h?llo", "hello", true),
+        SAMPLE("*?", "", false),         SAMPLE("?*?", "ab", true),
+        SAMPLE("?*?", "a", false),
+    };
+    ASSERT_SAMPLES(samples);
+}
+
+static void a_class_is_one_byte_out_of_several(void **state) {
+    (void)state;
+    static const struct sample samples[] = {
+        SAMPLE("[abc]", "b", true),      SAMPLE("[abc]", "d", false),
+        SAMPLE("[abc]", "", false),      SAMPLE("[^abc]", "d", true),
+        SAMPLE("[^abc]", "a", false),    SAMPLE("[a-c]", "b", true),
+        SAMPLE("[a-c]", "-", false),     SAMPLE("[c-a]", "b", true),
+        SAMPLE("[^a-c]", "b", false),    SAMPLE("[a-]", "-", false),
+        SAMPLE("[-a]", "-", true),       SAMPLE("[\x01-\xff]", "\x80", true),
+        SAMPLE("[\\]]", "]", true),      SAMPLE("[\\a]", "a", true),
+        SAMPLE("[\\a]", "\\", false),    SAMPLE("[\\^a]", "^", true),
+        SAMPLE("[a^]", "^", true),       SAMPLE("[*]", "*", true),
+        SAMPLE("[*]", "x", false),       SAMPLE("*[0-9]", "week12", true),
+        SAMPLE("*[0-9]", "week", false),
+    };
+    ASSERT_SAMPLES(samples);
+}
+
+static void odd_ends_of_patterns_are_read_as_redis_reads_them(void **state) {
+    (void)state;
+    static const struct sample samples[] = {
+        SAMPLE("[ab", "a", true),   SAMPLE("[ab", "c", false),    SAMPLE("[", "[", false),
+        SAMPLE("[]", "]", false),   SAMPLE("[^]", "x", true),     SAMPLE("[^", "x", true),
+        SAMPLE("[a-]", "^", true),  SAMPLE("[\\", "\\", true),    SAMPLE("\\", "\\", true),
+        SAMPLE("a\\", "a\\", true), SAMPLE("\\*", "*", true),     SAMPLE("\\*", "a", false),
+        SAMPLE("\\\\", "\\", true), SAMPLE("\\?", "?", true),     SAMPLE("\\a", "a", true),
+        SAMPLE("*\\*", "a*", true), SAMPLE("\\[a]", "[a]", true),
+    };
+    ASSERT_SAMPLES(samples);
+}
+
+/* One element of a pattern, as a set of bytes. The naive twin spells every set out. */
+struct element {
+    bool is_star;
+    bool takes[256];
+};
+
+static size_t parse_class(struct bytes pattern, size_t i, struct element *element) {
+    bool is_negated = i < pattern.size && pattern.at[i] == '^';
+    i += is_negated ? 1 : 0;
+    for (; i < pattern.size && pattern.at[i] != ']'; i++) {
+        unsigned low = (unsigned char)pattern.at[i];
+        unsigned high = low;
+        if (low == '\\' && i + 1 < pattern.size) {
+            i++;
+            low = high = (unsigned char)pattern.at[i];
+        } else if (i + 2 < pattern.size && pattern.at[i + 1] == '-') {
+            high = (unsigned char)pattern.at[i + 2];
+            i += 2;
+        }
+        for (unsigned byte = 0; byte < 256; byte++) {
+            bool is_between = (byte >= low && byte <= high) || (byte >= high && byte <= low);
+            element->takes[byte] = element->takes[byte] || is_between;
+        }
+    }
+    for (unsigned byte = 0; byte < 256; byte++) {
+        element->takes[byte] = element->takes[byte] != is_negated;
+    }
+    return i < pattern.size ? i + 1 : i;
+}
+
+static size_t parse_elements(struct bytes pattern, struct element *elements) {
+    size_t count = 0;
+    for (size_t i = 0; i < pattern.size;) {
+        struct element *element = &elements[count++];
+        memset(element, 0, sizeof(*element));
+        char byte = pattern.at[i++];
+        if (byte == '[') {
+            i = parse_class(pattern, i, element);
+            continue;
+        }
+        element->is_star = byte == '*';
+        if (byte == '?') {
+            memset(element->takes, true, sizeof(element->takes));
+        } else if (byte == '\\' && i < pattern.size) {
+            byte = pattern.at[i++];
+        }
+        element->takes[(unsigned char)byte] = true;
+    }
+    return count;
+}
+
+static bool naive_matches(const struct element *elements, size_t count, struct bytes text) {
+    if (count == 0) {
+        return text.size == 0;
+    }
+    struct bytes rest = {.at = text.at + 1, .size = text.size - 1};
+    if (elements[0].is_star) {
+        return naive_matches(elements + 1, count - 1, text) ||
+               (text.size > 0 && naive_matches(elements, count, rest));
+    }
+    return text.size > 0 && elements[0].takes[(unsigned char)text.at[0]] &&
+           naive_matches(elements + 1, count - 1, rest);
+}
+
+static void random_patterns_match_as_a_naive_recursive_matcher_says(void **state) {
+    (void)state;
+    static const char pattern_bytes[] = "aabbc***??[[]]^-\\";
+    static const char text_bytes[] = "aaabbbcc-]^\\*[";
+    struct random random = random_begin(__func__);
+    unsigned match_count = 0;
+    for (int i = 0; i < 200000; i++) {
+        char pattern_text[10];
+        char text[10];
+        struct element elements[10];
+        struct bytes pattern = {.at = pattern_text, .size = (size_t)random_below(&random, 11)};
+        struct bytes bytes = {.at = text, .size = (size_t)random_below(&random, 11)};
+        for (size_t at = 0; at < pattern.size; at++) {
+            pattern_text[at] = pattern_bytes[random_below(&random, sizeof(pattern_bytes) - 1)];
+        }
+        uint64_t letters = random_below(&random, 2) == 0 ? 6 : sizeof(text_bytes) - 1;
+        for (size_t at = 0; at < bytes.size; at++) {
+            text[at] = text_bytes[random_below(&random, letters)];
+        }
+        bool expected = naive_matches(elements, parse_elements(pattern, elements), bytes);
+        match_count += expected;
+        if (glob_matches(pattern, bytes) != expected) {
+            fail_msg("pattern '%.*s' text '%.*s': expected %d", (int)pattern.size, pattern_text,
+                     (int)bytes.size, text, expected);
+        }
+    }
+    assert_true(match_count > 1000);
+}
+
+static void a_hundred_kilobytes_of_stars_end(void **state) {
+    (void)state;
+    enum { SIZE = 100 * 1024, TEXT_SIZE = 4096 };
+    char *pattern = memory_allocate(SIZE);
+    char *text = memory_allocate(TEXT_SIZE);
+    assert_non_null(pattern);
+    assert_non_null(text);
+    memset(text, 'a', TEXT_SIZE);
+    struct bytes pattern_bytes = {.at = pattern, .size = SIZE};
+    struct bytes text_bytes = {.at = text, .size = TEXT_SIZE};
+    memset(pattern, '*', SIZE);
+    assert_true(glob_matches(pattern_bytes, text_bytes));
+    pattern[SIZE - 1] = 'b';
+    assert_false(glob_matches(pattern_bytes, text_bytes));
+    for (size_t i = 0; i < SIZE - 1; i++) {
+        pattern[i] = i % 2 == 0 ? '*' : 'a';
+    }
+    assert_false(glob_matches(pattern_bytes, text_bytes));
+    memset(pattern, '[', SIZE);
+    assert_false(glob_matches(pattern_bytes, text_bytes));
+    memory_free(pattern);
+    memory_free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_bytes_match_themselves_alone),
+        cmocka_unit_test(a_star_is_any_run_and_a_question_mark_one_byte),
+        cmocka_unit_test(a_class_is_one_byte_out_of_several),
+        cmocka_unit_test(odd_ends_of_patterns_are_read_as_redis_reads_them),
+        cmocka_unit_test(random_patterns_match_as_a_naive_recursive_matcher_says),
+        cmocka_unit_test(a_hundred_kilobytes_of_stars_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
