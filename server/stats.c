@@ -41,7 +41,6 @@ void stats_reset_latency(struct stats *stats, uint32_t index) {
 }
 
 void stats_count_error(struct stats *stats, const char *prefix) {
-    stats->error_replies++;
     for (uint32_t i = 0; i < stats->error_kind_count; i++) {
         if (strcmp(stats->errors[i].prefix, prefix) == 0) {
             stats->errors[i].count++;

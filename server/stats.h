@@ -34,7 +34,7 @@ struct stats {
     uint64_t commands_processed;
     uint64_t input_bytes, output_bytes;
     uint64_t keyspace_hits, keyspace_misses;
-    uint64_t error_replies;            /* counted by stats_count_error */
+    uint64_t error_replies;
     uint64_t unexpected_closed_output; /* by the output limits */
     uint64_t ticks;
     /* Rates per second over the last samples, kept by stats_sample once a second. */
@@ -53,8 +53,8 @@ void stats_deinit(struct stats *stats);
 void stats_reset(struct stats *stats);
 /* Forget the histogram of one command. */
 void stats_reset_latency(struct stats *stats, uint32_t index);
-/* One more error reply, whose text began with prefix. Past STATS_ERROR_KINDS_MAX prefixes a new
- * one is counted in error_replies alone. */
+/* One more error whose text began with prefix (error_replies is the caller's to count). Past
+ * STATS_ERROR_KINDS_MAX prefixes a new one is not counted. */
 void stats_count_error(struct stats *stats, const char *prefix);
 /* Once a second: the rates since the last call. */
 void stats_sample(struct stats *stats, int64_t now_ms);
