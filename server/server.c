@@ -89,6 +89,7 @@ void server_add_session(struct server *server, struct session *session) {
 void server_remove_session(struct server *server, struct session *session) {
     CHECK(server->session_count > 0);
     server_set_monitor(server, session, false);
+    server->killed_count -= session->is_killed;
     if (session->previous != NULL) {
         session->previous->next = session->next;
     } else {
@@ -128,6 +129,13 @@ void server_set_monitor(struct server *server, struct session *session, bool is_
     if (session->is_monitor != is_monitor) {
         session->is_monitor = is_monitor;
         server->monitor_count += is_monitor ? 1U : UINT32_MAX;
+    }
+}
+
+void server_kill_session(struct server *server, struct session *session) {
+    if (!session->is_killed) {
+        session->is_killed = true;
+        server->killed_count++;
     }
 }
 

@@ -28,6 +28,7 @@ struct server {
     uint32_t session_count;
     uint64_t session_next_id;
     uint32_t monitor_count; /* sessions that are monitors */
+    uint32_t killed_count;  /* sessions that are killed and not yet removed */
     int64_t started_at_ms;
     /* The time of this tick, unix: every command of a tick shares it, arrival order breaks ties. */
     int64_t now_us, now_ms;
@@ -59,6 +60,8 @@ void server_update_time(struct server *server);
 bool server_has_password(const struct server *server);
 /* Let a session see every command from now on (MONITOR), or no longer. */
 void server_set_monitor(struct server *server, struct session *session, bool is_monitor);
+/* Close this client as soon as the loop gets to it; nothing of it is run or sent any more. */
+void server_kill_session(struct server *server, struct session *session);
 /* 64 random bits; not for secrets. */
 uint64_t server_random(struct server *server);
 /* INFO's text. sections: as given to INFO; none: the default ones. */

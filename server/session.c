@@ -31,6 +31,33 @@ void session_reset(struct session *session, bool is_authenticated) {
     session->is_authenticated = is_authenticated;
     session->is_no_evict = false;
     session->is_no_touch = false;
-    session->is_monitor = false;
     session->reply_mode = SESSION_REPLY_ON;
+}
+
+bool session_is_name(struct bytes text) {
+    if (text.size > SESSION_NAME_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.at[i] < '!' || text.at[i] > '~') {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool session_set_text(char **name, struct bytes text) {
+    if (text.size == 0) {
+        forget(name);
+        return true;
+    }
+    char *copy = memory_allocate(text.size + 1);
+    if (copy == NULL) {
+        return false;
+    }
+    memcpy(copy, text.at, text.size);
+    copy[text.size] = '\0';
+    memory_free(*name);
+    *name = copy;
+    return true;
 }

@@ -53,7 +53,15 @@ struct session {
 /* Zero it, ids and times given; protocol 2, database 0. */
 void session_init(struct session *session, uint64_t id, int64_t now_ms);
 void session_deinit(struct session *session);
-/* As after connecting (RESET): authentication too when a password is set. */
+/* As after connecting (RESET), but for is_monitor: that is server_set_monitor's. */
 void session_reset(struct session *session, bool is_authenticated);
+
+/* May a client, or its library, be called so? Printable ASCII without blanks, SESSION_NAME_MAX
+ * bytes at most, so that it cannot break CLIENT LIST. */
+MUST_CHECK bool session_is_name(struct bytes text);
+#define SESSION_NAME_ERROR "ERR Client names cannot contain spaces, newlines or special characters."
+/* Replace one of the names by a copy of text; an empty text clears it. false: no memory, and
+ * nothing changed. */
+MUST_CHECK bool session_set_text(char **name, struct bytes text);
 
 #endif
