@@ -1,0 +1,598 @@
+/* Decimals are exact: against hand-made samples and against a twin that works digit by digit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/decimal.h"
+#include "codec/memory.h"
+#include "tests/support/random.h"
+
+static struct decimal positive(uint64_t magnitude) {
+    return (struct decimal){.magnitude = magnitude};
+}
+
+static struct decimal negative(uint64_t magnitude) {
+    return (struct decimal){.magnitude = magnitude, .is_negative = true};
+}
+
+static void assert_decimal_equal(struct decimal a, struct decimal b) {
+    assert_int_equal(a.magnitude, b.magnitude);
+    assert_int_equal(a.is_negative, b.is_negative);
+    assert_int_equal(decimal_compare(a, b), 0);
+}
+
+static void assert_parses(const char *text, unsigned scale, struct decimal expected) {
+    struct decimal value;
+    enum decimal_status status = decimal_parse(bytes_from_text(text), scale, &value);
+    if (status != DECIMAL_OK || value.magnitude != expected.magnitude ||
+        value.is_negative != expected.is_negative) {
+        fail_msg("'%s' at scale %u: status %d", text, scale, (int)status);
+    }
+}
+
+static void assert_refused(struct bytes text, unsigned scale, enum decimal_status expected) {
+    struct decimal value = {.magnitude = 77, .is_negative = true};
+    enum decimal_status status = decimal_parse(text, scale, &value);
+    if (status != expected) {
+        fail_msg("'%.*s' at scale %u: status %d", (int)text.size, text.at, scale, (int)status);
+    }
+    assert_int_equal(value.magnitude, 77);
+    assert_true(value.is_negative);
+}
+
+static void numbers_parse_in_every_form(void **state) {
+    (void)state;
+    assert_parses("3", 0, positive(3));
+    assert_parses("+3", 0, positive(3));
+    assert_parses("-3", 0, negative(3));
+    assert_parses("3.0", 0, positive(3));
+    assert_parses("3.", 0, positive(3));
+    assert_parses(".5", 1, positive(5));
+    assert_parses("-.5", 1, negative(5));
+    assert_parses("1e6", 0, positive(1000000));
+    assert_parses("1E+6", 0, positive(1000000));
+    assert_parses("4.6E18", 0, positive(4600000000000000000ULL));
+    assert_parses("-12e-1", 1, negative(12));
+    assert_parses("1200e-2", 0, positive(12));
+    assert_parses("0.00012e5", 0, positive(12));
+    assert_parses("12.34", 2, positive(1234));
+    assert_parses("12.34", 5, positive(1234000));
+    assert_parses("1.3094266712875436e+18", 0, positive(1309426671287543600ULL));
+}
+
+static void zeros_in_front_and_behind_do_not_matter(void **state) {
+    (void)state;
+    assert_parses("1.50", 1, positive(15));
+    assert_parses("1.5000000000000000000000000000000000000000", 1, positive(15));
+    assert_parses("00000000000000000000000000000000000000000000012", 0, positive(12));
+    assert_parses("007", 0, positive(7));
+    assert_parses("-000.0070", 3, negative(7));
+    assert_parses("100e-2", 0, positive(1));
+}
+
+static void every_zero_is_zero_without_a_sign(void **state) {
+    (void)state;
+    static const char *const zeros[] = {
+        "0",   "-0",   "+0",    "0.0",      "-.0",       "0.",        "000",
+        "0e0", "0e99", "-0e-9", "0e999999", "0e-999999", "0.000e400", "0e99999999999999999999999",
+    };
+    for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++) {
+        assert_parses(zeros[i], 0, positive(0));
+        assert_parses(zeros[i], DECIMAL_SCALE_MAX, positive(0));
+    }
+}
+
+static void sixty_four_bits_fit_and_no_more(void **state) {
+    (void)state;
+    assert_parses("18446744073709551615", 0, positive(UINT64_MAX));
+    assert_parses("-18446744073709551615", 0, negative(UINT64_MAX));
+    assert_parses("18.446744073709551615", 18, positive(UINT64_MAX));
+    assert_parses("1844674407370955161.5e1", 0, positive(UINT64_MAX));
+    assert_parses("9999999999999999999", 0, positive(9999999999999999999ULL));
+    assert_parses("-9", DECIMAL_SCALE_MAX, negative(9000000000000000000ULL));
+    assert_parses("18", DECIMAL_SCALE_MAX, positive(18000000000000000000ULL));
+    static const char *const too_wide[] = {
+        "18446744073709551616",
+        "-18446744073709551616",
+        "99999999999999999999",
+        "1e20",
+        "184467440737095516150",
+        "18446744073709551616.5",
+        "1e400",
+        "-1e400",
+        "1e999999999999999999999",
+        "0.0001e99999",
+        "2e19",
+        "1844674407370955161.6e1",
+    };
+    for (size_t i = 0; i < sizeof(too_wide) / sizeof(too_wide[0]); i++) {
+        assert_refused(bytes_from_text(too_wide[i]), 0, DECIMAL_OUT_OF_RANGE);
+    }
+    assert_refused(BYTES("18.446744073709551616"), 18, DECIMAL_OUT_OF_RANGE);
+    assert_refused(BYTES("19"), 18, DECIMAL_OUT_OF_RANGE);
+}
+
+static void digits_beyond_the_scale_are_too_precise(void **state) {
+    (void)state;
+    static const char *const too_precise[] = {
+        "1.55",
+        "-0.01",
+        "0.01",
+        "1e-2",
+        "1e-400",
+        "1e-999999999999999999999999",
+        "12345e-3",
+        "1.5000000000000000000000000001",
+        "18446744073709551.5555",
+    };
+    for (size_t i = 0; i < sizeof(too_precise) / sizeof(too_precise[0]); i++) {
+        assert_refused(bytes_from_text(too_precise[i]), 1, DECIMAL_TOO_PRECISE);
+    }
+    assert_refused(BYTES("1.5"), 0, DECIMAL_TOO_PRECISE);
+}
+
+static void text_of_another_form_is_not_a_number(void **state) {
+    (void)state;
+    static const struct bytes refused[] = {
+        {0},
+        BYTES_INIT(""),
+        BYTES_INIT("-"),
+        BYTES_INIT("+"),
+        BYTES_INIT("."),
+        BYTES_INIT("-."),
+        BYTES_INIT("e5"),
+        BYTES_INIT(".e5"),
+        BYTES_INIT("1e"),
+        BYTES_INIT("1e+"),
+        BYTES_INIT("1e-"),
+        BYTES_INIT("1e5.0"),
+        BYTES_INIT("1e5e5"),
+        BYTES_INIT("1.2.3"),
+        BYTES_INIT("1..2"),
+        BYTES_INIT("--1"),
+        BYTES_INIT("+-1"),
+        BYTES_INIT(" 1"),
+        BYTES_INIT("1 "),
+        BYTES_INIT("1,5"),
+        BYTES_INIT("0x10"),
+        BYTES_INIT("inf"),
+        BYTES_INIT("-inf"),
+        BYTES_INIT("nan"),
+        BYTES_INIT("1\0"),
+        BYTES_INIT("abc"),
+        BYTES_INIT("1e9999999999999999999999x"),
+        BYTES_INIT("(1"),
+    };
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        assert_refused(refused[i], 0, DECIMAL_NOT_A_NUMBER);
+        assert_refused(refused[i], DECIMAL_SCALE_MAX, DECIMAL_NOT_A_NUMBER);
+    }
+}
+
+static void numbers_of_many_digits_are_read_to_the_end(void **state) {
+    (void)state;
+    enum { SIZE = 400, LONG_SIZE = 1 << 20 };
+    char text[SIZE];
+    struct bytes bytes = {.at = text, .size = SIZE};
+    memset(text, '7', SIZE);
+    assert_refused(bytes, 0, DECIMAL_OUT_OF_RANGE);
+    text[1] = '.';
+    assert_refused(bytes, 0, DECIMAL_TOO_PRECISE);
+    memset(text + 2, '0', SIZE - 2);
+    struct decimal value;
+    assert_int_equal(decimal_parse(bytes, 0, &value), DECIMAL_OK);
+    assert_decimal_equal(value, positive(7));
+    char *long_text = memory_allocate(LONG_SIZE);
+    assert_non_null(long_text);
+    memset(long_text, '0', LONG_SIZE);
+    memcpy(long_text, "0.", 2);
+    /* The digit is the (LONG_SIZE - 12)th behind the point. */
+    memcpy(long_text + LONG_SIZE - 11, "4e001048565", 11);
+    struct bytes long_bytes = {.at = long_text, .size = LONG_SIZE};
+    assert_int_equal(decimal_parse(long_bytes, 0, &value), DECIMAL_OK);
+    assert_decimal_equal(value, positive(40));
+    memory_free(long_text);
+}
+
+static void assert_prints(struct decimal value, unsigned scale, const char *expected) {
+    char out[DECIMAL_TEXT_MAX];
+    struct bytes printed = {.at = out, .size = decimal_print(out, value, scale)};
+    assert_true(printed.size <= DECIMAL_TEXT_MAX);
+    if (!bytes_equal(printed, bytes_from_text(expected))) {
+        fail_msg("'%.*s' instead of '%s'", (int)printed.size, out, expected);
+    }
+}
+
+static void the_shortest_exact_text_is_printed(void **state) {
+    (void)state;
+    assert_prints(positive(0), 0, "0");
+    assert_prints(positive(0), 18, "0");
+    assert_prints(positive(1234), 2, "12.34");
+    assert_prints(positive(1200), 2, "12");
+    assert_prints(positive(1230), 2, "12.3");
+    assert_prints(positive(5), 2, "0.05");
+    assert_prints(positive(50), 2, "0.5");
+    assert_prints(negative(50), 2, "-0.5");
+    assert_prints(negative(1), 18, "-0.000000000000000001");
+    assert_prints(positive(1000000), 0, "1000000");
+    assert_prints(positive(UINT64_MAX), 0, "18446744073709551615");
+    assert_prints(negative(UINT64_MAX), 0, "-18446744073709551615");
+    assert_prints(negative(UINT64_MAX), 18, "-18.446744073709551615");
+    assert_prints(positive(1000000000000000000ULL), 18, "1");
+    assert_prints(positive(10000000000000000000ULL), 18, "10");
+}
+
+static void what_is_printed_parses_to_the_same(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 100000; i++) {
+        unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
+        struct decimal value = positive(random_next(&random) >> random_below(&random, 64));
+        if (random_below(&random, 4) == 0) {
+            value.magnitude = value.magnitude / 1000000 * 1000000;
+        }
+        value.is_negative = value.magnitude > 0 && random_below(&random, 2) == 0;
+        char out[DECIMAL_TEXT_MAX];
+        struct bytes text = {.at = out, .size = decimal_print(out, value, scale)};
+        assert_true(text.size <= DECIMAL_TEXT_MAX);
+        struct decimal parsed;
+        assert_int_equal(decimal_parse(text, scale, &parsed), DECIMAL_OK);
+        assert_decimal_equal(parsed, value);
+        const char *point = memchr(out, '.', text.size);
+        assert_true(point == NULL || out[text.size - 1] != '0');
+    }
+}
+
+static void values_compare_as_on_a_line(void **state) {
+    (void)state;
+    const struct decimal line[] = {
+        negative(UINT64_MAX), negative(2), negative(1),          positive(0),
+        positive(1),          positive(2), positive(UINT64_MAX),
+    };
+    int count = sizeof(line) / sizeof(line[0]);
+    for (int a = 0; a < count; a++) {
+        for (int b = 0; b < count; b++) {
+            assert_int_equal(decimal_compare(line[a], line[b]), (a > b) - (a < b));
+        }
+    }
+}
+
+/* The naive twin: a number is a row of decimal places, and nothing is ever multiplied. */
+enum {
+    TWIN_PLACES = 400,
+    TWIN_ONES = 200, /* places[TWIN_ONES + p] counts units of 10^p */
+};
+
+struct twin {
+    unsigned char places[TWIN_PLACES];
+    bool is_negative;
+};
+
+struct random_number {
+    char text[80];
+    size_t size;
+    struct twin twin; /* in units of 10^-scale */
+};
+
+/* Make a number's text and put its digits where they belong. */
+static struct random_number make_number(struct random *random, unsigned scale) {
+    struct random_number number = {.size = 0};
+    char *at = number.text;
+    int whole_count = (int)random_below(random, 24);
+    int fraction_count = (int)random_below(random, 24) + (whole_count == 0 ? 1 : 0);
+    int exponent = random_below(random, 2) == 0 ? 0 : (int)random_below(random, 61) - 30;
+    uint64_t sparse = random_below(random, 3);
+    number.twin.is_negative = random_below(random, 2) == 0;
+    if (number.twin.is_negative) {
+        *at++ = '-';
+    } else if (random_below(random, 3) == 0) {
+        *at++ = '+';
+    }
+    for (int place = whole_count - 1; place >= -fraction_count; place--) {
+        if (place == -1) {
+            *at++ = '.';
+        }
+        bool is_zero = sparse > 0 && random_below(random, 8) < 6;
+        unsigned digit = is_zero ? 0 : (unsigned)random_below(random, 10);
+        *at++ = (char)('0' + digit);
+        number.twin.places[TWIN_ONES + place + exponent + (int)scale] = (unsigned char)digit;
+    }
+    if (exponent != 0) {
+        at += snprintf(at, 8, "%c%+d", random_below(random, 2) == 0 ? 'e' : 'E', exponent);
+    }
+    number.size = (size_t)(at - number.text);
+    return number;
+}
+
+static struct twin twin_from_decimal(struct decimal value) {
+    struct twin twin = {.is_negative = value.is_negative};
+    for (int place = TWIN_ONES; value.magnitude > 0; place++) {
+        twin.places[place] = (unsigned char)(value.magnitude % 10);
+        value.magnitude /= 10;
+    }
+    return twin;
+}
+
+static int twin_compare_magnitudes(const struct twin *a, const struct twin *b) {
+    for (int place = TWIN_PLACES - 1; place >= 0; place--) {
+        if (a->places[place] != b->places[place]) {
+            return a->places[place] < b->places[place] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static bool twin_is_zero(const struct twin *twin) {
+    struct twin zero = {.is_negative = false};
+    return twin_compare_magnitudes(twin, &zero) == 0;
+}
+
+static int twin_compare(const struct twin *a, const struct twin *b) {
+    bool a_is_negative = a->is_negative && !twin_is_zero(a);
+    bool b_is_negative = b->is_negative && !twin_is_zero(b);
+    if (a_is_negative != b_is_negative) {
+        return a_is_negative ? -1 : 1;
+    }
+    return a_is_negative ? twin_compare_magnitudes(b, a) : twin_compare_magnitudes(a, b);
+}
+
+static bool twin_has_fraction(const struct twin *twin) {
+    for (int place = 0; place < TWIN_ONES; place++) {
+        if (twin->places[place] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The magnitude without its fraction is above 2^64 - 1. */
+static bool twin_is_too_wide(struct twin twin) {
+    memset(twin.places, 0, TWIN_ONES);
+    struct twin widest = twin_from_decimal(positive(UINT64_MAX));
+    return twin_compare_magnitudes(&twin, &widest) > 0;
+}
+
+static void random_numbers_parse_as_their_digits_say(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    unsigned count_by_status[4] = {0};
+    for (int i = 0; i < 40000; i++) {
+        unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
+        struct random_number number = make_number(&random, scale);
+        enum decimal_status expected = twin_is_too_wide(number.twin)     ? DECIMAL_OUT_OF_RANGE
+                                       : twin_has_fraction(&number.twin) ? DECIMAL_TOO_PRECISE
+                                                                         : DECIMAL_OK;
+        /* The text is put where its end is the end of what may be read. */
+        char *exact = memory_allocate(number.size);
+        assert_non_null(exact);
+        memcpy(exact, number.text, number.size);
+        struct bytes text = {.at = exact, .size = number.size};
+        struct decimal value;
+        enum decimal_status status = decimal_parse(text, scale, &value);
+        memory_free(exact);
+        count_by_status[status]++;
+        if (status != expected) {
+            fail_msg("'%s' at scale %u: status %d", number.text, scale, (int)status);
+        }
+        if (status == DECIMAL_OK) {
+            struct twin parsed = twin_from_decimal(value);
+            assert_int_equal(twin_compare(&parsed, &number.twin), 0);
+            assert_false(value.is_negative && value.magnitude == 0);
+        }
+    }
+    assert_true(count_by_status[DECIMAL_OK] > 1000);
+    assert_true(count_by_status[DECIMAL_TOO_PRECISE] > 1000);
+    assert_true(count_by_status[DECIMAL_OUT_OF_RANGE] > 1000);
+}
+
+static void assert_bound(const char *text, unsigned scale, bool is_lower,
+                         enum decimal_bound_kind kind, struct decimal value, bool is_empty) {
+    struct decimal_bound bound;
+    bool got_empty = !is_empty;
+    enum decimal_status status =
+        decimal_parse_bound(bytes_from_text(text), scale, is_lower, &bound, &got_empty);
+    if (status != DECIMAL_OK || bound.kind != kind || got_empty != is_empty) {
+        fail_msg("'%s': status %d kind %d empty %d", text, (int)status, (int)bound.kind, got_empty);
+    }
+    if (kind == DECIMAL_BOUND_VALUE) {
+        assert_decimal_equal(bound.value, value);
+    }
+}
+
+static void assert_lower(const char *text, unsigned scale, struct decimal value) {
+    assert_bound(text, scale, true, DECIMAL_BOUND_VALUE, value, false);
+}
+
+static void assert_upper(const char *text, unsigned scale, struct decimal value) {
+    assert_bound(text, scale, false, DECIMAL_BOUND_VALUE, value, false);
+}
+
+static void a_lower_limit_becomes_the_first_value_inside(void **state) {
+    (void)state;
+    assert_lower("5", 0, positive(5));
+    assert_lower("(5", 0, positive(6));
+    assert_lower("-5", 0, negative(5));
+    assert_lower("(-5", 0, negative(4));
+    assert_lower("(-1", 0, positive(0));
+    assert_lower("0", 0, positive(0));
+    assert_lower("(0", 0, positive(1));
+    assert_lower("(-0", 0, positive(1));
+    assert_lower("1.5", 0, positive(2));
+    assert_lower("(1.5", 0, positive(2));
+    assert_lower("-1.5", 0, negative(1));
+    assert_lower("(-1.5", 0, negative(1));
+    assert_lower("-0.5", 0, positive(0));
+    assert_lower("(1.5", 1, positive(16));
+    assert_lower("1e-400", 0, positive(1));
+    assert_lower("-1e-400", 0, positive(0));
+    assert_lower("-18446744073709551615.5", 0, negative(UINT64_MAX));
+    assert_lower("(-18446744073709551615", 0, negative(UINT64_MAX - 1));
+}
+
+static void an_upper_limit_becomes_the_last_value_inside(void **state) {
+    (void)state;
+    assert_upper("5", 0, positive(5));
+    assert_upper("(5", 0, positive(4));
+    assert_upper("-5", 0, negative(5));
+    assert_upper("(-5", 0, negative(6));
+    assert_upper("(1", 0, positive(0));
+    assert_upper("0", 0, positive(0));
+    assert_upper("(0", 0, negative(1));
+    assert_upper("1.5", 0, positive(1));
+    assert_upper("(1.5", 0, positive(1));
+    assert_upper("-1.5", 0, negative(2));
+    assert_upper("0.5", 0, positive(0));
+    assert_upper("-0.5", 0, negative(1));
+    assert_upper("1e-400", 0, positive(0));
+    assert_upper("-1e-400", 0, negative(1));
+    assert_upper("18446744073709551615.5", 0, positive(UINT64_MAX));
+    assert_upper("(18446744073709551615", 0, positive(UINT64_MAX - 1));
+}
+
+static void infinite_and_too_wide_limits_are_open_or_leave_nothing_inside(void **state) {
+    (void)state;
+    static const char *const high[] = {
+        "inf",
+        "+inf",
+        "INF",
+        "Infinity",
+        "+infinity",
+        "(inf",
+        "(+inf",
+        "1e30",
+        "(1e30",
+        "18446744073709551616",
+        "1e99999999999999999999",
+    };
+    static const char *const low[] = {
+        "-inf", "-INF", "-Infinity", "(-inf", "-1e30", "(-1e30", "-18446744073709551616",
+    };
+    for (size_t i = 0; i < sizeof(high) / sizeof(high[0]); i++) {
+        assert_bound(high[i], 0, false, DECIMAL_BOUND_HIGHEST, positive(0), false);
+        assert_bound(high[i], 0, true, DECIMAL_BOUND_HIGHEST, positive(0), true);
+    }
+    for (size_t i = 0; i < sizeof(low) / sizeof(low[0]); i++) {
+        assert_bound(low[i], 0, true, DECIMAL_BOUND_LOWEST, positive(0), false);
+        assert_bound(low[i], 0, false, DECIMAL_BOUND_LOWEST, positive(0), true);
+    }
+    assert_bound("(18446744073709551615", 0, true, DECIMAL_BOUND_HIGHEST, positive(0), true);
+    assert_bound("18446744073709551615.5", 0, true, DECIMAL_BOUND_HIGHEST, positive(0), true);
+    assert_bound("(-18446744073709551615", 0, false, DECIMAL_BOUND_LOWEST, positive(0), true);
+    assert_bound("-18446744073709551615.5", 0, false, DECIMAL_BOUND_LOWEST, positive(0), true);
+}
+
+static void limits_that_are_no_numbers_are_refused_and_change_nothing(void **state) {
+    (void)state;
+    static const struct bytes refused[] = {
+        {0},
+        BYTES_INIT(""),
+        BYTES_INIT("("),
+        BYTES_INIT("(("),
+        BYTES_INIT("((1"),
+        BYTES_INIT("(-"),
+        BYTES_INIT("nan"),
+        BYTES_INIT("in"),
+        BYTES_INIT("infi"),
+        BYTES_INIT("--inf"),
+        BYTES_INIT("[1"),
+        BYTES_INIT("1)"),
+        BYTES_INIT("( 1"),
+        BYTES_INIT("inf\0"),
+    };
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        struct decimal_bound bound = {.kind = DECIMAL_BOUND_VALUE, .value = positive(77)};
+        bool is_empty = true;
+        assert_int_equal(decimal_parse_bound(refused[i], 2, true, &bound, &is_empty),
+                         DECIMAL_NOT_A_NUMBER);
+        assert_int_equal(bound.kind, DECIMAL_BOUND_VALUE);
+        assert_decimal_equal(bound.value, positive(77));
+        assert_true(is_empty);
+    }
+}
+
+/* The next value above, which is there below 2^64 - 1. */
+static struct decimal successor(struct decimal value) {
+    if (value.is_negative) {
+        value.magnitude--;
+        value.is_negative = value.magnitude > 0;
+        return value;
+    }
+    value.magnitude++;
+    return value;
+}
+
+static struct decimal opposite(struct decimal value) {
+    value.is_negative = value.magnitude > 0 && !value.is_negative;
+    return value;
+}
+
+/* Is value inside the limit, place by place? */
+static bool twin_is_inside(struct decimal value, const struct twin *limit, bool is_lower,
+                           bool is_exclusive) {
+    struct twin twin = twin_from_decimal(value);
+    int order = twin_compare(&twin, limit);
+    return is_lower ? order > 0 || (order == 0 && !is_exclusive)
+                    : order < 0 || (order == 0 && !is_exclusive);
+}
+
+static void random_limits_have_the_last_value_inside_and_the_next_one_outside(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    unsigned value_count = 0;
+    for (int i = 0; i < 40000; i++) {
+        unsigned scale = (unsigned)random_below(&random, 4);
+        bool is_lower = random_below(&random, 2) == 0;
+        bool is_exclusive = random_below(&random, 2) == 0;
+        struct random_number number = make_number(&random, scale);
+        char text[sizeof(number.text) + 1] = "(";
+        memcpy(text + 1, number.text, number.size);
+        struct bytes bytes = {.at = text + !is_exclusive, .size = number.size + is_exclusive};
+        struct decimal_bound bound;
+        bool is_empty;
+        assert_int_equal(decimal_parse_bound(bytes, scale, is_lower, &bound, &is_empty),
+                         DECIMAL_OK);
+        struct decimal widest = positive(UINT64_MAX);
+        struct decimal best = is_lower ? widest : opposite(widest);
+        assert_int_equal(!is_empty, twin_is_inside(best, &number.twin, is_lower, is_exclusive));
+        if (bound.kind != DECIMAL_BOUND_VALUE) {
+            bool all_inside = twin_is_inside(opposite(best), &number.twin, is_lower, is_exclusive);
+            assert_int_equal(all_inside, !is_empty);
+            continue;
+        }
+        value_count++;
+        assert_true(twin_is_inside(bound.value, &number.twin, is_lower, is_exclusive));
+        if (decimal_compare(bound.value, opposite(best)) != 0) {
+            struct decimal outside =
+                is_lower ? opposite(successor(opposite(bound.value))) : successor(bound.value);
+            assert_false(twin_is_inside(outside, &number.twin, is_lower, is_exclusive));
+        }
+    }
+    assert_true(value_count > 1000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_parse_in_every_form),
+        cmocka_unit_test(zeros_in_front_and_behind_do_not_matter),
+        cmocka_unit_test(every_zero_is_zero_without_a_sign),
+        cmocka_unit_test(sixty_four_bits_fit_and_no_more),
+        cmocka_unit_test(digits_beyond_the_scale_are_too_precise),
+        cmocka_unit_test(text_of_another_form_is_not_a_number),
+        cmocka_unit_test(numbers_of_many_digits_are_read_to_the_end),
+        cmocka_unit_test(the_shortest_exact_text_is_printed),
+        cmocka_unit_test(what_is_printed_parses_to_the_same),
+        cmocka_unit_test(values_compare_as_on_a_line),
+        cmocka_unit_test(random_numbers_parse_as_their_digits_say),
+        cmocka_unit_test(a_lower_limit_becomes_the_first_value_inside),
+        cmocka_unit_test(an_upper_limit_becomes_the_last_value_inside),
+        cmocka_unit_test(infinite_and_too_wide_limits_are_open_or_leave_nothing_inside),
+        cmocka_unit_test(limits_that_are_no_numbers_are_refused_and_change_nothing),
+        cmocka_unit_test(random_limits_have_the_last_value_inside_and_the_next_one_outside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* Points in time and their text, against the C library's calendar. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/timestamp.h"
+#include "tests/support/random.h"
+
+#define FIRST_SECOND (-62135596800LL) /* 0001-01-01T00:00:00Z */
+#define LAST_SECOND  253402300799LL   /* 9999-12-31T23:59:59Z */
+
+static void assert_parses(const char *text, int64_t expected_us) {
+    int64_t time_us = 77;
+    if (!timestamp_parse(bytes_from_text(text), &time_us) || time_us != expected_us) {
+        fail_msg("'%s' is %" PRId64 " instead of %" PRId64, text, time_us, expected_us);
+    }
+}
+
+static void assert_prints(int64_t time_us, const char *expected) {
+    char out[TIMESTAMP_TEXT_MAX];
+    struct bytes printed = {.at = out, .size = timestamp_print(out, time_us)};
+    assert_true(printed.size <= TIMESTAMP_TEXT_MAX);
+    if (!bytes_equal(printed, bytes_from_text(expected))) {
+        fail_msg("'%.*s' instead of '%s'", (int)printed.size, out, expected);
+    }
+}
+
+static void a_time_is_iso_text_with_an_offset(void **state) {
+    (void)state;
+    assert_parses("1970-01-01T00:00:00Z", 0);
+    assert_parses("2020-01-01T00:00:00Z", 1577836800000000);
+    assert_parses("2029-01-01T00:00:00+08:00", 1861891200000000);
+    assert_parses("2023-03-05T23:59:59.000+08:00", 1678031999000000);
+    assert_parses("2022-12-15T13:30:30.250Z", 1671111030250000);
+    assert_parses("2022-12-15T13:30:30.2Z", 1671111030200000);
+    assert_parses("2022-12-15T13:30:30.000001Z", 1671111030000001);
+    assert_parses("1969-12-31T23:59:59.999999Z", -1);
+    assert_parses("1970-01-01T00:00:00-00:30", 1800000000);
+    assert_parses("1970-01-01T00:00:00+23:59", -86340000000);
+    assert_parses("2000-02-29T00:00:00Z", 951782400000000);
+    assert_parses("0001-01-01T00:00:00Z", FIRST_SECOND * 1000000);
+    assert_parses("9999-12-31T23:59:59.999999Z", LAST_SECOND * 1000000 + 999999);
+}
+
+static void a_time_is_also_an_integer_of_unix_milliseconds(void **state) {
+    (void)state;
+    assert_parses("0", 0);
+    assert_parses("1571819021259", 1571819021259000);
+    assert_parses("-1", -1000);
+    assert_parses("9223372036854775", 9223372036854775000);
+    assert_parses("-9223372036854775", -9223372036854775000);
+}
+
+static void text_that_is_no_time_is_refused_and_changes_nothing(void **state) {
+    (void)state;
+    static const struct bytes refused[] = {
+        {0},
+        BYTES_INIT(""),
+        BYTES_INIT("Z"),
+        BYTES_INIT("+1"),
+        BYTES_INIT("1.5"),
+        BYTES_INIT("9223372036854776"),
+        BYTES_INIT("-9223372036854776"),
+        BYTES_INIT("9223372036854775807"),
+        BYTES_INIT("99999999999999999999"),
+        BYTES_INIT("2020-01-01"),
+        BYTES_INIT("2020-01-01T00:00:00"),
+        BYTES_INIT("2020-01-01T00:00Z"),
+        BYTES_INIT("2020-01-01 00:00:00Z"),
+        BYTES_INIT("2020-01-01t00:00:00Z"),
+        BYTES_INIT("2020-01-01T00:00:00z"),
+        BYTES_INIT("2020-01-01T00:00:00ZZ"),
+        BYTES_INIT("2020-01-01T00:00:00Z\0"),
+        BYTES_INIT("2020-01-01T00:00:00.Z"),
+        BYTES_INIT("2020-01-01T00:00:00.1234567Z"),
+        BYTES_INIT("2020-01-01T00:00:00,5Z"),
+        BYTES_INIT("2020-01-01T00:00:00+8"),
+        BYTES_INIT("2020-01-01T00:00:00+08"),
+        BYTES_INIT("2020-01-01T00:00:00+0800"),
+        BYTES_INIT("2020-01-01T00:00:00+24:00"),
+        BYTES_INIT("2020-01-01T00:00:00+08:60"),
+        BYTES_INIT("2020-01-01T24:00:00Z"),
+        BYTES_INIT("2020-01-01T00:60:00Z"),
+        BYTES_INIT("2016-12-31T23:59:60Z"),
+        BYTES_INIT("2020-00-01T00:00:00Z"),
+        BYTES_INIT("2020-13-01T00:00:00Z"),
+        BYTES_INIT("2020-01-00T00:00:00Z"),
+        BYTES_INIT("2020-01-32T00:00:00Z"),
+        BYTES_INIT("2020-04-31T00:00:00Z"),
+        BYTES_INIT("2021-02-29T00:00:00Z"),
+        BYTES_INIT("1900-02-29T00:00:00Z"),
+        BYTES_INIT("0000-01-01T00:00:00Z"),
+        BYTES_INIT("10000-01-01T00:00:00Z"),
+        BYTES_INIT("-2020-01-01T00:00:00Z"),
+        BYTES_INIT("0001-01-01T00:00:00+00:01"),
+        BYTES_INIT("9999-12-31T23:59:59-00:01"),
+    };
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        int64_t time_us = 77;
+        if (timestamp_parse(refused[i], &time_us) || time_us != 77) {
+            fail_msg("'%.*s' was taken", (int)refused[i].size, refused[i].at);
+        }
+    }
+}
+
+static void a_time_prints_with_as_much_fraction_as_it_has(void **state) {
+    (void)state;
+    assert_prints(0, "1970-01-01T00:00:00Z");
+    assert_prints(1671111030250000, "2022-12-15T13:30:30.250Z");
+    assert_prints(1671111030000001, "2022-12-15T13:30:30.000001Z");
+    assert_prints(1671111030100000, "2022-12-15T13:30:30.100Z");
+    assert_prints(-1, "1969-12-31T23:59:59.999999Z");
+    assert_prints(FIRST_SECOND * 1000000, "0001-01-01T00:00:00Z");
+    assert_prints(LAST_SECOND * 1000000 + 999999, "9999-12-31T23:59:59.999999Z");
+}
+
+static void a_time_outside_years_1_to_9999_prints_as_unix_milliseconds(void **state) {
+    (void)state;
+    assert_prints((LAST_SECOND + 1) * 1000000, "253402300800000");
+    assert_prints(FIRST_SECOND * 1000000 - 1000, "-62135596800001");
+    assert_prints(FIRST_SECOND * 1000000 - 1, "-62135596800001");
+    assert_prints(INT64_MAX, "9223372036854775");
+    assert_prints(INT64_MIN, "-9223372036854776");
+}
+
+static void assert_second_is_as_in_libc(int64_t second, int offset_minutes) {
+    char expected[64];
+    time_t libc_second = (time_t)second;
+    struct tm civil;
+    assert_non_null(gmtime_r(&libc_second, &civil));
+    snprintf(expected, sizeof(expected), "%04d-%02d-%02dT%02d:%02d:%02dZ", civil.tm_year + 1900,
+             civil.tm_mon + 1, civil.tm_mday, civil.tm_hour, civil.tm_min, civil.tm_sec);
+    assert_prints(second * 1000000, expected);
+    assert_parses(expected, second * 1000000);
+    if (second - 86400 < FIRST_SECOND || second + 86400 > LAST_SECOND) {
+        return;
+    }
+    libc_second += offset_minutes * 60;
+    assert_non_null(gmtime_r(&libc_second, &civil));
+    int away = offset_minutes < 0 ? -offset_minutes : offset_minutes;
+    snprintf(expected, sizeof(expected), "%04d-%02d-%02dT%02d:%02d:%02d%c%02d:%02d",
+             civil.tm_year + 1900, civil.tm_mon + 1, civil.tm_mday, civil.tm_hour, civil.tm_min,
+             civil.tm_sec, offset_minutes < 0 ? '-' : '+', away / 60, away % 60);
+    assert_parses(expected, second * 1000000);
+}
+
+static void the_calendar_is_that_of_the_c_library(void **state) {
+    (void)state;
+    /* First and last seconds of days, 29 days apart, so that all days of a month come up. */
+    for (int64_t day = FIRST_SECOND / 86400; day < LAST_SECOND / 86400; day += 29) {
+        assert_second_is_as_in_libc(day * 86400, 480);
+        assert_second_is_as_in_libc(day * 86400 + 86399, -1);
+    }
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 50000; i++) {
+        uint64_t span = (uint64_t)(LAST_SECOND - FIRST_SECOND + 1);
+        int64_t second = FIRST_SECOND + (int64_t)random_below(&random, span);
+        assert_second_is_as_in_libc(second, (int)random_below(&random, 2879) - 1439);
+    }
+}
+
+static void what_is_printed_parses_to_the_same(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 100000; i++) {
+        int64_t time_us = (int64_t)random_next(&random) >> random_below(&random, 30);
+        bool is_in_years =
+            time_us >= FIRST_SECOND * 1000000 && time_us <= LAST_SECOND * 1000000 + 999999;
+        if (!is_in_years) {
+            time_us = time_us / 1000 * 1000;
+        }
+        char out[TIMESTAMP_TEXT_MAX];
+        struct bytes text = {.at = out, .size = timestamp_print(out, time_us)};
+        assert_true(text.size <= TIMESTAMP_TEXT_MAX);
+        int64_t parsed_us;
+        assert_true(timestamp_parse(text, &parsed_us));
+        assert_int_equal(parsed_us, time_us);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_time_is_iso_text_with_an_offset),
+        cmocka_unit_test(a_time_is_also_an_integer_of_unix_milliseconds),
+        cmocka_unit_test(text_that_is_no_time_is_refused_and_changes_nothing),
+        cmocka_unit_test(a_time_prints_with_as_much_fraction_as_it_has),
+        cmocka_unit_test(a_time_outside_years_1_to_9999_prints_as_unix_milliseconds),
+        cmocka_unit_test(the_calendar_is_that_of_the_c_library),
+        cmocka_unit_test(what_is_printed_parses_to_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
