@@ -1,0 +1,151 @@
+/* ZSCAN: all members of a board, piece by piece. A member that stays on the board during the whole
+ * scan comes at least once, whatever else changes. */
+#include "codec/glob.h"
+#include "server/command_zset.h"
+
+/* Where board_scan's cursors end; whoever sends one from beyond has seen everything. */
+#define CURSOR_END (UINT64_C(1) << 48)
+
+enum { COUNT_DEFAULT = 10 };
+
+struct scan {
+    const struct call *call;
+    const struct board *board;
+    struct bytes pattern; /* at NULL: every member */
+    uint32_t count;       /* about how many a step */
+    uint64_t text_count;  /* members and scores written */
+};
+
+static bool read_options(const struct call *call, struct scan *scan) {
+    for (uint32_t index = 3; index < call->request->count; index += 2) {
+        bool has_value = index + 1 < call->request->count;
+        int64_t count;
+        if (has_value && call_arg_is(call, index, "COUNT")) {
+            if (!call_parse_integer(call, call_arg(call, index + 1), &count)) {
+                return false;
+            }
+            if (count < 1) {
+                call_syntax_error(call);
+                return false;
+            }
+            scan->count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+        } else if (has_value && call_arg_is(call, index, "MATCH")) {
+            scan->pattern = call_arg(call, index + 1);
+        } else if (call_arg_is(call, index, "NOVALUES")) {
+            reply_error(call->reply, "ERR NOVALUES option can only be used in HSCAN");
+            return false;
+        } else {
+            call_syntax_error(call);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Scores are bulk strings here, in RESP3 too. */
+static void visit(void *context, const struct board_entry *entry) {
+    struct scan *scan = context;
+    if (scan->pattern.at != NULL && !glob_matches(scan->pattern, entry->member)) {
+        return;
+    }
+    const struct layout_field *lead = zset_lead(scan->board);
+    uint64_t ordinal = layout_ordinal(board_layout(scan->board), entry->key, 0);
+    char text[DECIMAL_TEXT_MAX];
+    size_t size = decimal_print(text, layout_field_decimal(lead, ordinal), lead->scale);
+    reply_bulk(scan->call->reply, entry->member);
+    reply_bulk(scan->call->reply, (struct bytes){.at = text, .size = size});
+    scan->text_count += 2;
+}
+
+static void reply_cursor(const struct call *call, uint64_t cursor) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    size_t size = bytes_print_u64(text, cursor);
+    reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
+}
+
+static void reply_nothing(const struct call *call) {
+    reply_array(call->reply, 2);
+    reply_cursor(call, 0);
+    reply_array(call->reply, 0);
+}
+
+/* The next cursor stands before the members, and is known behind them: they wait in a buffer. */
+static void reply_step(struct scan *scan, uint64_t cursor) {
+    struct reply *reply = scan->call->reply;
+    struct buffer found;
+    buffer_init(&found, 0);
+    struct buffer *out = reply->out;
+    reply->out = &found;
+    uint64_t next = board_scan(scan->board, cursor, scan->count, visit, scan);
+    reply->out = out;
+    if (found.is_broken) {
+        call_out_of_memory(scan->call);
+    } else {
+        reply_array(reply, 2);
+        reply_cursor(scan->call, next);
+        reply_array(reply, scan->text_count);
+        if (!reply->is_silent && found.size > 0) {
+            buffer_append(out, found.at, found.size);
+        }
+    }
+    buffer_deinit(&found);
+}
+
+/* As strtoull reads it: a plus and leading zeros are taken. */
+static bool read_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
+    if (text.size > 1 && text.at[0] == '+') {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    while (text.size > 1 && text.at[0] == '0') {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    if (bytes_parse_u64(text, cursor)) {
+        return true;
+    }
+    reply_error(call->reply, "ERR invalid cursor");
+    return false;
+}
+
+static void zscan_run(struct call *call) {
+    uint64_t cursor;
+    if (!read_cursor(call, call_arg(call, 2), &cursor)) {
+        return;
+    }
+    struct scan scan = {.call = call, .count = COUNT_DEFAULT};
+    scan.board = call_find_board(call, call_arg(call, 1));
+    if (scan.board == NULL) {
+        reply_nothing(call);
+        return;
+    }
+    if (!read_options(call, &scan)) {
+        return;
+    }
+    if (cursor >= CURSOR_END) {
+        reply_nothing(call);
+        return;
+    }
+    reply_step(&scan, cursor);
+}
+
+static const struct argument zscan_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "cursor", .type = ARGUMENT_INTEGER},
+    {.name = "pattern", .type = ARGUMENT_PATTERN, .token = "MATCH", .flags = ARGUMENT_OPTIONAL},
+    {.name = "count", .type = ARGUMENT_INTEGER, .token = "COUNT", .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
+const struct command command_zscan = {
+    .name = "ZSCAN",
+    .summary = "Walk over all members of a board in small steps, in no order",
+    .complexity = "O(1) for a step, O(n) for the whole board",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_READ,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = zscan_arguments,
+    .run = zscan_run,
+};
