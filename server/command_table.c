@@ -15,6 +15,31 @@ extern const struct command command_select;
 /* server */
 extern const struct command command_monitor;
 extern const struct command command_shutdown;
+/* sorted-set */
+extern const struct command command_zadd;
+extern const struct command command_zcard;
+extern const struct command command_zcount;
+extern const struct command command_zincrby;
+extern const struct command command_zlexcount;
+extern const struct command command_zmpop;
+extern const struct command command_zmscore;
+extern const struct command command_zpopmax;
+extern const struct command command_zpopmin;
+extern const struct command command_zrandmember;
+extern const struct command command_zrange;
+extern const struct command command_zrangebylex;
+extern const struct command command_zrangebyscore;
+extern const struct command command_zrank;
+extern const struct command command_zrem;
+extern const struct command command_zremrangebylex;
+extern const struct command command_zremrangebyrank;
+extern const struct command command_zremrangebyscore;
+extern const struct command command_zrevrange;
+extern const struct command command_zrevrangebylex;
+extern const struct command command_zrevrangebyscore;
+extern const struct command command_zrevrank;
+extern const struct command command_zscan;
+extern const struct command command_zscore;
 
 const struct command *const command_table[] = {
     /* connection */
@@ -31,5 +56,30 @@ const struct command *const command_table[] = {
     /* server */
     &command_monitor,
     &command_shutdown,
+    /* sorted-set */
+    &command_zadd,
+    &command_zcard,
+    &command_zcount,
+    &command_zincrby,
+    &command_zlexcount,
+    &command_zmpop,
+    &command_zmscore,
+    &command_zpopmax,
+    &command_zpopmin,
+    &command_zrandmember,
+    &command_zrange,
+    &command_zrangebylex,
+    &command_zrangebyscore,
+    &command_zrank,
+    &command_zrem,
+    &command_zremrangebylex,
+    &command_zremrangebyrank,
+    &command_zremrangebyscore,
+    &command_zrevrange,
+    &command_zrevrangebylex,
+    &command_zrevrangebyscore,
+    &command_zrevrank,
+    &command_zscan,
+    &command_zscore,
     NULL,
 };
