@@ -13,6 +13,7 @@ extern const struct command command_readwrite;
 extern const struct command command_reset;
 extern const struct command command_select;
 /* server */
+extern const struct command command_config;
 extern const struct command command_monitor;
 extern const struct command command_shutdown;
 /* sorted-set */
@@ -54,6 +55,7 @@ const struct command *const command_table[] = {
     &command_reset,
     &command_select,
     /* server */
+    &command_config,
     &command_monitor,
     &command_shutdown,
     /* sorted-set */

@@ -1,0 +1,156 @@
+/* What the setting*.c files share and nobody else includes.
+ *
+ *     setting_table.c   the table: names, defaults, explanations
+ *     setting_words.c   a line <-> words
+ *     setting_value.c   words <-> the fields of struct settings
+ *     setting_board.c   the same for layouts and the rules that pick them
+ *     setting_file.c    files and the command line
+ *     setting_rewrite.c CONFIG REWRITE
+ *     setting_docs.c    leaderboard.conf, docs/settings.md, --help
+ *     setting.c         life cycle, CONFIG SET, drafts
+ *
+ * Every change is made on a draft, which takes the settings' place only when all of it is right:
+ * so a bad line, or no memory, leaves the settings as they were. */
+#ifndef SERVER_SETTING_PRIVATE_H
+#define SERVER_SETTING_PRIVATE_H
+
+#include "server/setting.h"
+
+enum setting_id {
+    SETTING_BIND,
+    SETTING_PORT,
+    SETTING_UNIXSOCKET,
+    SETTING_UNIXSOCKETPERM,
+    SETTING_TCP_BACKLOG,
+    SETTING_TIMEOUT,
+    SETTING_TCP_KEEPALIVE,
+    SETTING_PROTECTED_MODE,
+    SETTING_REQUIREPASS,
+    SETTING_MAXCLIENTS,
+    SETTING_MAXMEMORY,
+    SETTING_MAXMEMORY_POLICY,
+    SETTING_PROTO_MAX_BULK_LEN,
+    SETTING_CLIENT_QUERY_BUFFER_LIMIT,
+    SETTING_CLIENT_OUTPUT_BUFFER_LIMIT,
+    SETTING_DAEMONIZE,
+    SETTING_PIDFILE,
+    SETTING_LOGFILE,
+    SETTING_LOGLEVEL,
+    SETTING_DATABASES,
+    SETTING_SAVE,
+    SETTING_APPENDONLY,
+    SETTING_SLOWLOG_LOG_SLOWER_THAN,
+    SETTING_SLOWLOG_MAX_LEN,
+    SETTING_LATENCY_MONITOR_THRESHOLD,
+    SETTING_LATENCY_TRACKING,
+    SETTING_LAYOUT,
+    SETTING_BOARD,
+    SETTING_DEFAULT_LAYOUT,
+    SETTING_ID_COUNT,
+};
+
+enum {
+    SETTING_LINE_MAX = SETTING_VALUE_MAX, /* bytes of a line */
+    SETTING_WORDS_MAX = 1024,             /* words of a line */
+    /* Bytes of one string: four times as many, quoted, still fit a line with its name. */
+    SETTING_STRING_MAX = 4000,
+    SETTING_LAYOUT_NAME_MAX = 64,
+    SETTING_REASON_MAX = 384, /* room for what is wrong, without where */
+    SETTING_SHOWN_MAX = 64,   /* bytes of somebody's text inside a message */
+};
+
+/* printf into a message of size bytes; returns false, so that a failure is one statement. */
+__attribute__((format(printf, 3, 4))) bool setting_fail(char *message, size_t size,
+                                                        const char *format, ...);
+
+/* Somebody's text, fit to stand in a message: shortened, '?' for what cannot be printed. */
+struct setting_shown {
+    char text[SETTING_SHOWN_MAX + 1];
+};
+struct setting_shown setting_show(struct bytes text);
+/* The same, but of a long path the end is shown. */
+struct setting_shown setting_show_path(const char *path);
+
+/* ---- setting_words.c ---- */
+
+/* A line cut into words; the words lie in room. */
+struct setting_words {
+    struct bytes words[SETTING_WORDS_MAX];
+    size_t count;
+    char room[SETTING_LINE_MAX];
+};
+/* false: reason (SETTING_REASON_MAX) says what is wrong with the line. */
+MUST_CHECK bool setting_words_split(struct bytes line, struct setting_words *words, char *reason);
+/* Is nothing on this line but blanks or a comment? */
+bool setting_words_is_silent(struct bytes line);
+/* Write a word so that splitting gives it back: quoted only if it must be, at most
+ * 4 * word.size + 2 bytes. Returns the size. */
+size_t setting_words_quote(char *out, struct bytes word);
+/* Take the next line off the front of *text, without its line end; false at the end. */
+MUST_CHECK bool setting_words_next_line(struct bytes *text, struct bytes *line);
+/* The word of a NULL-ended list that a slip of the fingers turns into this one; NULL: none is
+ * near. next gives the index-th word, NULL behind the last. */
+typedef const char *setting_words_next(const void *context, uint32_t index);
+const char *setting_words_nearest(struct bytes word, setting_words_next *next, const void *context);
+
+/* ---- setting_value.c ---- */
+
+/* Where a value was given: for errors that are found later. */
+struct setting_place {
+    const char *file_name; /* NULL: not a file */
+    uint32_t line;
+    bool is_argument; /* the command line */
+};
+
+/* Set one setting from the words behind its name. settings is a draft: on false it may be half
+ * changed, but owns all it should; reason (SETTING_REASON_MAX) says what is allowed. */
+MUST_CHECK bool setting_value_assign(struct settings *settings, const struct setting *setting,
+                                     const struct bytes *words, size_t count,
+                                     const struct setting_place *place, char *reason);
+/* Own copy of text, in place of what *slot held; "" becomes NULL. false: no memory, and *slot is
+ * as it was. */
+MUST_CHECK bool setting_value_replace(char **slot, struct bytes text);
+/* Own terminated copy; NULL: no memory. */
+MUST_CHECK char *setting_value_copy(struct bytes text);
+/* Does every line of this setting say the same in both? */
+bool setting_value_is_equal(const struct settings *a, const struct settings *b,
+                            const struct setting *setting);
+
+/* ---- setting_board.c ---- */
+
+MUST_CHECK bool setting_board_init(struct settings *settings);
+MUST_CHECK bool setting_board_assign_layout(struct settings *settings, const struct bytes *words,
+                                            size_t count, const struct setting_place *place,
+                                            char *reason);
+MUST_CHECK bool setting_board_assign_rule(struct settings *settings, const struct bytes *words,
+                                          size_t count, const struct setting_place *place,
+                                          char *reason);
+MUST_CHECK bool setting_board_assign_default(struct settings *settings, struct bytes name,
+                                             const struct setting_place *place, char *reason);
+/* Point the rules and the default at their layouts. false: error says which line names a layout
+ * that is not there. */
+MUST_CHECK bool setting_board_resolve(struct settings *settings, char *error);
+MUST_CHECK bool setting_board_print_line(const struct settings *settings, uint32_t id,
+                                         uint32_t index, char *out, size_t *size);
+/* Free the layouts and rules from these numbers on. */
+void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
+
+/* ---- setting_file.c ---- */
+
+/* The whole file in *text (given as NULL), *size bytes; the caller frees it, also after false.
+ * error: SETTING_ERROR_MAX. */
+MUST_CHECK bool setting_file_read(const char *path, char **text, size_t *size, char *error);
+
+/* ---- setting.c ---- */
+
+/* A copy to change. It shares the layouts and rules that were there before (boards borrow them),
+ * and owns everything else; layouts and rules may be added behind them. */
+struct setting_draft {
+    struct settings settings;
+    struct settings *original;
+};
+MUST_CHECK bool setting_draft_begin(struct setting_draft *draft, struct settings *original);
+void setting_draft_commit(struct setting_draft *draft);
+void setting_draft_abort(struct setting_draft *draft);
+
+#endif
