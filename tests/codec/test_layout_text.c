@@ -1,0 +1,427 @@
+/* The text of layouts: what is taken, what is refused with which words, and the way back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/layout.h"
+#include "tests/support/random.h"
+
+static struct layout parse(const char *text) {
+    struct layout layout;
+    char error[LAYOUT_ERROR_MAX] = "";
+    if (layout_parse(bytes_from_text(text), &layout, error) != LAYOUT_OK) {
+        fail_msg("'%s': %s", text, error);
+    }
+    const char *reason;
+    if (!layout_validate(&layout, &reason)) {
+        fail_msg("'%s': %s", text, reason);
+    }
+    assert_null(reason);
+    return layout;
+}
+
+static void assert_canonical(const char *text, const char *canonical) {
+    struct layout layout = parse(text);
+    char out[LAYOUT_TEXT_MAX];
+    size_t size = layout_print(&layout, out);
+    assert_int_equal(size, strlen(out));
+    assert_string_equal(out, canonical);
+    struct layout again = parse(out);
+    assert_true(layout_equal(&layout, &again));
+}
+
+static void the_default_layout_is_a_signed_score_and_seconds_until_2088(void **state) {
+    (void)state;
+    struct layout layout;
+    layout_init_default(&layout);
+    const char *reason;
+    assert_true(layout_validate(&layout, &reason));
+    struct layout parsed = parse("FIELD score 33 SIGNED TIME 31 S");
+    assert_true(layout_equal(&layout, &parsed));
+    assert_int_equal(layout.bits_total, 64);
+    assert_int_equal(layout.fields[0].shift, 31);
+    assert_int_equal(layout_field_lowest(&layout.fields[0]).magnitude, 4294967296);
+    assert_true(layout_field_lowest(&layout.fields[0]).is_negative);
+    assert_int_equal(layout_field_highest(&layout.fields[0]).magnitude, 4294967295);
+    assert_int_equal(layout_time_first_us(&layout), 1577836800000000);
+    assert_int_equal(layout_time_last_us(&layout), 3725320447999999);
+}
+
+static void text_is_parsed_into_fields_and_time(void **state) {
+    (void)state;
+    struct layout layout = parse("FIELD score 20 ASC SIGNED SCALE 2 FIELD flag 1 TIME 29 MS START "
+                                 "2021-01-01T00:00:00Z LATEST");
+    assert_int_equal(layout.field_count, 2);
+    assert_int_equal(layout.bits_total, 50);
+    assert_string_equal(layout.fields[0].name, "score");
+    assert_int_equal(layout.fields[0].bits, 20);
+    assert_int_equal(layout.fields[0].shift, 30);
+    assert_int_equal(layout.fields[0].scale, 2);
+    assert_true(layout.fields[0].is_signed);
+    assert_true(layout.fields[0].is_ascending);
+    assert_int_equal(layout.fields[0].mask, (1 << 20) - 1);
+    assert_string_equal(layout.fields[1].name, "flag");
+    assert_int_equal(layout.fields[1].shift, 29);
+    assert_false(layout.fields[1].is_signed);
+    assert_false(layout.fields[1].is_ascending);
+    assert_int_equal(layout.time.bits, 29);
+    assert_int_equal(layout.time.unit, LAYOUT_UNIT_MS);
+    assert_int_equal(layout.time.unit_us, 1000);
+    assert_int_equal(layout.time.start_us, 1609459200000000);
+    assert_true(layout.time.is_latest);
+    assert_false(layout.time.is_given_by_end);
+}
+
+static void text_out_is_canonical(void **state) {
+    (void)state;
+    assert_canonical("field Score 33 signed desc time 31 s", "FIELD Score 33 SIGNED TIME 31 S");
+    assert_canonical(" \t FIELD\ta 1   SCALE 0 ", "FIELD a 1");
+    assert_canonical("FIELD a 4 SCALE 18 SIGNED ASC", "FIELD a 4 ASC SIGNED SCALE 18");
+    assert_canonical("FIELD a 1 TIME 3 D START 2020-01-01T00:00:00Z", "FIELD a 1 TIME 3 D");
+    assert_canonical("FIELD a 1 TIME 3 H LATEST START 0",
+                     "FIELD a 1 TIME 3 H START 1970-01-01T00:00:00Z LATEST");
+    assert_canonical("FIELD a 1 TIME 3 M END 2029-01-01T00:00:00+08:00 LATEST",
+                     "FIELD a 1 TIME 3 M END 2028-12-31T16:00:00Z LATEST");
+    assert_canonical("FIELD a 1 TIME 3 US START 2022-12-15T13:30:30.250001Z",
+                     "FIELD a 1 TIME 3 US START 2022-12-15T13:30:30.250001Z");
+    assert_canonical("FIELD a 1 TIME 3 S START -9223372036854775",
+                     "FIELD a 1 TIME 3 S START -9223372036854775");
+    assert_canonical("FIELD a 1 TIME 3 S START 9223372036854775",
+                     "FIELD a 1 TIME 3 S START 9223372036854775");
+    assert_canonical("FIELD a 1 TIME 3 S END 9223372036854775",
+                     "FIELD a 1 TIME 3 S END 9223372036854775");
+    assert_canonical("FIELD a 1 TIME 63 US END 0", "FIELD a 1 TIME 63 US END 1970-01-01T00:00:00Z");
+    assert_canonical("FIELD a 64 SIGNED", "FIELD a 64 SIGNED");
+    assert_canonical("FIELD asc 2 ASC FIELD 9lives 3 FIELD -_x 4",
+                     "FIELD asc 2 ASC FIELD 9lives 3 FIELD -_x 4");
+}
+
+static void sixty_four_fields_of_the_longest_text_fit(void **state) {
+    (void)state;
+    char text[LAYOUT_TEXT_MAX];
+    char *at = text;
+    for (int i = 0; i < 63; i++) {
+        at += sprintf(at, "%sFIELD %s%02d 1 ASC SIGNED SCALE 18", i == 0 ? "" : " ",
+                      "a23456789012345678901234567890", i);
+    }
+    strcpy(at, " TIME 1 MS START 2022-12-15T13:30:30.250001Z LATEST");
+    assert_canonical(text, text);
+    strcpy(at, " FIELD a2345678901234567890123456789063 1 ASC SIGNED SCALE 18");
+    assert_canonical(text, text);
+}
+
+static void words_parse_as_the_text_they_were_cut_from(void **state) {
+    (void)state;
+    static const struct bytes words[] = {
+        BYTES_INIT("FIELD"), BYTES_INIT("points"),
+        BYTES_INIT("30"),    BYTES_INIT("TIME"),
+        BYTES_INIT("34"),    BYTES_INIT("MS"),
+        BYTES_INIT("END"),   BYTES_INIT("2023-03-05T23:59:59.000+08:00"),
+    };
+    struct layout layout;
+    char error[LAYOUT_ERROR_MAX];
+    assert_int_equal(layout_parse_words(words, sizeof(words) / sizeof(words[0]), &layout, error),
+                     LAYOUT_OK);
+    struct layout from_text = parse("FIELD points 30 TIME 34 MS END 2023-03-05T23:59:59.000+08:00");
+    assert_true(layout_equal(&layout, &from_text));
+}
+
+static void a_word_with_a_blank_inside_is_no_two_words(void **state) {
+    (void)state;
+    static const struct bytes words[] = {BYTES_INIT("FIELD a 3")};
+    struct layout layout;
+    char error[LAYOUT_ERROR_MAX];
+    assert_int_equal(layout_parse_words(words, 1, &layout, error), LAYOUT_BAD_TEXT);
+}
+
+struct refusal {
+    struct bytes text;
+    const char *error;
+};
+
+#define REFUSAL(text_literal, error_literal)                                                       \
+    { BYTES_INIT(text_literal), error_literal }
+
+#define FIELD_FORM "FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]"
+#define TIME_FORM  "TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]"
+#define NAME_RULE                                                                                  \
+    "' is not allowed: 1..32 letters, digits, '_' and '-', with a letter among them, and not "     \
+    "FIELD or TIME"
+#define TIME_RULE ": ISO 8601 with an offset, or unix milliseconds"
+
+static const struct refusal refusals[] = {
+    REFUSAL("", "a layout needs at least one FIELD: " FIELD_FORM),
+    REFUSAL("  \t", "a layout needs at least one FIELD: " FIELD_FORM),
+    REFUSAL("score 33", "unexpected word 'score': " FIELD_FORM ", then " TIME_FORM),
+    REFUSAL("FIELD a 3 BIG", "unexpected word 'BIG': " FIELD_FORM ", then " TIME_FORM),
+    REFUSAL("FIELD a 3 LATEST", "unexpected word 'LATEST': " FIELD_FORM ", then " TIME_FORM),
+    REFUSAL("FIELD a 3 TIME 3 S FAST", "unexpected word 'FAST': " TIME_FORM),
+    REFUSAL("FIELD a 3 TIME 3 S ASC", "unexpected word 'ASC': " TIME_FORM),
+    REFUSAL("FIELD", "FIELD needs a name and a width: " FIELD_FORM),
+    REFUSAL("FIELD a", "FIELD needs a name and a width: " FIELD_FORM),
+    REFUSAL("FIELD 33 3", "field name '33" NAME_RULE),
+    REFUSAL("FIELD -5 3", "field name '-5" NAME_RULE),
+    REFUSAL("FIELD a.b 3", "field name 'a.b" NAME_RULE),
+    REFUSAL("FIELD a\r\n\x80 3", "field name 'a???" NAME_RULE),
+    REFUSAL("FIELD time 3", "field name 'time" NAME_RULE),
+    REFUSAL("FIELD FIELD 3", "field name 'FIELD" NAME_RULE),
+    REFUSAL("FIELD a23456789012345678901234567890123 3",
+            "field name 'a23456789012345678901234567890123" NAME_RULE),
+    REFUSAL(
+        "FIELD a2345678901234567890123456789012345678901234567890123456789012345 3",
+        "field name 'a234567890123456789012345678901234567890123456789012345678901..." NAME_RULE),
+    REFUSAL("FIELD a 3 FIELD A 3", "field name 'A' is there twice: names must differ"),
+    REFUSAL("FIELD a 0", "field 'a': '0' bits is out of range: 1..64 are allowed"),
+    REFUSAL("FIELD a 65", "field 'a': '65' bits is out of range: 1..64 are allowed"),
+    REFUSAL("FIELD a -1", "field 'a': '-1' bits is out of range: 1..64 are allowed"),
+    REFUSAL("FIELD a x", "field 'a': 'x' bits is out of range: 1..64 are allowed"),
+    REFUSAL("FIELD a 03", "field 'a': '03' bits is out of range: 1..64 are allowed"),
+    REFUSAL("FIELD a 99999999999999999999",
+            "field 'a': '99999999999999999999' bits is out of range: 1..64 are allowed"),
+    REFUSAL("FIELD a 40 FIELD b 25",
+            "field 'b': 25 bits are too many: a key has 64, of which 24 are left"),
+    REFUSAL("FIELD a 64 FIELD b 1", "field 'b': no bits are left: a key has 64"),
+    REFUSAL("FIELD a 3 SCALE", "field 'a': SCALE needs a number of decimals, 0..18"),
+    REFUSAL("FIELD a 3 SCALE 19", "field 'a': SCALE '19' is out of range: 0..18 are allowed"),
+    REFUSAL("FIELD a 3 SCALE TIME", "field 'a': SCALE 'TIME' is out of range: 0..18 are allowed"),
+    REFUSAL("FIELD a 3 ASC DESC", "field 'a': one of ASC and DESC, once, is allowed"),
+    REFUSAL("FIELD a 3 DESC DESC", "field 'a': one of ASC and DESC, once, is allowed"),
+    REFUSAL("FIELD a 3 SIGNED SIGNED", "field 'a': SIGNED is allowed once"),
+    REFUSAL("FIELD a 3 SCALE 1 SCALE 1", "field 'a': SCALE is allowed once"),
+    REFUSAL("FIELD a 3 TIME 3 S FIELD b 3", "a FIELD stands behind TIME: TIME must be last"),
+    REFUSAL("TIME 3 S FIELD a 3", "TIME stands before the first FIELD: TIME must be last"),
+    REFUSAL("FIELD a 3 TIME 3 S TIME 3 S", "TIME is there twice: one is allowed"),
+    REFUSAL("FIELD a 64 TIME 1 S", "TIME: no bits are left: a key has 64"),
+    REFUSAL("FIELD a 3 TIME", "TIME needs a width and a unit: " TIME_FORM),
+    REFUSAL("FIELD a 3 TIME 3", "TIME needs a width and a unit: " TIME_FORM),
+    REFUSAL("FIELD a 3 TIME 0 S", "TIME: '0' bits is out of range: 1..63 are allowed"),
+    REFUSAL("FIELD a 3 TIME 64 S", "TIME: '64' bits is out of range: 1..63 are allowed"),
+    REFUSAL("FIELD a 33 TIME 32 S",
+            "TIME: 32 bits are too many: a key has 64, of which 31 are left"),
+    REFUSAL("FIELD a 3 TIME 3 W", "TIME: unit 'W' is unknown: US, MS, S, M, H and D are allowed"),
+    REFUSAL("FIELD a 3 TIME 3 S START", "TIME: START needs a time" TIME_RULE),
+    REFUSAL("FIELD a 3 TIME 3 S END", "TIME: END needs a time" TIME_RULE),
+    REFUSAL("FIELD a 3 TIME 3 S START noon",
+            "TIME: START 'noon' is not a time" TIME_RULE ", is allowed"),
+    REFUSAL("FIELD a 3 TIME 3 S END 2021-02-29T00:00:00Z",
+            "TIME: END '2021-02-29T00:00:00Z' is not a time" TIME_RULE ", is allowed"),
+    REFUSAL("FIELD a 3 TIME 3 S START 0 END 0", "TIME: one of START and END, once, is allowed"),
+    REFUSAL("FIELD a 3 TIME 3 S START 0 START 0", "TIME: one of START and END, once, is allowed"),
+    REFUSAL("FIELD a 3 TIME 3 S LATEST LATEST", "TIME: LATEST is allowed once"),
+    REFUSAL("FIELD a 1 TIME 63 D END 0",
+            "TIME: END '0' is too early: START, 2^63 - 1 D before it, does not fit 64 bits of "
+            "microseconds; fewer bits or a smaller unit are allowed"),
+    REFUSAL("FIELD a 1 TIME 60 MS END 0",
+            "TIME: END '0' is too early: START, 2^60 - 1 MS before it, does not fit 64 bits of "
+            "microseconds; fewer bits or a smaller unit are allowed"),
+    REFUSAL("FIELD a 3\0", "field 'a': '3?' bits is out of range: 1..64 are allowed"),
+};
+
+static void what_is_wrong_is_said_with_its_place_and_what_is_allowed(void **state) {
+    (void)state;
+    struct layout untouched;
+    memset(&untouched, 0x5a, sizeof(untouched));
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        struct layout layout = untouched;
+        char error[LAYOUT_ERROR_MAX];
+        memset(error, 'x', sizeof(error));
+        assert_int_equal(layout_parse(refusals[i].text, &layout, error), LAYOUT_BAD_TEXT);
+        assert_string_equal(error, refusals[i].error);
+        assert_memory_equal(&layout, &untouched, sizeof(layout));
+    }
+}
+
+static void more_words_than_any_layout_has_are_refused(void **state) {
+    (void)state;
+    static char text[2 * 513];
+    for (size_t i = 0; i < sizeof(text); i++) {
+        text[i] = i % 2 == 0 ? 'a' : ' ';
+    }
+    struct layout layout;
+    char error[LAYOUT_ERROR_MAX];
+    struct bytes bytes = {.at = text, .size = sizeof(text)};
+    assert_int_equal(layout_parse(bytes, &layout, error), LAYOUT_BAD_TEXT);
+    assert_string_equal(error, "a layout has at most 512 words");
+    bytes.size -= 2;
+    assert_int_equal(layout_parse(bytes, &layout, error), LAYOUT_BAD_TEXT);
+    assert_string_equal(error, "unexpected word 'a': " FIELD_FORM ", then " TIME_FORM);
+}
+
+static void layouts_are_equal_when_their_texts_are(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "FIELD a 3",
+        "FIELD b 3",
+        "FIELD A 3",
+        "FIELD a 4",
+        "FIELD a 3 ASC",
+        "FIELD a 3 SIGNED",
+        "FIELD a 3 SCALE 1",
+        "FIELD a 3 FIELD b 3",
+        "FIELD a 3 TIME 3 S",
+        "FIELD a 3 TIME 4 S",
+        "FIELD a 3 TIME 3 MS",
+        "FIELD a 3 TIME 3 S LATEST",
+        "FIELD a 3 TIME 3 S START 0",
+        "FIELD a 3 TIME 3 S END 0",
+        "FIELD a 3 TIME 3 S END 7000",
+    };
+    size_t count = sizeof(texts) / sizeof(texts[0]);
+    for (size_t a = 0; a < count; a++) {
+        for (size_t b = 0; b < count; b++) {
+            struct layout layout_a = parse(texts[a]);
+            struct layout layout_b = parse(texts[b]);
+            assert_int_equal(layout_equal(&layout_a, &layout_b), a == b);
+        }
+    }
+}
+
+static void assert_fault(const struct layout *layout, const char *expected) {
+    const char *reason = NULL;
+    assert_false(layout_validate(layout, &reason));
+    assert_string_equal(reason, expected);
+}
+
+static void a_field_that_does_not_hold_together_is_found(void **state) {
+    (void)state;
+    const struct layout good = parse("FIELD a 30 SCALE 2 FIELD b 3 TIME 31 S END 0");
+    struct layout bad = good;
+    bad.field_count = 0;
+    assert_fault(&bad, "the number of fields is not 1..64");
+    bad.field_count = LAYOUT_FIELDS_MAX + 1;
+    assert_fault(&bad, "the number of fields is not 1..64");
+    bad = good;
+    bad.fields[1].name[0] = '\0';
+    assert_fault(&bad, "a field's name is not allowed");
+    memset(bad.fields[1].name, 'n', sizeof(bad.fields[1].name));
+    assert_fault(&bad, "a field's name is not allowed");
+    strcpy(bad.fields[1].name, "A");
+    assert_fault(&bad, "two fields have one name");
+    bad = good;
+    bad.fields[0].bits = 0;
+    assert_fault(&bad, "a field's width is not 1..64");
+    bad.fields[0].bits = 65;
+    assert_fault(&bad, "a field's width is not 1..64");
+    bad = good;
+    bad.fields[0].mask++;
+    assert_fault(&bad, "a field's mask does not follow from its width");
+    bad = good;
+    bad.fields[0].scale = DECIMAL_SCALE_MAX + 1;
+    assert_fault(&bad, "a field's scale is too large");
+    bad = good;
+    bad.fields[0].shift++;
+    assert_fault(&bad, "a field's shift does not follow from the widths below it");
+    bad = good;
+    bad.bits_total--;
+    assert_fault(&bad, "the sum of the widths is wrong");
+    bad = good;
+    bad.fields[0].bits = 31;
+    bad.fields[0].mask = (1ULL << 31) - 1;
+    bad.bits_total = 65;
+    assert_fault(&bad, "the sum of the widths is wrong");
+}
+
+static void a_time_that_does_not_hold_together_is_found(void **state) {
+    (void)state;
+    const struct layout good = parse("FIELD a 30 SCALE 2 FIELD b 3 TIME 31 S END 0");
+    struct layout bad = good;
+    bad.time.bits = 64;
+    assert_fault(&bad, "the time's width is not 1..63");
+    bad = good;
+    bad.time.mask >>= 1;
+    assert_fault(&bad, "the time's mask does not follow from its width");
+    bad = good;
+    bad.time.unit_us++;
+    assert_fault(&bad, "the time's unit is unknown");
+    bad = good;
+    bad.time.unit = (enum layout_unit)(LAYOUT_UNIT_D + 1);
+    assert_fault(&bad, "the time's unit is unknown");
+    bad = good;
+    bad.time.start_us = INT64_MAX;
+    assert_fault(&bad, "the time's end is not in range");
+    bad = good;
+    bad.time.start_us = INT64_MIN + 1;
+    bad.time.is_given_by_end = false;
+    assert_fault(&bad, "the time's start or end has no exact text");
+    bad = parse("FIELD a 3");
+    bad.time.mask = 1;
+    assert_fault(&bad, "there is no time, but something is said about it");
+}
+
+/* Any layout at all, as text in canonical words but with options in any order. */
+static void make_text(struct random *random, char *text) {
+    static const char *const units[] = {"us", "MS", "s", "M", "H", "D"};
+    char *at = text;
+    unsigned left = 64;
+    unsigned field_count = 1 + (unsigned)random_below(random, 6);
+    for (unsigned i = 0; i < field_count && left > 0; i++) {
+        unsigned bits = 1 + (unsigned)random_below(random, left);
+        left -= bits;
+        bool is_scale_first = random_below(random, 2) == 0;
+        unsigned scale = (unsigned)random_below(random, DECIMAL_SCALE_MAX + 1);
+        at += sprintf(at, "%sFIELD f%u %u", i == 0 ? "" : "  ", i, bits);
+        at += is_scale_first ? sprintf(at, " SCALE %u", scale) : 0;
+        at += sprintf(at, "%s", random_below(random, 2) == 0 ? " Signed" : "");
+        at += sprintf(at, "%s", random_below(random, 2) == 0 ? " ASC" : "");
+        at += is_scale_first ? 0 : sprintf(at, " SCALE %u", scale);
+    }
+    if (left == 0) {
+        return;
+    }
+    unsigned bits = 1 + (unsigned)random_below(random, left < 48 ? left : 48);
+    at += sprintf(at, "\tTIME %u %s", bits, units[random_below(random, bits > 40 ? 2 : 6)]);
+    at += sprintf(at, "%s", random_below(random, 2) == 0 ? " LATEST" : "");
+    int64_t time_ms = (int64_t)(random_next(random) >> (10 + random_below(random, 30)));
+    if (random_below(random, 3) > 0) {
+        sprintf(at, " %s %" PRId64, random_below(random, 2) == 0 ? "START" : "END",
+                time_ms % 4102444800000 - 2000);
+    }
+}
+
+static void random_layouts_print_and_parse_to_themselves(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    unsigned parsed_count = 0;
+    for (int i = 0; i < 10000; i++) {
+        char text[LAYOUT_TEXT_MAX];
+        char error[LAYOUT_ERROR_MAX];
+        make_text(&random, text);
+        struct layout layout;
+        if (layout_parse(bytes_from_text(text), &layout, error) != LAYOUT_OK) {
+            assert_non_null(strstr(error, "is too early"));
+            continue;
+        }
+        parsed_count++;
+        char printed[LAYOUT_TEXT_MAX];
+        layout_print(&layout, printed);
+        struct layout again = parse(printed);
+        assert_true(layout_equal(&layout, &again));
+        char printed_again[LAYOUT_TEXT_MAX];
+        layout_print(&again, printed_again);
+        assert_string_equal(printed_again, printed);
+    }
+    assert_true(parsed_count > 5000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_default_layout_is_a_signed_score_and_seconds_until_2088),
+        cmocka_unit_test(text_is_parsed_into_fields_and_time),
+        cmocka_unit_test(text_out_is_canonical),
+        cmocka_unit_test(sixty_four_fields_of_the_longest_text_fit),
+        cmocka_unit_test(words_parse_as_the_text_they_were_cut_from),
+        cmocka_unit_test(a_word_with_a_blank_inside_is_no_two_words),
+        cmocka_unit_test(what_is_wrong_is_said_with_its_place_and_what_is_allowed),
+        cmocka_unit_test(more_words_than_any_layout_has_are_refused),
+        cmocka_unit_test(layouts_are_equal_when_their_texts_are),
+        cmocka_unit_test(a_field_that_does_not_hold_together_is_found),
+        cmocka_unit_test(a_time_that_does_not_hold_together_is_found),
+        cmocka_unit_test(random_layouts_print_and_parse_to_themselves),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
