@@ -201,6 +201,21 @@ uint32_t command_find_request(const struct request *request) {
     return COMMAND_NONE;
 }
 
+uint32_t command_find_full_name(struct bytes name) {
+    const char *bar = name.size > 0 ? memchr(name.at, '|', name.size) : NULL;
+    if (bar == NULL) {
+        return command_find_index(name);
+    }
+    size_t container_size = (size_t)(bar - name.at);
+    const struct bytes words[] = {
+        {.at = name.at, .size = container_size},
+        {.at = bar + 1, .size = name.size - container_size - 1},
+    };
+    uint32_t index = command_find_request(&(struct request){.count = 2, .args = words});
+    bool is_subcommand = index != COMMAND_NONE && strchr(numbers[index].full_name, '|') != NULL;
+    return is_subcommand ? index : COMMAND_NONE;
+}
+
 /* ---- keys ---- */
 
 static int counted_key_positions(const struct command *command, const struct request *request,

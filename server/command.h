@@ -103,6 +103,8 @@ const char *command_full_name(uint32_t index);
 uint32_t command_find_index(struct bytes name);
 /* What a request asks for: the subcommand's number where there is one. */
 uint32_t command_find_request(const struct request *request);
+/* By full name, any case: "zadd", "config|get"; COMMAND_NONE: there is none. */
+uint32_t command_find_full_name(struct bytes name);
 /* By name, any case; NULL: there is none. */
 const struct command *command_find(struct bytes name);
 const struct command *command_find_subcommand(const struct command *container, struct bytes name);

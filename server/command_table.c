@@ -12,10 +12,41 @@ extern const struct command command_readonly;
 extern const struct command command_readwrite;
 extern const struct command command_reset;
 extern const struct command command_select;
+/* generic */
+extern const struct command command_copy;
+extern const struct command command_del;
+extern const struct command command_exists;
+extern const struct command command_expire;
+extern const struct command command_expireat;
+extern const struct command command_expiretime;
+extern const struct command command_keys;
+extern const struct command command_object;
+extern const struct command command_persist;
+extern const struct command command_pexpire;
+extern const struct command command_pexpireat;
+extern const struct command command_pexpiretime;
+extern const struct command command_pttl;
+extern const struct command command_randomkey;
+extern const struct command command_rename;
+extern const struct command command_renamenx;
+extern const struct command command_scan;
+extern const struct command command_touch;
+extern const struct command command_ttl;
+extern const struct command command_type;
+extern const struct command command_unlink;
 /* server */
+extern const struct command command_command;
 extern const struct command command_config;
+extern const struct command command_dbsize;
+extern const struct command command_flushall;
+extern const struct command command_flushdb;
+extern const struct command command_info;
+extern const struct command command_latency;
+extern const struct command command_memory;
 extern const struct command command_monitor;
 extern const struct command command_shutdown;
+extern const struct command command_slowlog;
+extern const struct command command_time;
 /* sorted-set */
 extern const struct command command_zadd;
 extern const struct command command_zcard;
@@ -54,10 +85,41 @@ const struct command *const command_table[] = {
     &command_readwrite,
     &command_reset,
     &command_select,
+    /* generic */
+    &command_copy,
+    &command_del,
+    &command_exists,
+    &command_expire,
+    &command_expireat,
+    &command_expiretime,
+    &command_keys,
+    &command_object,
+    &command_persist,
+    &command_pexpire,
+    &command_pexpireat,
+    &command_pexpiretime,
+    &command_pttl,
+    &command_randomkey,
+    &command_rename,
+    &command_renamenx,
+    &command_scan,
+    &command_touch,
+    &command_ttl,
+    &command_type,
+    &command_unlink,
     /* server */
+    &command_command,
     &command_config,
+    &command_dbsize,
+    &command_flushall,
+    &command_flushdb,
+    &command_info,
+    &command_latency,
+    &command_memory,
     &command_monitor,
     &command_shutdown,
+    &command_slowlog,
+    &command_time,
     /* sorted-set */
     &command_zadd,
     &command_zcard,

@@ -1,0 +1,15 @@
+/* One entry as clients are told of it: redis-cli completes and hints by this, and others find keys
+ * and learn what reads and what writes. */
+#ifndef SERVER_COMMAND_DESCRIBE_H
+#define SERVER_COMMAND_DESCRIBE_H
+
+#include "server/command.h"
+
+/* Write the element of COMMAND INFO for the command of this number. */
+void command_describe_info(struct reply *reply, uint32_t index);
+/* Write its pair of COMMAND DOCS: the full name, and a map. */
+void command_describe_docs(struct reply *reply, uint32_t index);
+/* Is it in this category ("sortedset", "fast", any case)? */
+bool command_describe_is_in(const struct command *command, struct bytes category);
+
+#endif

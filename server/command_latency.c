@@ -1,0 +1,214 @@
+/* LATENCY: spikes that the monitor has noted, and how long commands take. */
+#include "server/command.h"
+#include "server/server.h"
+
+/* ---- events ---- */
+
+static void latest_run(struct call *call) {
+    const struct latency *latency = &call->server->latency;
+    reply_array(call->reply, latency->event_count);
+    for (uint32_t i = 0; i < latency->event_count; i++) {
+        const struct latency_event *event = &latency->events[i];
+        uint32_t newest = (event->next + LATENCY_HISTORY_MAX - 1) % LATENCY_HISTORY_MAX;
+        reply_array(call->reply, 4);
+        reply_bulk_text(call->reply, event->name);
+        reply_integer(call->reply, event->history[newest].unix_time_s);
+        reply_integer(call->reply, event->history[newest].latency_ms);
+        reply_integer(call->reply, event->longest_ms);
+    }
+}
+
+static const struct command latency_latest = {
+    .name = "LATEST",
+    .summary = "The newest and the longest spike of every event",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 2,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = latest_run,
+};
+
+static void history_run(struct call *call) {
+    const struct latency_event *event = latency_find(&call->server->latency, call_arg(call, 2));
+    uint32_t count = event != NULL ? event->count : 0;
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = (event->next + LATENCY_HISTORY_MAX - count + i) % LATENCY_HISTORY_MAX;
+        reply_array(call->reply, 2);
+        reply_integer(call->reply, event->history[at].unix_time_s);
+        reply_integer(call->reply, event->history[at].latency_ms);
+    }
+}
+
+static const struct argument history_arguments[] = {
+    {.name = "event", .type = ARGUMENT_STRING},
+    {.name = NULL},
+};
+static const struct command latency_history = {
+    .name = "HISTORY",
+    .summary = "Times and milliseconds of an event's spikes, oldest first",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 3,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .arguments = history_arguments,
+    .run = history_run,
+};
+
+static void reset_run(struct call *call) {
+    struct latency *latency = &call->server->latency;
+    int64_t forgotten = 0;
+    if (call->request->count == 2) {
+        forgotten = latency_reset_all(latency);
+    }
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        forgotten += latency_reset(latency, call_arg(call, i));
+    }
+    reply_integer(call->reply, forgotten);
+}
+
+static const struct argument reset_arguments[] = {
+    {.name = "event", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
+    {.name = NULL},
+};
+static const struct command latency_reset_command = {
+    .name = "RESET",
+    .summary = "Forgets the spikes of the given events, or of all",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -2,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .arguments = reset_arguments,
+    .run = reset_run,
+};
+
+/* ---- HISTOGRAM ---- */
+
+static uint64_t count_calls(const struct stats_command *stats) {
+    uint64_t calls = 0;
+    for (int i = 0; i < STATS_HISTOGRAM_BUCKETS; i++) {
+        calls += stats->histogram[i];
+    }
+    return calls;
+}
+
+/* "histogram_usec": upper end of a bucket -> calls up to it, for the buckets that hold any. */
+static void reply_buckets(struct call *call, const struct stats_command *stats) {
+    uint64_t seen = 0;
+    uint64_t pair_count = 0;
+    size_t mark = reply_array_begin(call->reply);
+    for (int i = 0; i < STATS_HISTOGRAM_BUCKETS; i++) {
+        if (stats->histogram[i] > 0) {
+            seen += stats->histogram[i];
+            reply_integer(call->reply, (int64_t)1 << i);
+            reply_integer(call->reply, (int64_t)seen);
+            pair_count++;
+        }
+    }
+    reply_map_end(call->reply, mark, pair_count);
+}
+
+/* Returns the pairs written: 0 when the command was not called. */
+static uint64_t reply_histogram(struct call *call, uint32_t index) {
+    const struct stats_command *stats = &call->server->stats.commands[index];
+    uint64_t calls = count_calls(stats);
+    if (calls == 0) {
+        return 0;
+    }
+    reply_bulk_text(call->reply, command_full_name(index));
+    reply_map(call->reply, 2);
+    reply_bulk_text(call->reply, "calls");
+    reply_integer(call->reply, (int64_t)calls);
+    reply_bulk_text(call->reply, "histogram_usec");
+    reply_buckets(call, stats);
+    return 1;
+}
+
+/* A container stands for its subcommands, whose numbers follow its own. */
+static uint64_t reply_named(struct call *call, struct bytes name) {
+    uint32_t index = command_find_full_name(name);
+    if (index == COMMAND_NONE) {
+        return 0;
+    }
+    uint64_t pair_count = reply_histogram(call, index);
+    const struct command *const *subcommand = command_by_index(index)->subcommands;
+    for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
+        pair_count += reply_histogram(call, ++index);
+    }
+    return pair_count;
+}
+
+static void histogram_run(struct call *call) {
+    uint64_t pair_count = 0;
+    size_t mark = reply_array_begin(call->reply);
+    if (call->request->count == 2) {
+        for (uint32_t index = 0; index < command_count(); index++) {
+            pair_count += reply_histogram(call, index);
+        }
+    }
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        pair_count += reply_named(call, call_arg(call, i));
+    }
+    reply_map_end(call->reply, mark, pair_count);
+}
+
+static const struct argument histogram_arguments[] = {
+    {.name = "command", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
+    {.name = NULL},
+};
+static const struct command latency_histogram = {
+    .name = "HISTOGRAM",
+    .summary = "How many calls of each command took up to 1, 2, 4, 8 ... microseconds",
+    .complexity = "O(n) in the commands",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -2,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .arguments = histogram_arguments,
+    .run = histogram_run,
+};
+
+static void help_run(struct call *call) {
+    static const char *const lines[] = {
+        "HISTORY <event>",
+        "    Return time-latency samples for the <event> class.",
+        "LATEST",
+        "    Return the latest latency samples for all events.",
+        "RESET [<event> ...]",
+        "    Reset latency data of one or more <event> classes.",
+        "    (default: reset all data for all event classes)",
+        "HISTOGRAM [COMMAND ...]",
+        "    Return a cumulative distribution of latencies in the format of a histogram for the "
+        "specified command names.",
+        "    If no commands are specified then all histograms are replied.",
+        NULL,
+    };
+    call_help(call, lines);
+}
+
+static const struct command latency_help = {
+    .name = "HELP",
+    .summary = "Lists the subcommands of LATENCY",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 2,
+    .flags = COMMAND_LOADING,
+    .run = help_run,
+};
+static const struct command *const latency_subcommands[] = {
+    &latency_help,   &latency_histogram,     &latency_history,
+    &latency_latest, &latency_reset_command, NULL,
+};
+const struct command command_latency = {
+    .name = "LATENCY",
+    .summary = "Spikes past latency-monitor-threshold, and how long commands take",
+    .complexity = "Depends on subcommand.",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -2,
+    .subcommands = latency_subcommands,
+};
