@@ -5,6 +5,8 @@
  * It does not know what the ids stand for. */
 #include "skiplist/map.h"
 
+#include <string.h>
+
 #include "codec/memory.h"
 
 enum {
@@ -74,6 +76,28 @@ static bool table_create(struct map_table *table, uint32_t bucket_count, uint32_
         .bucket_count = bucket_count,
         .id_mask = (1U << id_bits) - 1,
     };
+    return true;
+}
+
+static bool table_copy(const struct map_table *table, struct map_table *to) {
+    if (table->memory == NULL)
+        return true;
+    if (!table_create(to, table->bucket_count, 0))
+        return false;
+    to->id_mask = table->id_mask;
+    to->entry_count = table->entry_count;
+    memcpy(to->buckets, table->buckets, table->bucket_count * sizeof *table->buckets);
+    return true;
+}
+
+bool map_copy(const struct map *map, struct map *to) {
+    if (!table_copy(&map->table, &to->table) || !table_copy(&map->next, &to->next)) {
+        map_deinit(to);
+        return false;
+    }
+    to->cursor = map->cursor;
+    to->id_limit = map->id_limit;
+    to->id_end = map->id_end;
     return true;
 }
 

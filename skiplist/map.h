@@ -82,6 +82,10 @@ void map_init(struct map *map, map_hashes *hashes, const void *owner);
 /* Frees the tables; the map is then as after map_init. */
 void map_deinit(struct map *map);
 
+/* Give to (just initialised, with an owner that is a copy too) the same entries. false: no memory;
+ * to is then empty. */
+MUST_CHECK bool map_copy(const struct map *map, struct map *to);
+
 /* Entries in the map. */
 static inline uint64_t map_count(const struct map *map) {
     return map->table.entry_count + map->next.entry_count;
@@ -206,8 +210,9 @@ static inline void map_prefetch(const struct map *map, uint64_t hash) {
 
 /* One step of a scan in the order of hashes. cursor is an upper half of a hash, 0 to begin with.
  * Every entry whose hash's upper half lies in cursor .. *end - 1 has its id visited, each id once
- * (and by chance ids without such an entry). The next step's cursor is *end; the scan is over when
- * that is 2^32. Growth between the steps loses nothing. visit must not change the map. */
+ * (and by chance ids without such an entry). *end is set before the first visit. It is the next
+ * step's cursor, and the scan is over when it is 2^32. Growth between the steps loses nothing.
+ * visit must not change the map. */
 typedef void map_visit(void *context, uint32_t id);
 void map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_visit *visit,
               void *context);

@@ -1,0 +1,374 @@
+/* Invariants: count <= capacity, heap_used is the sum of the entries' heap sizes and at most
+ * heap_size, keys never increase.
+ *
+ * Every change moves the tails of the four arrays. They are some hundred bytes in a row, which a
+ * memmove does faster than one cache miss takes; that is why nothing here is linked or indirect. */
+#include "skiplist/block.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "codec/memory.h"
+
+static uint8_t *tags_of(struct block *block) {
+    return (uint8_t *)(block + 1);
+}
+
+static uint8_t *lens_of(struct block *block) {
+    return tags_of(block) + block->capacity;
+}
+
+static uint64_t *keys_of(struct block *block) {
+    return (uint64_t *)(void *)(lens_of(block) + block->capacity);
+}
+
+static char *heap_of(struct block *block) {
+    return (char *)(keys_of(block) + block->capacity);
+}
+
+/* Sum of count bytes. Reads up to 15 bytes past them, which are still inside the block (the keys
+ * follow the lens) and masked off. */
+static uint32_t sum_bytes(const uint8_t *at, uint32_t count) {
+#ifdef __SSE2__
+    static const uint8_t ones_then_zeros[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                                255, 255, 255, 255, 255, 255, 255, 255};
+    __m128i zero = _mm_setzero_si128();
+    __m128i sum = zero;
+    uint32_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + i));
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(bytes, zero));
+    }
+    if (i < count) {
+        const uint8_t *mask_at = ones_then_zeros + 16 - (count - i);
+        __m128i mask = _mm_loadu_si128((const __m128i *)(const void *)mask_at);
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + i));
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_and_si128(bytes, mask), zero));
+    }
+    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
+#else
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += at[i];
+    return sum;
+#endif
+}
+
+/* Heap bytes of count entries from index on. */
+static uint32_t heap_sum(const struct block *block, uint32_t index, uint32_t count) {
+    const uint8_t *lens = block_lens(block) + index;
+    if (block->long_count == 0)
+        return sum_bytes(lens, count);
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += block_heap_size(lens[i]);
+    return sum;
+}
+
+uint32_t block_offset(const struct block *block, uint32_t index) {
+    return heap_sum(block, 0, index);
+}
+
+static struct bytes long_member(const char *heap_bytes) {
+    struct bytes member;
+    uint32_t size;
+    memcpy(&member.at, heap_bytes, sizeof member.at);
+    memcpy(&size, heap_bytes + sizeof member.at, sizeof size);
+    member.size = size;
+    return member;
+}
+
+struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset) {
+    uint8_t len = block_lens(block)[index];
+    const char *at = block_heap(block) + offset;
+    if (len == BLOCK_LEN_LONG)
+        return long_member(at);
+    return (struct bytes){.at = at, .size = len};
+}
+
+struct block_entry block_get(const struct block *block, uint32_t index) {
+    return (struct block_entry){
+        .key = block_keys(block)[index],
+        .at = block_heap(block) + block_offset(block, index),
+        .tag = block_tags(block)[index],
+        .len = block_lens(block)[index],
+    };
+}
+
+/* Entries whose tag and len are these, one bit each. Comparing both leaves hardly any false
+ * candidate, and the lens are in the lines that the offset needs anyway. */
+static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len) {
+    const uint8_t *tags = block_tags(block);
+    const uint8_t *lens = block_lens(block);
+    uint64_t matches = 0;
+#ifdef __SSE2__
+    __m128i tag16 = _mm_set1_epi8((char)tag);
+    __m128i len16 = _mm_set1_epi8((char)len);
+    /* The last round may read past the lens, into the keys. */
+    for (uint32_t i = 0; i < block->count; i += 16) {
+        __m128i tags16 = _mm_loadu_si128((const __m128i *)(const void *)(tags + i));
+        __m128i lens16 = _mm_loadu_si128((const __m128i *)(const void *)(lens + i));
+        __m128i both = _mm_and_si128(_mm_cmpeq_epi8(tags16, tag16), _mm_cmpeq_epi8(lens16, len16));
+        matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(both) << i;
+    }
+    uint64_t used = block->count == 64 ? UINT64_MAX : (UINT64_C(1) << block->count) - 1;
+    return matches & used;
+#else
+    for (uint32_t i = 0; i < block->count; i++)
+        matches |= (uint64_t)(tags[i] == tag && lens[i] == len) << i;
+    return matches;
+#endif
+}
+
+bool block_find(const struct block *block, uint8_t tag, struct bytes member, uint32_t *index) {
+    uint64_t matches = block_match(block, tag, block_len_of(member.size));
+    for (; matches != 0; matches &= matches - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(matches);
+        if (bytes_equal(block_member(block, i, block_offset(block, i)), member)) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t round_up_4(uint32_t n) {
+    return (n + 3) & ~UINT32_C(3);
+}
+
+struct block *block_create(uint32_t entries, uint32_t heap_size) {
+    CHECK(entries >= 1);
+    CHECK(entries <= BLOCK_ENTRIES_MAX);
+    uint32_t capacity = round_up_4(entries);
+    struct block *block = memory_allocate(sizeof *block + 10 * (size_t)capacity + heap_size);
+    if (block == NULL)
+        return NULL;
+    size_t usable = memory_size(block) - sizeof *block;
+    /* What the allocator rounded up is spent on more entries of the same kind. */
+    size_t spare = usable - 10 * (size_t)capacity - heap_size;
+    size_t more = spare / (10 + heap_size / entries) & ~(size_t)3;
+    if (more > BLOCK_ENTRIES_MAX - capacity)
+        more = BLOCK_ENTRIES_MAX - capacity;
+    capacity += (uint32_t)more;
+    size_t heap_room = usable - 10 * (size_t)capacity;
+    *block = (struct block){
+        .capacity = (uint8_t)capacity,
+        .heap_size = (uint16_t)(heap_room < UINT16_MAX ? heap_room : UINT16_MAX),
+    };
+    return block;
+}
+
+void block_destroy(struct block *block) {
+    memory_free(block);
+}
+
+bool block_long_create(struct bytes member, char *heap_bytes) {
+    char *at = memory_allocate(member.size);
+    if (at == NULL)
+        return false;
+    memcpy(at, member.at, member.size);
+    uint32_t size = (uint32_t)member.size;
+    memcpy(heap_bytes, &at, sizeof at);
+    memcpy(heap_bytes + sizeof at, &size, sizeof size);
+    return true;
+}
+
+static char *long_piece(const char *heap_bytes) {
+    char *at;
+    memcpy(&at, heap_bytes, sizeof at);
+    return at;
+}
+
+void block_long_destroy(const char *heap_bytes) {
+    memory_free(long_piece(heap_bytes));
+}
+
+void block_long_set(struct block *block, uint32_t offset, const char *heap_bytes) {
+    memcpy(heap_of(block) + offset, heap_bytes, BLOCK_LONG_SIZE);
+}
+
+size_t block_long_memory_size(const char *heap_bytes) {
+    return memory_size(long_piece(heap_bytes));
+}
+
+bool block_is_full_for(const struct block *block, uint8_t len) {
+    return block->count == BLOCK_ENTRIES_MAX ||
+           block->heap_used + block_heap_size(len) > BLOCK_HEAP_MAX;
+}
+
+bool block_may_merge(const struct block *a, const struct block *b) {
+    /* A quarter stays free, so that the next few insertions do not split it again. */
+    return a->count + b->count <= BLOCK_ENTRIES_MAX * 3 / 4 &&
+           a->heap_used + b->heap_used <= BLOCK_HEAP_MAX * 3 / 4;
+}
+
+bool block_is_wasteful(const struct block *block) {
+    uint32_t used = 10U * block->count + block->heap_used;
+    uint32_t held = 10U * block->capacity + block->heap_size;
+    /* A few entries' worth is what growing leaves free anyway. */
+    return held > 10U * round_up_4(2 * BLOCK_GROW_ENTRIES) + 64 && used < held / 2;
+}
+
+struct block *block_create_grown(const struct block *block, uint8_t len) {
+    uint32_t entries = block->count + 1U;
+    uint32_t heap = block->heap_used + block_heap_size(len);
+    /* A board of a few members must not pay for many. */
+    uint32_t step =
+        entries <= 2 * BLOCK_GROW_ENTRIES ? (BLOCK_GROW_ENTRIES + 1) / 2 : BLOCK_GROW_ENTRIES;
+    uint32_t wanted = entries - 1 + step;
+    if (wanted > BLOCK_ENTRIES_MAX)
+        wanted = BLOCK_ENTRIES_MAX;
+    /* The entries to come are taken to be of the average size, a byte more to be on the safe
+     * side. */
+    uint32_t each = heap / entries + 1;
+    return block_create(wanted, heap + each * (wanted - entries));
+}
+
+uint32_t block_split_index(const struct block *block) {
+    CHECK(block->count >= 2);
+    if (block->count == BLOCK_ENTRIES_MAX)
+        return block->count / 2;
+    /* Full of bytes: halve the bytes. */
+    const uint8_t *lens = block_lens(block);
+    uint32_t before = 0;
+    uint32_t index = 0;
+    while (index < block->count - 1U) {
+        uint32_t size = block_heap_size(lens[index]);
+        if (index > 0 && before + size / 2 > block->heap_used / 2U)
+            break;
+        before += size;
+        index++;
+    }
+    return index;
+}
+
+/* Open or close a gap of count entries and size heap bytes: what was at from goes to to. */
+static void move_tails(struct block *block, uint32_t from, uint32_t to, uint32_t heap_from,
+                       uint32_t heap_to) {
+    uint32_t tail = block->count - from;
+    memmove(tags_of(block) + to, tags_of(block) + from, tail);
+    memmove(lens_of(block) + to, lens_of(block) + from, tail);
+    memmove(keys_of(block) + to, keys_of(block) + from, tail * sizeof(uint64_t));
+    memmove(heap_of(block) + heap_to, heap_of(block) + heap_from, block->heap_used - heap_from);
+}
+
+void block_insert(struct block *block, uint32_t index, const struct block_entry *entry) {
+    uint32_t size = block_heap_size(entry->len);
+    CHECK(block_has_room(block, entry->len));
+    uint32_t offset = block_offset(block, index);
+    move_tails(block, index, index + 1, offset, offset + size);
+    tags_of(block)[index] = entry->tag;
+    lens_of(block)[index] = entry->len;
+    keys_of(block)[index] = entry->key;
+    memcpy(heap_of(block) + offset, entry->at, size);
+    block->count++;
+    block->heap_used = (uint16_t)(block->heap_used + size);
+    block->long_count = (uint8_t)(block->long_count + (entry->len == BLOCK_LEN_LONG));
+}
+
+static uint32_t count_long(const struct block *block, uint32_t index, uint32_t count) {
+    uint32_t long_count = 0;
+    if (block->long_count > 0)
+        for (uint32_t i = index; i < index + count; i++)
+            long_count += block_lens(block)[i] == BLOCK_LEN_LONG;
+    return long_count;
+}
+
+void block_remove(struct block *block, uint32_t index, uint32_t count) {
+    CHECK(index + count <= block->count);
+    uint32_t offset = block_offset(block, index);
+    uint32_t size = heap_sum(block, index, count);
+    uint32_t long_count = count_long(block, index, count);
+    move_tails(block, index + count, index, offset + size, offset);
+    block->count = (uint8_t)(block->count - count);
+    block->heap_used = (uint16_t)(block->heap_used - size);
+    block->long_count = (uint8_t)(block->long_count - long_count);
+}
+
+/* Move the entries low .. high - 1 of one array by one place, up or down, and put the one that was
+ * beyond them into the gap. */
+static void rotate_bytes(uint8_t *array, uint32_t from, uint32_t to) {
+    uint8_t moved = array[from];
+    if (from < to)
+        memmove(array + from, array + from + 1, to - from);
+    else
+        memmove(array + to + 1, array + to, from - to);
+    array[to] = moved;
+}
+
+void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key) {
+    CHECK(from < block->count);
+    CHECK(to <= block->count);
+    uint32_t last = from < to ? to - 1 : to; /* where it stands in the end */
+    uint64_t *keys = keys_of(block);
+    if (last != from) {
+        char moved[BLOCK_LEN_LONG];
+        uint32_t size = block_heap_size(lens_of(block)[from]);
+        uint32_t from_offset = block_offset(block, from);
+        uint32_t last_offset = block_offset(block, to);
+        char *heap = heap_of(block);
+        memcpy(moved, heap + from_offset, size);
+        if (from < last) {
+            uint32_t between = last_offset - from_offset - size;
+            memmove(heap + from_offset, heap + from_offset + size, between);
+            memcpy(heap + from_offset + between, moved, size);
+            memmove(keys + from, keys + from + 1, (last - from) * sizeof *keys);
+        } else {
+            memmove(heap + last_offset + size, heap + last_offset, from_offset - last_offset);
+            memcpy(heap + last_offset, moved, size);
+            memmove(keys + last + 1, keys + last, (from - last) * sizeof *keys);
+        }
+        rotate_bytes(tags_of(block), from, last);
+        rotate_bytes(lens_of(block), from, last);
+    }
+    keys[last] = key;
+}
+
+void block_copy(struct block *block, uint32_t index, const struct block *from, uint32_t from_index,
+                uint32_t count) {
+    uint32_t size = heap_sum(from, from_index, count);
+    CHECK(block->count + count <= block->capacity);
+    CHECK(block->heap_used + size <= block->heap_size);
+    uint32_t offset = block_offset(block, index);
+    uint32_t from_offset = block_offset(from, from_index);
+    move_tails(block, index, index + count, offset, offset + size);
+    memcpy(tags_of(block) + index, block_tags(from) + from_index, count);
+    memcpy(lens_of(block) + index, block_lens(from) + from_index, count);
+    memcpy(keys_of(block) + index, block_keys(from) + from_index, count * sizeof(uint64_t));
+    memcpy(heap_of(block) + offset, block_heap(from) + from_offset, size);
+    block->count = (uint8_t)(block->count + count);
+    block->heap_used = (uint16_t)(block->heap_used + size);
+    block->long_count = (uint8_t)(block->long_count + count_long(from, from_index, count));
+}
+
+static const char *block_check(const struct block *block) {
+    if (block->count > block->capacity || block->capacity % 4 != 0)
+        return "block: more entries than it has room for";
+    if (block->count > BLOCK_ENTRIES_MAX)
+        return "block: more entries than allowed";
+    if (block->heap_used != block_offset(block, block->count))
+        return "block: heap bytes are not the sum of the members'";
+    if (block->heap_used > block->heap_size || block->heap_used > BLOCK_HEAP_MAX)
+        return "block: more heap bytes than allowed";
+    if (sizeof *block + 10U * block->capacity + block->heap_size > memory_size(block))
+        return "block: larger than its memory";
+    const uint64_t *keys = block_keys(block);
+    uint32_t long_count = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        uint8_t len = block_lens(block)[i];
+        if (len == 0 || (len > BLOCK_INLINE_MAX && len != BLOCK_LEN_LONG))
+            return "block: a member's length is impossible";
+        long_count += len == BLOCK_LEN_LONG;
+        if (i > 0 && keys[i - 1] < keys[i])
+            return "block: keys increase";
+    }
+    return long_count == block->long_count ? NULL : "block: long members are not counted right";
+}
+
+bool block_validate(const struct block *block, const char **reason) {
+    const char *wrong = block_check(block);
+    if (wrong != NULL)
+        *reason = wrong;
+    return wrong == NULL;
+}

@@ -1,0 +1,159 @@
+/* A leaf block: some tens of entries in rank order, in one piece of memory.
+ *
+ *     +--------+-----------------+-----------------+--------------------+------------------------+
+ *     | header | tags, 1 B each  | lens, 1 B each  | keys, 8 B each     | members, one after the |
+ *     |  16 B  | room: capacity  | room: capacity  | room: capacity     | other, heap_size bytes |
+ *     +--------+-----------------+-----------------+--------------------+------------------------+
+ *
+ * All four are in the same order, best first. The offset of a member is the sum of the lens before
+ * it. The tag is a byte of the member's hash: a lookup compares all tags at once and then, nearly
+ * always, one member. A member above BLOCK_INLINE_MAX bytes lies in a piece of its own; its len is
+ * BLOCK_LEN_LONG and its heap bytes are a pointer and a size.
+ *
+ * Nothing here knows hashes or other blocks. */
+#ifndef SKIPLIST_BLOCK_H
+#define SKIPLIST_BLOCK_H
+
+#include "codec/bytes.h"
+
+enum {
+#ifdef SKIPLIST_TINY
+    BLOCK_ENTRIES_MAX = 4,
+    BLOCK_INLINE_MAX = 40,
+    BLOCK_HEAP_MAX = 120,
+    BLOCK_GROW_ENTRIES = 1,
+#else
+    BLOCK_ENTRIES_MAX = 64, /* 64 at most: a set of entries is the bits of a uint64_t */
+    BLOCK_INLINE_MAX = 254,
+    BLOCK_HEAP_MAX = 2048, /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
+    BLOCK_GROW_ENTRIES = 8,
+#endif
+    BLOCK_LEN_LONG = 255,
+    BLOCK_LONG_SIZE = 12, /* heap bytes of a long member: pointer and uint32_t size */
+};
+
+/* Ids of the neighbours on the same level of the skiplist. */
+struct block_links {
+    uint32_t next;     /* the block with the next worse entries */
+    uint32_t previous; /* the one with the next better ones */
+};
+
+struct block {
+    struct block_links links; /* skiplist.c's */
+    uint16_t heap_used;
+    uint16_t heap_size;
+    uint8_t count;
+    uint8_t capacity;   /* entries; a multiple of 4, so that the keys are aligned */
+    uint8_t long_count; /* entries with BLOCK_LEN_LONG */
+    uint8_t unused;
+};
+
+/* One entry as a block keeps it. at: block_heap_size(len) bytes. */
+struct block_entry {
+    uint64_t key;
+    const char *at;
+    uint8_t tag;
+    uint8_t len;
+};
+
+static inline const uint8_t *block_tags(const struct block *block) {
+    return (const uint8_t *)(block + 1);
+}
+
+static inline const uint8_t *block_lens(const struct block *block) {
+    return block_tags(block) + block->capacity;
+}
+
+static inline const uint64_t *block_keys(const struct block *block) {
+    return (const uint64_t *)(const void *)(block_lens(block) + block->capacity);
+}
+
+static inline const char *block_heap(const struct block *block) {
+    return (const char *)(block_keys(block) + block->capacity);
+}
+
+/* Heap bytes of an entry with this len. */
+static inline uint32_t block_heap_size(uint8_t len) {
+    return len == BLOCK_LEN_LONG ? BLOCK_LONG_SIZE : len;
+}
+
+/* The len of a member of this size. */
+static inline uint8_t block_len_of(size_t member_size) {
+    return member_size <= BLOCK_INLINE_MAX ? (uint8_t)member_size : BLOCK_LEN_LONG;
+}
+
+/* Where the member at index begins in the heap; index may be count. */
+uint32_t block_offset(const struct block *block, uint32_t index);
+
+/* The member at index, whose offset is known. */
+struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset);
+
+/* The entry at index as it is kept; valid until the next change. */
+struct block_entry block_get(const struct block *block, uint32_t index);
+
+/* Find a member by its tag; false: it is not here. */
+MUST_CHECK bool block_find(const struct block *block, uint8_t tag, struct bytes member,
+                           uint32_t *index);
+
+/* How many of count keys, which never increase, are above key, or (or_equal) not below it. */
+static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, uint64_t key,
+                                        bool or_equal) {
+    if (count == 0 || (or_equal && key == 0))
+        return count;
+    /* x >= key is x > key - 1. */
+    uint64_t limit = or_equal ? key - 1 : key;
+    uint32_t low = 0;
+    /* Halving without a branch on the comparison, which nobody could predict. */
+    for (uint32_t size = count, half; size > 1; size -= half) {
+        half = size / 2;
+        low += keys[low + half - 1] > limit ? half : 0;
+    }
+    return low + (keys[low] > limit);
+}
+
+/* An empty block with room for this many entries and heap bytes, and for whatever more the
+ * allocator gives. NULL: no memory. */
+MUST_CHECK struct block *block_create(uint32_t entries, uint32_t heap_size);
+/* Free the block, not its long members. */
+void block_destroy(struct block *block);
+
+/* Make a long member's heap bytes (BLOCK_LONG_SIZE at heap_bytes). false: no memory. */
+MUST_CHECK bool block_long_create(struct bytes member, char *heap_bytes);
+void block_long_destroy(const char *heap_bytes);
+/* Give the long member at this offset other heap bytes. */
+void block_long_set(struct block *block, uint32_t offset, const char *heap_bytes);
+/* Allocator's bytes of a long member's own piece. */
+size_t block_long_memory_size(const char *heap_bytes);
+
+/* Could one more entry of this len ever be in the block, and is there room for it now? */
+bool block_is_full_for(const struct block *block, uint8_t len);
+static inline bool block_has_room(const struct block *block, uint8_t len) {
+    return block->count < block->capacity &&
+           block->heap_used + block_heap_size(len) <= (uint32_t)block->heap_size;
+}
+/* Could all entries of both blocks be in one that is not nearly full? */
+bool block_may_merge(const struct block *a, const struct block *b);
+/* Is most of the block's memory unused? */
+bool block_is_wasteful(const struct block *block);
+
+/* An empty block with room for the entries of block and the ones to come, of which the next has
+ * this len. NULL: no memory. */
+MUST_CHECK struct block *block_create_grown(const struct block *block, uint8_t len);
+
+/* Where to divide a full block: entries from here on go to the new block. 1 .. count - 1. */
+uint32_t block_split_index(const struct block *block);
+
+/* Put an entry at index. There is room. */
+void block_insert(struct block *block, uint32_t index, const struct block_entry *entry);
+/* Take entries out; long members are not freed. */
+void block_remove(struct block *block, uint32_t index, uint32_t count);
+/* Take the entry at from out and put it, with another key, before what was at to. 0 .. count. */
+void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key);
+/* Copy entries of one block into another, before what is at index there. There is room. */
+void block_copy(struct block *block, uint32_t index, const struct block *from, uint32_t from_index,
+                uint32_t count);
+
+/* Check counts, sizes and the order of keys. reason: the first claim that does not hold. */
+MUST_CHECK bool block_validate(const struct block *block, const char **reason);
+
+#endif

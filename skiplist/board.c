@@ -1,0 +1,528 @@
+/* Invariant: with more than one leaf there is a map, and it holds (hash of the member, id of its
+ * leaf) for every entry and nothing else. With one leaf there may be a map: it comes with the
+ * second leaf and goes only when half a leaf is left, so that a board on the edge does not build
+ * it again and again. */
+#include "skiplist/board.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
+#include "skiplist/map.h"
+#include "skiplist/skiplist.h"
+
+struct board {
+    const struct layout *layout;
+    uint64_t hash_seed;
+    struct map *map; /* NULL: none */
+    struct skiplist list;
+};
+
+_Static_assert((int)BLOCK_ENTRIES_MAX <= (int)MAP_HASHES_MAX, "a block's hashes fit map_hashes");
+
+static uint64_t board_hash(const struct board *board, struct bytes member) {
+    return XXH3_64bits_withSeed(member.at, member.size, board->hash_seed);
+}
+
+/* The block's tag: bits that neither the map's home bucket nor its tag is made of. */
+static uint8_t hash_tag(uint64_t hash) {
+    return (uint8_t)hash;
+}
+
+/* Hash count members of a block from index on. */
+static void hash_members(const struct board *board, const struct block *block, uint32_t index,
+                         uint32_t count, uint64_t *hashes) {
+    uint32_t offset = block_offset(block, index);
+    for (uint32_t i = 0; i < count; i++) {
+        hashes[i] = board_hash(board, block_member(block, index + i, offset));
+        offset += block_heap_size(block_lens(block)[index + i]);
+    }
+}
+
+/* The map asks for the hashes of one id. */
+static uint32_t board_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct board *board = owner;
+    const struct block *block = skiplist_leaf(&board->list, id);
+    if (block == NULL)
+        return 0;
+    hash_members(board, block, 0, block->count, hashes);
+    return block->count;
+}
+
+/* The skiplist tells that entries lie in another leaf now. */
+static void board_moved(void *owner, const struct block *block, uint32_t index, uint32_t count,
+                        uint32_t from, uint32_t to) {
+    struct board *board = owner;
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    hash_members(board, block, index, count, hashes);
+    /* Every entry's bucket is another cache miss; all are under way before the first is needed. */
+    for (uint32_t i = 0; i < count; i++)
+        map_prefetch(board->map, hashes[i]);
+    for (uint32_t i = 0; i < count; i++)
+        map_replace(board->map, hashes[i], from, to);
+}
+
+static struct skiplist_owner board_owner(struct board *board) {
+    return (struct skiplist_owner){.moved = board_moved, .owner = board};
+}
+
+struct board *board_create(const struct layout *layout, uint64_t hash_seed) {
+    struct board *board = memory_allocate(sizeof *board);
+    if (board == NULL)
+        return NULL;
+    board->layout = layout;
+    board->hash_seed = hash_seed;
+    board->map = NULL;
+    skiplist_init(&board->list, layout->time.bits > 0 && layout->time.is_latest);
+    return board;
+}
+
+static void drop_map(struct board *board) {
+    if (board->map == NULL)
+        return;
+    map_deinit(board->map);
+    memory_free(board->map);
+    board->map = NULL;
+}
+
+void board_destroy(struct board *board) {
+    if (board == NULL)
+        return;
+    while (!board_destroy_step(board, UINT32_MAX))
+        continue;
+}
+
+bool board_destroy_step(struct board *board, uint32_t work_max) {
+    drop_map(board);
+    if (!skiplist_deinit_step(&board->list, work_max))
+        return false;
+    memory_free(board);
+    return true;
+}
+
+static struct map *create_map(const struct board *board) {
+    struct map *map = memory_allocate(sizeof *map);
+    if (map != NULL)
+        map_init(map, board_hashes, board);
+    return map;
+}
+
+struct board *board_copy(const struct board *board) {
+    struct board *copy = board_create(board->layout, board->hash_seed);
+    if (copy == NULL)
+        return NULL;
+    if (!skiplist_copy(&board->list, &copy->list))
+        goto no_memory;
+    if (board->map != NULL) {
+        copy->map = create_map(copy);
+        if (copy->map == NULL || !map_copy(board->map, copy->map))
+            goto no_memory;
+    }
+    return copy;
+
+no_memory:
+    board_destroy(copy);
+    return NULL;
+}
+
+const struct layout *board_layout(const struct board *board) {
+    return board->layout;
+}
+
+uint32_t board_count(const struct board *board) {
+    return board->list.count;
+}
+
+size_t board_memory_size(const struct board *board) {
+    size_t size = memory_size(board) + board->list.memory_size;
+    if (board->map != NULL)
+        size += memory_size(board->map) + map_memory_size(board->map);
+    return size;
+}
+
+/* ---- looking up ---- */
+
+static bool find_in_leaf(const struct board *board, uint32_t id, struct bytes member, uint64_t hash,
+                         struct skiplist_place *place) {
+    const struct block *block = skiplist_leaf(&board->list, id);
+    place->leaf = id;
+    return block != NULL && block_find(block, hash_tag(hash), member, &place->index);
+}
+
+static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
+                         struct skiplist_place *place) {
+    if (board->map == NULL)
+        return find_in_leaf(board, board->list.root, member, hash, place);
+    struct map_find find;
+    uint32_t id;
+    map_find(board->map, hash, &find);
+    while (map_find_next(&find, &id))
+        if (find_in_leaf(board, id, member, hash, place))
+            return true;
+    return false;
+}
+
+static uint64_t key_at(const struct board *board, struct skiplist_place place) {
+    return block_keys(skiplist_leaf(&board->list, place.leaf))[place.index];
+}
+
+bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
+    struct skiplist_place place;
+    if (!board_locate(board, member, board_hash(board, member), &place))
+        return false;
+    *key = key_at(board, place);
+    return true;
+}
+
+bool board_rank(const struct board *board, struct bytes member, uint32_t *rank, uint64_t *key) {
+    struct skiplist_place place;
+    if (!board_locate(board, member, board_hash(board, member), &place))
+        return false;
+    *rank = skiplist_rank(&board->list, place);
+    *key = key_at(board, place);
+    return true;
+}
+
+/* ---- changing ---- */
+
+/* The second leaf is to come: index the members of the first. */
+static bool begin_map(struct board *board, uint32_t id_end) {
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    uint32_t id = board->list.root;
+    struct map *map = create_map(board);
+    if (map == NULL)
+        return false;
+    if (!map_reserve(map, board->list.count + 1, id_end)) {
+        memory_free(map);
+        return false;
+    }
+    uint32_t count = board_hashes(board, id, hashes);
+    for (uint32_t i = 0; i < count; i++)
+        map_put(map, hashes[i], id);
+    board->map = map;
+    return true;
+}
+
+static bool reserve_map(struct board *board, const struct skiplist_plan *plan, uint32_t count) {
+    uint32_t id_end = skiplist_id_end(&board->list, plan);
+    if (board->map != NULL)
+        return map_reserve(board->map, count, id_end);
+    return !skiplist_adds_leaf(plan) || begin_map(board, id_end);
+}
+
+/* Reserve everything for an insertion that adds count entries to the map. */
+static bool board_reserve(struct board *board, struct skiplist_place place, uint8_t len,
+                          uint32_t count, struct skiplist_plan *plan) {
+    if (!skiplist_reserve(&board->list, place, len, plan))
+        return false;
+    if (reserve_map(board, plan, count))
+        return true;
+    skiplist_unreserve(&board->list, plan);
+    return false;
+}
+
+static enum board_status board_add(struct board *board, struct bytes member, uint64_t key,
+                                   uint64_t hash) {
+    if (board->list.count == BOARD_MEMBERS_MAX)
+        return BOARD_FULL;
+    char long_bytes[BLOCK_LONG_SIZE];
+    struct block_entry entry = {
+        .key = key,
+        .at = member.at,
+        .tag = hash_tag(hash),
+        .len = block_len_of(member.size),
+    };
+    if (entry.len == BLOCK_LEN_LONG) {
+        if (!block_long_create(member, long_bytes))
+            return BOARD_OUT_OF_MEMORY;
+        entry.at = long_bytes;
+    }
+    struct skiplist_place place = skiplist_place_for(&board->list, key);
+    struct skiplist_plan plan;
+    if (!board_reserve(board, place, entry.len, 1, &plan)) {
+        if (entry.len == BLOCK_LEN_LONG)
+            block_long_destroy(long_bytes);
+        return BOARD_OUT_OF_MEMORY;
+    }
+    uint32_t id = skiplist_insert(&board->list, &plan, &entry, board_owner(board));
+    if (board->map != NULL)
+        map_put(board->map, hash, id);
+    return BOARD_OK;
+}
+
+static enum board_status board_move(struct board *board, struct skiplist_place from, uint64_t key,
+                                    uint64_t hash) {
+    struct skiplist_place to = skiplist_place_for(&board->list, key);
+    if (to.leaf == from.leaf) {
+        skiplist_shift(&board->list, from, to.index, key);
+        return BOARD_OK;
+    }
+    /* Insert the new entry first, straight from the old one, which no insertion into another leaf
+     * disturbs: until then nothing has changed, and a want of memory costs nothing. */
+    struct block_entry entry = block_get(skiplist_leaf(&board->list, from.leaf), from.index);
+    entry.key = key;
+    struct skiplist_plan plan;
+    if (!board_reserve(board, to, entry.len, 0, &plan))
+        return BOARD_OUT_OF_MEMORY;
+    uint32_t id = skiplist_insert(&board->list, &plan, &entry, board_owner(board));
+    map_replace(board->map, hash, from.leaf, id);
+    skiplist_remove(&board->list, from, 1, true, board_owner(board));
+    return BOARD_OK;
+}
+
+enum board_status board_put(struct board *board, struct bytes member, uint64_t key) {
+    CHECK(member.size >= 1);
+    CHECK(member.size <= BOARD_MEMBER_MAX);
+    uint64_t hash = board_hash(board, member);
+    struct skiplist_place place;
+    if (board_locate(board, member, hash, &place))
+        return board_move(board, place, key, hash);
+    return board_add(board, member, key, hash);
+}
+
+/* After removals. */
+static void settle_map(struct board *board) {
+    const struct skiplist *list = &board->list;
+    if (board->map == NULL)
+        return;
+    if (list->first == list->last && list->count <= BLOCK_ENTRIES_MAX / 2)
+        drop_map(board);
+    else
+        map_step(board->map);
+}
+
+bool board_remove(struct board *board, struct bytes member) {
+    uint64_t hash = board_hash(board, member);
+    struct skiplist_place place;
+    if (!board_locate(board, member, hash, &place))
+        return false;
+    if (board->map != NULL)
+        map_remove(board->map, hash, place.leaf);
+    skiplist_remove(&board->list, place, 1, false, board_owner(board));
+    settle_map(board);
+    return true;
+}
+
+/* Remove entries of one leaf. */
+static void remove_run(struct board *board, struct skiplist_place place, uint32_t count) {
+    if (board->map != NULL) {
+        uint64_t hashes[BLOCK_ENTRIES_MAX];
+        const struct block *block = skiplist_leaf(&board->list, place.leaf);
+        hash_members(board, block, place.index, count, hashes);
+        for (uint32_t i = 0; i < count; i++)
+            map_prefetch(board->map, hashes[i]);
+        for (uint32_t i = 0; i < count; i++)
+            map_remove(board->map, hashes[i], place.leaf);
+    }
+    skiplist_remove(&board->list, place, count, false, board_owner(board));
+    settle_map(board);
+}
+
+void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
+    CHECK(rank <= board->list.count);
+    CHECK(count <= board->list.count - rank);
+    while (count > 0) {
+        struct skiplist_place place = skiplist_at(&board->list, rank);
+        uint32_t here = skiplist_leaf(&board->list, place.leaf)->count - place.index;
+        uint32_t run = here < count ? here : count;
+        remove_run(board, place, run);
+        count -= run;
+    }
+}
+
+/* ---- ranges ---- */
+
+uint32_t board_count_above(const struct board *board, uint64_t key) {
+    return skiplist_rank(&board->list, skiplist_place_above(&board->list, key, false));
+}
+
+uint32_t board_count_from(const struct board *board, uint64_t key) {
+    return skiplist_rank(&board->list, skiplist_place_above(&board->list, key, true));
+}
+
+static struct board_entry entry_at(const struct block *block, uint32_t index, uint32_t offset) {
+    return (struct board_entry){
+        .key = block_keys(block)[index],
+        .member = block_member(block, index, offset),
+    };
+}
+
+struct board_entry board_at(const struct board *board, uint32_t rank) {
+    struct skiplist_place place = skiplist_at(&board->list, rank);
+    const struct block *block = skiplist_leaf(&board->list, place.leaf);
+    return entry_at(block, place.index, block_offset(block, place.index));
+}
+
+void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor) {
+    *cursor = (struct board_cursor){.board = board};
+    if (rank >= board->list.count)
+        return;
+    struct skiplist_place place = skiplist_at(&board->list, rank);
+    const struct block *block = skiplist_leaf(&board->list, place.leaf);
+    cursor->block = block;
+    cursor->index = place.index;
+    cursor->member_offset = block_offset(block, place.index);
+}
+
+bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry) {
+    if (cursor->block == NULL)
+        return false;
+    *entry = entry_at(cursor->block, cursor->index, cursor->member_offset);
+    return true;
+}
+
+void board_cursor_next(struct board_cursor *cursor) {
+    const struct block *block = cursor->block;
+    if (block == NULL)
+        return;
+    cursor->member_offset += block_heap_size(block_lens(block)[cursor->index]);
+    if (++cursor->index < block->count)
+        return;
+    cursor->block = skiplist_leaf(&cursor->board->list, block->links.next);
+    cursor->index = 0;
+    cursor->member_offset = 0;
+}
+
+void board_cursor_previous(struct board_cursor *cursor) {
+    const struct block *block = cursor->block;
+    if (block == NULL)
+        return;
+    if (cursor->index == 0) {
+        block = skiplist_leaf(&cursor->board->list, block->links.previous);
+        cursor->block = block;
+        if (block == NULL)
+            return;
+        cursor->index = block->count;
+        cursor->member_offset = block->heap_used;
+    }
+    cursor->index--;
+    cursor->member_offset -= block_heap_size(block_lens(block)[cursor->index]);
+}
+
+/* ---- scanning ---- */
+
+struct scan {
+    const struct board *board;
+    uint64_t from; /* upper halves of hashes: from .. end - 1 */
+    uint64_t end;
+    uint32_t visited;
+    board_visit *visit;
+    void *context;
+};
+
+static void scan_leaf(void *context, uint32_t id) {
+    struct scan *scan = context;
+    const struct block *block = skiplist_leaf(&scan->board->list, id);
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    if (block == NULL)
+        return;
+    hash_members(scan->board, block, 0, block->count, hashes);
+    uint32_t offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        uint64_t prefix = hashes[i] >> 32;
+        if (prefix >= scan->from && prefix < scan->end) {
+            struct board_entry entry = entry_at(block, i, offset);
+            scan->visit(scan->context, &entry);
+            scan->visited++;
+        }
+        offset += block_heap_size(block_lens(block)[i]);
+    }
+}
+
+uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, board_visit *visit,
+                    void *context) {
+    const uint64_t over = UINT64_C(1) << 32;
+    struct scan scan = {
+        .board = board, .from = cursor, .end = over, .visit = visit, .context = context};
+    if (cursor >= over)
+        return 0;
+    if (board->map == NULL) {
+        scan_leaf(&scan, board->list.root);
+        return 0;
+    }
+    while (scan.from < over) {
+        map_scan(board->map, (uint32_t)scan.from, &scan.end, scan_leaf, &scan);
+        scan.from = scan.end;
+        if (scan.visited >= count)
+            break;
+    }
+    return scan.from < over ? scan.from : 0;
+}
+
+/* ---- prefetching ---- */
+
+void board_prefetch_slots(const struct board *board, struct bytes member,
+                          struct board_prefetch *state) {
+    state->board = board;
+    state->hash = board_hash(board, member);
+    state->block = SKIPLIST_NONE;
+    if (board->map != NULL)
+        map_prefetch(board->map, state->hash);
+}
+
+void board_prefetch_descriptor(struct board_prefetch *state) {
+    const struct board *board = state->board;
+    struct map_find find;
+    if (board->map == NULL) {
+        state->block = board->list.root;
+        return;
+    }
+    map_find(board->map, state->hash, &find);
+    if (!map_find_next(&find, &state->block)) {
+        state->block = SKIPLIST_NONE;
+        return;
+    }
+    __builtin_prefetch(&board->list.nodes[state->block]);
+}
+
+void board_prefetch_block(const struct board_prefetch *state) {
+    if (state->block < state->board->list.node_end)
+        skiplist_prefetch_leaf(&state->board->list, state->block);
+}
+
+void board_prefetch_key(const struct board *board, uint64_t key) {
+    skiplist_prefetch_place(&board->list, key);
+}
+
+/* ---- checking ---- */
+
+/* Tags, and that every member is found where it is (so there is no other one like it). */
+static const char *check_leaf(const struct board *board, uint32_t id) {
+    const struct block *block = skiplist_leaf(&board->list, id);
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    hash_members(board, block, 0, block->count, hashes);
+    uint32_t offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        struct skiplist_place place;
+        if (block_tags(block)[i] != hash_tag(hashes[i]))
+            return "board: a tag is not the member's";
+        if (!board_locate(board, block_member(block, i, offset), hashes[i], &place))
+            return "board: a member is not found";
+        if (place.leaf != id || place.index != i)
+            return "board: a member is there twice";
+        offset += block_heap_size(block_lens(block)[i]);
+    }
+    return NULL;
+}
+
+static const char *board_check(const struct board *board) {
+    const struct skiplist *list = &board->list;
+    if (board->map == NULL && list->first != list->last)
+        return "board: two leaves and no map";
+    if (board->map != NULL && map_count(board->map) != list->count)
+        return "board: the map does not hold every member once";
+    const char *wrong = NULL;
+    for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
+         id = skiplist_leaf(list, id)->links.next)
+        wrong = check_leaf(board, id);
+    return wrong;
+}
+
+bool board_validate(const struct board *board, const char **reason) {
+    if (!skiplist_validate(&board->list, reason))
+        return false;
+    const char *wrong = board_check(board);
+    if (wrong != NULL)
+        *reason = wrong;
+    return wrong == NULL && (board->map == NULL || map_validate(board->map, reason));
+}

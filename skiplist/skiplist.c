@@ -1,0 +1,984 @@
+/* Invariants, beyond those of the header: no block is empty; a parent's span of a child is the
+ * number of entries under it; all leaves are on level 0 and a child is one level below its parent.
+ * keys[0] of an index block means nothing: the key that leads to the block itself is the separator
+ * of its first child.
+ *
+ * A change goes: get memory (skiplist_reserve), divide full blocks (spans stay true, no entry is
+ * added), insert the entry, add 1 to the spans above it. */
+#include "skiplist/skiplist.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "codec/memory.h"
+
+/* keys, spans and children follow, capacity of each. */
+struct index_block {
+    struct block_links links;
+    uint16_t count;
+    uint16_t capacity;
+    uint32_t unused;
+    uint64_t keys[];
+};
+
+enum plan_change {
+    PLAN_FITS,   /* the leaf has room */
+    PLAN_GROW,   /* it moves to a larger piece of memory */
+    PLAN_SPLIT,  /* half of it goes to a new leaf */
+    PLAN_AFTER,  /* a new leaf at the end of the list: loads in order leave full leaves behind */
+    PLAN_BEFORE, /* a new leaf at its beginning */
+    PLAN_FIRST,  /* the list's first leaf */
+};
+
+static uint32_t *index_spans(struct index_block *index) {
+    return (uint32_t *)(void *)(index->keys + index->capacity);
+}
+
+static uint32_t *index_children(struct index_block *index) {
+    return index_spans(index) + index->capacity;
+}
+
+static struct index_block *index_at(const struct skiplist *list, uint32_t id) {
+    return list->nodes[id].block;
+}
+
+static struct block *leaf_at(const struct skiplist *list, uint32_t id) {
+    return list->nodes[id].block;
+}
+
+static struct block_links *links_at(const struct skiplist *list, uint32_t id) {
+    return list->nodes[id].block;
+}
+
+/* Where the child is. The index block is its parent. */
+static uint32_t index_position(struct index_block *index, uint32_t child) {
+    const uint32_t *children = index_children(index);
+    uint32_t i = 0;
+#ifdef __SSE2__
+    __m128i wanted = _mm_set1_epi32((int)child);
+    for (; i + 4 <= index->count; i += 4) {
+        __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(children + i));
+        int equal = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, wanted)));
+        if (equal != 0)
+            return i + (uint32_t)__builtin_ctz((unsigned)equal);
+    }
+#endif
+    while (i < index->count && children[i] != child)
+        i++;
+    CHECK(i < index->count);
+    return i;
+}
+
+static uint32_t index_span_sum(struct index_block *index, uint32_t from, uint32_t to) {
+    const uint32_t *spans = index_spans(index);
+    uint32_t sum = 0;
+    uint32_t i = from;
+#ifdef __SSE2__
+    __m128i four = _mm_setzero_si128();
+    for (; i + 4 <= to; i += 4)
+        four = _mm_add_epi32(four, _mm_loadu_si128((const __m128i *)(const void *)(spans + i)));
+    four = _mm_add_epi32(four, _mm_srli_si128(four, 8));
+    four = _mm_add_epi32(four, _mm_srli_si128(four, 4));
+    sum = (uint32_t)_mm_cvtsi128_si32(four);
+#endif
+    for (; i < to; i++)
+        sum += spans[i];
+    return sum;
+}
+
+/* ---- memory ---- */
+
+static struct index_block *index_create(struct skiplist *list, uint32_t capacity) {
+    size_t each = sizeof(uint64_t) + 2 * sizeof(uint32_t);
+    struct index_block *index = memory_allocate(sizeof *index + capacity * each);
+    if (index == NULL)
+        return NULL;
+    *index = (struct index_block){.capacity = (uint16_t)capacity};
+    list->memory_size += memory_size(index);
+    return index;
+}
+
+static void index_destroy(struct skiplist *list, struct index_block *index) {
+    list->memory_size -= memory_size(index);
+    memory_free(index);
+}
+
+static struct block *leaf_adopt(struct skiplist *list, struct block *block) {
+    if (block != NULL)
+        list->memory_size += memory_size(block);
+    return block;
+}
+
+static void leaf_destroy(struct skiplist *list, struct block *block) {
+    list->memory_size -= memory_size(block);
+    block_destroy(block);
+}
+
+/* Put the leaf's entries into other memory, which has room. */
+static void leaf_replace(struct skiplist *list, uint32_t id, struct block *block) {
+    struct block *old = leaf_at(list, id);
+    block->links = old->links;
+    block_copy(block, 0, old, 0, old->count);
+    list->nodes[id].block = block;
+    leaf_destroy(list, old);
+}
+
+static void leaf_free_long(struct skiplist *list, const struct block *block, uint32_t index,
+                           uint32_t count) {
+    if (block->long_count == 0)
+        return;
+    const char *at = block_heap(block) + block_offset(block, index);
+    for (uint32_t i = index; i < index + count; i++) {
+        uint8_t len = block_lens(block)[i];
+        if (len == BLOCK_LEN_LONG) {
+            list->memory_size -= block_long_memory_size(at);
+            block_long_destroy(at);
+        }
+        at += block_heap_size(len);
+    }
+}
+
+/* Get room for count more ids. */
+static bool nodes_reserve(struct skiplist *list, uint32_t count) {
+    uint64_t needed = (uint64_t)list->node_end + count;
+    if (count <= list->free_count || needed - list->free_count <= list->node_capacity)
+        return true;
+    uint64_t capacity = needed + needed / 4 + 2;
+    if (capacity >= SKIPLIST_NONE)
+        return false;
+    bool is_inline = list->nodes == &list->first_node;
+    size_t size_before = is_inline ? 0 : memory_size(list->nodes);
+    struct skiplist_node *nodes =
+        memory_resize(is_inline ? NULL : list->nodes, capacity * sizeof *nodes);
+    if (nodes == NULL)
+        return false;
+    if (is_inline)
+        nodes[0] = list->first_node;
+    list->memory_size += memory_size(nodes) - size_before;
+    list->nodes = nodes;
+    list->node_capacity = (uint32_t)capacity;
+    return true;
+}
+
+static uint32_t node_take(struct skiplist *list, void *block, uint32_t level) {
+    uint32_t id = list->free_first;
+    if (id != SKIPLIST_NONE) {
+        list->free_first = list->nodes[id].parent;
+        list->free_count--;
+    } else {
+        CHECK(list->node_end < list->node_capacity);
+        id = list->node_end++;
+    }
+    list->nodes[id] =
+        (struct skiplist_node){.block = block, .parent = SKIPLIST_NONE, .level = level};
+    return id;
+}
+
+static void node_give_back(struct skiplist *list, uint32_t id) {
+    list->nodes[id] = (struct skiplist_node){.block = NULL, .parent = list->free_first};
+    list->free_first = id;
+    list->free_count++;
+}
+
+void skiplist_init(struct skiplist *list, bool is_latest) {
+    *list = (struct skiplist){
+        .nodes = &list->first_node,
+        .node_capacity = 1,
+        .free_first = SKIPLIST_NONE,
+        .root = SKIPLIST_NONE,
+        .first = SKIPLIST_NONE,
+        .last = SKIPLIST_NONE,
+        .is_latest = is_latest,
+    };
+}
+
+void skiplist_deinit(struct skiplist *list) {
+    while (!skiplist_deinit_step(list, UINT32_MAX))
+        continue;
+}
+
+bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
+    uint64_t work = 0;
+    while (list->node_end > 0 && work < work_max) {
+        const struct skiplist_node *node = &list->nodes[--list->node_end];
+        work++;
+        if (node->block == NULL)
+            continue;
+        if (node->level > 0) {
+            index_destroy(list, node->block);
+        } else {
+            struct block *block = node->block;
+            work += block->count;
+            leaf_free_long(list, block, 0, block->count);
+            leaf_destroy(list, block);
+        }
+    }
+    if (list->node_end > 0)
+        return false;
+    if (list->nodes != &list->first_node) {
+        list->memory_size -= memory_size(list->nodes);
+        memory_free(list->nodes);
+    }
+    CHECK(list->memory_size == 0);
+    skiplist_init(list, list->is_latest);
+    return true;
+}
+
+/* ---- copy ---- */
+
+static bool copy_long_members(struct skiplist *to, struct block *block) {
+    if (block->long_count == 0)
+        return true;
+    uint32_t offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        uint8_t len = block_lens(block)[i];
+        if (len == BLOCK_LEN_LONG) {
+            char heap_bytes[BLOCK_LONG_SIZE];
+            if (!block_long_create(block_member(block, i, offset), heap_bytes)) {
+                /* From here on the pieces are still the original's: they must not be freed. */
+                block_remove(block, i, block->count - i);
+                return false;
+            }
+            to->memory_size += block_long_memory_size(heap_bytes);
+            block_long_set(block, offset, heap_bytes);
+        }
+        offset += block_heap_size(len);
+    }
+    return true;
+}
+
+static bool copy_leaf(struct skiplist *to, struct skiplist_node *node, const struct block *from) {
+    struct block *block = leaf_adopt(to, block_create(from->count, from->heap_used));
+    if (block == NULL)
+        return false;
+    block->links = from->links;
+    block_copy(block, 0, from, 0, from->count);
+    node->block = block;
+    return copy_long_members(to, block);
+}
+
+static bool copy_index(struct skiplist *to, struct skiplist_node *node, struct index_block *from) {
+    struct index_block *index = index_create(to, from->capacity);
+    if (index == NULL)
+        return false;
+    index->links = from->links;
+    index->count = from->count;
+    memcpy(index->keys, from->keys, from->count * sizeof *from->keys);
+    memcpy(index_spans(index), index_spans(from), from->count * sizeof(uint32_t));
+    memcpy(index_children(index), index_children(from), from->count * sizeof(uint32_t));
+    node->block = index;
+    return true;
+}
+
+bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
+    if (!nodes_reserve(to, list->node_end))
+        return false;
+    for (uint32_t id = 0; id < list->node_end; id++) {
+        struct skiplist_node *node = &to->nodes[id];
+        *node = list->nodes[id];
+        node->block = NULL;
+        to->node_end = id + 1;
+        void *from = list->nodes[id].block;
+        if (from == NULL)
+            continue;
+        if (!(node->level == 0 ? copy_leaf(to, node, from) : copy_index(to, node, from))) {
+            skiplist_deinit(to);
+            return false;
+        }
+    }
+    to->free_first = list->free_first;
+    to->free_count = list->free_count;
+    to->root = list->root;
+    to->first = list->first;
+    to->last = list->last;
+    to->count = list->count;
+    return true;
+}
+
+/* ---- finding ---- */
+
+/* The child under which the key belongs. The first child takes what is above every separator. */
+static uint32_t index_child_for(struct index_block *index, uint64_t key, bool or_equal) {
+    return block_keys_above(index->keys + 1, index->count - 1U, key, or_equal);
+}
+
+static uint32_t leaf_for(const struct skiplist *list, uint64_t key, bool or_equal) {
+    uint32_t id = list->root;
+    if (id == SKIPLIST_NONE)
+        return id;
+    for (uint32_t level = list->nodes[id].level; level > 0; level--) {
+        struct index_block *index = index_at(list, id);
+        id = index_children(index)[index_child_for(index, key, or_equal)];
+    }
+    return id;
+}
+
+struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t key,
+                                           bool or_equal) {
+    struct skiplist_place place = {.leaf = leaf_for(list, key, or_equal)};
+    if (place.leaf != SKIPLIST_NONE) {
+        const struct block *block = leaf_at(list, place.leaf);
+        place.index = block_keys_above(block_keys(block), block->count, key, or_equal);
+    }
+    return place;
+}
+
+struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t key) {
+    return skiplist_place_above(list, key, !list->is_latest);
+}
+
+struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
+    CHECK(rank < list->count);
+    uint32_t id = list->root;
+    for (uint32_t level = list->nodes[id].level; level > 0; level--) {
+        struct index_block *index = index_at(list, id);
+        const uint32_t *spans = index_spans(index);
+        uint32_t i = 0;
+        while (rank >= spans[i])
+            rank -= spans[i++];
+        id = index_children(index)[i];
+    }
+    return (struct skiplist_place){.leaf = id, .index = rank};
+}
+
+uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place) {
+    uint32_t rank = place.index;
+    uint32_t id = place.leaf;
+    if (id == SKIPLIST_NONE)
+        return 0;
+    for (uint32_t parent; (parent = list->nodes[id].parent) != SKIPLIST_NONE; id = parent) {
+        struct index_block *index = index_at(list, parent);
+        rank += index_span_sum(index, 0, index_position(index, id));
+    }
+    return rank;
+}
+
+/* ---- inserting: memory first ---- */
+
+/* Memory for count entries of a leaf from index on, a newcomer of this many heap bytes among them,
+ * and for a few to come. */
+static struct block *plan_half(const struct block *block, uint32_t index, uint32_t count,
+                               uint32_t size) {
+    uint32_t heap = block_offset(block, index + count) - block_offset(block, index) + size;
+    uint32_t more = BLOCK_GROW_ENTRIES;
+    if (count + 1 + more > BLOCK_ENTRIES_MAX)
+        more = BLOCK_ENTRIES_MAX - count - 1;
+    return block_create(count + 1 + more, heap + more * (heap / (count + 1) + 1));
+}
+
+static bool plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t len) {
+    enum plan_change change = (enum plan_change)plan->change;
+    const struct block *block = change == PLAN_FIRST ? NULL : leaf_at(list, plan->place.leaf);
+    uint32_t size = block_heap_size(len);
+    uint32_t entries = (BLOCK_GROW_ENTRIES + 1) / 2;
+    if (change == PLAN_GROW) {
+        plan->new_block = leaf_adopt(list, block_create_grown(block, len));
+    } else if (change == PLAN_SPLIT) {
+        /* Both halves move to memory of their own size: the old piece would be half empty. */
+        uint32_t at = block_split_index(block);
+        bool is_left = plan->place.index <= at;
+        plan->left_block = leaf_adopt(list, plan_half(block, 0, at, is_left ? size : 0));
+        plan->new_block =
+            leaf_adopt(list, plan_half(block, at, block->count - at, is_left ? 0 : size));
+        return plan->left_block != NULL && plan->new_block != NULL;
+    } else {
+        plan->new_block = leaf_adopt(list, block_create(entries, entries * size));
+    }
+    return plan->new_block != NULL;
+}
+
+/* Spare index blocks for every full ancestor, up to the first one with room. */
+static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
+    uint32_t id = list->nodes[plan->place.leaf].parent;
+    for (; id != SKIPLIST_NONE; id = list->nodes[id].parent) {
+        const struct index_block *index = index_at(list, id);
+        if (index->count < index->capacity)
+            return true;
+        bool grows = index->capacity < SKIPLIST_FANOUT;
+        uint32_t capacity = grows ? 2U * index->capacity : SKIPLIST_FANOUT;
+        struct index_block *spare = index_create(list, capacity);
+        if (spare == NULL)
+            return false;
+        CHECK(plan->index_count < SKIPLIST_LEVELS_MAX);
+        plan->indexes[plan->index_count++] = spare;
+        if (grows)
+            return true;
+    }
+    plan->indexes[plan->index_count] = index_create(list, SKIPLIST_FANOUT_FIRST);
+    return plan->indexes[plan->index_count++] != NULL;
+}
+
+static enum plan_change plan_change_for(const struct skiplist *list, struct skiplist_place place,
+                                        uint8_t len) {
+    if (place.leaf == SKIPLIST_NONE)
+        return PLAN_FIRST;
+    const struct block *block = leaf_at(list, place.leaf);
+    if (block_has_room(block, len) && !block_is_full_for(block, len))
+        return PLAN_FITS;
+    if (!block_is_full_for(block, len))
+        return PLAN_GROW;
+    if (place.leaf == list->last && place.index == block->count)
+        return PLAN_AFTER;
+    if (place.leaf == list->first && place.index == 0)
+        return PLAN_BEFORE;
+    return PLAN_SPLIT;
+}
+
+bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t len,
+                      struct skiplist_plan *plan) {
+    enum plan_change change = plan_change_for(list, place, len);
+    plan->place = place;
+    plan->change = (uint8_t)change;
+    plan->index_count = 0;
+    plan->new_block = NULL;
+    plan->left_block = NULL;
+    if (change == PLAN_FITS)
+        return true;
+    bool has_all = plan_leaf(list, plan, len);
+    if (has_all && skiplist_adds_leaf(plan))
+        has_all = plan_indexes(list, plan);
+    if (has_all && change != PLAN_GROW)
+        has_all = nodes_reserve(list, 1U + plan->index_count);
+    if (!has_all)
+        skiplist_unreserve(list, plan);
+    return has_all;
+}
+
+bool skiplist_adds_leaf(const struct skiplist_plan *plan) {
+    return plan->change == PLAN_SPLIT || plan->change == PLAN_AFTER || plan->change == PLAN_BEFORE;
+}
+
+uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan) {
+    return list->node_end + 1 + plan->index_count;
+}
+
+void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
+    if (plan->new_block != NULL)
+        leaf_destroy(list, plan->new_block);
+    if (plan->left_block != NULL)
+        leaf_destroy(list, plan->left_block);
+    plan->new_block = NULL;
+    plan->left_block = NULL;
+    for (uint32_t i = 0; i < plan->index_count; i++)
+        if (plan->indexes[i] != NULL)
+            index_destroy(list, plan->indexes[i]);
+    plan->index_count = 0;
+}
+
+/* ---- inserting: dividing ---- */
+
+static void index_copy(struct index_block *to, uint32_t to_at, struct index_block *from,
+                       uint32_t from_at, uint32_t count) {
+    memmove(to->keys + to_at, from->keys + from_at, count * sizeof *to->keys);
+    memmove(index_spans(to) + to_at, index_spans(from) + from_at, count * sizeof(uint32_t));
+    memmove(index_children(to) + to_at, index_children(from) + from_at, count * sizeof(uint32_t));
+}
+
+static void index_put(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
+                      uint32_t span, uint32_t child) {
+    struct index_block *index = index_at(list, id);
+    CHECK(index->count < index->capacity);
+    index_copy(index, position + 1, index, position, index->count - position);
+    index->keys[position] = key;
+    index_spans(index)[position] = span;
+    index_children(index)[position] = child;
+    index->count++;
+    list->nodes[child].parent = id;
+}
+
+/* Put a new block, on level 0 or above, into the chain behind (or before) another one. */
+static void links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool is_before) {
+    struct block_links *links = links_at(list, id);
+    struct block_links *beside = links_at(list, at);
+    links->previous = is_before ? beside->previous : at;
+    links->next = is_before ? at : beside->next;
+    if (links->previous != SKIPLIST_NONE)
+        links_at(list, links->previous)->next = id;
+    if (links->next != SKIPLIST_NONE)
+        links_at(list, links->next)->previous = id;
+}
+
+static void links_remove(struct skiplist *list, uint32_t id) {
+    const struct block_links *links = links_at(list, id);
+    if (links->previous != SKIPLIST_NONE)
+        links_at(list, links->previous)->next = links->next;
+    if (links->next != SKIPLIST_NONE)
+        links_at(list, links->next)->previous = links->previous;
+}
+
+/* The spare blocks are used in the order in which they were planned: from below upwards. */
+struct spares {
+    void *const *indexes;
+};
+
+static void add_root(struct skiplist *list, struct spares *spares) {
+    struct index_block *index = *spares->indexes++;
+    uint32_t old_root = list->root;
+    index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
+    list->root = node_take(list, index, list->nodes[old_root].level + 1);
+    index_put(list, list->root, 0, UINT64_MAX, list->count, old_root);
+}
+
+static void grow_index(struct skiplist *list, uint32_t id, struct spares *spares) {
+    struct index_block *old = index_at(list, id);
+    struct index_block *index = *spares->indexes++;
+    index->links = old->links;
+    index->count = old->count;
+    index_copy(index, 0, old, 0, old->count);
+    list->nodes[id].block = index;
+    index_destroy(list, old);
+}
+
+static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
+                      uint32_t span, struct spares *spares);
+
+/* Divide a full index block for a new child at position. *id and *position are then where the
+ * child goes. span is the child's, key its separator. */
+static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position, uint64_t key,
+                        uint32_t span, struct spares *spares) {
+    struct index_block *left = index_at(list, *id);
+    struct index_block *right = *spares->indexes++;
+    uint32_t right_id = node_take(list, right, list->nodes[*id].level);
+    /* At the very end of the list the left block stays full, as with leaves. */
+    bool is_at_end = left->links.next == SKIPLIST_NONE && *position == left->count;
+    uint32_t at = is_at_end ? left->count : left->count / 2U;
+    bool goes_right = is_at_end || *position > at;
+    /* The child's span is no longer part of its neighbour's, but still of the parent's. */
+    uint32_t right_span = index_span_sum(left, at, left->count) + (goes_right ? span : 0);
+    links_insert(list, right_id, *id, false);
+    right->count = (uint16_t)(left->count - at);
+    index_copy(right, 0, left, at, right->count);
+    left->count = (uint16_t)at;
+    for (uint32_t i = 0; i < right->count; i++)
+        list->nodes[index_children(right)[i]].parent = right_id;
+    add_child(list, *id, right_id, is_at_end ? key : right->keys[0], right_span, spares);
+    if (goes_right) {
+        *id = right_id;
+        *position -= at;
+    }
+}
+
+/* Put child into the index behind beside, of whose entries it has taken over span. */
+static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
+                      uint32_t span, struct spares *spares) {
+    if (list->nodes[beside].parent == SKIPLIST_NONE)
+        add_root(list, spares);
+    uint32_t parent = list->nodes[beside].parent;
+    struct index_block *index = index_at(list, parent);
+    uint32_t position = index_position(index, beside);
+    index_spans(index)[position] -= span;
+    position++;
+    if (index->count == SKIPLIST_FANOUT)
+        split_index(list, &parent, &position, key, span, spares);
+    else if (index->count == index->capacity)
+        grow_index(list, parent, spares);
+    index_put(list, parent, position, key, span, child);
+}
+
+/* Put child into the index before the list's first leaf, which keeps its entries. */
+static void add_child_before(struct skiplist *list, uint32_t first, uint32_t child,
+                             struct spares *spares) {
+    const struct block *block = leaf_at(list, first);
+    /* The new leaf takes over the old one's place, and the old one follows as a new child. */
+    if (list->nodes[first].parent == SKIPLIST_NONE)
+        add_root(list, spares);
+    uint32_t parent = list->nodes[first].parent;
+    struct index_block *index = index_at(list, parent);
+    uint32_t position = index_position(index, first);
+    index_children(index)[position] = child;
+    list->nodes[child].parent = parent;
+    add_child(list, child, first, block_keys(block)[0], block->count, spares);
+}
+
+static uint32_t add_leaf(struct skiplist *list, struct skiplist_plan *plan) {
+    struct block *block = plan->new_block;
+    plan->new_block = NULL;
+    block->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
+    return node_take(list, block, 0);
+}
+
+/* Halve the leaf; returns the new one, to its right. */
+static uint32_t split_leaf(struct skiplist *list, struct skiplist_plan *plan,
+                           struct skiplist_owner owner, struct spares *spares) {
+    uint32_t left_id = plan->place.leaf;
+    struct block *left = leaf_at(list, left_id);
+    struct block *right = plan->new_block;
+    uint32_t right_id = add_leaf(list, plan);
+    uint32_t at = block_split_index(left);
+    uint32_t count = left->count - at;
+    links_insert(list, right_id, left_id, false);
+    block_copy(right, 0, left, at, count);
+    block_remove(left, at, count);
+    leaf_replace(list, left_id, plan->left_block);
+    if (list->last == left_id)
+        list->last = right_id;
+    add_child(list, left_id, right_id, block_keys(right)[0], count, spares);
+    owner.moved(owner.owner, right, 0, count, left_id, right_id);
+    return right_id;
+}
+
+/* Make the room that was planned; returns where the entry goes now. */
+static struct skiplist_place make_room(struct skiplist *list, struct skiplist_plan *plan,
+                                       struct skiplist_owner owner) {
+    struct skiplist_place place = plan->place;
+    struct spares spares = {.indexes = plan->indexes};
+    switch ((enum plan_change)plan->change) {
+    case PLAN_FITS:
+        return place;
+    case PLAN_GROW:
+        leaf_replace(list, place.leaf, plan->new_block);
+        return place;
+    case PLAN_SPLIT: {
+        uint32_t right_id = split_leaf(list, plan, owner, &spares);
+        uint32_t left_count = leaf_at(list, place.leaf)->count;
+        if (place.index <= left_count)
+            return place;
+        return (struct skiplist_place){.leaf = right_id, .index = place.index - left_count};
+    }
+    case PLAN_AFTER: {
+        uint32_t id = add_leaf(list, plan);
+        links_insert(list, id, place.leaf, false);
+        list->last = id;
+        /* The separator may be anything between the neighbours' keys. */
+        const struct block *left = leaf_at(list, place.leaf);
+        add_child(list, place.leaf, id, block_keys(left)[left->count - 1], 0, &spares);
+        return (struct skiplist_place){.leaf = id, .index = 0};
+    }
+    case PLAN_BEFORE: {
+        uint32_t id = add_leaf(list, plan);
+        links_insert(list, id, place.leaf, true);
+        list->first = id;
+        add_child_before(list, place.leaf, id, &spares);
+        return (struct skiplist_place){.leaf = id, .index = 0};
+    }
+    case PLAN_FIRST:
+        list->root = list->first = list->last = add_leaf(list, plan);
+        return (struct skiplist_place){.leaf = list->root, .index = 0};
+    }
+    CHECK(false);
+    return place;
+}
+
+/* Add to the spans above a block. */
+static void add_to_spans(struct skiplist *list, uint32_t id, uint32_t delta) {
+    for (uint32_t parent; (parent = list->nodes[id].parent) != SKIPLIST_NONE; id = parent) {
+        struct index_block *index = index_at(list, parent);
+        index_spans(index)[index_position(index, id)] += delta;
+    }
+    list->count += delta;
+}
+
+uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
+                         const struct block_entry *entry, struct skiplist_owner owner) {
+    struct skiplist_place place = make_room(list, plan, owner);
+    block_insert(leaf_at(list, place.leaf), place.index, entry);
+    if (entry->len == BLOCK_LEN_LONG)
+        list->memory_size += block_long_memory_size(entry->at);
+    add_to_spans(list, place.leaf, 1);
+    return place.leaf;
+}
+
+void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key) {
+    block_shift(leaf_at(list, place.leaf), place.index, to, key);
+}
+
+/* ---- removing ---- */
+
+/* The root goes while it has one child only. */
+static void shrink_root(struct skiplist *list) {
+    while (list->nodes[list->root].level > 0) {
+        struct index_block *index = index_at(list, list->root);
+        if (index->count > 1)
+            return;
+        uint32_t child = index_children(index)[0];
+        node_give_back(list, list->root);
+        index_destroy(list, index);
+        list->root = child;
+        list->nodes[child].parent = SKIPLIST_NONE;
+    }
+}
+
+static void remove_child(struct skiplist *list, uint32_t id);
+
+/* Merge an index block that has become small with a neighbour under the same parent. */
+static void merge_index(struct skiplist *list, uint32_t id) {
+    uint32_t parent_id = list->nodes[id].parent;
+    struct index_block *parent = index_at(list, parent_id);
+    uint32_t position = index_position(parent, id);
+    if (parent->count < 2)
+        return;
+    uint32_t left_at = position > 0 ? position - 1 : position;
+    uint32_t left_id = index_children(parent)[left_at];
+    uint32_t right_id = index_children(parent)[left_at + 1];
+    struct index_block *left = index_at(list, left_id);
+    struct index_block *right = index_at(list, right_id);
+    uint32_t count = left->count + right->count;
+    if (count > SKIPLIST_FANOUT * 3 / 4 || count > left->capacity)
+        return;
+    index_copy(left, left->count, right, 0, right->count);
+    left->keys[left->count] = parent->keys[left_at + 1];
+    for (uint32_t i = 0; i < right->count; i++)
+        list->nodes[index_children(right)[i]].parent = left_id;
+    left->count = (uint16_t)count;
+    index_spans(parent)[left_at] += index_spans(parent)[left_at + 1];
+    right->count = 0;
+    remove_child(list, right_id);
+}
+
+/* Take a block that has become empty out of its level and its parent, and free it. */
+static void remove_child(struct skiplist *list, uint32_t id) {
+    struct skiplist_node node = list->nodes[id];
+    links_remove(list, id);
+    if (node.level > 0)
+        index_destroy(list, node.block);
+    else
+        leaf_destroy(list, node.block);
+    if (node.parent == SKIPLIST_NONE) {
+        node_give_back(list, id);
+        list->root = SKIPLIST_NONE;
+        return;
+    }
+    struct index_block *index = index_at(list, node.parent);
+    uint32_t position = index_position(index, id);
+    node_give_back(list, id);
+    index_copy(index, position, index, position + 1, index->count - position - 1U);
+    index->count--;
+    if (index->count == 0)
+        remove_child(list, node.parent);
+    else if (node.parent == list->root)
+        shrink_root(list);
+    else if (index->count <= SKIPLIST_FANOUT / 4)
+        merge_index(list, node.parent);
+}
+
+static void remove_leaf(struct skiplist *list, uint32_t id) {
+    const struct block_links *links = links_at(list, id);
+    if (list->first == id)
+        list->first = links->next;
+    if (list->last == id)
+        list->last = links->previous;
+    remove_child(list, id);
+}
+
+/* Make room in the leaf for all entries of another one. false: no memory. */
+static bool make_room_for(struct skiplist *list, uint32_t id, const struct block *other) {
+    const struct block *block = leaf_at(list, id);
+    uint32_t count = block->count + other->count;
+    uint32_t heap = (uint32_t)block->heap_used + other->heap_used;
+    if (count <= block->capacity && heap <= block->heap_size)
+        return true;
+    struct block *larger = leaf_adopt(list, block_create(count, heap));
+    if (larger == NULL)
+        return false;
+    leaf_replace(list, id, larger);
+    return true;
+}
+
+/* Move the entries of the smaller of two neighbours under one parent to the larger one. */
+static void merge_leaves(struct skiplist *list, struct index_block *parent, uint32_t left_at,
+                         struct skiplist_owner owner) {
+    uint32_t left_id = index_children(parent)[left_at];
+    uint32_t right_id = index_children(parent)[left_at + 1];
+    bool is_left_kept = leaf_at(list, left_id)->count >= leaf_at(list, right_id)->count;
+    uint32_t kept_id = is_left_kept ? left_id : right_id;
+    uint32_t gone_id = is_left_kept ? right_id : left_id;
+    struct block *gone = leaf_at(list, gone_id);
+    if (!make_room_for(list, kept_id, gone))
+        return;
+    struct block *kept = leaf_at(list, kept_id);
+    uint32_t index = is_left_kept ? kept->count : 0;
+    uint32_t count = gone->count;
+    block_copy(kept, index, gone, 0, count);
+    uint32_t *spans = index_spans(parent);
+    spans[left_at] += spans[left_at + 1];
+    spans[left_at + 1] = spans[left_at];
+    if (!is_left_kept)
+        parent->keys[left_at + 1] = parent->keys[left_at];
+    owner.moved(owner.owner, kept, index, count, gone_id, kept_id);
+    remove_leaf(list, gone_id);
+}
+
+/* Merge a leaf that has become small, if a neighbour under the same parent has room. */
+static void merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
+    uint32_t parent_id = list->nodes[id].parent;
+    if (parent_id == SKIPLIST_NONE)
+        return;
+    struct index_block *parent = index_at(list, parent_id);
+    uint32_t position = index_position(parent, id);
+    const struct block *block = leaf_at(list, id);
+    const uint32_t *children = index_children(parent);
+    if (position > 0 && block_may_merge(leaf_at(list, children[position - 1]), block))
+        merge_leaves(list, parent, position - 1, owner);
+    else if (position + 1U < parent->count &&
+             block_may_merge(block, leaf_at(list, children[position + 1])))
+        merge_leaves(list, parent, position, owner);
+}
+
+/* Give memory back when the leaf needs less than half of it. Without memory for that it stays. */
+static void leaf_trim(struct skiplist *list, uint32_t id) {
+    struct block *block = leaf_at(list, id);
+    if (!block_is_wasteful(block))
+        return;
+    struct block *trimmed = leaf_adopt(list, block_create_grown(block, 1));
+    if (trimmed != NULL)
+        leaf_replace(list, id, trimmed);
+}
+
+void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
+                     bool keeps_long, struct skiplist_owner owner) {
+    struct block *block = leaf_at(list, place.leaf);
+    if (keeps_long) {
+        const char *at = block_heap(block) + block_offset(block, place.index);
+        CHECK(count == 1);
+        if (block_lens(block)[place.index] == BLOCK_LEN_LONG)
+            list->memory_size -= block_long_memory_size(at);
+    } else {
+        leaf_free_long(list, block, place.index, count);
+    }
+    block_remove(block, place.index, count);
+    add_to_spans(list, place.leaf, -count);
+    if (block->count == 0) {
+        remove_leaf(list, place.leaf);
+        return;
+    }
+    leaf_trim(list, place.leaf);
+    if (leaf_at(list, place.leaf)->count <= BLOCK_ENTRIES_MAX / 4)
+        merge_leaf(list, place.leaf, owner);
+}
+
+/* ---- prefetching ---- */
+
+static void prefetch_lines(const void *at, uint32_t size) {
+    for (uint32_t offset = 0; offset < size; offset += 64)
+        __builtin_prefetch((const char *)at + offset);
+}
+
+void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
+    const struct skiplist_node *node = &list->nodes[id];
+    /* Header, tags and lens of a full leaf; capacity itself is not here yet. */
+    prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
+    if (node->parent == SKIPLIST_NONE)
+        return;
+    struct index_block *index = list->nodes[node->parent].block;
+    size_t offset = sizeof *index + SKIPLIST_FANOUT * sizeof(uint64_t);
+    prefetch_lines((const char *)index + offset, SKIPLIST_FANOUT * 2 * sizeof(uint32_t));
+}
+
+void skiplist_prefetch_place(const struct skiplist *list, uint64_t key) {
+    uint32_t id = leaf_for(list, key, !list->is_latest);
+    if (id != SKIPLIST_NONE)
+        prefetch_lines(list->nodes[id].block, 1024);
+}
+
+/* ---- checking ---- */
+
+struct check {
+    const struct skiplist *list;
+    const char *wrong;
+    uint32_t node_count; /* blocks reached */
+    size_t memory_size;
+    uint32_t last_at[SKIPLIST_LEVELS_MAX]; /* the block met last on each level */
+    uint64_t last_key;
+};
+
+static bool claim(struct check *check, bool holds, const char *wrong) {
+    if (!holds && check->wrong == NULL)
+        check->wrong = wrong;
+    return holds;
+}
+
+static void check_links(struct check *check, uint32_t id, uint32_t level) {
+    const struct skiplist *list = check->list;
+    uint32_t before = check->last_at[level];
+    claim(check, links_at(list, id)->previous == before, "skiplist: a link back is wrong");
+    if (before != SKIPLIST_NONE)
+        claim(check, links_at(list, before)->next == id, "skiplist: a link forward is wrong");
+    else if (level == 0)
+        claim(check, list->first == id, "skiplist: first is not the first leaf");
+    check->last_at[level] = id;
+}
+
+static uint32_t check_leaf(struct check *check, uint32_t id, uint64_t separator) {
+    const struct block *block = leaf_at(check->list, id);
+    const char *reason = "";
+    claim(check, block_validate(block, &reason), reason);
+    if (!claim(check, block->count > 0, "skiplist: a leaf is empty"))
+        return 0;
+    claim(check, block_keys(block)[0] <= check->last_key, "skiplist: keys increase");
+    claim(check, separator <= check->last_key, "skiplist: a separator is above the last key");
+    claim(check, separator >= block_keys(block)[0], "skiplist: a separator is below the first key");
+    check->last_key = block_keys(block)[block->count - 1];
+    check->memory_size += memory_size(block);
+    for (uint32_t i = 0; i < block->count && block->long_count > 0; i++)
+        if (block_lens(block)[i] == BLOCK_LEN_LONG)
+            check->memory_size += block_long_memory_size(block_get(block, i).at);
+    return block->count;
+}
+
+static uint32_t check_subtree(struct check *check, uint32_t id, uint32_t parent, uint32_t level,
+                              uint64_t separator) {
+    const struct skiplist *list = check->list;
+    if (!claim(check, id < list->node_end && list->nodes[id].block != NULL,
+               "skiplist: a child is not in use"))
+        return 0;
+    check->node_count++;
+    claim(check, list->nodes[id].parent == parent, "skiplist: a link up is wrong");
+    if (!claim(check, list->nodes[id].level == level, "skiplist: a level is wrong"))
+        return 0;
+    check_links(check, id, level);
+    if (level == 0)
+        return check_leaf(check, id, separator);
+    struct index_block *index = index_at(list, id);
+    check->memory_size += memory_size(index);
+    claim(check, index->count > 0 && index->count <= index->capacity,
+          "skiplist: an index block's count is wrong");
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < index->count && check->wrong == NULL; i++) {
+        uint32_t child = index_children(index)[i];
+        uint64_t key = i == 0 ? separator : index->keys[i];
+        uint32_t span = check_subtree(check, child, id, level - 1, key);
+        claim(check, span == index_spans(index)[i], "skiplist: a span is wrong");
+        count += span;
+    }
+    return count;
+}
+
+static void check_nodes(struct check *check) {
+    const struct skiplist *list = check->list;
+    uint32_t free_count = 0;
+    for (uint32_t id = list->free_first; id != SKIPLIST_NONE; id = list->nodes[id].parent) {
+        if (!claim(check, id < list->node_end && list->nodes[id].block == NULL,
+                   "skiplist: a free id is in use"))
+            return;
+        if (!claim(check, ++free_count <= list->node_end, "skiplist: free ids go in a circle"))
+            return;
+    }
+    claim(check, free_count == list->free_count, "skiplist: free ids are not counted right");
+    claim(check, free_count + check->node_count == list->node_end, "skiplist: ids are lost");
+    if (list->nodes != &list->first_node)
+        check->memory_size += memory_size(list->nodes);
+    claim(check, check->memory_size == list->memory_size, "skiplist: memory is not counted right");
+}
+
+bool skiplist_validate(const struct skiplist *list, const char **reason) {
+    struct check check = {.list = list, .last_key = UINT64_MAX};
+    for (uint32_t i = 0; i < SKIPLIST_LEVELS_MAX; i++)
+        check.last_at[i] = SKIPLIST_NONE;
+    uint32_t count = 0;
+    if (list->root != SKIPLIST_NONE) {
+        uint32_t level = list->nodes[list->root].level;
+        count = check_subtree(&check, list->root, SKIPLIST_NONE, level, UINT64_MAX);
+        for (uint32_t i = 0; i <= level && check.wrong == NULL; i++)
+            claim(&check, links_at(list, check.last_at[i])->next == SKIPLIST_NONE,
+                  "skiplist: a level does not end");
+    }
+    claim(&check, count == list->count, "skiplist: entries are not counted right");
+    if (check.wrong == NULL) {
+        claim(&check, list->last == check.last_at[0], "skiplist: last is not the last leaf");
+        check_nodes(&check);
+    }
+    if (check.wrong != NULL)
+        *reason = check.wrong;
+    return check.wrong == NULL;
+}

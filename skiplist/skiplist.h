@@ -1,0 +1,143 @@
+/* A span-indexed skiplist of blocks: entries in rank order, found by rank or by key.
+ *
+ *     level 2   [ .....64 ........................70 ]
+ *                    |                            |
+ *     level 1   [ 40     24 ] <-> [ 33         20     17 ]      spans: entries below
+ *                 |       |         |           |      |
+ *     level 0   [leaf]<->[leaf]<->[leaf]  <-> [leaf]<->[leaf]
+ *
+ * Level 0 is a linked list of leaf blocks (skiplist/block.h), every level above a linked list of
+ * index blocks of (key, span, child), and every block knows its parent. Heights come from
+ * splitting full blocks, not from tossing coins: no sequence of keys makes it slow. Rank is the
+ * place in the leaf plus the spans to the left, level by level upwards, without comparing a key.
+ *
+ * The key that leads to a child is a separator: the last key of the child to the left is not below
+ * it, and the first key of the child itself not above. Removals keep that true, so they never
+ * change a separator.
+ *
+ * Blocks have 32-bit ids. A table of nodes leads from an id to the block and to its parent, so
+ * that both can be fetched at the same time. An insertion is reserved first, which gets all the
+ * memory it needs; afterwards nothing can fail.
+ *
+ * Nothing here hashes members; the owner is told when entries come to lie in another block. */
+#ifndef SKIPLIST_SKIPLIST_H
+#define SKIPLIST_SKIPLIST_H
+
+#include "skiplist/block.h"
+
+enum {
+#ifdef SKIPLIST_TINY
+    SKIPLIST_FANOUT = 4,
+    SKIPLIST_FANOUT_FIRST = 2,
+#else
+    SKIPLIST_FANOUT = 64,      /* children of an index block */
+    SKIPLIST_FANOUT_FIRST = 8, /* room in a new root */
+#endif
+    SKIPLIST_LEVELS_MAX = 32,
+};
+/* No block. */
+#define SKIPLIST_NONE UINT32_MAX
+
+struct skiplist_node {
+    void *block;     /* struct block on level 0, an index block above; NULL: the id is free */
+    uint32_t parent; /* SKIPLIST_NONE: the root; of a free id: the next free one */
+    uint32_t level;
+};
+
+struct skiplist {
+    struct skiplist_node *nodes; /* first_node, or a table on the heap */
+    struct skiplist_node first_node;
+    uint32_t node_capacity;
+    uint32_t node_end;   /* ids below have been in use */
+    uint32_t free_first; /* ids given back, a chain through parent */
+    uint32_t free_count;
+    uint32_t root;
+    uint32_t first; /* leaf */
+    uint32_t last;  /* leaf */
+    uint32_t count; /* entries */
+    size_t memory_size;
+    bool is_latest; /* a newcomer stands before its equals, not behind them */
+};
+
+/* A place between entries, or the entry behind it. */
+struct skiplist_place {
+    uint32_t leaf;
+    uint32_t index;
+};
+
+/* What an insertion has reserved. */
+struct skiplist_plan {
+    struct skiplist_place place;
+    uint8_t change;           /* enum plan_change in skiplist.c */
+    uint8_t index_count;      /* spare index blocks */
+    struct block *new_block;  /* NULL: the leaf has room */
+    struct block *left_block; /* a split: for the half that stays */
+    void *indexes[SKIPLIST_LEVELS_MAX];
+};
+
+/* count entries, which begin at index in block now, had id from and have id to. */
+typedef void skiplist_moved(void *owner, const struct block *block, uint32_t index, uint32_t count,
+                            uint32_t from, uint32_t to);
+struct skiplist_owner {
+    skiplist_moved *moved;
+    void *owner;
+};
+
+/* The list must stay where it is in memory. Without entries it holds no memory. */
+void skiplist_init(struct skiplist *list, bool is_latest);
+/* Frees everything, long members too; the list is then as after skiplist_init. */
+void skiplist_deinit(struct skiplist *list);
+/* The same in steps of about work_max entries; true when all is gone. In between nothing else may
+ * be done with the list. */
+MUST_CHECK bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max);
+/* Make to (just initialised) a copy, with the same ids. false: no memory; to is then empty. */
+MUST_CHECK bool skiplist_copy(const struct skiplist *list, struct skiplist *to);
+
+/* The leaf with this id; NULL when there is none, whatever id is. */
+static inline const struct block *skiplist_leaf(const struct skiplist *list, uint32_t id) {
+    if (id >= list->node_end || list->nodes[id].level != 0)
+        return NULL;
+    return (const struct block *)list->nodes[id].block;
+}
+
+/* Where an entry with this key belongs (a list without entries: leaf SKIPLIST_NONE). */
+struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t key);
+/* The place behind all keys above key, or (or_equal) behind all that are not below it. */
+struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t key,
+                                           bool or_equal);
+/* The entry at a rank below count. */
+struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank);
+/* Entries before place. */
+uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place);
+
+/* Get all the memory that an insertion of an entry of this len at place needs. false: there is
+ * none, and nothing changed. */
+MUST_CHECK bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t len,
+                                 struct skiplist_plan *plan);
+/* Will the insertion make another leaf? */
+bool skiplist_adds_leaf(const struct skiplist_plan *plan);
+/* Ids will all be below this then. */
+uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan);
+/* Give back what was reserved. */
+void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan);
+/* Insert the reserved entry; returns the leaf where it is. A long member's piece goes over to the
+ * list. Nothing may have changed since the reservation. */
+uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
+                         const struct block_entry *entry, struct skiplist_owner owner);
+
+/* Remove count entries of one leaf and free their long members; with keeps_long those go over to
+ * the caller. Never fails. */
+void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
+                     bool keeps_long, struct skiplist_owner owner);
+/* Move an entry inside its leaf before what is at index to, with another key that belongs there. */
+void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key);
+
+/* Fetch the lines that a lookup in this leaf reads, and those that its rank takes. */
+void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id);
+/* Fetch the leaf where this key belongs. */
+void skiplist_prefetch_place(const struct skiplist *list, uint64_t key);
+
+/* Check all invariants. reason: the first that does not hold. */
+MUST_CHECK bool skiplist_validate(const struct skiplist *list, const char **reason);
+
+#endif
