@@ -197,6 +197,61 @@ static void scores_are_exact_decimals(void **state) {
                    ",-18.446744073709551615\r\n");
 }
 
+static void scores_of_every_length_are_exact(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 200000; i++) {
+        uint64_t power = 1;
+        for (uint64_t digits = random_below(&random, 20); digits > 0; digits--) {
+            power *= 10;
+        }
+        uint64_t value =
+            i % 3 == 0 ? random_next(&random) % power : power - 2 + random_below(&random, 4);
+        char digits[24];
+        char expected[40];
+        int digit_count = snprintf(digits, sizeof digits, "%" PRIu64, value);
+        int size = snprintf(expected, sizeof expected, "$%d\r\n%s\r\n", digit_count, digits);
+        struct writer writer;
+        struct decimal score = {.magnitude = value};
+        reply_decimal(writer_begin(&writer, 2), score, 0);
+        assert_wrote(&writer, (struct bytes){expected, (size_t)size});
+        size = snprintf(expected, sizeof expected, ",%s\r\n", digits);
+        reply_decimal(writer_begin(&writer, 3), score, 0);
+        assert_wrote(&writer, (struct bytes){expected, (size_t)size});
+    }
+}
+
+static void write_scored_apart(struct reply *reply, struct bytes member, struct decimal score,
+                               unsigned scale) {
+    if (reply->version == 3) {
+        reply_array(reply, 2);
+    }
+    reply_bulk(reply, member);
+    reply_decimal(reply, score, scale);
+}
+
+static void a_scored_member_is_its_parts(void **state) {
+    (void)state;
+    ASSERT_REPLIES(reply_scored_member(reply, BYTES("ann"), decimal_of(12), 0),
+                   "$3\r\nann\r\n$2\r\n12\r\n", "*2\r\n$3\r\nann\r\n,12\r\n");
+    struct random random = random_begin(__func__);
+    static const char text[] =
+        "a member of some length, which may also be a long one, longer still";
+    for (int i = 0; i < 20000; i++) {
+        uint8_t version = (uint8_t)(2 + random_below(&random, 2));
+        struct bytes member = {text, (size_t)random_below(&random, sizeof text)};
+        struct decimal score =
+            decimal_of((int64_t)random_next(&random) >> random_below(&random, 64));
+        unsigned scale = random_below(&random, 4) == 0 ? 3 : 0;
+        struct writer apart;
+        struct writer together;
+        write_scored_apart(writer_begin(&apart, version), member, score, scale);
+        reply_scored_member(writer_begin(&together, version), member, score, scale);
+        assert_wrote(&together, (struct bytes){apart.out.at, apart.out.size});
+        buffer_deinit(&apart.out);
+    }
+}
+
 static void doubles_have_17_digits_at_most(void **state) {
     (void)state;
     ASSERT_REPLIES(reply_double(reply, 1.5), "$3\r\n1.5\r\n", ",1.5\r\n");
@@ -288,6 +343,8 @@ static void write_all(struct reply *reply) {
     reply_null_array(reply);
     reply_boolean(reply, true);
     reply_decimal(reply, decimal_of(1), 0);
+    reply_scored_member(reply, BYTES("ann"), decimal_of(-15), 1);
+    reply_scored_member(reply, BYTES("ann"), decimal_of(123456), 0);
     reply_double(reply, 1.5);
     reply_array(reply, 1);
     reply_map(reply, 1);
@@ -392,6 +449,8 @@ int main(void) {
         cmocka_unit_test(nothing_has_one_form_in_version_3),
         cmocka_unit_test(booleans_are_integers_in_version_2),
         cmocka_unit_test(scores_are_exact_decimals),
+        cmocka_unit_test(scores_of_every_length_are_exact),
+        cmocka_unit_test(a_scored_member_is_its_parts),
         cmocka_unit_test(doubles_have_17_digits_at_most),
         cmocka_unit_test(headers_say_how_many_values_follow),
         cmocka_unit_test(an_array_may_be_counted_at_its_end),
