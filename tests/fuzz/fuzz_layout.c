@@ -1,0 +1,87 @@
+/* Any text as a layout: refused with one line, or a layout that holds together, prints and parses
+ * back to itself, and keeps its keys. The keys come from the text too. */
+#include <stdio.h>
+
+#include "codec/check.h"
+#include "codec/layout.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_message(const char *error) {
+    size_t size = strnlen(error, LAYOUT_ERROR_MAX);
+    CHECK(size > 0);
+    CHECK(size < LAYOUT_ERROR_MAX);
+    for (size_t i = 0; i < size; i++) {
+        CHECK(error[i] >= ' ' && error[i] <= '~');
+    }
+}
+
+static void check_text(const struct layout *layout) {
+    const char *reason;
+    CHECK(layout_validate(layout, &reason));
+    char text[LAYOUT_TEXT_MAX];
+    char text_again[LAYOUT_TEXT_MAX];
+    char error[LAYOUT_ERROR_MAX];
+    struct layout again;
+    struct bytes printed = {.at = text, .size = layout_print(layout, text)};
+    CHECK(printed.size < LAYOUT_TEXT_MAX);
+    CHECK(layout_parse(printed, &again, error) == LAYOUT_OK);
+    CHECK(layout_equal(layout, &again));
+    struct bytes printed_again = {.at = text_again, .size = layout_print(&again, text_again)};
+    CHECK(bytes_equal(printed, printed_again));
+}
+
+static void check_key(const struct layout *layout, uint64_t key) {
+    key &= UINT64_MAX >> (64 - layout->bits_total);
+    uint64_t ordinals[LAYOUT_FIELDS_MAX];
+    int64_t time_us;
+    uint64_t rebuilt = layout_zero_key(layout);
+    layout_unpack(layout, key, ordinals, &time_us);
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct layout_field *field = &layout->fields[i];
+        uint64_t ordinal;
+        struct decimal value = layout_field_decimal(field, ordinals[i]);
+        CHECK(layout_field_ordinal(field, value, &ordinal) == LAYOUT_OK);
+        CHECK(ordinal == layout_ordinal(layout, key, i));
+        rebuilt = layout_with_ordinal(layout, rebuilt, i, ordinal);
+    }
+    CHECK(rebuilt == layout_without_time(layout, key));
+    /* A time that saturates is read as the last one there is. */
+    if (time_us < INT64_MAX) {
+        CHECK(layout_pack(layout, ordinals, time_us, &rebuilt) == LAYOUT_OK);
+        CHECK(rebuilt == key);
+    }
+    struct decimal_bound lead = {
+        .kind = DECIMAL_BOUND_VALUE,
+        .value = layout_field_decimal(&layout->fields[0], ordinals[0]),
+    };
+    uint64_t first;
+    uint64_t last;
+    CHECK(layout_key_range(layout, lead, lead, &first, &last));
+    CHECK(first <= key && key <= last);
+    CHECK(last - first == (1ULL << layout->fields[0].shift) - 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct bytes text = {.at = (const char *)data, .size = size};
+    struct layout layout;
+    char error[LAYOUT_ERROR_MAX];
+    if (layout_parse(text, &layout, error) != LAYOUT_OK) {
+        check_message(error);
+        return 0;
+    }
+    check_text(&layout);
+    for (size_t i = 0; i + sizeof(uint64_t) <= size; i++) {
+        uint64_t key;
+        memcpy(&key, data + i, sizeof(key));
+        check_key(&layout, key);
+        check_key(&layout, key * 0x9e3779b97f4a7c15ULL);
+        layout_explain_time(&layout, (int64_t)key, error);
+        check_message(error);
+    }
+    check_key(&layout, 0);
+    check_key(&layout, UINT64_MAX);
+    layout_explain_value(&layout.fields[0], text, DECIMAL_OUT_OF_RANGE, error);
+    check_message(error);
+    return 0;
+}
