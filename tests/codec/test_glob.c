@@ -171,7 +171,7 @@ static void random_patterns_match_as_a_naive_recursive_matcher_says(void **state
     for (int i = 0; i < 200000; i++) {
         char pattern_text[10];
         char text[10];
-        struct element elements[10];
+        struct element elements[10] = {{.is_star = false}};
         struct bytes pattern = {.at = pattern_text, .size = (size_t)random_below(&random, 11)};
         struct bytes bytes = {.at = text, .size = (size_t)random_below(&random, 11)};
         for (size_t at = 0; at < pattern.size; at++) {

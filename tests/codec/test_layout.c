@@ -241,7 +241,7 @@ static bool make_narrow_text(unsigned number, unsigned field_count, unsigned bit
     if (number >= sizeof(times) / sizeof(times[0])) {
         return false;
     }
-    strcpy(text, times[number]);
+    sprintf(text, "%s", times[number]);
     return true;
 }
 
@@ -624,6 +624,15 @@ static void times_outside_are_refused_and_change_nothing(void **state) {
     }
 }
 
+static void a_time_before_start_is_refused_also_when_any_number_of_units_fits(void **state) {
+    (void)state;
+    struct layout layout = parse("FIELD a 1 TIME 63 D START 0");
+    uint64_t key = 77;
+    assert_int_equal(layout_stamp(&layout, 0, -1, &key), LAYOUT_TIME_OUT_OF_RANGE);
+    assert_int_equal(layout_stamp(&layout, 0, INT64_MIN, &key), LAYOUT_TIME_OUT_OF_RANGE);
+    assert_int_equal(key, 77);
+}
+
 static void a_layout_without_time_takes_any_time_and_keeps_none(void **state) {
     (void)state;
     struct layout layout = parse("FIELD a 30");
@@ -757,6 +766,7 @@ int main(void) {
         cmocka_unit_test(an_ordinal_that_is_too_wide_is_not_packed),
         cmocka_unit_test(times_are_kept_in_whole_units_from_start_to_end),
         cmocka_unit_test(times_outside_are_refused_and_change_nothing),
+        cmocka_unit_test(a_time_before_start_is_refused_also_when_any_number_of_units_fits),
         cmocka_unit_test(a_layout_without_time_takes_any_time_and_keeps_none),
         cmocka_unit_test(times_past_64_bits_of_microseconds_saturate),
         cmocka_unit_test(a_negative_time_reads_as_its_floor_in_milliseconds),

@@ -109,9 +109,9 @@ static void sixty_four_fields_of_the_longest_text_fit(void **state) {
         at += sprintf(at, "%sFIELD %s%02d 1 ASC SIGNED SCALE 18", i == 0 ? "" : " ",
                       "a23456789012345678901234567890", i);
     }
-    strcpy(at, " TIME 1 MS START 2022-12-15T13:30:30.250001Z LATEST");
+    sprintf(at, " TIME 1 MS START 2022-12-15T13:30:30.250001Z LATEST");
     assert_canonical(text, text);
-    strcpy(at, " FIELD a2345678901234567890123456789063 1 ASC SIGNED SCALE 18");
+    sprintf(at, " FIELD a2345678901234567890123456789063 1 ASC SIGNED SCALE 18");
     assert_canonical(text, text);
 }
 

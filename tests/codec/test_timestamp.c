@@ -44,6 +44,7 @@ static void a_time_is_iso_text_with_an_offset(void **state) {
     assert_parses("1970-01-01T00:00:00+23:59", -86340000000);
     assert_parses("2000-02-29T00:00:00Z", 951782400000000);
     assert_parses("0001-01-01T00:00:00Z", FIRST_SECOND * 1000000);
+    assert_parses("0001-01-01T00:01:00+00:01", FIRST_SECOND * 1000000);
     assert_parses("9999-12-31T23:59:59.999999Z", LAST_SECOND * 1000000 + 999999);
 }
 
@@ -99,6 +100,7 @@ static void text_that_is_no_time_is_refused_and_changes_nothing(void **state) {
         BYTES_INIT("-2020-01-01T00:00:00Z"),
         BYTES_INIT("0001-01-01T00:00:00+00:01"),
         BYTES_INIT("9999-12-31T23:59:59-00:01"),
+        BYTES_INIT("9999-12-31T23:59:00-00:01"),
     };
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         int64_t time_us = 77;
