@@ -8,6 +8,8 @@
  * they are, and new ones stand behind them. */
 #include "server/setting_private.h"
 
+#include "skiplist/registry.h"
+
 const struct setting *setting_find(struct bytes name) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         if (bytes_is(name, setting->name)) {
@@ -92,6 +94,7 @@ static bool assign_default(struct settings *settings, const struct setting *sett
 
 bool settings_init(struct settings *settings) {
     memset(settings, 0, sizeof *settings);
+    settings->databases = REGISTRY_DATABASES;
     bool is_fine = setting_board_init(settings);
     for (const struct setting *setting = setting_table; is_fine && setting->name != NULL;
          setting++) {

@@ -37,7 +37,7 @@ struct setting_layout {
 struct setting_rule {
     char *pattern;
     char *layout_name;
-    char *origin;                /* "leaderboard.conf:12", "option --board": for errors */
+    char *origin;                /* "leaderboard.conf:12: board", "option --board": for errors */
     const struct layout *layout; /* set by settings_finish */
 };
 

@@ -164,11 +164,12 @@ bool setting_board_assign_layout(struct settings *settings, const struct bytes *
 
 /* ---- Rules ---- */
 
-/* "leaderboard.conf:12", "option --board"; NULL: no memory. */
+/* "leaderboard.conf:12: board", "option --board"; NULL: no memory. */
 static char *copy_place(const struct setting_place *place, const char *name) {
     char text[SETTING_REASON_MAX];
     if (place->file_name != NULL) {
-        snprintf(text, sizeof text, "%s:%u", setting_show_path(place->file_name).text, place->line);
+        snprintf(text, sizeof text, "%s:%u: %s", setting_show_path(place->file_name).text,
+                 place->line, name);
     } else {
         snprintf(text, sizeof text, "%s%s", place->is_argument ? "option --" : "", name);
     }
@@ -290,15 +291,15 @@ bool setting_board_resolve(struct settings *settings, char *error) {
         rule->layout = settings_find_layout(settings, name);
         if (rule->layout == NULL) {
             fail_without_layout(settings, name, reason);
-            return setting_fail(error, SETTING_ERROR_MAX, "%s: board: %s", rule->origin, reason);
+            return setting_fail(error, SETTING_ERROR_MAX, "%s: %s", rule->origin, reason);
         }
     }
     struct bytes name = bytes_from_text(settings->default_layout_name);
     const struct layout *found = settings_find_layout(settings, name);
     if (found == NULL) {
         fail_without_layout(settings, name, reason);
-        return setting_fail(error, SETTING_ERROR_MAX, "%s: default-layout: %s",
-                            settings->default_layout_origin, reason);
+        return setting_fail(error, SETTING_ERROR_MAX, "%s: %s", settings->default_layout_origin,
+                            reason);
     }
     settings->default_layout = found;
     return true;

@@ -364,6 +364,11 @@ static bool assign_words(struct settings *settings, const struct setting *settin
     check_failed("every type is above", __FILE__, __LINE__);
 }
 
+static bool fail_count(const struct setting *setting, char *reason) {
+    return setting_fail(reason, SETTING_REASON_MAX, "wrong number of arguments, the form is: %s %s",
+                        setting->name, setting->value_syntax);
+}
+
 /* A lone word with blanks inside is a list in quotes: CONFIG SET and shells bring those. */
 static bool assign_list(struct settings *settings, const struct setting *setting, struct bytes list,
                         const struct setting_place *place, char *reason) {
@@ -372,7 +377,7 @@ static bool assign_list(struct settings *settings, const struct setting *setting
         return false;
     }
     if (words.count == 0) {
-        return fail(reason, "wrong number of arguments");
+        return fail_count(setting, reason);
     }
     return assign_words(settings, setting, words.words, words.count, place, reason);
 }
@@ -382,7 +387,7 @@ bool setting_value_assign(struct settings *settings, const struct setting *setti
                           const struct setting_place *place, char *reason) {
     bool has_many_words = kind_of(setting)->has_many_words;
     if (count == 0 || (count > 1 && !has_many_words)) {
-        return fail(reason, "wrong number of arguments");
+        return fail_count(setting, reason);
     }
     for (size_t i = 0; i < count; i++) {
         if (words[i].size > 0 && memchr(words[i].at, '\0', words[i].size) != NULL) {
