@@ -1,0 +1,649 @@
+/* Bytes in, bytes out on real sockets: RESP2 and RESP3, inline commands, every cut of the input,
+ * long pipelines, framing that no argument can break, and requests that are broken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/process.h"
+#include "tests/support/wire.h"
+
+enum {
+    PIPELINE_LENGTH = 100000,
+    BACKLOG_COMMANDS = 2500, /* about 20 MB of replies that nobody reads yet */
+    BOARD_SIZE = 500,
+    INLINE_LIMIT = 65536,
+};
+
+static struct process server;
+static struct wire wire, witness;
+
+static int start_server(void **state) {
+    (void)state;
+    return process_start(&server, NULL) ? 0 : -1;
+}
+
+static int stop_server(void **state) {
+    (void)state;
+    return process_stop(&server);
+}
+
+static int connect_empty(void **state) {
+    (void)state;
+    wire = wire_open(process_connect_tcp(&server));
+    witness = wire_open(process_connect_unix(&server));
+    wire_check(&witness, "FLUSHALL", "OK");
+    return 0;
+}
+
+static int disconnect(void **state) {
+    (void)state;
+    wire_close(&wire);
+    wire_close(&witness);
+    return 0;
+}
+
+/* Whatever was sent before on another connection has been read by the server once this returns. */
+static void let_server_read(void) {
+    wire_check(&witness, "PING", "PONG");
+}
+
+static void check_raw(const char *request, const char *reply) {
+    wire_send_text(&wire, request);
+    wire_expect(&wire, reply);
+}
+
+/* ---- RESP2 and RESP3 ---- */
+
+static void resp2_has_bulks_and_flat_arrays(void **state) {
+    (void)state;
+    wire_check(&wire, "ZADD b 1 a 2 b 3 c", ":3");
+    check_raw("ZSCORE b a\r\n", "$1\r\n1\r\n");
+    check_raw("ZSCORE b nobody\r\n", "$-1\r\n");
+    check_raw("ZRANK b nobody\r\n", "$-1\r\n");
+    check_raw("ZADD b INCR 4 a\r\n", "$1\r\n5\r\n");
+    check_raw("ZADD b NX INCR 4 a\r\n", "$-1\r\n");
+    check_raw("ZRANGE b 0 0 WITHSCORES\r\n", "*2\r\n$1\r\nb\r\n$1\r\n2\r\n");
+    check_raw("ZMSCORE b a x\r\n", "*2\r\n$1\r\n5\r\n$-1\r\n");
+    check_raw("ZPOPMIN b\r\n", "*2\r\n$1\r\nb\r\n$1\r\n2\r\n");
+    check_raw("ZMPOP 1 b MAX\r\n", "*2\r\n$1\r\nb\r\n*1\r\n*2\r\n$1\r\na\r\n$1\r\n5\r\n");
+    check_raw("ZMPOP 1 none MAX\r\n", "*-1\r\n");
+    check_raw("ZPOPMAX none\r\n", "*0\r\n");
+    check_raw("ZRANGE none 0 -1\r\n", "*0\r\n");
+    check_raw("ZRANDMEMBER none\r\n", "$-1\r\n");
+    check_raw("ZRANDMEMBER b 1 WITHSCORES\r\n", "*2\r\n$1\r\nc\r\n$1\r\n3\r\n");
+    check_raw("ZSCAN b 0\r\n", "*2\r\n$1\r\n0\r\n*2\r\n$1\r\nc\r\n$1\r\n3\r\n");
+    check_raw("CONFIG GET port\r\n", "*2\r\n$4\r\nport\r\n");
+}
+
+static void resp3_has_doubles_maps_and_pairs(void **state) {
+    (void)state;
+    const char *hello = wire_ask(&wire, "HELLO 3");
+    static const char *const fields[] = {
+        "{server ", " version ", " proto :3 ", " id :", " mode ", " role master", " modules []}"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        assert_non_null(strstr(hello, fields[i]));
+    }
+    wire_check(&wire, "ZADD b 1 a 2 b 3 c", ":3");
+    check_raw("ZSCORE b a\r\n", ",1\r\n");
+    check_raw("ZSCORE b nobody\r\n", "_\r\n");
+    check_raw("ZADD b INCR 4 a\r\n", ",5\r\n");
+    check_raw("ZINCRBY b 1 a\r\n", ",6\r\n");
+    check_raw("ZRANGE b 0 1 WITHSCORES\r\n",
+              "*2\r\n*2\r\n$1\r\nb\r\n,2\r\n*2\r\n$1\r\nc\r\n,3\r\n");
+    check_raw("ZMSCORE b a x\r\n", "*2\r\n,6\r\n_\r\n");
+    check_raw("ZPOPMIN b\r\n", "*2\r\n$1\r\nb\r\n,2\r\n");
+    check_raw("ZPOPMIN b 1\r\n", "*1\r\n*2\r\n$1\r\nc\r\n,3\r\n");
+    check_raw("ZMPOP 1 none MAX\r\n", "_\r\n");
+    check_raw("ZRANDMEMBER b 1 WITHSCORES\r\n", "*1\r\n*2\r\n$1\r\na\r\n,6\r\n");
+    check_raw("ZMPOP 1 b MAX\r\n", "*2\r\n$1\r\nb\r\n*1\r\n*2\r\n$1\r\na\r\n,6\r\n");
+    check_raw("CONFIG GET timeout\r\n", "%1\r\n$7\r\ntimeout\r\n$1\r\n0\r\n");
+    wire_check_prefix(&wire, "INFO server", "=txt:# Server");
+    wire_check_prefix(&wire, "HELLO 2", "[server ");
+    wire_check(&wire, "ZADD b 1 a", ":1");
+    check_raw("ZSCORE b a\r\n", "$1\r\n1\r\n");
+    wire_check(&wire, "HELLO 4", "-NOPROTO unsupported protocol version");
+    wire_check(&wire, "HELLO x", "-ERR Protocol version is not an integer or out of range");
+    wire_check_prefix(&wire, "HELLO", "[server ");
+    wire_check_prefix(&wire, "HELLO 3 SETNAME me", "{server ");
+    wire_check(&wire, "CLIENT GETNAME", "me");
+    wire_check(&wire, "RESET", "RESET");
+    check_raw("ZSCORE b a\r\n", "$1\r\n1\r\n");
+}
+
+/* ---- the request's bytes ---- */
+
+/* Empty requests between commands, binary arguments, inline quotes: the whole grammar. */
+static const char script[] = "\r\n*0\r\n*-1\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$5\r\na\r\nbc\r\n"
+                             "ECHO \"x\\x41\\n\" \r\n\n*4\r\n$4\r\nZADD\r\n$1\r\ns\r\n"
+                             "$1\r\n5\r\n$1\r\nm\r\n*0\r\nzscore s 'm'\r\n*2\r\n$4\r\nEcho\r\n"
+                             "$0\r\n\r\n*1\r\n$4\r\nping\r\n";
+static const char script_replies[] = "+PONG\r\n$5\r\na\r\nbc\r\n$3\r\nxA\n\r\n:0\r\n$1\r\n5\r\n"
+                                     "$0\r\n\r\n+PONG\r\n";
+enum { SCRIPT_SIZE = sizeof script - 1 };
+
+static void the_script_cut_anywhere_gives_the_same_replies(void **state) {
+    (void)state;
+    wire_check(&witness, "ZADD s 5 m", ":1");
+    for (size_t cut = 0; cut <= SCRIPT_SIZE; cut++) {
+        wire_send(&wire, script, cut);
+        let_server_read();
+        wire_send(&wire, script + cut, SCRIPT_SIZE - cut);
+        wire_expect(&wire, script_replies);
+    }
+}
+
+static void the_script_cut_twice_gives_the_same_replies(void **state) {
+    (void)state;
+    wire_check(&witness, "ZADD s 5 m", ":1");
+    for (size_t first = 1; first < SCRIPT_SIZE; first++) {
+        for (size_t second = first + 1; second < SCRIPT_SIZE; second += 1 + first % 3) {
+            wire_send(&wire, script, first);
+            let_server_read();
+            wire_send(&wire, script + first, second - first);
+            let_server_read();
+            wire_send(&wire, script + second, SCRIPT_SIZE - second);
+            wire_expect(&wire, script_replies);
+        }
+    }
+}
+
+static void the_script_byte_by_byte_gives_the_same_replies(void **state) {
+    (void)state;
+    wire_check(&witness, "ZADD s 5 m", ":1");
+    for (int turn = 0; turn < 3; turn++) {
+        for (size_t i = 0; i < SCRIPT_SIZE; i++) {
+            wire_send(&wire, script + i, 1);
+            let_server_read();
+        }
+        wire_expect(&wire, script_replies);
+    }
+}
+
+static void inline_commands_have_quotes_and_spaces(void **state) {
+    (void)state;
+    check_raw("PING\r\n", "+PONG\r\n");
+    check_raw("ping\n", "+PONG\r\n");
+    check_raw("  PING   hello  \r\n", "$5\r\nhello\r\n");
+    check_raw("ECHO \"a b\\\"\\r\\n\\t\\x00z\"\r\n", "");
+    wire_expect_bytes(&wire, "$9\r\na b\"\r\n\t\0z\r\n", 15);
+    check_raw("ECHO 'it\\'s'\r\n", "$4\r\nit's\r\n");
+    check_raw("ZADD b 1 \"two words\"\r\n", ":1\r\n");
+    check_raw("ZRANGE b 0 -1\r\n", "*1\r\n$9\r\ntwo words\r\n");
+}
+
+static void a_pipeline_of_100000_commands_is_answered_in_order(void **state) {
+    (void)state;
+    struct text requests = {.at = NULL}, replies = {.at = NULL};
+    for (int i = 0; i < PIPELINE_LENGTH; i++) {
+        if (i % 3 == 0) {
+            text_command(&requests, "ZADD b %d m%d", i, i);
+            text_format(&replies, ":1\r\n");
+        } else if (i % 3 == 1) {
+            text_command(&requests, "ZSCORE b m%d", i - 1);
+            text_format(&replies, "$%d\r\n%d\r\n", snprintf(NULL, 0, "%d", i - 1), i - 1);
+        } else {
+            text_command(&requests, "ECHO %07d", i);
+            text_format(&replies, "$7\r\n%07d\r\n", i);
+        }
+    }
+    wire_send(&wire, requests.at, requests.size);
+    wire_expect_bytes(&wire, replies.at, replies.size);
+    text_free(&requests);
+    text_free(&replies);
+    wire_check(&wire, "ZCARD b", ":33334");
+}
+
+static void pipelines_of_many_clients_do_not_mix(void **state) {
+    (void)state;
+    enum { CLIENTS = 20, COMMANDS = 2000 };
+    struct wire clients[CLIENTS];
+    struct text requests = {.at = NULL}, replies = {.at = NULL};
+    for (int c = 0; c < CLIENTS; c++) {
+        clients[c] =
+            wire_open(c % 2 ? process_connect_tcp(&server) : process_connect_unix(&server));
+        requests.size = 0;
+        for (int i = 1; i <= COMMANDS; i++) {
+            text_command(&requests, "ZINCRBY b 1 c%d", c);
+            text_command(&requests, "ECHO %d-%d", c, i);
+        }
+        assert_int_equal(wire_push(&clients[c], requests.at, requests.size, 5000), requests.size);
+    }
+    for (int c = 0; c < CLIENTS; c++) {
+        replies.size = 0;
+        for (int i = 1; i <= COMMANDS; i++) {
+            text_format(&replies, "$%d\r\n%d\r\n", snprintf(NULL, 0, "%d", i), i);
+            text_format(&replies, "$%d\r\n%d-%d\r\n", snprintf(NULL, 0, "%d-%d", c, i), c, i);
+        }
+        wire_expect_bytes(&clients[c], replies.at, replies.size);
+        wire_close(&clients[c]);
+    }
+    text_free(&requests);
+    text_free(&replies);
+    wire_check(&wire, "ZCARD b", ":20");
+}
+
+/* ---- framing ---- */
+
+static void arguments_with_cr_lf_and_nul_come_back_whole(void **state) {
+    (void)state;
+    static const char member[] = "a\r\n+OK\r\n\0:5\r\n$-1\r\n";
+    enum { MEMBER_SIZE = sizeof member - 1 };
+    struct text request = {.at = NULL};
+    const char *words[] = {"ZADD", member, "1", member};
+    size_t sizes[] = {4, MEMBER_SIZE, 1, MEMBER_SIZE};
+    text_command_words(&request, words, sizes, 4);
+    wire_send(&wire, request.at, request.size);
+    wire_expect(&wire, ":1\r\n");
+    request.size = 0;
+    words[0] = "ZRANGE";
+    const char *range[] = {"ZRANGE", member, "0", "-1"};
+    size_t range_sizes[] = {6, MEMBER_SIZE, 1, 2};
+    text_command_words(&request, range, range_sizes, 4);
+    wire_send(&wire, request.at, request.size);
+    request.size = 0;
+    text_format(&request, "*1\r\n$%d\r\n", MEMBER_SIZE);
+    text_add(&request, member, MEMBER_SIZE);
+    text_add(&request, "\r\n", 2);
+    wire_expect_bytes(&wire, request.at, request.size);
+    wire_check(&wire, "PING", "PONG");
+    wire_check(&wire, "DBSIZE", ":1");
+    request.size = 0;
+    text_command(&request, "KEYS *");
+    wire_send(&wire, request.at, request.size);
+    request.size = 0;
+    text_format(&request, "*1\r\n$%d\r\n", MEMBER_SIZE);
+    text_add(&request, member, MEMBER_SIZE);
+    text_add(&request, "\r\n", 2);
+    wire_expect_bytes(&wire, request.at, request.size);
+    text_free(&request);
+}
+
+/* Commands whose errors repeat an argument: "%" stands for it. */
+static const char *const echoing[] = {
+    "%",
+    "% 1 2",
+    "FOO %",
+    "CLIENT %",
+    "CONFIG %",
+    "CONFIG SET % 1",
+    "CONFIG SET timeout %",
+    "CONFIG GET %",
+    "OBJECT %",
+    "MEMORY %",
+    "COMMAND %",
+    "COMMAND INFO %",
+    "COMMAND DOCS %",
+    "SLOWLOG %",
+    "LATENCY %",
+    "LATENCY HISTORY %",
+    "HELLO %",
+    "HELLO 3 AUTH % %",
+    "HELLO 3 SETNAME %",
+    "AUTH %",
+    "AUTH % %",
+    "SELECT %",
+    "ECHO %",
+    "PING %",
+    "ZADD b % m",
+    "ZADD b % 1 m",
+    "ZINCRBY b % m",
+    "ZRANGE b % 1",
+    "ZRANGE b 0 1 %",
+    "ZRANGEBYSCORE b % 1",
+    "ZMPOP % b MIN",
+    "ZMPOP 1 b %",
+    "SCAN %",
+    "SCAN 0 TYPE %",
+    "SCAN 0 % 1",
+    "EXPIRE b %",
+    "EXPIRE b 100 %",
+    "CLIENT SETNAME %",
+    "CLIENT KILL %",
+    "CLIENT KILL TYPE %",
+    "CLIENT LIST TYPE %",
+    "CLIENT REPLY %",
+    "CLIENT PAUSE %",
+    "CLIENT NO-EVICT %",
+    "CLIENT SETINFO % x",
+    "CLIENT SETINFO lib-name %",
+    "INFO %",
+    "FLUSHALL %",
+    "SHUTDOWN %",
+};
+
+static void send_echoing(const char *format, const char *argument, size_t argument_size) {
+    const char *words[8];
+    size_t sizes[8];
+    size_t count = 0;
+    for (const char *at = format; *at; at += strspn(at, " ")) {
+        assert_true(count < 8);
+        sizes[count] = strcspn(at, " ");
+        words[count] = at;
+        at += sizes[count];
+        if (words[count][0] == '%') {
+            words[count] = argument;
+            sizes[count] = argument_size;
+        }
+        count++;
+    }
+    struct text request = {.at = NULL};
+    text_command_words(&request, words, sizes, count);
+    wire_send(&wire, request.at, request.size);
+    text_free(&request);
+}
+
+static void no_argument_breaks_the_framing_of_an_error(void **state) {
+    (void)state;
+    static const struct {
+        const char *at;
+        size_t size;
+    } evil[] = {{"x\r\n+INJECTED", 12}, {"\r\n", 2},    {"\n", 1},          {"a\0b\r\n:1", 7},
+                {"\r\n$-1\r\n", 7},     {"'\"%s%n", 6}, {"\xff\xfe\x80", 3}};
+    for (size_t e = 0; e < sizeof evil / sizeof evil[0]; e++) {
+        for (size_t i = 0; i < sizeof echoing / sizeof echoing[0]; i++) {
+            send_echoing(echoing[i], evil[e].at, evil[e].size);
+            const char *reply = wire_reply(&wire);
+            if (strncmp(reply, "INJECTED", 8) == 0) {
+                fail_msg("%s: the argument became a reply", echoing[i]);
+            }
+            wire_check(&wire, "ECHO still-in-step", "still-in-step");
+            wire_check_prefix(&wire, "HELLO 2", "[server ");
+        }
+    }
+    wire_check(&witness, "CLIENT SETNAME a", "OK");
+    wire_check_prefix(&witness, "CLIENT LIST", "id=");
+}
+
+static void a_name_with_spaces_is_refused(void **state) {
+    (void)state;
+    send_echoing("CLIENT SETNAME %", "two words", 9);
+    assert_string_equal(wire_reply(&wire),
+                        "-ERR Client names cannot contain spaces, newlines or special characters.");
+}
+
+static void replies_keep_their_order_when_nobody_reads(void **state) {
+    (void)state;
+    struct text request = {.at = NULL}, range = {.at = NULL}, expected = {.at = NULL};
+    text_format(&range, "*%d\r\n", 2 * BOARD_SIZE);
+    for (int i = 0; i < BOARD_SIZE; i++) {
+        text_command(&request, "ZADD b %d m%06d", 1000 + i, i);
+        text_format(&range, "$7\r\nm%06d\r\n$4\r\n%d\r\n", i, 1000 + i);
+    }
+    wire_send(&witness, request.at, request.size);
+    for (int i = 0; i < BOARD_SIZE; i++) {
+        wire_expect(&witness, ":1\r\n");
+    }
+    request.size = 0;
+    for (int i = 0; i < BACKLOG_COMMANDS; i++) {
+        text_command(&request, "ZRANGE b 0 -1 WITHSCORES");
+        text_command(&request, "ECHO %06d", i);
+    }
+    assert_int_equal(wire_push(&wire, request.at, request.size, 10000), request.size);
+    wire_check(&witness, "ZADD b 1000 m000000", ":0"); /* others are served meanwhile */
+    for (int i = 0; i < BACKLOG_COMMANDS; i++) {
+        wire_expect_bytes(&wire, range.at, range.size);
+        expected.size = 0;
+        text_format(&expected, "$6\r\n%06d\r\n", i);
+        wire_expect_bytes(&wire, expected.at, expected.size);
+    }
+    wire_check(&wire, "PING", "PONG");
+    text_free(&request);
+    text_free(&range);
+    text_free(&expected);
+}
+
+/* ---- numbers at their ends ---- */
+
+/* "#" stands for the number. Writes go to board e, which is filled again for each. */
+static const char *const counting[] = {
+    "ZRANGE b # 1",
+    "ZRANGE b 0 #",
+    "ZRANGE b # #",
+    "ZREVRANGE b # -1",
+    "ZREVRANGE b 0 # WITHSCORES",
+    "ZRANGE b -inf +inf BYSCORE LIMIT # 1",
+    "ZRANGE b -inf +inf BYSCORE LIMIT 0 #",
+    "ZRANGEBYSCORE b -inf +inf LIMIT # #",
+    "ZREVRANGEBYSCORE b +inf -inf LIMIT # 3",
+    "ZRANGEBYSCORE b # #",
+    "ZCOUNT b # (#",
+    "ZREMRANGEBYRANK e # 0",
+    "ZREMRANGEBYRANK e -1 #",
+    "ZREMRANGEBYSCORE e # #",
+    "ZPOPMIN e #",
+    "ZPOPMAX e #",
+    "ZMPOP # e MIN",
+    "ZMPOP 1 e MIN COUNT #",
+    "ZRANDMEMBER b # WITHSCORES",
+    "ZSCAN b #",
+    "ZSCAN b 0 COUNT #",
+    "SCAN #",
+    "SCAN 0 COUNT #",
+    "ZADD e # m",
+    "ZADD e INCR # m",
+    "ZINCRBY e # m",
+    "ZRANGESTORE d e # #",
+    "EXPIRE e #",
+    "PEXPIRE e #",
+    "EXPIREAT e #",
+    "PEXPIREAT e # NX",
+    "COPY b d DB #",
+    "SELECT #",
+    "MEMORY USAGE b SAMPLES #",
+    "SLOWLOG GET #",
+    "CLIENT KILL ID #",
+    "CLIENT LIST ID #",
+    "CLIENT PAUSE # WRITE",
+    "HELLO #",
+    "COMMAND GETKEYS ZMPOP # b MIN",
+    "OBJECT FREQ #",
+    "LATENCY HISTORY #",
+};
+
+static void send_counting(const char *format, const char *number) {
+    struct text line = {.at = NULL}, request = {.at = NULL};
+    for (const char *at = format; *at; at++) {
+        text_format(&line, *at == '#' ? "%s" : "%.1s", *at == '#' ? number : at);
+    }
+    text_command(&request, "%s", line.at);
+    wire_send(&wire, request.at, request.size);
+    text_free(&line);
+    text_free(&request);
+}
+
+static void every_integer_at_its_ends_gets_one_reply(void **state) {
+    (void)state;
+    static const char *const numbers[] = {"-9223372036854775808",
+                                          "-4294967297",
+                                          "-2147483649",
+                                          "-1",
+                                          "0",
+                                          "1",
+                                          "4294967295",
+                                          "4294967296",
+                                          "2147483648",
+                                          "4611686018427387903",
+                                          "9223372036854775807"};
+    static const char *const words[] = {"9223372036854775808",
+                                        "-9223372036854775809",
+                                        "+1",
+                                        "1e3",
+                                        "0x1",
+                                        "18446744073709551616",
+                                        "1.0",
+                                        "--1",
+                                        "01"};
+    wire_check(&witness, "ZADD b 1 a 2 b 3 c", ":3");
+    for (size_t i = 0; i < sizeof counting / sizeof counting[0]; i++) {
+        for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
+            /* A count of minus billions asks for billions of members, in Redis too. */
+            if (strstr(counting[i], "ZRANDMEMBER") && numbers[n][0] == '-' && numbers[n][2]) {
+                continue;
+            }
+            wire_ask(&witness, "ZADD e 1 a 2 b 3 c");
+            send_counting(counting[i], numbers[n]);
+            wire_reply(&wire);
+            wire_check(&witness, "CLIENT UNPAUSE", "OK");
+            wire_check(&wire, "ECHO still-in-step", "still-in-step");
+            wire_ask(&wire, "SELECT 0");
+            wire_ask(&wire, "HELLO 2");
+        }
+    }
+    wire_check(&witness, "ZRANGE b 0 -1 WITHSCORES", "[a 1 b 2 c 3]");
+    for (size_t n = 0; n < sizeof words / sizeof words[0]; n++) {
+        send_counting("ZRANGE b # 1", words[n]);
+        assert_string_equal(wire_reply(&wire), "-ERR value is not an integer or out of range");
+    }
+}
+
+static void ranges_past_2_to_32_are_empty(void **state) {
+    (void)state;
+    wire_check(&wire, "ZADD b 1 a 2 b", ":2");
+    wire_check(&wire, "ZRANGE b 4294967296 4294967297", "[]");
+    wire_check(&wire, "ZREVRANGE b 4294967296 -1", "[]");
+    wire_check(&wire, "ZRANGE b -4294967296 4294967296", "[a b]");
+    wire_check(&wire, "ZRANGE b 0 -4294967295", "[]");
+    wire_check(&wire, "ZRANGEBYSCORE b -inf +inf LIMIT 4294967296 1", "[]");
+    wire_check(&wire, "ZREMRANGEBYRANK b 4294967296 -1", ":0");
+    wire_check(&wire, "ZPOPMIN b 4294967296", "[a 1 b 2]");
+}
+
+/* ---- broken requests ---- */
+
+static void check_broken(const char *request, size_t size, const char *reply) {
+    struct wire broken = wire_open(process_connect_tcp(&server));
+    wire_push(&broken, request, size, 5000);
+    wire_expect(&broken, reply);
+    assert_true(wire_is_closed(&broken, 5000));
+    wire_close(&broken);
+}
+
+static void a_broken_request_is_answered_and_closed(void **state) {
+    (void)state;
+    static const struct {
+        const char *request, *reply;
+    } cases[] = {
+        {"*abc\r\n", "-ERR Protocol error: invalid multibulk length\r\n"},
+        {"*99999999999999999999\r\n", "-ERR Protocol error: invalid multibulk length\r\n"},
+        {"*1\r\nPING\r\n", "-ERR Protocol error: expected '$', got 'P'\r\n"},
+        {"*1\r\n$abc\r\n", "-ERR Protocol error: invalid bulk length\r\n"},
+        {"*1\r\n$-1\r\n", "-ERR Protocol error: invalid bulk length\r\n"},
+        {"*1\r\n$99999999999999999999\r\n", "-ERR Protocol error: invalid bulk length\r\n"},
+        {"ECHO \"a\r\n", "-ERR Protocol error: unbalanced quotes in request\r\n"},
+        {"ECHO 'a'b\r\n", "-ERR Protocol error: unbalanced quotes in request\r\n"},
+        {"PING\r\n*abc\r\nZADD after 1 a\r\n",
+         "+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n"},
+        {"*1\r\n$4\r\nPING\r\n*1\r\n$x\r\nZADD after 1 a\r\n",
+         "+PONG\r\n-ERR Protocol error: invalid bulk length\r\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        check_broken(cases[i].request, strlen(cases[i].request), cases[i].reply);
+    }
+    wire_check(&wire, "EXISTS after", ":0");
+}
+
+static void a_line_without_end_is_answered_and_closed(void **state) {
+    (void)state;
+    static char line[INLINE_LIMIT + 4096];
+    memset(line, '1', sizeof line);
+    line[0] = 'P';
+    check_broken(line, sizeof line, "-ERR Protocol error: too big inline request\r\n");
+    line[0] = '*';
+    check_broken(line, sizeof line, "-ERR Protocol error: too big mbulk count string\r\n");
+    memcpy(line, "*1\r\n$", 5);
+    check_broken(line, sizeof line, "-ERR Protocol error: too big bulk count string\r\n");
+}
+
+static void limits_of_requests_are_kept(void **state) {
+    (void)state;
+    if (server.is_redis) {
+        skip(); /* its limits are larger */
+    }
+    check_broken("*1048577\r\n", 10, "-ERR Protocol error: invalid multibulk length\r\n");
+    check_broken("*1\r\n$67108865\r\n", 15, "-ERR Protocol error: invalid bulk length\r\n");
+}
+
+static void members_and_keys_have_a_longest_size(void **state) {
+    (void)state;
+    if (server.is_redis) {
+        skip();
+    }
+    enum { LONGEST = 65536 };
+    static char name[LONGEST + 1];
+    memset(name, 'n', sizeof name);
+    for (size_t size = LONGEST; size <= LONGEST + 1; size++) {
+        const char *by_member[] = {"ZADD", "b", "1", name}, *by_key[] = {"ZADD", name, "1", "m"};
+        size_t member_sizes[] = {4, 1, 1, size}, key_sizes[] = {4, size, 1, 1};
+        struct text request = {.at = NULL};
+        text_command_words(&request, by_member, member_sizes, 4);
+        text_command_words(&request, by_key, key_sizes, 4);
+        wire_send(&wire, request.at, request.size);
+        text_free(&request);
+        for (int i = 0; i < 2; i++) {
+            const char *reply = wire_reply(&wire);
+            assert_int_equal(strncmp(reply, size <= LONGEST ? ":1" : "-ERR ", 2), 0);
+        }
+    }
+    wire_check(&wire, "DBSIZE", ":2");
+    const char *empty[] = {"ZADD", "b", "1", ""};
+    size_t empty_sizes[] = {4, 1, 1, 0};
+    struct text request = {.at = NULL};
+    text_command_words(&request, empty, empty_sizes, 4);
+    wire_send(&wire, request.at, request.size);
+    text_free(&request);
+    assert_int_equal(strncmp(wire_reply(&wire), "-ERR ", 5), 0);
+    wire_check(&wire, "ZCARD b", ":1");
+}
+
+static void http_clients_are_closed(void **state) {
+    (void)state;
+    static const char post[] = "POST / HTTP/1.1\r\nContent-Length: 14\r\n\r\nZADD p 1 a\r\n";
+    static const char get[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\nZADD p 1 a\r\n";
+    for (int i = 0; i < 2; i++) {
+        const char *request = i ? get : post;
+        struct wire browser = wire_open(process_connect_tcp(&server));
+        wire_push(&browser, request, strlen(request), 5000);
+        assert_true(wire_is_closed(&browser, 5000));
+        wire_close(&browser);
+    }
+    wire_check(&wire, "EXISTS p", ":0");
+}
+
+static void quit_answers_and_closes(void **state) {
+    (void)state;
+    wire_send_text(&wire, "PING\r\nQUIT\r\nZADD q 1 a\r\n");
+    wire_expect(&wire, "+PONG\r\n+OK\r\n");
+    assert_true(wire_is_closed(&wire, 5000));
+    wire_check(&witness, "EXISTS q", ":0");
+}
+
+int main(void) {
+#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_empty, disconnect)
+    const struct CMUnitTest tests[] = {
+        IN_TURN(resp2_has_bulks_and_flat_arrays),
+        IN_TURN(resp3_has_doubles_maps_and_pairs),
+        IN_TURN(the_script_cut_anywhere_gives_the_same_replies),
+        IN_TURN(the_script_cut_twice_gives_the_same_replies),
+        IN_TURN(the_script_byte_by_byte_gives_the_same_replies),
+        IN_TURN(inline_commands_have_quotes_and_spaces),
+        IN_TURN(a_pipeline_of_100000_commands_is_answered_in_order),
+        IN_TURN(pipelines_of_many_clients_do_not_mix),
+        IN_TURN(arguments_with_cr_lf_and_nul_come_back_whole),
+        IN_TURN(no_argument_breaks_the_framing_of_an_error),
+        IN_TURN(a_name_with_spaces_is_refused),
+        IN_TURN(replies_keep_their_order_when_nobody_reads),
+        IN_TURN(every_integer_at_its_ends_gets_one_reply),
+        IN_TURN(ranges_past_2_to_32_are_empty),
+        IN_TURN(a_broken_request_is_answered_and_closed),
+        IN_TURN(a_line_without_end_is_answered_and_closed),
+        IN_TURN(limits_of_requests_are_kept),
+        IN_TURN(members_and_keys_have_a_longest_size),
+        IN_TURN(http_clients_are_closed),
+        IN_TURN(quit_answers_and_closes),
+    };
+    return cmocka_run_group_tests_name("protocol", tests, start_server, stop_server);
+}

@@ -1,0 +1,404 @@
+/* Who ranks first, and exact scores, on a running server: equal scores rank by arrival, an
+ * unchanged score keeps its place, and every score comes back to its last digit. */
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/process.h"
+#include "tests/support/wire.h"
+
+enum {
+    MEMBERS_LONG = 1000000,
+    MEMBERS_SHORT = 100000, /* LEADERBOARD_TEST_SHORT: sanitized builds */
+    MEMBERS_PER_COMMAND = 500,
+    PAGE = 10000,
+    STEP = 611953, /* prime to both counts: visits every name once, in no order */
+};
+
+static const char config[] = "layout wide FIELD score 64 SIGNED\n"
+                             "layout money FIELD money 40 SIGNED SCALE 2 TIME 24 S\n"
+                             "layout lap FIELD ms 32 ASC TIME 32 S\n"
+                             "board wide:* wide\n"
+                             "board money:* money\n"
+                             "board lap:* lap\n";
+
+static struct process server;
+static struct wire wire;
+
+static int start_server(void **state) {
+    (void)state;
+    struct process_options options = {.config = config};
+    if (strstr(process_default_program(), "redis-server")) {
+        return 0; /* skipped below: Redis orders equal scores by name, and counts in doubles */
+    }
+    return process_start(&server, &options) ? 0 : -1;
+}
+
+static int stop_server(void **state) {
+    (void)state;
+    return process_stop(&server);
+}
+
+static int connect_empty(void **state) {
+    (void)state;
+    if (strstr(process_default_program(), "redis-server")) {
+        return 0;
+    }
+    wire = wire_open(process_connect_tcp(&server));
+    wire_check(&wire, "FLUSHALL", "OK");
+    return 0;
+}
+
+static int disconnect(void **state) {
+    (void)state;
+    wire_close(&wire);
+    return 0;
+}
+
+static void skip_on_redis(void) {
+    if (strstr(process_default_program(), "redis-server")) {
+        skip();
+    }
+}
+
+/* ---- arrival order ---- */
+
+static void equal_scores_rank_by_arrival_inside_one_millisecond(void **state) {
+    (void)state;
+    skip_on_redis();
+    /* zoe is the first at 100 though adam had points first, and though her name sorts last. */
+    struct text pipeline = {.at = NULL};
+    text_command(&pipeline, "ZINCRBY b 50 adam");
+    text_command(&pipeline, "ZINCRBY b 60 zoe");
+    text_command(&pipeline, "ZINCRBY b 40 zoe");
+    text_command(&pipeline, "ZINCRBY b 50 adam");
+    wire_send(&wire, pipeline.at, pipeline.size);
+    text_free(&pipeline);
+    wire_expect(&wire, "$2\r\n50\r\n$2\r\n60\r\n$3\r\n100\r\n$3\r\n100\r\n");
+    wire_check(&wire, "ZREVRANGE b 0 -1 WITHSCORES", "[zoe 100 adam 100]");
+    wire_check(&wire, "ZRANGE b 0 -1 WITHSCORES", "[adam 100 zoe 100]");
+    wire_check(&wire, "ZREVRANK b zoe", ":0");
+    wire_check(&wire, "ZREVRANK b adam", ":1");
+
+    /* The third comes in the same second, the fourth in a later one. */
+    wire_check(&wire, "ZADD b 100 bob", ":1");
+    process_sleep_ms(1100);
+    wire_check(&wire, "ZINCRBY b 100 aaron", "100");
+    wire_check(&wire, "ZREVRANGE b 0 -1", "[zoe adam bob aaron]");
+    wire_check(&wire, "ZREVRANK b aaron", ":3");
+    wire_check(&wire, "ZRANK b aaron", ":0");
+    wire_check(&wire, "ZREVRANGEBYSCORE b 100 100", "[zoe adam bob aaron]");
+    wire_check(&wire, "ZRANGEBYSCORE b 100 100 LIMIT 1 2", "[bob adam]");
+}
+
+static void members_of_one_command_rank_in_their_order(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD b 7 m 7 z 7 a 9 top", ":4");
+    wire_check(&wire, "ZREVRANGE b 0 -1", "[top m z a]");
+}
+
+static void an_unchanged_score_keeps_its_place(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD b 10 zoe", ":1");
+    process_sleep_ms(1100);
+    wire_check(&wire, "ZADD b 10 adam", ":1");
+    process_sleep_ms(1100);
+    wire_check(&wire, "ZADD b 10 zoe", ":0");
+    wire_check(&wire, "ZADD b 10.0 zoe", ":0");
+    wire_check(&wire, "ZADD b CH 1e1 zoe", ":0");
+    wire_check(&wire, "ZINCRBY b 0 zoe", "10");
+    wire_check(&wire, "ZADD b GT CH 9 zoe", ":0");
+    wire_check(&wire, "ZADD b LT CH 11 zoe", ":0");
+    wire_check(&wire, "ZADD b NX 99 zoe", ":0");
+    wire_check(&wire, "ZADD b XX INCR 0 zoe", "10");
+    wire_check(&wire, "ZREVRANGE b 0 -1", "[zoe adam]");
+}
+
+static void a_score_that_was_left_is_reached_anew(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD b 10 zoe 10 adam", ":2");
+    wire_check(&wire, "ZINCRBY b 1 zoe", "11");
+    wire_check(&wire, "ZINCRBY b -1 zoe", "10");
+    wire_check(&wire, "ZREVRANGE b 0 -1", "[adam zoe]");
+    wire_check(&wire, "ZREM b adam", ":1");
+    wire_check(&wire, "ZADD b 10 adam", ":1");
+    wire_check(&wire, "ZREVRANGE b 0 -1", "[zoe adam]");
+}
+
+static void fewest_is_best_on_an_ascending_board(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD lap:1 9000 zoe 8500 carl 9000 adam", ":3");
+    wire_check(&wire, "ZRANGE lap:1 0 -1 WITHSCORES", "[carl 8500 zoe 9000 adam 9000]");
+    wire_check(&wire, "ZREVRANGE lap:1 0 -1", "[adam zoe carl]");
+    wire_check(&wire, "ZRANK lap:1 carl", ":0");
+}
+
+static void pops_follow_the_same_order(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD b 5 z 5 m 5 a", ":3");
+    wire_check(&wire, "ZPOPMAX b", "[z 5]");
+    wire_check(&wire, "ZPOPMIN b", "[a 5]");
+    wire_check(&wire, "ZRANGE b 0 -1", "[m]");
+}
+
+/* ---- exact scores ---- */
+
+static void scores_near_2_to_32_come_back_to_the_last_digit(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire,
+               "ZADD b 4294967295 a 4294967294 b -4294967296 c -4294967295 d 4294967293 e 0 f",
+               ":6");
+    wire_check(&wire, "ZREVRANGE b 0 -1 WITHSCORES",
+               "[a 4294967295 b 4294967294 e 4294967293 f 0 d -4294967295 c -4294967296]");
+    wire_check(&wire, "ZCOUNT b (4294967294 +inf", ":1");
+    wire_check(&wire, "ZRANGEBYSCORE b -inf (-4294967295", "[c]");
+    wire_check(&wire, "ZINCRBY b 1 b", "4294967295");
+    wire_check(&wire, "ZINCRBY b 4294967295 c", "-1");
+    wire_check(&wire, "ZREVRANGE b 0 1", "[a b]");
+}
+
+static void scores_near_2_to_63_come_back_to_the_last_digit(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD wide:1 9223372036854775807 a 9223372036854775806 b", ":2");
+    wire_check(&wire, "ZADD wide:1 -9223372036854775808 c -9223372036854775807 d", ":2");
+    wire_check(&wire, "ZADD wide:1 9007199254740993 e 9007199254740992 f", ":2");
+    wire_check(&wire, "ZREVRANGE wide:1 0 -1 WITHSCORES",
+               "[a 9223372036854775807 b 9223372036854775806 e 9007199254740993"
+               " f 9007199254740992 d -9223372036854775807 c -9223372036854775808]");
+    wire_check(&wire, "ZRANGEBYSCORE wide:1 (9223372036854775806 +inf", "[a]");
+    wire_check(&wire, "ZCOUNT wide:1 9007199254740993 9007199254740993", ":1");
+    wire_check(&wire, "ZRANGEBYSCORE wide:1 -inf (-9223372036854775807", "[c]");
+    wire_check(&wire, "ZINCRBY wide:1 1 b", "9223372036854775807");
+    wire_check_prefix(&wire, "ZINCRBY wide:1 1 b", "-ERR");
+    wire_check_prefix(&wire, "ZADD wide:1 9223372036854775808 b", "-ERR");
+    wire_check_prefix(&wire, "ZADD wide:1 -9223372036854775809 b", "-ERR");
+    wire_check(&wire, "ZADD wide:1 4.6E18 g", ":1");
+    wire_check(&wire, "ZSCORE wide:1 g", "4600000000000000000");
+    wire_check(&wire, "ZMSCORE wide:1 a b nobody", "[9223372036854775807 9223372036854775807 nil]");
+    wire_check_prefix(&wire, "HELLO 3", "{server");
+    wire_check(&wire, "ZSCORE wide:1 d", ",-9223372036854775807");
+}
+
+static void money_is_kept_to_the_cent(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD money:1 12.34 a 0.1 b -0.05 c 1e3 d", ":4");
+    wire_check(&wire, "ZINCRBY money:1 0.2 b", "0.3");
+    wire_check(&wire, "ZREVRANGE money:1 0 -1 WITHSCORES", "[d 1000 a 12.34 b 0.3 c -0.05]");
+    wire_check_prefix(&wire, "ZADD money:1 12.345 a", "-ERR");
+    wire_check_prefix(&wire, "ZINCRBY money:1 0.001 a", "-ERR");
+    wire_check(&wire, "ZSCORE money:1 a", "12.34");
+    wire_check(&wire, "ZCOUNT money:1 0.3 (12.34", ":1");
+}
+
+static void a_score_that_does_not_fit_changes_nothing(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD b 5 m 5 n", ":2");
+    static const char *const refused[] = {
+        "ZADD b 4294967296 m",
+        "ZADD b -4294967297 m",
+        "ZADD b 1.5 m",
+        "ZADD b nan m",
+        "ZADD b inf m",
+        "ZADD b -inf m",
+        "ZADD b 1e400 m",
+        "ZADD b 1e-400 m",
+        "ZADD b 0x10 m",
+        "ZADD b ten m",
+        "ZADD b 6 m 1.5 n",
+        "ZADD b 6 new 4294967296 m",
+        "ZADD b CH 6 m nan n",
+        "ZADD b INCR 0.5 m",
+        "ZINCRBY b 4294967291 m",
+        "ZINCRBY b -4294967302 m",
+        "ZINCRBY b nan m",
+        "ZINCRBY b 0.1 m",
+        "ZADD b NX XX 6 m",
+        "ZADD b GT LT 6 m",
+        "ZADD b INCR 1 m 1 n",
+        "ZADD b 6 m 7",
+        "ZADD b (6 m",
+        "ZADD fresh 1.5 m",
+        "ZINCRBY fresh 4294967296 m",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        wire_check_prefix(&wire, refused[i], "-ERR ");
+        wire_check(&wire, "ZREVRANGE b 0 -1 WITHSCORES", "[m 5 n 5]");
+        wire_check(&wire, "DBSIZE", ":1");
+    }
+}
+
+static void four_hundred_digits_are_an_error_or_a_number(void **state) {
+    (void)state;
+    skip_on_redis();
+    char digits[401];
+    memset(digits, '9', 400);
+    digits[400] = '\0';
+    struct text command = {.at = NULL};
+    text_format(&command, "ZADD b %s m", digits);
+    wire_check_prefix(&wire, command.at, "-ERR ");
+    memset(digits, '0', 399);
+    digits[399] = '7';
+    command.size = 0;
+    text_format(&command, "ZADD b %s m", digits);
+    wire_check(&wire, command.at, ":1");
+    wire_check(&wire, "ZSCORE b m", "7");
+    command.size = 0;
+    text_format(&command, "ZADD b 8.%0*d m", 390, 0);
+    wire_check(&wire, command.at, ":0");
+    wire_check(&wire, "ZSCORE b m", "8");
+    text_free(&command);
+}
+
+/* ---- clocks ---- */
+
+static void set_clock(const char *path, const char *offset) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%s\n", offset);
+    fclose(file);
+}
+
+static long long time_of(struct wire *client) {
+    return strtoll(strchr(wire_ask(client, "TIME"), '[') + 1, NULL, 10);
+}
+
+static void a_clock_set_back_one_hour_leaves_the_order_as_arrived(void **state) {
+    (void)state;
+    skip_on_redis();
+    glob_t found = {.gl_pathc = 0};
+    if (glob("/usr/lib/*/faketime/libfaketime.so.1", 0, NULL, &found) != 0) {
+        globfree(&found);
+        fail_msg("libfaketime is missing (Debian: libfaketime)");
+    }
+    char preload[256], file_name[64], file_setting[128];
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", found.gl_pathv[0]);
+    globfree(&found);
+    snprintf(file_name, sizeof file_name, "/tmp/leaderboard-clock-%d", (int)getpid());
+    snprintf(file_setting, sizeof file_setting, "FAKETIME_TIMESTAMP_FILE=%s", file_name);
+    const char *environment[] = {preload,
+                                 file_setting,
+                                 "FAKETIME_NO_CACHE=1",
+                                 "FAKETIME_DONT_FAKE_MONOTONIC=1",
+                                 "ASAN_OPTIONS=verify_asan_link_order=0",
+                                 NULL};
+    struct process_options options = {.environment = environment};
+    struct process stepped;
+    set_clock(file_name, "+0");
+    assert_true(process_start(&stepped, &options));
+    struct wire client = wire_open(process_connect_tcp(&stepped));
+
+    wire_check(&client, "ZADD b 10 z 10 y", ":2");
+    long long begun_s = time_of(&client);
+    set_clock(file_name, "-3600");
+    wire_check(&client, "ZADD b 10 x", ":1");
+    wire_check(&client, "ZINCRBY b 10 w", "10");
+    process_sleep_ms(1100);
+    wire_check(&client, "ZADD b 10 v", ":1");
+    wire_check(&client, "ZREVRANGE b 0 -1", "[z y x w v]");
+    set_clock(file_name, "+7200");
+    wire_check(&client, "ZADD b 10 u", ":1");
+    assert_true(time_of(&client) >= begun_s + 7200); /* the server does see the steps */
+    set_clock(file_name, "+0");
+    wire_check(&client, "ZADD b 10 t", ":1");
+    wire_check(&client, "ZREVRANGE b 0 -1", "[z y x w v u t]");
+    wire_check(&client, "ZRANGE b 0 -1", "[t u v w x y z]");
+
+    wire_close(&client);
+    unlink(file_name);
+    assert_int_equal(process_stop(&stepped), 0);
+}
+
+/* ---- many ---- */
+
+static void check_page(uint32_t first, uint32_t count) {
+    struct text command = {.at = NULL};
+    struct text expected = {.at = NULL};
+    text_command(&command, "ZREVRANGE b %u %u", first, first + PAGE - 1);
+    text_format(&expected, "*%u\r\n", PAGE);
+    for (uint32_t i = first; i < first + PAGE; i++) {
+        text_format(&expected, "$7\r\nm%06u\r\n", (uint32_t)((uint64_t)i * STEP % count));
+    }
+    wire_send(&wire, command.at, command.size);
+    wire_expect_bytes(&wire, expected.at, expected.size);
+    text_free(&command);
+    text_free(&expected);
+}
+
+/* The first half comes hundreds a command, the second one a command: both ways are taken. */
+static void a_million_members_at_one_score_keep_arrival_order(void **state) {
+    (void)state;
+    skip_on_redis();
+    uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? MEMBERS_SHORT : MEMBERS_LONG;
+    struct text pipeline = {.at = NULL};
+    struct text replies = {.at = NULL};
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t name = (uint32_t)((uint64_t)i * STEP % count);
+        if (i >= count / 2) {
+            text_format(&pipeline, "*4\r\n$4\r\nZADD\r\n$1\r\nb\r\n$2\r\n77\r\n$7\r\nm%06u\r\n",
+                        name);
+            text_format(&replies, ":1\r\n");
+            continue;
+        }
+        if (i % MEMBERS_PER_COMMAND == 0) {
+            text_format(&pipeline, "*%d\r\n$4\r\nZADD\r\n$1\r\nb\r\n", 2 + 2 * MEMBERS_PER_COMMAND);
+            text_format(&replies, ":%d\r\n", MEMBERS_PER_COMMAND);
+        }
+        text_format(&pipeline, "$2\r\n77\r\n$7\r\nm%06u\r\n", name);
+    }
+    int64_t begun_at = process_now_ms();
+    wire_send(&wire, pipeline.at, pipeline.size);
+    wire_expect_bytes(&wire, replies.at, replies.size);
+    printf("%u members at one score in %d ms\n", count, (int)(process_now_ms() - begun_at));
+    text_free(&pipeline);
+    text_free(&replies);
+
+    wire_check(&wire, "ZADD b 77 aaa", ":1"); /* behind all of them */
+    for (uint32_t first = 0; first < count; first += PAGE) {
+        check_page(first, count);
+    }
+    for (uint32_t i = 0; i < count; i += count / 100) {
+        char command[64], expected[16];
+        snprintf(command, sizeof command, "ZREVRANK b m%06u",
+                 (uint32_t)((uint64_t)i * STEP % count));
+        snprintf(expected, sizeof expected, ":%u", i);
+        wire_check(&wire, command, expected);
+    }
+    wire_check(&wire, "ZRANGE b 0 0", "[aaa]");
+    wire_check(&wire, "ZREVRANGE b -1 -1", "[aaa]");
+}
+
+int main(void) {
+#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_empty, disconnect)
+    const struct CMUnitTest tests[] = {
+        IN_TURN(equal_scores_rank_by_arrival_inside_one_millisecond),
+        IN_TURN(members_of_one_command_rank_in_their_order),
+        IN_TURN(an_unchanged_score_keeps_its_place),
+        IN_TURN(a_score_that_was_left_is_reached_anew),
+        IN_TURN(fewest_is_best_on_an_ascending_board),
+        IN_TURN(pops_follow_the_same_order),
+        IN_TURN(scores_near_2_to_32_come_back_to_the_last_digit),
+        IN_TURN(scores_near_2_to_63_come_back_to_the_last_digit),
+        IN_TURN(money_is_kept_to_the_cent),
+        IN_TURN(a_score_that_does_not_fit_changes_nothing),
+        IN_TURN(four_hundred_digits_are_an_error_or_a_number),
+        cmocka_unit_test(a_clock_set_back_one_hour_leaves_the_order_as_arrived),
+        IN_TURN(a_million_members_at_one_score_keep_arrival_order),
+    };
+    return cmocka_run_group_tests_name("ties", tests, start_server, stop_server);
+}
