@@ -1,0 +1,592 @@
+/* What strangers and broken clients do to a server: announce much and send little, never read,
+ * vanish, connect by the thousand, kill each other, send patterns that explode. The others are
+ * served meanwhile, and nothing is left behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/process.h"
+#include "tests/support/random.h"
+#include "tests/support/wire.h"
+
+enum {
+    MIB = 1024 * 1024,
+    PATTERN_SIZE = 100 * 1024,
+    BOARD_SIZE = 1000,
+    IDLE_CLIENTS = 9900,
+    IDLE_CLIENTS_SHORT = 1000,
+};
+
+static struct process server, guarded; /* guarded: with a password */
+static struct wire witness;
+
+static int start_servers(void **state) {
+    (void)state;
+    static const char *const arguments[] = {"--requirepass", "secret", NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    return process_start(&server, NULL) && process_start(&guarded, &options) ? 0 : -1;
+}
+
+static int stop_servers(void **state) {
+    (void)state;
+    int failed = process_stop(&server);
+    return process_stop(&guarded) | failed;
+}
+
+static int connect_witness(void **state) {
+    (void)state;
+    witness = wire_open(process_connect_unix(&server));
+    wire_check(&witness, "FLUSHALL", "OK");
+    return 0;
+}
+
+static int disconnect_witness(void **state) {
+    (void)state;
+    wire_check(&witness, "PING", "PONG");
+    wire_close(&witness);
+    return 0;
+}
+
+static bool is_short(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
+
+static void fill_board(void) {
+    struct text request = {.at = NULL};
+    text_format(&request, "*%d\r\n$4\r\nZADD\r\n$1\r\nb\r\n", 2 + 2 * BOARD_SIZE);
+    for (int i = 0; i < BOARD_SIZE; i++) {
+        text_format(&request, "$4\r\n%d\r\n$7\r\nm%06d\r\n", 1000 + i, i);
+    }
+    wire_send(&witness, request.at, request.size);
+    text_free(&request);
+    wire_expect(&witness, ":1000\r\n");
+}
+
+/* The number behind name in INFO. */
+static long long info_number(const char *name) {
+    const char *at = strstr(wire_ask(&witness, "INFO"), name);
+    assert_non_null(at);
+    return strtoll(at + strlen(name) + 1, NULL, 10);
+}
+
+static void wait_for_clients(long long count) {
+    int64_t give_up_at = process_now_ms() + 20000;
+    while (info_number("connected_clients") != count) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(10);
+    }
+}
+
+/* ---- before authentication ---- */
+
+static void check_refused(const char *request, const char *reply) {
+    struct wire stranger = wire_open(process_connect_tcp(&guarded));
+    wire_push(&stranger, request, strlen(request), 5000);
+    wire_expect(&stranger, reply);
+    assert_true(wire_is_closed(&stranger, 5000));
+    wire_close(&stranger);
+}
+
+static void announcements_before_authentication_are_bounded(void **state) {
+    (void)state;
+    check_refused("*11\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n");
+    check_refused("*1000000000\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n");
+    check_refused("*1\r\n$16385\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n");
+    check_refused("*2\r\n$4\r\nAUTH\r\n$60000000\r\n",
+                  "-ERR Protocol error: unauthenticated bulk length\r\n");
+    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    wire_check(&friend, "AUTH secret", "OK");
+    wire_check(&friend, "ZADD b 1 a 2 b 3 c 4 d 5 e 6 f", ":6");
+    wire_check(&friend, "FLUSHALL", "OK");
+    wire_close(&friend);
+}
+
+static void announcements_reserve_nothing(void **state) {
+    (void)state;
+    enum { CLIENTS = 200 };
+    static const char request[] = "*1000000\r\n$4\r\nZADD\r\n$67108864\r\nabcdefghij";
+    struct wire clients[CLIENTS];
+    uint64_t before = process_resident_size(&server);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = wire_open(process_connect_unix(&server));
+        wire_push(&clients[i], request, sizeof request - 1, 5000);
+    }
+    wire_check(&witness, "PING", "PONG");
+    uint64_t after = process_resident_size(&server);
+    printf("%d announcements of 64 MiB: %lld KiB resident\n", CLIENTS,
+           (long long)(after - before) / 1024);
+    assert_true(after < before + CLIENTS * 128 * 1024 || after < before);
+    for (int i = 0; i < CLIENTS; i++) {
+        wire_close(&clients[i]);
+    }
+    wait_for_clients(1);
+}
+
+static void noauth_replies_never_pile_up(void **state) {
+    (void)state;
+    enum { SIZE = 64 * MIB };
+    char *request = malloc(SIZE);
+    assert_non_null(request);
+    for (size_t i = 0; i < SIZE; i++) {
+        request[i] = "X\r\n"[i % 3];
+    }
+    struct wire stranger = wire_open(process_connect_tcp(&guarded));
+    uint64_t before = process_resident_size(&guarded);
+    size_t pushed = wire_push(&stranger, request, SIZE, 5000);
+    uint64_t after = process_resident_size(&guarded);
+    free(request);
+    assert_true(pushed < SIZE);
+    assert_true(after < before + 16 * MIB);
+    assert_true(wire_is_closed(&stranger, 5000));
+    wire_close(&stranger);
+    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    wire_check(&friend, "PING", "-NOAUTH Authentication required.");
+    wire_check(&friend, "AUTH secret", "OK");
+    wire_close(&friend);
+}
+
+/* ---- clients that do not read ---- */
+
+static void set_output_limit(const char *limit) {
+    struct text request = {.at = NULL};
+    text_format(&request, "CONFIG SET client-output-buffer-limit \"normal %s\"\r\n", limit);
+    wire_send(&witness, request.at, request.size);
+    wire_expect(&witness, "+OK\r\n");
+    text_free(&request);
+}
+
+/* Ask for size bytes of replies at least, read none, and look after the others meanwhile. */
+static void ask_without_reading(struct wire *reader, size_t size) {
+    struct text request = {.at = NULL};
+    for (size_t asked = 0; asked < size; asked += BOARD_SIZE * 13) {
+        request.size = 0;
+        text_command(&request, "ZRANGE b 0 -1");
+        if (wire_push(reader, request.at, request.size, 2000) < request.size) {
+            break;
+        }
+        wire_check(&witness, "ZSCORE b m000007", "1007");
+    }
+    text_free(&request);
+}
+
+static void a_reader_past_the_hard_limit_is_closed_and_the_others_go_on(void **state) {
+    (void)state;
+    fill_board();
+    set_output_limit("4mb 0 0");
+    struct wire reader = wire_open(process_connect_tcp(&server));
+    uint64_t before = process_resident_size(&server);
+    ask_without_reading(&reader, 64 * MIB);
+    assert_true(process_resident_size(&server) < before + 48 * MIB);
+    assert_true(wire_is_closed(&reader, 10000));
+    wire_close(&reader);
+    set_output_limit("256mb 64mb 60");
+}
+
+static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
+    (void)state;
+    fill_board();
+    set_output_limit("0 1mb 1");
+    struct wire reader = wire_open(process_connect_unix(&server));
+    struct text request = {.at = NULL};
+    for (int i = 0; i < 2000; i++) {
+        text_command(&request, "ZRANGE b 0 -1");
+    }
+    wire_push(&reader, request.at, request.size, 1000);
+    text_free(&request);
+    int64_t give_up_at = process_now_ms() + 20000;
+    while (info_number("connected_clients") > 1) {
+        assert_true(process_now_ms() < give_up_at);
+        wire_check(&witness, "ZCARD b", ":1000");
+        process_sleep_ms(20);
+    }
+    wire_close(&reader);
+    set_output_limit("256mb 64mb 60");
+}
+
+static void one_reply_past_the_hard_limit_closes(void **state) {
+    (void)state;
+    fill_board();
+    set_output_limit("16384 0 0");
+    struct wire reader = wire_open(process_connect_unix(&server));
+    struct text request = {.at = NULL};
+    for (int i = 0; i < 100; i++) {
+        text_command(&request, "ZRANGE b 0 -1 WITHSCORES");
+    }
+    wire_push(&reader, request.at, request.size, 1000);
+    text_free(&request);
+    assert_true(wire_is_closed(&reader, 10000));
+    wire_close(&reader);
+    set_output_limit("256mb 64mb 60");
+}
+
+static void input_past_the_query_buffer_limit_closes(void **state) {
+    (void)state;
+    wire_check(&witness, "CONFIG SET client-query-buffer-limit 2097152", "OK");
+    struct wire writer = wire_open(process_connect_unix(&server));
+    char *request = malloc(8 * MIB);
+    assert_non_null(request);
+    int head = snprintf(request, 64, "*2\r\n$4\r\nECHO\r\n$%d\r\n", 7 * MIB);
+    memset(request + head, 'x', (size_t)(8 * MIB - head));
+    size_t pushed = wire_push(&writer, request, 6 * MIB, 2000);
+    free(request);
+    assert_true(pushed < 6 * MIB || wire_is_closed(&writer, 5000));
+    wire_close(&writer);
+    wait_for_clients(1);
+    wire_check(&witness, "CONFIG SET client-query-buffer-limit 268435456", "OK");
+}
+
+/* ---- clients that vanish ---- */
+
+static void half_requests_and_resets_leave_nothing_behind(void **state) {
+    (void)state;
+    static const char request[] = "*4\r\n$4\r\nZADD\r\n$4\r\nhalf\r\n$1\r\n1\r\n$5\r\nabcde\r\n";
+    int before = process_descriptor_count(&server);
+    for (size_t cut = 0; cut < 2 * (sizeof request - 1); cut++) {
+        struct wire client =
+            wire_open(cut % 3 ? process_connect_tcp(&server) : process_connect_unix(&server));
+        wire_push(&client, request, cut / 2, 5000);
+        if (cut % 2) {
+            wire_abort(&client);
+        } else {
+            wire_close(&client);
+        }
+    }
+    wait_for_clients(1);
+    wire_check(&witness, "EXISTS half", ":0");
+    assert_int_equal(process_descriptor_count(&server), before);
+}
+
+static void clients_that_die_while_answered_leave_nothing_behind(void **state) {
+    (void)state;
+    enum { ROUNDS = 100, COMMANDS = 200 };
+    fill_board();
+    int before = process_descriptor_count(&server);
+    struct text request = {.at = NULL};
+    for (int i = 0; i < COMMANDS; i++) {
+        text_command(&request, "ZINCRBY b 1 m000000");
+        text_command(&request, "ZRANGE b 0 -1 WITHSCORES");
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        struct wire client = wire_open(process_connect_tcp(&server));
+        wire_push(&client, request.at, request.size, 100);
+        if (round % 4 == 0) {
+            wire_reply(&client);
+        }
+        wire_abort(&client);
+    }
+    text_free(&request);
+    wait_for_clients(1);
+    wire_check(&witness, "ZCARD b", ":1000");
+    int64_t score = strtoll(wire_ask(&witness, "ZSCORE b m000000"), NULL, 10);
+    assert_in_range(score, 1000 + ROUNDS / 4, 1000 + ROUNDS * COMMANDS);
+    assert_int_equal(process_descriptor_count(&server), before);
+}
+
+/* ---- many clients ---- */
+
+static void thousands_of_idle_clients_leave_the_others_alone(void **state) {
+    (void)state;
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    size_t count = is_short() ? IDLE_CLIENTS_SHORT : IDLE_CLIENTS;
+    if (files.rlim_cur != RLIM_INFINITY && files.rlim_cur < count + 200) {
+        count = (size_t)files.rlim_cur - 200;
+    }
+    struct wire *idle = calloc(count, sizeof *idle);
+    assert_non_null(idle);
+    int before = process_descriptor_count(&server);
+    uint64_t resident = process_resident_size(&server);
+    for (size_t i = 0; i < count; i++) {
+        idle[i] = wire_open(i % 2 ? process_connect_tcp(&server) : process_connect_unix(&server));
+        if (i % 10 == 0) { /* some have spoken, some are in the middle of a word */
+            wire_send_text(&idle[i], i % 20 ? "PING\r\n" : "PIN");
+        }
+    }
+    wait_for_clients((long long)count + 1);
+    uint64_t grown = process_resident_size(&server) - resident;
+    printf("%zu idle clients: %llu bytes resident each\n", count,
+           (unsigned long long)(grown / count));
+    fill_board();
+    for (int i = 0; i < 1000; i++) {
+        wire_check(&witness, "ZINCRBY b 0 m000999", "1999");
+    }
+    for (size_t i = 0; i < count; i += 997) { /* they are alive */
+        wire_send_text(&idle[i], i % 10 == 0 && i % 20 == 0 ? "G\r\n" : "ECHO me\r\n");
+    }
+    wire_check(&witness, "ZCARD b", ":1000");
+    for (size_t i = 0; i < count; i++) {
+        wire_close(&idle[i]);
+    }
+    free(idle);
+    wait_for_clients(1);
+    assert_int_equal(process_descriptor_count(&server), before);
+}
+
+static void accepting_goes_on_after_descriptors_ran_out(void **state) {
+    (void)state;
+    enum { CLIENTS = 30 };
+    struct rlimit old, low;
+    assert_int_equal(prlimit(server.pid, RLIMIT_NOFILE, NULL, &old), 0);
+    low = old;
+    low.rlim_cur = (rlim_t)process_descriptor_count(&server) + 3;
+    assert_int_equal(prlimit(server.pid, RLIMIT_NOFILE, &low, NULL), 0);
+    struct wire clients[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] =
+            wire_open(i % 2 ? process_connect_tcp(&server) : process_connect_unix(&server));
+        wire_push(&clients[i], "PING\r\n", 6, 100);
+    }
+    process_sleep_ms(200);
+    wire_check(&witness, "ZADD b 1 still-served", ":1");
+    assert_int_equal(prlimit(server.pid, RLIMIT_NOFILE, &old, NULL), 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        wire_close(&clients[i]);
+    }
+    struct wire late = wire_open(process_connect_tcp(&server));
+    wire_check(&late, "PING", "PONG");
+    wire_close(&late);
+    late = wire_open(process_connect_unix(&server));
+    wire_check(&late, "PING", "PONG");
+    wire_close(&late);
+    wait_for_clients(1);
+}
+
+static void a_low_limit_of_files_is_lived_with(void **state) {
+    (void)state;
+    enum { CLIENTS = 100 };
+    const struct process_options options = {.files_max = 64};
+    struct process small;
+    assert_true(process_start(&small, &options));
+    struct wire clients[CLIENTS];
+    int served = 0;
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = wire_open(process_connect_unix(&small));
+        wire_push(&clients[i], "PING\r\n", 6, 1000);
+        const char *reply = wire_try_reply(&clients[i]);
+        served += reply && strcmp(reply, "PONG") == 0;
+    }
+    assert_in_range(served, 10, 64);
+    wire_check(&clients[0], "PING", "PONG");
+    for (int i = 0; i < CLIENTS; i++) {
+        wire_close(&clients[i]);
+    }
+    struct wire late = wire_open(process_connect_unix(&small));
+    int64_t give_up_at = process_now_ms() + 10000;
+    for (;;) {
+        wire_push(&late, "PING\r\n", 6, 1000);
+        const char *reply = wire_try_reply(&late);
+        if (reply && strcmp(reply, "PONG") == 0) {
+            break;
+        }
+        assert_true(process_now_ms() < give_up_at);
+        wire_close(&late);
+        late = wire_open(process_connect_unix(&small));
+    }
+    wire_close(&late);
+    assert_int_equal(process_stop(&small), 0);
+}
+
+/* ---- kill storms ---- */
+
+struct counter {
+    struct wire wire;
+    long long seen; /* the last value it was answered */
+    long long sent; /* increments sent at most */
+    int number;
+};
+
+static void open_counter(struct counter *counter) {
+    wire_close(&counter->wire);
+    counter->wire = wire_open(counter->number % 2 ? process_connect_tcp(&server)
+                                                  : process_connect_unix(&server));
+    counter->seen = -1; /* unknown: increments of the killed connection may have been run */
+}
+
+/* Values come one after the other, without a gap, for as long as a connection lives. */
+static void read_counter(struct counter *counter) {
+    while (!wire_is_silent(&counter->wire, 0)) {
+        const char *reply = wire_try_reply(&counter->wire);
+        if (!reply) {
+            open_counter(counter);
+            return;
+        }
+        long long value = strtoll(reply, NULL, 10);
+        if (counter->seen >= 0) {
+            assert_int_equal(value, counter->seen + 1);
+        }
+        counter->seen = value;
+        assert_true(value <= counter->sent);
+    }
+}
+
+static void clients_killed_in_storms_while_pipelining_lose_no_step(void **state) {
+    (void)state;
+    enum { CLIENTS = 16, ROUNDS = 400, COMMANDS = 50 };
+    struct random random = random_begin("kill storms");
+    struct counter counters[CLIENTS];
+    memset(counters, 0, sizeof counters);
+    struct text request = {.at = NULL};
+    for (int i = 0; i < CLIENTS; i++) {
+        counters[i].wire.fd = -1;
+        counters[i].number = i;
+        open_counter(&counters[i]);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < CLIENTS; i++) {
+            request.size = 0;
+            for (int c = 0; c < COMMANDS; c++) {
+                text_command(&request, "ZINCRBY b 1 m%d", i);
+            }
+            counters[i].sent += COMMANDS;
+            wire_push(&counters[i].wire, request.at, request.size, 1000);
+        }
+        switch (random_below(&random, 6)) {
+        case 0:
+            wire_check_prefix(&witness, "CLIENT KILL TYPE normal", ":");
+            break;
+        case 1:
+            wire_check_prefix(&witness, "CLIENT LIST", "id=");
+            wire_check_prefix(&witness, "CLIENT KILL SKIPME yes USER default", ":");
+            break;
+        case 2:
+            request.size = 0;
+            text_format(&request, "CLIENT KILL ID %llu",
+                        (unsigned long long)random_below(&random, 10000));
+            wire_check_prefix(&witness, request.at, ":");
+            break;
+        default:
+            break;
+        }
+        for (int i = 0; i < CLIENTS; i++) {
+            read_counter(&counters[i]);
+        }
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        char command[32];
+        snprintf(command, sizeof command, "ZSCORE b m%d", i);
+        wire_close(&counters[i].wire);
+        wait_for_clients(CLIENTS - i);
+        long long value = strtoll(wire_ask(&witness, command), NULL, 10);
+        assert_true(value <= counters[i].sent && value >= counters[i].seen);
+    }
+    text_free(&request);
+}
+
+static void clients_kill_each_other_and_themselves(void **state) {
+    (void)state;
+    enum { ROUNDS = 200 };
+    for (int round = 0; round < ROUNDS; round++) {
+        struct wire a = wire_open(process_connect_tcp(&server));
+        struct wire b = wire_open(process_connect_unix(&server));
+        int64_t a_id = wire_ask_integer(&a, "CLIENT ID");
+        int64_t b_id = wire_ask_integer(&b, "CLIENT ID");
+        struct text request = {.at = NULL};
+        text_command(&request, "PING");
+        text_command(&request, "CLIENT KILL ID %lld", (long long)b_id);
+        text_command(&request, "CLIENT KILL ID %lld SKIPME no", (long long)a_id);
+        text_command(&request, "ZADD b 1 never");
+        /* Both try at once; whoever is first kills the other and then itself. */
+        struct text other = {.at = NULL};
+        text_command(&other, "CLIENT KILL ID %lld", (long long)a_id);
+        text_command(&other, "CLIENT KILL ID %lld SKIPME no", (long long)b_id);
+        text_command(&other, "ZADD b 1 never");
+        wire_push(&a, request.at, request.size, 1000);
+        wire_push(&b, other.at, other.size, 1000);
+        assert_true(wire_is_closed(&a, 5000));
+        assert_true(wire_is_closed(&b, 5000));
+        wire_close(&a);
+        wire_close(&b);
+        text_free(&request);
+        text_free(&other);
+    }
+    wire_check(&witness, "EXISTS b", ":0");
+    wait_for_clients(1);
+}
+
+static void one_that_kills_itself_gets_the_answer(void **state) {
+    (void)state;
+    struct wire client = wire_open(process_connect_tcp(&server));
+    char request[96];
+    snprintf(request, sizeof request, "PING\r\nCLIENT KILL ID %lld SKIPME no\r\nPING\r\n",
+             (long long)wire_ask_integer(&client, "CLIENT ID"));
+    wire_send_text(&client, request);
+    wire_expect(&client, "+PONG\r\n:1\r\n");
+    assert_true(wire_is_closed(&client, 5000));
+    wire_close(&client);
+}
+
+/* ---- patterns ---- */
+
+static void long_patterns_end_soon(void **state) {
+    (void)state;
+    static const char *const pieces[] = {"a*", "*",   "*a",  "?*", "[",     "[a", "[^",
+                                         "\\", "[a-", "*?a", "a",  "[^a]*", "*b", "a*b*"};
+    static char key[1001], pattern[PATTERN_SIZE];
+    memset(key, 'a', 1000);
+    for (int i = 0; i < 10; i++) {
+        struct text request = {.at = NULL};
+        key[999] = (char)('0' + i);
+        text_command(&request, "ZADD %s 1 %s", key, key);
+        wire_send(&witness, request.at, request.size);
+        wire_expect(&witness, ":1\r\n");
+        text_free(&request);
+    }
+    int64_t worst_ms = 0;
+    for (size_t p = 0; p < sizeof pieces / sizeof pieces[0]; p++) {
+        size_t size = strlen(pieces[p]);
+        for (size_t i = 0; i < PATTERN_SIZE; i++) {
+            pattern[i] = pieces[p][i % size];
+        }
+        const char *keys[] = {"KEYS", pattern};
+        const char *scan[] = {"SCAN", "0", "MATCH", pattern, "COUNT", "100"};
+        const char *zscan[] = {"ZSCAN", key, "0", "MATCH", pattern};
+        size_t keys_sizes[] = {4, PATTERN_SIZE}, scan_sizes[] = {4, 1, 5, PATTERN_SIZE, 5, 3};
+        size_t zscan_sizes[] = {5, 1000, 1, 5, PATTERN_SIZE};
+        struct text request = {.at = NULL};
+        text_command_words(&request, keys, keys_sizes, 2);
+        text_command_words(&request, scan, scan_sizes, 6);
+        text_command_words(&request, zscan, zscan_sizes, 5);
+        int64_t begun_at = process_now_ms();
+        wire_send(&witness, request.at, request.size);
+        assert_int_equal(wire_reply(&witness)[0], '[');
+        assert_int_equal(wire_reply(&witness)[0], '[');
+        assert_int_equal(wire_reply(&witness)[0], '[');
+        int64_t took_ms = process_now_ms() - begun_at;
+        worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
+        text_free(&request);
+    }
+    printf("31 matches of a 100 KiB pattern: %d ms at worst\n", (int)worst_ms);
+}
+
+int main(void) {
+#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_witness, disconnect_witness)
+    const struct CMUnitTest tests[] = {
+        IN_TURN(announcements_before_authentication_are_bounded),
+        IN_TURN(announcements_reserve_nothing),
+        IN_TURN(noauth_replies_never_pile_up),
+        IN_TURN(a_reader_past_the_hard_limit_is_closed_and_the_others_go_on),
+        IN_TURN(a_reader_over_the_soft_limit_for_its_time_is_closed),
+        IN_TURN(one_reply_past_the_hard_limit_closes),
+        IN_TURN(input_past_the_query_buffer_limit_closes),
+        IN_TURN(half_requests_and_resets_leave_nothing_behind),
+        IN_TURN(clients_that_die_while_answered_leave_nothing_behind),
+        IN_TURN(thousands_of_idle_clients_leave_the_others_alone),
+        IN_TURN(accepting_goes_on_after_descriptors_ran_out),
+        IN_TURN(a_low_limit_of_files_is_lived_with),
+        IN_TURN(clients_killed_in_storms_while_pipelining_lose_no_step),
+        IN_TURN(clients_kill_each_other_and_themselves),
+        IN_TURN(one_that_kills_itself_gets_the_answer),
+        IN_TURN(long_patterns_end_soon),
+    };
+    return cmocka_run_group_tests_name("attacks", tests, start_servers, stop_servers);
+}
