@@ -1,9 +1,9 @@
 /* The databases: 16 maps from a key to a board, with expiry.
  *
- * A board belongs to exactly one key of one database. Expired keys are removed when they are
- * looked up, and by registry_expire_due. Removed boards are not freed at once: they are buried,
- * and registry_free_step frees them piece by piece. The registry has no clock: now_ms is an
- * argument (unix milliseconds). */
+ * A board belongs to exactly one key of one database. A key is expired from the millisecond of its
+ * expiry on. Expired keys are removed when they are looked up, and by registry_expire_due. Removed
+ * boards are not freed at once: they are buried, and registry_free_step frees them piece by piece.
+ * The registry has no clock: now_ms is an argument (unix milliseconds). */
 #ifndef SKIPLIST_REGISTRY_H
 #define SKIPLIST_REGISTRY_H
 
@@ -19,8 +19,6 @@ struct registry;
 enum registry_status {
     REGISTRY_OK = 0,
     REGISTRY_OUT_OF_MEMORY,
-    REGISTRY_NO_SUCH_KEY,
-    REGISTRY_KEY_EXISTS,
 };
 
 /* Which layout a new board of this name gets; called once per board that comes to be. The layout
@@ -50,8 +48,8 @@ struct registry_key *registry_find(struct registry *registry, uint32_t database,
 const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
                                          struct bytes name, int64_t now_ms);
 /* Find, or create an empty board with the layout that layout_for gives the name. is_new says
- * which. NULL: no memory, and nothing changed. A caller that leaves a new board empty removes it.
- */
+ * which. NULL: no memory, and nothing changed (but an expired key of this name may be gone). A
+ * caller that leaves a new board empty removes it. */
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
                                                         uint32_t database, struct bytes name,
                                                         int64_t now_ms, bool *is_new);
@@ -62,9 +60,9 @@ void registry_remove(struct registry *registry, struct registry_key *key);
  * of members. Returns the number of keys. */
 uint64_t registry_flush(struct registry *registry, uint32_t database);
 
-/* Rename or move, expiry included; what stood at the destination is removed first. The
- * destination may be the key itself (then nothing happens).
- * Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
+/* Rename or move, expiry included; key is then no longer valid; what stood at the destination is
+ * removed first. The destination may be the key itself (then nothing happens). Error:
+ * REGISTRY_OUT_OF_MEMORY, and nothing changed. */
 MUST_CHECK enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
                                                 uint32_t to_database, struct bytes to_name,
                                                 int64_t now_ms);
@@ -87,7 +85,8 @@ int64_t registry_next_expiry(const struct registry *registry);
  * many of them have an expiry. */
 uint32_t registry_count(const struct registry *registry, uint32_t database);
 uint32_t registry_expiring_count(const struct registry *registry, uint32_t database);
-/* Mean milliseconds left of the keys with an expiry; 0 without any. */
+/* Mean milliseconds left of the keys with an expiry, expired ones counting as negative; 0 without
+ * any, and never below. */
 int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database, int64_t now_ms);
 /* Keys removed because their time came, since the start. */
 uint64_t registry_expired_count(const struct registry *registry);

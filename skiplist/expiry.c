@@ -1,0 +1,113 @@
+/* Invariant: no entry is earlier than its parent, at (index - 1) / 2, and *entry.place is the
+ * entry's index. Times lie in the entries themselves: comparing them touches no key. */
+#include "skiplist/expiry.h"
+
+static struct expiry_entry *entry_at(const struct expiry *expiry, uint32_t index) {
+    return pages_at(&expiry->entries, index * (uint64_t)sizeof(struct expiry_entry));
+}
+
+static void entry_set(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    *entry_at(expiry, index) = entry;
+    *entry.place = index;
+}
+
+/* Let entry find its place from index on towards the top. */
+static void sift_up(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    while (index > 0) {
+        struct expiry_entry parent = *entry_at(expiry, (index - 1) / 2);
+        if (parent.time_ms <= entry.time_ms) {
+            break;
+        }
+        entry_set(expiry, index, parent);
+        index = (index - 1) / 2;
+    }
+    entry_set(expiry, index, entry);
+}
+
+/* And towards the leaves. */
+static void sift_down(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    while (index < expiry->count / 2) {
+        uint32_t child = 2 * index + 1;
+        if (child + 1 < expiry->count &&
+            entry_at(expiry, child + 1)->time_ms < entry_at(expiry, child)->time_ms) {
+            child++;
+        }
+        struct expiry_entry earlier = *entry_at(expiry, child);
+        if (entry.time_ms <= earlier.time_ms) {
+            break;
+        }
+        entry_set(expiry, index, earlier);
+        index = child;
+    }
+    entry_set(expiry, index, entry);
+}
+
+/* entry takes the place at index, where another one was. */
+static void sift(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    if (index > 0 && entry.time_ms < entry_at(expiry, (index - 1) / 2)->time_ms) {
+        sift_up(expiry, index, entry);
+    } else {
+        sift_down(expiry, index, entry);
+    }
+}
+
+bool expiry_reserve(struct expiry *expiry) {
+    return pages_reserve(&expiry->entries,
+                         (expiry->count + (uint64_t)1) * sizeof(struct expiry_entry));
+}
+
+void expiry_put(struct expiry *expiry, int64_t time_ms, uint32_t *place) {
+    CHECK(*place == EXPIRY_NOWHERE);
+    expiry->sum_ms += time_ms;
+    sift_up(expiry, expiry->count++, (struct expiry_entry){.time_ms = time_ms, .place = place});
+}
+
+void expiry_change(struct expiry *expiry, uint32_t *place, int64_t time_ms) {
+    CHECK(*place < expiry->count);
+    expiry->sum_ms += (expiry_sum)time_ms - entry_at(expiry, *place)->time_ms;
+    sift(expiry, *place, (struct expiry_entry){.time_ms = time_ms, .place = place});
+}
+
+void expiry_remove(struct expiry *expiry, uint32_t *place) {
+    uint32_t index = *place;
+    CHECK(index < expiry->count);
+    CHECK(entry_at(expiry, index)->place == place);
+    expiry->sum_ms -= entry_at(expiry, index)->time_ms;
+    struct expiry_entry last = *entry_at(expiry, --expiry->count);
+    if (index < expiry->count) {
+        sift(expiry, index, last);
+    }
+    *place = EXPIRY_NOWHERE;
+}
+
+void expiry_trim(struct expiry *expiry) {
+    pages_trim(&expiry->entries, expiry->count * (uint64_t)sizeof(struct expiry_entry));
+}
+
+struct expiry_entry expiry_first(const struct expiry *expiry) {
+    CHECK(expiry->count > 0);
+    return *entry_at(expiry, 0);
+}
+
+static const char *expiry_check(const struct expiry *expiry) {
+    expiry_sum sum_ms = 0;
+    for (uint32_t i = 0; i < expiry->count; i++) {
+        const struct expiry_entry *entry = entry_at(expiry, i);
+        if (*entry->place != i) {
+            return "expiry: an entry does not lie where its owner thinks";
+        }
+        if (i > 0 && entry->time_ms < entry_at(expiry, (i - 1) / 2)->time_ms) {
+            return "expiry: an entry is earlier than its parent";
+        }
+        sum_ms += entry->time_ms;
+    }
+    return sum_ms == expiry->sum_ms ? NULL : "expiry: the sum is wrong";
+}
+
+bool expiry_validate(const struct expiry *expiry, const char **reason) {
+    const char *wrong = expiry_check(expiry);
+    if (wrong != NULL) {
+        *reason = wrong;
+    }
+    return wrong == NULL;
+}

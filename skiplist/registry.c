@@ -1,0 +1,707 @@
+/* One database is a dense list of keys and a map from a name's hash to a place in that list:
+ *
+ *     map: hash("daily") -> 2        list:  [0]        [1]        [2]
+ *                                            |          |          |
+ *                                           weekly    season     daily   -> board
+ *
+ * Invariant: key->index is the key's place in the list, the map holds (hash of the name, index)
+ * for every key and nothing else, and a key with an expiry has an entry in its database's heap.
+ * The list has no holes (a removal moves the last key into one), so a key can be drawn at random,
+ * and the map can ask for the hash of any place while it grows. A scan goes by hashes, which do
+ * not change when keys move.
+ *
+ * Burial must not fail, so nothing is allocated for it: a removed key is linked through itself,
+ * and a flushed database through a record that was made with its first key. */
+#include "skiplist/registry.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
+#include "skiplist/expiry.h"
+#include "skiplist/map.h"
+#include "skiplist/pages.h"
+
+enum {
+    /* What burying and freeing one key costs, in members: the key, the board, its first block. */
+    KEY_WORK = 2,
+    /* A scan step that meets only empty buckets ends all the same. As in Redis. */
+    SCAN_STEPS_PER_KEY = 10,
+};
+/* Where a database's scan is over. */
+#define SCAN_END (UINT64_C(1) << 32)
+
+struct key {
+    struct registry_key key; /* first: the pointer we hand out is the pointer to this */
+    union {
+        struct {
+            uint32_t index;        /* in the database's list */
+            uint32_t expiry_place; /* in its heap, or EXPIRY_NOWHERE */
+        };
+        struct key *next_buried;
+    };
+    char name[];
+};
+
+/* A flushed database that waits to be freed. */
+struct grave {
+    struct grave *next;
+    struct pages list;
+    struct pages expiry_entries;
+    uint32_t count;
+};
+
+struct database {
+    struct map map;
+    struct pages list; /* struct key * */
+    uint32_t count;
+    struct expiry expiry;
+    struct grave *grave; /* for its burial; NULL before the first key */
+    uint64_t hash_seed;
+};
+
+struct registry {
+    struct database databases[REGISTRY_DATABASES];
+    registry_layout_for *layout_for;
+    void *context;
+    uint64_t hash_seed;
+    uint64_t board_count; /* boards made so far, for their seeds */
+    uint64_t expired_count;
+    struct key *buried;
+    struct grave *graves;
+    struct key *dying;    /* the one that is partly freed */
+    uint64_t dying_count; /* members it has left */
+    uint64_t buried_count;
+    uint64_t freed_count;
+};
+
+/* ---- one database ---- */
+
+static struct key **list_at(const struct pages *list, uint32_t index) {
+    return pages_at(list, index * (uint64_t)sizeof(struct key *));
+}
+
+static struct key *key_at(const struct database *database, uint32_t index) {
+    return *list_at(&database->list, index);
+}
+
+static uint64_t name_hash(const struct database *database, struct bytes name) {
+    return XXH3_64bits_withSeed(name.at, name.size, database->hash_seed);
+}
+
+static uint64_t key_hash(const struct database *database, const struct key *key) {
+    return name_hash(database, key->key.name);
+}
+
+/* The map asks for the hash of the key at one place. */
+static uint32_t database_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct database *database = owner;
+    if (id >= database->count) {
+        return 0;
+    }
+    hashes[0] = key_hash(database, key_at(database, id));
+    return 1;
+}
+
+static struct key *database_find(const struct database *database, struct bytes name) {
+    struct map_find find;
+    uint32_t id;
+    map_find(&database->map, name_hash(database, name), &find);
+    while (map_find_next(&find, &id)) {
+        if (id < database->count) {
+            struct key *key = key_at(database, id);
+            if (bytes_equal(key->key.name, name)) {
+                return key;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Get ready for one more key. false: no memory; no key has changed. */
+static bool database_reserve(struct database *database) {
+    uint64_t count = database->count + (uint64_t)1;
+    if (database->grave == NULL) {
+        database->grave = memory_allocate_zeroed(sizeof(*database->grave));
+    }
+    return database->grave != NULL && count < MAP_ID_END &&
+           pages_reserve(&database->list, count * sizeof(struct key *)) &&
+           map_reserve(&database->map, 1, (uint32_t)count);
+}
+
+/* Add a key without an expiry; database_reserve has made room. */
+static void database_put(struct database *database, struct key *key) {
+    key->index = database->count++;
+    key->expiry_place = EXPIRY_NOWHERE;
+    *list_at(&database->list, key->index) = key;
+    map_put(&database->map, key_hash(database, key), key->index);
+}
+
+/* Take a key out. What was reserved before stays, until database_settle. */
+static void database_take(struct database *database, struct key *key) {
+    if (key->expiry_place != EXPIRY_NOWHERE) {
+        expiry_remove(&database->expiry, &key->expiry_place);
+    }
+    map_remove(&database->map, key_hash(database, key), key->index);
+    uint32_t last_index = --database->count;
+    struct key *last = key_at(database, last_index);
+    if (last != key) {
+        map_replace(&database->map, key_hash(database, last), last_index, key->index);
+        *list_at(&database->list, key->index) = last;
+        last->index = key->index;
+    }
+}
+
+/* After removals: give back memory, a little at a time. */
+static void database_settle(struct database *database) {
+    map_step(&database->map);
+    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct key *));
+    expiry_trim(&database->expiry);
+}
+
+/* ---- the registry, and how keys come to be ---- */
+
+static struct database *database_of(struct registry *registry, uint32_t index) {
+    CHECK(index < REGISTRY_DATABASES);
+    return &registry->databases[index];
+}
+
+static const struct database *database_read(const struct registry *registry, uint32_t index) {
+    CHECK(index < REGISTRY_DATABASES);
+    return &registry->databases[index];
+}
+
+struct registry *registry_create(uint64_t hash_seed, registry_layout_for *layout_for,
+                                 void *context) {
+    struct registry *registry = memory_allocate_zeroed(sizeof(*registry));
+    if (registry == NULL) {
+        return NULL;
+    }
+    registry->layout_for = layout_for;
+    registry->context = context;
+    registry->hash_seed = hash_seed;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        struct database *database = &registry->databases[i];
+        database->hash_seed = hash_seed;
+        map_init(&database->map, database_hashes, database);
+    }
+    return registry;
+}
+
+void registry_destroy(struct registry *registry) {
+    if (registry == NULL) {
+        return;
+    }
+    registry_flush(registry, REGISTRY_DATABASES);
+    while (registry_free_step(registry, UINT32_MAX)) {}
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        struct database *database = &registry->databases[i];
+        map_deinit(&database->map);
+        pages_deinit(&database->list);
+        pages_deinit(&database->expiry.entries);
+        memory_free(database->grave);
+    }
+    memory_free(registry);
+}
+
+static bool is_expired(const struct key *key, int64_t now_ms) {
+    return key->key.expire_at_ms != REGISTRY_NO_EXPIRY && key->key.expire_at_ms <= now_ms;
+}
+
+static struct key *key_of(struct registry_key *key) {
+    return (struct key *)(void *)key;
+}
+
+/* A key of this name, in no database yet, without a board. NULL: no memory. */
+static struct key *key_create(uint32_t database, struct bytes name) {
+    CHECK(name.size > 0);
+    CHECK(name.size <= REGISTRY_KEY_MAX);
+    struct key *key = memory_allocate(sizeof(*key) + name.size);
+    if (key == NULL) {
+        return NULL;
+    }
+    memcpy(key->name, name.at, name.size);
+    key->key = (struct registry_key){.name = {.at = key->name, .size = name.size},
+                                     .expire_at_ms = REGISTRY_NO_EXPIRY,
+                                     .database = database};
+    key->expiry_place = EXPIRY_NOWHERE;
+    return key;
+}
+
+/* ---- burying and freeing ---- */
+
+static void bury(struct registry *registry, struct key *key) {
+    key->next_buried = registry->buried;
+    registry->buried = key;
+    registry->buried_count++;
+}
+
+static void expire(struct registry *registry, struct key *key) {
+    registry->expired_count++;
+    registry_remove(registry, &key->key);
+}
+
+void registry_remove(struct registry *registry, struct registry_key *key) {
+    struct database *database = database_of(registry, key->database);
+    database_take(database, key_of(key));
+    database_settle(database);
+    bury(registry, key_of(key));
+}
+
+static uint64_t flush_database(struct registry *registry, struct database *database) {
+    uint32_t count = database->count;
+    if (count == 0) {
+        return 0;
+    }
+    struct grave *grave = database->grave;
+    *grave = (struct grave){.next = registry->graves,
+                            .list = database->list,
+                            .expiry_entries = database->expiry.entries,
+                            .count = count};
+    registry->graves = grave;
+    registry->buried_count += count;
+    map_deinit(&database->map);
+    database->list = (struct pages){0};
+    database->expiry = (struct expiry){0};
+    database->count = 0;
+    database->grave = NULL;
+    return count;
+}
+
+uint64_t registry_flush(struct registry *registry, uint32_t database) {
+    if (database != REGISTRY_DATABASES) {
+        return flush_database(registry, database_of(registry, database));
+    }
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        count += flush_database(registry, &registry->databases[i]);
+    }
+    return count;
+}
+
+/* The last key of the first grave. The heap's pages, which hold more than one entry each, are gone
+ * long before the keys are. */
+static struct key *exhume(struct registry *registry) {
+    struct grave *grave = registry->graves;
+    struct key *key = *list_at(&grave->list, --grave->count);
+    pages_trim(&grave->list, grave->count * (uint64_t)sizeof(struct key *));
+    pages_trim(&grave->expiry_entries, 1);
+    if (grave->count == 0) {
+        registry->graves = grave->next;
+        pages_deinit(&grave->expiry_entries);
+        memory_free(grave);
+    }
+    return key;
+}
+
+/* The key to be freed next; false: none is buried. */
+static bool pick_dying(struct registry *registry) {
+    if (registry->dying != NULL) {
+        return true;
+    }
+    if (registry->buried != NULL) {
+        registry->dying = registry->buried;
+        registry->buried = registry->dying->next_buried;
+    } else if (registry->graves != NULL) {
+        registry->dying = exhume(registry);
+    } else {
+        return false;
+    }
+    registry->dying_count = board_count(registry->dying->key.board) + (uint64_t)KEY_WORK;
+    return true;
+}
+
+bool registry_free_step(struct registry *registry, uint32_t work_max) {
+    uint64_t work_left = work_max;
+    while (work_left > 0 && pick_dying(registry)) {
+        struct key *key = registry->dying;
+        uint64_t work = registry->dying_count < work_left ? registry->dying_count : work_left;
+        bool is_gone = board_destroy_step(key->key.board, (uint32_t)work);
+        work_left -= work;
+        /* The board may find a little more to do than its members told. */
+        registry->dying_count = registry->dying_count > work ? registry->dying_count - work : 1;
+        if (is_gone) {
+            memory_free(key);
+            registry->dying = NULL;
+            registry->buried_count--;
+            registry->freed_count++;
+        }
+    }
+    return registry->buried_count > 0;
+}
+
+uint64_t registry_buried_count(const struct registry *registry) {
+    return registry->buried_count;
+}
+
+uint64_t registry_freed_count(const struct registry *registry) {
+    return registry->freed_count;
+}
+
+/* ---- finding and creating ---- */
+
+struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
+                                   int64_t now_ms) {
+    struct key *key = database_find(database_of(registry, database), name);
+    if (key == NULL) {
+        return NULL;
+    }
+    if (is_expired(key, now_ms)) {
+        expire(registry, key);
+        return NULL;
+    }
+    return &key->key;
+}
+
+const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
+                                         struct bytes name, int64_t now_ms) {
+    const struct key *key = database_find(database_read(registry, database), name);
+    return key != NULL && !is_expired(key, now_ms) ? &key->key : NULL;
+}
+
+/* Every board has a seed of its own: what can be guessed of one says nothing of another. */
+static uint64_t next_board_seed(struct registry *registry) {
+    uint64_t number = registry->board_count++;
+    return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
+}
+
+struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
+                                             struct bytes name, int64_t now_ms, bool *is_new) {
+    struct registry_key *found = registry_find(registry, database, name, now_ms);
+    *is_new = false;
+    if (found != NULL) {
+        return found;
+    }
+    struct key *key = key_create(database, name);
+    if (key == NULL) {
+        return NULL;
+    }
+    const struct layout *layout = registry->layout_for(registry->context, name);
+    key->key.board = board_create(layout, next_board_seed(registry));
+    if (key->key.board == NULL || !database_reserve(database_of(registry, database))) {
+        board_destroy(key->key.board);
+        memory_free(key);
+        return NULL;
+    }
+    database_put(database_of(registry, database), key);
+    *is_new = true;
+    return &key->key;
+}
+
+/* ---- renaming and copying ---- */
+
+static bool is_named(const struct registry_key *key, uint32_t database, struct bytes name) {
+    return key->database == database && bytes_equal(key->name, name);
+}
+
+/* A key that can be put where it shall stand, with the expiry it shall have, without another
+ * allocation. NULL: no memory. */
+static struct key *reserve_successor(struct registry *registry, const struct registry_key *key,
+                                     uint32_t to_database, struct bytes to_name) {
+    struct database *database = database_of(registry, to_database);
+    struct key *successor = key_create(to_database, to_name);
+    if (successor == NULL) {
+        return NULL;
+    }
+    bool expires = key->expire_at_ms != REGISTRY_NO_EXPIRY;
+    if ((expires && !expiry_reserve(&database->expiry)) || !database_reserve(database)) {
+        memory_free(successor);
+        return NULL;
+    }
+    successor->key.expire_at_ms = key->expire_at_ms;
+    return successor;
+}
+
+/* Remove what bears the successor's name, without giving back what was reserved. */
+static void clear_destination(struct registry *registry, const struct key *successor,
+                              int64_t now_ms) {
+    struct database *database = database_of(registry, successor->key.database);
+    struct key *old = database_find(database, successor->key.name);
+    if (old == NULL) {
+        return;
+    }
+    registry->expired_count += is_expired(old, now_ms);
+    database_take(database, old);
+    bury(registry, old);
+}
+
+static void put_successor(struct registry *registry, struct key *successor) {
+    struct database *database = database_of(registry, successor->key.database);
+    database_put(database, successor);
+    if (successor->key.expire_at_ms != REGISTRY_NO_EXPIRY) {
+        expiry_put(&database->expiry, successor->key.expire_at_ms, &successor->expiry_place);
+    }
+    database_settle(database);
+}
+
+enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
+                                     uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+    if (is_named(key, to_database, to_name)) {
+        return REGISTRY_OK;
+    }
+    struct key *successor = reserve_successor(registry, key, to_database, to_name);
+    if (successor == NULL) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct database *from = database_of(registry, key->database);
+    clear_destination(registry, successor, now_ms);
+    successor->key.board = key->board;
+    database_take(from, key_of(key));
+    put_successor(registry, successor);
+    database_settle(from);
+    memory_free(key_of(key));
+    return REGISTRY_OK;
+}
+
+enum registry_status registry_copy(struct registry *registry, const struct registry_key *key,
+                                   uint32_t to_database, struct bytes to_name, int64_t now_ms) {
+    if (is_named(key, to_database, to_name)) {
+        return REGISTRY_OK;
+    }
+    struct board *board = board_copy(key->board);
+    if (board == NULL) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct key *successor = reserve_successor(registry, key, to_database, to_name);
+    if (successor == NULL) {
+        board_destroy(board);
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    clear_destination(registry, successor, now_ms);
+    successor->key.board = board;
+    put_successor(registry, successor);
+    return REGISTRY_OK;
+}
+
+/* ---- expiry ---- */
+
+enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
+                                         int64_t expire_at_ms) {
+    struct expiry *expiry = &database_of(registry, key->database)->expiry;
+    uint32_t *place = &key_of(key)->expiry_place;
+    if (expire_at_ms == REGISTRY_NO_EXPIRY) {
+        if (*place != EXPIRY_NOWHERE) {
+            expiry_remove(expiry, place);
+            expiry_trim(expiry);
+        }
+    } else if (*place != EXPIRY_NOWHERE) {
+        expiry_change(expiry, place, expire_at_ms);
+    } else {
+        if (!expiry_reserve(expiry)) {
+            return REGISTRY_OUT_OF_MEMORY;
+        }
+        expiry_put(expiry, expire_at_ms, place);
+    }
+    key->expire_at_ms = expire_at_ms;
+    return REGISTRY_OK;
+}
+
+/* The key that expires first of all databases; NULL: none does. */
+static struct key *first_to_expire(const struct registry *registry) {
+    struct expiry_entry first = {.place = NULL};
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        const struct expiry *expiry = &registry->databases[i].expiry;
+        if (expiry->count > 0) {
+            struct expiry_entry entry = expiry_first(expiry);
+            if (first.place == NULL || entry.time_ms < first.time_ms) {
+                first = entry;
+            }
+        }
+    }
+    if (first.place == NULL) {
+        return NULL;
+    }
+    return (struct key *)(void *)((char *)first.place - offsetof(struct key, expiry_place));
+}
+
+uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
+    uint32_t count = 0;
+    while (count < keys_max) {
+        struct key *key = first_to_expire(registry);
+        if (key == NULL || !is_expired(key, now_ms)) {
+            break;
+        }
+        expire(registry, key);
+        count++;
+    }
+    return count;
+}
+
+int64_t registry_next_expiry(const struct registry *registry) {
+    const struct key *key = first_to_expire(registry);
+    return key != NULL ? key->key.expire_at_ms : REGISTRY_NO_EXPIRY;
+}
+
+/* ---- counts ---- */
+
+uint32_t registry_count(const struct registry *registry, uint32_t database) {
+    return database_read(registry, database)->count;
+}
+
+uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
+    return database_read(registry, database)->expiry.count;
+}
+
+int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database,
+                                int64_t now_ms) {
+    const struct expiry *expiry = &database_read(registry, database)->expiry;
+    if (expiry->count == 0) {
+        return 0;
+    }
+    expiry_sum average = (expiry->sum_ms - (expiry_sum)now_ms * expiry->count) / expiry->count;
+    if (average <= 0) {
+        return 0;
+    }
+    return average < INT64_MAX ? (int64_t)average : INT64_MAX;
+}
+
+uint64_t registry_expired_count(const struct registry *registry) {
+    return registry->expired_count;
+}
+
+/* ---- drawing, scanning, walking ---- */
+
+/* 0 .. limit - 1, evenly: the upper half of a product (Lemire, "Fast random integer generation in
+ * an interval", 2019; the bias is below 2^-32). */
+static uint32_t scale_random(uint64_t random_bits, uint32_t limit) {
+    return (uint32_t)(((random_bits >> 32) * limit) >> 32);
+}
+
+struct registry_key *registry_random(struct registry *registry, uint32_t database,
+                                     uint64_t random_bits, int64_t now_ms) {
+    struct database *from = database_of(registry, database);
+    while (from->count > 0) {
+        struct key *key = key_at(from, scale_random(random_bits, from->count));
+        if (!is_expired(key, now_ms)) {
+            return &key->key;
+        }
+        expire(registry, key);
+        random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
+    }
+    return NULL;
+}
+
+struct scan {
+    const struct database *database;
+    uint64_t from; /* upper halves of the hashes that this step covers: from .. end - 1 */
+    uint64_t end;
+    uint64_t met;
+    int64_t now_ms;
+    registry_visit *visit;
+    void *context;
+};
+
+static void scan_id(void *context, uint32_t id) {
+    struct scan *scan = context;
+    if (id >= scan->database->count) {
+        return;
+    }
+    const struct key *key = key_at(scan->database, id);
+    uint64_t prefix = key_hash(scan->database, key) >> 32;
+    if (prefix < scan->from || prefix >= scan->end) {
+        return;
+    }
+    scan->met++;
+    if (!is_expired(key, scan->now_ms)) {
+        scan->visit(scan->context, &key->key);
+    }
+}
+
+uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
+                       uint32_t count, int64_t now_ms, registry_visit *visit, void *context) {
+    struct scan scan = {.database = database_read(registry, database),
+                        .end = cursor,
+                        .now_ms = now_ms,
+                        .visit = visit,
+                        .context = context};
+    uint64_t met_max = count > 0 ? count : 1;
+    uint64_t steps_left = met_max * SCAN_STEPS_PER_KEY;
+    while (scan.end < SCAN_END && scan.met < met_max && steps_left > 0) {
+        scan.from = scan.end;
+        map_scan(&scan.database->map, (uint32_t)scan.from, &scan.end, scan_id, &scan);
+        steps_left--;
+    }
+    return scan.end < SCAN_END ? scan.end : 0;
+}
+
+void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
+                   registry_visit *visit, void *context) {
+    const struct database *from = database_read(registry, database);
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct key *key = key_at(from, i);
+        if (!is_expired(key, now_ms)) {
+            visit(context, &key->key);
+        }
+    }
+}
+
+/* ---- validation ---- */
+
+static const char *check_key(const struct database *database, uint32_t number, uint32_t index) {
+    const struct key *key = key_at(database, index);
+    if (key->index != index || key->key.database != number) {
+        return "registry: a key does not stand where it thinks";
+    }
+    if (database_find(database, key->key.name) != key) {
+        return "registry: a key is not found by its name";
+    }
+    bool expires = key->key.expire_at_ms != REGISTRY_NO_EXPIRY;
+    if (expires != (key->expiry_place != EXPIRY_NOWHERE)) {
+        return "registry: a key's expiry is not in the heap";
+    }
+    if (expires) {
+        if (key->expiry_place >= database->expiry.count) {
+            return "registry: a key's place in the heap is outside it";
+        }
+        const struct expiry_entry *entry = pages_at(
+            &database->expiry.entries, key->expiry_place * (uint64_t)sizeof(struct expiry_entry));
+        if (entry->place != &key->expiry_place || entry->time_ms != key->key.expire_at_ms) {
+            return "registry: the heap has another time for a key";
+        }
+    }
+    const char *reason = NULL;
+    return board_validate(key->key.board, &reason) ? NULL : reason;
+}
+
+static const char *check_database(const struct database *database, uint32_t number) {
+    uint32_t expiring_count = 0;
+    for (uint32_t i = 0; i < database->count; i++) {
+        const char *wrong = check_key(database, number, i);
+        if (wrong != NULL) {
+            return wrong;
+        }
+        expiring_count += key_at(database, i)->expiry_place != EXPIRY_NOWHERE;
+    }
+    if (expiring_count != database->expiry.count) {
+        return "registry: the heap holds more than the keys";
+    }
+    if (map_count(&database->map) != database->count) {
+        return "registry: the map holds more or less than the keys";
+    }
+    const char *reason = NULL;
+    if (!map_validate(&database->map, &reason) || !expiry_validate(&database->expiry, &reason)) {
+        return reason;
+    }
+    return NULL;
+}
+
+bool registry_validate(const struct registry *registry, const char **reason) {
+    const char *wrong = NULL;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES && wrong == NULL; i++) {
+        wrong = check_database(&registry->databases[i], i);
+    }
+    uint64_t buried_count = registry->dying != NULL;
+    for (const struct key *key = registry->buried; key != NULL; key = key->next_buried) {
+        buried_count++;
+    }
+    for (const struct grave *grave = registry->graves; grave != NULL; grave = grave->next) {
+        buried_count += grave->count;
+    }
+    if (wrong == NULL && buried_count != registry->buried_count) {
+        wrong = "registry: buried keys are not counted right";
+    }
+    if (wrong != NULL) {
+        *reason = wrong;
+    }
+    return wrong == NULL;
+}
