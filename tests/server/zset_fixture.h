@@ -1,0 +1,224 @@
+/* What the sorted-set tests share: a server whose boards have a layout of every kind, replies as
+ * one readable line, and the whole content of a board to compare.
+ *
+ * A reply's line: bulk bytes as they are, ":7" integer, ",1.5" RESP3 double, "+OK", "-ERR ...",
+ * "[a b]" array, "nil" nil bulk, "nil*" nil array, "_" RESP3 null. */
+#ifndef TESTS_SERVER_ZSET_FIXTURE_H
+#define TESTS_SERVER_ZSET_FIXTURE_H
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/session.h"
+#include "tests/support/harness.h"
+
+static const char zset_settings[] =
+    "layout laps FIELD ms 32 ASC TIME 31 S\n"
+    "layout money FIELD amount 40 SIGNED SCALE 2 TIME 24 M\n"
+    "layout fine FIELD score 64 SIGNED\n"
+    "layout wide FIELD score 64\n"
+    "layout bare FIELD score 32 SIGNED\n"
+    "layout three FIELD score 20 FIELD flag 1 FIELD level 11 SIGNED TIME 31 S\n"
+    "layout latest FIELD score 20 TIME 40 MS LATEST\n"
+    "layout daily FIELD score 20 TIME 20 D\n"
+    "layout over FIELD score 20 TIME 10 S\n"
+    "layout future FIELD score 20 TIME 31 S START 2030-01-01T00:00:00Z\n"
+    "board laps:* laps\n"
+    "board money:* money\n"
+    "board fine:* fine\n"
+    "board wide:* wide\n"
+    "board bare:* bare\n"
+    "board three:* three\n"
+    "board latest:* latest\n"
+    "board daily:* daily\n"
+    "board over:* over\n"
+    "board future:* future\n";
+
+static const char *const zset_layout_prefixes[] = {
+    "", "laps:", "money:", "fine:", "wide:", "bare:", "three:", "latest:", "daily:"};
+enum { ZSET_LAYOUTS = sizeof(zset_layout_prefixes) / sizeof(zset_layout_prefixes[0]) };
+
+static inline int zset_start(void **state) {
+    struct harness *harness = harness_create(zset_settings);
+    harness_connect(harness);
+    *state = harness;
+    return 0;
+}
+
+static inline int zset_stop(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define zset_test(function) cmocka_unit_test_setup_teardown(function, zset_start, zset_stop)
+
+/* ---- replies as lines ---- */
+
+struct zset_line {
+    const char *reply; /* what is left to read */
+    char *text;
+    size_t size, capacity;
+};
+
+static inline void zset_line_add(struct zset_line *line, const char *text, size_t size) {
+    if (line->size + size + 1 > line->capacity) {
+        line->capacity = (line->size + size + 1) * 2;
+        line->text = realloc(line->text, line->capacity);
+        assert_non_null(line->text);
+    }
+    memcpy(line->text + line->size, text, size);
+    line->size += size;
+    line->text[line->size] = '\0';
+}
+
+static inline void zset_line_value(struct zset_line *line) {
+    char kind = *line->reply;
+    const char *text = line->reply + 1;
+    size_t size = strcspn(text, "\r");
+    line->reply = text + size + 2;
+    if (kind == '$' || kind == '*') {
+        long count = strtol(text, NULL, 10);
+        if (count < 0) {
+            zset_line_add(line, kind == '$' ? "nil" : "nil*", kind == '$' ? 3 : 4);
+        } else if (kind == '$') {
+            zset_line_add(line, line->reply, (size_t)count);
+            line->reply += count + 2;
+        } else {
+            zset_line_add(line, "[", 1);
+            for (long i = 0; i < count; i++) {
+                zset_line_add(line, " ", i > 0 ? 1 : 0);
+                zset_line_value(line);
+            }
+            zset_line_add(line, "]", 1);
+        }
+    } else {
+        assert_non_null(strchr(":+-,_", kind));
+        zset_line_add(line, text - 1, size + 1);
+    }
+}
+
+/* Run a line; the reply as a line, valid until the next one. */
+__attribute__((format(printf, 2, 3))) static inline const char *zset_run(struct harness *harness,
+                                                                         const char *format, ...) {
+    static struct zset_line line;
+    char command[8192];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(command, sizeof(command), format, arguments);
+    va_end(arguments);
+    assert_in_range(size, 1, sizeof(command) - 1);
+    line.reply = harness_run(harness, harness->server.session_first, command);
+    const char *end = line.reply + harness->reply.size;
+    line.size = 0;
+    zset_line_value(&line);
+    assert_ptr_equal(line.reply, end);
+    return line.text;
+}
+
+#define zset_expect(harness, command, expected)                                                    \
+    zset_expect_at((harness), (command), (expected), __FILE__, __LINE__)
+
+static inline void zset_expect_at(struct harness *harness, const char *command,
+                                  const char *expected, const char *file, int line_number) {
+    const char *answered = zset_run(harness, "%s", command);
+    if (strcmp(answered, expected) != 0) {
+        print_error("%s:%d: %s\n  expected %s\n  answered %s\n", file, line_number, command,
+                    expected, answered);
+        _fail(file, line_number);
+    }
+}
+
+static inline void zset_use_resp3(struct harness *harness) {
+    harness->server.session_first->protocol = 3;
+}
+
+/* ---- what a board holds ---- */
+
+static inline struct board *zset_board(struct harness *harness, const char *key) {
+    const struct registry_key *found =
+        registry_find(harness->server.registry, 0, bytes_from_text(key), harness->wall_us / 1000);
+    return found != NULL ? found->board : NULL;
+}
+
+/* Every member with its packed key, best first; NULL: no such board. To be freed. */
+static inline char *zset_dump(struct harness *harness, const char *key) {
+    const struct board *board = zset_board(harness, key);
+    if (board == NULL) {
+        return NULL;
+    }
+    const char *reason = "";
+    if (!board_validate(board, &reason)) {
+        print_error("%s: %s\n", key, reason);
+        fail();
+    }
+    struct zset_line dump = {0};
+    zset_line_add(&dump, "", 0);
+    struct board_cursor cursor;
+    struct board_entry entry;
+    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor)) {
+        char number[32];
+        int size = snprintf(number, sizeof(number), "%016" PRIx64 " ", entry.key);
+        zset_line_add(&dump, number, (size_t)size);
+        zset_line_add(&dump, entry.member.at, entry.member.size);
+        zset_line_add(&dump, "\n", 1);
+    }
+    return dump.text;
+}
+
+/* Run a line that must change nothing on the board of key, and answer this. */
+#define zset_expect_unchanged(harness, key, command, expected)                                     \
+    zset_expect_unchanged_at((harness), (key), (command), (expected), __FILE__, __LINE__)
+
+static inline void zset_expect_unchanged_at(struct harness *harness, const char *key,
+                                            const char *command, const char *expected,
+                                            const char *file, int line_number) {
+    char *before = zset_dump(harness, key);
+    zset_expect_at(harness, command, expected, file, line_number);
+    char *after = zset_dump(harness, key);
+    bool is_same = before == NULL || after == NULL ? before == after : strcmp(before, after) == 0;
+    if (!is_same) {
+        print_error("%s:%d: %s changed\n%s--- to\n%s", file, line_number, key,
+                    before != NULL ? before : "nothing\n", after != NULL ? after : "nothing\n");
+        _fail(file, line_number);
+    }
+    free(before);
+    free(after);
+}
+
+/* The member's reach time in unix milliseconds. */
+static inline int64_t zset_time_ms(struct harness *harness, const char *key, const char *member) {
+    const struct board *board = zset_board(harness, key);
+    assert_non_null(board);
+    uint64_t packed;
+    int64_t time_ms;
+    assert_true(board_find(board, bytes_from_text(member), &packed));
+    assert_true(layout_time_ms(board_layout(board), packed, &time_ms));
+    return time_ms;
+}
+
+static inline uint64_t zset_packed(struct harness *harness, const char *key, const char *member) {
+    uint64_t packed;
+    assert_true(board_find(zset_board(harness, key), bytes_from_text(member), &packed));
+    return packed;
+}
+
+/* Change a member's field behind the commands' back. */
+static inline void zset_set_field(struct harness *harness, const char *key, const char *member,
+                                  unsigned index, uint64_t ordinal) {
+    struct board *board = zset_board(harness, key);
+    uint64_t packed =
+        layout_with_ordinal(board_layout(board), zset_packed(harness, key, member), index, ordinal);
+    assert_int_equal(board_put(board, bytes_from_text(member), packed), BOARD_OK);
+}
+
+static inline void zset_pass_seconds(struct harness *harness, int64_t seconds) {
+    harness->wall_us += seconds * 1000000;
+}
+
+#endif
