@@ -1,0 +1,152 @@
+/* leaderboard-server: from the command line to the loop and out again.
+ *
+ *     settings -> listeners (a taken port stops here) -> log -> background -> loop -> drain -> exit
+ *
+ * SIGTERM, SIGINT: answer what is queued, then exit with 0; once more: at once. SIGHUP: open the
+ * log anew. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/command.h"
+#include "server/listener.h"
+#include "server/log.h"
+#include "server/process.h"
+#include "server/tick.h"
+
+enum { SIGNALS = 3 };
+
+static struct {
+    struct server server;
+    struct listeners listeners;
+    struct tick tick;
+    uv_loop_t loop;
+    uv_signal_t signals[SIGNALS];
+} program;
+
+static int fail_with(const char *error) {
+    fprintf(stderr, "leaderboard-server: %s\n", error);
+    return EXIT_FAILURE;
+}
+
+static bool answer_and_exit(int argc, char **argv) {
+    const char *word = argc == 2 ? argv[1] : "";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        settings_write_help(stdout);
+        return true;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-v") == 0) {
+        printf("leaderboard-server %s (commands as of Redis %s)\n", SERVER_VERSION,
+               SERVER_REDIS_VERSION);
+        return true;
+    }
+    return false;
+}
+
+static bool load_settings(int argc, char **argv, char *error) {
+    struct settings *settings = &program.server.settings;
+    if (!settings_init(settings)) {
+        snprintf(error, SETTING_ERROR_MAX, "out of memory");
+        return false;
+    }
+    return settings_load_arguments(settings, argc, argv, error) && settings_finish(settings, error);
+}
+
+/* Everything that can fail where the operator still looks. */
+static bool prepare(int argc, char **argv, char *error) {
+    const struct settings *settings = &program.server.settings;
+    if (!load_settings(argc, argv, error) || !listeners_open(&program.listeners, settings, error)) {
+        return false;
+    }
+    if (!log_open(settings->logfile, (enum log_level)settings->loglevel)) {
+        snprintf(error, SETTING_ERROR_MAX, "cannot open the logfile %s: %s", settings->logfile,
+                 strerror(errno));
+        listeners_close(&program.listeners);
+        return false;
+    }
+    return true;
+}
+
+static void on_signal(uv_signal_t *signal, int number) {
+    (void)signal;
+    if (number == SIGHUP) {
+        bool is_open = log_reopen();
+        log_write(is_open ? LOG_NOTICE : LOG_WARNING, "log %s signal=SIGHUP",
+                  is_open ? "opened anew" : "cannot be opened anew, the old one goes on");
+        return;
+    }
+    log_write(LOG_NOTICE, "signal received signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
+    tick_shutdown(&program.tick, false);
+}
+
+/* Signals do not keep the loop alive. */
+static bool watch_signals(void) {
+    static const int numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < SIGNALS; i++) {
+        if (uv_signal_init(&program.loop, &program.signals[i]) != 0 ||
+            uv_signal_start(&program.signals[i], on_signal, numbers[i]) != 0) {
+            return false;
+        }
+        uv_unref((uv_handle_t *)&program.signals[i]);
+    }
+    return true;
+}
+
+static void stop_listening(void *context) {
+    listeners_close(context);
+}
+
+static bool start(void) {
+    program.tick.stop_listening = stop_listening;
+    program.tick.context = &program.listeners;
+    return server_init(&program.server) && uv_loop_init(&program.loop) == 0 && watch_signals() &&
+           tick_init(&program.tick, &program.loop, &program.server) &&
+           listeners_watch(&program.listeners, &program.tick);
+}
+
+static void run(void) {
+    uv_run(&program.loop, UV_RUN_DEFAULT);
+    for (int i = 0; i < SIGNALS; i++) {
+        uv_close((uv_handle_t *)&program.signals[i], NULL);
+    }
+    uv_run(&program.loop, UV_RUN_DEFAULT);
+    CHECK(uv_loop_close(&program.loop) == 0);
+    tick_deinit(&program.tick);
+    server_deinit(&program.server);
+}
+
+int main(int argc, char **argv) {
+    if (answer_and_exit(argc, argv)) {
+        return EXIT_SUCCESS;
+    }
+    char error[SETTING_ERROR_MAX];
+    command_init();
+    if (!prepare(argc, argv, error)) {
+        return fail_with(error);
+    }
+    struct settings *settings = &program.server.settings;
+    if (settings->daemonize && !process_daemonize()) {
+        return fail_with("cannot go to the background");
+    }
+    clock_calibrate();
+    process_raise_descriptor_limit(settings);
+    if (!start()) {
+        listeners_close(&program.listeners);
+        return fail_with("cannot start: out of memory or descriptors");
+    }
+    const char *pidfile = settings->pidfile != NULL ? settings->pidfile : "";
+    if (pidfile[0] != '\0') {
+        process_write_pidfile(pidfile);
+    }
+    log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
+    run();
+    if (pidfile[0] != '\0') {
+        process_remove_pidfile(pidfile);
+    }
+    log_write(LOG_NOTICE, "bye");
+    log_close();
+    settings_deinit(settings);
+    return EXIT_SUCCESS;
+}
