@@ -11,63 +11,67 @@
 
 #include "codec/memory.h"
 
-static uint8_t *tags_of(struct block *block) {
-    return (uint8_t *)(block + 1);
-}
-
-static uint8_t *lens_of(struct block *block) {
-    return tags_of(block) + block->capacity;
+static uint16_t *marks_of(struct block *block) {
+    return (uint16_t *)(void *)(block + 1);
 }
 
 static uint64_t *keys_of(struct block *block) {
-    return (uint64_t *)(void *)(lens_of(block) + block->capacity);
+    return (uint64_t *)(void *)(marks_of(block) + block->capacity);
 }
 
 static char *heap_of(struct block *block) {
     return (char *)(keys_of(block) + block->capacity);
 }
 
-/* Sum of count bytes. Reads up to 15 bytes past them, which are still inside the block (the keys
- * follow the lens) and masked off. */
-static uint32_t sum_bytes(const uint8_t *at, uint32_t count) {
 #ifdef __SSE2__
-    static const uint8_t ones_then_zeros[32] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                                255, 255, 255, 255, 255, 255, 255, 255};
+enum { MARKS_AT_ONCE = 8, MARK_VECTORS = (BLOCK_ENTRIES_MAX + 7) / 8 };
+/* The loops below always read BLOCK_ENTRIES_MAX marks, because an early end would be a branch that
+ * is predicted wrongly every other time. The smallest block is long enough for that. */
+_Static_assert(MARK_VECTORS * 16 <= 10 * BLOCK_CAPACITY_MIN, "marks are read beyond the block");
+
+static __m128i load_marks(const struct block *block, int vector) {
+    return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + vector);
+}
+
+/* All ones in the lanes of this vector whose entries are before count. */
+static __m128i lanes_before(uint32_t count, int vector) {
+    const __m128i lane = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);
+    __m128i limit = _mm_set1_epi16((short)((int)count - vector * MARKS_AT_ONCE));
+    return _mm_cmpgt_epi16(limit, lane);
+}
+#endif
+
+/* Sum of the lens of the first count entries; a long member counts as 255. */
+static uint32_t sum_lens(const struct block *block, uint32_t count) {
+#ifdef __SSE2__
     __m128i zero = _mm_setzero_si128();
     __m128i sum = zero;
-    uint32_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + i));
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(bytes, zero));
-    }
-    if (i < count) {
-        const uint8_t *mask_at = ones_then_zeros + 16 - (count - i);
-        __m128i mask = _mm_loadu_si128((const __m128i *)(const void *)mask_at);
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + i));
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_and_si128(bytes, mask), zero));
+    for (int i = 0; i < MARK_VECTORS; i++) {
+        __m128i lens = _mm_srli_epi16(load_marks(block, i), 8);
+        lens = _mm_and_si128(lens, lanes_before(count, i));
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(lens, zero));
     }
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
 #else
     uint32_t sum = 0;
     for (uint32_t i = 0; i < count; i++)
-        sum += at[i];
+        sum += block_len(block, i);
     return sum;
 #endif
 }
 
-/* Heap bytes of count entries from index on. */
-static uint32_t heap_sum(const struct block *block, uint32_t index, uint32_t count) {
-    const uint8_t *lens = block_lens(block) + index;
-    if (block->long_count == 0)
-        return sum_bytes(lens, count);
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < count; i++)
-        sum += block_heap_size(lens[i]);
-    return sum;
+/* Long members among count entries from index on. */
+static uint32_t count_long(const struct block *block, uint32_t index, uint32_t count) {
+    uint32_t long_count = 0;
+    if (block->long_count > 0)
+        for (uint32_t i = index; i < index + count; i++)
+            long_count += block_len(block, i) == BLOCK_LEN_LONG;
+    return long_count;
 }
 
 uint32_t block_offset(const struct block *block, uint32_t index) {
-    return heap_sum(block, 0, index);
+    uint32_t long_count = count_long(block, 0, index);
+    return sum_lens(block, index) - long_count * (BLOCK_LEN_LONG - BLOCK_LONG_SIZE);
 }
 
 static struct bytes long_member(const char *heap_bytes) {
@@ -80,7 +84,7 @@ static struct bytes long_member(const char *heap_bytes) {
 }
 
 struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset) {
-    uint8_t len = block_lens(block)[index];
+    uint8_t len = block_len(block, index);
     const char *at = block_heap(block) + offset;
     if (len == BLOCK_LEN_LONG)
         return long_member(at);
@@ -91,32 +95,31 @@ struct block_entry block_get(const struct block *block, uint32_t index) {
     return (struct block_entry){
         .key = block_keys(block)[index],
         .at = block_heap(block) + block_offset(block, index),
-        .tag = block_tags(block)[index],
-        .len = block_lens(block)[index],
+        .tag = block_tag(block, index),
+        .len = block_len(block, index),
     };
 }
 
 /* Entries whose tag and len are these, one bit each. Comparing both leaves hardly any false
- * candidate, and the lens are in the lines that the offset needs anyway. */
+ * candidate. */
 static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len) {
-    const uint8_t *tags = block_tags(block);
-    const uint8_t *lens = block_lens(block);
+    uint16_t mark = (uint16_t)(tag | len << 8);
     uint64_t matches = 0;
 #ifdef __SSE2__
-    __m128i tag16 = _mm_set1_epi8((char)tag);
-    __m128i len16 = _mm_set1_epi8((char)len);
-    /* The last round may read past the lens, into the keys. */
-    for (uint32_t i = 0; i < block->count; i += 16) {
-        __m128i tags16 = _mm_loadu_si128((const __m128i *)(const void *)(tags + i));
-        __m128i lens16 = _mm_loadu_si128((const __m128i *)(const void *)(lens + i));
-        __m128i both = _mm_and_si128(_mm_cmpeq_epi8(tags16, tag16), _mm_cmpeq_epi8(lens16, len16));
-        matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(both) << i;
+    __m128i wanted = _mm_set1_epi16((short)mark);
+    for (int i = 0; i < MARK_VECTORS; i += 2) {
+        __m128i low = _mm_cmpeq_epi16(load_marks(block, i), wanted);
+        __m128i high = _mm_setzero_si128();
+        if (i + 1 < MARK_VECTORS)
+            high = _mm_cmpeq_epi16(load_marks(block, i + 1), wanted);
+        uint32_t sixteen = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+        matches |= (uint64_t)sixteen << (i * MARKS_AT_ONCE);
     }
-    uint64_t used = block->count == 64 ? UINT64_MAX : (UINT64_C(1) << block->count) - 1;
-    return matches & used;
+    /* Behind the marks there are keys, which may look like one. */
+    return matches & (UINT64_MAX >> (63 - block->count) >> 1);
 #else
     for (uint32_t i = 0; i < block->count; i++)
-        matches |= (uint64_t)(tags[i] == tag && lens[i] == len) << i;
+        matches |= (uint64_t)(block_marks(block)[i] == mark) << i;
     return matches;
 #endif
 }
@@ -133,6 +136,14 @@ bool block_find(const struct block *block, uint8_t tag, struct bytes member, uin
     return false;
 }
 
+bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size, uint32_t *index) {
+    uint64_t matches = block_match(block, tag, block_len_of(member_size));
+    if (matches == 0)
+        return false;
+    *index = (uint32_t)__builtin_ctzll(matches);
+    return true;
+}
+
 static uint32_t round_up_4(uint32_t n) {
     return (n + 3) & ~UINT32_C(3);
 }
@@ -141,6 +152,8 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
     CHECK(entries >= 1);
     CHECK(entries <= BLOCK_ENTRIES_MAX);
     uint32_t capacity = round_up_4(entries);
+    if (capacity < BLOCK_CAPACITY_MIN)
+        capacity = BLOCK_CAPACITY_MIN;
     struct block *block = memory_allocate(sizeof *block + 10 * (size_t)capacity + heap_size);
     if (block == NULL)
         return NULL;
@@ -230,11 +243,10 @@ uint32_t block_split_index(const struct block *block) {
     if (block->count == BLOCK_ENTRIES_MAX)
         return block->count / 2;
     /* Full of bytes: halve the bytes. */
-    const uint8_t *lens = block_lens(block);
     uint32_t before = 0;
     uint32_t index = 0;
     while (index < block->count - 1U) {
-        uint32_t size = block_heap_size(lens[index]);
+        uint32_t size = block_heap_size(block_len(block, index));
         if (index > 0 && before + size / 2 > block->heap_used / 2U)
             break;
         before += size;
@@ -247,8 +259,7 @@ uint32_t block_split_index(const struct block *block) {
 static void move_tails(struct block *block, uint32_t from, uint32_t to, uint32_t heap_from,
                        uint32_t heap_to) {
     uint32_t tail = block->count - from;
-    memmove(tags_of(block) + to, tags_of(block) + from, tail);
-    memmove(lens_of(block) + to, lens_of(block) + from, tail);
+    memmove(marks_of(block) + to, marks_of(block) + from, tail * sizeof(uint16_t));
     memmove(keys_of(block) + to, keys_of(block) + from, tail * sizeof(uint64_t));
     memmove(heap_of(block) + heap_to, heap_of(block) + heap_from, block->heap_used - heap_from);
 }
@@ -258,8 +269,7 @@ void block_insert(struct block *block, uint32_t index, const struct block_entry 
     CHECK(block_has_room(block, entry->len));
     uint32_t offset = block_offset(block, index);
     move_tails(block, index, index + 1, offset, offset + size);
-    tags_of(block)[index] = entry->tag;
-    lens_of(block)[index] = entry->len;
+    marks_of(block)[index] = (uint16_t)(entry->tag | entry->len << 8);
     keys_of(block)[index] = entry->key;
     memcpy(heap_of(block) + offset, entry->at, size);
     block->count++;
@@ -267,18 +277,10 @@ void block_insert(struct block *block, uint32_t index, const struct block_entry 
     block->long_count = (uint8_t)(block->long_count + (entry->len == BLOCK_LEN_LONG));
 }
 
-static uint32_t count_long(const struct block *block, uint32_t index, uint32_t count) {
-    uint32_t long_count = 0;
-    if (block->long_count > 0)
-        for (uint32_t i = index; i < index + count; i++)
-            long_count += block_lens(block)[i] == BLOCK_LEN_LONG;
-    return long_count;
-}
-
 void block_remove(struct block *block, uint32_t index, uint32_t count) {
     CHECK(index + count <= block->count);
     uint32_t offset = block_offset(block, index);
-    uint32_t size = heap_sum(block, index, count);
+    uint32_t size = block_offset(block, index + count) - offset;
     uint32_t long_count = count_long(block, index, count);
     move_tails(block, index + count, index, offset + size, offset);
     block->count = (uint8_t)(block->count - count);
@@ -286,55 +288,53 @@ void block_remove(struct block *block, uint32_t index, uint32_t count) {
     block->long_count = (uint8_t)(block->long_count - long_count);
 }
 
-/* Move the entries low .. high - 1 of one array by one place, up or down, and put the one that was
- * beyond them into the gap. */
-static void rotate_bytes(uint8_t *array, uint32_t from, uint32_t to) {
-    uint8_t moved = array[from];
+/* Move one element of an array from one index to another; those between make room. */
+static void move_element(void *array, size_t size, uint32_t from, uint32_t to) {
+    char *at = array;
+    uint64_t moved;
+    memcpy(&moved, at + from * size, size);
     if (from < to)
-        memmove(array + from, array + from + 1, to - from);
+        memmove(at + from * size, at + (from + 1) * size, (to - from) * size);
     else
-        memmove(array + to + 1, array + to, from - to);
-    array[to] = moved;
+        memmove(at + (to + 1) * size, at + to * size, (from - to) * size);
+    memcpy(at + to * size, &moved, size);
+}
+
+/* Move the size bytes at from to where those at to begin; those between make room. */
+static void move_bytes(char *heap, uint32_t size, uint32_t from, uint32_t to) {
+    char moved[BLOCK_LEN_LONG];
+    memcpy(moved, heap + from, size);
+    if (from < to) {
+        memmove(heap + from, heap + from + size, to - from - size);
+        memcpy(heap + to - size, moved, size);
+    } else {
+        memmove(heap + to + size, heap + to, from - to);
+        memcpy(heap + to, moved, size);
+    }
 }
 
 void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key) {
     CHECK(from < block->count);
     CHECK(to <= block->count);
     uint32_t last = from < to ? to - 1 : to; /* where it stands in the end */
-    uint64_t *keys = keys_of(block);
     if (last != from) {
-        char moved[BLOCK_LEN_LONG];
-        uint32_t size = block_heap_size(lens_of(block)[from]);
-        uint32_t from_offset = block_offset(block, from);
-        uint32_t last_offset = block_offset(block, to);
-        char *heap = heap_of(block);
-        memcpy(moved, heap + from_offset, size);
-        if (from < last) {
-            uint32_t between = last_offset - from_offset - size;
-            memmove(heap + from_offset, heap + from_offset + size, between);
-            memcpy(heap + from_offset + between, moved, size);
-            memmove(keys + from, keys + from + 1, (last - from) * sizeof *keys);
-        } else {
-            memmove(heap + last_offset + size, heap + last_offset, from_offset - last_offset);
-            memcpy(heap + last_offset, moved, size);
-            memmove(keys + last + 1, keys + last, (from - last) * sizeof *keys);
-        }
-        rotate_bytes(tags_of(block), from, last);
-        rotate_bytes(lens_of(block), from, last);
+        uint32_t size = block_heap_size(block_len(block, from));
+        move_bytes(heap_of(block), size, block_offset(block, from), block_offset(block, to));
+        move_element(keys_of(block), sizeof(uint64_t), from, last);
+        move_element(marks_of(block), sizeof(uint16_t), from, last);
     }
-    keys[last] = key;
+    keys_of(block)[last] = key;
 }
 
 void block_copy(struct block *block, uint32_t index, const struct block *from, uint32_t from_index,
                 uint32_t count) {
-    uint32_t size = heap_sum(from, from_index, count);
+    uint32_t from_offset = block_offset(from, from_index);
+    uint32_t size = block_offset(from, from_index + count) - from_offset;
     CHECK(block->count + count <= block->capacity);
     CHECK(block->heap_used + size <= block->heap_size);
     uint32_t offset = block_offset(block, index);
-    uint32_t from_offset = block_offset(from, from_index);
     move_tails(block, index, index + count, offset, offset + size);
-    memcpy(tags_of(block) + index, block_tags(from) + from_index, count);
-    memcpy(lens_of(block) + index, block_lens(from) + from_index, count);
+    memcpy(marks_of(block) + index, block_marks(from) + from_index, count * sizeof(uint16_t));
     memcpy(keys_of(block) + index, block_keys(from) + from_index, count * sizeof(uint64_t));
     memcpy(heap_of(block) + offset, block_heap(from) + from_offset, size);
     block->count = (uint8_t)(block->count + count);
@@ -347,22 +347,26 @@ static const char *block_check(const struct block *block) {
         return "block: more entries than it has room for";
     if (block->count > BLOCK_ENTRIES_MAX)
         return "block: more entries than allowed";
-    if (block->heap_used != block_offset(block, block->count))
-        return "block: heap bytes are not the sum of the members'";
-    if (block->heap_used > block->heap_size || block->heap_used > BLOCK_HEAP_MAX)
-        return "block: more heap bytes than allowed";
     if (sizeof *block + 10U * block->capacity + block->heap_size > memory_size(block))
         return "block: larger than its memory";
     const uint64_t *keys = block_keys(block);
     uint32_t long_count = 0;
+    uint32_t heap_used = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        uint8_t len = block_lens(block)[i];
+        uint8_t len = block_len(block, i);
         if (len == 0 || (len > BLOCK_INLINE_MAX && len != BLOCK_LEN_LONG))
             return "block: a member's length is impossible";
+        if (heap_used != block_offset(block, i))
+            return "block: an offset is not the sum of the lengths";
+        heap_used += block_heap_size(len);
         long_count += len == BLOCK_LEN_LONG;
         if (i > 0 && keys[i - 1] < keys[i])
             return "block: keys increase";
     }
+    if (block->heap_used != heap_used)
+        return "block: heap bytes are not the sum of the members'";
+    if (block->heap_used > block->heap_size || block->heap_used > BLOCK_HEAP_MAX)
+        return "block: more heap bytes than allowed";
     return long_count == block->long_count ? NULL : "block: long members are not counted right";
 }
 

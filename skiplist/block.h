@@ -1,14 +1,14 @@
 /* A leaf block: some tens of entries in rank order, in one piece of memory.
  *
- *     +--------+-----------------+-----------------+--------------------+------------------------+
- *     | header | tags, 1 B each  | lens, 1 B each  | keys, 8 B each     | members, one after the |
- *     |  16 B  | room: capacity  | room: capacity  | room: capacity     | other, heap_size bytes |
- *     +--------+-----------------+-----------------+--------------------+------------------------+
+ *     +--------+-----------------+-----------------+---------------------------------------+
+ *     | header | marks, 2 B each | keys, 8 B each  | members, one after the other,         |
+ *     |  16 B  | room: capacity  | room: capacity  | heap_size bytes                       |
+ *     +--------+-----------------+-----------------+---------------------------------------+
  *
- * All four are in the same order, best first. The offset of a member is the sum of the lens before
- * it. The tag is a byte of the member's hash: a lookup compares all tags at once and then, nearly
- * always, one member. A member above BLOCK_INLINE_MAX bytes lies in a piece of its own; its len is
- * BLOCK_LEN_LONG and its heap bytes are a pointer and a size.
+ * All three are in the same order, best first. A mark is a byte of the member's hash (the tag) and
+ * the member's len. A lookup compares all marks at once and then, nearly always, one member. The
+ * offset of a member is the sum of the lens before it. A member above BLOCK_INLINE_MAX bytes lies
+ * in a piece of its own; its len is BLOCK_LEN_LONG and its heap bytes are a pointer and a size.
  *
  * Nothing here knows hashes or other blocks. */
 #ifndef SKIPLIST_BLOCK_H
@@ -19,14 +19,16 @@
 enum {
 #ifdef SKIPLIST_TINY
     BLOCK_ENTRIES_MAX = 4,
+    BLOCK_CAPACITY_MIN = 4,
     BLOCK_INLINE_MAX = 40,
     BLOCK_HEAP_MAX = 120,
     BLOCK_GROW_ENTRIES = 1,
 #else
-    BLOCK_ENTRIES_MAX = 64, /* 64 at most: a set of entries is the bits of a uint64_t */
+    BLOCK_ENTRIES_MAX = 32, /* 63 at most: a set of entries is the bits of a uint64_t */
+    BLOCK_CAPACITY_MIN = 8, /* entries that the smallest block has room for */
     BLOCK_INLINE_MAX = 254,
-    BLOCK_HEAP_MAX = 2048, /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
-    BLOCK_GROW_ENTRIES = 8,
+    BLOCK_HEAP_MAX = 1024, /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
+    BLOCK_GROW_ENTRIES = 4,
 #endif
     BLOCK_LEN_LONG = 255,
     BLOCK_LONG_SIZE = 12, /* heap bytes of a long member: pointer and uint32_t size */
@@ -56,20 +58,25 @@ struct block_entry {
     uint8_t len;
 };
 
-static inline const uint8_t *block_tags(const struct block *block) {
-    return (const uint8_t *)(block + 1);
-}
-
-static inline const uint8_t *block_lens(const struct block *block) {
-    return block_tags(block) + block->capacity;
+/* tag | len << 8 */
+static inline const uint16_t *block_marks(const struct block *block) {
+    return (const uint16_t *)(const void *)(block + 1);
 }
 
 static inline const uint64_t *block_keys(const struct block *block) {
-    return (const uint64_t *)(const void *)(block_lens(block) + block->capacity);
+    return (const uint64_t *)(const void *)(block_marks(block) + block->capacity);
 }
 
 static inline const char *block_heap(const struct block *block) {
     return (const char *)(block_keys(block) + block->capacity);
+}
+
+static inline uint8_t block_tag(const struct block *block, uint32_t index) {
+    return (uint8_t)block_marks(block)[index];
+}
+
+static inline uint8_t block_len(const struct block *block, uint32_t index) {
+    return (uint8_t)(block_marks(block)[index] >> 8);
 }
 
 /* Heap bytes of an entry with this len. */
@@ -94,6 +101,11 @@ struct block_entry block_get(const struct block *block, uint32_t index);
 /* Find a member by its tag; false: it is not here. */
 MUST_CHECK bool block_find(const struct block *block, uint8_t tag, struct bytes member,
                            uint32_t *index);
+
+/* The first entry with this tag and a member of this size, most likely the one looked for. For
+ * prefetching. */
+MUST_CHECK bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size,
+                               uint32_t *index);
 
 /* How many of count keys, which never increase, are above key, or (or_equal) not below it. */
 static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, uint64_t key,

@@ -35,7 +35,7 @@ static void hash_members(const struct board *board, const struct block *block, u
     uint32_t offset = block_offset(block, index);
     for (uint32_t i = 0; i < count; i++) {
         hashes[i] = board_hash(board, block_member(block, index + i, offset));
-        offset += block_heap_size(block_lens(block)[index + i]);
+        offset += block_heap_size(block_len(block, index + i));
     }
 }
 
@@ -375,7 +375,7 @@ void board_cursor_next(struct board_cursor *cursor) {
     const struct block *block = cursor->block;
     if (block == NULL)
         return;
-    cursor->member_offset += block_heap_size(block_lens(block)[cursor->index]);
+    cursor->member_offset += block_heap_size(block_len(block, cursor->index));
     if (++cursor->index < block->count)
         return;
     cursor->block = skiplist_leaf(&cursor->board->list, block->links.next);
@@ -396,7 +396,7 @@ void board_cursor_previous(struct board_cursor *cursor) {
         cursor->member_offset = block->heap_used;
     }
     cursor->index--;
-    cursor->member_offset -= block_heap_size(block_lens(block)[cursor->index]);
+    cursor->member_offset -= block_heap_size(block_len(block, cursor->index));
 }
 
 /* ---- scanning ---- */
@@ -425,7 +425,7 @@ static void scan_leaf(void *context, uint32_t id) {
             scan->visit(scan->context, &entry);
             scan->visited++;
         }
-        offset += block_heap_size(block_lens(block)[i]);
+        offset += block_heap_size(block_len(block, i));
     }
 }
 
@@ -455,6 +455,7 @@ void board_prefetch_slots(const struct board *board, struct bytes member,
                           struct board_prefetch *state) {
     state->board = board;
     state->hash = board_hash(board, member);
+    state->member_size = (uint32_t)member.size;
     state->block = SKIPLIST_NONE;
     if (board->map != NULL)
         map_prefetch(board->map, state->hash);
@@ -480,6 +481,11 @@ void board_prefetch_block(const struct board_prefetch *state) {
         skiplist_prefetch_leaf(&state->board->list, state->block);
 }
 
+void board_prefetch_entry(const struct board_prefetch *state, bool is_change) {
+    skiplist_prefetch_entry(&state->board->list, state->block, hash_tag(state->hash),
+                            state->member_size, is_change);
+}
+
 void board_prefetch_key(const struct board *board, uint64_t key) {
     skiplist_prefetch_place(&board->list, key);
 }
@@ -494,13 +500,13 @@ static const char *check_leaf(const struct board *board, uint32_t id) {
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         struct skiplist_place place;
-        if (block_tags(block)[i] != hash_tag(hashes[i]))
+        if (block_tag(block, i) != hash_tag(hashes[i]))
             return "board: a tag is not the member's";
         if (!board_locate(board, block_member(block, i, offset), hashes[i], &place))
             return "board: a member is not found";
         if (place.leaf != id || place.index != i)
             return "board: a member is there twice";
-        offset += block_heap_size(block_lens(block)[i]);
+        offset += block_heap_size(block_len(block, i));
     }
     return NULL;
 }

@@ -110,17 +110,21 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, 
  *
  *     stage 1  hash the member, fetch its map slots
  *     stage 2  read the slots, fetch the block's descriptor
- *     stage 3  fetch the block's lines and its parent's
- *     stage 4  (changes) fetch where the key will go: board_prefetch_key */
+ *     stage 3  fetch the block's first lines and its parent's
+ *     stage 4  find the member in the block, fetch its key and its bytes (changes: and all that
+ *              stands behind it)
+ *     stage 5  (changes) fetch where the key will go: board_prefetch_key */
 struct board_prefetch {
     const struct board *board;
     uint64_t hash;
+    uint32_t member_size;
     uint32_t block; /* candidate, or an impossible number */
 };
 void board_prefetch_slots(const struct board *board, struct bytes member,
                           struct board_prefetch *state);
 void board_prefetch_descriptor(struct board_prefetch *state);
 void board_prefetch_block(const struct board_prefetch *state);
+void board_prefetch_entry(const struct board_prefetch *state, bool is_change);
 /* Fetch the lines that board_put with this key would change. */
 void board_prefetch_key(const struct board *board, uint64_t key);
 

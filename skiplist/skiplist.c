@@ -13,14 +13,17 @@
 
 #include "codec/memory.h"
 
-/* keys, spans and children follow, capacity of each. */
+/* children and keys follow the spans, capacity of each. The spans come first because a rank reads
+ * nothing else: where they are is known before the block has arrived. */
 struct index_block {
     struct block_links links;
     uint16_t count;
     uint16_t capacity;
     uint32_t unused;
-    uint64_t keys[];
+    uint32_t spans[];
 };
+
+enum { PREFETCH_PLACE = 640 };
 
 enum plan_change {
     PLAN_FITS,   /* the leaf has room */
@@ -31,12 +34,12 @@ enum plan_change {
     PLAN_FIRST,  /* the list's first leaf */
 };
 
-static uint32_t *index_spans(struct index_block *index) {
-    return (uint32_t *)(void *)(index->keys + index->capacity);
+static uint32_t *index_children(struct index_block *index) {
+    return index->spans + index->capacity;
 }
 
-static uint32_t *index_children(struct index_block *index) {
-    return index_spans(index) + index->capacity;
+static uint64_t *index_keys(struct index_block *index) {
+    return (uint64_t *)(void *)(index_children(index) + index->capacity);
 }
 
 static struct index_block *index_at(const struct skiplist *list, uint32_t id) {
@@ -51,27 +54,8 @@ static struct block_links *links_at(const struct skiplist *list, uint32_t id) {
     return list->nodes[id].block;
 }
 
-/* Where the child is. The index block is its parent. */
-static uint32_t index_position(struct index_block *index, uint32_t child) {
-    const uint32_t *children = index_children(index);
-    uint32_t i = 0;
-#ifdef __SSE2__
-    __m128i wanted = _mm_set1_epi32((int)child);
-    for (; i + 4 <= index->count; i += 4) {
-        __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(children + i));
-        int equal = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, wanted)));
-        if (equal != 0)
-            return i + (uint32_t)__builtin_ctz((unsigned)equal);
-    }
-#endif
-    while (i < index->count && children[i] != child)
-        i++;
-    CHECK(i < index->count);
-    return i;
-}
-
 static uint32_t index_span_sum(struct index_block *index, uint32_t from, uint32_t to) {
-    const uint32_t *spans = index_spans(index);
+    const uint32_t *spans = index->spans;
     uint32_t sum = 0;
     uint32_t i = from;
 #ifdef __SSE2__
@@ -130,7 +114,7 @@ static void leaf_free_long(struct skiplist *list, const struct block *block, uin
         return;
     const char *at = block_heap(block) + block_offset(block, index);
     for (uint32_t i = index; i < index + count; i++) {
-        uint8_t len = block_lens(block)[i];
+        uint8_t len = block_len(block, i);
         if (len == BLOCK_LEN_LONG) {
             list->memory_size -= block_long_memory_size(at);
             block_long_destroy(at);
@@ -161,7 +145,7 @@ static bool nodes_reserve(struct skiplist *list, uint32_t count) {
     return true;
 }
 
-static uint32_t node_take(struct skiplist *list, void *block, uint32_t level) {
+static uint32_t node_take(struct skiplist *list, void *block, unsigned level) {
     uint32_t id = list->free_first;
     if (id != SKIPLIST_NONE) {
         list->free_first = list->nodes[id].parent;
@@ -171,7 +155,7 @@ static uint32_t node_take(struct skiplist *list, void *block, uint32_t level) {
         id = list->node_end++;
     }
     list->nodes[id] =
-        (struct skiplist_node){.block = block, .parent = SKIPLIST_NONE, .level = level};
+        (struct skiplist_node){.block = block, .parent = SKIPLIST_NONE, .level = (uint16_t)level};
     return id;
 }
 
@@ -232,7 +216,7 @@ static bool copy_long_members(struct skiplist *to, struct block *block) {
         return true;
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        uint8_t len = block_lens(block)[i];
+        uint8_t len = block_len(block, i);
         if (len == BLOCK_LEN_LONG) {
             char heap_bytes[BLOCK_LONG_SIZE];
             if (!block_long_create(block_member(block, i, offset), heap_bytes)) {
@@ -264,8 +248,8 @@ static bool copy_index(struct skiplist *to, struct skiplist_node *node, struct i
         return false;
     index->links = from->links;
     index->count = from->count;
-    memcpy(index->keys, from->keys, from->count * sizeof *from->keys);
-    memcpy(index_spans(index), index_spans(from), from->count * sizeof(uint32_t));
+    memcpy(index_keys(index), index_keys(from), from->count * sizeof(uint64_t));
+    memcpy(index->spans, from->spans, from->count * sizeof(uint32_t));
     memcpy(index_children(index), index_children(from), from->count * sizeof(uint32_t));
     node->block = index;
     return true;
@@ -300,7 +284,7 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
 
 /* The child under which the key belongs. The first child takes what is above every separator. */
 static uint32_t index_child_for(struct index_block *index, uint64_t key, bool or_equal) {
-    return block_keys_above(index->keys + 1, index->count - 1U, key, or_equal);
+    return block_keys_above(index_keys(index) + 1, index->count - 1U, key, or_equal);
 }
 
 static uint32_t leaf_for(const struct skiplist *list, uint64_t key, bool or_equal) {
@@ -333,7 +317,7 @@ struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     uint32_t id = list->root;
     for (uint32_t level = list->nodes[id].level; level > 0; level--) {
         struct index_block *index = index_at(list, id);
-        const uint32_t *spans = index_spans(index);
+        const uint32_t *spans = index->spans;
         uint32_t i = 0;
         while (rank >= spans[i])
             rank -= spans[i++];
@@ -349,7 +333,7 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
         return 0;
     for (uint32_t parent; (parent = list->nodes[id].parent) != SKIPLIST_NONE; id = parent) {
         struct index_block *index = index_at(list, parent);
-        rank += index_span_sum(index, 0, index_position(index, id));
+        rank += index_span_sum(index, 0, list->nodes[id].position);
     }
     return rank;
 }
@@ -470,9 +454,19 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
 
 static void index_copy(struct index_block *to, uint32_t to_at, struct index_block *from,
                        uint32_t from_at, uint32_t count) {
-    memmove(to->keys + to_at, from->keys + from_at, count * sizeof *to->keys);
-    memmove(index_spans(to) + to_at, index_spans(from) + from_at, count * sizeof(uint32_t));
+    memmove(index_keys(to) + to_at, index_keys(from) + from_at, count * sizeof(uint64_t));
+    memmove(to->spans + to_at, from->spans + from_at, count * sizeof(uint32_t));
     memmove(index_children(to) + to_at, index_children(from) + from_at, count * sizeof(uint32_t));
+}
+
+/* The children from position on have come to stand in another place. */
+static void index_renumber(struct skiplist *list, uint32_t id, uint32_t position) {
+    struct index_block *index = index_at(list, id);
+    const uint32_t *children = index_children(index);
+    for (uint32_t i = position; i < index->count; i++) {
+        list->nodes[children[i]].parent = id;
+        list->nodes[children[i]].position = (uint16_t)i;
+    }
 }
 
 static void index_put(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
@@ -480,11 +474,11 @@ static void index_put(struct skiplist *list, uint32_t id, uint32_t position, uin
     struct index_block *index = index_at(list, id);
     CHECK(index->count < index->capacity);
     index_copy(index, position + 1, index, position, index->count - position);
-    index->keys[position] = key;
-    index_spans(index)[position] = span;
+    index_keys(index)[position] = key;
+    index->spans[position] = span;
     index_children(index)[position] = child;
     index->count++;
-    list->nodes[child].parent = id;
+    index_renumber(list, id, position);
 }
 
 /* Put a new block, on level 0 or above, into the chain behind (or before) another one. */
@@ -550,9 +544,8 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
     right->count = (uint16_t)(left->count - at);
     index_copy(right, 0, left, at, right->count);
     left->count = (uint16_t)at;
-    for (uint32_t i = 0; i < right->count; i++)
-        list->nodes[index_children(right)[i]].parent = right_id;
-    add_child(list, *id, right_id, is_at_end ? key : right->keys[0], right_span, spares);
+    index_renumber(list, right_id, 0);
+    add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_span, spares);
     if (goes_right) {
         *id = right_id;
         *position -= at;
@@ -566,8 +559,8 @@ static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, ui
         add_root(list, spares);
     uint32_t parent = list->nodes[beside].parent;
     struct index_block *index = index_at(list, parent);
-    uint32_t position = index_position(index, beside);
-    index_spans(index)[position] -= span;
+    uint32_t position = list->nodes[beside].position;
+    index->spans[position] -= span;
     position++;
     if (index->count == SKIPLIST_FANOUT)
         split_index(list, &parent, &position, key, span, spares);
@@ -585,9 +578,10 @@ static void add_child_before(struct skiplist *list, uint32_t first, uint32_t chi
         add_root(list, spares);
     uint32_t parent = list->nodes[first].parent;
     struct index_block *index = index_at(list, parent);
-    uint32_t position = index_position(index, first);
+    uint32_t position = list->nodes[first].position;
     index_children(index)[position] = child;
     list->nodes[child].parent = parent;
+    list->nodes[child].position = (uint16_t)position;
     add_child(list, child, first, block_keys(block)[0], block->count, spares);
 }
 
@@ -664,7 +658,7 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
 static void add_to_spans(struct skiplist *list, uint32_t id, uint32_t delta) {
     for (uint32_t parent; (parent = list->nodes[id].parent) != SKIPLIST_NONE; id = parent) {
         struct index_block *index = index_at(list, parent);
-        index_spans(index)[index_position(index, id)] += delta;
+        index->spans[list->nodes[id].position] += delta;
     }
     list->count += delta;
 }
@@ -705,7 +699,7 @@ static void remove_child(struct skiplist *list, uint32_t id);
 static void merge_index(struct skiplist *list, uint32_t id) {
     uint32_t parent_id = list->nodes[id].parent;
     struct index_block *parent = index_at(list, parent_id);
-    uint32_t position = index_position(parent, id);
+    uint32_t position = list->nodes[id].position;
     if (parent->count < 2)
         return;
     uint32_t left_at = position > 0 ? position - 1 : position;
@@ -717,11 +711,11 @@ static void merge_index(struct skiplist *list, uint32_t id) {
     if (count > SKIPLIST_FANOUT * 3 / 4 || count > left->capacity)
         return;
     index_copy(left, left->count, right, 0, right->count);
-    left->keys[left->count] = parent->keys[left_at + 1];
-    for (uint32_t i = 0; i < right->count; i++)
-        list->nodes[index_children(right)[i]].parent = left_id;
+    index_keys(left)[left->count] = index_keys(parent)[left_at + 1];
+    uint32_t left_count = left->count;
     left->count = (uint16_t)count;
-    index_spans(parent)[left_at] += index_spans(parent)[left_at + 1];
+    index_renumber(list, left_id, left_count);
+    parent->spans[left_at] += parent->spans[left_at + 1];
     right->count = 0;
     remove_child(list, right_id);
 }
@@ -740,10 +734,11 @@ static void remove_child(struct skiplist *list, uint32_t id) {
         return;
     }
     struct index_block *index = index_at(list, node.parent);
-    uint32_t position = index_position(index, id);
+    uint32_t position = node.position;
     node_give_back(list, id);
     index_copy(index, position, index, position + 1, index->count - position - 1U);
     index->count--;
+    index_renumber(list, node.parent, position);
     if (index->count == 0)
         remove_child(list, node.parent);
     else if (node.parent == list->root)
@@ -790,11 +785,11 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
     uint32_t index = is_left_kept ? kept->count : 0;
     uint32_t count = gone->count;
     block_copy(kept, index, gone, 0, count);
-    uint32_t *spans = index_spans(parent);
+    uint32_t *spans = parent->spans;
     spans[left_at] += spans[left_at + 1];
     spans[left_at + 1] = spans[left_at];
     if (!is_left_kept)
-        parent->keys[left_at + 1] = parent->keys[left_at];
+        index_keys(parent)[left_at + 1] = index_keys(parent)[left_at];
     owner.moved(owner.owner, kept, index, count, gone_id, kept_id);
     remove_leaf(list, gone_id);
 }
@@ -805,7 +800,7 @@ static void merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner
     if (parent_id == SKIPLIST_NONE)
         return;
     struct index_block *parent = index_at(list, parent_id);
-    uint32_t position = index_position(parent, id);
+    uint32_t position = list->nodes[id].position;
     const struct block *block = leaf_at(list, id);
     const uint32_t *children = index_children(parent);
     if (position > 0 && block_may_merge(leaf_at(list, children[position - 1]), block))
@@ -831,7 +826,7 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
     if (keeps_long) {
         const char *at = block_heap(block) + block_offset(block, place.index);
         CHECK(count == 1);
-        if (block_lens(block)[place.index] == BLOCK_LEN_LONG)
+        if (block_len(block, place.index) == BLOCK_LEN_LONG)
             list->memory_size -= block_long_memory_size(at);
     } else {
         leaf_free_long(list, block, place.index, count);
@@ -849,9 +844,11 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
 
 /* ---- prefetching ---- */
 
-static void prefetch_lines(const void *at, uint32_t size) {
-    for (uint32_t offset = 0; offset < size; offset += 64)
-        __builtin_prefetch((const char *)at + offset);
+/* Fetch every line that has a byte of the size bytes (1 at least). */
+static void prefetch_lines(const void *at, size_t size) {
+    const char *line = (const char *)((uintptr_t)at & ~(uintptr_t)63);
+    for (; line < (const char *)at + size; line += 64)
+        __builtin_prefetch(line);
 }
 
 void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
@@ -860,15 +857,32 @@ void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
     prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
     if (node->parent == SKIPLIST_NONE)
         return;
-    struct index_block *index = list->nodes[node->parent].block;
-    size_t offset = sizeof *index + SKIPLIST_FANOUT * sizeof(uint64_t);
-    prefetch_lines((const char *)index + offset, SKIPLIST_FANOUT * 2 * sizeof(uint32_t));
+    const struct index_block *index = list->nodes[node->parent].block;
+    prefetch_lines(index, sizeof *index + (node->position + 1U) * sizeof(uint32_t));
+}
+
+void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
+                             size_t member_size, bool is_change) {
+    const struct block *block = skiplist_leaf(list, id);
+    uint32_t index;
+    if (block == NULL || !block_find_tag(block, tag, member_size, &index))
+        return;
+    const uint64_t *keys = block_keys(block);
+    uint32_t offset = block_offset(block, index);
+    const char *member = block_heap(block) + offset;
+    if (is_change) {
+        prefetch_lines(keys + index, (block->count - index) * (uint32_t)sizeof *keys);
+        prefetch_lines(member, block->heap_used - offset);
+    } else {
+        __builtin_prefetch(keys + index);
+        prefetch_lines(member, block_heap_size(block_len(block, index)));
+    }
 }
 
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key) {
     uint32_t id = leaf_for(list, key, !list->is_latest);
     if (id != SKIPLIST_NONE)
-        prefetch_lines(list->nodes[id].block, 1024);
+        prefetch_lines(list->nodes[id].block, PREFETCH_PLACE);
 }
 
 /* ---- checking ---- */
@@ -911,7 +925,7 @@ static uint32_t check_leaf(struct check *check, uint32_t id, uint64_t separator)
     check->last_key = block_keys(block)[block->count - 1];
     check->memory_size += memory_size(block);
     for (uint32_t i = 0; i < block->count && block->long_count > 0; i++)
-        if (block_lens(block)[i] == BLOCK_LEN_LONG)
+        if (block_len(block, i) == BLOCK_LEN_LONG)
             check->memory_size += block_long_memory_size(block_get(block, i).at);
     return block->count;
 }
@@ -924,6 +938,9 @@ static uint32_t check_subtree(struct check *check, uint32_t id, uint32_t parent,
         return 0;
     check->node_count++;
     claim(check, list->nodes[id].parent == parent, "skiplist: a link up is wrong");
+    if (parent != SKIPLIST_NONE)
+        claim(check, index_children(index_at(list, parent))[list->nodes[id].position] == id,
+              "skiplist: a child's position is wrong");
     if (!claim(check, list->nodes[id].level == level, "skiplist: a level is wrong"))
         return 0;
     check_links(check, id, level);
@@ -936,9 +953,9 @@ static uint32_t check_subtree(struct check *check, uint32_t id, uint32_t parent,
     uint32_t count = 0;
     for (uint32_t i = 0; i < index->count && check->wrong == NULL; i++) {
         uint32_t child = index_children(index)[i];
-        uint64_t key = i == 0 ? separator : index->keys[i];
+        uint64_t key = i == 0 ? separator : index_keys(index)[i];
         uint32_t span = check_subtree(check, child, id, level - 1, key);
-        claim(check, span == index_spans(index)[i], "skiplist: a span is wrong");
+        claim(check, span == index->spans[i], "skiplist: a span is wrong");
         count += span;
     }
     return count;

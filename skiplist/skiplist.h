@@ -39,9 +39,10 @@ enum {
 #define SKIPLIST_NONE UINT32_MAX
 
 struct skiplist_node {
-    void *block;     /* struct block on level 0, an index block above; NULL: the id is free */
-    uint32_t parent; /* SKIPLIST_NONE: the root; of a free id: the next free one */
-    uint32_t level;
+    void *block;       /* struct block on level 0, an index block above; NULL: the id is free */
+    uint32_t parent;   /* SKIPLIST_NONE: the root; of a free id: the next free one */
+    uint16_t position; /* among the parent's children */
+    uint16_t level;
 };
 
 struct skiplist {
@@ -132,8 +133,11 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
 /* Move an entry inside its leaf before what is at index to, with another key that belongs there. */
 void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key);
 
-/* Fetch the lines that a lookup in this leaf reads, and those that its rank takes. */
+/* Fetch the lines in which a lookup searches this leaf, and those that its rank takes. */
 void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id);
+/* Search the leaf and fetch the lines of the entry; for a change all that will be moved. */
+void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
+                             size_t member_size, bool is_change);
 /* Fetch the leaf where this key belongs. */
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key);
 
