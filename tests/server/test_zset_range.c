@@ -178,6 +178,7 @@ static void limit_needs_byscore_unless_its_count_is_minus_one(void **state) {
     zset_expect(h, "ZRANGE k 0 -1 LIMIT 0 1", limit_alone);
     zset_expect(h, "ZREVRANGE k 0 -1 LIMIT 0 1", limit_alone);
     zset_expect(h, "ZRANGE none x y LIMIT 0 1", limit_alone);
+    zset_expect(h, "ZRANGE k 0 -1 LIMIT 0 -2", limit_alone);
     zset_expect(h, "ZRANGE k 0 -1 LIMIT 5 -1", "[a b]");
     zset_expect(h, "ZREVRANGE k 0 -1 LIMIT 0 -1", "[b a]");
 }
