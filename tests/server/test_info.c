@@ -1,0 +1,323 @@
+/* INFO, by bytes in and bytes out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/harness.h"
+
+static int setup(void **state) {
+    *state = harness_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+/* The field's value in a reply, cut into out; "" if it is not there. */
+static const char *field(const char *reply, const char *name, char *out, size_t size) {
+    char wanted[96];
+    snprintf(wanted, sizeof wanted, "\n%s:", name);
+    const char *at = strstr(reply, wanted);
+    out[0] = '\0';
+    if (at != NULL) {
+        at += strlen(wanted);
+        snprintf(out, size, "%.*s", (int)strcspn(at, "\r"), at);
+    }
+    return out;
+}
+
+static void expect_field(struct harness *h, struct session *s, const char *section,
+                         const char *name, const char *expected) {
+    char value[256];
+    const char *reply = harness_run_format(h, s, "INFO %s", section);
+    assert_string_equal(field(reply, name, value, sizeof value), expected);
+}
+
+static int64_t number(struct harness *h, struct session *s, const char *section, const char *name) {
+    char value[256];
+    const char *reply = harness_run_format(h, s, "INFO %s", section);
+    assert_string_not_equal(field(reply, name, value, sizeof value), "");
+    return strtoll(value, NULL, 10);
+}
+
+static uint32_t count_of(const char *text, const char *word) {
+    uint32_t count = 0;
+    for (; (text = strstr(text, word)) != NULL; text++) {
+        count++;
+    }
+    return count;
+}
+
+/* ---- sections ---- */
+
+static void sections_come_in_one_order_each_once(void **state) {
+    BEGIN;
+    static const char *const titles[] = {"# Server\r\n",      "# Clients\r\n", "# Memory\r\n",
+                                         "# Persistence\r\n", "# Stats\r\n",   "# Replication\r\n",
+                                         "# CPU\r\n",         "# Modules\r\n", "# Errorstats\r\n",
+                                         "# Cluster\r\n",     "# Keyspace\r\n"};
+    const char *at = harness_run(h, s, "INFO");
+    assert_int_equal(count_of(at, "# "), sizeof titles / sizeof titles[0]);
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        at = strstr(at, titles[i]);
+        assert_non_null(at);
+    }
+    assert_int_equal(count_of(harness_run(h, s, "INFO keyspace cpu KEYSPACE"), "# "), 2);
+    at = strstr(h->reply.at, "# CPU\r\n");
+    assert_non_null(at);
+    assert_non_null(strstr(at, "\r\n\r\n# Keyspace\r\n"));
+}
+
+static void default_is_all_but_commandstats_and_latencystats(void **state) {
+    BEGIN;
+    uint32_t shown = count_of(harness_run(h, s, "INFO default"), "# ");
+    assert_int_equal(count_of(harness_run(h, s, "INFO all"), "# "), shown + 2);
+    assert_int_equal(count_of(harness_run(h, s, "INFO everything"), "# "), shown + 2);
+    assert_int_equal(count_of(harness_run(h, s, "info Commandstats DEFAULT"), "# "), shown + 1);
+}
+
+static void an_unknown_section_is_empty(void **state) {
+    BEGIN;
+    harness_expect(h, s, "INFO nothing", "$0\r\n\r\n");
+    harness_expect(h, s, "INFO \"\"", "$0\r\n\r\n");
+    s->protocol = 3;
+    harness_expect(h, s, "INFO nothing", "=4\r\ntxt:\r\n");
+    harness_expect(h, s, "INFO cluster", "=34\r\ntxt:# Cluster\r\ncluster_enabled:0\r\n\r\n");
+}
+
+static void every_line_is_a_heading_a_field_or_empty(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD a x m");
+    const char *at = strchr(harness_run(h, s, "INFO everything"), '\n') + 1;
+    for (; *at != '\0'; at = strchr(at, '\n') + 1) {
+        size_t size = strcspn(at, "\r");
+        assert_int_equal(at[size + 1], '\n');
+        assert_true(size == 0 || at[0] == '#' || memchr(at, ':', size) != NULL);
+    }
+}
+
+/* ---- fields ---- */
+
+static void server_tells_versions_process_and_uptime(void **state) {
+    BEGIN;
+    char pid[32];
+    expect_field(h, s, "server", "redis_version", SERVER_REDIS_VERSION);
+    expect_field(h, s, "server", "leaderboard_version", SERVER_VERSION);
+    expect_field(h, s, "server", "redis_mode", "standalone");
+    expect_field(h, s, "server", "tcp_port", "6379");
+    expect_field(h, s, "server", "run_id", h->server.run_id);
+    expect_field(h, s, "server", "executable", h->server.executable_path);
+    expect_field(h, s, "server", "config_file", "");
+    snprintf(pid, sizeof pid, "%zu", sizeof(void *) * 8);
+    expect_field(h, s, "server", "arch_bits", pid);
+    expect_field(h, s, "server", "uptime_in_seconds", "0");
+    h->wall_us += (INT64_C(86400) * 3 + 17) * 1000000;
+    expect_field(h, s, "server", "uptime_in_seconds", "259217");
+    expect_field(h, s, "server", "uptime_in_days", "3");
+    assert_true(number(h, s, "server", "process_id") > 1);
+    assert_int_equal(strlen(h->server.run_id), 40);
+}
+
+static void clients_are_counted(void **state) {
+    BEGIN;
+    expect_field(h, s, "clients", "connected_clients", "1");
+    harness_connect(h);
+    expect_field(h, s, "clients", "connected_clients", "2");
+    expect_field(h, s, "clients", "maxclients", "10000");
+    expect_field(h, s, "clients", "blocked_clients", "0");
+}
+
+static void memory_is_what_was_allocated(void **state) {
+    BEGIN;
+    int64_t before = number(h, s, "memory", "used_memory");
+    for (int i = 0; i < 10000; i++) {
+        harness_run_format(h, s, "ZADD a %d member:%d", i, i);
+    }
+    int64_t after = number(h, s, "memory", "used_memory");
+    assert_true(after > before + 10000 * 20);
+    assert_true(number(h, s, "memory", "used_memory_peak") >= after);
+    assert_true(number(h, s, "memory", "used_memory_rss") > 0);
+    assert_true(number(h, s, "memory", "used_memory_dataset") > 10000 * 20);
+    assert_true(number(h, s, "memory", "used_memory_startup") > 0);
+    expect_field(h, s, "memory", "maxmemory", "0");
+    expect_field(h, s, "memory", "maxmemory_human", "0B");
+    expect_field(h, s, "memory", "maxmemory_policy", "noeviction");
+    h->server.settings.maxmemory = UINT64_C(3) << 29;
+    expect_field(h, s, "memory", "maxmemory_human", "1.50G");
+}
+
+static void lazily_freed_boards_are_told(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "DEL a");
+    expect_field(h, s, "memory", "lazyfree_pending_objects", "1");
+    while (registry_free_step(h->server.registry, 100)) {}
+    expect_field(h, s, "memory", "lazyfree_pending_objects", "0");
+    expect_field(h, s, "memory", "lazyfreed_objects", "1");
+}
+
+static void nothing_is_loading(void **state) {
+    BEGIN;
+    expect_field(h, s, "persistence", "loading", "0");
+    expect_field(h, s, "persistence", "aof_enabled", "0");
+    expect_field(h, s, "persistence", "rdb_last_save_time", "");
+}
+
+static void stats_are_counters(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "EXISTS a b");
+    harness_run(h, s, "PEXPIRE a 1");
+    h->wall_us += 2000;
+    harness_run(h, s, "TTL a");
+    h->server.stats.connections_received = 11;
+    h->server.stats.tick_longest_us = 1234;
+    expect_field(h, s, "stats", "keyspace_hits", "1");
+    expect_field(h, s, "stats", "keyspace_misses", "2");
+    expect_field(h, s, "stats", "expired_keys", "1");
+    expect_field(h, s, "stats", "evicted_keys", "0");
+    expect_field(h, s, "stats", "total_connections_received", "11");
+    expect_field(h, s, "stats", "tick_longest_us", "1234");
+    int64_t processed = number(h, s, "stats", "total_commands_processed");
+    assert_int_equal(number(h, s, "stats", "total_commands_processed"), processed + 1);
+}
+
+static void rates_are_those_of_the_last_sample(void **state) {
+    BEGIN;
+    struct stats *stats = &h->server.stats;
+    stats_sample(stats, 1000000);
+    stats->commands_processed += 500;
+    stats->input_bytes += 4096;
+    stats->output_bytes += 1024;
+    stats_sample(stats, 1002000);
+    expect_field(h, s, "stats", "instantaneous_ops_per_sec", "250");
+    expect_field(h, s, "stats", "instantaneous_input_kbps", "2.00");
+    expect_field(h, s, "stats", "instantaneous_output_kbps", "0.50");
+}
+
+static void this_server_is_a_master_without_replicas(void **state) {
+    BEGIN;
+    char value[256];
+    expect_field(h, s, "replication", "role", "master");
+    expect_field(h, s, "replication", "connected_slaves", "0");
+    field(harness_run(h, s, "INFO replication"), "master_replid", value, sizeof value);
+    assert_int_equal(strspn(value, "0123456789abcdef"), 40);
+}
+
+static void processor_time_is_told(void **state) {
+    BEGIN;
+    char value[256];
+    static const char *const names[] = {"used_cpu_sys", "used_cpu_user", "used_cpu_sys_children",
+                                        "used_cpu_user_children"};
+    for (size_t i = 0; i < 4; i++) {
+        field(harness_run(h, s, "INFO cpu"), names[i], value, sizeof value);
+        assert_int_equal(strlen(strchr(value, '.')), 7);
+    }
+}
+
+static void commandstats_tell_calls_failures_and_refusals(void **state) {
+    BEGIN;
+    h->server.settings.slowlog_log_slower_than_us = -1;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD a x m");
+    harness_run(h, s, "ZADD a");
+    harness_run(h, s, "OBJECT ENCODING a");
+    const char *zadd =
+        strstr(harness_run(h, s, "INFO commandstats"), "\ncmdstat_zadd:calls=2,usec=");
+    assert_non_null(zadd);
+    zadd = strstr(zadd, ",rejected_calls=");
+    assert_non_null(zadd);
+    assert_int_equal(strncmp(zadd, ",rejected_calls=1,failed_calls=1\r\n", 34), 0);
+    assert_non_null(strstr(h->reply.at, "\ncmdstat_object|encoding:calls=1,usec="));
+    assert_null(strstr(h->reply.at, "cmdstat_zscore"));
+}
+
+static void errorstats_count_errors_by_their_first_word(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a x m");
+    harness_run(h, s, "NOSUCH");
+    expect_field(h, s, "errorstats", "errorstat_ERR", "count=2");
+    expect_field(h, s, "stats", "total_error_replies", "2");
+    h->server.settings.maxmemory = 1;
+    harness_run(h, s, "ZADD a 1 m");
+    expect_field(h, s, "errorstats", "errorstat_OOM", "count=1");
+    expect_field(h, s, "errorstats", "errorstat_ERR", "count=2");
+}
+
+static void latencystats_tell_percentiles(void **state) {
+    BEGIN;
+    struct stats_command *zscore =
+        &h->server.stats.commands[command_find_full_name(BYTES("zscore"))];
+    for (int i = 0; i < 98; i++) {
+        stats_count_call(zscore, 2000);
+    }
+    stats_count_call(zscore, 60000);
+    stats_count_call(zscore, 60000000);
+    expect_field(h, s, "latencystats", "latency_percentiles_usec_zscore",
+                 "p50=2,p99=64,p99.9=65536");
+    expect_field(h, s, "latencystats", "latency_percentiles_usec_zadd", "");
+}
+
+static void keyspace_tells_databases_that_hold_keys(void **state) {
+    BEGIN;
+    harness_expect(h, s, "INFO keyspace", "$12\r\n# Keyspace\r\n\r\n");
+    harness_run(h, s, "ZADD a 1 m");
+    expect_field(h, s, "keyspace", "db0", "keys=1,expires=0,avg_ttl=0");
+    harness_run(h, s, "SELECT 15");
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 1 m");
+    harness_run(h, s, "ZADD c 1 m");
+    harness_run(h, s, "PEXPIRE a 1000");
+    harness_run(h, s, "PEXPIRE b 3000");
+    expect_field(h, s, "keyspace", "db15", "keys=3,expires=2,avg_ttl=2000");
+    expect_field(h, s, "keyspace", "db1", "");
+}
+
+static void without_memory_an_error_is_answered(void **state) {
+    BEGIN;
+    struct bytes args[] = {BYTES("INFO"), BYTES("server")};
+    struct request request = {.count = 2, .args = args};
+    struct reply reply;
+    buffer_clear(&h->reply);
+    assert_non_null(buffer_reserve(&h->reply, 1024));
+    reply_init(&reply, &h->reply, 2);
+    memory_fail_at(1);
+    command_execute(&h->server, s, &request, &reply);
+    memory_fail_at(0);
+    assert_int_equal(h->reply.at[0], '-');
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(sections_come_in_one_order_each_once),
+        TEST(default_is_all_but_commandstats_and_latencystats),
+        TEST(an_unknown_section_is_empty),
+        TEST(every_line_is_a_heading_a_field_or_empty),
+        TEST(server_tells_versions_process_and_uptime),
+        TEST(clients_are_counted),
+        TEST(memory_is_what_was_allocated),
+        TEST(lazily_freed_boards_are_told),
+        TEST(nothing_is_loading),
+        TEST(stats_are_counters),
+        TEST(rates_are_those_of_the_last_sample),
+        TEST(this_server_is_a_master_without_replicas),
+        TEST(processor_time_is_told),
+        TEST(commandstats_tell_calls_failures_and_refusals),
+        TEST(errorstats_count_errors_by_their_first_word),
+        TEST(latencystats_tell_percentiles),
+        TEST(keyspace_tells_databases_that_hold_keys),
+        TEST(without_memory_an_error_is_answered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* LATENCY, by bytes in and bytes out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/harness.h"
+
+static int setup(void **state) {
+    *state = harness_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+/* ---- events ---- */
+
+static void latest_tells_the_newest_and_the_longest_of_each_event(void **state) {
+    BEGIN;
+    harness_expect(h, s, "LATENCY LATEST", "*0\r\n");
+    latency_add(&h->server.latency, "command", 30, 1767225600);
+    latency_add(&h->server.latency, "command", 20, 1767225601);
+    latency_add(&h->server.latency, "tick", 7, 1767225602);
+    harness_expect(h, s, "LATENCY LATEST",
+                   "*2\r\n*4\r\n$7\r\ncommand\r\n:1767225601\r\n:20\r\n:30\r\n"
+                   "*4\r\n$4\r\ntick\r\n:1767225602\r\n:7\r\n:7\r\n");
+}
+
+static void history_tells_an_event_oldest_first(void **state) {
+    BEGIN;
+    harness_expect(h, s, "LATENCY HISTORY command", "*0\r\n");
+    latency_add(&h->server.latency, "command", 30, 1767225600);
+    latency_add(&h->server.latency, "command", 20, 1767225601);
+    harness_expect(h, s, "LATENCY HISTORY command",
+                   "*2\r\n*2\r\n:1767225600\r\n:30\r\n*2\r\n:1767225601\r\n:20\r\n");
+    harness_expect(h, s, "LATENCY HISTORY other", "*0\r\n");
+}
+
+static void history_keeps_the_newest_160(void **state) {
+    BEGIN;
+    for (int i = 0; i < 200; i++) {
+        latency_add(&h->server.latency, "command", 10, 1767225600 + i);
+    }
+    harness_expect_prefix(h, s, "LATENCY HISTORY command", "*160\r\n*2\r\n:1767225640\r\n:10\r\n");
+}
+
+static void reset_forgets_the_named_events_or_all(void **state) {
+    BEGIN;
+    harness_expect(h, s, "LATENCY RESET", ":0\r\n");
+    latency_add(&h->server.latency, "command", 30, 1767225600);
+    latency_add(&h->server.latency, "fast-command", 31, 1767225600);
+    latency_add(&h->server.latency, "tick", 32, 1767225600);
+    harness_expect(h, s, "LATENCY RESET command nothing command", ":1\r\n");
+    harness_expect(h, s, "LATENCY HISTORY command", "*0\r\n");
+    harness_expect_prefix(h, s, "LATENCY LATEST", "*2\r\n*4\r\n$12\r\nfast-command\r\n");
+    harness_expect(h, s, "LATENCY RESET", ":2\r\n");
+    harness_expect(h, s, "LATENCY LATEST", "*0\r\n");
+}
+
+/* ---- HISTOGRAM ---- */
+
+static void count_call(struct harness *h, const char *name, uint64_t elapsed_us) {
+    uint32_t index = command_find_full_name(bytes_from_text(name));
+    assert_int_not_equal(index, COMMAND_NONE);
+    stats_count_call(&h->server.stats.commands[index], elapsed_us * 1000);
+}
+
+static void histograms_are_cumulative_and_leave_empty_buckets_out(void **state) {
+    BEGIN;
+    count_call(h, "zadd", 1);
+    count_call(h, "zadd", 1);
+    count_call(h, "zadd", 3);
+    count_call(h, "zadd", 4);
+    count_call(h, "zadd", 1000);
+    harness_expect(h, s, "LATENCY HISTOGRAM zadd",
+                   "*2\r\n$4\r\nzadd\r\n*4\r\n$5\r\ncalls\r\n:5\r\n$14\r\nhistogram_usec\r\n"
+                   "*6\r\n:1\r\n:2\r\n:4\r\n:4\r\n:1024\r\n:5\r\n");
+    s->protocol = 3;
+    harness_expect(h, s, "LATENCY HISTOGRAM ZADD",
+                   "%1\r\n$4\r\nzadd\r\n%2\r\n$5\r\ncalls\r\n:5\r\n$14\r\nhistogram_usec\r\n"
+                   "%3\r\n:1\r\n:2\r\n:4\r\n:4\r\n:1024\r\n:5\r\n");
+}
+
+static void a_container_stands_for_its_subcommands(void **state) {
+    BEGIN;
+    const char *encoding = "*2\r\n$15\r\nobject|encoding\r\n*4\r\n$5\r\ncalls\r\n:1\r\n"
+                           "$14\r\nhistogram_usec\r\n*2\r\n:2\r\n:1\r\n";
+    count_call(h, "object|encoding", 2);
+    harness_expect(h, s, "LATENCY HISTOGRAM object", encoding);
+    harness_expect(h, s, "LATENCY HISTOGRAM object|ENCODING", encoding);
+    harness_expect(h, s, "LATENCY HISTOGRAM object|freq", "*0\r\n");
+}
+
+static void without_names_every_called_command_is_told(void **state) {
+    BEGIN;
+    harness_expect(h, s, "LATENCY HISTOGRAM", "*0\r\n");
+    count_call(h, "ping", 1);
+    count_call(h, "zadd", 1);
+    harness_expect_prefix(h, s, "LATENCY HISTOGRAM", "*6\r\n$4\r\nping\r\n");
+}
+
+static void unknown_and_uncalled_names_are_left_out(void **state) {
+    BEGIN;
+    harness_expect(h, s, "LATENCY HISTOGRAM foo zadd zadd|foo object|foo | \"\"", "*0\r\n");
+    s->protocol = 3;
+    harness_expect(h, s, "LATENCY HISTOGRAM foo", "%0\r\n");
+}
+
+/* ---- errors ---- */
+
+static void the_number_of_arguments_is_checked(void **state) {
+    BEGIN;
+    harness_expect(h, s, "LATENCY", "-ERR wrong number of arguments for 'latency' command\r\n");
+    harness_expect(h, s, "LATENCY FOO", "-ERR unknown subcommand 'FOO'. Try LATENCY HELP.\r\n");
+    harness_expect(h, s, "LATENCY LATEST x",
+                   "-ERR wrong number of arguments for 'latency|latest' command\r\n");
+    harness_expect(h, s, "LATENCY HISTORY",
+                   "-ERR wrong number of arguments for 'latency|history' command\r\n");
+}
+
+static void help_lists_the_subcommands(void **state) {
+    BEGIN;
+    harness_expect_prefix(
+        h, s, "LATENCY HELP",
+        "*13\r\n+LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(latest_tells_the_newest_and_the_longest_of_each_event),
+        TEST(history_tells_an_event_oldest_first),
+        TEST(history_keeps_the_newest_160),
+        TEST(reset_forgets_the_named_events_or_all),
+        TEST(histograms_are_cumulative_and_leave_empty_buckets_out),
+        TEST(a_container_stands_for_its_subcommands),
+        TEST(without_names_every_called_command_is_told),
+        TEST(unknown_and_uncalled_names_are_left_out),
+        TEST(the_number_of_arguments_is_checked),
+        TEST(help_lists_the_subcommands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
