@@ -182,20 +182,39 @@ static void ask_without_reading(struct wire *reader, size_t size) {
 static void a_reader_past_the_hard_limit_is_closed_and_the_others_go_on(void **state) {
     (void)state;
     fill_board();
-    set_output_limit("4mb 0 0");
+    set_output_limit("512kb 0 0");
     struct wire reader = wire_open(process_connect_tcp(&server));
     uint64_t before = process_resident_size(&server);
     ask_without_reading(&reader, 64 * MIB);
-    assert_true(process_resident_size(&server) < before + 48 * MIB);
+    assert_true(process_resident_size(&server) < before + 16 * MIB);
     assert_true(wire_is_closed(&reader, 10000));
     wire_close(&reader);
+    set_output_limit("256mb 64mb 60");
+}
+
+static void clients_that_never_read_cost_bounded_memory(void **state) {
+    (void)state;
+    enum { READERS = 20 };
+    fill_board();
+    set_output_limit("4mb 0 0");
+    struct wire readers[READERS];
+    uint64_t before = process_resident_size(&server);
+    for (int i = 0; i < READERS; i++) {
+        readers[i] = wire_open(process_connect_unix(&server));
+        ask_without_reading(&readers[i], 8 * MIB);
+    }
+    assert_true(process_resident_size(&server) < before + READERS * 6 * MIB);
+    for (int i = 0; i < READERS; i++) {
+        wire_close(&readers[i]);
+    }
+    wait_for_clients(1);
     set_output_limit("256mb 64mb 60");
 }
 
 static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
     (void)state;
     fill_board();
-    set_output_limit("0 1mb 1");
+    set_output_limit("0 256kb 1");
     struct wire reader = wire_open(process_connect_unix(&server));
     struct text request = {.at = NULL};
     for (int i = 0; i < 2000; i++) {
@@ -575,6 +594,7 @@ int main(void) {
         IN_TURN(announcements_reserve_nothing),
         IN_TURN(noauth_replies_never_pile_up),
         IN_TURN(a_reader_past_the_hard_limit_is_closed_and_the_others_go_on),
+        IN_TURN(clients_that_never_read_cost_bounded_memory),
         IN_TURN(a_reader_over_the_soft_limit_for_its_time_is_closed),
         IN_TURN(one_reply_past_the_hard_limit_closes),
         IN_TURN(input_past_the_query_buffer_limit_closes),

@@ -1,0 +1,488 @@
+/* Connections as their owners govern them: AUTH, CLIENT, maxclients, timeout, protected mode, the
+ * unix socket. */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "tests/support/process.h"
+#include "tests/support/wire.h"
+
+static struct process server, guarded; /* guarded: with a password */
+static struct wire wire, witness;
+
+static int start_servers(void **state) {
+    (void)state;
+    static const char *const arguments[] = {"--requirepass", "open sesame", NULL};
+    const struct process_options options = {.arguments = arguments};
+    return process_start(&server, NULL) && process_start(&guarded, &options) ? 0 : -1;
+}
+
+static int stop_servers(void **state) {
+    (void)state;
+    int failed = process_stop(&server);
+    return process_stop(&guarded) | failed;
+}
+
+static int connect_both(void **state) {
+    (void)state;
+    wire = wire_open(process_connect_tcp(&server));
+    witness = wire_open(process_connect_unix(&server));
+    wire_check(&witness, "FLUSHALL", "OK");
+    return 0;
+}
+
+static int disconnect_both(void **state) {
+    (void)state;
+    wire_close(&wire);
+    wire_close(&witness);
+    return 0;
+}
+
+/* ---- AUTH ---- */
+
+static const char no_auth[] = "-NOAUTH Authentication required.";
+static const char wrong_pass[] = "-WRONGPASS invalid username-password pair or user is disabled.";
+
+static void nothing_runs_before_authentication(void **state) {
+    (void)state;
+    struct wire stranger = wire_open(process_connect_tcp(&guarded));
+    static const char *const refused[] = {
+        "PING",
+        "ZADD b 1 m",
+        "ZRANGE b 0 -1",
+        "INFO",
+        "CONFIG GET requirepass",
+        "CLIENT LIST",
+        "CLIENT ID",
+        "FLUSHALL",
+        "KEYS *",
+        "SHUTDOWN NOSAVE",
+        "SLOWLOG GET",
+        "MONITOR",
+        "COMMAND",
+        "DBSIZE",
+        "SELECT 1",
+        "CONFIG SET requirepass x",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        wire_check(&stranger, refused[i], no_auth);
+    }
+    /* What follows differs between Redis 7.0 and 7.4. */
+    wire_check_prefix(&stranger, "HELLO 3",
+                      "-NOAUTH HELLO must be called with the client already authenticated, "
+                      "otherwise the HELLO ");
+    wire_check(&stranger, "AUTH wrong", wrong_pass);
+    wire_check(&stranger, "AUTH default wrong", wrong_pass);
+    wire_check(&stranger, "AUTH nobody wrong", wrong_pass);
+    wire_check(&stranger, "HELLO 2 AUTH default wrong", wrong_pass);
+    wire_check(&stranger, "PING", no_auth);
+    wire_check(&stranger, "RESET", "RESET");
+    wire_send_text(&stranger, "QUIT\r\n");
+    wire_expect(&stranger, "+OK\r\n");
+    wire_close(&stranger);
+}
+
+static void the_password_opens_in_each_of_its_forms(void **state) {
+    (void)state;
+    static const char *const forms[] = {
+        "AUTH \"open sesame\"\r\n",
+        "AUTH default \"open sesame\"\r\n",
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct wire friend = wire_open(process_connect_tcp(&guarded));
+        wire_send_text(&friend, forms[i]);
+        wire_expect(&friend, "+OK\r\n");
+        wire_check(&friend, "ZADD b 1 m", i ? ":0" : ":1");
+        wire_send_text(&friend, "AUTH wrong\r\n"); /* a wrong one later does not lock it out */
+        wire_reply(&friend);
+        wire_check(&friend, "PING", "PONG");
+        wire_check(&friend, "RESET", "RESET");
+        wire_check(&friend, "PING", no_auth);
+        wire_close(&friend);
+    }
+    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    wire_send_text(&friend, "HELLO 3 AUTH default \"open sesame\" SETNAME ali\r\n");
+    assert_int_equal(strncmp(wire_reply(&friend), "{server", 7), 0);
+    wire_check(&friend, "CLIENT GETNAME", "ali");
+    wire_close(&friend);
+}
+
+static void a_server_without_password_says_so(void **state) {
+    (void)state;
+    wire_check(&wire, "AUTH x",
+               "-ERR AUTH <password> called without any password configured for the default user."
+               " Are you sure your configuration is correct?");
+    wire_check(&wire, "AUTH default x", "OK");
+    wire_check(&wire, "AUTH other x", wrong_pass);
+}
+
+static void a_password_set_while_running_counts_for_newcomers(void **state) {
+    (void)state;
+    wire_check(&witness, "CONFIG SET requirepass late", "OK");
+    struct wire newcomer = wire_open(process_connect_tcp(&server));
+    wire_check(&newcomer, "PING", no_auth);
+    wire_check(&wire, "PING", "PONG");
+    wire_check(&newcomer, "AUTH late", "OK");
+    wire_check(&newcomer, "PING", "PONG");
+    wire_send_text(&witness, "CONFIG SET requirepass \"\"\r\n");
+    wire_expect(&witness, "+OK\r\n");
+    wire_close(&newcomer);
+    newcomer = wire_open(process_connect_tcp(&server));
+    wire_check(&newcomer, "PING", "PONG");
+    wire_close(&newcomer);
+}
+
+static void secrets_are_in_no_log(void **state) {
+    (void)state;
+    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    struct wire watcher = wire_open(process_connect_tcp(&guarded));
+    wire_send_text(&watcher, "AUTH \"open sesame\"\r\nMONITOR\r\n");
+    wire_expect(&watcher, "+OK\r\n+OK\r\n");
+    wire_send_text(&friend, "AUTH \"open sesame\"\r\nHELLO 2 AUTH default \"open sesame\"\r\n"
+                            "AUTH \"sesame wrong\"\r\nCONFIG SET slowlog-log-slower-than 0\r\n"
+                            "AUTH default \"open sesame\"\r\n"
+                            "HELLO 2 AUTH default \"open sesame\"\r\n"
+                            "CONFIG SET requirepass \"open sesame\"\r\nECHO finished\r\n"
+                            "CONFIG SET slowlog-log-slower-than 10000\r\n");
+    for (int i = 0; i < 9; i++) {
+        wire_reply(&friend);
+    }
+    assert_null(strstr(wire_ask(&friend, "SLOWLOG GET -1"), "sesame"));
+    assert_null(strstr(wire_ask(&friend, "CLIENT LIST"), "sesame"));
+    const char *seen;
+    do {
+        seen = wire_reply(&watcher);
+        assert_null(strstr(seen, "sesame"));
+    } while (!strstr(seen, "finished"));
+    char *log = process_log(&guarded);
+    assert_null(strstr(log, "sesame"));
+    free(log);
+    wire_close(&watcher);
+    wire_close(&friend);
+}
+
+/* ---- CLIENT ---- */
+
+static void client_list_tells_who_is_there(void **state) {
+    (void)state;
+    wire_check(&wire, "CLIENT SETNAME left", "OK");
+    wire_check(&witness, "CLIENT SETNAME right", "OK");
+    int64_t id = wire_ask_integer(&wire, "CLIENT ID");
+    assert_true(wire_ask_integer(&witness, "CLIENT ID") > id);
+    const char *list = wire_ask(&witness, "CLIENT LIST");
+    static const char *const fields[] = {
+        "id=",   " addr=127.0.0.1:", " laddr=",   " fd=",      " age=", " idle=",
+        " db=0", " cmd=client|list", "name=left", "name=right"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        assert_non_null(strstr(list, fields[i]));
+    }
+    struct text command = {.at = NULL};
+    text_format(&command, "CLIENT LIST ID %lld", (long long)id);
+    list = wire_ask(&witness, command.at);
+    assert_non_null(strstr(list, "name=left"));
+    assert_null(strstr(list, "name=right"));
+    assert_non_null(strstr(wire_ask(&wire, "CLIENT INFO"), "name=left"));
+    text_free(&command);
+}
+
+static void client_kill_takes_filters(void **state) {
+    (void)state;
+    int64_t id = wire_ask_integer(&wire, "CLIENT ID");
+    struct text command = {.at = NULL};
+    text_format(&command, "CLIENT KILL ID %lld", (long long)id);
+    wire_check(&witness, command.at, ":1");
+    assert_true(wire_is_closed(&wire, 5000));
+    wire_check(&witness, command.at, ":0");
+    wire_check(&witness, "CLIENT KILL 127.0.0.1:1", "-ERR No such client");
+    wire_check_prefix(&witness, "CLIENT KILL TYPE nobody", "-ERR Unknown client type");
+    wire_check_prefix(&witness, "CLIENT KILL ID 0", "-ERR client-id should be greater than 0");
+
+    wire_close(&wire);
+    wire = wire_open(process_connect_tcp(&server));
+    const char *list = wire_ask(&wire, "CLIENT INFO");
+    const char *address = strstr(list, " addr=") + 6;
+    command.size = 0;
+    text_format(&command, "CLIENT KILL %.*s", (int)strcspn(address, " "), address);
+    wire_check(&witness, command.at, "OK");
+    assert_true(wire_is_closed(&wire, 5000));
+
+    wire_close(&wire);
+    wire = wire_open(process_connect_tcp(&server));
+    list = wire_ask(&wire, "CLIENT INFO");
+    address = strstr(list, " addr=") + 6;
+    command.size = 0;
+    text_format(&command, "CLIENT KILL ADDR %.*s", (int)strcspn(address, " "), address);
+    wire_check(&witness, command.at, ":1");
+    assert_true(wire_is_closed(&wire, 5000));
+
+    wire_close(&wire);
+    wire = wire_open(process_connect_tcp(&server));
+    wire_check(&wire, "PING", "PONG");
+    wire_check(&witness, "CLIENT KILL TYPE normal SKIPME yes", ":1");
+    assert_true(wire_is_closed(&wire, 5000));
+    text_free(&command);
+}
+
+static void client_reply_off_and_skip_write_nothing(void **state) {
+    (void)state;
+    wire_send_text(&wire, "CLIENT REPLY SKIP\r\nPING\r\nECHO one\r\n");
+    wire_expect(&wire, "$3\r\none\r\n");
+    wire_send_text(&wire, "CLIENT REPLY OFF\r\nPING\r\nNONSENSE\r\nZADD b 1 m\r\n"
+                          "CLIENT REPLY SKIP\r\nECHO x\r\nCLIENT REPLY ON\r\nECHO two\r\n");
+    wire_expect(&wire, "+OK\r\n$3\r\ntwo\r\n");
+    wire_check(&wire, "ZCARD b", ":1");
+    struct text silent = {.at = NULL};
+    text_command(&silent, "CLIENT REPLY OFF");
+    for (int i = 0; i < 10000; i++) {
+        text_command(&silent, "ZINCRBY b 1 m");
+    }
+    text_command(&silent, "CLIENT REPLY ON");
+    wire_send(&wire, silent.at, silent.size);
+    wire_expect(&wire, "+OK\r\n");
+    wire_check(&wire, "ZSCORE b m", "10001");
+    wire_check(&wire, "CLIENT REPLY MAYBE", "-ERR syntax error");
+    text_free(&silent);
+}
+
+static void a_pause_holds_writes_and_keeps_their_order(void **state) {
+    (void)state;
+    wire_check(&witness, "CLIENT PAUSE 60000 WRITE", "OK");
+    wire_send_text(&wire, "ZCARD b\r\nZADD b 1 m\r\nZCARD b\r\nPING\r\n");
+    wire_expect(&wire, ":0\r\n");
+    assert_true(wire_is_silent(&wire, 200));
+    wire_check(&witness, "ZCARD b", ":0");
+    wire_check(&witness, "PING", "PONG");
+    wire_check(&witness, "CLIENT UNPAUSE", "OK");
+    wire_expect(&wire, ":1\r\n:1\r\n+PONG\r\n");
+    wire_check(&witness, "ZCARD b", ":1");
+    wire_check_prefix(&witness, "CLIENT PAUSE -1", "-ERR timeout is negative");
+    wire_check_prefix(&witness, "CLIENT PAUSE x", "-ERR timeout is not an integer or out of range");
+}
+
+static void a_pause_of_all_ends_by_itself(void **state) {
+    (void)state;
+    wire_check(&witness, "CLIENT PAUSE 300 ALL", "OK");
+    int64_t begun_at = process_now_ms();
+    wire_check(&wire, "PING", "PONG");
+    assert_true(process_now_ms() - begun_at >= 250);
+    wire_check(&witness, "PING", "PONG");
+}
+
+static void paused_clients_may_be_killed_or_leave(void **state) {
+    (void)state;
+    enum { CLIENTS = 20 };
+    struct wire clients[CLIENTS];
+    wire_check(&witness, "CLIENT PAUSE 60000 WRITE", "OK");
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = wire_open(process_connect_tcp(&server));
+        wire_send_text(&clients[i], "ZADD b 1 m\r\nPING\r\nZADD b 1 n\r\n");
+        if (i % 3 == 0) {
+            wire_abort(&clients[i]);
+        }
+    }
+    wire_check(&witness, "PING", "PONG");
+    wire_check_prefix(&witness, "CLIENT KILL TYPE normal", ":");
+    for (int i = 0; i < CLIENTS; i++) {
+        if (i % 3) {
+            assert_true(wire_is_closed(&clients[i], 5000));
+        }
+        wire_close(&clients[i]);
+    }
+    wire_check(&witness, "CLIENT UNPAUSE", "OK");
+    wire_check(&witness, "EXISTS b", ":0");
+}
+
+static void libraries_introduce_themselves(void **state) {
+    (void)state;
+    if (server.is_redis) {
+        skip(); /* SETINFO and NO-TOUCH came with Redis 7.2 */
+    }
+    wire_check(&wire, "CLIENT SETINFO LIB-NAME testlib", "OK");
+    wire_check(&wire, "CLIENT SETINFO lib-ver 1.2.3", "OK");
+    const char *line = wire_ask(&wire, "CLIENT INFO");
+    assert_non_null(strstr(line, " lib-name=testlib lib-ver=1.2.3"));
+    wire_check(&wire, "CLIENT SETINFO lib-color blue", "-ERR Unrecognized option 'lib-color'");
+    wire_check_prefix(&wire, "CLIENT MAINT_NOTIFICATIONS ON", "-ERR");
+    wire_check(&wire, "CLIENT NO-TOUCH ON", "OK");
+    wire_check(&wire, "CLIENT NO-EVICT ON", "OK");
+}
+
+static void monitor_shows_what_runs(void **state) {
+    (void)state;
+    wire_check(&wire, "MONITOR", "OK");
+    wire_check(&witness, "ZADD b 1 zoe", ":1");
+    const char *line = wire_reply(&wire);
+    assert_non_null(strstr(line, "\"ZADD\" \"b\" \"1\" \"zoe\""));
+    assert_non_null(strstr(line, " [0 unix:"));
+    wire_close(&wire);
+    wire_check(&witness, "ZADD b 2 adam", ":1");
+}
+
+/* ---- limits of connections ---- */
+
+static void the_client_past_maxclients_is_turned_away(void **state) {
+    (void)state;
+    static const char *const arguments[] = {"--maxclients", "10", NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct process small;
+    assert_true(process_start(&small, &options));
+    struct wire clients[10];
+    for (int i = 0; i < 10; i++) {
+        clients[i] = wire_open(i % 2 ? process_connect_tcp(&small) : process_connect_unix(&small));
+        /* The probe of process_start may have been counted still. */
+        const char *reply = wire_ask(&clients[i], "PING");
+        assert_string_equal(reply, "PONG");
+    }
+    for (int i = 0; i < 3; i++) {
+        struct wire late =
+            wire_open(i % 2 ? process_connect_tcp(&small) : process_connect_unix(&small));
+        wire_expect(&late, "-ERR max number of clients reached\r\n");
+        assert_true(wire_is_closed(&late, 5000));
+        wire_close(&late);
+    }
+    wire_close(&clients[9]);
+    const char *reply = NULL;
+    for (int tries = 0; tries < 200; tries++) {
+        struct wire late = wire_open(process_connect_tcp(&small));
+        wire_push(&late, "PING\r\n", 6, 1000);
+        reply = wire_try_reply(&late);
+        bool is_in = reply && strcmp(reply, "PONG") == 0;
+        wire_close(&late);
+        if (is_in) {
+            break;
+        }
+        reply = NULL;
+        process_sleep_ms(10);
+    }
+    assert_non_null(reply);
+    wire_check(&clients[0], "CONFIG SET maxclients 50", "OK");
+    for (int i = 0; i < 20; i++) {
+        struct wire more = wire_open(process_connect_tcp(&small));
+        wire_check(&more, "PING", "PONG");
+        wire_close(&more);
+    }
+    for (int i = 0; i < 9; i++) {
+        wire_close(&clients[i]);
+    }
+    assert_int_equal(process_stop(&small), 0);
+}
+
+static void idle_clients_are_closed_after_the_timeout(void **state) {
+    (void)state;
+    wire_check(&witness, "CONFIG SET timeout 1", "OK");
+    int64_t give_up_at = process_now_ms() + 15000;
+    while (!wire_is_closed(&wire, 0)) {
+        wire_check(&witness, "PING", "PONG"); /* the busy one stays */
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(100);
+    }
+    wire_check(&witness, "CONFIG SET timeout 0", "OK");
+}
+
+/* An IPv4 address of this machine that is not its loopback. */
+static bool find_outer_address(char *out, size_t size) {
+    struct ifaddrs *all = NULL;
+    bool is_found = false;
+    if (getifaddrs(&all) != 0) {
+        return false;
+    }
+    for (const struct ifaddrs *one = all; one && !is_found; one = one->ifa_next) {
+        if (!one->ifa_addr || one->ifa_addr->sa_family != AF_INET) {
+            continue;
+        }
+        struct sockaddr_in address;
+        memcpy(&address, one->ifa_addr, sizeof address);
+        is_found = (ntohl(address.sin_addr.s_addr) >> 24) != 127 &&
+                   inet_ntop(AF_INET, &address.sin_addr, out, (socklen_t)size) != NULL;
+    }
+    freeifaddrs(all);
+    return is_found;
+}
+
+static void protected_mode_turns_strangers_away(void **state) {
+    (void)state;
+    char address[64];
+    if (!find_outer_address(address, sizeof address)) {
+        skip();
+    }
+    static const char *const arguments[] = {"--bind", "0.0.0.0", "--protected-mode", "yes", NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct process open;
+    assert_true(process_start(&open, &options));
+    struct wire stranger = wire_open(process_connect_address(address, open.port));
+    const char *reply = wire_try_reply(&stranger);
+    assert_non_null(reply);
+    assert_int_equal(strncmp(reply, "-DENIED ", 8), 0);
+    assert_true(wire_is_closed(&stranger, 5000));
+    wire_close(&stranger);
+
+    struct wire local = wire_open(process_connect_tcp(&open));
+    wire_check(&local, "CONFIG SET requirepass secret", "OK");
+    stranger = wire_open(process_connect_address(address, open.port));
+    wire_check(&stranger, "PING", no_auth);
+    wire_check(&stranger, "AUTH secret", "OK");
+    wire_close(&stranger);
+    wire_send_text(&local, "CONFIG SET requirepass \"\"\r\nCONFIG SET protected-mode no\r\n");
+    wire_expect(&local, "+OK\r\n+OK\r\n");
+    stranger = wire_open(process_connect_address(address, open.port));
+    wire_check(&stranger, "PING", "PONG");
+    wire_close(&stranger);
+    wire_close(&local);
+    assert_int_equal(process_stop(&open), 0);
+}
+
+static void the_unix_socket_has_its_mode_from_the_first_moment(void **state) {
+    (void)state;
+    static const char *const modes[] = {"700", "770", "777"};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        const char *arguments[] = {"--unixsocketperm", modes[i], NULL};
+        const struct process_options options = {.arguments = arguments, .has_no_tcp = true};
+        struct process local;
+        assert_true(process_start(&local, &options));
+        struct stat seen;
+        assert_int_equal(stat(local.socket_path, &seen), 0);
+        assert_int_equal(seen.st_mode & 07777, strtol(modes[i], NULL, 8));
+        struct wire client = wire_open(process_connect_unix(&local));
+        wire_check(&client, "CONFIG GET port", "[port 0]");
+        wire_close(&client);
+        char path[PROCESS_PATH_MAX];
+        snprintf(path, sizeof path, "%s", local.socket_path);
+        process_signal(&local, 15);
+        assert_true(process_wait(&local, PROCESS_STOP_LIMIT_MS));
+        assert_int_equal(local.exit_status, 0);
+        assert_int_not_equal(stat(path, &seen), 0); /* it goes with the server */
+        process_stop(&local);
+    }
+}
+
+int main(void) {
+#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_both, disconnect_both)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_runs_before_authentication),
+        cmocka_unit_test(the_password_opens_in_each_of_its_forms),
+        IN_TURN(a_server_without_password_says_so),
+        IN_TURN(a_password_set_while_running_counts_for_newcomers),
+        cmocka_unit_test(secrets_are_in_no_log),
+        IN_TURN(client_list_tells_who_is_there),
+        IN_TURN(client_kill_takes_filters),
+        IN_TURN(client_reply_off_and_skip_write_nothing),
+        IN_TURN(a_pause_holds_writes_and_keeps_their_order),
+        IN_TURN(a_pause_of_all_ends_by_itself),
+        IN_TURN(paused_clients_may_be_killed_or_leave),
+        IN_TURN(libraries_introduce_themselves),
+        IN_TURN(monitor_shows_what_runs),
+        cmocka_unit_test(the_client_past_maxclients_is_turned_away),
+        IN_TURN(idle_clients_are_closed_after_the_timeout),
+        cmocka_unit_test(protected_mode_turns_strangers_away),
+        cmocka_unit_test(the_unix_socket_has_its_mode_from_the_first_moment),
+    };
+    return cmocka_run_group_tests_name("connections", tests, start_servers, stop_servers);
+}
