@@ -53,12 +53,24 @@ static void write_anchor(const char *name) {
     }
 }
 
+/* Text inside Markdown, also inside a table. */
+static void write_text(const char *text) {
+    for (const char *at = text; *at != '\0'; at++) {
+        if (strchr("*_[]<>\\`|", *at) != NULL) {
+            putchar('\\');
+        }
+        putchar(*at);
+    }
+}
+
 static void write_row(const struct command *container, const struct command *command) {
     char name[NAME_MAX_SIZE];
     print_name(name, container, command);
     printf("| [%s](#", name);
     write_anchor(name);
-    printf(") | %s |\n", command->summary);
+    printf(") | ");
+    write_text(command->summary);
+    printf(" |\n");
 }
 
 static void write_flags(const struct command *command) {
@@ -79,9 +91,11 @@ static void write_command(const struct command *container, const struct command 
     char syntax[SYNTAX_MAX];
     print_name(name, container, command);
     size_t size = command_print_syntax(command, syntax, sizeof syntax);
-    printf("### %s\n\n```\n%s%s%s\n```\n\n%s.\n\n", name, name, size > 0 ? " " : "", syntax,
-           command->summary);
-    printf("- Complexity: %s\n- Since: %s\n", command->complexity, command->since);
+    printf("### %s\n\n```\n%s%s%s\n```\n\n", name, name, size > 0 ? " " : "", syntax);
+    write_text(command->summary);
+    printf(".\n\n- Complexity: ");
+    write_text(command->complexity);
+    printf("\n- Since: %s\n", command->since);
     write_flags(command);
     putchar('\n');
 }
@@ -108,9 +122,8 @@ static void for_each_of_group(const char *group, write_each *write) {
 static void write_commands(void) {
     printf("# Commands\n\n"
            "This page is made from the server's own table by `make docs`. Names, options, replies\n"
-           "and errors are those of Redis 7.4; every Redis client can send them. `COMMAND DOCS`\n"
-           "answers the same from a running server.\n\n"
-           "n is the number of members on the board, where nothing else is said.\n\n");
+           "and errors are those of Redis 7.4, so any Redis client can send them. `COMMAND DOCS`\n"
+           "answers the same from a running server.\n\n");
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         printf("**%s**\n\n| Command | Summary |\n|---|---|\n", groups[i].title);
         for_each_of_group(groups[i].group, write_row);

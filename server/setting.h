@@ -49,8 +49,9 @@ struct setting_output_limit { /* client-output-buffer-limit normal */
 /* Strings are owned and terminated, without zero bytes inside; NULL when the setting is "". */
 struct settings {
     /* network */
-    char *bind[SETTING_LIST_MAX]; /* "127.0.0.1", "::1", "*" (all IPv4), "::*" (all IPv6); a '-' in
-                                   * front: no error when this machine does not have it */
+    char *bind[SETTING_LIST_MAX]; /* "127.0.0.1", "::1", "localhost", "*" (all IPv4), "::*" (all
+                                   * IPv6); a '-' in front: no error when this machine does not
+                                   * have it */
     uint32_t bind_count;
     int64_t port;           /* 0: no TCP */
     char *unixsocket;       /* NULL: none */

@@ -21,7 +21,8 @@ const struct setting setting_table[] = {
         .summary =
             "The addresses to listen on, 16 at most. Only this machine can reach 127.0.0.1 and "
             "::1. To serve other machines, name the address of one of your own network cards; * "
-            "is every IPv4 address, ::* every IPv6 address. Host names are not taken.\n"
+            "is every IPv4 address, ::* every IPv6 address. A host's name stands for its first "
+            "address.\n"
             "A '-' in front of an address says that it is no error when this machine does not have "
             "it.\n"
             "Whoever reaches an open port can read and change every board: set requirepass before "

@@ -52,6 +52,8 @@ static const char *const policy_only[] = {"noeviction",
 #define FIELD(name) offsetof(struct settings, name)
 #define MEBIBYTE    (1024 * 1024)
 
+enum { HOST_NAME_SIZE_MAX = 253 }; /* RFC 1035 */
+
 static const struct value_kind kinds[SETTING_ID_COUNT] = {
     [SETTING_BIND] = {.type = VALUE_BIND, .has_many_words = true},
     [SETTING_PORT] = {VALUE_INTEGER, FIELD(port), .maximum = 65535},
@@ -260,9 +262,26 @@ static bool check_only(const struct value_kind *kind, struct bytes word, char *r
 
 /* ---- Many words in ---- */
 
+/* A host's name has a letter, so that a slip in an IPv4 address is not taken for one. */
+static bool is_host_name(struct bytes word) {
+    bool has_letter = false;
+    for (size_t i = 0; i < word.size; i++) {
+        char byte = word.at[i];
+        bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+        has_letter |= is_letter;
+        if (!is_letter && !(byte >= '0' && byte <= '9') && byte != '-' && byte != '.') {
+            return false;
+        }
+    }
+    return has_letter && word.size <= HOST_NAME_SIZE_MAX && word.at[0] != '-';
+}
+
 static bool is_address(struct bytes word) {
     if (word.size > 0 && word.at[0] == '-') {
         word = (struct bytes){.at = word.at + 1, .size = word.size - 1};
+    }
+    if (is_host_name(word)) {
+        return true;
     }
     char text[INET6_ADDRSTRLEN + 32]; /* an interface's name too: fe80::1%eth0 */
     if (word.size == 0 || word.size >= sizeof text) {
@@ -290,8 +309,8 @@ static bool assign_bind(struct settings *settings, const struct bytes *words, si
     for (size_t i = 0; i < count; i++) {
         if (!is_address(words[i])) {
             return setting_fail(reason, SETTING_REASON_MAX,
-                                "'%s' is not an address: IPv4, IPv6, * and ::* are allowed, with "
-                                "'-' in front if it may be missing",
+                                "'%s' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                                "allowed, with '-' in front if it may be missing",
                                 setting_show(words[i]).text);
         }
     }

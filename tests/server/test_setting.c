@@ -230,6 +230,8 @@ static void good_values_are_taken_and_printed_as_redis_prints_them(void **state)
         {"bind *", "bind", "*", "*"},
         {"bind 10.0.0.1 ::1 -fe80::1%eth0 -::*", "bind", "10.0.0.1 ::1 -fe80::1%eth0 -::*",
          "10.0.0.1 ::1 -fe80::1%eth0 -::*"},
+        {"bind localhost -db-1.example", "bind", "localhost -db-1.example",
+         "localhost -db-1.example"},
         {"bind \"127.0.0.1 ::1\"", "bind", "127.0.0.1 ::1", "127.0.0.1 ::1"},
         {"port 0", "port", "0", "0"},
         {"port 65535", "port", "65535", "65535"},
@@ -341,11 +343,15 @@ static void bad_values_are_refused_with_what_is_allowed(void **state) {
         {"loglevel loud",
          AT "loglevel: argument(s) must be one of the following: debug, verbose, notice, "
             "warning"},
-        {"bind localhost",
-         AT "bind: 'localhost' is not an address: IPv4, IPv6, * and ::* are allowed, with '-' in "
-            "front if it may be missing"},
-        {"bind -", AT "bind: '-' is not an address: IPv4, IPv6, * and ::* are allowed, with '-' in "
-                      "front if it may be missing"},
+        {"bind 127.0.0.300",
+         AT "bind: '127.0.0.300' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+            "allowed, with '-' in front if it may be missing"},
+        {"bind a/b", AT "bind: 'a/b' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                        "allowed, with '-' in front if it may be missing"},
+        {"bind --a", AT "bind: '--a' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                        "allowed, with '-' in front if it may be missing"},
+        {"bind -", AT "bind: '-' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                      "allowed, with '-' in front if it may be missing"},
         {"bind ''", AT "bind: wrong number of arguments, the form is: bind address [address ...]"},
         {"bind 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17",
          AT "bind: at most 16 addresses are allowed"},
