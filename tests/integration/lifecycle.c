@@ -1,0 +1,420 @@
+/* A server's life: how it refuses to start, what it does when nobody asks (expiry), how it stays
+ * awake under big work, and how it ends. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/process.h"
+#include "tests/support/wire.h"
+
+enum {
+    BIG_BOARD = 1000000,
+    BIG_BOARD_SHORT = 100000,
+    MEMBERS_PER_COMMAND = 500,
+};
+
+static struct process server;
+static struct wire wire;
+
+static bool is_redis(void) {
+    return strstr(process_default_program(), "redis-server") != NULL;
+}
+
+static int start_server(void **state) {
+    (void)state;
+    if (!process_start(&server, NULL)) {
+        return -1;
+    }
+    wire = wire_open(process_connect_tcp(&server));
+    return 0;
+}
+
+static int stop_server(void **state) {
+    (void)state;
+    wire_close(&wire);
+    return process_stop(&server);
+}
+
+/* ---- starting ---- */
+
+static void check_start_refused(const struct process_options *options, const char *const *told) {
+    struct process_options wanted = *options;
+    wanted.is_start_failure_expected = true;
+    struct process refused;
+    assert_true(process_start(&refused, &wanted));
+    assert_int_equal(refused.exit_status, 1);
+    char *log = process_log(&refused);
+    for (size_t i = 0; told[i]; i++) {
+        if (!strstr(log, told[i])) {
+            fail_msg("the log does not say \"%s\": %s", told[i], log);
+        }
+    }
+    free(log);
+    process_stop(&refused);
+}
+
+static void a_taken_port_is_said_and_exits_1(void **state) {
+    (void)state;
+    char port[8];
+    snprintf(port, sizeof port, "%u", server.port);
+    const struct process_options options = {.port = server.port};
+    check_start_refused(&options, (const char *[]){port, "ddress already in use", NULL});
+    wire_check(&wire, "PING", "PONG");
+}
+
+static void a_taken_unix_socket_is_left_to_its_owner(void **state) {
+    (void)state;
+    if (is_redis()) {
+        skip(); /* it takes the path away from the server that listens there */
+    }
+    const char *arguments[] = {"--unixsocket", server.socket_path, NULL};
+    const struct process_options options = {.arguments = arguments};
+    check_start_refused(&options, (const char *[]){server.socket_path, NULL});
+    struct wire local = wire_open(process_connect_unix(&server));
+    wire_check(&local, "PING", "PONG");
+    wire_close(&local);
+}
+
+static void a_bad_setting_is_named_with_file_and_line(void **state) {
+    (void)state;
+    if (is_redis()) {
+        skip(); /* its words differ */
+    }
+    static const struct {
+        const char *text, *place, *word;
+    } cases[] = {
+        {"port 7000\n\n# fine so far\nno-such-setting 1\n", "test.conf:4", "no-such-setting"},
+        {"maxclients many\n", "test.conf:1", "maxclients"},
+        {"timeout 5\nport 70000\n", "test.conf:2", "port"},
+        {"layout wide FIELD score 65\n", "test.conf:1", "65"},
+        {"layout a FIELD score 33 TIME 32 S\n", "test.conf:1", "a"},
+        {"requirepass \"open\n", "test.conf:1", NULL},
+        {"\n\nprotected-mode perhaps\n", "test.conf:3", "protected-mode"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct process_options options = {.config = cases[i].text};
+        check_start_refused(&options, (const char *[]){cases[i].place, cases[i].word, NULL});
+    }
+    const struct process_options no_layout = {.config = "board week:* weekly\n"};
+    check_start_refused(&no_layout, (const char *[]){"weekly", NULL});
+    const char *unknown[] = {"--no-such-setting", "1", NULL};
+    const struct process_options by_word = {.arguments = unknown};
+    check_start_refused(&by_word, (const char *[]){"no-such-setting", NULL});
+    const char *missing[] = {"--bind", "192.0.2.77", NULL};
+    const struct process_options elsewhere = {.arguments = missing};
+    check_start_refused(&elsewhere, (const char *[]){"192.0.2.77", NULL});
+}
+
+static void the_configuration_file_counts_and_the_command_line_wins(void **state) {
+    (void)state;
+    static const char *const arguments[] = {"--timeout", "99", NULL};
+    const struct process_options options = {.config = "timeout 7\nmaxclients 77\n",
+                                            .arguments = arguments};
+    struct process configured;
+    assert_true(process_start(&configured, &options));
+    struct wire client = wire_open(process_connect_tcp(&configured));
+    wire_check(&client, "CONFIG GET timeout", "[timeout 99]");
+    wire_check(&client, "CONFIG GET maxclients", "[maxclients 77]");
+    wire_check(&client, "CONFIG SET maxclients 55", "OK");
+    wire_check(&client, "CONFIG REWRITE", "OK");
+    char path[PROCESS_PATH_MAX], line[256];
+    snprintf(path, sizeof path, "%s", configured.config_path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    bool is_written = false;
+    while (fgets(line, sizeof line, file)) {
+        is_written = is_written || strcmp(line, "maxclients 55\n") == 0;
+    }
+    fclose(file);
+    assert_true(is_written);
+    wire_close(&client);
+    assert_int_equal(process_stop(&configured), 0);
+}
+
+static void help_and_version_print_and_exit_0(void **state) {
+    (void)state;
+    if (is_redis()) {
+        skip(); /* its words end at --help only when they come first */
+    }
+    for (int i = 0; i < 2; i++) {
+        char command[512], text[256] = "";
+        snprintf(command, sizeof command, "%s %s 2>&1", process_default_program(),
+                 i ? "--version" : "--help");
+        FILE *output = popen(command, "r");
+        assert_non_null(output);
+        size_t got = fread(text, 1, sizeof text - 1, output);
+        assert_true(got > 0);
+        char rest[4096];
+        while (fread(rest, 1, sizeof rest, output) > 0) {}
+        assert_int_equal(pclose(output), 0);
+        assert_non_null(strstr(text, "leaderboard"));
+    }
+}
+
+/* ---- running ---- */
+
+static void keys_expire_though_nobody_reads_them(void **state) {
+    (void)state;
+    struct text request = {.at = NULL};
+    for (int i = 0; i < 1000; i++) {
+        text_command(&request, "ZADD expiring:%d 1 a 2 b", i);
+        text_command(&request, "PEXPIRE expiring:%d %d", i, 50 + i % 200);
+    }
+    text_command(&request, "ZADD staying 1 a");
+    wire_send(&wire, request.at, request.size);
+    text_free(&request);
+    for (int i = 0; i < 1000; i++) {
+        wire_expect(&wire, ":2\r\n:1\r\n");
+    }
+    wire_expect(&wire, ":1\r\n");
+    int64_t give_up_at = process_now_ms() + 15000;
+    while (wire_ask_integer(&wire, "DBSIZE") > 1) { /* counts what is still held */
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(20);
+    }
+    wire_check(&wire, "KEYS *", "[staying]");
+    assert_non_null(strstr(wire_ask(&wire, "INFO stats"), "expired_keys:1000"));
+    wire_check(&wire, "FLUSHALL", "OK");
+}
+
+static void an_expired_board_begins_anew(void **state) {
+    (void)state;
+    wire_check(&wire, "ZADD b 5 zoe", ":1");
+    wire_check(&wire, "PEXPIRE b 1", ":1");
+    process_sleep_ms(20);
+    wire_check(&wire, "ZINCRBY b 1 zoe", "1");
+    wire_check(&wire, "TTL b", ":-1");
+    wire_check(&wire, "DEL b", ":1");
+}
+
+static uint32_t fill_big_board(struct wire *client) {
+    uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? BIG_BOARD_SHORT : BIG_BOARD;
+    struct text request = {.at = NULL}, replies = {.at = NULL};
+    for (uint32_t i = 0; i < count; i++) {
+        if (i % MEMBERS_PER_COMMAND == 0) {
+            text_format(&request, "*%d\r\n$4\r\nZADD\r\n$3\r\nbig\r\n",
+                        2 + 2 * MEMBERS_PER_COMMAND);
+            text_format(&replies, ":%d\r\n", MEMBERS_PER_COMMAND);
+        }
+        text_format(&request, "$6\r\n%06u\r\n$7\r\nm%06u\r\n",
+                    (uint32_t)((uint64_t)i * 611953 % 900000) + 100000, i);
+    }
+    wire_send(client, request.at, request.size);
+    wire_expect_bytes(client, replies.at, replies.size);
+    text_free(&request);
+    text_free(&replies);
+    return count;
+}
+
+/* Others get their answers while a big board goes; the longest wait is printed. */
+static void big_removals_do_not_hold_up_the_others(void **state) {
+    (void)state;
+    static const char *const removals[] = {
+        "FLUSHALL",      "DEL big",        "UNLINK big", "ZREMRANGEBYRANK big 0 -1",
+        "PEXPIRE big 1", "FLUSHALL ASYNC",
+    };
+    struct wire other = wire_open(process_connect_unix(&server));
+    for (size_t i = 0; i < sizeof removals / sizeof removals[0]; i++) {
+        fill_big_board(&wire);
+        uint64_t held = process_resident_size(&server);
+        struct text request = {.at = NULL};
+        text_command(&request, "%s", removals[i]);
+        text_command(&request, "ZADD big 1 fresh");
+        wire_send(&wire, request.at, request.size);
+        text_free(&request);
+        int64_t worst_ms = 0;
+        for (int64_t until = process_now_ms() + 200; process_now_ms() < until;) {
+            int64_t asked_at = process_now_ms();
+            wire_check(&other, "PING", "PONG");
+            int64_t took_ms = process_now_ms() - asked_at;
+            worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
+        }
+        printf("%s: another client waited %d ms at most; %llu -> %llu MiB\n", removals[i],
+               (int)worst_ms, (unsigned long long)(held >> 20),
+               (unsigned long long)(process_resident_size(&server) >> 20));
+        wire_reply(&wire);
+        wire_reply(&wire);
+        process_sleep_ms(5);
+        wire_check(&wire, "ZRANGE big 0 -1", strstr(removals[i], "EXPIRE") ? "[]" : "[fresh]");
+        wire_check(&wire, "FLUSHALL", "OK");
+    }
+    wire_close(&other);
+}
+
+/* ---- ending ---- */
+
+static void sigterm_answers_what_it_has_and_exits_0(void **state) {
+    (void)state;
+    enum { COMMANDS = 30, MEMBERS = 500 };
+    struct process ending;
+    assert_true(process_start(&ending, NULL));
+    struct wire client = wire_open(process_connect_tcp(&ending));
+    struct wire idle = wire_open(process_connect_tcp(&ending));
+    struct wire half = wire_open(process_connect_unix(&ending));
+    wire_send_text(&half, "*2\r\n$4\r\nECHO\r\n$100\r\nabc");
+    struct text request = {.at = NULL}, replies = {.at = NULL};
+    text_format(&request, "*%d\r\n$4\r\nZADD\r\n$1\r\nb\r\n", 2 + 2 * MEMBERS);
+    text_format(&replies, ":%d\r\n", MEMBERS);
+    for (int i = 0; i < MEMBERS; i++) {
+        text_format(&request, "$1\r\n1\r\n$16\r\nmember-%09d\r\n", i);
+    }
+    for (int i = 0; i < COMMANDS; i++) {
+        text_command(&request, "ZRANGE b 0 -1");
+    }
+    wire_push(&client, request.at, request.size, 2000);
+    wire_check(&idle, "ZCARD b", ":500"); /* so the requests have been read */
+    process_signal(&ending, SIGTERM);
+    wire_expect_bytes(&client, replies.at, replies.size);
+    for (int i = 0; i < COMMANDS; i++) {
+        assert_int_equal(strlen(wire_reply(&client)), MEMBERS * 17 + 1);
+    }
+    assert_true(wire_is_closed(&client, 10000));
+    assert_true(wire_is_closed(&idle, 10000));
+    assert_true(wire_is_closed(&half, 10000));
+    assert_true(process_wait(&ending, PROCESS_STOP_LIMIT_MS));
+    assert_int_equal(ending.exit_status, 0);
+    assert_int_equal(process_connect_tcp(&ending), -1);
+    text_free(&request);
+    text_free(&replies);
+    wire_close(&client);
+    wire_close(&idle);
+    wire_close(&half);
+    process_stop(&ending);
+}
+
+static void a_second_sigterm_waits_for_nobody(void **state) {
+    (void)state;
+    struct process ending;
+    assert_true(process_start(&ending, NULL));
+    struct wire reader = wire_open(process_connect_tcp(&ending));
+    struct wire other = wire_open(process_connect_unix(&ending));
+    struct text request = {.at = NULL};
+    text_command(&request, "ZADD b 1 %060000d", 7);
+    wire_send(&other, request.at, request.size);
+    wire_expect(&other, ":1\r\n");
+    request.size = 0;
+    for (int i = 0; i < 400; i++) { /* 24 MB of replies that nobody reads */
+        text_command(&request, "ZRANGE b 0 -1");
+    }
+    wire_push(&reader, request.at, request.size, 2000);
+    wire_check(&other, "ZCARD b", ":1");
+    process_signal(&ending, SIGTERM);
+    process_sleep_ms(100);
+    process_signal(&ending, SIGTERM);
+    assert_true(process_wait(&ending, 5000));
+    assert_int_equal(ending.exit_status, 0);
+    text_free(&request);
+    wire_close(&reader);
+    wire_close(&other);
+    process_stop(&ending);
+}
+
+static void sigint_and_shutdown_end_it_too(void **state) {
+    (void)state;
+    static const char *const commands[] = {"SHUTDOWN NOSAVE\r\n", "SHUTDOWN\r\n",
+                                           "SHUTDOWN NOSAVE NOW\r\n", ""};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        struct process ending;
+        assert_true(process_start(&ending, NULL));
+        struct wire client = wire_open(process_connect_tcp(&ending));
+        if (commands[i][0]) {
+            wire_send_text(&client, commands[i]);
+        } else {
+            process_signal(&ending, SIGINT);
+        }
+        assert_true(wire_is_closed(&client, 10000));
+        assert_true(process_wait(&ending, PROCESS_STOP_LIMIT_MS));
+        assert_int_equal(ending.exit_status, 0);
+        wire_close(&client);
+        process_stop(&ending);
+    }
+}
+
+static void a_killed_server_can_be_started_again_at_once(void **state) {
+    (void)state;
+    struct process killed;
+    assert_true(process_start(&killed, NULL));
+    struct wire client = wire_open(process_connect_tcp(&killed));
+    wire_check(&client, "ZADD b 1 m", ":1");
+    process_signal(&killed, SIGKILL);
+    assert_true(process_wait(&killed, PROCESS_STOP_LIMIT_MS));
+    assert_true(wire_is_closed(&client, 5000));
+    wire_close(&client);
+    /* The socket's file is still there, the port has connections that linger. */
+    const char *arguments[] = {"--unixsocket", killed.socket_path, NULL};
+    const struct process_options options = {.port = killed.port, .arguments = arguments};
+    struct process again;
+    assert_true(process_start(&again, &options));
+    client = wire_open(process_connect_unix(&killed));
+    wire_check(&client, "PING", "PONG");
+    wire_close(&client);
+    assert_int_equal(process_stop(&again), 0);
+    process_stop(&killed);
+}
+
+static void sighup_opens_the_log_anew(void **state) {
+    (void)state;
+    if (is_redis()) {
+        skip(); /* it opens its log for every line */
+    }
+    static const char *const arguments[] = {"--logfile", "server.log", NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct process logging;
+    assert_true(process_start(&logging, &options));
+    char path[PROCESS_PATH_MAX + 16], rotated[PROCESS_PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/server.log", logging.directory);
+    snprintf(rotated, sizeof rotated, "%s/server.log.1", logging.directory);
+    assert_int_equal(rename(path, rotated), 0);
+    process_signal(&logging, SIGHUP);
+    int64_t give_up_at = process_now_ms() + 10000;
+    while (access(path, F_OK) != 0) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(10);
+    }
+    struct wire client = wire_open(process_connect_tcp(&logging));
+    wire_check(&client, "PING", "PONG");
+    wire_close(&client);
+    process_signal(&logging, SIGTERM);
+    assert_true(process_wait(&logging, PROCESS_STOP_LIMIT_MS));
+    struct stat written;
+    assert_int_equal(stat(path, &written), 0);
+    assert_true(written.st_size > 0); /* the end is told in the new file */
+    process_stop(&logging);
+}
+
+static void a_closed_terminal_or_pipe_does_not_end_it(void **state) {
+    (void)state;
+    process_signal(&server, SIGPIPE);
+    wire_check(&wire, "PING", "PONG");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_taken_port_is_said_and_exits_1),
+        cmocka_unit_test(a_taken_unix_socket_is_left_to_its_owner),
+        cmocka_unit_test(a_bad_setting_is_named_with_file_and_line),
+        cmocka_unit_test(the_configuration_file_counts_and_the_command_line_wins),
+        cmocka_unit_test(help_and_version_print_and_exit_0),
+        cmocka_unit_test(keys_expire_though_nobody_reads_them),
+        cmocka_unit_test(an_expired_board_begins_anew),
+        cmocka_unit_test(big_removals_do_not_hold_up_the_others),
+        cmocka_unit_test(sigterm_answers_what_it_has_and_exits_0),
+        cmocka_unit_test(a_second_sigterm_waits_for_nobody),
+        cmocka_unit_test(sigint_and_shutdown_end_it_too),
+        cmocka_unit_test(a_killed_server_can_be_started_again_at_once),
+        cmocka_unit_test(sighup_opens_the_log_anew),
+        cmocka_unit_test(a_closed_terminal_or_pipe_does_not_end_it),
+    };
+    return cmocka_run_group_tests_name("lifecycle", tests, start_server, stop_server);
+}
