@@ -24,33 +24,43 @@ static char *heap_of(struct block *block) {
 }
 
 #ifdef __SSE2__
-enum { MARKS_AT_ONCE = 8, MARK_VECTORS = (BLOCK_ENTRIES_MAX + 7) / 8 };
-/* The loops below always read BLOCK_ENTRIES_MAX marks, because an early end would be a branch that
- * is predicted wrongly every other time. The smallest block is long enough for that. */
+/* Eight marks are compared at once. All BLOCK_ENTRIES_MAX are always read, because an early end
+ * would be a branch that is predicted wrongly every other time; the smallest block is long enough
+ * for that. The steps are written out: at -O2 compilers keep loops as they are. */
+enum { MARK_VECTORS = (BLOCK_ENTRIES_MAX + 7) / 8 };
+_Static_assert(MARK_VECTORS <= 4, "four steps are written out");
 _Static_assert(MARK_VECTORS * 16 <= 10 * BLOCK_CAPACITY_MIN, "marks are read beyond the block");
 
 static __m128i load_marks(const struct block *block, int vector) {
     return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + vector);
 }
 
-/* All ones in the lanes of this vector whose entries are before count. */
-static __m128i lanes_before(uint32_t count, int vector) {
+/* The lens of one vector of marks, 0 for those from count on, in two sums. */
+static __m128i sum_vector(const struct block *block, int vector, __m128i count) {
     const __m128i lane = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);
-    __m128i limit = _mm_set1_epi16((short)((int)count - vector * MARKS_AT_ONCE));
-    return _mm_cmpgt_epi16(limit, lane);
+    __m128i number = _mm_add_epi16(lane, _mm_set1_epi16((short)(8 * vector)));
+    __m128i lens = _mm_srli_epi16(load_marks(block, vector), 8);
+    lens = _mm_and_si128(lens, _mm_cmplt_epi16(number, count));
+    return _mm_sad_epu8(lens, _mm_setzero_si128());
+}
+
+static __m128i equal_vector(const struct block *block, int vector, __m128i mark) {
+    return vector < MARK_VECTORS ? _mm_cmpeq_epi16(load_marks(block, vector), mark)
+                                 : _mm_setzero_si128();
 }
 #endif
 
 /* Sum of the lens of the first count entries; a long member counts as 255. */
 static uint32_t sum_lens(const struct block *block, uint32_t count) {
 #ifdef __SSE2__
-    __m128i zero = _mm_setzero_si128();
-    __m128i sum = zero;
-    for (int i = 0; i < MARK_VECTORS; i++) {
-        __m128i lens = _mm_srli_epi16(load_marks(block, i), 8);
-        lens = _mm_and_si128(lens, lanes_before(count, i));
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(lens, zero));
-    }
+    __m128i count8 = _mm_set1_epi16((short)count);
+    __m128i sum = sum_vector(block, 0, count8);
+    if (MARK_VECTORS > 1)
+        sum = _mm_add_epi64(sum, sum_vector(block, 1, count8));
+    if (MARK_VECTORS > 2)
+        sum = _mm_add_epi64(sum, sum_vector(block, 2, count8));
+    if (MARK_VECTORS > 3)
+        sum = _mm_add_epi64(sum, sum_vector(block, 3, count8));
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
 #else
     uint32_t sum = 0;
@@ -104,20 +114,16 @@ struct block_entry block_get(const struct block *block, uint32_t index) {
  * candidate. */
 static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len) {
     uint16_t mark = (uint16_t)(tag | len << 8);
-    uint64_t matches = 0;
 #ifdef __SSE2__
-    __m128i wanted = _mm_set1_epi16((short)mark);
-    for (int i = 0; i < MARK_VECTORS; i += 2) {
-        __m128i low = _mm_cmpeq_epi16(load_marks(block, i), wanted);
-        __m128i high = _mm_setzero_si128();
-        if (i + 1 < MARK_VECTORS)
-            high = _mm_cmpeq_epi16(load_marks(block, i + 1), wanted);
-        uint32_t sixteen = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
-        matches |= (uint64_t)sixteen << (i * MARKS_AT_ONCE);
-    }
+    __m128i mark8 = _mm_set1_epi16((short)mark);
+    __m128i low = _mm_packs_epi16(equal_vector(block, 0, mark8), equal_vector(block, 1, mark8));
+    __m128i high = _mm_packs_epi16(equal_vector(block, 2, mark8), equal_vector(block, 3, mark8));
+    uint64_t matches = (uint32_t)_mm_movemask_epi8(low);
+    matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(high) << 16;
     /* Behind the marks there are keys, which may look like one. */
     return matches & (UINT64_MAX >> (63 - block->count) >> 1);
 #else
+    uint64_t matches = 0;
     for (uint32_t i = 0; i < block->count; i++)
         matches |= (uint64_t)(block_marks(block)[i] == mark) << i;
     return matches;

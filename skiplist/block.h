@@ -115,10 +115,11 @@ static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, ui
     /* x >= key is x > key - 1. */
     uint64_t limit = or_equal ? key - 1 : key;
     uint32_t low = 0;
-    /* Halving without a branch on the comparison, which nobody could predict. */
+    /* Halving by arithmetic: a branch on the comparison would be predicted wrongly every other
+     * time. */
     for (uint32_t size = count, half; size > 1; size -= half) {
         half = size / 2;
-        low += keys[low + half - 1] > limit ? half : 0;
+        low += half & (0U - (uint32_t)(keys[low + half - 1] > limit));
     }
     return low + (keys[low] > limit);
 }

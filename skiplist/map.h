@@ -35,14 +35,15 @@
 
 #include "codec/check.h"
 
-enum {
 #ifdef SKIPLIST_TINY
-    MAP_BUCKET_SLOTS = 3,
-    MAP_ID_BITS_MIN = 4,
+#define MAP_BUCKET_LINES 1 /* of 16 bytes */
 #else
-    MAP_BUCKET_SLOTS = 15,
-    MAP_ID_BITS_MIN = 8,
+#define MAP_BUCKET_LINES 4
 #endif
+
+enum {
+    MAP_BUCKET_SLOTS = 4 * MAP_BUCKET_LINES - 1,
+    MAP_ID_BITS_MIN = 2 * MAP_BUCKET_LINES,
     MAP_ID_BITS_MAX = 28,
     MAP_HASHES_MAX = 256, /* entries of one id */
 };
@@ -143,18 +144,21 @@ static inline uint32_t map_tag(const struct map_table *table, uint64_t hash) {
 static inline uint32_t map_bucket_match(const struct map_bucket *bucket, uint32_t wanted,
                                         uint32_t mask) {
 #ifdef __SSE2__
+    const __m128i *slots = (const __m128i *)(const void *)bucket;
     __m128i wanted4 = _mm_set1_epi32((int)wanted);
     __m128i mask4 = _mm_set1_epi32((int)mask);
-    __m128i equal[4];
-    for (int i = 0; i < 4; i++) {
-        equal[i] = _mm_setzero_si128();
-        if (i < (MAP_BUCKET_SLOTS + 1) / 4) {
-            __m128i slots = _mm_load_si128((const __m128i *)(const void *)bucket + i);
-            equal[i] = _mm_cmpeq_epi32(_mm_and_si128(slots, mask4), wanted4);
-        }
-    }
-    __m128i low = _mm_packs_epi32(equal[0], equal[1]);
-    __m128i high = _mm_packs_epi32(equal[2], equal[3]);
+    __m128i low = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots), mask4), wanted4);
+    __m128i high = _mm_setzero_si128();
+#if MAP_BUCKET_LINES == 4
+    /* Written out: at -O2 a loop would go through memory. */
+    __m128i second = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 1), mask4), wanted4);
+    __m128i third = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 2), mask4), wanted4);
+    __m128i fourth = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 3), mask4), wanted4);
+    low = _mm_packs_epi32(low, second);
+    high = _mm_packs_epi32(third, fourth);
+#else
+    low = _mm_packs_epi32(low, high);
+#endif
     uint32_t matches = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
     /* The overflow counter was compared along with the slots. */
     return matches & ((1U << MAP_BUCKET_SLOTS) - 1);

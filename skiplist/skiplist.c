@@ -13,15 +13,19 @@
 
 #include "codec/memory.h"
 
-/* children and keys follow the spans, capacity of each. The spans come first because a rank reads
- * nothing else: where they are is known before the block has arrived. */
+/* Spans, children and keys follow, capacity of each. The spans come first because a rank reads
+ * nothing else: where they are is known before the block has arrived. On level 1 a span is the
+ * entries of one leaf and fits a byte, so that all of them together are one or two cache lines;
+ * above, spans are uint32_t. */
 struct index_block {
     struct block_links links;
     uint16_t count;
     uint16_t capacity;
-    uint32_t unused;
-    uint32_t spans[];
+    uint16_t spans_size;
+    bool is_lowest; /* level 1 */
 };
+
+_Static_assert((int)BLOCK_ENTRIES_MAX <= (int)UINT8_MAX, "a leaf's count fits a byte");
 
 enum { PREFETCH_PLACE = 640 };
 
@@ -34,12 +38,35 @@ enum plan_change {
     PLAN_FIRST,  /* the list's first leaf */
 };
 
+static uint8_t *narrow_spans(struct index_block *index) {
+    return (uint8_t *)(index + 1);
+}
+
+static uint32_t *wide_spans(struct index_block *index) {
+    return (uint32_t *)(void *)(index + 1);
+}
+
 static uint32_t *index_children(struct index_block *index) {
-    return index->spans + index->capacity;
+    return (uint32_t *)(void *)(narrow_spans(index) + index->spans_size);
 }
 
 static uint64_t *index_keys(struct index_block *index) {
     return (uint64_t *)(void *)(index_children(index) + index->capacity);
+}
+
+static uint32_t index_span(struct index_block *index, uint32_t position) {
+    return index->is_lowest ? narrow_spans(index)[position] : wide_spans(index)[position];
+}
+
+static void index_set_span(struct index_block *index, uint32_t position, uint32_t span) {
+    if (index->is_lowest)
+        narrow_spans(index)[position] = (uint8_t)span;
+    else
+        wide_spans(index)[position] = span;
+}
+
+static void index_add_span(struct index_block *index, uint32_t position, uint32_t delta) {
+    index_set_span(index, position, index_span(index, position) + delta);
 }
 
 static struct index_block *index_at(const struct skiplist *list, uint32_t id) {
@@ -54,31 +81,75 @@ static struct block_links *links_at(const struct skiplist *list, uint32_t id) {
     return list->nodes[id].block;
 }
 
-static uint32_t index_span_sum(struct index_block *index, uint32_t from, uint32_t to) {
-    const uint32_t *spans = index->spans;
+#ifdef __SSE2__
+/* All SKIPLIST_FANOUT spans are read and those not wanted masked off: where to end early could not
+ * be predicted. The smallest index block is long enough for that. */
+enum { SPAN_VECTORS = (SKIPLIST_FANOUT + 15) / 16 };
+_Static_assert(SPAN_VECTORS <= 4, "four steps are written out");
+_Static_assert(SPAN_VECTORS * 16 <= 16 + 12 * SKIPLIST_FANOUT_FIRST, "spans are read too far");
+
+static __m128i narrow_sum_vector(const uint8_t *spans, int vector, __m128i count) {
+    const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m128i number = _mm_add_epi8(lane, _mm_set1_epi8((char)(16 * vector)));
+    __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)spans + vector);
+    sixteen = _mm_and_si128(sixteen, _mm_cmplt_epi8(number, count));
+    return _mm_sad_epu8(sixteen, _mm_setzero_si128());
+}
+
+static uint32_t narrow_sum(const uint8_t *spans, uint32_t count) {
+    __m128i count16 = _mm_set1_epi8((char)count);
+    __m128i sum = narrow_sum_vector(spans, 0, count16);
+    if (SPAN_VECTORS > 1)
+        sum = _mm_add_epi64(sum, narrow_sum_vector(spans, 1, count16));
+    if (SPAN_VECTORS > 2)
+        sum = _mm_add_epi64(sum, narrow_sum_vector(spans, 2, count16));
+    if (SPAN_VECTORS > 3)
+        sum = _mm_add_epi64(sum, narrow_sum_vector(spans, 3, count16));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
+}
+#else
+static uint32_t narrow_sum(const uint8_t *spans, uint32_t count) {
     uint32_t sum = 0;
-    uint32_t i = from;
+    for (uint32_t i = 0; i < count; i++)
+        sum += spans[i];
+    return sum;
+}
+#endif
+
+static uint32_t wide_sum(const uint32_t *spans, uint32_t count) {
+    uint32_t sum = 0;
+    uint32_t i = 0;
 #ifdef __SSE2__
     __m128i four = _mm_setzero_si128();
-    for (; i + 4 <= to; i += 4)
+    for (; i + 4 <= count; i += 4)
         four = _mm_add_epi32(four, _mm_loadu_si128((const __m128i *)(const void *)(spans + i)));
     four = _mm_add_epi32(four, _mm_srli_si128(four, 8));
     four = _mm_add_epi32(four, _mm_srli_si128(four, 4));
     sum = (uint32_t)_mm_cvtsi128_si32(four);
 #endif
-    for (; i < to; i++)
+    for (; i < count; i++)
         sum += spans[i];
     return sum;
 }
 
+/* Entries under the first count children. */
+static uint32_t index_span_sum(struct index_block *index, uint32_t count) {
+    return index->is_lowest ? narrow_sum(narrow_spans(index), count)
+                            : wide_sum(wide_spans(index), count);
+}
+
 /* ---- memory ---- */
 
-static struct index_block *index_create(struct skiplist *list, uint32_t capacity) {
-    size_t each = sizeof(uint64_t) + 2 * sizeof(uint32_t);
-    struct index_block *index = memory_allocate(sizeof *index + capacity * each);
+static struct index_block *index_create(struct skiplist *list, uint32_t capacity, unsigned level) {
+    uint32_t spans_size = level == 1 ? (capacity + 15) & ~UINT32_C(15) : 4 * capacity;
+    struct index_block *index = memory_allocate(sizeof *index + spans_size + 12 * capacity);
     if (index == NULL)
         return NULL;
-    *index = (struct index_block){.capacity = (uint16_t)capacity};
+    *index = (struct index_block){
+        .capacity = (uint16_t)capacity,
+        .spans_size = (uint16_t)spans_size,
+        .is_lowest = level == 1,
+    };
     list->memory_size += memory_size(index);
     return index;
 }
@@ -243,13 +314,13 @@ static bool copy_leaf(struct skiplist *to, struct skiplist_node *node, const str
 }
 
 static bool copy_index(struct skiplist *to, struct skiplist_node *node, struct index_block *from) {
-    struct index_block *index = index_create(to, from->capacity);
+    struct index_block *index = index_create(to, from->capacity, node->level);
     if (index == NULL)
         return false;
     index->links = from->links;
     index->count = from->count;
     memcpy(index_keys(index), index_keys(from), from->count * sizeof(uint64_t));
-    memcpy(index->spans, from->spans, from->count * sizeof(uint32_t));
+    memcpy(narrow_spans(index), narrow_spans(from), from->spans_size);
     memcpy(index_children(index), index_children(from), from->count * sizeof(uint32_t));
     node->block = index;
     return true;
@@ -312,16 +383,35 @@ struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t k
     return skiplist_place_above(list, key, !list->is_latest);
 }
 
+/* The child with the entry at *rank, which is then counted from the child's first. */
+static uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
+    uint32_t position = 0;
+    uint32_t left = *rank;
+    if (index->is_lowest) {
+        const uint8_t *spans = narrow_spans(index);
+        /* Eight at a time as long as the place lies behind them all. */
+        for (uint32_t eight; position + 8 <= index->count; position += 8, left -= eight) {
+            eight = narrow_sum(spans + position, 8);
+            if (left < eight)
+                break;
+        }
+        while (left >= spans[position])
+            left -= spans[position++];
+    } else {
+        const uint32_t *spans = wide_spans(index);
+        while (left >= spans[position])
+            left -= spans[position++];
+    }
+    *rank = left;
+    return position;
+}
+
 struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     CHECK(rank < list->count);
     uint32_t id = list->root;
     for (uint32_t level = list->nodes[id].level; level > 0; level--) {
         struct index_block *index = index_at(list, id);
-        const uint32_t *spans = index->spans;
-        uint32_t i = 0;
-        while (rank >= spans[i])
-            rank -= spans[i++];
-        id = index_children(index)[i];
+        id = index_children(index)[index_child_at(index, &rank)];
     }
     return (struct skiplist_place){.leaf = id, .index = rank};
 }
@@ -333,7 +423,7 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
         return 0;
     for (uint32_t parent; (parent = list->nodes[id].parent) != SKIPLIST_NONE; id = parent) {
         struct index_block *index = index_at(list, parent);
-        rank += index_span_sum(index, 0, list->nodes[id].position);
+        rank += index_span_sum(index, list->nodes[id].position);
     }
     return rank;
 }
@@ -381,7 +471,7 @@ static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
             return true;
         bool grows = index->capacity < SKIPLIST_FANOUT;
         uint32_t capacity = grows ? 2U * index->capacity : SKIPLIST_FANOUT;
-        struct index_block *spare = index_create(list, capacity);
+        struct index_block *spare = index_create(list, capacity, list->nodes[id].level);
         if (spare == NULL)
             return false;
         CHECK(plan->index_count < SKIPLIST_LEVELS_MAX);
@@ -389,7 +479,8 @@ static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
         if (grows)
             return true;
     }
-    plan->indexes[plan->index_count] = index_create(list, SKIPLIST_FANOUT_FIRST);
+    plan->indexes[plan->index_count] =
+        index_create(list, SKIPLIST_FANOUT_FIRST, list->nodes[list->root].level + 1U);
     return plan->indexes[plan->index_count++] != NULL;
 }
 
@@ -455,7 +546,8 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
 static void index_copy(struct index_block *to, uint32_t to_at, struct index_block *from,
                        uint32_t from_at, uint32_t count) {
     memmove(index_keys(to) + to_at, index_keys(from) + from_at, count * sizeof(uint64_t));
-    memmove(to->spans + to_at, from->spans + from_at, count * sizeof(uint32_t));
+    size_t width = to->is_lowest ? sizeof(uint8_t) : sizeof(uint32_t);
+    memmove(narrow_spans(to) + to_at * width, narrow_spans(from) + from_at * width, count * width);
     memmove(index_children(to) + to_at, index_children(from) + from_at, count * sizeof(uint32_t));
 }
 
@@ -475,7 +567,7 @@ static void index_put(struct skiplist *list, uint32_t id, uint32_t position, uin
     CHECK(index->count < index->capacity);
     index_copy(index, position + 1, index, position, index->count - position);
     index_keys(index)[position] = key;
-    index->spans[position] = span;
+    index_set_span(index, position, span);
     index_children(index)[position] = child;
     index->count++;
     index_renumber(list, id, position);
@@ -539,7 +631,8 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
     uint32_t at = is_at_end ? left->count : left->count / 2U;
     bool goes_right = is_at_end || *position > at;
     /* The child's span is no longer part of its neighbour's, but still of the parent's. */
-    uint32_t right_span = index_span_sum(left, at, left->count) + (goes_right ? span : 0);
+    uint32_t right_span =
+        index_span_sum(left, left->count) - index_span_sum(left, at) + (goes_right ? span : 0);
     links_insert(list, right_id, *id, false);
     right->count = (uint16_t)(left->count - at);
     index_copy(right, 0, left, at, right->count);
@@ -560,7 +653,7 @@ static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, ui
     uint32_t parent = list->nodes[beside].parent;
     struct index_block *index = index_at(list, parent);
     uint32_t position = list->nodes[beside].position;
-    index->spans[position] -= span;
+    index_add_span(index, position, 0U - span);
     position++;
     if (index->count == SKIPLIST_FANOUT)
         split_index(list, &parent, &position, key, span, spares);
@@ -658,7 +751,7 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
 static void add_to_spans(struct skiplist *list, uint32_t id, uint32_t delta) {
     for (uint32_t parent; (parent = list->nodes[id].parent) != SKIPLIST_NONE; id = parent) {
         struct index_block *index = index_at(list, parent);
-        index->spans[list->nodes[id].position] += delta;
+        index_add_span(index, list->nodes[id].position, delta);
     }
     list->count += delta;
 }
@@ -715,7 +808,7 @@ static void merge_index(struct skiplist *list, uint32_t id) {
     uint32_t left_count = left->count;
     left->count = (uint16_t)count;
     index_renumber(list, left_id, left_count);
-    parent->spans[left_at] += parent->spans[left_at + 1];
+    index_add_span(parent, left_at, index_span(parent, left_at + 1));
     right->count = 0;
     remove_child(list, right_id);
 }
@@ -785,9 +878,9 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
     uint32_t index = is_left_kept ? kept->count : 0;
     uint32_t count = gone->count;
     block_copy(kept, index, gone, 0, count);
-    uint32_t *spans = parent->spans;
-    spans[left_at] += spans[left_at + 1];
-    spans[left_at + 1] = spans[left_at];
+    /* One of the two goes, whichever it is. */
+    index_add_span(parent, left_at, index_span(parent, left_at + 1));
+    index_set_span(parent, left_at + 1, index_span(parent, left_at));
     if (!is_left_kept)
         index_keys(parent)[left_at + 1] = index_keys(parent)[left_at];
     owner.moved(owner.owner, kept, index, count, gone_id, kept_id);
@@ -858,7 +951,7 @@ void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
     if (node->parent == SKIPLIST_NONE)
         return;
     const struct index_block *index = list->nodes[node->parent].block;
-    prefetch_lines(index, sizeof *index + (node->position + 1U) * sizeof(uint32_t));
+    prefetch_lines(index, sizeof *index + SKIPLIST_FANOUT);
 }
 
 void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
@@ -955,7 +1048,7 @@ static uint32_t check_subtree(struct check *check, uint32_t id, uint32_t parent,
         uint32_t child = index_children(index)[i];
         uint64_t key = i == 0 ? separator : index_keys(index)[i];
         uint32_t span = check_subtree(check, child, id, level - 1, key);
-        claim(check, span == index->spans[i], "skiplist: a span is wrong");
+        claim(check, span == index_span(index, i), "skiplist: a span is wrong");
         count += span;
     }
     return count;
