@@ -30,10 +30,10 @@ enum value_type {
 
 struct value_kind {
     enum value_type type;
+    bool has_many_words;
     size_t offset;
     int64_t minimum, maximum; /* VALUE_SIZE: as uint64_t */
     const char *const *choices;
-    bool has_many_words;
 };
 
 static const char *const loglevels[] = {
@@ -56,34 +56,60 @@ enum { HOST_NAME_SIZE_MAX = 253 }; /* RFC 1035 */
 
 static const struct value_kind kinds[SETTING_ID_COUNT] = {
     [SETTING_BIND] = {.type = VALUE_BIND, .has_many_words = true},
-    [SETTING_PORT] = {VALUE_INTEGER, FIELD(port), .maximum = 65535},
-    [SETTING_UNIXSOCKET] = {VALUE_STRING, FIELD(unixsocket),
+    [SETTING_PORT] = {.type = VALUE_INTEGER, .offset = FIELD(port), .maximum = 65535},
+    [SETTING_UNIXSOCKET] = {.type = VALUE_STRING,
+                            .offset = FIELD(unixsocket),
                             .maximum = sizeof(((struct sockaddr_un *)0)->sun_path) - 1},
-    [SETTING_UNIXSOCKETPERM] = {VALUE_OCTAL, FIELD(unixsocketperm), .maximum = 0777},
-    [SETTING_TCP_BACKLOG] = {VALUE_INTEGER, FIELD(tcp_backlog), .minimum = 1, .maximum = 65535},
-    [SETTING_TIMEOUT] = {VALUE_INTEGER, FIELD(timeout_s), .maximum = INT32_MAX},
-    [SETTING_TCP_KEEPALIVE] = {VALUE_INTEGER, FIELD(tcp_keepalive_s), .maximum = INT32_MAX},
+    [SETTING_UNIXSOCKETPERM] = {.type = VALUE_OCTAL,
+                                .offset = FIELD(unixsocketperm),
+                                .maximum = 0777},
+    [SETTING_TCP_BACKLOG] = {.type = VALUE_INTEGER,
+                             .offset = FIELD(tcp_backlog),
+                             .minimum = 1,
+                             .maximum = 65535},
+    [SETTING_TIMEOUT] = {.type = VALUE_INTEGER, .offset = FIELD(timeout_s), .maximum = INT32_MAX},
+    [SETTING_TCP_KEEPALIVE] = {.type = VALUE_INTEGER,
+                               .offset = FIELD(tcp_keepalive_s),
+                               .maximum = INT32_MAX},
     [SETTING_PROTECTED_MODE] = {.type = VALUE_BOOLEAN, .offset = FIELD(protected_mode)},
-    [SETTING_REQUIREPASS] = {VALUE_STRING, FIELD(requirepass), .maximum = SETTING_STRING_MAX},
-    [SETTING_MAXCLIENTS] = {VALUE_INTEGER, FIELD(maxclients), .minimum = 1, .maximum = UINT32_MAX},
-    [SETTING_MAXMEMORY] = {VALUE_SIZE, FIELD(maxmemory), .maximum = INT64_MAX},
-    [SETTING_MAXMEMORY_POLICY] = {VALUE_ONLY, .choices = policy_only},
-    [SETTING_PROTO_MAX_BULK_LEN] = {VALUE_SIZE, FIELD(proto_max_bulk_len), .minimum = MEBIBYTE,
+    [SETTING_REQUIREPASS] = {.type = VALUE_STRING,
+                             .offset = FIELD(requirepass),
+                             .maximum = SETTING_STRING_MAX},
+    [SETTING_MAXCLIENTS] = {.type = VALUE_INTEGER,
+                            .offset = FIELD(maxclients),
+                            .minimum = 1,
+                            .maximum = UINT32_MAX},
+    [SETTING_MAXMEMORY] = {.type = VALUE_SIZE, .offset = FIELD(maxmemory), .maximum = INT64_MAX},
+    [SETTING_MAXMEMORY_POLICY] = {.type = VALUE_ONLY, .choices = policy_only},
+    [SETTING_PROTO_MAX_BULK_LEN] = {.type = VALUE_SIZE,
+                                    .offset = FIELD(proto_max_bulk_len),
+                                    .minimum = MEBIBYTE,
                                     .maximum = INT64_MAX},
-    [SETTING_CLIENT_QUERY_BUFFER_LIMIT] = {VALUE_SIZE, FIELD(client_query_buffer_limit),
-                                           .minimum = MEBIBYTE, .maximum = INT64_MAX},
+    [SETTING_CLIENT_QUERY_BUFFER_LIMIT] = {.type = VALUE_SIZE,
+                                           .offset = FIELD(client_query_buffer_limit),
+                                           .minimum = MEBIBYTE,
+                                           .maximum = INT64_MAX},
     [SETTING_CLIENT_OUTPUT_BUFFER_LIMIT] = {.type = VALUE_OUTPUT_LIMIT, .has_many_words = true},
     [SETTING_DAEMONIZE] = {.type = VALUE_BOOLEAN, .offset = FIELD(daemonize)},
-    [SETTING_PIDFILE] = {VALUE_STRING, FIELD(pidfile), .maximum = SETTING_STRING_MAX},
-    [SETTING_LOGFILE] = {VALUE_STRING, FIELD(logfile), .maximum = SETTING_STRING_MAX},
-    [SETTING_LOGLEVEL] = {VALUE_CHOICE, FIELD(loglevel), .choices = loglevels},
-    [SETTING_DATABASES] = {VALUE_ONLY, .choices = databases_only},
-    [SETTING_SAVE] = {VALUE_ONLY, .choices = save_only},
-    [SETTING_APPENDONLY] = {VALUE_ONLY, .choices = appendonly_only},
-    [SETTING_SLOWLOG_LOG_SLOWER_THAN] = {VALUE_INTEGER, FIELD(slowlog_log_slower_than_us),
-                                         .minimum = -1, .maximum = INT64_MAX},
-    [SETTING_SLOWLOG_MAX_LEN] = {VALUE_INTEGER, FIELD(slowlog_max_len), .maximum = 1000000},
-    [SETTING_LATENCY_MONITOR_THRESHOLD] = {VALUE_INTEGER, FIELD(latency_monitor_threshold_ms),
+    [SETTING_PIDFILE] = {.type = VALUE_STRING,
+                         .offset = FIELD(pidfile),
+                         .maximum = SETTING_STRING_MAX},
+    [SETTING_LOGFILE] = {.type = VALUE_STRING,
+                         .offset = FIELD(logfile),
+                         .maximum = SETTING_STRING_MAX},
+    [SETTING_LOGLEVEL] = {.type = VALUE_CHOICE, .offset = FIELD(loglevel), .choices = loglevels},
+    [SETTING_DATABASES] = {.type = VALUE_ONLY, .choices = databases_only},
+    [SETTING_SAVE] = {.type = VALUE_ONLY, .choices = save_only},
+    [SETTING_APPENDONLY] = {.type = VALUE_ONLY, .choices = appendonly_only},
+    [SETTING_SLOWLOG_LOG_SLOWER_THAN] = {.type = VALUE_INTEGER,
+                                         .offset = FIELD(slowlog_log_slower_than_us),
+                                         .minimum = -1,
+                                         .maximum = INT64_MAX},
+    [SETTING_SLOWLOG_MAX_LEN] = {.type = VALUE_INTEGER,
+                                 .offset = FIELD(slowlog_max_len),
+                                 .maximum = 1000000},
+    [SETTING_LATENCY_MONITOR_THRESHOLD] = {.type = VALUE_INTEGER,
+                                           .offset = FIELD(latency_monitor_threshold_ms),
                                            .maximum = INT64_MAX},
     [SETTING_LATENCY_TRACKING] = {.type = VALUE_BOOLEAN, .offset = FIELD(latency_tracking)},
     [SETTING_LAYOUT] = {.type = VALUE_LAYOUT, .has_many_words = true},
@@ -424,7 +450,7 @@ bool setting_value_assign(struct settings *settings, const struct setting *setti
 /* 67108864 -> "64mb": the largest unit of 1024s that divides it. */
 static size_t print_size(char *out, uint64_t value, bool is_for_file) {
     const char *unit = "";
-    for (size_t i = SIZE_UNIT_COUNT; is_for_file && value > 0 && i-- > 0;) {
+    for (size_t i = SIZE_UNIT_COUNT - 1; is_for_file && value > 0 && i > 0; i--) {
         uint64_t bytes = size_units[i].bytes;
         if (bytes % 1024 == 0 && value % bytes == 0) {
             unit = size_units[i].name;
