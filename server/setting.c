@@ -3,7 +3,7 @@
  *     settings --begin--> draft --assign, assign, ...--> commit: the draft is the settings
  *                                          \-----------> abort: as if nothing had been
  *
- * A draft owns copies of every string, so a commit frees the old ones and an abort the new ones.
+ * A draft owns copies of every string, so a commit frees what was replaced and an abort the copies.
  * Layouts and rules are not copied: boards borrow layouts, so those that stood before stay where
  * they are, and new ones stand behind them. */
 #include "server/setting_private.h"
@@ -71,8 +71,22 @@ bool setting_draft_begin(struct setting_draft *draft, struct settings *original)
     return own_strings(&draft->settings);
 }
 
+/* A string that says the same stays at its address: somebody may borrow one that cannot change
+ * (the pidfile's path until the end). */
 void setting_draft_commit(struct setting_draft *draft) {
-    free_strings(draft->original);
+    char **slots[STRING_COUNT];
+    char **slots_before[STRING_COUNT];
+    list_strings(&draft->settings, slots);
+    list_strings(draft->original, slots_before);
+    for (size_t i = 0; i < STRING_COUNT; i++) {
+        char *before = *slots_before[i];
+        if (before != NULL && *slots[i] != NULL && strcmp(before, *slots[i]) == 0) {
+            memory_free(*slots[i]);
+            *slots[i] = before;
+        } else {
+            memory_free(before);
+        }
+    }
     *draft->original = draft->settings;
 }
 

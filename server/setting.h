@@ -46,7 +46,9 @@ struct setting_output_limit { /* client-output-buffer-limit normal */
     int64_t soft_seconds;
 };
 
-/* Strings are owned and terminated, without zero bytes inside; NULL when the setting is "". */
+/* Strings are owned and terminated, without zero bytes inside; NULL when the setting is "". A
+ * string stays at its address until its setting is given another value: those of SETTING_FIXED
+ * settings may be borrowed while the server runs. */
 struct settings {
     /* network */
     char *bind[SETTING_LIST_MAX]; /* "127.0.0.1", "::1", "localhost", "*" (all IPv4), "::*" (all

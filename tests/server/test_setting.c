@@ -901,6 +901,21 @@ static void set_default_layout_holds_for_new_boards_and_moves_no_layout(void **s
     assert_ptr_equal(layout_for(fixture, "x"), laps);
 }
 
+static void set_leaves_the_other_strings_where_they_are(void **state) {
+    struct fixture *fixture = *state;
+    const struct settings *settings = &fixture->settings;
+    assert_loads(fixture, "pidfile /tmp/p\nlogfile /tmp/l\nrequirepass old\n");
+    const char *pidfile = settings->pidfile;
+    const char *logfile = settings->logfile;
+    const char *address = settings->bind[0];
+    assert_true(set(fixture, "requirepass", "new"));
+    assert_ptr_equal(settings->pidfile, pidfile);
+    assert_ptr_equal(settings->logfile, logfile);
+    assert_ptr_equal(settings->bind[0], address);
+    assert_string_equal(pidfile, "/tmp/p");
+    assert_string_equal(settings->requirepass, "new");
+}
+
 /* ---- Failing memory ---- */
 
 #define FULL_TEXT                                                                                  \
@@ -1125,6 +1140,7 @@ int main(void) {
         TEST(set_is_all_or_nothing),
         TEST(set_refuses_in_the_words_of_redis),
         TEST(set_default_layout_holds_for_new_boards_and_moves_no_layout),
+        TEST(set_leaves_the_other_strings_where_they_are),
         TEST(without_memory_loading_leaves_the_settings_as_they_were),
         TEST(without_memory_nothing_is_initialised),
         TEST(without_memory_set_changes_nothing),
