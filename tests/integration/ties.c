@@ -23,7 +23,7 @@ enum {
 };
 
 static const char config[] = "layout wide FIELD score 64 SIGNED\n"
-                             "layout money FIELD money 40 SIGNED SCALE 2 TIME 24 S\n"
+                             "layout money FIELD money 40 SIGNED SCALE 2 TIME 24 M\n"
                              "layout lap FIELD ms 32 ASC TIME 32 S\n"
                              "board wide:* wide\n"
                              "board money:* money\n"
