@@ -171,7 +171,7 @@ static void ask_without_reading(struct wire *reader, size_t size) {
     for (size_t asked = 0; asked < size; asked += BOARD_SIZE * 13) {
         request.size = 0;
         text_command(&request, "ZRANGE b 0 -1");
-        if (wire_push(reader, request.at, request.size, 2000) < request.size) {
+        if (wire_push(reader, request.at, request.size, 150) < request.size) {
             break;
         }
         wire_check(&witness, "ZSCORE b m000007", "1007");
