@@ -3,103 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "codec/memory.h"
-#include "skiplist/board.h"
+#include "tests/support/board_pair.h"
 #include "tests/support/random.h"
-#include "tests/support/twin_board.h"
-
-enum { MEMBER_ROOM = 512 };
-
-static struct layout plain_layout;
-static struct layout latest_layout;
-
-/* Sizes on both sides of every limit: the shortest, the longest inline ones, the first that lie in
- * a piece of their own (of the tiny build, too). */
-static const size_t edge_sizes[] = {4, 9, 17, 39, 40, 41, 120, 253, 254, 255, 256, 400};
-
-/* The member with this number: its size depends on the number, so that it is always the same. */
-static struct bytes member_of(uint32_t number, char *text) {
-    size_t size =
-        edge_sizes[(number * 2654435761U >> 16) % (sizeof edge_sizes / sizeof *edge_sizes)];
-    if (number < 26) {
-        text[0] = (char)('a' + number);
-        return (struct bytes){.at = text, .size = 1};
-    }
-    memset(text, 'x', size);
-    memcpy(text, &number, sizeof number);
-    return (struct bytes){.at = text, .size = size};
-}
-
-/* Members of equal size, as real ones are. */
-static struct bytes user_of(uint32_t number, char *text) {
-    int size = snprintf(text, MEMBER_ROOM, "user:%012u", number);
-    return (struct bytes){.at = text, .size = (size_t)size};
-}
-
-static void assert_valid(const struct board *board) {
-    const char *reason = "";
-    if (!board_validate(board, &reason))
-        fail_msg("%s", reason);
-}
-
-struct pair {
-    struct board *board;
-    struct twin_board twin;
-};
-
-static struct pair pair_create(bool is_latest, uint64_t seed) {
-    struct pair pair = {.board = board_create(is_latest ? &latest_layout : &plain_layout, seed)};
-    assert_non_null(pair.board);
-    twin_board_init(&pair.twin, is_latest);
-    return pair;
-}
-
-static void pair_destroy(struct pair *pair) {
-    board_destroy(pair->board);
-    twin_board_deinit(&pair->twin);
-}
-
-static void pair_put(struct pair *pair, struct bytes member, uint64_t key) {
-    assert_int_equal(board_put(pair->board, member, key), BOARD_OK);
-    twin_board_put(&pair->twin, member, key);
-}
-
-static void pair_remove(struct pair *pair, struct bytes member) {
-    assert_int_equal(board_remove(pair->board, member), twin_board_remove(&pair->twin, member));
-}
-
-static void pair_compare(const struct pair *pair) {
-    assert_valid(pair->board);
-    assert_true(twin_board_equals(&pair->twin, pair->board));
-}
-
-static void compare_lookup(const struct pair *pair, struct bytes member) {
-    uint32_t rank = 0;
-    uint32_t twin_rank = 0;
-    uint64_t key = 0;
-    uint64_t found_key = 0;
-    bool is_there = twin_board_rank(&pair->twin, member, &twin_rank);
-    assert_int_equal(board_rank(pair->board, member, &rank, &key), is_there);
-    assert_int_equal(board_find(pair->board, member, &found_key), is_there);
-    if (!is_there)
-        return;
-    assert_int_equal(rank, twin_rank);
-    assert_int_equal(key, pair->twin.entries[rank].key);
-    assert_int_equal(found_key, key);
-    struct board_entry entry = board_at(pair->board, rank);
-    assert_true(bytes_equal(entry.member, member));
-}
-
-static void compare_counts(const struct pair *pair, uint64_t key) {
-    assert_int_equal(board_count_above(pair->board, key), twin_board_count_above(&pair->twin, key));
-    assert_int_equal(board_count_from(pair->board, key), twin_board_count_from(&pair->twin, key));
-}
 
 /* How one random run behaves. */
 struct run {
@@ -108,19 +17,41 @@ struct run {
     int steps;
     int validate_every;
     bool is_latest;
+    bool has_prefetches;
     struct bytes (*member_of)(uint32_t number, char *text);
 };
 
+/* The ends of the range of keys, and what is between them. */
 static uint64_t key_of(uint64_t number, uint32_t keys) {
-    /* The ends of the range of keys, and what is between them. */
     if (number == 0)
         return 0;
     return number == keys - 1 ? UINT64_MAX : number * 1000003;
 }
 
-static void random_step(struct pair *pair, const struct run *run, struct random *random,
+static void random_prefetch(struct random *random, const struct board *board, struct bytes member,
+                            uint64_t key, struct board_prefetch *state) {
+    /* The stages of one command, with changes between them, as other commands make them. */
+    switch (random_below(random, 5)) {
+    case 0:
+        board_prefetch_slots(board, member, state);
+        break;
+    case 1:
+        board_prefetch_descriptor(state);
+        break;
+    case 2:
+        board_prefetch_block(state);
+        break;
+    case 3:
+        board_prefetch_entry(state, random_below(random, 2) == 0);
+        break;
+    default:
+        board_prefetch_key(board, key);
+    }
+}
+
+static void random_step(struct board_pair *pair, const struct run *run, struct random *random,
                         bool is_growing) {
-    char text[MEMBER_ROOM];
+    char text[PAIR_MEMBER_MAX];
     struct bytes member = run->member_of((uint32_t)random_below(random, run->members), text);
     uint64_t key = key_of(random_below(random, run->keys), run->keys);
     uint64_t dice = random_below(random, 100);
@@ -129,75 +60,250 @@ static void random_step(struct pair *pair, const struct run *run, struct random 
     } else if (dice < 90) {
         pair_remove(pair, member);
     } else if (dice < 97 || pair->twin.count == 0) {
-        compare_lookup(pair, member);
-        compare_counts(pair, key);
+        pair_compare_member(pair, member);
+        pair_compare_key(pair, key);
     } else {
         uint32_t rank = (uint32_t)random_below(random, pair->twin.count);
         uint32_t most = pair->twin.count - rank < 20 ? pair->twin.count - rank : 20;
-        uint32_t count = (uint32_t)random_below(random, most + 1);
-        board_remove_range(pair->board, rank, count);
-        twin_board_remove_range(&pair->twin, rank, count);
+        pair_remove_range(pair, rank, (uint32_t)random_below(random, most + 1));
     }
 }
 
 static void run_against_twin(const char *name, const struct run *run) {
     struct random random = random_begin(name);
     uint64_t live_before = memory_live_count();
-    struct pair pair = pair_create(run->is_latest, random_next(&random));
+    struct board_pair pair;
+    pair_init(&pair, run->is_latest, random_next(&random));
+    struct board_prefetch state;
+    board_prefetch_slots(pair.board, BYTES("nobody"), &state);
     for (int i = 0; i < run->steps; i++) {
+        char text[PAIR_MEMBER_MAX];
         random_step(&pair, run, &random, i / (run->steps / 6 + 1) % 2 == 0);
+        if (run->has_prefetches)
+            random_prefetch(&random, pair.board,
+                            run->member_of((uint32_t)random_below(&random, run->members), text),
+                            random_next(&random), &state);
         if (i % run->validate_every == 0)
             pair_compare(&pair);
     }
     pair_compare(&pair);
-    board_remove_range(pair.board, 0, board_count(pair.board));
-    assert_valid(pair.board);
-    assert_int_equal(board_count(pair.board), 0);
-    pair_destroy(&pair);
+    pair_remove_range(&pair, 0, pair.twin.count);
+    pair_compare(&pair);
+    pair_deinit(&pair);
     assert_int_equal(memory_live_count(), live_before);
 }
 
 static void few_members_and_keys_agree_with_the_twin(void **state) {
     (void)state;
-    run_against_twin(
-        __func__,
-        &(struct run){
-            .members = 40, .keys = 5, .steps = 6000, .validate_every = 1, .member_of = member_of});
+    struct run run = {.members = 40, .keys = 5, .steps = 6000, .validate_every = 1};
+    run.member_of = member_of;
+    run_against_twin(__func__, &run);
 }
 
 static void some_members_and_keys_agree_with_the_twin(void **state) {
     (void)state;
-    run_against_twin(__func__, &(struct run){.members = 400,
-                                             .keys = 60,
-                                             .steps = 6000,
-                                             .validate_every = 1,
-                                             .member_of = member_of});
+    struct run run = {.members = 400, .keys = 60, .steps = 6000, .validate_every = 1};
+    run.member_of = member_of;
+    run_against_twin(__func__, &run);
 }
 
 static void latest_stands_before_its_equals(void **state) {
     (void)state;
-    run_against_twin(__func__, &(struct run){.members = 400,
-                                             .keys = 20,
-                                             .steps = 6000,
-                                             .validate_every = 1,
-                                             .is_latest = true,
-                                             .member_of = member_of});
+    struct run run = {.members = 400, .keys = 20, .steps = 6000, .validate_every = 1};
+    run.is_latest = true;
+    run.member_of = member_of;
+    run_against_twin(__func__, &run);
 }
 
 static void many_members_agree_with_the_twin(void **state) {
     (void)state;
-    run_against_twin(__func__, &(struct run){.members = 5000,
-                                             .keys = 100000,
-                                             .steps = 20000,
-                                             .validate_every = 50,
-                                             .member_of = user_of});
+    struct run run = {.members = 5000, .keys = 100000, .steps = 20000, .validate_every = 100};
+    run.member_of = user_of;
+    run_against_twin(__func__, &run);
 }
 
-static int set_up_layouts(void **state) {
+static void prefetches_at_any_moment_change_nothing(void **state) {
     (void)state;
-    plain_layout = (struct layout){.field_count = 1};
-    latest_layout = (struct layout){.field_count = 1, .time = {.bits = 8, .is_latest = true}};
-    return 0;
+    struct run run = {.members = 300, .keys = 30, .steps = 4000, .validate_every = 1};
+    run.has_prefetches = true;
+    run.member_of = member_of;
+    run_against_twin(__func__, &run);
+}
+
+static void an_empty_board_answers(void **state) {
+    (void)state;
+    struct board_pair pair;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    pair_init(&pair, false, 1);
+    assert_int_equal(board_count(pair.board), 0);
+    assert_ptr_equal(board_layout(pair.board), &pair.layout);
+    assert_false(board_remove(pair.board, BYTES("nobody")));
+    pair_compare_member(&pair, BYTES("nobody"));
+    pair_compare_key(&pair, 0);
+    pair_compare_key(&pair, UINT64_MAX);
+    board_seek(pair.board, 0, &cursor);
+    assert_false(board_cursor_read(&cursor, &entry));
+    board_cursor_next(&cursor);
+    board_cursor_previous(&cursor);
+    assert_false(board_cursor_read(&cursor, &entry));
+    pair_remove_range(&pair, 0, 0);
+    pair_compare(&pair);
+    pair_deinit(&pair);
+}
+
+/* Members of every size that is treated apart, among others, moved and removed. */
+static void members_of_all_sizes_are_kept(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1,
+                                   2,
+                                   15,
+                                   16,
+                                   17,
+                                   39,
+                                   40,
+                                   41,
+                                   127,
+                                   128,
+                                   253,
+                                   254,
+                                   255,
+                                   256,
+                                   257,
+                                   4095,
+                                   65534,
+                                   65535,
+                                   BOARD_MEMBER_MAX};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    char *text = malloc(BOARD_MEMBER_MAX);
+    assert_non_null(text);
+    struct board_pair pair;
+    pair_init(&pair, false, random_next(&random));
+    for (int i = 0; i < 1500; i++) {
+        /* Two members of each size, which differ in the last byte only. */
+        size_t size = sizes[random_below(&random, SIZES)];
+        memset(text, 'm', size);
+        text[size - 1] = random_below(&random, 2) == 0 ? 'a' : 'b';
+        struct bytes member = {.at = text, .size = size};
+        if (random_below(&random, 3) == 0)
+            pair_remove(&pair, member);
+        else
+            pair_put(&pair, member, random_below(&random, 10));
+        pair_compare(&pair);
+        pair_compare_member(&pair, member);
+    }
+    pair_deinit(&pair);
+    free(text);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void a_member_may_be_given_as_it_lies_on_the_board(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct board_pair pair;
+    pair_init(&pair, false, random_next(&random));
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = 0; i < 300; i++)
+        pair_put(&pair, member_of(i, text), random_below(&random, 50));
+    for (int i = 0; i < 2000; i++) {
+        uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
+        uint64_t key = random_below(&random, 50);
+        struct bytes member = board_at(pair.board, rank).member;
+        /* First on the board: there the borrowed bytes are about to move. */
+        struct bytes twin_member = pair.twin.entries[rank].member;
+        assert_int_equal(board_put(pair.board, member, key), BOARD_OK);
+        twin_board_put(&pair.twin, twin_member, key);
+        pair_compare(&pair);
+    }
+    for (int i = 0; i < 200; i++) {
+        uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
+        assert_true(board_remove(pair.board, board_at(pair.board, rank).member));
+        twin_board_remove_range(&pair.twin, rank, 1);
+        pair_compare(&pair);
+    }
+    pair_deinit(&pair);
+}
+
+static void putting_the_same_key_again_goes_behind_its_equals(void **state) {
+    (void)state;
+    struct board_pair pair;
+    pair_init(&pair, false, 1);
+    pair_put(&pair, BYTES("ann"), 7);
+    pair_put(&pair, BYTES("bob"), 7);
+    pair_put(&pair, BYTES("kim"), 7);
+    pair_put(&pair, BYTES("ann"), 7);
+    assert_true(bytes_equal(board_at(pair.board, 2).member, BYTES("ann")));
+    pair_compare(&pair);
+    pair_deinit(&pair);
+}
+
+static void compare_from(const struct board_pair *pair, uint32_t rank, bool is_forward) {
+    struct board_cursor cursor;
+    struct board_entry entry;
+    board_seek(pair->board, rank, &cursor);
+    uint32_t at = rank;
+    while (board_cursor_read(&cursor, &entry)) {
+        assert_true(at < pair->twin.count);
+        assert_int_equal(entry.key, pair->twin.entries[at].key);
+        assert_true(bytes_equal(entry.member, pair->twin.entries[at].member));
+        if (is_forward)
+            board_cursor_next(&cursor);
+        else
+            board_cursor_previous(&cursor);
+        at += is_forward ? 1U : UINT32_MAX;
+    }
+    assert_int_equal(at, is_forward ? (rank < pair->twin.count ? pair->twin.count : rank)
+                                    : (rank < pair->twin.count ? UINT32_MAX : rank));
+}
+
+static void cursors_walk_to_both_ends_from_every_rank(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    pair_init(&pair, false, random_next(&random));
+    for (uint32_t i = 0; i < 300; i++)
+        pair_put(&pair, member_of(i, text), random_below(&random, 40));
+    for (uint32_t rank = 0; rank <= pair.twin.count + 1; rank++) {
+        compare_from(&pair, rank, true);
+        compare_from(&pair, rank, false);
+    }
+    /* There and back over a border between blocks. */
+    struct board_cursor cursor;
+    struct board_entry entry;
+    board_seek(pair.board, 100, &cursor);
+    for (int i = 0; i < 40; i++)
+        board_cursor_next(&cursor);
+    for (int i = 0; i < 40; i++)
+        board_cursor_previous(&cursor);
+    assert_true(board_cursor_read(&cursor, &entry));
+    assert_true(bytes_equal(entry.member, pair.twin.entries[100].member));
+    pair_deinit(&pair);
+}
+
+static void ranges_of_any_size_are_removed(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    char text[PAIR_MEMBER_MAX];
+    for (int round = 0; round < 150; round++) {
+        struct board_pair pair;
+        pair_init(&pair, false, random_next(&random));
+        uint32_t members = (uint32_t)random_below(&random, 500) + 1;
+        for (uint32_t i = 0; i < members; i++)
+            pair_put(&pair, member_of(i, text), random_below(&random, 100));
+        while (pair.twin.count > 0) {
+            uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
+            uint64_t count = random_below(&random, pair.twin.count - rank + 1U);
+            pair_remove_range(&pair, rank, (uint32_t)count);
+            pair_compare(&pair);
+            if (random_below(&random, 10) == 0)
+                pair_remove_range(&pair, 0, pair.twin.count);
+        }
+        pair_compare(&pair);
+        pair_deinit(&pair);
+    }
 }
 
 int main(void) {
@@ -206,6 +312,13 @@ int main(void) {
         cmocka_unit_test(some_members_and_keys_agree_with_the_twin),
         cmocka_unit_test(latest_stands_before_its_equals),
         cmocka_unit_test(many_members_agree_with_the_twin),
+        cmocka_unit_test(prefetches_at_any_moment_change_nothing),
+        cmocka_unit_test(an_empty_board_answers),
+        cmocka_unit_test(members_of_all_sizes_are_kept),
+        cmocka_unit_test(a_member_may_be_given_as_it_lies_on_the_board),
+        cmocka_unit_test(putting_the_same_key_again_goes_behind_its_equals),
+        cmocka_unit_test(cursors_walk_to_both_ends_from_every_rank),
+        cmocka_unit_test(ranges_of_any_size_are_removed),
     };
-    return cmocka_run_group_tests_name("board", tests, set_up_layouts, NULL);
+    return cmocka_run_group_tests_name("board", tests, NULL, NULL);
 }

@@ -1,0 +1,241 @@
+/* What a board does with memory: failing allocations, copies, freeing in steps, small boards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "tests/support/board_pair.h"
+#include "tests/support/random.h"
+
+/* Put with the first allocation failing, then the second, and so on until the put succeeds (it may
+ * also do without the memory: a larger map can wait). Before, the board is as it was each time.
+ * Returns how often it failed. */
+static int put_with_failures(struct board_pair *pair, struct bytes member, uint64_t key) {
+    for (uint64_t nth = 1;; nth++) {
+        memory_fail_at(nth);
+        enum board_status status = board_put(pair->board, member, key);
+        memory_fail_at(0);
+        if (status == BOARD_OK) {
+            twin_board_put(&pair->twin, member, key);
+            pair_compare(pair);
+            return (int)nth - 1;
+        }
+        assert_int_equal(status, BOARD_OUT_OF_MEMORY);
+        pair_compare(pair);
+    }
+}
+
+static void run_failures(const char *name, uint32_t members, uint32_t keys, int steps) {
+    struct random random = random_begin(name);
+    uint64_t live_before = memory_live_count();
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    int failures = 0;
+    pair_init(&pair, false, random_next(&random));
+    for (int i = 0; i < steps; i++) {
+        struct bytes member = member_of((uint32_t)random_below(&random, members), text);
+        if (random_below(&random, 4) == 0) {
+            /* A removal needs no memory: it only leaves blocks larger than it might. */
+            memory_fail_at(1 + random_below(&random, 2));
+            pair_remove(&pair, member);
+            memory_fail_at(0);
+            pair_compare(&pair);
+        } else {
+            failures += put_with_failures(&pair, member, random_below(&random, keys));
+        }
+    }
+    assert_true(failures > 0);
+    pair_deinit(&pair);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void a_failed_put_leaves_a_small_board_as_it_was(void **state) {
+    (void)state;
+    run_failures(__func__, 60, 10, 2500);
+}
+
+static void a_failed_put_leaves_a_board_as_it_was(void **state) {
+    (void)state;
+    run_failures(__func__, 1000, 1000, 3000);
+}
+
+static void a_failed_put_in_order_leaves_a_board_as_it_was(void **state) {
+    (void)state;
+    uint64_t live_before = memory_live_count();
+    char text[PAIR_MEMBER_MAX];
+    for (int is_descending = 0; is_descending < 2; is_descending++) {
+        struct board_pair pair;
+        int failures = 0;
+        pair_init(&pair, false, 1);
+        for (uint32_t i = 0; i < 600; i++)
+            failures += put_with_failures(&pair, user_of(i, text), is_descending ? 1000 - i : i);
+        assert_true(failures > 0);
+        pair_deinit(&pair);
+    }
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void fill(struct board_pair *pair, struct random *random, uint32_t members) {
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = 0; i < members; i++)
+        pair_put(pair, member_of(i, text), random_below(random, 100));
+}
+
+static void a_failed_creation_or_copy_leaves_nothing_behind(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct board_pair pair;
+    pair_init(&pair, false, random_next(&random));
+    memory_fail_at(1);
+    assert_null(board_create(&pair.layout, 1));
+    memory_fail_at(0);
+    fill(&pair, &random, 400);
+    uint64_t live_before = memory_live_count();
+    size_t used_before = memory_used();
+    struct board *copy = NULL;
+    for (uint64_t nth = 1; copy == NULL; nth++) {
+        memory_fail_at(nth);
+        copy = board_copy(pair.board);
+        memory_fail_at(0);
+        if (copy == NULL) {
+            assert_int_equal(memory_live_count(), live_before);
+            assert_int_equal(memory_used(), used_before);
+        }
+    }
+    pair_compare(&pair);
+    board_destroy(copy);
+    pair_deinit(&pair);
+}
+
+static void a_copy_is_equal_and_independent(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    char text[PAIR_MEMBER_MAX];
+    for (int round = 0; round < 60; round++) {
+        struct board_pair pair;
+        struct board_pair copy;
+        pair_init(&pair, round % 2 == 0, random_next(&random));
+        fill(&pair, &random, (uint32_t)random_below(&random, 500));
+        for (int i = 0; i < 200; i++)
+            pair_remove(&pair, member_of((uint32_t)random_below(&random, 500), text));
+        copy.board = board_copy(pair.board);
+        assert_non_null(copy.board);
+        assert_ptr_equal(board_layout(copy.board), &pair.layout);
+        twin_board_copy(&pair.twin, &copy.twin);
+        pair_compare(&copy);
+        for (int i = 0; i < 300; i++) {
+            struct board_pair *changed = random_below(&random, 2) == 0 ? &pair : &copy;
+            struct bytes member = member_of((uint32_t)random_below(&random, 500), text);
+            if (random_below(&random, 3) == 0)
+                pair_remove(changed, member);
+            else
+                pair_put(changed, member, random_below(&random, 100));
+        }
+        pair_compare(&pair);
+        pair_compare(&copy);
+        pair_deinit(&pair);
+        pair_compare(&copy);
+        pair_deinit(&copy);
+    }
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void a_board_is_freed_in_steps(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    size_t used_before = memory_used();
+    struct board_pair pair;
+    pair_init(&pair, false, random_next(&random));
+    fill(&pair, &random, 2000);
+    uint64_t live = memory_live_count();
+    int steps = 1;
+    for (; !board_destroy_step(pair.board, 10); steps++) {
+        /* Each step frees something, and not much more than asked for. */
+        assert_true(memory_live_count() < live);
+        live = memory_live_count();
+    }
+    assert_true(steps > 2000 / (10 + 64));
+    pair.board = NULL;
+    assert_int_equal(memory_live_count(), live_before);
+    assert_int_equal(memory_used(), used_before);
+    pair_deinit(&pair);
+}
+
+static void destroying_no_board_is_allowed(void **state) {
+    (void)state;
+    board_destroy(NULL);
+}
+
+static void memory_size_is_all_that_a_board_holds(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    char text[PAIR_MEMBER_MAX];
+    size_t used_before = memory_used();
+    struct board_pair pair;
+    pair_init(&pair, false, random_next(&random));
+    for (int i = 0; i < 6000; i++) {
+        struct bytes member = member_of((uint32_t)random_below(&random, 900), text);
+        if (random_below(&random, 100) < (i < 4000 ? 20U : 70U))
+            (void)board_remove(pair.board, member);
+        else
+            assert_int_equal(board_put(pair.board, member, random_below(&random, 100)), BOARD_OK);
+        assert_int_equal(board_memory_size(pair.board), memory_used() - used_before);
+    }
+    pair_deinit(&pair);
+}
+
+static void emptied_boards_give_their_memory_back(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct board_pair pair;
+    pair_init(&pair, false, random_next(&random));
+    size_t size_empty = board_memory_size(pair.board);
+    fill(&pair, &random, 3000);
+    size_t size_full = board_memory_size(pair.board);
+    while (board_count(pair.board) > 30)
+        pair_remove_range(&pair, 5, 10);
+    pair_compare(&pair);
+    /* The table of nodes stays as long as it was; all else follows the members. */
+    assert_true(board_memory_size(pair.board) < size_full / 3);
+    pair_remove_range(&pair, 0, board_count(pair.board));
+    assert_true(board_memory_size(pair.board) < size_full / 3);
+    assert_true(board_memory_size(pair.board) >= size_empty);
+    pair_compare(&pair);
+    pair_deinit(&pair);
+}
+
+#ifndef SKIPLIST_TINY
+static void a_board_of_ten_members_costs_less_than_a_kilobyte(void **state) {
+    (void)state;
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    pair_init(&pair, false, 1);
+    for (uint32_t i = 0; i < 10; i++)
+        pair_put(&pair, user_of(i, text), i);
+    assert_true(board_memory_size(pair.board) < 600);
+    pair_deinit(&pair);
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_put_leaves_a_small_board_as_it_was),
+        cmocka_unit_test(a_failed_put_leaves_a_board_as_it_was),
+        cmocka_unit_test(a_failed_put_in_order_leaves_a_board_as_it_was),
+        cmocka_unit_test(a_failed_creation_or_copy_leaves_nothing_behind),
+        cmocka_unit_test(a_copy_is_equal_and_independent),
+        cmocka_unit_test(a_board_is_freed_in_steps),
+        cmocka_unit_test(destroying_no_board_is_allowed),
+        cmocka_unit_test(memory_size_is_all_that_a_board_holds),
+        cmocka_unit_test(emptied_boards_give_their_memory_back),
+#ifndef SKIPLIST_TINY
+        cmocka_unit_test(a_board_of_ten_members_costs_less_than_a_kilobyte),
+#endif
+    };
+    return cmocka_run_group_tests_name("board memory", tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* board_scan's guarantee: what is on the board throughout is visited, whatever changes meanwhile;
+ * nothing is visited that was never there, and nothing twice within one call. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/board_pair.h"
+#include "tests/support/random.h"
+
+enum { MEMBERS = 4000 };
+
+struct world {
+    struct board_pair pair; /* the twin is not used */
+    bool was_there[MEMBERS];
+    bool is_lasting[MEMBERS];
+    uint32_t visits[MEMBERS];
+    uint32_t visits_in_call[MEMBERS];
+    uint32_t visited_in_call;
+};
+
+static uint32_t number_of(struct bytes member) {
+    uint32_t number = 0;
+    for (size_t i = member.size - 12; i < member.size; i++)
+        number = number * 10 + (uint32_t)(member.at[i] - '0');
+    return number;
+}
+
+static void visit(void *context, const struct board_entry *entry) {
+    struct world *world = context;
+    uint32_t number = number_of(entry->member);
+    assert_true(number < MEMBERS);
+    assert_true(world->was_there[number]);
+    world->visits[number]++;
+    world->visited_in_call++;
+    assert_int_equal(++world->visits_in_call[number], 1);
+}
+
+static void put(struct world *world, uint32_t number, uint64_t key) {
+    char text[PAIR_MEMBER_MAX];
+    assert_int_equal(board_put(world->pair.board, user_of(number, text), key), BOARD_OK);
+    world->was_there[number] = true;
+}
+
+static void drop(struct world *world, uint32_t number) {
+    char text[PAIR_MEMBER_MAX];
+    (void)board_remove(world->pair.board, user_of(number, text));
+}
+
+/* Change what does not last, and move what does. */
+static void change(struct world *world, struct random *random, int growing_percent) {
+    uint32_t number = (uint32_t)random_below(random, MEMBERS);
+    if (world->is_lasting[number])
+        put(world, number, random_below(random, 1000));
+    else if (random_below(random, 100) < (uint64_t)growing_percent)
+        put(world, number, random_below(random, 1000));
+    else
+        drop(world, number);
+}
+
+static void scan_while(struct random *random, uint32_t lasting, uint32_t fleeting,
+                       int growing_percent, uint32_t count, int changes_per_call) {
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    pair_init(&world->pair, false, random_next(random));
+    for (uint32_t i = 0; i < lasting + fleeting; i++) {
+        uint32_t number = i * (MEMBERS / (lasting + fleeting));
+        world->is_lasting[number] = i % (lasting + fleeting) < lasting;
+        put(world, number, random_below(random, 1000));
+    }
+    uint64_t cursor = 0;
+    do {
+        memset(world->visits_in_call, 0, sizeof world->visits_in_call);
+        world->visited_in_call = 0;
+        uint64_t next = board_scan(world->pair.board, cursor, count, visit, world);
+        assert_true(next == 0 || next > cursor);
+        assert_true(next < UINT64_C(1) << 48);
+        cursor = next;
+        for (int i = 0; i < changes_per_call; i++)
+            change(world, random, growing_percent);
+    } while (cursor != 0);
+    assert_board_valid(world->pair.board);
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        if (world->is_lasting[i])
+            assert_true(world->visits[i] > 0);
+    pair_deinit(&world->pair);
+    free(world);
+}
+
+static void what_stays_is_seen_while_nothing_changes(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (uint32_t members = 1; members <= MEMBERS; members = members * 3 / 2 + 1)
+        scan_while(&random, members, 0, 0, 10, 0);
+}
+
+static void what_stays_is_seen_while_the_board_grows(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int round = 0; round < 5; round++)
+        scan_while(&random, 200, 200, 95, 10, 100);
+}
+
+static void what_stays_is_seen_while_the_board_shrinks(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int round = 0; round < 5; round++)
+        scan_while(&random, 200, 3000, 3, 10, 100);
+}
+
+static void what_stays_is_seen_when_one_block_is_left_and_comes_back(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int round = 0; round < 30; round++)
+        scan_while(&random, 3, 300, round % 2 == 0 ? 3 : 70, 1, 200);
+}
+
+static void a_scan_ends_from_any_cursor(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    pair_init(&world->pair, false, random_next(&random));
+    for (uint32_t i = 0; i < 1000; i++)
+        put(world, i, i);
+    assert_int_equal(board_scan(world->pair.board, UINT64_C(1) << 32, 10, visit, world), 0);
+    assert_int_equal(board_scan(world->pair.board, UINT64_MAX, 10, visit, world), 0);
+    assert_int_equal(world->visited_in_call, 0);
+    uint64_t cursor = random_below(&random, UINT64_C(1) << 32);
+    for (int calls = 0; cursor != 0; calls++) {
+        assert_true(calls < 1000);
+        memset(world->visits_in_call, 0, sizeof world->visits_in_call);
+        cursor = board_scan(world->pair.board, cursor, 5, visit, world);
+    }
+    pair_deinit(&world->pair);
+    free(world);
+}
+
+static void a_call_visits_about_as_many_as_asked_for(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    pair_init(&world->pair, false, random_next(&random));
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        put(world, i, i);
+    for (uint64_t cursor = 0; cursor < UINT64_C(1) << 32;) {
+        world->visited_in_call = 0;
+        memset(world->visits_in_call, 0, sizeof world->visits_in_call);
+        uint64_t next = board_scan(world->pair.board, cursor, 100, visit, world);
+        assert_true(next == 0 || world->visited_in_call >= 100);
+        assert_true(world->visited_in_call < 100 + 64);
+        cursor = next == 0 ? UINT64_C(1) << 32 : next;
+    }
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        assert_int_equal(world->visits[i], 1);
+    pair_deinit(&world->pair);
+    free(world);
+}
+
+static void a_small_board_is_visited_at_once(void **state) {
+    (void)state;
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    pair_init(&world->pair, false, 1);
+    assert_int_equal(board_scan(world->pair.board, 0, 10, visit, world), 0);
+    for (uint32_t i = 0; i < 4; i++)
+        put(world, i, i);
+    assert_int_equal(board_scan(world->pair.board, 0, 1, visit, world), 0);
+    assert_int_equal(world->visited_in_call, 4);
+    pair_deinit(&world->pair);
+    free(world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_stays_is_seen_while_nothing_changes),
+        cmocka_unit_test(what_stays_is_seen_while_the_board_grows),
+        cmocka_unit_test(what_stays_is_seen_while_the_board_shrinks),
+        cmocka_unit_test(what_stays_is_seen_when_one_block_is_left_and_comes_back),
+        cmocka_unit_test(a_scan_ends_from_any_cursor),
+        cmocka_unit_test(a_call_visits_about_as_many_as_asked_for),
+        cmocka_unit_test(a_small_board_is_visited_at_once),
+    };
+    return cmocka_run_group_tests_name("board scan", tests, NULL, NULL);
+}
