@@ -224,166 +224,168 @@ struct good {
     const char *file;  /* in a file */
 };
 
+static const struct good good_values[] = {
+    {"bind *", "bind", "*", "*"},
+    {"bind 10.0.0.1 ::1 -fe80::1%eth0 -::*", "bind", "10.0.0.1 ::1 -fe80::1%eth0 -::*",
+     "10.0.0.1 ::1 -fe80::1%eth0 -::*"},
+    {"bind localhost -db-1.example", "bind", "localhost -db-1.example", "localhost -db-1.example"},
+    {"bind \"127.0.0.1 ::1\"", "bind", "127.0.0.1 ::1", "127.0.0.1 ::1"},
+    {"port 0", "port", "0", "0"},
+    {"port 65535", "port", "65535", "65535"},
+    {"PORT 7000", "port", "7000", "7000"},
+    {"unixsocket /tmp/a.sock", "unixsocket", "/tmp/a.sock", "/tmp/a.sock"},
+    {"unixsocket ''", "unixsocket", "", "\"\""},
+    {"unixsocketperm 700", "unixsocketperm", "700", "700"},
+    {"unixsocketperm 0777", "unixsocketperm", "777", "777"},
+    {"tcp-backlog 1", "tcp-backlog", "1", "1"},
+    {"timeout 2147483647", "timeout", "2147483647", "2147483647"},
+    {"tcp-keepalive 0", "tcp-keepalive", "0", "0"},
+    {"protected-mode NO", "protected-mode", "no", "no"},
+    {"requirepass 'a b\"c'", "requirepass", "a b\"c", "\"a b\\\"c\""},
+    {"requirepass \"\\x01\\n\\r\\t\\a\\b\\\\\\q\"", "requirepass", "\x01\n\r\t\a\b\\q",
+     "\"\\x01\\n\\r\\t\\a\\b\\\\q\""},
+    {"requirepass \xc3\xa9", "requirepass", "\xc3\xa9", "\"\\xc3\\xa9\""},
+    {"requirepass a#b", "requirepass", "a#b", "\"a#b\""},
+    {"maxclients 4294967295", "maxclients", "4294967295", "4294967295"},
+    {"maxmemory 1", "maxmemory", "1", "1"},
+    {"maxmemory 100b", "maxmemory", "100", "100"},
+    {"maxmemory 1k", "maxmemory", "1000", "1000"},
+    {"maxmemory 1kb", "maxmemory", "1024", "1kb"},
+    {"maxmemory 3M", "maxmemory", "3000000", "3000000"},
+    {"maxmemory 3Mb", "maxmemory", "3145728", "3mb"},
+    {"maxmemory 2g", "maxmemory", "2000000000", "1953125kb"},
+    {"maxmemory 1GB", "maxmemory", "1073741824", "1gb"},
+    {"maxmemory 1536mb", "maxmemory", "1610612736", "1536mb"},
+    {"maxmemory-policy NOEVICTION", "maxmemory-policy", "noeviction", "noeviction"},
+    {"proto-max-bulk-len 1mb", "proto-max-bulk-len", "1048576", "1mb"},
+    {"client-query-buffer-limit 1gb", "client-query-buffer-limit", "1073741824", "1gb"},
+    {"client-output-buffer-limit normal 0 0 0", "client-output-buffer-limit", "normal 0 0 0",
+     "normal 0 0 0"},
+    {"client-output-buffer-limit \"normal 1mb 512kb 5\"", "client-output-buffer-limit",
+     "normal 1048576 524288 5", "normal 1mb 512kb 5"},
+    {"daemonize yes", "daemonize", "yes", "yes"},
+    {"pidfile /run/l.pid", "pidfile", "/run/l.pid", "/run/l.pid"},
+    {"logfile \"/var/my log\"", "logfile", "/var/my log", "\"/var/my log\""},
+    {"loglevel Debug", "loglevel", "debug", "debug"},
+    {"loglevel warning", "loglevel", "warning", "warning"},
+    {"databases 16", "databases", "16", "16"},
+    {"save \"\"", "save", "", "\"\""},
+    {"appendonly no", "appendonly", "no", "no"},
+    {"slowlog-log-slower-than -1", "slowlog-log-slower-than", "-1", "-1"},
+    {"slowlog-max-len 0", "slowlog-max-len", "0", "0"},
+    {"latency-monitor-threshold 100", "latency-monitor-threshold", "100", "100"},
+    {"latency-tracking no", "latency-tracking", "no", "no"},
+};
+
 static void good_values_are_taken_and_printed_as_redis_prints_them(void **state) {
     struct fixture *fixture = *state;
-    static const struct good samples[] = {
-        {"bind *", "bind", "*", "*"},
-        {"bind 10.0.0.1 ::1 -fe80::1%eth0 -::*", "bind", "10.0.0.1 ::1 -fe80::1%eth0 -::*",
-         "10.0.0.1 ::1 -fe80::1%eth0 -::*"},
-        {"bind localhost -db-1.example", "bind", "localhost -db-1.example",
-         "localhost -db-1.example"},
-        {"bind \"127.0.0.1 ::1\"", "bind", "127.0.0.1 ::1", "127.0.0.1 ::1"},
-        {"port 0", "port", "0", "0"},
-        {"port 65535", "port", "65535", "65535"},
-        {"PORT 7000", "port", "7000", "7000"},
-        {"unixsocket /tmp/a.sock", "unixsocket", "/tmp/a.sock", "/tmp/a.sock"},
-        {"unixsocket ''", "unixsocket", "", "\"\""},
-        {"unixsocketperm 700", "unixsocketperm", "700", "700"},
-        {"unixsocketperm 0777", "unixsocketperm", "777", "777"},
-        {"tcp-backlog 1", "tcp-backlog", "1", "1"},
-        {"timeout 2147483647", "timeout", "2147483647", "2147483647"},
-        {"tcp-keepalive 0", "tcp-keepalive", "0", "0"},
-        {"protected-mode NO", "protected-mode", "no", "no"},
-        {"requirepass 'a b\"c'", "requirepass", "a b\"c", "\"a b\\\"c\""},
-        {"requirepass \"\\x01\\n\\r\\t\\a\\b\\\\\\q\"", "requirepass", "\x01\n\r\t\a\b\\q",
-         "\"\\x01\\n\\r\\t\\a\\b\\\\q\""},
-        {"requirepass \xc3\xa9", "requirepass", "\xc3\xa9", "\"\\xc3\\xa9\""},
-        {"requirepass a#b", "requirepass", "a#b", "\"a#b\""},
-        {"maxclients 4294967295", "maxclients", "4294967295", "4294967295"},
-        {"maxmemory 1", "maxmemory", "1", "1"},
-        {"maxmemory 100b", "maxmemory", "100", "100"},
-        {"maxmemory 1k", "maxmemory", "1000", "1000"},
-        {"maxmemory 1kb", "maxmemory", "1024", "1kb"},
-        {"maxmemory 3M", "maxmemory", "3000000", "3000000"},
-        {"maxmemory 3Mb", "maxmemory", "3145728", "3mb"},
-        {"maxmemory 2g", "maxmemory", "2000000000", "1953125kb"},
-        {"maxmemory 1GB", "maxmemory", "1073741824", "1gb"},
-        {"maxmemory 1536mb", "maxmemory", "1610612736", "1536mb"},
-        {"maxmemory-policy NOEVICTION", "maxmemory-policy", "noeviction", "noeviction"},
-        {"proto-max-bulk-len 1mb", "proto-max-bulk-len", "1048576", "1mb"},
-        {"client-query-buffer-limit 1gb", "client-query-buffer-limit", "1073741824", "1gb"},
-        {"client-output-buffer-limit normal 0 0 0", "client-output-buffer-limit", "normal 0 0 0",
-         "normal 0 0 0"},
-        {"client-output-buffer-limit \"normal 1mb 512kb 5\"", "client-output-buffer-limit",
-         "normal 1048576 524288 5", "normal 1mb 512kb 5"},
-        {"daemonize yes", "daemonize", "yes", "yes"},
-        {"pidfile /run/l.pid", "pidfile", "/run/l.pid", "/run/l.pid"},
-        {"logfile \"/var/my log\"", "logfile", "/var/my log", "\"/var/my log\""},
-        {"loglevel Debug", "loglevel", "debug", "debug"},
-        {"loglevel warning", "loglevel", "warning", "warning"},
-        {"databases 16", "databases", "16", "16"},
-        {"save \"\"", "save", "", "\"\""},
-        {"appendonly no", "appendonly", "no", "no"},
-        {"slowlog-log-slower-than -1", "slowlog-log-slower-than", "-1", "-1"},
-        {"slowlog-max-len 0", "slowlog-max-len", "0", "0"},
-        {"latency-monitor-threshold 100", "latency-monitor-threshold", "100", "100"},
-        {"latency-tracking no", "latency-tracking", "no", "no"},
-    };
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        assert_loads(fixture, samples[i].line);
-        assert_string_equal(value_of(&fixture->settings, samples[i].name), samples[i].value);
-        assert_string_equal(line_of(&fixture->settings, samples[i].name, 0), samples[i].file);
+    for (size_t i = 0; i < sizeof good_values / sizeof good_values[0]; i++) {
+        assert_loads(fixture, good_values[i].line);
+        assert_string_equal(value_of(&fixture->settings, good_values[i].name),
+                            good_values[i].value);
+        assert_string_equal(line_of(&fixture->settings, good_values[i].name, 0),
+                            good_values[i].file);
     }
 }
 
 #define AT "leaderboard.conf:1: "
 
+static const char *const bad_values[][2] = {
+    {"port -1", AT "port: argument must be between 0 and 65535 inclusive"},
+    {"port 65536", AT "port: argument must be between 0 and 65535 inclusive"},
+    {"port x", AT "port: argument couldn't be parsed into an integer"},
+    {"port 1.5", AT "port: argument couldn't be parsed into an integer"},
+    {"port ''", AT "port: argument couldn't be parsed into an integer"},
+    {"port 99999999999999999999", AT "port: argument couldn't be parsed into an integer"},
+    {"port", AT "port: wrong number of arguments, the form is: port 0..65535"},
+    {"port 1 2", AT "port: wrong number of arguments, the form is: port 0..65535"},
+    {"PORT x", AT "port: argument couldn't be parsed into an integer"},
+    {"tcp-backlog 0", AT "tcp-backlog: argument must be between 1 and 65535 inclusive"},
+    {"timeout -1", AT "timeout: argument must be between 0 and 2147483647 inclusive"},
+    {"tcp-keepalive 2147483648",
+     AT "tcp-keepalive: argument must be between 0 and 2147483647 inclusive"},
+    {"maxclients 0", AT "maxclients: argument must be between 1 and 4294967295 inclusive"},
+    {"unixsocketperm 8", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
+    {"unixsocketperm ''", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
+    {"unixsocketperm -7", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
+    {"unixsocketperm 1000", AT "unixsocketperm: argument must be between 0 and 777 inclusive"},
+    {"unixsocketperm 777777777777777777777777777777",
+     AT "unixsocketperm: argument must be between 0 and 777 inclusive"},
+    {"protected-mode maybe", AT "protected-mode: argument must be 'yes' or 'no'"},
+    {"daemonize 1", AT "daemonize: argument must be 'yes' or 'no'"},
+    {"latency-tracking ''", AT "latency-tracking: argument must be 'yes' or 'no'"},
+    {"maxmemory 1zb", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory mb", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory -1", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory '1 mb'", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory 1.5gb", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory 18446744073709551615gb", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory 18446744073709551615",
+     AT "maxmemory: argument must be between 0 and 9223372036854775807 inclusive"},
+    {"proto-max-bulk-len 1048575",
+     AT "proto-max-bulk-len: argument must be between 1048576 and 9223372036854775807 "
+        "inclusive"},
+    {"client-query-buffer-limit 1m",
+     AT "client-query-buffer-limit: argument must be between 1048576 and 9223372036854775807 "
+        "inclusive"},
+    {"client-output-buffer-limit normal 1 2",
+     AT "client-output-buffer-limit: Wrong number of arguments in buffer limit "
+        "configuration."},
+    {"client-output-buffer-limit pubsub 32mb 8mb 60",
+     AT "client-output-buffer-limit: Invalid client class 'pubsub' specified in buffer limit "
+        "configuration: all clients here are of class normal"},
+    {"client-output-buffer-limit normal 1mb x 60",
+     AT "client-output-buffer-limit: Error in hard, soft or soft_seconds setting in buffer "
+        "limit configuration."},
+    {"client-output-buffer-limit normal 1mb 1mb -1",
+     AT "client-output-buffer-limit: Error in hard, soft or soft_seconds setting in buffer "
+        "limit configuration."},
+    {"loglevel loud",
+     AT "loglevel: argument(s) must be one of the following: debug, verbose, notice, "
+        "warning"},
+    {"bind 127.0.0.300",
+     AT "bind: '127.0.0.300' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+        "allowed, with '-' in front if it may be missing"},
+    {"bind a/b", AT "bind: 'a/b' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                    "allowed, with '-' in front if it may be missing"},
+    {"bind --a", AT "bind: '--a' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                    "allowed, with '-' in front if it may be missing"},
+    {"bind -", AT "bind: '-' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                  "allowed, with '-' in front if it may be missing"},
+    {"bind ''", AT "bind: wrong number of arguments, the form is: bind address [address ...]"},
+    {"bind 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", AT "bind: at most 16 addresses are allowed"},
+    {"unixsocket /23456789012345678901234567890123456789012345678901234567890123456789"
+     "0123456789012345678901234567890123456789",
+     AT "unixsocket: argument may have at most 107 bytes"},
+    {"requirepass a\\x00", NULL},
+    {"requirepass \"a\\x00b\"", AT "requirepass: a zero byte is not allowed"},
+    {"databases 4", AT "databases: the number of databases is fixed, so the only value is 16"},
+    {"save 3600 1", AT "save: wrong number of arguments, the form is: save \"\""},
+    {"save '3600 1'", AT "save: this version keeps boards in memory only, so the only value "
+                         "is \"\""},
+    {"appendonly yes", AT "appendonly: this version keeps boards in memory only, so the only "
+                          "value is no"},
+    {"maxmemory-policy allkeys-lru",
+     AT "maxmemory-policy: a member or a board is never dropped to make room, so the only "
+        "value is noeviction"},
+    {"slowlog-log-slower-than -2",
+     AT "slowlog-log-slower-than: argument must be between -1 and 9223372036854775807 "
+        "inclusive"},
+    {"slowlog-max-len 1000001",
+     AT "slowlog-max-len: argument must be between 0 and 1000000 inclusive"},
+    {"latency-monitor-threshold -1",
+     AT "latency-monitor-threshold: argument must be between 0 and 9223372036854775807 "
+        "inclusive"},
+};
+
 static void bad_values_are_refused_with_what_is_allowed(void **state) {
     struct fixture *fixture = *state;
-    static const char *const samples[][2] = {
-        {"port -1", AT "port: argument must be between 0 and 65535 inclusive"},
-        {"port 65536", AT "port: argument must be between 0 and 65535 inclusive"},
-        {"port x", AT "port: argument couldn't be parsed into an integer"},
-        {"port 1.5", AT "port: argument couldn't be parsed into an integer"},
-        {"port ''", AT "port: argument couldn't be parsed into an integer"},
-        {"port 99999999999999999999", AT "port: argument couldn't be parsed into an integer"},
-        {"port", AT "port: wrong number of arguments, the form is: port 0..65535"},
-        {"port 1 2", AT "port: wrong number of arguments, the form is: port 0..65535"},
-        {"PORT x", AT "port: argument couldn't be parsed into an integer"},
-        {"tcp-backlog 0", AT "tcp-backlog: argument must be between 1 and 65535 inclusive"},
-        {"timeout -1", AT "timeout: argument must be between 0 and 2147483647 inclusive"},
-        {"tcp-keepalive 2147483648",
-         AT "tcp-keepalive: argument must be between 0 and 2147483647 inclusive"},
-        {"maxclients 0", AT "maxclients: argument must be between 1 and 4294967295 inclusive"},
-        {"unixsocketperm 8", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
-        {"unixsocketperm ''", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
-        {"unixsocketperm -7", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
-        {"unixsocketperm 1000", AT "unixsocketperm: argument must be between 0 and 777 inclusive"},
-        {"unixsocketperm 777777777777777777777777777777",
-         AT "unixsocketperm: argument must be between 0 and 777 inclusive"},
-        {"protected-mode maybe", AT "protected-mode: argument must be 'yes' or 'no'"},
-        {"daemonize 1", AT "daemonize: argument must be 'yes' or 'no'"},
-        {"latency-tracking ''", AT "latency-tracking: argument must be 'yes' or 'no'"},
-        {"maxmemory 1zb", AT "maxmemory: argument must be a memory value"},
-        {"maxmemory mb", AT "maxmemory: argument must be a memory value"},
-        {"maxmemory -1", AT "maxmemory: argument must be a memory value"},
-        {"maxmemory '1 mb'", AT "maxmemory: argument must be a memory value"},
-        {"maxmemory 1.5gb", AT "maxmemory: argument must be a memory value"},
-        {"maxmemory 18446744073709551615gb", AT "maxmemory: argument must be a memory value"},
-        {"maxmemory 18446744073709551615",
-         AT "maxmemory: argument must be between 0 and 9223372036854775807 inclusive"},
-        {"proto-max-bulk-len 1048575",
-         AT "proto-max-bulk-len: argument must be between 1048576 and 9223372036854775807 "
-            "inclusive"},
-        {"client-query-buffer-limit 1m",
-         AT "client-query-buffer-limit: argument must be between 1048576 and 9223372036854775807 "
-            "inclusive"},
-        {"client-output-buffer-limit normal 1 2",
-         AT "client-output-buffer-limit: Wrong number of arguments in buffer limit "
-            "configuration."},
-        {"client-output-buffer-limit pubsub 32mb 8mb 60",
-         AT "client-output-buffer-limit: Invalid client class 'pubsub' specified in buffer limit "
-            "configuration: all clients here are of class normal"},
-        {"client-output-buffer-limit normal 1mb x 60",
-         AT "client-output-buffer-limit: Error in hard, soft or soft_seconds setting in buffer "
-            "limit configuration."},
-        {"client-output-buffer-limit normal 1mb 1mb -1",
-         AT "client-output-buffer-limit: Error in hard, soft or soft_seconds setting in buffer "
-            "limit configuration."},
-        {"loglevel loud",
-         AT "loglevel: argument(s) must be one of the following: debug, verbose, notice, "
-            "warning"},
-        {"bind 127.0.0.300",
-         AT "bind: '127.0.0.300' is not an address: IPv4, IPv6, a host's name, * and ::* are "
-            "allowed, with '-' in front if it may be missing"},
-        {"bind a/b", AT "bind: 'a/b' is not an address: IPv4, IPv6, a host's name, * and ::* are "
-                        "allowed, with '-' in front if it may be missing"},
-        {"bind --a", AT "bind: '--a' is not an address: IPv4, IPv6, a host's name, * and ::* are "
-                        "allowed, with '-' in front if it may be missing"},
-        {"bind -", AT "bind: '-' is not an address: IPv4, IPv6, a host's name, * and ::* are "
-                      "allowed, with '-' in front if it may be missing"},
-        {"bind ''", AT "bind: wrong number of arguments, the form is: bind address [address ...]"},
-        {"bind 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17",
-         AT "bind: at most 16 addresses are allowed"},
-        {"unixsocket /23456789012345678901234567890123456789012345678901234567890123456789"
-         "0123456789012345678901234567890123456789",
-         AT "unixsocket: argument may have at most 107 bytes"},
-        {"requirepass a\\x00", NULL},
-        {"requirepass \"a\\x00b\"", AT "requirepass: a zero byte is not allowed"},
-        {"databases 4", AT "databases: the number of databases is fixed, so the only value is 16"},
-        {"save 3600 1", AT "save: wrong number of arguments, the form is: save \"\""},
-        {"save '3600 1'", AT "save: this version keeps boards in memory only, so the only value "
-                             "is \"\""},
-        {"appendonly yes", AT "appendonly: this version keeps boards in memory only, so the only "
-                              "value is no"},
-        {"maxmemory-policy allkeys-lru",
-         AT "maxmemory-policy: a member or a board is never dropped to make room, so the only "
-            "value is noeviction"},
-        {"slowlog-log-slower-than -2",
-         AT "slowlog-log-slower-than: argument must be between -1 and 9223372036854775807 "
-            "inclusive"},
-        {"slowlog-max-len 1000001",
-         AT "slowlog-max-len: argument must be between 0 and 1000000 inclusive"},
-        {"latency-monitor-threshold -1",
-         AT "latency-monitor-threshold: argument must be between 0 and 9223372036854775807 "
-            "inclusive"},
-    };
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        if (samples[i][1] == NULL) { /* outside of quotes a backslash is a backslash */
-            assert_loads(fixture, samples[i][0]);
+    for (size_t i = 0; i < sizeof bad_values / sizeof bad_values[0]; i++) {
+        if (bad_values[i][1] == NULL) { /* outside of quotes a backslash is a backslash */
+            assert_loads(fixture, bad_values[i][0]);
             assert_string_equal(fixture->settings.requirepass, "a\\x00");
         } else {
-            assert_refused(fixture, samples[i][0], samples[i][1]);
+            assert_refused(fixture, bad_values[i][0], bad_values[i][1]);
         }
     }
 }
