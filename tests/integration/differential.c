@@ -36,8 +36,8 @@ enum {
     WORDS_MAX = 64,
     WORD_MAX = 64, /* bytes of a word, with its terminator */
     KEYS = 4,      /* of a family, in each database */
-    MEMBERS_MAX = 3000,
-    SCORE_STEP = 4096, /* more than MEMBERS_MAX */
+    MEMBERS_MAX = 1000,
+    SCORE_STEP = 1024, /* more than MEMBERS_MAX */
     SHOWN_MAX = 10,    /* differences that are printed */
     VALUES_MAX = 4 * MEMBERS_MAX,
 };
@@ -66,10 +66,10 @@ static const char config[] = "layout exact FIELD score 64 SIGNED\n"
                              "board a:* laps\n"
                              "board t:* three\n";
 static const struct family families[] = {
-    {"x:", 48, true},
-    {"k:", 48, false},
-    {"a:", 48, false},
-    {"t:", 48, false},
+    {"x:", 24, true},
+    {"k:", 24, false},
+    {"a:", 24, false},
+    {"t:", 24, false},
     {"big:", MEMBERS_MAX, false},
 };
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
@@ -247,7 +247,7 @@ static int64_t new_score(struct generator *g, int id) {
     if (g->family->has_drawn_scores) {
         *last = (int64_t)below(g, UINT64_C(1) << 51) - (INT64_C(1) << 50);
     } else {
-        int64_t steps = one_in(g, 2) ? 4 : 1 << 17;
+        int64_t steps = one_in(g, 2) ? 4 : 1 << 19;
         *last = id + SCORE_STEP * ((int64_t)below(g, (uint64_t)(2 * steps + 1)) - steps);
     }
     return *last;
@@ -265,6 +265,26 @@ static void limit(struct generator *g) {
     int id = (int)below(g, (uint64_t)g->family->member_count);
     long long near = (long long)(*last_score(g, id) + (int64_t)below(g, 3) - 1);
     word(g, "%s%lld%s", one_in(g, 3) ? "(" : "", near, one_in(g, 6) ? ".5" : "");
+}
+
+/* "5" and "(5" alike; what is no number is 0. */
+static double limit_value(const char *text) {
+    return strtod(*text == '(' ? text + 1 : text, NULL);
+}
+
+/* Two limits, mostly such that something can lie between them. */
+static void limits(struct generator *g, bool is_highest_first) {
+    limit(g);
+    limit(g);
+    char *first = g->words[g->word_count - 2];
+    char *second = g->words[g->word_count - 1];
+    bool is_ordered = limit_value(first) <= limit_value(second);
+    if (is_ordered == is_highest_first && !one_in(g, 5)) {
+        char swapped[WORD_MAX];
+        memcpy(swapped, first, WORD_MAX);
+        memcpy(first, second, WORD_MAX);
+        memcpy(second, swapped, WORD_MAX);
+    }
 }
 
 /* ---- sorted-set commands ---- */
@@ -290,13 +310,15 @@ static void zadd(struct generator *g) {
             word(g, "%s", PICK(g, words));
         }
     }
-    zadd_pairs(g, g->family->member_count > 100 ? 1 + (int)below(g, 20) : 1 + (int)below(g, 4));
+    zadd_pairs(g, g->family->member_count > 100 ? 10 + (int)below(g, 15) : 1 + (int)below(g, 5));
 }
 
-static void increment_text(struct generator *g) {
-    int64_t steps = g->family->has_drawn_scores ? INT64_C(1) << 44 : INT64_C(1) << 10;
+static void increment_text(struct generator *g, bool may_be_zero) {
+    int64_t steps = g->family->has_drawn_scores ? INT64_C(1) << 44 : INT64_C(1) << 12;
     int64_t delta = (int64_t)below(g, (uint64_t)(2 * steps)) - steps;
-    if (one_in(g, 60)) {
+    if (may_be_zero && one_in(g, 10)) {
+        word(g, "0");
+    } else if (one_in(g, 60)) {
         word(g, "%s", PICK(g, odd_scores));
     } else {
         score_text(g, g->family->has_drawn_scores ? delta : delta * SCORE_STEP);
@@ -312,10 +334,10 @@ static void zadd_incr(struct generator *g) {
     option(g, 3, PICK(g, words));
     word(g, "INCR");
     option(g, 4, PICK(g, words));
-    increment_text(g);
+    increment_text(g, true);
     (void)member(g);
     if (one_in(g, 30)) {
-        increment_text(g);
+        increment_text(g, true);
         (void)member(g);
     }
 }
@@ -324,7 +346,7 @@ static void zincrby(struct generator *g) {
     command(g, "ZINCRBY");
     g->family = &families[0];
     same_family_key(g);
-    increment_text(g);
+    increment_text(g, false);
     (void)member(g);
 }
 
@@ -359,8 +381,7 @@ static void zcard(struct generator *g) {
 static void zcount(struct generator *g) {
     command(g, "ZCOUNT");
     key(g);
-    limit(g);
-    limit(g);
+    limits(g, false);
 }
 
 static void limit_option(struct generator *g, uint64_t n) {
@@ -377,25 +398,24 @@ static void zrange(struct generator *g) {
     command(g, name);
     key(g);
     bool is_by_score = name == names[0] && one_in(g, 2);
+    bool is_reverse = one_in(g, name == names[0] ? 2 : 40);
     if (is_by_score) {
-        limit(g);
-        limit(g);
+        limits(g, is_reverse);
         word(g, "BYSCORE");
     } else {
         place(g);
         place(g);
     }
-    option(g, name == names[0] ? 2 : 40, "REV");
+    option(g, is_reverse ? 1 : 1000, "REV");
     option(g, 2, "WITHSCORES");
     limit_option(g, is_by_score ? 2 : 30);
 }
 
 static void zrangebyscore(struct generator *g) {
-    static const char *const names[] = {"ZRANGEBYSCORE", "ZREVRANGEBYSCORE"};
-    command(g, PICK(g, names));
+    bool is_reverse = one_in(g, 2);
+    command(g, is_reverse ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE");
     key(g);
-    limit(g);
-    limit(g);
+    limits(g, is_reverse);
     limit_option(g, 3);
     option(g, 2, "WITHSCORES");
     limit_option(g, 5);
@@ -407,14 +427,13 @@ static void zremrange(struct generator *g) {
         key(g);
         int first = (int)below(g, 40) - 20;
         word(g, "%d", first);
-        integer(g, first - 1, first + 6);
+        integer(g, first - 1, first + 4);
         return;
     }
     command(g, "ZREMRANGEBYSCORE");
     key(g);
-    if (one_in(g, 10)) {
-        limit(g);
-        limit(g);
+    if (one_in(g, 20)) {
+        limits(g, false);
     } else {
         int id = (int)below(g, (uint64_t)g->family->member_count);
         word(g, "%lld", (long long)*last_score(g, id));
@@ -506,8 +525,9 @@ static void zscan(struct generator *g) {
 /* ---- commands on keys ---- */
 
 static void keys_counted(struct generator *g) {
-    static const char *const names[] = {"EXISTS", "TOUCH", "EXISTS", "TOUCH", "DEL", "UNLINK"};
-    command(g, PICK(g, names));
+    static const char *const names[] = {"EXISTS", "TOUCH", "EXISTS", "TOUCH"};
+    static const char *const removals[] = {"DEL", "UNLINK"};
+    command(g, one_in(g, 10) ? PICK(g, removals) : PICK(g, names));
     for (int left = 1 + (int)below(g, 2); left > 0; left--) {
         key(g);
     }
@@ -630,7 +650,7 @@ static void database(struct generator *g) {
         break;
     }
     case 3:
-        if (one_in(g, 6)) {
+        if (one_in(g, 20)) {
             command(g, one_in(g, 4) ? "FLUSHALL" : "FLUSHDB");
             static const char *const modes[] = {"ASYNC", "SYNC", "sync", "NOW"};
             option(g, 2, PICK(g, modes));
@@ -656,16 +676,15 @@ static const struct {
     {list_keys, 2},  {database, 4},
 };
 
-/* Sometimes a word is missing, or there is one too many. */
+/* Sometimes a word is missing, or there is one too many; not both, which would be a member FOO. */
 static void spoil(struct generator *g) {
-    if (one_in(g, 60) && g->word_count > 1) {
-        g->word_count--;
-        g->how = g->how == HOW_SET ? HOW_SIZE : g->how;
-    }
     /* ZRANK takes one more word since Redis 7.2. */
     bool is_rank =
         strcasecmp(g->words[0], "ZRANK") == 0 || strcasecmp(g->words[0], "ZREVRANK") == 0;
-    if (one_in(g, 60) && !is_rank) {
+    if (one_in(g, 60) && g->word_count > 1) {
+        g->word_count--;
+        g->how = g->how == HOW_SET ? HOW_SIZE : g->how;
+    } else if (one_in(g, 60) && !is_rank) {
         word(g, "FOO");
     }
 }
