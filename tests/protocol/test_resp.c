@@ -267,6 +267,19 @@ static void wrong_requests_are_refused_in_the_words_of_redis(void **state) {
         {"*1\r\n\x01\r\n", "expected '$', got '\\x01'"},
         {"*1\r\n\xfe\r\n", "expected '$', got '\\xfe'"},
         {"*2\r\n$1\r\nA\r\n*1\r\n", "expected '$', got '*'"},
+        /* Whole but for one odd number. */
+        {"*01\r\n$1\r\nA\r\n", "invalid multibulk length"},
+        {"*00\r\n$1\r\nA\r\n", "invalid multibulk length"},
+        {"*+1\r\n$1\r\nA\r\n", "invalid multibulk length"},
+        {"*1 \r\n$1\r\nA\r\n", "invalid multibulk length"},
+        {"*4294967297\r\n$1\r\nA\r\n", "invalid multibulk length"},
+        {"*18446744073709551617\r\n$1\r\nA\r\n", "invalid multibulk length"},
+        {"*1\r\n$01\r\nA\r\n", "invalid bulk length"},
+        {"*1\r\n$00\r\n\r\n", "invalid bulk length"},
+        {"*1\r\n$+1\r\nA\r\n", "invalid bulk length"},
+        {"*1\r\n$1 \r\nA\r\n", "invalid bulk length"},
+        {"*1\r\n$4294967297\r\nA\r\n", "invalid bulk length"},
+        {"*1\r\n$18446744073709551617\r\nA\r\n", "invalid bulk length"},
         {"\"a\r\n", "unbalanced quotes in request"},
         {"'a\r\n", "unbalanced quotes in request"},
         {"\"a\"b\r\n", "unbalanced quotes in request"},
@@ -307,6 +320,21 @@ static void strangers_get_ten_arguments_of_16_kib(void **state) {
     assert_memory_equal(stream.transcript.at, "request 10 ", 11);
     stream_end(&stream);
     buffer_deinit(&input);
+}
+
+static void limits_hold_to_the_byte_for_whole_arrays_too(void **state) {
+    (void)state;
+    static const struct resp_limits narrow = {
+        .args_max = 2, .bulk_size_max = 3, .inline_size_max = 12, .is_authenticated = true};
+    static const struct refusal cases[] = {
+        {"*1\r\n$4\r\nabcd\r\n", "invalid bulk length"},
+        {"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n", "invalid multibulk length"},
+        {"a b c\r\n", "invalid multibulk length"},
+    };
+    assert_refused(&narrow, cases, sizeof cases / sizeof *cases);
+    assert_string_equal(STREAM_OF(&narrow, "*2\r\n$3\r\nabc\r\n$3\r\ndef\r\n"),
+                        "request 2 on 22 bytes\n3:abc\n3:def\nleft 0 \n");
+    assert_string_equal(STREAM_OF(&narrow, "a b\r\n"), "request 2 on 5 bytes\n1:a\n1:b\nleft 0 \n");
 }
 
 /* A line of size bytes behind a prefix, filled with one letter. */
@@ -734,6 +762,7 @@ int main(void) {
         cmocka_unit_test(a_million_arguments_are_a_request),
         cmocka_unit_test(wrong_requests_are_refused_in_the_words_of_redis),
         cmocka_unit_test(strangers_get_ten_arguments_of_16_kib),
+        cmocka_unit_test(limits_hold_to_the_byte_for_whole_arrays_too),
         cmocka_unit_test(lines_of_more_than_64_kib_are_refused),
         cmocka_unit_test(http_clients_are_closed),
         cmocka_unit_test(whole_equals_split_at_every_byte),
