@@ -1,0 +1,303 @@
+/* One block against an array of entries. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "skiplist/block.h"
+#include "tests/support/random.h"
+
+/* A member is its size and a byte that fills it; the pieces of long ones stay with the model. */
+struct model_entry {
+    uint64_t key;
+    size_t size;
+    uint8_t tag;
+    char fill;
+    char heap[BLOCK_LEN_LONG]; /* as the block keeps it */
+};
+
+struct model {
+    struct block *block;
+    struct model_entry entries[BLOCK_ENTRIES_MAX];
+    uint32_t count;
+};
+
+static void assert_valid(const struct block *block) {
+    const char *reason = "";
+    if (!block_validate(block, &reason))
+        fail_msg("%s", reason);
+}
+
+static struct bytes text_of(const struct model_entry *entry, char *text) {
+    memset(text, entry->fill, entry->size);
+    return (struct bytes){.at = text, .size = entry->size};
+}
+
+static void model_compare(const struct model *model) {
+    char text[512];
+    uint32_t offset = 0;
+    assert_valid(model->block);
+    assert_int_equal(model->block->count, model->count);
+    for (uint32_t i = 0; i < model->count; i++) {
+        const struct model_entry *entry = &model->entries[i];
+        struct bytes member = text_of(entry, text);
+        uint32_t index = UINT32_MAX;
+        assert_int_equal(block_offset(model->block, i), offset);
+        assert_int_equal(block_keys(model->block)[i], entry->key);
+        assert_true(bytes_equal(block_member(model->block, i, offset), member));
+        assert_true(block_find(model->block, entry->tag, member, &index));
+        /* Members may repeat in this test: the one found is the first like it. */
+        assert_true(index <= i);
+        assert_true(block_find_tag(model->block, entry->tag, entry->size, &index));
+        struct block_entry got = block_get(model->block, i);
+        assert_int_equal(got.tag, entry->tag);
+        assert_int_equal(got.len, block_len_of(entry->size));
+        assert_memory_equal(got.at, entry->heap, block_heap_size(got.len));
+        offset += block_heap_size(got.len);
+    }
+    assert_int_equal(model->block->heap_used, offset);
+}
+
+static struct block_entry entry_of(const struct model_entry *entry) {
+    return (struct block_entry){
+        .key = entry->key, .at = entry->heap, .tag = entry->tag, .len = block_len_of(entry->size)};
+}
+
+/* A key that may stand before index. */
+static uint64_t key_for(const struct model *model, struct random *random, uint32_t index,
+                        uint32_t without) {
+    uint32_t before = index > 0 ? index - 1 : UINT32_MAX;
+    if (before == without)
+        before--;
+    uint32_t behind = index == without ? index + 1 : index;
+    uint64_t highest = before < model->count ? model->entries[before].key : UINT64_MAX;
+    uint64_t lowest = behind < model->count ? model->entries[behind].key : 0;
+    uint64_t room = highest - lowest;
+    return lowest + (room == UINT64_MAX ? random_next(random) : random_below(random, room + 1));
+}
+
+static void model_insert(struct model *model, struct random *random) {
+    static const size_t sizes[] = {1, 5, 17, 17, 30, BLOCK_INLINE_MAX, BLOCK_INLINE_MAX + 1, 400};
+    uint32_t index = (uint32_t)random_below(random, model->count + 1U);
+    struct model_entry entry = {
+        .key = key_for(model, random, index, UINT32_MAX - 5),
+        .size = sizes[random_below(random, sizeof sizes / sizeof *sizes)],
+        .tag = (uint8_t)random_below(random, 4),
+        .fill = (char)('a' + random_below(random, 26)),
+    };
+    char text[512];
+    struct bytes member = text_of(&entry, text);
+    uint8_t len = block_len_of(entry.size);
+    if (block_is_full_for(model->block, len))
+        return;
+    if (len == BLOCK_LEN_LONG)
+        assert_true(block_long_create(member, entry.heap));
+    else
+        memcpy(entry.heap, member.at, member.size);
+    if (!block_has_room(model->block, len)) {
+        struct block *grown = block_create_grown(model->block, len);
+        assert_non_null(grown);
+        grown->links = model->block->links;
+        block_copy(grown, 0, model->block, 0, model->block->count);
+        block_destroy(model->block);
+        model->block = grown;
+    }
+    assert_true(block_has_room(model->block, len));
+    struct block_entry raw = entry_of(&entry);
+    block_insert(model->block, index, &raw);
+    memmove(model->entries + index + 1, model->entries + index,
+            (model->count - index) * sizeof entry);
+    model->entries[index] = entry;
+    model->count++;
+}
+
+static void model_remove(struct model *model, struct random *random) {
+    uint32_t index = (uint32_t)random_below(random, model->count + 1U);
+    uint32_t count = (uint32_t)random_below(random, model->count - index + 1U);
+    count = count > 3 ? 3 : count;
+    block_remove(model->block, index, count);
+    for (uint32_t i = index; i < index + count; i++)
+        if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG)
+            block_long_destroy(model->entries[i].heap);
+    memmove(model->entries + index, model->entries + index + count,
+            (model->count - index - count) * sizeof *model->entries);
+    model->count -= count;
+}
+
+static void model_shift(struct model *model, struct random *random) {
+    if (model->count == 0)
+        return;
+    uint32_t from = (uint32_t)random_below(random, model->count);
+    uint32_t to = (uint32_t)random_below(random, model->count + 1U);
+    uint64_t key = key_for(model, random, to, from);
+    block_shift(model->block, from, to, key);
+    struct model_entry moved = model->entries[from];
+    moved.key = key;
+    uint32_t last = from < to ? to - 1 : to;
+    if (from < last)
+        memmove(model->entries + from, model->entries + from + 1, (last - from) * sizeof moved);
+    else
+        memmove(model->entries + last + 1, model->entries + last, (from - last) * sizeof moved);
+    model->entries[last] = moved;
+}
+
+/* Divide the block and put the halves together again, at either end. */
+static void model_split(struct model *model, struct random *random) {
+    if (model->count < 2)
+        return;
+    struct block *block = model->block;
+    uint32_t at = block_split_index(block);
+    assert_true(at >= 1 && at < model->count);
+    uint32_t behind = model->count - at;
+    struct block *right = block_create(behind, block->heap_used - block_offset(block, at));
+    assert_non_null(right);
+    block_copy(right, 0, block, at, behind);
+    block_remove(block, at, behind);
+    assert_valid(block);
+    assert_valid(right);
+    /* Whichever half the next entry goes to, it has room there. */
+    assert_false(block_is_full_for(block, BLOCK_INLINE_MAX));
+    assert_false(block_is_full_for(right, BLOCK_INLINE_MAX));
+    if (random_below(random, 2) == 0) {
+        block_copy(block, block->count, right, 0, behind);
+        block_destroy(right);
+        return;
+    }
+    struct block *whole = block_create(model->count, (uint32_t)block->heap_used + right->heap_used);
+    assert_non_null(whole);
+    block_copy(whole, 0, right, 0, behind);
+    block_copy(whole, 0, block, 0, at);
+    block_destroy(block);
+    block_destroy(right);
+    model->block = whole;
+}
+
+static void random_changes_agree_with_an_array(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    struct model *model = calloc(1, sizeof *model);
+    assert_non_null(model);
+    model->block = block_create(1, 1);
+    assert_non_null(model->block);
+    for (int i = 0; i < 20000; i++) {
+        uint64_t dice = random_below(&random, 10);
+        if (dice < 5)
+            model_insert(model, &random);
+        else if (dice < 7)
+            model_remove(model, &random);
+        else if (dice < 9)
+            model_shift(model, &random);
+        else
+            model_split(model, &random);
+        model_compare(model);
+    }
+    block_remove(model->block, 0, model->count);
+    for (uint32_t i = 0; i < model->count; i++)
+        if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG)
+            block_long_destroy(model->entries[i].heap);
+    block_destroy(model->block);
+    free(model);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void keys_are_counted_as_an_endless_search_would(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    static const uint64_t edges[] = {0, 1, 2, UINT64_MAX - 1, UINT64_MAX};
+    for (int round = 0; round < 5000; round++) {
+        uint64_t keys[70];
+        uint32_t count = (uint32_t)random_below(&random, 70);
+        uint64_t spread = 1 + random_below(&random, 60);
+        bool is_high = random_below(&random, 2) == 0;
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t key = random_below(&random, spread);
+            keys[i] = is_high ? UINT64_MAX - key : key;
+            for (uint32_t j = i; j > 0 && keys[j - 1] < keys[j]; j--) {
+                uint64_t swapped = keys[j];
+                keys[j] = keys[j - 1];
+                keys[j - 1] = swapped;
+            }
+        }
+        for (int i = 0; i < 10; i++) {
+            uint64_t key = i < 5 ? edges[i] : random_below(&random, spread);
+            key = is_high && i >= 5 ? UINT64_MAX - key : key;
+            uint32_t above = 0;
+            uint32_t from = 0;
+            for (uint32_t j = 0; j < count; j++) {
+                above += keys[j] > key;
+                from += keys[j] >= key;
+            }
+            assert_int_equal(block_keys_above(keys, count, key, false), above);
+            assert_int_equal(block_keys_above(keys, count, key, true), from);
+        }
+    }
+}
+
+static void a_full_block_of_any_sizes_splits_with_room_in_both_halves(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    char heap[BLOCK_INLINE_MAX];
+    memset(heap, 'x', sizeof heap);
+    for (int round = 0; round < 3000; round++) {
+        struct block *block = block_create(BLOCK_ENTRIES_MAX, BLOCK_HEAP_MAX);
+        assert_non_null(block);
+        bool has_extremes = random_below(&random, 2) == 0;
+        struct block_entry entry = {.key = 1, .at = heap};
+        for (;;) {
+            uint64_t size = 1 + random_below(&random, BLOCK_INLINE_MAX);
+            if (has_extremes)
+                size = random_below(&random, 2) == 0 ? 1 : BLOCK_INLINE_MAX;
+            entry.len = (uint8_t)size;
+            if (block_is_full_for(block, entry.len))
+                break;
+            block_insert(block, (uint32_t)random_below(&random, block->count + 1U), &entry);
+        }
+        uint32_t at = block_split_index(block);
+        uint32_t left_heap = block_offset(block, at);
+        assert_true(at >= 1 && at < block->count);
+        assert_true(left_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX);
+        assert_true(block->heap_used - left_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX);
+        block_destroy(block);
+    }
+}
+
+static void a_block_uses_all_that_the_allocator_gives(void **state) {
+    (void)state;
+    for (uint32_t entries = 1; entries <= BLOCK_ENTRIES_MAX; entries++) {
+        struct block *block = block_create(entries, entries * 17);
+        assert_non_null(block);
+        assert_valid(block);
+        assert_true(block->capacity >= entries);
+        assert_true(block->heap_size >= entries * 17);
+        size_t used = sizeof *block + 10U * block->capacity + block->heap_size;
+        assert_int_equal(used, memory_size(block));
+        block_destroy(block);
+    }
+}
+
+static void a_failed_creation_leaves_nothing_behind(void **state) {
+    (void)state;
+    uint64_t live_before = memory_live_count();
+    char heap[BLOCK_LONG_SIZE];
+    memory_fail_at(1);
+    assert_null(block_create(4, 40));
+    memory_fail_at(1);
+    assert_false(block_long_create(BYTES("a long member, says the caller"), heap));
+    memory_fail_at(0);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_changes_agree_with_an_array),
+        cmocka_unit_test(keys_are_counted_as_an_endless_search_would),
+        cmocka_unit_test(a_full_block_of_any_sizes_splits_with_room_in_both_halves),
+        cmocka_unit_test(a_block_uses_all_that_the_allocator_gives),
+        cmocka_unit_test(a_failed_creation_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests_name("block", tests, NULL, NULL);
+}
