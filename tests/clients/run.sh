@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Real clients, each in its default way, tell one leaderboard's story to a running server:
+#
+#     tests/clients/run.sh            all of them; the last line is "N passed, M failed"
+#
+# The server is $LEADERBOARD_SERVER, else build/leaderboard-server. A client that is missing counts
+# as a failure. redis-server works too, and then the tie-break is not asked for.
+set -u
+cd "$(dirname "$0")" || exit 1
+root=$(cd ../.. && pwd)
+server=${LEADERBOARD_SERVER:-$root/build/leaderboard-server}
+kind=""
+case $server in *redis-server*) kind=redis ;; esac
+directory=$(mktemp -d)
+server_pid=""
+finish() {
+    [ -z "$server_pid" ] || { kill "$server_pid" && wait "$server_pid"; } 2>/dev/null
+    rm -rf "$directory"
+}
+trap finish EXIT
+
+# A port that nobody listens on, below the range that clients get theirs from.
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    port=$((20000 + RANDOM % 12000))
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+done
+arguments=(--port "$port" --bind 127.0.0.1)
+[ -z "$kind" ] || arguments+=(--save '' --dir "$directory")
+"$server" "${arguments[@]}" >"$directory/log" 2>&1 &
+server_pid=$!
+for _ in $(seq 200); do
+    [ "$(redis-cli -p "$port" ping 2>/dev/null)" = PONG ] && break
+    kill -0 "$server_pid" 2>/dev/null || break
+    sleep 0.05
+done
+
+passed=0 failed=0
+story() { # story NAME COMMAND ...
+    local name=$1 output status
+    shift
+    output=$(timeout 60 "$@" 2>&1)
+    status=$?
+    passed=$((passed + $(grep -c '^ok ' <<<"$output")))
+    failed=$((failed + $(grep -c '^not ok ' <<<"$output")))
+    if [ "$status" != 0 ] || grep -q '^not ok ' <<<"$output" || ! grep -q '^ok ' <<<"$output"; then
+        grep -q '^not ok ' <<<"$output" || failed=$((failed + 1))
+        printf 'FAIL  %s (exit %s)\n%s\n' "$name" "$status" "$output"
+    else
+        printf 'ok    %s: %s checks\n' \
+            "$(sed -n '1s/^ok \(.*\): .*/\1/p' <<<"$output")" "$(grep -c '^ok ' <<<"$output")"
+    fi
+}
+
+story redis-cli ./story_cli.sh "$port" $kind
+# Debian's interpreter: another one in PATH does not see python3-redis.
+story redis-py /usr/bin/python3 story.py "$port" $kind
+story phpredis php story.php "$port" $kind
+if ${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 story_hiredis.c -lhiredis -o "$directory/story_hiredis"; then
+    story hiredis "$directory/story_hiredis" "$port" $kind
+else
+    failed=$((failed + 1))
+fi
+# The lock file pins every package with its checksum; what is there already is not fetched again.
+if [ node/node_modules/.package-lock.json -nt node/package-lock.json ] ||
+    npm ci --prefix node --no-audit --no-fund --loglevel=error; then
+    story ioredis node node/story_ioredis.js "$port" $kind
+    story node-redis node node/story_redis.js "$port" $kind
+else
+    echo "FAIL  npm ci"
+    failed=$((failed + 2))
+fi
+
+kill "$server_pid" 2>/dev/null
+wait "$server_pid"
+status=$?
+server_pid=""
+if [ "$status" != 0 ]; then
+    echo "FAIL  the server ended with status $status"
+    tail -50 "$directory/log"
+    failed=$((failed + 1))
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

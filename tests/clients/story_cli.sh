@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# redis-cli: one leaderboard's life and the tools that come with it. story_cli.sh PORT [redis]
+set -u
+port=$1
+is_redis=${2:-}
+board=cli:board
+version=$(redis-cli --version | cut -d' ' -f2)
+cli() { redis-cli -p "$port" "$@" 2>&1; }
+
+says() { # says SENTENCE EXPECTED ACTUAL
+    if [ "$2" = "$3" ]; then
+        echo "ok redis-cli $version: $1"
+    else
+        echo "not ok redis-cli $version: $1: expected '$2', got '$3'"
+        exit 1
+    fi
+}
+shows() { # shows SENTENCE PATTERN ACTUAL
+    if grep -qE -- "$2" <<<"$3"; then
+        echo "ok redis-cli $version: $1"
+    else
+        echo "not ok redis-cli $version: $1: no '$2' in '$3'"
+        exit 1
+    fi
+}
+# On a terminal of its own: some modes print nothing, or ask nothing, without one.
+terminal() { script -qec "stty cols 100 rows 30; $1" /dev/null; }
+lines() { printf '%s\n' "$@"; }
+
+cli del "$board" >/dev/null
+says "connects and pings" PONG "$(cli ping)"
+says "adds players" 3 "$(cli zadd $board 50 zoe 20 adam 7 carl)"
+says "adds nobody twice" 0 "$(cli zadd $board 50 zoe)"
+says "counts changes" 2 "$(cli zadd $board ch 60 zoe 1 bob)"
+says "increments" 100 "$(cli zincrby $board 40 zoe)"
+says "increments through ZADD" 100 "$(cli zadd $board incr 80 adam)"
+says "ranks the first at a score first" "$(lines zoe adam)" "$(cli zrevrange $board 0 1)"
+if [ -z "$is_redis" ]; then
+    cli zadd $board:ties 5 adam >/dev/null
+    cli zadd $board:ties 5 zoe >/dev/null
+    says "ranks by arrival whatever the names are" "$(lines adam zoe)" \
+        "$(cli zrevrange $board:ties 0 -1)"
+    cli del $board:ties >/dev/null
+fi
+says "tells a rank" 2 "$(cli zrevrank $board carl)"
+says "tells no rank of nobody" "(nil)" "$(cli --no-raw zrevrank $board nobody)"
+says "lists the top with scores" "$(lines zoe 100 adam 100)" \
+    "$(cli zrevrange $board 0 1 withscores)"
+shows "lists in RESP3" '^1\) 1\) "zoe"$' "$(cli -3 --no-raw zrevrange $board 0 1 withscores)"
+shows "shows doubles in RESP3" '^\(double\) 100$' "$(cli -3 --no-raw zscore $board zoe)"
+says "lists by score" carl "$(cli zrangebyscore $board '(1' +inf limit 0 1)"
+says "keeps big scores exact" 4294967295 \
+    "$(cli zadd $board 4294967295 max >/dev/null; cli zscore $board max)"
+says "pops the best" "$(lines max 4294967295)" "$(cli zpopmax $board)"
+says "removes" 1 "$(cli zrem $board carl nobody)"
+shows "reports errors" '^ERR value is not a valid float' "$(cli zadd $board many x)"
+shows "reports unknown commands" "^ERR unknown command 'nonsense'" "$(cli nonsense)"
+says "expires" 1 "$(cli expire $board 100)"
+says "tells the time to live" 100 "$(cli ttl $board)"
+
+for i in $(seq 1000); do echo "zadd cli:many:$((i % 50)) $i player:$i"; done |
+    cli | sort | uniq -c | tr -s ' ' >/dev/null
+says "takes commands from a pipe" 20 "$(cli zcard cli:many:7)"
+for i in $(seq 1000); do
+    printf '*4\r\n$4\r\nZADD\r\n$8\r\ncli:mass\r\n$%d\r\n%d\r\n$%d\r\nm%d\r\n' ${#i} "$i" \
+        $((${#i} + 1)) "$i"
+done >"${TMPDIR:-/tmp}/mass.$$"
+shows "loads with --pipe" 'errors: 0, replies: 1000' \
+    "$(redis-cli -p "$port" --pipe <"${TMPDIR:-/tmp}/mass.$$" 2>&1)"
+rm -f "${TMPDIR:-/tmp}/mass.$$"
+says "lists keys with --scan" 50 "$(cli --scan --pattern 'cli:many:*' | sort -u | wc -l)"
+shows "finds the biggest with --bigkeys" "Biggest +zset found '\"cli:mass\"' has 1000 members" \
+    "$(cli --bigkeys)"
+shows "finds the largest with --memkeys" "Biggest +zset found '\"cli:mass\"' has [0-9]+ bytes" \
+    "$(cli --memkeys)"
+shows "measures with --latency" '^[0-9]+ [0-9]+ [0-9.]+ [0-9]+$' \
+    "$(timeout 5 redis-cli -p "$port" --latency </dev/null)"
+shows "measures with --latency-history" 'min: [0-9]+, max: [0-9]+, avg: [0-9.]+' \
+    "$(terminal "timeout 2 redis-cli -p $port --latency-history -i 1" </dev/null)"
+shows "watches with --stat" '^[0-9]+ +[0-9.]+[KMG]? +[0-9]+ +0 +[0-9]+ \(\+[0-9]+\) +[0-9]+' \
+    "$(terminal "timeout 2 redis-cli -p $port --stat" </dev/null)"
+shows "explains commands from COMMAND DOCS" 'key (\[NX ?\| ?XX\]|\[NX\|XX\]).* score member' \
+    "$(cli help zadd)"
+typed=$({
+    sleep 0.5 # COMMAND DOCS is asked for at the start
+    printf 'zadd '
+    sleep 0.3
+    printf '\025ping\r'
+    sleep 0.3
+    printf 'quit\r'
+} | terminal "timeout 5 redis-cli -p $port")
+shows "hints arguments while typing" 'key \[NX ?\| ?XX\]' "$typed"
+shows "answers when typed" 'PONG' "$typed"
+shows "switches databases" '^0$' "$(cli -n 7 dbsize)"
+says "sees what MONITOR sees" 1 "$({
+    timeout 2 redis-cli -p "$port" monitor &
+    sleep 0.5
+    cli zadd cli:seen 1 zoe >/dev/null
+    wait
+} | grep -c '"zadd" "cli:seen" "1" "zoe"')"
+shows "lists clients" 'cmd=client\|list' "$(cli client list)"
+shows "reads INFO" '^redis_mode:standalone' "$(cli info server)"
+cli --scan --pattern 'cli:*' | xargs redis-cli -p "$port" del >/dev/null
+says "cleans up" 0 "$(cli exists $board cli:mass cli:seen cli:many:7)"
