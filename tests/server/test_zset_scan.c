@@ -140,6 +140,22 @@ static void other_options_are_errors(void **state) {
     zset_expect(h, "ZSCAN none 0 FOO", "[0 []]");
 }
 
+static void without_memory_for_the_members_an_error_comes(void **state) {
+    struct harness *h = *state;
+    add_members(h, 100);
+    struct bytes args[] = {BYTES("ZSCAN"), BYTES("k"), BYTES("0")};
+    struct request request = {.args = args, .count = 3};
+    struct reply reply;
+    assert_non_null(buffer_reserve(&h->reply, 1000));
+    buffer_clear(&h->reply);
+    reply_init(&reply, &h->reply, 2);
+    memory_fail_at(1);
+    command_execute(&h->server, h->server.session_first, &request, &reply);
+    memory_fail_at(0);
+    assert_int_equal(h->reply.size, strlen("-OOM out of memory\r\n"));
+    assert_memory_equal(h->reply.at, "-OOM out of memory\r\n", h->reply.size);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         zset_test(a_small_board_comes_at_once),
@@ -149,6 +165,7 @@ int main(void) {
         zset_test(cursors_are_unsigned_integers),
         zset_test(a_cursor_from_beyond_ends_the_scan),
         zset_test(other_options_are_errors),
+        zset_test(without_memory_for_the_members_an_error_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
