@@ -28,10 +28,11 @@ static inline char *reply_room(struct reply *reply, size_t size) {
     return __builtin_expect(reply->is_silent, 0) ? NULL : buffer_reserve(reply->out, size);
 }
 
-/* Whether size bytes can be written without asking for memory. */
-static inline bool has_room(const struct reply *reply, size_t size) {
+/* Where to write size bytes, or NULL: not without the long way. */
+static inline char *short_room(const struct reply *reply, size_t size) {
     const struct buffer *out = reply->out;
-    return !reply->is_silent && !out->is_broken && out->capacity - out->size >= size;
+    bool has_room = !reply->is_silent && !out->is_broken && out->capacity - out->size >= size;
+    return has_room ? out->at + out->size : NULL;
 }
 
 static inline void commit_to(struct reply *reply, const char *end) {
@@ -55,7 +56,7 @@ static inline char *put_line_end(char *out) {
 
 /* The texts of 000 to 999, the first digit in the lowest byte. Cutting a number in threes takes
  * half the time that cutting it in twos does, and 4 KiB stay in the cache. */
-#define THREE_DIGITS(a, b, c) ('0' + (a)) | ('0' + (b)) << 8 | ('0' + (c)) << 16
+#define THREE_DIGITS(a, b, c) (('0' + (a)) | ('0' + (b)) << 8 | ('0' + (c)) << 16)
 #define TEN_TEXTS(a, b)                                                                            \
     THREE_DIGITS(a, b, 0), THREE_DIGITS(a, b, 1), THREE_DIGITS(a, b, 2), THREE_DIGITS(a, b, 3),    \
         THREE_DIGITS(a, b, 4), THREE_DIGITS(a, b, 5), THREE_DIGITS(a, b, 6),                       \
@@ -266,8 +267,9 @@ __attribute__((noinline)) static void reply_any_bulk(struct reply *reply, struct
 }
 
 void reply_bulk(struct reply *reply, struct bytes text) {
-    if (text.size <= SHORT_MAX && has_room(reply, SHORT_ROOM)) {
-        commit_to(reply, put_short_bulk(reply->out->at + reply->out->size, text));
+    char *out = text.size <= SHORT_MAX ? short_room(reply, SHORT_ROOM) : NULL;
+    if (out != NULL) {
+        commit_to(reply, put_short_bulk(out, text));
         return;
     }
     reply_any_bulk(reply, text);
@@ -367,8 +369,8 @@ static inline bool is_small_score(struct decimal value, unsigned scale) {
 }
 
 void reply_decimal(struct reply *reply, struct decimal value, unsigned scale) {
-    if (is_small_score(value, scale) && has_room(reply, SHORT_ROOM)) {
-        char *out = reply->out->at + reply->out->size;
+    char *out = is_small_score(value, scale) ? short_room(reply, SHORT_ROOM) : NULL;
+    if (out != NULL) {
         commit_to(reply, put_small_score(out, (uint32_t)value.magnitude, reply->version == 3));
         return;
     }
@@ -377,9 +379,9 @@ void reply_decimal(struct reply *reply, struct decimal value, unsigned scale) {
 
 void reply_scored_member(struct reply *reply, struct bytes member, struct decimal score,
                          unsigned scale) {
-    if (member.size <= SHORT_MAX && is_small_score(score, scale) &&
-        has_room(reply, 4 + 2 * SHORT_ROOM)) {
-        char *out = reply->out->at + reply->out->size;
+    bool is_short = member.size <= SHORT_MAX && is_small_score(score, scale);
+    char *out = is_short ? short_room(reply, 4 + 2 * SHORT_ROOM) : NULL;
+    if (out != NULL) {
         bool is_pair = reply->version == 3;
         if (is_pair) {
             memcpy(out, "*2\r\n", 4);

@@ -487,6 +487,7 @@ static bool read_word(const char **at, const char *end, char **out, struct bytes
         }
         if (byte == '"' || byte == '\'') {
             char *decoded = *out;
+            CHECK(decoded != NULL);
             size_t plain_size = (size_t)(*at - start);
             memcpy(decoded, start, plain_size);
             *out += plain_size;
