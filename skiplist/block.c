@@ -246,9 +246,13 @@ struct block *block_create_grown(const struct block *block, uint8_t len) {
 
 uint32_t block_split_index(const struct block *block) {
     CHECK(block->count >= 2);
-    if (block->count == BLOCK_ENTRIES_MAX)
-        return block->count / 2;
-    /* Full of bytes: halve the bytes. */
+    uint32_t half = block->count / 2U;
+    uint32_t left_heap = block_offset(block, half);
+    uint32_t right_heap = block->heap_used - left_heap;
+    uint32_t larger_heap = left_heap > right_heap ? left_heap : right_heap;
+    if (larger_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX)
+        return half;
+    /* The next entry might not fit its half: halve the bytes instead. */
     uint32_t before = 0;
     uint32_t index = 0;
     while (index < block->count - 1U) {

@@ -946,7 +946,10 @@ static void prefetch_lines(const void *at, size_t size) {
 
 void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
     const struct skiplist_node *node = &list->nodes[id];
-    /* Header, tags and lens of a full leaf; capacity itself is not here yet. */
+    /* The hint may be old, and the id free by now. */
+    if (node->block == NULL)
+        return;
+    /* Header and marks of a full leaf; how many it has is not here yet. */
     prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
     if (node->parent == SKIPLIST_NONE)
         return;
