@@ -77,7 +77,7 @@ static bool is_listed(uint32_t index, enum list_filter filter, struct bytes valu
     case LIST_MODULE:
         return false; /* there are no modules */
     case LIST_CATEGORY:
-        return command_describe_is_in(command_by_index(index), value);
+        return command_describe_is_in(index, value);
     case LIST_PATTERN:
         return glob_matches(value, bytes_from_text(command_full_name(index)));
     }

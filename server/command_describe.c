@@ -216,39 +216,49 @@ static struct words flag_words(const struct command *command) {
     return words;
 }
 
-/* Redis counts these among the dangerous ones, though no operator's rights are asked for. */
-static bool is_dangerous(const struct command *command) {
-    static const char *const names[] = {"FLUSHALL", "FLUSHDB", "INFO", "KEYS"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(command->name, names[i]) == 0) {
+/* Categories that Redis gives beyond what follows from group and flags. */
+static bool is_exception(const char *full_name, const char *category) {
+    static const char *const exceptions[][2] = {
+        {"command", "connection"},      {"command|count", "connection"},
+        {"command|docs", "connection"}, {"command|getkeys", "connection"},
+        {"command|help", "connection"}, {"command|info", "connection"},
+        {"command|list", "connection"}, {"dbsize", "keyspace"},
+        {"flushall", "dangerous"},      {"flushall", "keyspace"},
+        {"flushdb", "dangerous"},       {"flushdb", "keyspace"},
+        {"info", "dangerous"},          {"keys", "dangerous"},
+    };
+    for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
+        if (strcmp(exceptions[i][0], full_name) == 0 && strcmp(exceptions[i][1], category) == 0) {
             return true;
         }
     }
-    return (command->flags & COMMAND_ADMIN) != 0;
+    return false;
 }
 
-/* In the order of Redis's table of categories. */
-static struct words category_words(const struct command *command) {
-    struct words words = {.count = 0};
+/* In the order of Redis's table of categories. A container is in none but slow. */
+static struct words category_words(uint32_t index) {
+    const struct command *command = command_by_index(index);
+    const char *name = command_full_name(index);
+    const char *group = command->run != NULL ? command->group : "";
     unsigned flags = command->flags;
+    bool is_admin = (flags & COMMAND_ADMIN) != 0;
     bool is_fast = (flags & COMMAND_FAST) != 0;
-    bool is_container = command->subcommands != NULL && command->run == NULL;
-    bool is_flush = command->first_key == 0 && (flags & COMMAND_WRITE) != 0;
-    add(&words, (strcmp(command->group, "generic") == 0 && !is_container) || is_flush, "keyspace");
+    struct words words = {.count = 0};
+    add(&words, strcmp(group, "generic") == 0 || is_exception(name, "keyspace"), "keyspace");
     add(&words, (flags & COMMAND_READ) != 0, "read");
     add(&words, (flags & COMMAND_WRITE) != 0, "write");
-    add(&words, strcmp(command->group, "sorted-set") == 0, "sortedset");
-    add(&words, (flags & COMMAND_ADMIN) != 0, "admin");
+    add(&words, strcmp(group, "sorted-set") == 0, "sortedset");
+    add(&words, is_admin, "admin");
     add(&words, is_fast, "fast");
     add(&words, !is_fast, "slow");
     add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
-    add(&words, is_dangerous(command), "dangerous");
-    add(&words, strcmp(command->group, "connection") == 0, "connection");
+    add(&words, is_admin || is_exception(name, "dangerous"), "dangerous");
+    add(&words, strcmp(group, "connection") == 0 || is_exception(name, "connection"), "connection");
     return words;
 }
 
-bool command_describe_is_in(const struct command *command, struct bytes category) {
-    struct words words = category_words(command);
+bool command_describe_is_in(uint32_t index, struct bytes category) {
+    struct words words = category_words(index);
     for (uint32_t i = 0; i < words.count; i++) {
         if (bytes_is(category, words.words[i])) {
             return true;
@@ -273,15 +283,16 @@ static void reply_search(struct reply *reply, const char *name, const char *type
     reply_map(reply, pairs);
 }
 
-/* RO: only read; OW: written whatever it held; RW: changed. */
+/* RO: only read; OW: written whatever it held; RM: removed; RW: changed. */
 static struct words key_words(const struct command *command, const char *name) {
     struct words words = {.count = 0};
     bool is_source = name != NULL && (strcmp(name, "source") == 0 || strcmp(name, "src") == 0);
     bool is_target = name != NULL && (strcmp(name, "destination") == 0 ||
                                       strcmp(name, "dst") == 0 || strcmp(name, "newkey") == 0);
     bool is_read = (command->flags & COMMAND_WRITE) == 0 || is_source;
-    add(&words, true, is_read ? "RO" : is_target ? "OW" : "RW");
-    add(&words, true, is_read ? "access" : "update");
+    bool is_removed = strcmp(command->name, "DEL") == 0 || strcmp(command->name, "UNLINK") == 0;
+    add(&words, true, is_read ? "RO" : is_target ? "OW" : is_removed ? "RM" : "RW");
+    add(&words, true, is_read ? "access" : is_removed ? "delete" : "update");
     return words;
 }
 
@@ -309,7 +320,7 @@ static void reply_keys(struct reply *reply, const struct command *command) {
 void command_describe_info(struct reply *reply, uint32_t index) {
     const struct command *command = command_by_index(index);
     struct words flags = flag_words(command);
-    struct words categories = category_words(command);
+    struct words categories = category_words(index);
     reply_array(reply, 10);
     reply_bulk_text(reply, command_full_name(index));
     reply_integer(reply, command->arity);

@@ -9,7 +9,7 @@
 void command_describe_info(struct reply *reply, uint32_t index);
 /* Write its pair of COMMAND DOCS: the full name, and a map. */
 void command_describe_docs(struct reply *reply, uint32_t index);
-/* Is it in this category ("sortedset", "fast", any case)? */
-bool command_describe_is_in(const struct command *command, struct bytes category);
+/* Is that command in this category ("sortedset", "fast", any case)? */
+bool command_describe_is_in(uint32_t index, struct bytes category);
 
 #endif

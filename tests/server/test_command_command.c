@@ -236,6 +236,33 @@ static void list_filters_by_category_and_module(void **state) {
     harness_expect(h, s, "COMMAND LIST FILTERBY MODULE any", "*0\r\n");
 }
 
+static void categories_are_those_of_redis(void **state) {
+    BEGIN;
+    static const char *const lines[][2] = {
+        {"command|info", "+@slow\r\n+@connection\r\n"},
+        {"client|info", "+@slow\r\n+@connection\r\n"},
+        {"info", "+@slow\r\n+@dangerous\r\n"},
+        {"flushdb", "+@keyspace\r\n+@write\r\n+@slow\r\n+@dangerous\r\n"},
+        {"dbsize", "+@keyspace\r\n+@read\r\n+@fast\r\n"},
+        {"zmpop", "+@write\r\n+@sortedset\r\n+@slow\r\n"},
+        {"client", "+@slow\r\n"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char expected[128];
+        uint32_t count = 0;
+        for (const char *at = lines[i][1]; (at = strchr(at, '@')) != NULL; at++) {
+            count++;
+        }
+        snprintf(expected, sizeof expected, "*%u\r\n%s*0\r\n", count, lines[i][1]);
+        assert_non_null(strstr(harness_run_format(h, s, "COMMAND INFO %s", lines[i][0]), expected));
+    }
+}
+
+static void removed_keys_are_marked_as_removed(void **state) {
+    BEGIN;
+    assert_non_null(strstr(harness_run(h, s, "COMMAND INFO unlink"), "*2\r\n+RM\r\n+delete\r\n"));
+}
+
 static void list_refuses_other_words(void **state) {
     BEGIN;
     static const char *const lines[] = {
@@ -367,6 +394,8 @@ int main(void) {
         TEST(list_names_commands_and_subcommands),
         TEST(list_filters_by_pattern_in_any_case),
         TEST(list_filters_by_category_and_module),
+        TEST(categories_are_those_of_redis),
+        TEST(removed_keys_are_marked_as_removed),
         TEST(list_refuses_other_words),
         TEST(getkeys_finds_the_keys_of_a_command),
         TEST(getkeys_refuses_what_has_no_keys),
