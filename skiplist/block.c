@@ -101,15 +101,6 @@ struct bytes block_member(const struct block *block, uint32_t index, uint32_t of
     return (struct bytes){.at = at, .size = len};
 }
 
-struct block_entry block_get(const struct block *block, uint32_t index) {
-    return (struct block_entry){
-        .key = block_keys(block)[index],
-        .at = block_heap(block) + block_offset(block, index),
-        .tag = block_tag(block, index),
-        .len = block_len(block, index),
-    };
-}
-
 /* Entries whose tag and len are these, one bit each. Comparing both leaves hardly any false
  * candidate. */
 static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len) {
@@ -130,12 +121,15 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len)
 #endif
 }
 
-bool block_find(const struct block *block, uint8_t tag, struct bytes member, uint32_t *index) {
+bool block_find(const struct block *block, uint8_t tag, struct bytes member, uint32_t *index,
+                uint32_t *offset) {
     uint64_t matches = block_match(block, tag, block_len_of(member.size));
     for (; matches != 0; matches &= matches - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(matches);
-        if (bytes_equal(block_member(block, i, block_offset(block, i)), member)) {
+        uint32_t begin = block_offset(block, i);
+        if (bytes_equal(block_member(block, i, begin), member)) {
             *index = i;
+            *offset = begin;
             return true;
         }
     }
@@ -224,9 +218,11 @@ bool block_may_merge(const struct block *a, const struct block *b) {
 
 bool block_is_wasteful(const struct block *block) {
     uint32_t used = 10U * block->count + block->heap_used;
-    uint32_t held = 10U * block->capacity + block->heap_size;
-    /* A few entries' worth is what growing leaves free anyway. */
-    return held > 10U * round_up_4(2 * BLOCK_GROW_ENTRIES) + 64 && used < held / 2;
+    uint32_t spare = 10U * block->capacity + block->heap_size - used;
+    uint32_t each = used / (block->count + 1U) + 1;
+    /* Well above what growing leaves free, so that a block does not grow and shrink in turn; and a
+     * quarter, because allocators round up by as much. */
+    return spare > BLOCK_SPARE_MAX * each && spare > used / 4;
 }
 
 struct block *block_create_grown(const struct block *block, uint8_t len) {
@@ -290,7 +286,8 @@ void block_insert(struct block *block, uint32_t index, const struct block_entry 
 void block_remove(struct block *block, uint32_t index, uint32_t count) {
     CHECK(index + count <= block->count);
     uint32_t offset = block_offset(block, index);
-    uint32_t size = block_offset(block, index + count) - offset;
+    uint32_t size = count == 1 ? block_heap_size(block_len(block, index))
+                               : block_offset(block, index + count) - offset;
     uint32_t long_count = count_long(block, index, count);
     move_tails(block, index + count, index, offset + size, offset);
     block->count = (uint8_t)(block->count - count);

@@ -23,12 +23,14 @@ enum {
     BLOCK_INLINE_MAX = 40,
     BLOCK_HEAP_MAX = 120,
     BLOCK_GROW_ENTRIES = 1,
+    BLOCK_SPARE_MAX = 3,
 #else
     BLOCK_ENTRIES_MAX = 32, /* 63 at most: a set of entries is the bits of a uint64_t */
     BLOCK_CAPACITY_MIN = 8, /* entries that the smallest block has room for */
     BLOCK_INLINE_MAX = 254,
-    BLOCK_HEAP_MAX = 1024, /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
-    BLOCK_GROW_ENTRIES = 4,
+    BLOCK_HEAP_MAX = 1024,  /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
+    BLOCK_GROW_ENTRIES = 4, /* room that a block gets when it grows */
+    BLOCK_SPARE_MAX = 8,    /* and with room for more than this it shrinks */
 #endif
     BLOCK_LEN_LONG = 255,
     BLOCK_LONG_SIZE = 12, /* heap bytes of a long member: pointer and uint32_t size */
@@ -95,12 +97,20 @@ uint32_t block_offset(const struct block *block, uint32_t index);
 /* The member at index, whose offset is known. */
 struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset);
 
-/* The entry at index as it is kept; valid until the next change. */
-struct block_entry block_get(const struct block *block, uint32_t index);
+/* The entry at index, whose offset is known, as it is kept; valid until the next change. */
+static inline struct block_entry block_get(const struct block *block, uint32_t index,
+                                           uint32_t offset) {
+    return (struct block_entry){
+        .key = block_keys(block)[index],
+        .at = block_heap(block) + offset,
+        .tag = block_tag(block, index),
+        .len = block_len(block, index),
+    };
+}
 
-/* Find a member by its tag; false: it is not here. */
+/* Find a member by its tag; false: it is not here. offset: where it begins in the heap. */
 MUST_CHECK bool block_find(const struct block *block, uint8_t tag, struct bytes member,
-                           uint32_t *index);
+                           uint32_t *index, uint32_t *offset);
 
 /* The first entry with this tag and a member of this size, most likely the one looked for. For
  * prefetching. */

@@ -142,44 +142,48 @@ size_t board_memory_size(const struct board *board) {
 
 /* ---- looking up ---- */
 
+/* A member that was looked up. */
+struct found {
+    struct skiplist_place place;
+    uint32_t offset; /* of its bytes in the leaf */
+    const struct block *block;
+};
+
 static bool find_in_leaf(const struct board *board, uint32_t id, struct bytes member, uint64_t hash,
-                         struct skiplist_place *place) {
-    const struct block *block = skiplist_leaf(&board->list, id);
-    place->leaf = id;
-    return block != NULL && block_find(block, hash_tag(hash), member, &place->index);
+                         struct found *found) {
+    found->block = skiplist_leaf(&board->list, id);
+    found->place.leaf = id;
+    return found->block != NULL &&
+           block_find(found->block, hash_tag(hash), member, &found->place.index, &found->offset);
 }
 
 static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
-                         struct skiplist_place *place) {
+                         struct found *found) {
     if (board->map == NULL)
-        return find_in_leaf(board, board->list.root, member, hash, place);
+        return find_in_leaf(board, board->list.root, member, hash, found);
     struct map_find find;
     uint32_t id;
     map_find(board->map, hash, &find);
     while (map_find_next(&find, &id))
-        if (find_in_leaf(board, id, member, hash, place))
+        if (find_in_leaf(board, id, member, hash, found))
             return true;
     return false;
 }
 
-static uint64_t key_at(const struct board *board, struct skiplist_place place) {
-    return block_keys(skiplist_leaf(&board->list, place.leaf))[place.index];
-}
-
 bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
-    struct skiplist_place place;
-    if (!board_locate(board, member, board_hash(board, member), &place))
+    struct found found;
+    if (!board_locate(board, member, board_hash(board, member), &found))
         return false;
-    *key = key_at(board, place);
+    *key = block_keys(found.block)[found.place.index];
     return true;
 }
 
 bool board_rank(const struct board *board, struct bytes member, uint32_t *rank, uint64_t *key) {
-    struct skiplist_place place;
-    if (!board_locate(board, member, board_hash(board, member), &place))
+    struct found found;
+    if (!board_locate(board, member, board_hash(board, member), &found))
         return false;
-    *rank = skiplist_rank(&board->list, place);
-    *key = key_at(board, place);
+    *rank = skiplist_rank(&board->list, found.place);
+    *key = block_keys(found.block)[found.place.index];
     return true;
 }
 
@@ -250,8 +254,9 @@ static enum board_status board_add(struct board *board, struct bytes member, uin
     return BOARD_OK;
 }
 
-static enum board_status board_move(struct board *board, struct skiplist_place from, uint64_t key,
+static enum board_status board_move(struct board *board, const struct found *found, uint64_t key,
                                     uint64_t hash) {
+    struct skiplist_place from = found->place;
     struct skiplist_place to = skiplist_place_for(&board->list, key);
     if (to.leaf == from.leaf) {
         skiplist_shift(&board->list, from, to.index, key);
@@ -259,7 +264,7 @@ static enum board_status board_move(struct board *board, struct skiplist_place f
     }
     /* Insert the new entry first, straight from the old one, which no insertion into another leaf
      * disturbs: until then nothing has changed, and a want of memory costs nothing. */
-    struct block_entry entry = block_get(skiplist_leaf(&board->list, from.leaf), from.index);
+    struct block_entry entry = block_get(found->block, from.index, found->offset);
     entry.key = key;
     struct skiplist_plan plan;
     if (!board_reserve(board, to, entry.len, 0, &plan))
@@ -274,9 +279,9 @@ enum board_status board_put(struct board *board, struct bytes member, uint64_t k
     CHECK(member.size >= 1);
     CHECK(member.size <= BOARD_MEMBER_MAX);
     uint64_t hash = board_hash(board, member);
-    struct skiplist_place place;
-    if (board_locate(board, member, hash, &place))
-        return board_move(board, place, key, hash);
+    struct found found;
+    if (board_locate(board, member, hash, &found))
+        return board_move(board, &found, key, hash);
     return board_add(board, member, key, hash);
 }
 
@@ -293,12 +298,12 @@ static void settle_map(struct board *board) {
 
 bool board_remove(struct board *board, struct bytes member) {
     uint64_t hash = board_hash(board, member);
-    struct skiplist_place place;
-    if (!board_locate(board, member, hash, &place))
+    struct found found;
+    if (!board_locate(board, member, hash, &found))
         return false;
     if (board->map != NULL)
-        map_remove(board->map, hash, place.leaf);
-    skiplist_remove(&board->list, place, 1, false, board_owner(board));
+        map_remove(board->map, hash, found.place.leaf);
+    skiplist_remove(&board->list, found.place, 1, false, board_owner(board));
     settle_map(board);
     return true;
 }
@@ -499,12 +504,12 @@ static const char *check_leaf(const struct board *board, uint32_t id) {
     hash_members(board, block, 0, block->count, hashes);
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
-        struct skiplist_place place;
+        struct found found;
         if (block_tag(block, i) != hash_tag(hashes[i]))
             return "board: a tag is not the member's";
-        if (!board_locate(board, block_member(block, i, offset), hashes[i], &place))
+        if (!board_locate(board, block_member(block, i, offset), hashes[i], &found))
             return "board: a member is not found";
-        if (place.leaf != id || place.index != i)
+        if (found.place.leaf != id || found.place.index != i)
             return "board: a member is there twice";
         offset += block_heap_size(block_len(block, i));
     }

@@ -1022,7 +1022,8 @@ static uint32_t check_leaf(struct check *check, uint32_t id, uint64_t separator)
     check->memory_size += memory_size(block);
     for (uint32_t i = 0; i < block->count && block->long_count > 0; i++)
         if (block_len(block, i) == BLOCK_LEN_LONG)
-            check->memory_size += block_long_memory_size(block_get(block, i).at);
+            check->memory_size +=
+                block_long_memory_size(block_heap(block) + block_offset(block, i));
     return block->count;
 }
 

@@ -45,14 +45,16 @@ static void model_compare(const struct model *model) {
         const struct model_entry *entry = &model->entries[i];
         struct bytes member = text_of(entry, text);
         uint32_t index = UINT32_MAX;
+        uint32_t found_offset = UINT32_MAX;
         assert_int_equal(block_offset(model->block, i), offset);
         assert_int_equal(block_keys(model->block)[i], entry->key);
         assert_true(bytes_equal(block_member(model->block, i, offset), member));
-        assert_true(block_find(model->block, entry->tag, member, &index));
+        assert_true(block_find(model->block, entry->tag, member, &index, &found_offset));
         /* Members may repeat in this test: the one found is the first like it. */
         assert_true(index <= i);
+        assert_int_equal(found_offset, block_offset(model->block, index));
         assert_true(block_find_tag(model->block, entry->tag, entry->size, &index));
-        struct block_entry got = block_get(model->block, i);
+        struct block_entry got = block_get(model->block, i, offset);
         assert_int_equal(got.tag, entry->tag);
         assert_int_equal(got.len, block_len_of(entry->size));
         assert_memory_equal(got.at, entry->heap, block_heap_size(got.len));
