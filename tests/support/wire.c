@@ -102,7 +102,9 @@ void text_command(struct text *text, const char *format, ...) {
 
 struct wire wire_open(int fd) {
     assert_true(fd >= 0);
-    return (struct wire){.fd = fd};
+    struct wire wire = {.fd = fd};
+    text_reserve(&wire.held, READ_SIZE);
+    return wire;
 }
 
 void wire_close(struct wire *wire) {
