@@ -161,6 +161,14 @@ void tick_mark_dirty(struct tick *tick, struct connection *connection) {
     tick->dirty_last = connection;
 }
 
+/* Will this entry not be run? Its connection has gone, or has taken its requests back; its input
+ * may be gone with them. */
+static bool is_void(const struct tick_entry *entry) {
+    const struct connection *connection = entry->connection;
+    return connection->is_closing || connection->epoch != entry->epoch ||
+           connection->session.is_killed;
+}
+
 /* ---- prefetching ---- */
 
 struct prefetch_group {
@@ -179,7 +187,7 @@ static void find_boards(const struct tick *tick, const struct tick_entry *entrie
     for (unsigned i = 0; i < count; i++) {
         const struct tick_entry *entry = &entries[i];
         group->boards[i] = NULL;
-        if (entry->command >= TICK_CLOSE) {
+        if (entry->command >= TICK_CLOSE || is_void(entry)) {
             continue;
         }
         const struct command *command = command_by_index(entry->command);
@@ -306,13 +314,12 @@ static void run_entry(struct tick *tick, const struct tick_entry *entry, struct 
 
 static void run_or_drop(struct tick *tick, const struct tick_entry *entry, struct reply *reply) {
     struct connection *connection = entry->connection;
-    bool is_void = connection->is_closing || connection->epoch != entry->epoch ||
-                   connection->session.is_killed;
-    if (!is_void && connection->session.is_close_after_reply) {
+    bool is_dropped = is_void(entry);
+    if (!is_dropped && connection->session.is_close_after_reply) {
         connection->queued--;
-        is_void = true;
+        is_dropped = true;
     }
-    if (!is_void) {
+    if (!is_dropped) {
         if (connection->hold != CONNECTION_RUNS) {
             connection_hold(connection, entry->input, connection->hold);
         } else if (is_paused(tick, entry)) {
