@@ -252,6 +252,32 @@ static void big_removals_do_not_hold_up_the_others(void **state) {
     wire_close(&other);
 }
 
+static void a_full_server_refuses_writers_and_serves_readers(void **state) {
+    (void)state;
+    struct process small;
+    assert_true(process_start(&small, NULL));
+    struct wire client = wire_open(process_connect_tcp(&small));
+    wire_check(&client, "CONFIG SET maxmemory 8mb", "OK");
+    char command[64];
+    const char *reply = ":1";
+    int added = 0;
+    for (; reply[0] == ':' && added < 1000000; added++) {
+        snprintf(command, sizeof command, "ZADD b:%d %d member-%032d", added % 100, added, added);
+        reply = wire_ask(&client, command);
+    }
+    assert_string_equal(reply, "-OOM command not allowed when used memory > 'maxmemory'.");
+    wire_check(&client, "ZSCORE b:0 member-00000000000000000000000000000000", "0");
+    wire_check_prefix(&client, "ZINCRBY b:0 1 member-00000000000000000000000000000000", "-OOM");
+    assert_int_equal(wire_ask_integer(&client, "ZCARD b:1"),
+                     wire_ask_integer(&client, "ZCOUNT b:1 -inf +inf"));
+    wire_check(&client, "ZREM b:0 member-00000000000000000000000000000000", ":1");
+    wire_check_prefix(&client, "ZPOPMAX b:1", "[member-");
+    wire_check(&client, "CONFIG SET maxmemory 0", "OK");
+    wire_check(&client, "ZADD b:0 1 late", ":1");
+    wire_close(&client);
+    assert_int_equal(process_stop(&small), 0);
+}
+
 /* ---- ending ---- */
 
 static void sigterm_answers_what_it_has_and_exits_0(void **state) {
@@ -409,6 +435,7 @@ int main(void) {
         cmocka_unit_test(keys_expire_though_nobody_reads_them),
         cmocka_unit_test(an_expired_board_begins_anew),
         cmocka_unit_test(big_removals_do_not_hold_up_the_others),
+        cmocka_unit_test(a_full_server_refuses_writers_and_serves_readers),
         cmocka_unit_test(sigterm_answers_what_it_has_and_exits_0),
         cmocka_unit_test(a_second_sigterm_waits_for_nobody),
         cmocka_unit_test(sigint_and_shutdown_end_it_too),

@@ -265,6 +265,15 @@ static void four_hundred_digits_are_an_error_or_a_number(void **state) {
     text_free(&command);
 }
 
+static void minus_zero_is_zero(void **state) {
+    (void)state;
+    skip_on_redis();
+    wire_check(&wire, "ZADD b -0 m 0 n -0.0 o -0e5 p", ":4");
+    wire_check(&wire, "ZREVRANGE b 0 -1 WITHSCORES", "[m 0 n 0 o 0 p 0]");
+    wire_check(&wire, "ZINCRBY b -0 p", "0");
+    wire_check(&wire, "ZCOUNT b -0 -0", ":4");
+}
+
 /* ---- clocks ---- */
 
 static void set_clock(const char *path, const char *offset) {
@@ -397,6 +406,7 @@ int main(void) {
         IN_TURN(money_is_kept_to_the_cent),
         IN_TURN(a_score_that_does_not_fit_changes_nothing),
         IN_TURN(four_hundred_digits_are_an_error_or_a_number),
+        IN_TURN(minus_zero_is_zero),
         cmocka_unit_test(a_clock_set_back_one_hour_leaves_the_order_as_arrived),
         IN_TURN(a_million_members_at_one_score_keep_arrival_order),
     };

@@ -1,0 +1,257 @@
+/* Many clients that do anything at any time: whole and cut requests, replies that nobody reads,
+ * kills, pauses, monitors, resets, silence, vanishing. The server must live, keep its boards whole
+ * and forget every client that has gone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "tests/support/process.h"
+#include "tests/support/random.h"
+#include "tests/support/wire.h"
+
+enum {
+    CLIENTS = 40,
+    ACTIONS = 60000,
+    ACTIONS_SHORT = 15000,
+    BOARDS = 6,
+    MEMBERS = 300,
+    REQUEST_MAX = 200, /* commands sent at once */
+};
+
+static struct process server;
+static struct random chance;
+static struct wire clients[CLIENTS];
+
+static int start_server(void **state) {
+    (void)state;
+    return process_start(&server, NULL) ? 0 : -1;
+}
+
+static int stop_server(void **state) {
+    (void)state;
+    return process_stop(&server);
+}
+
+static unsigned below(unsigned limit) {
+    return (unsigned)random_below(&chance, limit);
+}
+
+/* Commands of every family; %b is a board, %m a member, %n a number. */
+static const char *const commands[] = {
+    "ZADD %b %n %m",
+    "ZADD %b %n %m %n %m %n %m %n %m",
+    "ZADD %b GT CH %n %m",
+    "ZADD %b NX %n %m",
+    "ZADD %b nan %m",
+    "ZINCRBY %b %n %m",
+    "ZINCRBY %b %n %m",
+    "ZREM %b %m %m %m",
+    "ZSCORE %b %m",
+    "ZRANK %b %m",
+    "ZREVRANK %b %m",
+    "ZRANGE %b %n %n",
+    "ZREVRANGE %b 0 -1 WITHSCORES",
+    "ZRANGEBYSCORE %b %n %n LIMIT 0 %n",
+    "ZREMRANGEBYRANK %b %n %n",
+    "ZREMRANGEBYSCORE %b %n %n",
+    "ZPOPMIN %b",
+    "ZPOPMAX %b 3",
+    "ZMPOP 2 %b %b MIN COUNT 2",
+    "ZRANDMEMBER %b 5 WITHSCORES",
+    "ZSCAN %b 0",
+    "SCAN 0",
+    "KEYS *",
+    "RENAME %b %b",
+    "COPY %b %b REPLACE",
+    "DEL %b",
+    "UNLINK %b %b",
+    "PEXPIRE %b 5",
+    "EXPIRE %b 100",
+    "PERSIST %b",
+    "TYPE %b",
+    "DBSIZE",
+    "FLUSHDB",
+    "SELECT 0",
+    "SELECT 3",
+    "PING",
+    "ECHO %m",
+    "NONSENSE %m",
+    "HELLO 3",
+    "HELLO 2",
+    "RESET",
+    "CLIENT LIST",
+    "CLIENT INFO",
+    "CLIENT SETNAME %m",
+    "CLIENT REPLY OFF",
+    "CLIENT REPLY ON",
+    "CLIENT REPLY SKIP",
+    "CLIENT KILL ID %n",
+    "CLIENT PAUSE 3 WRITE",
+    "CLIENT PAUSE 3 ALL",
+    "CLIENT UNPAUSE",
+    "CLIENT NO-EVICT ON",
+    "MONITOR",
+    "QUIT",
+    "INFO",
+    "SLOWLOG GET",
+    "MEMORY USAGE %b",
+    "OBJECT ENCODING %b",
+    "COMMAND DOCS zadd",
+    "CONFIG GET *",
+};
+
+/* Rare among many: these end or silence a connection. */
+static bool is_drastic(const char *command) {
+    return strncmp(command, "QUIT", 4) == 0 || strncmp(command, "MONITOR", 7) == 0 ||
+           strncmp(command, "CLIENT REPLY", 12) == 0 || strncmp(command, "FLUSH", 5) == 0 ||
+           strncmp(command, "CLIENT PAUSE", 12) == 0;
+}
+
+static void add_command(struct text *request) {
+    const char *format = commands[below(sizeof commands / sizeof commands[0])];
+    if (is_drastic(format) && below(20) != 0) {
+        format = "ZINCRBY %b 1 %m";
+    }
+    struct text line = {.at = NULL};
+    for (const char *at = format; *at; at++) {
+        if (at[0] != '%') {
+            text_add(&line, at, 1);
+            continue;
+        }
+        at++;
+        if (*at == 'b') {
+            text_format(&line, "board:%u", below(BOARDS));
+        } else if (*at == 'm') {
+            text_format(&line, "m%u", below(MEMBERS));
+        } else {
+            text_format(&line, "%d", (int)below(400) - 100);
+        }
+    }
+    if (below(10) == 0) {
+        text_format(request, "%s\r\n", line.at); /* inline */
+    } else {
+        text_command(request, "%s", line.at);
+    }
+    text_free(&line);
+}
+
+static void open_client(struct wire *client) {
+    wire_close(client);
+    *client = wire_open(below(2) ? process_connect_tcp(&server) : process_connect_unix(&server));
+}
+
+static void send_requests(struct wire *client) {
+    struct text request = {.at = NULL};
+    unsigned count = below(4) == 0 ? below(REQUEST_MAX) : below(4);
+    for (unsigned i = 0; i <= count; i++) {
+        add_command(&request);
+    }
+    size_t size = request.size;
+    if (below(25) == 0) {
+        size = below((unsigned)size + 1); /* cut: the rest never comes, or other bytes do */
+    } else if (below(200) == 0) {
+        request.at[below((unsigned)size)] = (char)below(256); /* broken */
+    }
+    wire_push(client, request.at, size, 0);
+    text_free(&request);
+}
+
+/* Take what is there, whole or not. */
+static void read_some(struct wire *client) {
+    static char dropped[1 << 18];
+    ssize_t got = recv(client->fd, dropped, sizeof dropped, MSG_DONTWAIT);
+    if (got == 0) {
+        open_client(client);
+    }
+}
+
+static void act(void) {
+    struct wire *client = &clients[below(CLIENTS)];
+    unsigned dice = below(100);
+    if (dice < 55) {
+        send_requests(client);
+    } else if (dice < 96) {
+        read_some(client);
+    } else if (dice < 98) {
+        wire_abort(client);
+        open_client(client);
+    } else if (dice < 99) {
+        open_client(client);
+    } else {
+        shutdown(client->fd, SHUT_WR); /* half open */
+        wire_push(client, "PING\r\n", 6, 0);
+    }
+}
+
+/* Every board answers the same count by each of its ways, and its ranks and scores agree. */
+static void check_board(struct wire *witness, unsigned board) {
+    char command[96];
+    snprintf(command, sizeof command, "ZCARD board:%u", board);
+    int64_t count = wire_ask_integer(witness, command);
+    snprintf(command, sizeof command, "ZCOUNT board:%u -inf +inf", board);
+    assert_int_equal(wire_ask_integer(witness, command), count);
+    struct text members = {.at = NULL};
+    snprintf(command, sizeof command, "ZREVRANGE board:%u 0 -1", board);
+    const char *list = wire_ask(witness, command);
+    text_add(&members, list + 1, strlen(list) - 2);
+    int64_t rank = 0;
+    for (char *at = members.at; members.size > 0 && at;) {
+        char *space = strchr(at, ' ');
+        if (space) {
+            *space = '\0';
+        }
+        snprintf(command, sizeof command, "ZREVRANK board:%u %s", board, at);
+        assert_int_equal(wire_ask_integer(witness, command), rank);
+        rank++;
+        at = space ? space + 1 : NULL;
+    }
+    assert_int_equal(rank, count);
+    text_free(&members);
+}
+
+static void a_server_outlives_whatever_its_clients_do(void **state) {
+    (void)state;
+    int actions = getenv("LEADERBOARD_TEST_SHORT") ? ACTIONS_SHORT : ACTIONS;
+    chance = random_begin("chaos");
+    struct wire probe = wire_open(process_connect_unix(&server));
+    int descriptors = process_descriptor_count(&server) - 1;
+    wire_close(&probe);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i].fd = -1;
+        open_client(&clients[i]);
+    }
+    for (int i = 0; i < actions; i++) {
+        act();
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        wire_close(&clients[i]);
+    }
+    struct wire witness = wire_open(process_connect_tcp(&server));
+    wire_check(&witness, "CLIENT UNPAUSE", "OK");
+    int64_t give_up_at = process_now_ms() + 20000;
+    while (!strstr(wire_ask(&witness, "INFO clients"), "connected_clients:1\r\n")) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(10);
+    }
+    assert_int_equal(process_descriptor_count(&server), descriptors + 1);
+    for (unsigned board = 0; board < BOARDS; board++) {
+        check_board(&witness, board);
+    }
+    const char *statistics = wire_ask(&witness, "INFO stats");
+    const char *commands_run = strstr(statistics, "total_commands_processed:");
+    assert_non_null(commands_run);
+    printf("%.*s\n", (int)strcspn(commands_run, "\r"), commands_run);
+    wire_close(&witness);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_outlives_whatever_its_clients_do),
+    };
+    return cmocka_run_group_tests_name("chaos", tests, start_server, stop_server);
+}
