@@ -214,13 +214,22 @@ static void check_board(struct wire *witness, unsigned board) {
     text_free(&members);
 }
 
+static void wait_until_alone(struct wire *witness) {
+    int64_t give_up_at = process_now_ms() + 20000;
+    while (!strstr(wire_ask(witness, "INFO clients"), "connected_clients:1\r\n")) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(10);
+    }
+}
+
 static void a_server_outlives_whatever_its_clients_do(void **state) {
     (void)state;
     int actions = getenv("LEADERBOARD_TEST_SHORT") ? ACTIONS_SHORT : ACTIONS;
     chance = random_begin("chaos");
-    struct wire probe = wire_open(process_connect_unix(&server));
-    int descriptors = process_descriptor_count(&server) - 1;
-    wire_close(&probe);
+    struct wire witness = wire_open(process_connect_tcp(&server));
+    wait_until_alone(&witness);
+    int descriptors = process_descriptor_count(&server);
+    wire_close(&witness);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i].fd = -1;
         open_client(&clients[i]);
@@ -231,14 +240,10 @@ static void a_server_outlives_whatever_its_clients_do(void **state) {
     for (int i = 0; i < CLIENTS; i++) {
         wire_close(&clients[i]);
     }
-    struct wire witness = wire_open(process_connect_tcp(&server));
+    witness = wire_open(process_connect_tcp(&server));
     wire_check(&witness, "CLIENT UNPAUSE", "OK");
-    int64_t give_up_at = process_now_ms() + 20000;
-    while (!strstr(wire_ask(&witness, "INFO clients"), "connected_clients:1\r\n")) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
-    assert_int_equal(process_descriptor_count(&server), descriptors + 1);
+    wait_until_alone(&witness);
+    assert_int_equal(process_descriptor_count(&server), descriptors);
     for (unsigned board = 0; board < BOARDS; board++) {
         check_board(&witness, board);
     }
