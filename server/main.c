@@ -16,6 +16,7 @@
 #include "server/tick.h"
 
 enum { SIGNALS = 3 };
+static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
 
 static struct {
     struct server server;
@@ -82,11 +83,10 @@ static void on_signal(uv_signal_t *signal, int number) {
 
 /* Signals do not keep the loop alive. */
 static bool watch_signals(void) {
-    static const int numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < SIGNALS; i++) {
         if (uv_signal_init(&program.loop, &program.signals[i]) != 0 ||
-            uv_signal_start(&program.signals[i], on_signal, numbers[i]) != 0) {
+            uv_signal_start(&program.signals[i], on_signal, signal_numbers[i]) != 0) {
             return false;
         }
         uv_unref((uv_handle_t *)&program.signals[i]);
@@ -106,8 +106,20 @@ static bool start(void) {
            listeners_watch(&program.listeners, &program.tick);
 }
 
+/* Closing libuv's handles gives the signals their default back, which would kill a server that is
+ * freeing its boards, and hide that it ended well. */
+static void block_signals(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (int i = 0; i < SIGNALS; i++) {
+        sigaddset(&signals, signal_numbers[i]);
+    }
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
 static void run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
+    block_signals();
     for (int i = 0; i < SIGNALS; i++) {
         uv_close((uv_handle_t *)&program.signals[i], NULL);
     }
