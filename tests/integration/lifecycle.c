@@ -198,23 +198,17 @@ static void an_expired_board_begins_anew(void **state) {
     wire_check(&wire, "DEL b", ":1");
 }
 
-static uint32_t fill_big_board(struct wire *client) {
+/* What fills the big board, and the answers to it. */
+static void write_big_board(struct text *request, struct text *replies) {
     uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? BIG_BOARD_SHORT : BIG_BOARD;
-    struct text request = {.at = NULL}, replies = {.at = NULL};
     for (uint32_t i = 0; i < count; i++) {
         if (i % MEMBERS_PER_COMMAND == 0) {
-            text_format(&request, "*%d\r\n$4\r\nZADD\r\n$3\r\nbig\r\n",
-                        2 + 2 * MEMBERS_PER_COMMAND);
-            text_format(&replies, ":%d\r\n", MEMBERS_PER_COMMAND);
+            text_format(request, "*%d\r\n$4\r\nZADD\r\n$3\r\nbig\r\n", 2 + 2 * MEMBERS_PER_COMMAND);
+            text_format(replies, ":%d\r\n", MEMBERS_PER_COMMAND);
         }
-        text_format(&request, "$6\r\n%06u\r\n$7\r\nm%06u\r\n",
+        text_format(request, "$6\r\n%06u\r\n$7\r\nm%06u\r\n",
                     (uint32_t)((uint64_t)i * 611953 % 900000) + 100000, i);
     }
-    wire_send(client, request.at, request.size);
-    wire_expect_bytes(client, replies.at, replies.size);
-    text_free(&request);
-    text_free(&replies);
-    return count;
 }
 
 /* Others get their answers while a big board goes; the longest wait is printed. */
@@ -225,8 +219,11 @@ static void big_removals_do_not_hold_up_the_others(void **state) {
         "PEXPIRE big 1", "FLUSHALL ASYNC",
     };
     struct wire other = wire_open(process_connect_unix(&server));
+    struct text filling = {.at = NULL}, filled = {.at = NULL};
+    write_big_board(&filling, &filled);
     for (size_t i = 0; i < sizeof removals / sizeof removals[0]; i++) {
-        fill_big_board(&wire);
+        wire_send(&wire, filling.at, filling.size);
+        wire_expect_bytes(&wire, filled.at, filled.size);
         uint64_t held = process_resident_size(&server);
         struct text request = {.at = NULL};
         text_command(&request, "%s", removals[i]);
@@ -249,6 +246,8 @@ static void big_removals_do_not_hold_up_the_others(void **state) {
         wire_check(&wire, "ZRANGE big 0 -1", strstr(removals[i], "EXPIRE") ? "[]" : "[fresh]");
         wire_check(&wire, "FLUSHALL", "OK");
     }
+    text_free(&filling);
+    text_free(&filled);
     wire_close(&other);
 }
 
@@ -257,7 +256,7 @@ static void a_full_server_refuses_writers_and_serves_readers(void **state) {
     struct process small;
     assert_true(process_start(&small, NULL));
     struct wire client = wire_open(process_connect_tcp(&small));
-    wire_check(&client, "CONFIG SET maxmemory 8mb", "OK");
+    wire_check(&client, "CONFIG SET maxmemory 4mb", "OK");
     char command[64];
     const char *reply = ":1";
     int added = 0;
