@@ -571,20 +571,25 @@ static void long_patterns_end_soon(void **state) {
         const char *zscan[] = {"ZSCAN", key, "0", "MATCH", pattern};
         size_t keys_sizes[] = {4, PATTERN_SIZE}, scan_sizes[] = {4, 1, 5, PATTERN_SIZE, 5, 3};
         size_t zscan_sizes[] = {5, 1000, 1, 5, PATTERN_SIZE};
+        const char *config[] = {"CONFIG", "GET", pattern};
+        const char *list[] = {"COMMAND", "LIST", "FILTERBY", "PATTERN", pattern};
+        size_t config_sizes[] = {6, 3, PATTERN_SIZE}, list_sizes[] = {7, 4, 8, 7, PATTERN_SIZE};
         struct text request = {.at = NULL};
         text_command_words(&request, keys, keys_sizes, 2);
         text_command_words(&request, scan, scan_sizes, 6);
         text_command_words(&request, zscan, zscan_sizes, 5);
+        text_command_words(&request, config, config_sizes, 3);
+        text_command_words(&request, list, list_sizes, 5);
         int64_t begun_at = process_now_ms();
         wire_send(&witness, request.at, request.size);
-        assert_int_equal(wire_reply(&witness)[0], '[');
-        assert_int_equal(wire_reply(&witness)[0], '[');
-        assert_int_equal(wire_reply(&witness)[0], '[');
+        for (int i = 0; i < 5; i++) {
+            assert_int_equal(wire_reply(&witness)[0], '[');
+        }
         int64_t took_ms = process_now_ms() - begun_at;
         worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
         text_free(&request);
     }
-    printf("31 matches of a 100 KiB pattern: %d ms at worst\n", (int)worst_ms);
+    printf("five commands with a 100 KiB pattern: %d ms at worst\n", (int)worst_ms);
 }
 
 int main(void) {

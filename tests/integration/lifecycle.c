@@ -162,6 +162,79 @@ static void help_and_version_print_and_exit_0(void **state) {
     }
 }
 
+static int connect_ipv6_loopback(uint16_t port) {
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    address.sin6_addr = in6addr_loopback;
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void several_addresses_are_listened_on(void **state) {
+    (void)state;
+    static const char *const arguments[] = {"--bind", "127.0.0.1", "-::1", NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct process both;
+    assert_true(process_start(&both, &options));
+    struct wire client = wire_open(process_connect_tcp(&both));
+    wire_check(&client, "PING", "PONG");
+    wire_close(&client);
+    int fd = connect_ipv6_loopback(both.port);
+    if (fd >= 0) { /* "-": may be missing on this machine */
+        client = wire_open(fd);
+        wire_check(&client, "PING", "PONG");
+        assert_non_null(strstr(wire_ask(&client, "CLIENT INFO"), " addr=[::1]:"));
+        wire_close(&client);
+    }
+    assert_int_equal(process_stop(&both), 0);
+}
+
+static pid_t read_pid(const char *path) {
+    long pid = 0;
+    FILE *file = fopen(path, "r");
+    if (file) {
+        pid = fscanf(file, "%ld", &pid) == 1 ? pid : 0;
+        fclose(file);
+    }
+    return (pid_t)pid;
+}
+
+static void a_daemon_writes_its_pid_and_takes_it_away(void **state) {
+    (void)state;
+    static const char *const arguments[] = {"--daemonize", "yes",        "--pidfile", "pid",
+                                            "--logfile",   "daemon.log", NULL};
+    const struct process_options options = {.arguments = arguments,
+                                            .is_start_failure_expected = true};
+    struct process daemon;
+    assert_true(process_start(&daemon, &options)); /* the one that was started has ended */
+    assert_int_equal(daemon.exit_status, 0);
+    char path[PROCESS_PATH_MAX + 8];
+    snprintf(path, sizeof path, "%s/pid", daemon.directory);
+    int64_t give_up_at = process_now_ms() + 10000;
+    pid_t pid = 0;
+    int fd = -1;
+    while ((pid = read_pid(path)) == 0 || (fd = process_connect_tcp(&daemon)) < 0) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(10);
+    }
+    struct wire client = wire_open(fd);
+    char expected[32];
+    snprintf(expected, sizeof expected, "process_id:%d\r\n", (int)pid);
+    bool is_the_same = strstr(wire_ask(&client, "INFO server"), expected) != NULL;
+    wire_close(&client);
+    kill(pid, SIGTERM);
+    while (kill(pid, 0) == 0 && process_now_ms() < give_up_at + 10000) {
+        process_sleep_ms(10);
+    }
+    assert_true(is_the_same);
+    assert_int_not_equal(kill(pid, 0), 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+    process_stop(&daemon);
+}
+
 /* ---- running ---- */
 
 static void keys_expire_though_nobody_reads_them(void **state) {
@@ -431,6 +504,8 @@ int main(void) {
         cmocka_unit_test(a_bad_setting_is_named_with_file_and_line),
         cmocka_unit_test(the_configuration_file_counts_and_the_command_line_wins),
         cmocka_unit_test(help_and_version_print_and_exit_0),
+        cmocka_unit_test(several_addresses_are_listened_on),
+        cmocka_unit_test(a_daemon_writes_its_pid_and_takes_it_away),
         cmocka_unit_test(keys_expire_though_nobody_reads_them),
         cmocka_unit_test(an_expired_board_begins_anew),
         cmocka_unit_test(big_removals_do_not_hold_up_the_others),
