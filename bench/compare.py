@@ -178,7 +178,8 @@ class Bench:
 
     def run_redis_benchmark(self, server, words, requests, pipeline):
         command = ["redis-benchmark", "-p", str(server.port), "-c", str(self.options.clients), "-P",
-                   str(pipeline), "-n", str(requests), "-r", str(self.options.members), "-q", *words]
+                   str(pipeline), "-n", str(requests), "-r", str(self.options.members), "-q",
+                   *words]
         done = subprocess.run(command, capture_output=True, text=True, check=False,
                               preexec_fn=pinned(cores()[1]))
         figure = done.stdout.strip().split("\r")[-1].split("\n")[-1]
@@ -314,7 +315,8 @@ def table(results):
             [row["title"]] + [f"{cells[name]['us']:.2f}" for name in names]
             + [f"**{cells[BASE]['us'] / cells[name]['us']:.1f}**" for name in others] + rates)
             + " |")
-    lines += ["", "\\* the server had time to spare: the client, or other work on the machine, was the limit"]
+    lines += ["", "\\* the server had time to spare: the client, or other work on the machine,"
+              " was the limit"]
     lines += ["", "| resident bytes a member, less its own | " + " | ".join(names) + " |",
               "|---" + "|---:" * len(names) + "|"]
     for title, cells in results["memory"].items():
@@ -338,9 +340,9 @@ def write_results(results, options):
 - Machine: {machine()}; {pinning}
 - Servers: {versions}
 - Command: `python3 bench/compare.py {' '.join(sys.argv[1:])}`
-- One board of {results['members']:,} members `user:000000123456` ({MEMBER_SIZE} bytes), random scores;
-  {results['clients']} clients, pipeline {results['pipeline']} unless said; {results['rounds']} alternating \
-rounds, medians
+- One board of {results['members']:,} members `user:000000123456` ({MEMBER_SIZE} bytes),
+  random scores; {results['clients']} clients, pipeline {results['pipeline']} unless said;
+  {results['rounds']} alternating rounds, medians
 - us: the server's CPU time, user and system, per operation. Only ratios of one run count.
 
 ![CPU per operation]({stem}.svg)

@@ -19,7 +19,7 @@ COLORS = ("#2f6fde", "#8a63d2", "#d9822b", "#3a9a5c")
 
 STYLE = """
   .page { fill: #ffffff; stroke: #d5dae1; }
-  text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1c2128; }
+  text { font: 13px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1c2128; }
   .title { font-size: 16px; font-weight: 600; }
   .quiet { fill: #5b6572; }
   .number { font-variant-numeric: tabular-nums; font-weight: 600; }
@@ -62,7 +62,8 @@ def ratio_bars(title, subtitle, base, servers, rows):
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
            f' height="{height}" role="img" aria-label="{escape(title)}">',
            f"  <style>{STYLE}  </style>",
-           f'  <rect class="page" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8"/>',
+           f'  <rect class="page" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}"'
+           ' rx="8"/>',
            text(20, 28, title, "title"), text(20, 48, subtitle, "quiet")]
     step = grid_step(top)
     for i in range(1 if step > 1 else 2, int(top / step) + 1):

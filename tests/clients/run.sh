@@ -55,8 +55,8 @@ story redis-cli ./story_cli.sh "$port" $kind
 # Debian's interpreter: another one in PATH does not see python3-redis.
 story redis-py /usr/bin/python3 story.py "$port" $kind
 story phpredis php story.php "$port" $kind
-if ${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 story_hiredis.c -lhiredis -o "$directory/story_hiredis"; then
-    story hiredis "$directory/story_hiredis" "$port" $kind
+if ${CC:-cc} -std=c11 -D_GNU_SOURCE story_hiredis.c -lhiredis -o "$directory/hiredis"; then
+    story hiredis "$directory/hiredis" "$port" $kind
 else
     failed=$((failed + 1))
 fi

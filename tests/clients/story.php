@@ -29,8 +29,8 @@ if (!$is_redis) {
         $client->zRevRange("$board:ties", 0, -1) === ['adam', 'zoe']);
     $client->del("$board:ties");
 }
-says('tells ranks', $client->zRevRank($board, 'zoe') === 0 && $client->zRevRank($board, 'carl') === 2
-    && $client->zRevRank($board, 'nobody') === false);
+says('tells ranks', $client->zRevRank($board, 'zoe') === 0
+    && $client->zRevRank($board, 'carl') === 2 && $client->zRevRank($board, 'nobody') === false);
 says('tells scores', $client->zScore($board, 'zoe') === 100.0
     && $client->zScore($board, 'nobody') === false);
 says('lists the top with scores',

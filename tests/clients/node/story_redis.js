@@ -82,9 +82,10 @@ async function main() {
     story.equal("reads CONFIG as a map", { ...(await client.configGet("maxclients")) },
         { maxclients: "10000" });
     const info = await client.clientInfo();
-    story.says("reads CLIENT INFO", info.name === "story" && info.resp === (isRedis ? info.resp : 3));
+    story.equal("reads CLIENT INFO", info.name, "story");
     if (!isRedis) {
-        story.says("introduces its library", info.libName.startsWith("node-redis"));
+        story.says("introduces its library", info.resp === 3 &&
+            info.libName.startsWith("node-redis"));
     }
     await client.close();
     story.says("closes", true);
