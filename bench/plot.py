@@ -90,8 +90,7 @@ def ratio_bars(title, subtitle, base, servers, rows):
     out.append(f'  <line class="base" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{bottom}"/>')
     x = width - 20
     for place, server in reversed(list(enumerate(shown))):
-        name = (f"{server} {servers[server]} against {base} {servers[base]}" if len(shown) == 1
-                else f"{server} {servers[server]}")
+        name = f"{server} {servers[server]}"
         out.append(text(x, 28, name, "quiet", "end"))
         x -= 7 * len(name) + 18
         out.append(f'  <rect x="{x:.0f}" y="17" width="12" height="12" rx="2"'
@@ -107,8 +106,9 @@ def of_results(results):
             for row in results["rows"]]
     subtitle = (f"{results['members']:,} members, {results['clients']} clients, pipeline"
                 f" {results['pipeline']} unless said; median of {results['rounds']} rounds")
-    return ratio_bars("CPU per operation: how many times less", subtitle, results["base"],
-                      results["versions"], rows)
+    base = results["base"]
+    title = f"CPU per operation: how many times less than {base} {results['versions'][base]}"
+    return ratio_bars(title, subtitle, base, results["versions"], rows)
 
 
 if __name__ == "__main__":
