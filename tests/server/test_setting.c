@@ -1038,11 +1038,12 @@ static char *written_by(void (*write)(FILE *file)) {
 static void uncomment(char *text, const char *name) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "\n#\n# %s ", name);
-    char *found = strstr(text, wanted);
+    const char *found = strstr(text, wanted);
     if (found == NULL) {
         fail_msg("leaderboard.conf has no line for %s", name);
     } else {
-        memcpy(found + 3, "  ", 2);
+        size_t mark = (size_t)(found - text) + strlen("\n#\n");
+        text[mark] = ' ';
     }
 }
 

@@ -533,8 +533,11 @@ struct seen {
 
 static void note_seen(void *context, const struct registry_key *key) {
     struct seen *seen = context;
-    unsigned number = (unsigned)strtoul(key->name.at + 2, NULL, 10);
-    CHECK(key->name.size == 6);
+    assert_int_equal(key->name.size, 6);
+    uint64_t number = 0; /* the name has no terminator */
+    for (int i = 2; i < 6; i++) {
+        number = number * 10 + (uint64_t)(key->name.at[i] - '0');
+    }
     if (key->name.at[0] == 's') {
         seen->stable[number]++;
     } else {
