@@ -495,6 +495,22 @@ void board_prefetch_key(const struct board *board, uint64_t key) {
     skiplist_prefetch_place(&board->list, key);
 }
 
+void board_prefetch_way(const struct board *board, uint64_t key, struct board_way *way) {
+    *way = (struct board_way){board, key, skiplist_prefetch_way(&board->list, key)};
+}
+
+void board_prefetch_way_index(const struct board_way *way) {
+    skiplist_prefetch_way_index(&way->board->list, way->block);
+}
+
+void board_prefetch_way_leaf(struct board_way *way) {
+    way->block = skiplist_prefetch_way_leaf(&way->board->list, way->block, way->key);
+}
+
+void board_prefetch_way_end(const struct board_way *way) {
+    skiplist_prefetch_way_end(&way->board->list, way->block);
+}
+
 /* ---- checking ---- */
 
 /* Tags, and that every member is found where it is (so there is no other one like it). */

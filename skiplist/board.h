@@ -113,7 +113,8 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, 
  *     stage 3  fetch the block's first lines and its parent's
  *     stage 4  find the member in the block, fetch its key and its bytes (changes: and all that
  *              stands behind it)
- *     stage 5  (changes) fetch where the key will go: board_prefetch_key */
+ *     stage 5  (changes) fetch where the key will go: board_prefetch_key, or for many keys at once
+ *              board_prefetch_way, _way_index, _way_leaf and _way_end, each for all of them */
 struct board_prefetch {
     const struct board *board;
     uint64_t hash;
@@ -127,6 +128,15 @@ void board_prefetch_block(const struct board_prefetch *state);
 void board_prefetch_entry(const struct board_prefetch *state, bool is_change);
 /* Fetch the lines that board_put with this key would change. */
 void board_prefetch_key(const struct board *board, uint64_t key);
+struct board_way {
+    const struct board *board;
+    uint64_t key;
+    uint32_t block; /* how far it came */
+};
+void board_prefetch_way(const struct board *board, uint64_t key, struct board_way *way);
+void board_prefetch_way_index(const struct board_way *way);
+void board_prefetch_way_leaf(struct board_way *way);
+void board_prefetch_way_end(const struct board_way *way);
 
 /* Check every invariant of the board, its skiplist and its index, in O(n log n). reason: the
  * first that does not hold. */

@@ -981,6 +981,41 @@ void skiplist_prefetch_place(const struct skiplist *list, uint64_t key) {
         prefetch_lines(list->nodes[id].block, PREFETCH_PLACE);
 }
 
+uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
+    uint32_t id = list->root;
+    if (id == SKIPLIST_NONE)
+        return id;
+    for (uint32_t level = list->nodes[id].level; level > 1; level--) {
+        struct index_block *index = index_at(list, id);
+        id = index_children(index)[index_child_for(index, key, !list->is_latest)];
+    }
+    __builtin_prefetch(&list->nodes[id]);
+    return id;
+}
+
+void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id) {
+    if (id == SKIPLIST_NONE || list->nodes[id].level != 1)
+        return;
+    const struct index_block *index = index_at(list, id);
+    /* Spans, children and keys of a full one; how many it has is not here yet. */
+    prefetch_lines(index, sizeof *index + SKIPLIST_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t) +
+                                                             sizeof(uint64_t)));
+}
+
+uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key) {
+    if (id == SKIPLIST_NONE || list->nodes[id].level != 1)
+        return id;
+    struct index_block *index = index_at(list, id);
+    id = index_children(index)[index_child_for(index, key, !list->is_latest)];
+    __builtin_prefetch(&list->nodes[id]);
+    return id;
+}
+
+void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id) {
+    if (id != SKIPLIST_NONE)
+        prefetch_lines(list->nodes[id].block, PREFETCH_PLACE);
+}
+
 /* ---- checking ---- */
 
 struct check {

@@ -140,6 +140,13 @@ void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t t
                              size_t member_size, bool is_change);
 /* Fetch the leaf where this key belongs. */
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key);
+/* The same way down for many keys at a time, in four steps, each to be taken for all of them before
+ * the next: what one step fetches the next one reads. The levels above the lowest index blocks are
+ * few enough to be in the cache. */
+uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key); /* an index block */
+void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id);
+uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key);
+void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id);
 
 /* Check all invariants. reason: the first that does not hold. */
 MUST_CHECK bool skiplist_validate(const struct skiplist *list, const char **reason);
