@@ -4,8 +4,6 @@
  * where there is one. Its unit is measured once against CLOCK_MONOTONIC. */
 #include "server/clock.h"
 
-#include <time.h>
-
 /* Durations of less are dominated by the reading of the clocks. */
 enum { CALIBRATION_NS = 5000000 };
 /* ns = ticks * multiplier / 2^shift; 2^24 keeps seven digits of the ratio. */
@@ -32,18 +30,6 @@ int64_t clock_now_us(struct clock *clock) {
         clock->latest_us = wall_us;
     }
     return clock->latest_us;
-}
-
-uint64_t clock_ticks(void) {
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t count;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
-    return count;
-#else
-    return monotonic_ns();
-#endif
 }
 
 uint64_t clock_ticks_to_ns(uint64_t ticks) {

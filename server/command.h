@@ -121,7 +121,8 @@ size_t command_print_syntax(const struct command *command, char *out, size_t siz
  * off. The session says afterwards whether to close. */
 void command_execute(struct server *server, struct session *session, const struct request *request,
                      struct reply *reply);
-/* The same for a number that command_find_request has given for this request. */
+/* The same for a number that command_find_request has given for this request; its time counts from
+ * server->command_begin_ticks. */
 void command_execute_index(struct server *server, struct session *session, uint32_t index,
                            const struct request *request, struct reply *reply);
 /* Show a request that was run to every monitor (command_monitor.c). Secrets are left out. */

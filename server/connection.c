@@ -268,14 +268,10 @@ static bool is_over_query_limit(struct connection *connection) {
 
 /* ---- parsing ---- */
 
-static bool queue_entry(struct connection *connection, const struct tick_entry *entry) {
-    if (!tick_queue(connection->tick, entry)) {
-        connection_close(connection, "no memory for its requests");
-        return false;
-    }
+static void queue_entry(struct connection *connection) {
+    tick_queue_entry(connection->tick);
     connection->queued++;
     connection->entry_count++;
-    return true;
 }
 
 static struct resp_limits limits_for(const struct connection *connection) {
@@ -289,6 +285,21 @@ static struct resp_limits limits_for(const struct connection *connection) {
     };
 }
 
+/* No whole request follows at parsed. Returns how much of the input is done with. */
+static size_t stop_parsing(struct connection *connection, struct tick_entry *entry,
+                           enum resp_status status, size_t parsed, size_t size) {
+    if (status == RESP_OUT_OF_MEMORY) {
+        connection_close(connection, "no memory for its requests");
+    }
+    if (status != RESP_ERROR && status != RESP_CLOSE) {
+        return parsed;
+    }
+    entry->command = status == RESP_ERROR ? TICK_PROTOCOL_ERROR : TICK_CLOSE;
+    queue_entry(connection);
+    connection->is_input_over = true;
+    return size;
+}
+
 /* Queue the requests in at[0 .. size-1]; returns how many bytes they took. The connection may be
  * closed behind it. Before authentication one request at a time: what it does decides how the next
  * one is to be read. */
@@ -297,37 +308,32 @@ static size_t parse_input(struct connection *connection, const char *at, size_t 
     const struct resp_limits limits = limits_for(connection);
     size_t parsed = 0;
     connection->is_unparsed = false;
-    while (parsed < size && !connection->is_closing) {
-        size_t used = 0;
-        struct tick_entry entry = {
-            .connection = connection,
-            .input = at + parsed,
-            .epoch = connection->epoch,
-        };
-        enum resp_status status =
-            resp_parse(&connection->parser, at + parsed, size - parsed, &limits, arguments,
-                       &entry.request, &used, &entry.error);
-        if (status == RESP_MORE) {
-            break;
-        }
-        if (status == RESP_OUT_OF_MEMORY) {
+    while (parsed < size) {
+        struct tick_entry *entry = tick_next_entry(connection->tick);
+        if (entry == NULL) {
             connection_close(connection, "no memory for its requests");
             return parsed;
         }
-        if (status == RESP_ERROR || status == RESP_CLOSE) {
-            entry.command = status == RESP_ERROR ? TICK_PROTOCOL_ERROR : TICK_CLOSE;
-            connection->is_input_over = true;
-            parsed = size;
-            queue_entry(connection, &entry);
-            break;
-        }
-        parsed += used;
+        size_t used = 0;
+        entry->connection = connection;
+        entry->input = at + parsed;
+        entry->epoch = connection->epoch;
+        enum resp_status status =
+            resp_parse(&connection->parser, at + parsed, size - parsed, &limits, arguments,
+                       &entry->request, &used, &entry->error);
         if (status == RESP_REQUEST) {
-            entry.command = command_find_request(&entry.request);
-            if (queue_entry(connection, &entry) && !limits.is_authenticated) {
+            parsed += used;
+            entry->command = command_find_request(&entry->request);
+            queue_entry(connection);
+            if (!limits.is_authenticated) {
                 connection->is_unparsed = parsed < size;
                 break;
             }
+        } else if (status == RESP_SKIP) {
+            parsed += used;
+        } else {
+            parsed = stop_parsing(connection, entry, status, parsed, size);
+            break;
         }
     }
     connection->region_end = at + parsed;

@@ -32,6 +32,9 @@ struct server {
     int64_t started_at_ms;
     /* The time of this tick, unix: every command of a tick shares it, arrival order breaks ties. */
     int64_t now_us, now_ms;
+    /* When the command before ended and this one begins, so that one reading of the counter does
+     * for both. Set anew after a break. */
+    uint64_t command_begin_ticks;
     char run_id[41]; /* 40 hex digits */
     char executable_path[4096];
     int64_t tcp_port;

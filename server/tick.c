@@ -138,13 +138,17 @@ static bool make_room_for_entry(struct tick *tick) {
     return true;
 }
 
-bool tick_queue(struct tick *tick, const struct tick_entry *entry) {
+struct tick_entry *tick_next_entry(struct tick *tick) {
     if (tick->end == tick->capacity && !make_room_for_entry(tick)) {
-        return false;
+        return NULL;
     }
-    tick->entries[tick->end++] = *entry;
+    return &tick->entries[tick->end];
+}
+
+void tick_queue_entry(struct tick *tick) {
+    CHECK(tick->end < tick->capacity);
+    tick->end++;
     tick->queued_total++;
-    return true;
 }
 
 void tick_mark_dirty(struct tick *tick, struct connection *connection) {
@@ -172,9 +176,13 @@ static bool is_void(const struct tick_entry *entry) {
 /* ---- prefetching ---- */
 
 struct prefetch_group {
-    const struct board *boards[TICK_GROUP]; /* by entry; NULL: nothing to fetch */
+    const struct board *boards[TICK_GROUP];     /* by entry; NULL: nothing to fetch */
+    const struct command *commands[TICK_GROUP]; /* of the entries that have a board */
     struct board_prefetch members[PREFETCH_MEMBERS_MAX];
+    bool are_changes[PREFETCH_MEMBERS_MAX];
     unsigned member_count;
+    struct board_way ways[TICK_GROUP]; /* to where lone new scores will stand */
+    unsigned way_count;
 };
 
 /* Neighbours in the queue often name the same key: then the lookup is saved. */
@@ -203,6 +211,7 @@ static void find_boards(const struct tick *tick, const struct tick_entry *entrie
         }
         if (key != NULL && board_count(key->board) >= PREFETCH_BOARD_MIN) {
             group->boards[i] = key->board;
+            group->commands[i] = command;
         }
     }
 }
@@ -214,11 +223,12 @@ static void prefetch_slots(const struct tick_entry *entries, unsigned count,
         if (group->boards[i] == NULL) {
             continue;
         }
-        const struct command *command = command_by_index(entries[i].command);
+        const struct command *command = group->commands[i];
         const struct request *request = &entries[i].request;
         for (uint32_t at = (uint32_t)command->member_arg;
              at < request->count && group->member_count < PREFETCH_MEMBERS_MAX;
              at += (uint32_t)command->member_step) {
+            group->are_changes[group->member_count] = (command->flags & COMMAND_WRITE) != 0;
             board_prefetch_slots(group->boards[i], request->args[at],
                                  &group->members[group->member_count++]);
             if (command->member_step == 0) {
@@ -228,47 +238,60 @@ static void prefetch_slots(const struct tick_entry *entries, unsigned count,
     }
 }
 
-/* Where a lone new score will stand. The handler says what is wrong with a wrong one. */
-static void prefetch_score(const struct board *board, struct bytes text, int64_t now_us) {
-    const struct layout *layout = board_layout(board);
+/* The key that a lone new score will have. false: none; the handler says what is wrong with it. */
+static bool key_of_score(const struct layout *layout, struct bytes text, int64_t now_us,
+                         uint64_t *key) {
     struct decimal value;
     uint64_t ordinal;
     if (decimal_parse(text, layout->fields[0].scale, &value) != DECIMAL_OK ||
         layout_field_ordinal(&layout->fields[0], value, &ordinal) != LAYOUT_OK) {
-        return;
+        return false;
     }
-    uint64_t key = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
-    if (layout_stamp(layout, key, now_us, &key) == LAYOUT_OK) {
-        board_prefetch_key(board, key);
-    }
+    *key = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
+    return layout_stamp(layout, *key, now_us, key) == LAYOUT_OK;
 }
 
-static void prefetch_scores(const struct tick *tick, const struct tick_entry *entries,
-                            unsigned count, const struct prefetch_group *group) {
+static void prefetch_ways(const struct tick *tick, const struct tick_entry *entries, unsigned count,
+                          struct prefetch_group *group) {
+    group->way_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (group->boards[i] == NULL) {
+        const struct board *board = group->boards[i];
+        if (board == NULL || group->commands[i]->score_arg == 0 ||
+            entries[i].request.count != (uint32_t)group->commands[i]->member_arg + 1) {
             continue;
         }
-        const struct command *command = command_by_index(entries[i].command);
-        if (command->score_arg > 0 &&
-            entries[i].request.count == (uint32_t)command->member_arg + 1) {
-            prefetch_score(group->boards[i], entries[i].request.args[command->score_arg],
-                           tick->server->now_us);
+        struct bytes text = entries[i].request.args[group->commands[i]->score_arg];
+        uint64_t key;
+        if (key_of_score(board_layout(board), text, tick->server->now_us, &key)) {
+            board_prefetch_way(board, key, &group->ways[group->way_count++]);
         }
     }
 }
 
+/* Each step fetches for the whole group what the next one reads. */
 static void prefetch(const struct tick *tick, const struct tick_entry *entries, unsigned count) {
     struct prefetch_group group;
     find_boards(tick, entries, count, &group);
     prefetch_slots(entries, count, &group);
+    prefetch_ways(tick, entries, count, &group);
     for (unsigned i = 0; i < group.member_count; i++) {
         board_prefetch_descriptor(&group.members[i]);
+    }
+    for (unsigned i = 0; i < group.way_count; i++) {
+        board_prefetch_way_index(&group.ways[i]);
     }
     for (unsigned i = 0; i < group.member_count; i++) {
         board_prefetch_block(&group.members[i]);
     }
-    prefetch_scores(tick, entries, count, &group);
+    for (unsigned i = 0; i < group.way_count; i++) {
+        board_prefetch_way_leaf(&group.ways[i]);
+    }
+    for (unsigned i = 0; i < group.member_count; i++) {
+        board_prefetch_entry(&group.members[i], group.are_changes[i]);
+    }
+    for (unsigned i = 0; i < group.way_count; i++) {
+        board_prefetch_way_end(&group.ways[i]);
+    }
 }
 
 /* ---- running ---- */
@@ -356,13 +379,13 @@ static void run_queue(struct tick *tick) {
         if (count > 1) {
             prefetch(tick, &tick->entries[tick->head], count);
         }
+        tick->server->command_begin_ticks = clock_ticks();
+        /* Running them queues nothing, so the entries stay where they are. */
         for (unsigned i = 0; i < count; i++) {
-            /* A copy: running it may grow the queue. */
-            struct tick_entry entry = tick->entries[tick->head++];
-            run_or_drop(tick, &entry, &reply);
+            run_or_drop(tick, &tick->entries[tick->head++], &reply);
         }
         tick->done_total += count;
-        if (clock_ticks_to_ns(clock_ticks() - begin) >= TICK_BUDGET_NS) {
+        if (clock_ticks_to_ns(tick->server->command_begin_ticks - begin) >= TICK_BUDGET_NS) {
             break;
         }
     }

@@ -86,8 +86,10 @@ MUST_CHECK char *tick_input_room(struct tick *tick, size_t *size);
 void tick_input_keep(struct tick *tick, size_t size);
 struct resp_arena *tick_arguments(struct tick *tick);
 
-/* Queue a request of a connection. false: no memory. */
-MUST_CHECK bool tick_queue(struct tick *tick, const struct tick_entry *entry);
+/* The entry behind the queue's last, to be filled in; NULL: no memory. It stands in the queue when
+ * tick_queue_entry is called, before the next one is asked for. */
+MUST_CHECK struct tick_entry *tick_next_entry(struct tick *tick);
+void tick_queue_entry(struct tick *tick);
 /* Finish this connection at the end of the tick. */
 void tick_mark_dirty(struct tick *tick, struct connection *connection);
 
