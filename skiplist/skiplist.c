@@ -993,27 +993,35 @@ uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
     return id;
 }
 
+/* The lowest index block with this id; NULL when there is none (any more), whatever id is. */
+static struct index_block *lowest_index(const struct skiplist *list, uint32_t id) {
+    if (id >= list->node_end || list->nodes[id].level != 1)
+        return NULL;
+    return index_at(list, id);
+}
+
 void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id) {
-    if (id == SKIPLIST_NONE || list->nodes[id].level != 1)
+    const struct index_block *index = lowest_index(list, id);
+    if (index == NULL)
         return;
-    const struct index_block *index = index_at(list, id);
     /* Spans, children and keys of a full one; how many it has is not here yet. */
     prefetch_lines(index, sizeof *index + SKIPLIST_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t) +
                                                              sizeof(uint64_t)));
 }
 
 uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key) {
-    if (id == SKIPLIST_NONE || list->nodes[id].level != 1)
+    struct index_block *index = lowest_index(list, id);
+    if (index == NULL)
         return id;
-    struct index_block *index = index_at(list, id);
     id = index_children(index)[index_child_for(index, key, !list->is_latest)];
     __builtin_prefetch(&list->nodes[id]);
     return id;
 }
 
 void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id) {
-    if (id != SKIPLIST_NONE)
-        prefetch_lines(list->nodes[id].block, PREFETCH_PLACE);
+    const struct block *block = skiplist_leaf(list, id);
+    if (block != NULL)
+        prefetch_lines(block, PREFETCH_PLACE);
 }
 
 /* ---- checking ---- */

@@ -29,9 +29,9 @@ static uint64_t key_of(uint64_t number, uint32_t keys) {
 }
 
 static void random_prefetch(struct random *random, const struct board *board, struct bytes member,
-                            uint64_t key, struct board_prefetch *state) {
+                            uint64_t key, struct board_prefetch *state, struct board_way *way) {
     /* The stages of one command, with changes between them, as other commands make them. */
-    switch (random_below(random, 5)) {
+    switch (random_below(random, 9)) {
     case 0:
         board_prefetch_slots(board, member, state);
         break;
@@ -43,6 +43,18 @@ static void random_prefetch(struct random *random, const struct board *board, st
         break;
     case 3:
         board_prefetch_entry(state, random_below(random, 2) == 0);
+        break;
+    case 4:
+        board_prefetch_way(board, key, way);
+        break;
+    case 5:
+        board_prefetch_way_index(way);
+        break;
+    case 6:
+        board_prefetch_way_leaf(way);
+        break;
+    case 7:
+        board_prefetch_way_end(way);
         break;
     default:
         board_prefetch_key(board, key);
@@ -75,14 +87,16 @@ static void run_against_twin(const char *name, const struct run *run) {
     struct board_pair pair;
     pair_init(&pair, run->is_latest, random_next(&random));
     struct board_prefetch state;
+    struct board_way way;
     board_prefetch_slots(pair.board, BYTES("nobody"), &state);
+    board_prefetch_way(pair.board, 0, &way);
     for (int i = 0; i < run->steps; i++) {
         char text[PAIR_MEMBER_MAX];
         random_step(&pair, run, &random, i / (run->steps / 6 + 1) % 2 == 0);
         if (run->has_prefetches)
             random_prefetch(&random, pair.board,
                             run->member_of((uint32_t)random_below(&random, run->members), text),
-                            random_next(&random), &state);
+                            random_next(&random), &state, &way);
         if (i % run->validate_every == 0)
             pair_compare(&pair);
     }
