@@ -478,7 +478,7 @@ void board_prefetch_descriptor(struct board_prefetch *state) {
         state->block = SKIPLIST_NONE;
         return;
     }
-    __builtin_prefetch(&board->list.nodes[state->block]);
+    prefetch_line(&board->list.nodes[state->block]);
 }
 
 void board_prefetch_block(const struct board_prefetch *state) {

@@ -34,6 +34,7 @@
 #endif
 
 #include "codec/check.h"
+#include "skiplist/prefetch.h"
 
 #ifdef SKIPLIST_TINY
 #define MAP_BUCKET_LINES 1 /* of 16 bytes */
@@ -207,9 +208,9 @@ static inline bool map_find_next(struct map_find *find, uint32_t *id) {
 
 /* Fetch the lines that looking up, adding or removing this hash will touch. */
 static inline void map_prefetch(const struct map *map, uint64_t hash) {
-    __builtin_prefetch(&map->table.buckets[map_home(&map->table, hash)]);
+    prefetch_line(&map->table.buckets[map_home(&map->table, hash)]);
     if (map_is_moving(map))
-        __builtin_prefetch(&map->next.buckets[map_home(&map->next, hash)]);
+        prefetch_line(&map->next.buckets[map_home(&map->next, hash)]);
 }
 
 /* One step of a scan in the order of hashes. cursor is an upper half of a hash, 0 to begin with.

@@ -1,33 +1,18 @@
 /* Invariants, beyond those of the header: no block is empty; a parent's span of a child is the
- * number of entries under it; all leaves are on level 0 and a child is one level below its parent.
- * keys[0] of an index block means nothing: the key that leads to the block itself is the separator
- * of its first child.
+ * number of entries under it; all leaves are on level 0 and a child is one level below its parent;
+ * the separator of an index block's first child is the key that leads to the block itself.
  *
  * A change goes: get memory (skiplist_reserve), divide full blocks (spans stay true, no entry is
  * added), insert the entry, add 1 to the spans above it. */
 #include "skiplist/skiplist.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "codec/memory.h"
+#include "skiplist/index.h"
+#include "skiplist/prefetch.h"
 
-/* Spans, children and keys follow, capacity of each. The spans come first because a rank reads
- * nothing else: where they are is known before the block has arrived. On level 1 a span is the
- * entries of one leaf and fits a byte, so that all of them together are one or two cache lines;
- * above, spans are uint32_t. */
-struct index_block {
-    struct block_links links;
-    uint16_t count;
-    uint16_t capacity;
-    uint16_t spans_size;
-    bool is_lowest; /* level 1 */
-};
-
-_Static_assert((int)BLOCK_ENTRIES_MAX <= (int)UINT8_MAX, "a leaf's count fits a byte");
-
-enum { PREFETCH_PLACE = 640 };
+/* Of the leaf where a key will go: header, marks and keys. What is moved behind the key is not
+ * known before they have arrived; by then the processor sees the pattern itself. */
+enum { PREFETCH_PLACE_SIZE = sizeof(struct block) + 10 * BLOCK_ENTRIES_MAX };
 
 enum plan_change {
     PLAN_FITS,   /* the leaf has room */
@@ -37,37 +22,6 @@ enum plan_change {
     PLAN_BEFORE, /* a new leaf at its beginning */
     PLAN_FIRST,  /* the list's first leaf */
 };
-
-static uint8_t *narrow_spans(struct index_block *index) {
-    return (uint8_t *)(index + 1);
-}
-
-static uint32_t *wide_spans(struct index_block *index) {
-    return (uint32_t *)(void *)(index + 1);
-}
-
-static uint32_t *index_children(struct index_block *index) {
-    return (uint32_t *)(void *)(narrow_spans(index) + index->spans_size);
-}
-
-static uint64_t *index_keys(struct index_block *index) {
-    return (uint64_t *)(void *)(index_children(index) + index->capacity);
-}
-
-static uint32_t index_span(struct index_block *index, uint32_t position) {
-    return index->is_lowest ? narrow_spans(index)[position] : wide_spans(index)[position];
-}
-
-static void index_set_span(struct index_block *index, uint32_t position, uint32_t span) {
-    if (index->is_lowest)
-        narrow_spans(index)[position] = (uint8_t)span;
-    else
-        wide_spans(index)[position] = span;
-}
-
-static void index_add_span(struct index_block *index, uint32_t position, uint32_t delta) {
-    index_set_span(index, position, index_span(index, position) + delta);
-}
 
 static struct index_block *index_at(const struct skiplist *list, uint32_t id) {
     return list->nodes[id].block;
@@ -81,82 +35,18 @@ static struct block_links *links_at(const struct skiplist *list, uint32_t id) {
     return list->nodes[id].block;
 }
 
-#ifdef __SSE2__
-/* All SKIPLIST_FANOUT spans are read and those not wanted masked off: where to end early could not
- * be predicted. The smallest index block is long enough for that. */
-enum { SPAN_VECTORS = (SKIPLIST_FANOUT + 15) / 16 };
-_Static_assert(SPAN_VECTORS <= 4, "four steps are written out");
-_Static_assert(SPAN_VECTORS * 16 <= 16 + 12 * SKIPLIST_FANOUT_FIRST, "spans are read too far");
-
-static __m128i narrow_sum_vector(const uint8_t *spans, int vector, __m128i count) {
-    const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m128i number = _mm_add_epi8(lane, _mm_set1_epi8((char)(16 * vector)));
-    __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)spans + vector);
-    sixteen = _mm_and_si128(sixteen, _mm_cmplt_epi8(number, count));
-    return _mm_sad_epu8(sixteen, _mm_setzero_si128());
-}
-
-static uint32_t narrow_sum(const uint8_t *spans, uint32_t count) {
-    __m128i count16 = _mm_set1_epi8((char)count);
-    __m128i sum = narrow_sum_vector(spans, 0, count16);
-    if (SPAN_VECTORS > 1)
-        sum = _mm_add_epi64(sum, narrow_sum_vector(spans, 1, count16));
-    if (SPAN_VECTORS > 2)
-        sum = _mm_add_epi64(sum, narrow_sum_vector(spans, 2, count16));
-    if (SPAN_VECTORS > 3)
-        sum = _mm_add_epi64(sum, narrow_sum_vector(spans, 3, count16));
-    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
-}
-#else
-static uint32_t narrow_sum(const uint8_t *spans, uint32_t count) {
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < count; i++)
-        sum += spans[i];
-    return sum;
-}
-#endif
-
-static uint32_t wide_sum(const uint32_t *spans, uint32_t count) {
-    uint32_t sum = 0;
-    uint32_t i = 0;
-#ifdef __SSE2__
-    __m128i four = _mm_setzero_si128();
-    for (; i + 4 <= count; i += 4)
-        four = _mm_add_epi32(four, _mm_loadu_si128((const __m128i *)(const void *)(spans + i)));
-    four = _mm_add_epi32(four, _mm_srli_si128(four, 8));
-    four = _mm_add_epi32(four, _mm_srli_si128(four, 4));
-    sum = (uint32_t)_mm_cvtsi128_si32(four);
-#endif
-    for (; i < count; i++)
-        sum += spans[i];
-    return sum;
-}
-
-/* Entries under the first count children. */
-static uint32_t index_span_sum(struct index_block *index, uint32_t count) {
-    return index->is_lowest ? narrow_sum(narrow_spans(index), count)
-                            : wide_sum(wide_spans(index), count);
-}
-
 /* ---- memory ---- */
 
-static struct index_block *index_create(struct skiplist *list, uint32_t capacity, unsigned level) {
-    uint32_t spans_size = level == 1 ? (capacity + 15) & ~UINT32_C(15) : 4 * capacity;
-    struct index_block *index = memory_allocate(sizeof *index + spans_size + 12 * capacity);
-    if (index == NULL)
-        return NULL;
-    *index = (struct index_block){
-        .capacity = (uint16_t)capacity,
-        .spans_size = (uint16_t)spans_size,
-        .is_lowest = level == 1,
-    };
-    list->memory_size += memory_size(index);
+static struct index_block *branch_create(struct skiplist *list, uint32_t capacity, unsigned level) {
+    struct index_block *index = index_create(capacity, level == 1);
+    if (index != NULL)
+        list->memory_size += memory_size(index);
     return index;
 }
 
-static void index_destroy(struct skiplist *list, struct index_block *index) {
+static void branch_destroy(struct skiplist *list, struct index_block *index) {
     list->memory_size -= memory_size(index);
-    memory_free(index);
+    index_destroy(index);
 }
 
 static struct block *leaf_adopt(struct skiplist *list, struct block *block) {
@@ -261,7 +151,7 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
         if (node->block == NULL)
             continue;
         if (node->level > 0) {
-            index_destroy(list, node->block);
+            branch_destroy(list, node->block);
         } else {
             struct block *block = node->block;
             work += block->count;
@@ -313,15 +203,12 @@ static bool copy_leaf(struct skiplist *to, struct skiplist_node *node, const str
     return copy_long_members(to, block);
 }
 
-static bool copy_index(struct skiplist *to, struct skiplist_node *node, struct index_block *from) {
-    struct index_block *index = index_create(to, from->capacity, node->level);
+static bool copy_index(struct skiplist *to, struct skiplist_node *node,
+                       const struct index_block *from) {
+    struct index_block *index = branch_create(to, from->capacity, node->level);
     if (index == NULL)
         return false;
-    index->links = from->links;
-    index->count = from->count;
-    memcpy(index_keys(index), index_keys(from), from->count * sizeof(uint64_t));
-    memcpy(narrow_spans(index), narrow_spans(from), from->spans_size);
-    memcpy(index_children(index), index_children(from), from->count * sizeof(uint32_t));
+    index_copy(index, from);
     node->block = index;
     return true;
 }
@@ -353,11 +240,6 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
 
 /* ---- finding ---- */
 
-/* The child under which the key belongs. The first child takes what is above every separator. */
-static uint32_t index_child_for(struct index_block *index, uint64_t key, bool or_equal) {
-    return block_keys_above(index_keys(index) + 1, index->count - 1U, key, or_equal);
-}
-
 static uint32_t leaf_for(const struct skiplist *list, uint64_t key, bool or_equal) {
     uint32_t id = list->root;
     if (id == SKIPLIST_NONE)
@@ -383,29 +265,6 @@ struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t k
     return skiplist_place_above(list, key, !list->is_latest);
 }
 
-/* The child with the entry at *rank, which is then counted from the child's first. */
-static uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
-    uint32_t position = 0;
-    uint32_t left = *rank;
-    if (index->is_lowest) {
-        const uint8_t *spans = narrow_spans(index);
-        /* Eight at a time as long as the place lies behind them all. */
-        for (uint32_t eight; position + 8 <= index->count; position += 8, left -= eight) {
-            eight = narrow_sum(spans + position, 8);
-            if (left < eight)
-                break;
-        }
-        while (left >= spans[position])
-            left -= spans[position++];
-    } else {
-        const uint32_t *spans = wide_spans(index);
-        while (left >= spans[position])
-            left -= spans[position++];
-    }
-    *rank = left;
-    return position;
-}
-
 struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     CHECK(rank < list->count);
     uint32_t id = list->root;
@@ -418,13 +277,16 @@ struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
 
 uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place) {
     uint32_t rank = place.index;
-    uint32_t id = place.leaf;
-    if (id == SKIPLIST_NONE)
+    if (place.leaf == SKIPLIST_NONE)
         return 0;
-    for (uint32_t parent; (parent = list->nodes[id].parent) != SKIPLIST_NONE; id = parent) {
-        struct index_block *index = index_at(list, parent);
-        rank += index_span_sum(index, list->nodes[id].position);
-    }
+    const struct skiplist_node *node = &list->nodes[place.leaf];
+    if (node->parent == SKIPLIST_NONE)
+        return rank;
+    /* Of the lowest index block only the line of spans is read. */
+    rank += index_narrow_sum(index_at(list, node->parent), node->position);
+    for (node = &list->nodes[node->parent]; node->parent != SKIPLIST_NONE;
+         node = &list->nodes[node->parent])
+        rank += index_wide_sum(index_at(list, node->parent), node->position);
     return rank;
 }
 
@@ -469,9 +331,9 @@ static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
         const struct index_block *index = index_at(list, id);
         if (index->count < index->capacity)
             return true;
-        bool grows = index->capacity < SKIPLIST_FANOUT;
-        uint32_t capacity = grows ? 2U * index->capacity : SKIPLIST_FANOUT;
-        struct index_block *spare = index_create(list, capacity, list->nodes[id].level);
+        bool grows = index->capacity < INDEX_FANOUT;
+        uint32_t capacity = grows ? 2U * index->capacity : INDEX_FANOUT;
+        struct index_block *spare = branch_create(list, capacity, list->nodes[id].level);
         if (spare == NULL)
             return false;
         CHECK(plan->index_count < SKIPLIST_LEVELS_MAX);
@@ -480,7 +342,7 @@ static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
             return true;
     }
     plan->indexes[plan->index_count] =
-        index_create(list, SKIPLIST_FANOUT_FIRST, list->nodes[list->root].level + 1U);
+        branch_create(list, INDEX_FANOUT_FIRST, list->nodes[list->root].level + 1U);
     return plan->indexes[plan->index_count++] != NULL;
 }
 
@@ -537,22 +399,14 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
     plan->left_block = NULL;
     for (uint32_t i = 0; i < plan->index_count; i++)
         if (plan->indexes[i] != NULL)
-            index_destroy(list, plan->indexes[i]);
+            branch_destroy(list, plan->indexes[i]);
     plan->index_count = 0;
 }
 
 /* ---- inserting: dividing ---- */
 
-static void index_copy(struct index_block *to, uint32_t to_at, struct index_block *from,
-                       uint32_t from_at, uint32_t count) {
-    memmove(index_keys(to) + to_at, index_keys(from) + from_at, count * sizeof(uint64_t));
-    size_t width = to->is_lowest ? sizeof(uint8_t) : sizeof(uint32_t);
-    memmove(narrow_spans(to) + to_at * width, narrow_spans(from) + from_at * width, count * width);
-    memmove(index_children(to) + to_at, index_children(from) + from_at, count * sizeof(uint32_t));
-}
-
 /* The children from position on have come to stand in another place. */
-static void index_renumber(struct skiplist *list, uint32_t id, uint32_t position) {
+static void renumber(struct skiplist *list, uint32_t id, uint32_t position) {
     struct index_block *index = index_at(list, id);
     const uint32_t *children = index_children(index);
     for (uint32_t i = position; i < index->count; i++) {
@@ -561,16 +415,10 @@ static void index_renumber(struct skiplist *list, uint32_t id, uint32_t position
     }
 }
 
-static void index_put(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
+static void put_child(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
                       uint32_t span, uint32_t child) {
-    struct index_block *index = index_at(list, id);
-    CHECK(index->count < index->capacity);
-    index_copy(index, position + 1, index, position, index->count - position);
-    index_keys(index)[position] = key;
-    index_set_span(index, position, span);
-    index_children(index)[position] = child;
-    index->count++;
-    index_renumber(list, id, position);
+    index_insert(index_at(list, id), position, key, span, child);
+    renumber(list, id, position);
 }
 
 /* Put a new block, on level 0 or above, into the chain behind (or before) another one. */
@@ -603,17 +451,16 @@ static void add_root(struct skiplist *list, struct spares *spares) {
     uint32_t old_root = list->root;
     index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
     list->root = node_take(list, index, list->nodes[old_root].level + 1);
-    index_put(list, list->root, 0, UINT64_MAX, list->count, old_root);
+    put_child(list, list->root, 0, UINT64_MAX, list->count, old_root);
 }
 
 static void grow_index(struct skiplist *list, uint32_t id, struct spares *spares) {
     struct index_block *old = index_at(list, id);
     struct index_block *index = *spares->indexes++;
     index->links = old->links;
-    index->count = old->count;
-    index_copy(index, 0, old, 0, old->count);
+    index_move(index, old, 0);
     list->nodes[id].block = index;
-    index_destroy(list, old);
+    branch_destroy(list, old);
 }
 
 static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
@@ -634,10 +481,8 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
     uint32_t right_span =
         index_span_sum(left, left->count) - index_span_sum(left, at) + (goes_right ? span : 0);
     links_insert(list, right_id, *id, false);
-    right->count = (uint16_t)(left->count - at);
-    index_copy(right, 0, left, at, right->count);
-    left->count = (uint16_t)at;
-    index_renumber(list, right_id, 0);
+    index_move(right, left, at);
+    renumber(list, right_id, 0);
     add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_span, spares);
     if (goes_right) {
         *id = right_id;
@@ -655,11 +500,11 @@ static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, ui
     uint32_t position = list->nodes[beside].position;
     index_add_span(index, position, 0U - span);
     position++;
-    if (index->count == SKIPLIST_FANOUT)
+    if (index->count == INDEX_FANOUT)
         split_index(list, &parent, &position, key, span, spares);
     else if (index->count == index->capacity)
         grow_index(list, parent, spares);
-    index_put(list, parent, position, key, span, child);
+    put_child(list, parent, position, key, span, child);
 }
 
 /* Put child into the index before the list's first leaf, which keeps its entries. */
@@ -780,7 +625,7 @@ static void shrink_root(struct skiplist *list) {
             return;
         uint32_t child = index_children(index)[0];
         node_give_back(list, list->root);
-        index_destroy(list, index);
+        branch_destroy(list, index);
         list->root = child;
         list->nodes[child].parent = SKIPLIST_NONE;
     }
@@ -801,15 +646,13 @@ static void merge_index(struct skiplist *list, uint32_t id) {
     struct index_block *left = index_at(list, left_id);
     struct index_block *right = index_at(list, right_id);
     uint32_t count = left->count + right->count;
-    if (count > SKIPLIST_FANOUT * 3 / 4 || count > left->capacity)
+    if (count > INDEX_FANOUT * 3 / 4 || count > left->capacity)
         return;
-    index_copy(left, left->count, right, 0, right->count);
-    index_keys(left)[left->count] = index_keys(parent)[left_at + 1];
     uint32_t left_count = left->count;
-    left->count = (uint16_t)count;
-    index_renumber(list, left_id, left_count);
+    index_move(left, right, 0);
+    index_set_key(left, left_count, index_keys(parent)[left_at + 1]);
+    renumber(list, left_id, left_count);
     index_add_span(parent, left_at, index_span(parent, left_at + 1));
-    right->count = 0;
     remove_child(list, right_id);
 }
 
@@ -818,7 +661,7 @@ static void remove_child(struct skiplist *list, uint32_t id) {
     struct skiplist_node node = list->nodes[id];
     links_remove(list, id);
     if (node.level > 0)
-        index_destroy(list, node.block);
+        branch_destroy(list, node.block);
     else
         leaf_destroy(list, node.block);
     if (node.parent == SKIPLIST_NONE) {
@@ -829,14 +672,13 @@ static void remove_child(struct skiplist *list, uint32_t id) {
     struct index_block *index = index_at(list, node.parent);
     uint32_t position = node.position;
     node_give_back(list, id);
-    index_copy(index, position, index, position + 1, index->count - position - 1U);
-    index->count--;
-    index_renumber(list, node.parent, position);
+    index_remove(index, position);
+    renumber(list, node.parent, position);
     if (index->count == 0)
         remove_child(list, node.parent);
     else if (node.parent == list->root)
         shrink_root(list);
-    else if (index->count <= SKIPLIST_FANOUT / 4)
+    else if (index->count <= INDEX_FANOUT / 4)
         merge_index(list, node.parent);
 }
 
@@ -882,7 +724,7 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
     index_add_span(parent, left_at, index_span(parent, left_at + 1));
     index_set_span(parent, left_at + 1, index_span(parent, left_at));
     if (!is_left_kept)
-        index_keys(parent)[left_at + 1] = index_keys(parent)[left_at];
+        index_set_key(parent, left_at + 1, index_keys(parent)[left_at]);
     owner.moved(owner.owner, kept, index, count, gone_id, kept_id);
     remove_leaf(list, gone_id);
 }
@@ -937,13 +779,6 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
 
 /* ---- prefetching ---- */
 
-/* Fetch every line that has a byte of the size bytes (1 at least). */
-static void prefetch_lines(const void *at, size_t size) {
-    const char *line = (const char *)((uintptr_t)at & ~(uintptr_t)63);
-    for (; line < (const char *)at + size; line += 64)
-        __builtin_prefetch(line);
-}
-
 void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
     const struct skiplist_node *node = &list->nodes[id];
     /* The hint may be old, and the id free by now. */
@@ -953,8 +788,7 @@ void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
     prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
     if (node->parent == SKIPLIST_NONE)
         return;
-    const struct index_block *index = list->nodes[node->parent].block;
-    prefetch_lines(index, sizeof *index + SKIPLIST_FANOUT);
+    prefetch_lines(index_narrow_spans(index_at(list, node->parent)), INDEX_FANOUT);
 }
 
 void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
@@ -967,18 +801,16 @@ void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t t
     uint32_t offset = block_offset(block, index);
     const char *member = block_heap(block) + offset;
     if (is_change) {
-        prefetch_lines(keys + index, (block->count - index) * (uint32_t)sizeof *keys);
+        prefetch_lines(keys + index, (block->count - index) * sizeof *keys);
         prefetch_lines(member, block->heap_used - offset);
     } else {
-        __builtin_prefetch(keys + index);
+        prefetch_line(keys + index);
         prefetch_lines(member, block_heap_size(block_len(block, index)));
     }
 }
 
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key) {
-    uint32_t id = leaf_for(list, key, !list->is_latest);
-    if (id != SKIPLIST_NONE)
-        prefetch_lines(list->nodes[id].block, PREFETCH_PLACE);
+    skiplist_prefetch_way_end(list, leaf_for(list, key, !list->is_latest));
 }
 
 uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
@@ -989,7 +821,7 @@ uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
         struct index_block *index = index_at(list, id);
         id = index_children(index)[index_child_for(index, key, !list->is_latest)];
     }
-    __builtin_prefetch(&list->nodes[id]);
+    prefetch_line(&list->nodes[id]);
     return id;
 }
 
@@ -997,16 +829,14 @@ uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
 static struct index_block *lowest_index(const struct skiplist *list, uint32_t id) {
     if (id >= list->node_end || list->nodes[id].level != 1)
         return NULL;
-    return index_at(list, id);
+    return list->nodes[id].block;
 }
 
 void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id) {
     const struct index_block *index = lowest_index(list, id);
-    if (index == NULL)
-        return;
-    /* Spans, children and keys of a full one; how many it has is not here yet. */
-    prefetch_lines(index, sizeof *index + SKIPLIST_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t) +
-                                                             sizeof(uint64_t)));
+    /* Fences and spans; of children and keys only one line each is read. */
+    if (index != NULL)
+        prefetch_lines(index, sizeof *index + INDEX_FANOUT);
 }
 
 uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key) {
@@ -1014,14 +844,14 @@ uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, ui
     if (index == NULL)
         return id;
     id = index_children(index)[index_child_for(index, key, !list->is_latest)];
-    __builtin_prefetch(&list->nodes[id]);
+    prefetch_line(&list->nodes[id]);
     return id;
 }
 
 void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id) {
     const struct block *block = skiplist_leaf(list, id);
     if (block != NULL)
-        prefetch_lines(block, PREFETCH_PLACE);
+        prefetch_lines(block, PREFETCH_PLACE_SIZE);
 }
 
 /* ---- checking ---- */
@@ -1055,7 +885,8 @@ static void check_links(struct check *check, uint32_t id, uint32_t level) {
 static uint32_t check_leaf(struct check *check, uint32_t id, uint64_t separator) {
     const struct block *block = leaf_at(check->list, id);
     const char *reason = "";
-    claim(check, block_validate(block, &reason), reason);
+    bool is_valid = block_validate(block, &reason);
+    claim(check, is_valid, reason);
     if (!claim(check, block->count > 0, "skiplist: a leaf is empty"))
         return 0;
     claim(check, block_keys(block)[0] <= check->last_key, "skiplist: keys increase");
@@ -1088,8 +919,11 @@ static uint32_t check_subtree(struct check *check, uint32_t id, uint32_t parent,
         return check_leaf(check, id, separator);
     struct index_block *index = index_at(list, id);
     check->memory_size += memory_size(index);
-    claim(check, index->count > 0 && index->count <= index->capacity,
-          "skiplist: an index block's count is wrong");
+    const char *reason = "";
+    bool is_valid = index_validate(index, &reason);
+    if (!claim(check, is_valid, reason))
+        return 0;
+    claim(check, index->is_lowest == (level == 1), "skiplist: an index block's spans are wrong");
     uint32_t count = 0;
     for (uint32_t i = 0; i < index->count && check->wrong == NULL; i++) {
         uint32_t child = index_children(index)[i];

@@ -25,16 +25,7 @@
 
 #include "skiplist/block.h"
 
-enum {
-#ifdef SKIPLIST_TINY
-    SKIPLIST_FANOUT = 4,
-    SKIPLIST_FANOUT_FIRST = 2,
-#else
-    SKIPLIST_FANOUT = 64,      /* children of an index block */
-    SKIPLIST_FANOUT_FIRST = 8, /* room in a new root */
-#endif
-    SKIPLIST_LEVELS_MAX = 32,
-};
+enum { SKIPLIST_LEVELS_MAX = 32 };
 /* No block. */
 #define SKIPLIST_NONE UINT32_MAX
 
@@ -140,10 +131,11 @@ void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t t
                              size_t member_size, bool is_change);
 /* Fetch the leaf where this key belongs. */
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key);
+
 /* The same way down for many keys at a time, in four steps, each to be taken for all of them before
  * the next: what one step fetches the next one reads. The levels above the lowest index blocks are
- * few enough to be in the cache. */
-uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key); /* an index block */
+ * few enough to be in the cache. Each returns the id to go on with, which may be old by then. */
+uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key);
 void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id);
 uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key);
 void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id);

@@ -1,0 +1,202 @@
+/* The header tells the layout and the invariants. */
+#include "skiplist/index.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "codec/memory.h"
+
+static size_t size_of(uint32_t capacity, uint32_t spans_size) {
+    return sizeof(struct index_block) + spans_size + 12 * (size_t)capacity;
+}
+
+struct index_block *index_create(uint32_t capacity, bool is_lowest) {
+    CHECK(capacity % INDEX_STRIDE == 0);
+    CHECK(capacity <= INDEX_FANOUT);
+    uint32_t spans_size = is_lowest ? (capacity + 15) & ~UINT32_C(15) : 4 * capacity;
+    struct index_block *index = memory_allocate_zeroed(size_of(capacity, spans_size));
+    if (index == NULL)
+        return NULL;
+    *index = (struct index_block){
+        .capacity = (uint16_t)capacity,
+        .spans_size = (uint16_t)spans_size,
+        .is_lowest = is_lowest,
+    };
+    return index;
+}
+
+void index_destroy(struct index_block *index) {
+    memory_free(index);
+}
+
+void index_copy(struct index_block *index, const struct index_block *from) {
+    CHECK(index->capacity == from->capacity);
+    CHECK(index->spans_size == from->spans_size);
+    memcpy(index, from, size_of(from->capacity, from->spans_size));
+}
+
+#ifdef __SSE2__
+/* All INDEX_FANOUT spans are read and those not wanted masked off: where to end early could not be
+ * predicted. The smallest index block is long enough for that. */
+enum { SPAN_VECTORS = (INDEX_FANOUT + 15) / 16 };
+_Static_assert(SPAN_VECTORS <= 4, "four steps are written out");
+_Static_assert(SPAN_VECTORS * 16 <= 16 + 12 * INDEX_FANOUT_FIRST, "spans are read too far");
+
+static __m128i sum_vector(const uint8_t *spans, int vector, __m128i count) {
+    const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m128i number = _mm_add_epi8(lane, _mm_set1_epi8((char)(16 * vector)));
+    __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)spans + vector);
+    sixteen = _mm_and_si128(sixteen, _mm_cmplt_epi8(number, count));
+    return _mm_sad_epu8(sixteen, _mm_setzero_si128());
+}
+
+uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
+    const uint8_t *spans = index_narrow_spans(index);
+    __m128i count16 = _mm_set1_epi8((char)count);
+    __m128i sum = sum_vector(spans, 0, count16);
+    if (SPAN_VECTORS > 1)
+        sum = _mm_add_epi64(sum, sum_vector(spans, 1, count16));
+    if (SPAN_VECTORS > 2)
+        sum = _mm_add_epi64(sum, sum_vector(spans, 2, count16));
+    if (SPAN_VECTORS > 3)
+        sum = _mm_add_epi64(sum, sum_vector(spans, 3, count16));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
+}
+#else
+uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
+    const uint8_t *spans = index_narrow_spans(index);
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += spans[i];
+    return sum;
+}
+#endif
+
+uint32_t index_wide_sum(struct index_block *index, uint32_t count) {
+    const uint32_t *spans = index_wide_spans(index);
+    uint32_t sum = 0;
+    uint32_t i = 0;
+#ifdef __SSE2__
+    __m128i four = _mm_setzero_si128();
+    for (; i + 4 <= count; i += 4)
+        four = _mm_add_epi32(four, _mm_loadu_si128((const __m128i *)(const void *)(spans + i)));
+    four = _mm_add_epi32(four, _mm_srli_si128(four, 8));
+    four = _mm_add_epi32(four, _mm_srli_si128(four, 4));
+    sum = (uint32_t)_mm_cvtsi128_si32(four);
+#endif
+    for (; i < count; i++)
+        sum += spans[i];
+    return sum;
+}
+
+uint32_t index_span_sum(struct index_block *index, uint32_t count) {
+    return index->is_lowest ? index_narrow_sum(index, count) : index_wide_sum(index, count);
+}
+
+static uint32_t sum_of_eight(const uint8_t *spans) {
+    /* The sum of the bytes of a word comes together in its highest byte; eight leaves do not reach
+     * 2^16, so it is summed in two halves. */
+    uint64_t word;
+    memcpy(&word, spans, sizeof word);
+    uint64_t pairs = (word & 0x00ff00ff00ff00ffULL) + (word >> 8 & 0x00ff00ff00ff00ffULL);
+    return (uint32_t)(pairs * 0x0001000100010001ULL >> 48);
+}
+
+uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
+    uint32_t position = 0;
+    uint32_t left = *rank;
+    if (index->is_lowest) {
+        const uint8_t *spans = index_narrow_spans(index);
+        /* Eight at a time as long as the place lies behind them all. */
+        for (uint32_t eight; position + 8 <= index->count; position += 8, left -= eight) {
+            eight = sum_of_eight(spans + position);
+            if (left < eight)
+                break;
+        }
+        while (left >= spans[position])
+            left -= spans[position++];
+    } else {
+        const uint32_t *spans = index_wide_spans(index);
+        while (left >= spans[position])
+            left -= spans[position++];
+    }
+    *rank = left;
+    return position;
+}
+
+/* Make the fences and the keys beyond count true again. */
+static void refresh(struct index_block *index) {
+    uint64_t *keys = index_keys(index);
+    for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++)
+        keys[i] = 0;
+    for (uint32_t i = 0; i < INDEX_FENCES; i++) {
+        uint32_t position = INDEX_STRIDE * (i + 1);
+        index->fences[i] = position < index->count ? keys[position] : 0;
+    }
+}
+
+/* Copy count children without regard for what stands there. */
+static void copy_children(struct index_block *to, uint32_t to_at, struct index_block *from,
+                          uint32_t from_at, uint32_t count) {
+    size_t width = to->is_lowest ? sizeof(uint8_t) : sizeof(uint32_t);
+    uint8_t *to_spans = index_narrow_spans(to);
+    memmove(to_spans + to_at * width, index_narrow_spans(from) + from_at * width, count * width);
+    memmove(index_children(to) + to_at, index_children(from) + from_at, count * sizeof(uint32_t));
+    memmove(index_keys(to) + to_at, index_keys(from) + from_at, count * sizeof(uint64_t));
+}
+
+void index_insert(struct index_block *index, uint32_t position, uint64_t key, uint32_t span,
+                  uint32_t child) {
+    CHECK(index->count < index->capacity);
+    copy_children(index, position + 1, index, position, index->count - position);
+    index_keys(index)[position] = key;
+    index_children(index)[position] = child;
+    index_set_span(index, position, span);
+    index->count++;
+    refresh(index);
+}
+
+void index_remove(struct index_block *index, uint32_t position) {
+    copy_children(index, position, index, position + 1, index->count - position - 1U);
+    index->count--;
+    refresh(index);
+}
+
+void index_move(struct index_block *to, struct index_block *from, uint32_t position) {
+    uint32_t count = from->count - position;
+    CHECK(to->count + count <= to->capacity);
+    CHECK(to->is_lowest == from->is_lowest);
+    copy_children(to, to->count, from, position, count);
+    to->count = (uint16_t)(to->count + count);
+    from->count = (uint16_t)position;
+    refresh(to);
+    refresh(from);
+}
+
+void index_set_key(struct index_block *index, uint32_t position, uint64_t key) {
+    index_keys(index)[position] = key;
+    refresh(index);
+}
+
+static const char *index_check(struct index_block *index) {
+    const uint64_t *keys = index_keys(index);
+    if (index->count == 0 || index->count > index->capacity)
+        return "index: its count is wrong";
+    for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++)
+        if (keys[i] != 0)
+            return "index: a key beyond the last one is not 0";
+    for (uint32_t i = 0; i < INDEX_FENCES; i++) {
+        uint32_t position = INDEX_STRIDE * (i + 1);
+        if (index->fences[i] != (position < index->count ? keys[position] : 0))
+            return "index: a fence is not its key";
+    }
+    return NULL;
+}
+
+bool index_validate(struct index_block *index, const char **reason) {
+    const char *wrong = index_check(index);
+    if (wrong != NULL)
+        *reason = wrong;
+    return wrong == NULL;
+}

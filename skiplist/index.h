@@ -1,0 +1,133 @@
+/* An index block of the skiplist: some tens of (separator, span, child) in rank order.
+ *
+ *     +--------+----------------------+-------+----------+------+
+ *     | header | fences: every eighth | spans | children | keys |     capacity of each
+ *     |  16 B  | key once more        |       |  4 B     | 8 B  |
+ *     +--------+----------------------+-------+----------+------+
+ *
+ * keys[i] is the separator between children i-1 and i; keys[0] means nothing: the key that leads
+ * to the block itself is the separator of its first child. A search reads the fences, which are
+ * about one cache line, and then the eight keys between two of them, where halving all the keys
+ * would read four lines one after another. A rank reads spans only. On level 1 a span is the
+ * entries of one leaf and fits a byte, so that all spans together are a line; above, spans are
+ * uint32_t.
+ *
+ * Invariants: fences[i] is keys[INDEX_STRIDE * (i + 1)], 0 from count on; keys from count on are 0
+ * up to the next multiple of INDEX_STRIDE (0 is above no key). Nothing here knows the blocks that
+ * the children stand for. */
+#ifndef SKIPLIST_INDEX_H
+#define SKIPLIST_INDEX_H
+
+#include "skiplist/block.h"
+#include "skiplist/prefetch.h"
+
+enum {
+#ifdef SKIPLIST_TINY
+    INDEX_FANOUT = 4,
+    INDEX_FANOUT_FIRST = 2,
+    INDEX_STRIDE = 2,
+#else
+    INDEX_FANOUT = 64,      /* children */
+    INDEX_FANOUT_FIRST = 8, /* room in a new root */
+    INDEX_STRIDE = 8,
+#endif
+    INDEX_FENCES = INDEX_FANOUT / INDEX_STRIDE - 1,
+};
+
+struct index_block {
+    struct block_links links; /* skiplist.c's */
+    uint16_t count;
+    uint16_t capacity; /* a multiple of INDEX_STRIDE */
+    uint16_t spans_size;
+    bool is_lowest; /* level 1 */
+    uint64_t fences[INDEX_FENCES];
+};
+
+_Static_assert((int)BLOCK_ENTRIES_MAX <= (int)UINT8_MAX, "a leaf's count fits a byte");
+
+/* An empty index block. NULL: no memory. */
+MUST_CHECK struct index_block *index_create(uint32_t capacity, bool is_lowest);
+void index_destroy(struct index_block *index);
+
+static inline uint8_t *index_narrow_spans(struct index_block *index) {
+    return (uint8_t *)(index + 1);
+}
+
+static inline uint32_t *index_wide_spans(struct index_block *index) {
+    return (uint32_t *)(void *)(index + 1);
+}
+
+static inline uint32_t *index_children(struct index_block *index) {
+    return (uint32_t *)(void *)(index_narrow_spans(index) + index->spans_size);
+}
+
+static inline uint64_t *index_keys(struct index_block *index) {
+    return (uint64_t *)(void *)(index_children(index) + index->capacity);
+}
+
+static inline uint32_t index_span(struct index_block *index, uint32_t position) {
+    return index->is_lowest ? index_narrow_spans(index)[position]
+                            : index_wide_spans(index)[position];
+}
+
+static inline void index_set_span(struct index_block *index, uint32_t position, uint32_t span) {
+    if (index->is_lowest)
+        index_narrow_spans(index)[position] = (uint8_t)span;
+    else
+        index_wide_spans(index)[position] = span;
+}
+
+static inline void index_add_span(struct index_block *index, uint32_t position, uint32_t delta) {
+    index_set_span(index, position, index_span(index, position) + delta);
+}
+
+/* Entries under the first count children: on level 1, above it, and on either. */
+uint32_t index_narrow_sum(struct index_block *index, uint32_t count);
+uint32_t index_wide_sum(struct index_block *index, uint32_t count);
+uint32_t index_span_sum(struct index_block *index, uint32_t count);
+
+/* How many fences are above limit: the keys to search are those from there on. */
+static inline uint32_t index_fences_above(const struct index_block *index, uint64_t limit) {
+    uint32_t above = 0;
+    for (int i = 0; i < INDEX_FENCES; i++)
+        above += index->fences[i] > limit;
+    return above;
+}
+
+/* The last child whose separator is above key, or (or_equal) not below it; the first child takes
+ * what is above every separator. */
+static inline uint32_t index_child_for(struct index_block *index, uint64_t key, bool or_equal) {
+    if (or_equal && key == 0)
+        return index->count - 1U;
+    /* x >= key is x > key - 1. All comparisons are arithmetic: a branch on one of them would be
+     * predicted wrongly every other time. */
+    uint64_t limit = or_equal ? key - 1 : key;
+    uint32_t position = index_fences_above(index, limit) * INDEX_STRIDE;
+    const uint64_t *keys = index_keys(index) + position;
+    /* Which of the eight children it will be is not known yet, but they are in one line. */
+    prefetch_line(index_children(index) + position);
+    for (int i = 1; i < INDEX_STRIDE; i++)
+        position += keys[i] > limit;
+    return position;
+}
+
+/* The child with the entry at *rank, which is then counted from the child's first. */
+uint32_t index_child_at(struct index_block *index, uint32_t *rank);
+
+/* Make index, empty and of the same capacity and level, equal to from. */
+void index_copy(struct index_block *index, const struct index_block *from);
+
+/* Put a child at position, 0 .. count. There is room. */
+void index_insert(struct index_block *index, uint32_t position, uint64_t key, uint32_t span,
+                  uint32_t child);
+void index_remove(struct index_block *index, uint32_t position);
+/* Move the children of from, from position on, behind those of to, a block of the same level. There
+ * is room. */
+void index_move(struct index_block *to, struct index_block *from, uint32_t position);
+/* Give the separator at position, 1 .. count - 1, another key. */
+void index_set_key(struct index_block *index, uint32_t position, uint64_t key);
+
+/* Check counts, fences and the keys beyond count. reason: the first claim that does not hold. */
+MUST_CHECK bool index_validate(struct index_block *index, const char **reason);
+
+#endif
