@@ -490,7 +490,7 @@ static bool put_back(struct connection *connection, const char *input) {
         return false;
     }
     memcpy(at, input, region_size);
-    if (rest_size > 0) {
+    if (pending->at != NULL) {
         memcpy(at + region_size, pending->at + pending->begin, rest_size);
     }
     memory_free(pending->at);
@@ -574,6 +574,7 @@ bool connection_flush(struct connection *connection) {
         }
         if (written > 0) {
             buffer_drop_front(output, (size_t)written);
+            session->active_at_ms = connection->tick->server->now_ms;
             session->output_bytes += (uint64_t)written;
             connection->tick->server->stats.output_bytes += (uint64_t)written;
         }
@@ -625,7 +626,7 @@ void connection_check_time(struct connection *connection) {
     if (session->output.size > 0 && is_over_output_limit(connection)) {
         return;
     }
-    if (timeout_s > 0 && !session->is_monitor && connection->hold == CONNECTION_RUNS &&
+    if (timeout_s > 0 && !session->is_monitor && connection->hold != CONNECTION_HELD_BY_PAUSE &&
         server->now_ms - session->active_at_ms > timeout_s * 1000) {
         connection_close(connection, "idle for longer than timeout");
     }

@@ -41,7 +41,7 @@ struct session {
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
     enum session_reply_mode reply_mode;
     int64_t created_at_ms;
-    int64_t active_at_ms; /* last request */
+    int64_t active_at_ms; /* last request, or last bytes that it took */
     const struct command *last_command;
     uint64_t command_count;
     uint64_t input_bytes, output_bytes;

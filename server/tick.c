@@ -6,6 +6,7 @@
 #include "server/command.h"
 #include "server/connection.h"
 #include "server/log.h"
+#include "server/process.h"
 
 enum {
     PIECE_SIZE = 64 * 1024,     /* of input room; a read gets what is left of one */
@@ -663,6 +664,10 @@ static void on_second(uv_timer_t *timer) {
     struct server *server = tick->server;
     server_update_time(server);
     stats_sample(&server->stats, server->now_ms);
+    if (server->settings.maxclients != tick->maxclients) { /* CONFIG SET */
+        process_raise_descriptor_limit(&server->settings);
+        tick->maxclients = server->settings.maxclients;
+    }
     struct session *session = server->session_first;
     while (session != NULL) {
         struct session *next = session->next;
@@ -675,6 +680,7 @@ bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
     tick->loop = loop;
     tick->server = server;
     tick->wake_at_ms = INT64_MAX;
+    tick->maxclients = server->settings.maxclients;
     resp_arena_init(&tick->generations[0].arguments);
     resp_arena_init(&tick->generations[1].arguments);
     tick->check.data = tick;

@@ -63,9 +63,10 @@ struct tick {
     struct connection *dirty_first, *dirty_last; /* to be finished at the end of the tick */
     struct buffer buffers[TICK_BUFFERS_MAX];
     uint32_t buffer_count;
-    bool is_pausing;  /* connections are held back by CLIENT PAUSE */
-    bool is_draining; /* nothing is read any more; what is queued is answered */
-    bool is_stopping; /* the loop ends */
+    int64_t maxclients; /* that there are descriptors for */
+    bool is_pausing;    /* connections are held back by CLIENT PAUSE */
+    bool is_draining;   /* nothing is read any more; what is queued is answered */
+    bool is_stopping;   /* the loop ends */
     /* Called once, when draining begins: stop accepting. */
     void (*stop_listening)(void *context);
     void *context;
