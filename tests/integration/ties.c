@@ -287,8 +287,21 @@ static long long time_of(struct wire *client) {
     return strtoll(strchr(wire_ask(client, "TIME"), '[') + 1, NULL, 10);
 }
 
+/* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
+ * when a process begins. tests/server sets clocks back under ASan too, without a process. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#endif
+
 static void a_clock_set_back_one_hour_leaves_the_order_as_arrived(void **state) {
     (void)state;
+#ifdef HAS_ASAN
+    skip();
+#endif
     skip_on_redis();
     glob_t found = {.gl_pathc = 0};
     if (glob("/usr/lib/*/faketime/libfaketime.so.1", 0, NULL, &found) != 0) {
@@ -304,7 +317,6 @@ static void a_clock_set_back_one_hour_leaves_the_order_as_arrived(void **state) 
                                  file_setting,
                                  "FAKETIME_NO_CACHE=1",
                                  "FAKETIME_DONT_FAKE_MONOTONIC=1",
-                                 "ASAN_OPTIONS=verify_asan_link_order=0",
                                  NULL};
     struct process_options options = {.environment = environment};
     struct process stepped;
