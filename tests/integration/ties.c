@@ -313,11 +313,8 @@ static void a_clock_set_back_one_hour_leaves_the_order_as_arrived(void **state) 
     globfree(&found);
     snprintf(file_name, sizeof file_name, "/tmp/leaderboard-clock-%d", (int)getpid());
     snprintf(file_setting, sizeof file_setting, "FAKETIME_TIMESTAMP_FILE=%s", file_name);
-    const char *environment[] = {preload,
-                                 file_setting,
-                                 "FAKETIME_NO_CACHE=1",
-                                 "FAKETIME_DONT_FAKE_MONOTONIC=1",
-                                 NULL};
+    const char *environment[] = {preload, file_setting, "FAKETIME_NO_CACHE=1",
+                                 "FAKETIME_DONT_FAKE_MONOTONIC=1", NULL};
     struct process_options options = {.environment = environment};
     struct process stepped;
     set_clock(file_name, "+0");
