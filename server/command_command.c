@@ -70,25 +70,32 @@ static void docs_run(struct call *call) {
 
 enum list_filter { LIST_ALL, LIST_MODULE, LIST_CATEGORY, LIST_PATTERN };
 
-static bool is_listed(uint32_t index, enum list_filter filter, struct bytes value) {
-    switch (filter) {
+/* What COMMAND LIST is to list. */
+struct list {
+    enum list_filter filter;
+    struct bytes category;
+    struct glob glob;
+};
+
+static bool is_listed(uint32_t index, const struct list *list) {
+    switch (list->filter) {
     case LIST_ALL:
         return true;
     case LIST_MODULE:
         return false; /* there are no modules */
     case LIST_CATEGORY:
-        return command_describe_is_in(index, value);
+        return command_describe_is_in(index, list->category);
     case LIST_PATTERN:
-        return glob_matches(value, bytes_from_text(command_full_name(index)));
+        return glob_takes(&list->glob, bytes_from_text(command_full_name(index)));
     }
     return false;
 }
 
-static void reply_list(struct call *call, enum list_filter filter, struct bytes value) {
+static void reply_list(struct call *call, const struct list *list) {
     uint64_t count = 0;
     size_t mark = reply_array_begin(call->reply);
     for (uint32_t index = 0; index < command_count(); index++) {
-        if (is_listed(index, filter, value)) {
+        if (is_listed(index, list)) {
             reply_bulk_text(call->reply, command_full_name(index));
             count++;
         }
@@ -107,19 +114,23 @@ static void reply_list_matching(struct call *call, struct bytes pattern) {
         char c = pattern.at[i];
         lower[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
     }
-    reply_list(call, LIST_PATTERN, (struct bytes){.at = lower, .size = pattern.size});
+    struct list list = {
+        .filter = LIST_PATTERN,
+        .glob = glob_prepare((struct bytes){.at = lower, .size = pattern.size}),
+    };
+    reply_list(call, &list);
     memory_free(lower);
 }
 
 static void list_run(struct call *call) {
     if (call->request->count == 2) {
-        reply_list(call, LIST_ALL, BYTES(""));
+        reply_list(call, &(struct list){.filter = LIST_ALL});
     } else if (call->request->count != 5 || !call_arg_is(call, 2, "FILTERBY")) {
         call_syntax_error(call);
     } else if (call_arg_is(call, 3, "MODULE")) {
-        reply_list(call, LIST_MODULE, call_arg(call, 4));
+        reply_list(call, &(struct list){.filter = LIST_MODULE});
     } else if (call_arg_is(call, 3, "ACLCAT")) {
-        reply_list(call, LIST_CATEGORY, call_arg(call, 4));
+        reply_list(call, &(struct list){.filter = LIST_CATEGORY, .category = call_arg(call, 4)});
     } else if (call_arg_is(call, 3, "PATTERN")) {
         reply_list_matching(call, call_arg(call, 4));
     } else {

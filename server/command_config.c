@@ -8,9 +8,9 @@
 /* ---- CONFIG GET ---- */
 
 /* Does one of the patterns match? They are in lower case, as the table's names are. */
-static bool is_wanted(const char *name, const struct bytes *patterns, uint32_t pattern_count) {
+static bool is_wanted(const char *name, const struct glob *patterns, uint32_t pattern_count) {
     for (uint32_t i = 0; i < pattern_count; i++) {
-        if (glob_matches(patterns[i], bytes_from_text(name))) {
+        if (glob_takes(&patterns[i], bytes_from_text(name))) {
             return true;
         }
     }
@@ -19,22 +19,23 @@ static bool is_wanted(const char *name, const struct bytes *patterns, uint32_t p
 
 /* The patterns in lower case, behind each other in one piece that the caller frees; NULL: no
  * memory. */
-static struct bytes *copy_patterns(const struct bytes *args, uint32_t count) {
+static struct glob *copy_patterns(const struct bytes *args, uint32_t count) {
     size_t size = 0;
     for (uint32_t i = 0; i < count; i++) {
         size += args[i].size;
     }
-    struct bytes *patterns = memory_allocate(count * sizeof *patterns + size);
+    struct glob *patterns = memory_allocate(count * sizeof *patterns + size);
     if (patterns == NULL) {
         return NULL;
     }
     char *at = (char *)(patterns + count);
     for (uint32_t i = 0; i < count; i++) {
-        patterns[i] = (struct bytes){.at = at, .size = args[i].size};
+        struct bytes pattern = {.at = at, .size = args[i].size};
         for (size_t j = 0; j < args[i].size; j++) {
             char byte = args[i].at[j];
             *at++ = byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
         }
+        patterns[i] = glob_prepare(pattern);
     }
     return patterns;
 }
@@ -72,7 +73,7 @@ static void reply_setting(struct call *call, const struct setting *setting) {
 
 static void config_get_run(struct call *call) {
     uint32_t pattern_count = call->request->count - 2;
-    struct bytes *patterns = copy_patterns(call->request->args + 2, pattern_count);
+    struct glob *patterns = copy_patterns(call->request->args + 2, pattern_count);
     if (patterns == NULL) {
         call_out_of_memory(call);
         return;

@@ -6,14 +6,14 @@
 /* What KEYS and SCAN collect names into. */
 struct name_list {
     struct reply *reply;
-    struct bytes pattern;
+    struct glob glob;
     bool has_pattern;
     uint64_t count;
 };
 
 static void visit_key(void *context, const struct registry_key *key) {
     struct name_list *names = context;
-    if (!names->has_pattern || glob_matches(names->pattern, key->name)) {
+    if (!names->has_pattern || glob_takes(&names->glob, key->name)) {
         reply_bulk(names->reply, key->name);
         names->count++;
     }
@@ -22,7 +22,7 @@ static void visit_key(void *context, const struct registry_key *key) {
 static void keys_run(struct call *call) {
     struct name_list names = {
         .reply = call->reply,
-        .pattern = call_arg(call, 1),
+        .glob = glob_prepare(call_arg(call, 1)),
         .has_pattern = true,
     };
     size_t mark = reply_array_begin(call->reply);
@@ -113,7 +113,7 @@ static bool parse_scan_options(struct call *call, struct scan_options *options) 
                 return false;
             }
         } else if (call_arg_is(call, i, "MATCH")) {
-            options->names.pattern = value;
+            options->names.glob = glob_prepare(value);
             options->names.has_pattern = true;
         } else if (call_arg_is(call, i, "TYPE")) {
             options->is_other_type = !bytes_is(value, "zset");

@@ -11,9 +11,10 @@ enum { COUNT_DEFAULT = 10 };
 struct scan {
     const struct call *call;
     const struct board *board;
-    struct bytes pattern; /* at NULL: every member */
-    uint32_t count;       /* about how many a step */
-    uint64_t text_count;  /* members and scores written */
+    struct glob glob;
+    bool has_pattern;
+    uint32_t count;      /* about how many a step */
+    uint64_t text_count; /* members and scores written */
 };
 
 static bool read_options(const struct call *call, struct scan *scan) {
@@ -30,7 +31,8 @@ static bool read_options(const struct call *call, struct scan *scan) {
             }
             scan->count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
         } else if (has_value && call_arg_is(call, index, "MATCH")) {
-            scan->pattern = call_arg(call, index + 1);
+            scan->glob = glob_prepare(call_arg(call, index + 1));
+            scan->has_pattern = true;
         } else if (call_arg_is(call, index, "NOVALUES")) {
             reply_error(call->reply, "ERR NOVALUES option can only be used in HSCAN");
             return false;
@@ -45,7 +47,7 @@ static bool read_options(const struct call *call, struct scan *scan) {
 /* Scores are bulk strings here, in RESP3 too. */
 static void visit(void *context, const struct board_entry *entry) {
     struct scan *scan = context;
-    if (scan->pattern.at != NULL && !glob_matches(scan->pattern, entry->member)) {
+    if (scan->has_pattern && !glob_takes(&scan->glob, entry->member)) {
         return;
     }
     const struct layout_field *lead = zset_lead(scan->board);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -191,6 +192,117 @@ static void random_patterns_match_as_a_naive_recursive_matcher_says(void **state
     assert_true(match_count > 1000);
 }
 
+/* One of the ways to write an element that takes the byte; returns its size. */
+static size_t print_element(char *out, uint64_t form, char byte) {
+    switch (form) {
+    case 0:
+        return (size_t)sprintf(out, "\\%c", byte);
+    case 1:
+        return (size_t)sprintf(out, "[x%c]", byte);
+    case 2:
+        return (size_t)sprintf(out, "[^y-z]");
+    case 3:
+        return (size_t)sprintf(out, "?");
+    default:
+        return (size_t)sprintf(out, "%c", byte);
+    }
+}
+
+/* Long segments with classes, which are looked for in windows of places and chunks of elements:
+ * cut from the text, so that they match, and then spoiled every other time. */
+static void long_segments_are_found_where_an_element_by_element_search_finds_them(void **state) {
+    (void)state;
+    enum { TEXT_MAX = 3000, SEGMENT_MAX = 700 };
+    static char text[TEXT_MAX];
+    static char pattern[6 * SEGMENT_MAX + 3];
+    static struct element elements[SEGMENT_MAX];
+    struct random random = random_begin(__func__);
+    unsigned match_count = 0;
+    for (int round = 0; round < 2000; round++) {
+        size_t text_size = 1 + (size_t)random_below(&random, TEXT_MAX);
+        for (size_t i = 0; i < text_size; i++) {
+            text[i] = random_below(&random, 50) == 0 ? 'b' : 'a';
+        }
+        size_t longest = text_size < SEGMENT_MAX ? text_size : SEGMENT_MAX;
+        size_t size = 1 + (size_t)random_below(&random, longest);
+        size_t from = (size_t)random_below(&random, text_size - size + 1);
+        size_t spoiled = (size_t)random_below(&random, 2 * size);
+        struct bytes bytes = {.at = pattern, .size = 0};
+        pattern[bytes.size++] = '*';
+        for (size_t i = 0; i < size; i++) {
+            char byte = i == spoiled ? 'b' : text[from + i];
+            bytes.size += print_element(pattern + bytes.size, random_below(&random, 5), byte);
+        }
+        struct bytes segment = {.at = pattern + 1, .size = bytes.size - 1};
+        assert_int_equal(parse_elements(segment, elements), size);
+        bool expected = false;
+        for (size_t place = 0; place + size <= text_size && !expected; place++) {
+            size_t i = 0;
+            while (i < size && elements[i].takes[(unsigned char)text[place + i]]) {
+                i++;
+            }
+            expected = i == size;
+        }
+        match_count += expected;
+        pattern[bytes.size++] = '*';
+        assert_int_equal(glob_matches(bytes, (struct bytes){.at = text, .size = text_size}),
+                         expected);
+    }
+    assert_in_range(match_count, 900, 1990);
+}
+
+/* Whether a segment is found first or last in a window, and the text's last bytes go to what
+ * follows it. */
+static void a_long_segment_stands_at_any_place_of_a_long_text(void **state) {
+    (void)state;
+    enum { TEXT_SIZE = 140000, SIZE = 300 };
+    static const size_t places[] = {0,
+                                    1,
+                                    63,
+                                    64,
+                                    511,
+                                    512,
+                                    513,
+                                    66047,
+                                    66048,
+                                    66049,
+                                    131583,
+                                    131584,
+                                    TEXT_SIZE - SIZE - 1,
+                                    TEXT_SIZE - SIZE};
+    char *text = memory_allocate(TEXT_SIZE);
+    assert_non_null(text);
+    char pattern[SIZE + 8];
+    size_t size = (size_t)sprintf(pattern, "*[b]");
+    memset(pattern + size, 'c', SIZE - 1);
+    size += SIZE - 1;
+    pattern[size++] = '*';
+    pattern[size] = 'a';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        struct bytes bytes = {.at = text, .size = TEXT_SIZE};
+        memset(text, 'a', TEXT_SIZE);
+        text[places[i]] = 'b';
+        memset(text + places[i] + 1, 'c', SIZE - 1);
+        assert_true(glob_matches((struct bytes){.at = pattern, .size = size}, bytes));
+        assert_int_equal(glob_matches((struct bytes){.at = pattern, .size = size + 1}, bytes),
+                         places[i] + SIZE < TEXT_SIZE);
+        text[places[i] + SIZE / 2] = 'a';
+        assert_false(glob_matches((struct bytes){.at = pattern, .size = size}, bytes));
+    }
+    memory_free(text);
+}
+
+static void a_prepared_pattern_serves_many_texts(void **state) {
+    (void)state;
+    struct glob glob = glob_prepare(BYTES("w?ek:*[0-9]*\\*"));
+    assert_int_equal(glob.size_min, 7);
+    assert_true(glob_takes(&glob, BYTES("week:1*")));
+    assert_true(glob_takes(&glob, BYTES("week:of 2026*")));
+    assert_false(glob_takes(&glob, BYTES("week:1")));
+    assert_false(glob_takes(&glob, BYTES("week:*1")));
+    assert_false(glob_takes(&glob, BYTES("")));
+}
+
 static void a_hundred_kilobytes_of_stars_end(void **state) {
     (void)state;
     enum { SIZE = 100 * 1024, TEXT_SIZE = 4096 };
@@ -222,6 +334,9 @@ int main(void) {
         cmocka_unit_test(a_class_is_one_byte_out_of_several),
         cmocka_unit_test(odd_ends_of_patterns_are_read_as_redis_reads_them),
         cmocka_unit_test(random_patterns_match_as_a_naive_recursive_matcher_says),
+        cmocka_unit_test(long_segments_are_found_where_an_element_by_element_search_finds_them),
+        cmocka_unit_test(a_long_segment_stands_at_any_place_of_a_long_text),
+        cmocka_unit_test(a_prepared_pattern_serves_many_texts),
         cmocka_unit_test(a_hundred_kilobytes_of_stars_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
