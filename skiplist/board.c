@@ -254,10 +254,24 @@ static enum board_status board_add(struct board *board, struct bytes member, uin
     return BOARD_OK;
 }
 
+/* Where the key belongs. A small change of score mostly stays between the first and the last key of
+ * the leaf where the member is; then there is no need to come down from the root. */
+static struct skiplist_place board_place_near(const struct board *board, const struct found *found,
+                                              uint64_t key) {
+    const struct block *block = found->block;
+    const uint64_t *keys = block_keys(block);
+    if (keys[0] > key && key > keys[block->count - 1])
+        return (struct skiplist_place){
+            .leaf = found->place.leaf,
+            .index = block_keys_above(keys, block->count, key, !board->list.is_latest),
+        };
+    return skiplist_place_for(&board->list, key);
+}
+
 static enum board_status board_move(struct board *board, const struct found *found, uint64_t key,
                                     uint64_t hash) {
     struct skiplist_place from = found->place;
-    struct skiplist_place to = skiplist_place_for(&board->list, key);
+    struct skiplist_place to = board_place_near(board, found, key);
     if (to.leaf == from.leaf) {
         skiplist_shift(&board->list, from, to.index, key);
         return BOARD_OK;
