@@ -65,9 +65,10 @@ if [ node/node_modules/.package-lock.json -nt node/package-lock.json ] ||
     npm ci --prefix node --no-audit --no-fund --loglevel=error; then
     story ioredis node node/story_ioredis.js "$port" $kind
     story node-redis node node/story_redis.js "$port" $kind
+    story README ./story_readme.sh "$port" $kind
 else
     echo "FAIL  npm ci"
-    failed=$((failed + 2))
+    failed=$((failed + 3))
 fi
 
 kill "$server_pid" 2>/dev/null

@@ -1,0 +1,368 @@
+/* What README.md and docs/layouts.md say about layouts is asked of the server: every layout line
+ * parses, every range of scores is the server's, every last moment is the layout's, and the
+ * transcripts are replayed. The test is run from the repository's root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/layout.h"
+#include "codec/timestamp.h"
+#include "tests/support/process.h"
+#include "tests/support/wire.h"
+
+enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
+
+static const char readme[] = "README.md", layouts[] = "docs/layouts.md";
+
+/* ---- reading the pages ---- */
+
+struct page {
+    FILE *file;
+    char line[LINE_MAX_SIZE];
+    char *cells[CELLS_MAX]; /* of a table's row, trimmed, without backticks */
+    size_t cell_count;
+};
+
+/* Go to the line that begins so. */
+static void page_open(struct page *page, const char *name, const char *heading) {
+    page->file = fopen(name, "r");
+    if (page->file == NULL) {
+        fail_msg("%s cannot be read: the test is run from the repository's root", name);
+    }
+    while (fgets(page->line, sizeof page->line, page->file)) {
+        if (strncmp(page->line, heading, strlen(heading)) == 0) {
+            return;
+        }
+    }
+    fail_msg("%s has no line that begins with \"%s\"", name, heading);
+}
+
+static bool page_read(struct page *page) {
+    if (!fgets(page->line, sizeof page->line, page->file)) {
+        return false;
+    }
+    page->line[strcspn(page->line, "\n")] = '\0';
+    return true;
+}
+
+static char *trim(char *text) {
+    text += strspn(text, " `");
+    size_t size = strlen(text);
+    while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '`')) {
+        text[--size] = '\0';
+    }
+    return text;
+}
+
+/* The next row of the table whose heading page_open found; false: the table is over. */
+static bool page_row(struct page *page) {
+    do {
+        if (!page_read(page) || page->line[0] != '|') {
+            fclose(page->file);
+            return false;
+        }
+    } while (strncmp(page->line, "|--", 3) == 0);
+    char *save = NULL;
+    page->cell_count = 0;
+    for (char *cell = strtok_r(page->line, "|", &save); cell && page->cell_count < CELLS_MAX;
+         cell = strtok_r(NULL, "|", &save)) {
+        page->cells[page->cell_count++] = trim(cell);
+    }
+    return true;
+}
+
+/* "0 .. 7, less is better" and "0..7" both become "0..7". */
+static void squeeze_range(const char *cell, char *out) {
+    size_t size = 0;
+    for (; *cell != '\0' && *cell != ',' && size < TEXT_SIZE - 1; cell++) {
+        if (*cell != ' ') {
+            out[size++] = *cell;
+        }
+    }
+    out[size] = '\0';
+}
+
+/* ---- asking ---- */
+
+static struct layout parsed(const char *text) {
+    struct layout layout;
+    char error[LAYOUT_ERROR_MAX];
+    struct bytes bytes = {.at = text, .size = strlen(text)};
+    if (layout_parse(bytes, &layout, error) != LAYOUT_OK) {
+        fail_msg("\"%s\": %s", text, error);
+    }
+    return layout;
+}
+
+/* "2088-01-19 03:14:07": the last second in which the layout takes scores. */
+static void last_moment(const struct layout *layout, char *out) {
+    const struct layout_time *time = &layout->time;
+    int64_t last_us = time->start_us + (int64_t)(time->mask + 1) * time->unit_us - 1;
+    char text[TIMESTAMP_TEXT_MAX];
+    size_t size = timestamp_print(text, last_us);
+    assert_true(size >= 19);
+    snprintf(out, TEXT_SIZE, "%.10s %.8s", text, text + 11);
+}
+
+/* The range that a server tells whose boards have this layout, as "lowest..highest". */
+static void server_range(const char *layout, char *out) {
+    char config[LINE_MAX_SIZE + 64];
+    snprintf(config, sizeof config, "layout told %s\nboard b told\n", layout);
+    const struct process_options options = {.config = config};
+    struct process server;
+    assert_true(process_start(&server, &options));
+    struct wire wire = wire_open(process_connect_tcp(&server));
+    const char *reply = wire_ask(&wire, "ZADD b 999999999999999999999 m");
+    const char *range = strstr(reply, "takes ");
+    if (range == NULL) {
+        fail_msg("\"%s\" answers %s", layout, reply);
+    } else {
+        snprintf(out, TEXT_SIZE, "%.*s", TEXT_SIZE - 1, range + strlen("takes "));
+    }
+    wire_close(&wire);
+    assert_int_equal(process_stop(&server), 0);
+}
+
+static void check_range(const char *layout, const char *said) {
+    char told[TEXT_SIZE], wanted[TEXT_SIZE];
+    server_range(layout, told);
+    squeeze_range(said, wanted);
+    if (strcmp(told, wanted) != 0) {
+        fail_msg("%s: the page says %s, the server %s", layout, wanted, told);
+    }
+}
+
+/* said holds "until " and the beginning of the last moment. */
+static void check_until(const char *layout_text, const char *said) {
+    struct layout layout = parsed(layout_text);
+    const char *until = strstr(said, "until ");
+    if (until != NULL) {
+        char last[TEXT_SIZE];
+        last_moment(&layout, last);
+        const char *wanted = until + strlen("until ");
+        if (strncmp(last, wanted, strlen(wanted)) != 0) {
+            fail_msg("%s: the page says %s, the layout %s", layout_text, said, last);
+        }
+    }
+}
+
+/* ---- the tables ---- */
+
+static void the_readme_table_of_layouts_is_right(void **state) {
+    (void)state;
+    struct page page;
+    page_open(&page, readme, "| line | scores | ties |");
+    unsigned rows = 0;
+    while (page_row(&page)) {
+        assert_int_equal(page.cell_count, 3);
+        char *layout = page.cells[0];
+        layout[strcspn(layout, "`(")] = '\0'; /* "(the default)" */
+        struct layout shape = parsed(layout);
+        if (shape.field_count == 1 && strstr(page.cells[1], "..")) {
+            check_range(layout, page.cells[1]);
+        } else if (shape.field_count == 1) {
+            check_range(layout, "-9223372036854775808..9223372036854775807");
+        }
+        assert_int_equal(shape.time.bits != 0, strstr(layout, "TIME") != NULL);
+        check_until(layout, page.cells[2]);
+        rows++;
+    }
+    assert_int_equal(rows, 6);
+}
+
+static void the_table_of_score_widths_is_right(void **state) {
+    (void)state;
+    struct page page;
+    page_open(&page, layouts, "| bits | highest |");
+    unsigned rows = 0;
+    while (page_row(&page)) {
+        assert_int_equal(page.cell_count, 4);
+        char layout[LINE_MAX_SIZE], range[TEXT_SIZE];
+        snprintf(layout, sizeof layout, "FIELD s %s", page.cells[0]);
+        snprintf(range, sizeof range, "0..%.40s", page.cells[1]);
+        check_range(layout, range);
+        snprintf(layout, sizeof layout, "FIELD s %s SIGNED", page.cells[0]);
+        check_range(layout, page.cells[2]);
+        snprintf(layout, sizeof layout, "FIELD s %s SCALE 2", page.cells[0]);
+        snprintf(range, sizeof range, "0..%.40s", page.cells[3]);
+        check_range(layout, range);
+        rows++;
+    }
+    assert_int_equal(rows, 10);
+}
+
+static void the_table_of_time_widths_is_right(void **state) {
+    (void)state;
+    struct page page;
+    page_open(&page, layouts, "| time | length |");
+    unsigned rows = 0;
+    while (page_row(&page)) {
+        assert_int_equal(page.cell_count, 4);
+        char text[LINE_MAX_SIZE], until[TEXT_SIZE], years[TEXT_SIZE];
+        snprintf(text, sizeof text, "FIELD s %d %s", atoi(page.cells[3]), page.cells[0]);
+        struct layout layout = parsed(text);
+        assert_int_equal(layout.bits_total, 64);
+        snprintf(until, sizeof until, "until %.40s", page.cells[2]);
+        check_until(text, until);
+        double seconds = (double)(layout.time.mask + 1) * (double)layout.time.unit_us / 1e6;
+        snprintf(years, sizeof years, "%.1f years", seconds / (365.2425 * 86400));
+        assert_string_equal(page.cells[1], years);
+        rows++;
+    }
+    assert_int_equal(rows, 10);
+}
+
+static void the_table_for_those_who_come_from_redis_is_right(void **state) {
+    (void)state;
+    struct page page;
+    page_open(&page, layouts, "| today | line |");
+    unsigned rows = 0;
+    while (page_row(&page)) {
+        assert_int_equal(page.cell_count, 4);
+        const char *layout = "FIELD score 33 SIGNED TIME 31 S", *range = page.cells[2];
+        char *line = strstr(page.cells[1], "FIELD");
+        if (line != NULL) {
+            line[strcspn(line, "`")] = '\0'; /* a remark may follow */
+            layout = line;
+        } else if (strcmp(range, "as above") == 0) {
+            range = "-4294967296..4294967295";
+        }
+        check_range(layout, range);
+        if (page.cells[3][0] >= '0' && page.cells[3][0] <= '9') {
+            char until[TEXT_SIZE];
+            snprintf(until, sizeof until, "until %.40s", page.cells[3]);
+            check_until(layout, until);
+        }
+        rows++;
+    }
+    assert_int_equal(rows, 10);
+}
+
+/* ---- the lines of configuration and the transcripts ---- */
+
+/* All lines of a page that begin with "layout " or "board ". */
+static void read_config(const char *name, struct text *config) {
+    struct page page;
+    page_open(&page, name, "#");
+    while (page_read(&page)) {
+        if (strncmp(page.line, "layout ", 7) == 0 || strncmp(page.line, "board ", 6) == 0) {
+            text_format(config, "%s\n", page.line);
+        }
+    }
+    fclose(page.file);
+    assert_true(config->size > 0);
+}
+
+static void start_documented(const char *name, struct process *server) {
+    struct text config = {0};
+    read_config(name, &config);
+    const struct process_options options = {.config = config.at};
+    assert_true(process_start(server, &options));
+    text_free(&config);
+}
+
+static void the_readme_configuration_keeps_cents_on_its_boards(void **state) {
+    (void)state;
+    struct process server;
+    start_documented(readme, &server);
+    struct wire wire = wire_open(process_connect_tcp(&server));
+    wire_check(&wire, "ZADD sales:eu 12.34 ann", ":1");
+    wire_check(&wire, "ZSCORE sales:eu ann", "12.34");
+    wire_check_prefix(&wire, "ZADD other 12.34 ann", "-ERR value 12.34 has too many decimals");
+    wire_close(&wire);
+    assert_int_equal(process_stop(&server), 0);
+}
+
+/* A reply as the page writes it: no type marks, no brackets. */
+static const char *plain(const char *reply, char *out) {
+    size_t size = 0;
+    reply += *reply == ':' || strncmp(reply, "-ERR", 4) == 0;
+    for (; *reply != '\0' && size < LINE_MAX_SIZE - 1; reply++) {
+        if (*reply != '[' && *reply != ']') {
+            out[size++] = *reply;
+        }
+    }
+    out[size] = '\0';
+    return out;
+}
+
+/* "> ZINCRBY day 0 ann            nothing changed": the words up to the gap. */
+static void cut_remark(char *command) {
+    char *gap = strstr(command, "   ");
+    if (gap != NULL) {
+        *gap = '\0';
+    }
+    command[strcspn(command, "\n")] = '\0';
+}
+
+static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
+    (void)state;
+    struct process server;
+    start_documented(layouts, &server);
+    struct wire wire = wire_open(process_connect_tcp(&server));
+    struct page page;
+    page_open(&page, layouts, "#");
+    char reply[LINE_MAX_SIZE] = "";
+    unsigned commands = 0, answers = 0;
+    bool is_due = false; /* a reply may be printed on the next line */
+    while (page_read(&page)) {
+        /* The refusal of a season that is over depends on the day. */
+        if (strncmp(page.line, "> ", 2) == 0 && !strstr(page.line, "week48")) {
+            cut_remark(page.line);
+            plain(wire_ask(&wire, page.line + 2), reply);
+            is_due = true;
+            commands++;
+        } else {
+            if (is_due && strncmp(page.line, "```", 3) != 0) {
+                assert_string_equal(page.line, reply);
+                answers++;
+            }
+            is_due = false;
+        }
+    }
+    fclose(page.file);
+    assert_int_equal(commands, 13);
+    assert_int_equal(answers, 7);
+    wire_close(&wire);
+    assert_int_equal(process_stop(&server), 0);
+}
+
+static void a_documented_refusal_is_in_the_log(const char *config, const char *line) {
+    struct page page;
+    page_open(&page, layouts, line);
+    fclose(page.file);
+    const struct process_options options = {.config = config, .is_start_failure_expected = true};
+    struct process refused;
+    assert_true(process_start(&refused, &options));
+    char *log = process_log(&refused);
+    assert_non_null(strstr(log, strchr(line, ':')));
+    free(log);
+    process_stop(&refused);
+}
+
+static void bad_lines_are_refused_in_the_words_of_the_page(void **state) {
+    (void)state;
+    a_documented_refusal_is_in_the_log(
+        "layout laps FIELD lap_ms 40 TIME 31 S\n",
+        "bad.conf:1: layout: TIME: 31 bits are too many: a key has 64, of which 24 are left");
+    a_documented_refusal_is_in_the_log(
+        "layout laps FIELD lap_ms 32\nboard race:* lasp\n",
+        "bad.conf:2: board: there is no layout 'lasp'; did you mean 'laps'?");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_readme_table_of_layouts_is_right),
+        cmocka_unit_test(the_table_of_score_widths_is_right),
+        cmocka_unit_test(the_table_of_time_widths_is_right),
+        cmocka_unit_test(the_table_for_those_who_come_from_redis_is_right),
+        cmocka_unit_test(the_readme_configuration_keeps_cents_on_its_boards),
+        cmocka_unit_test(the_transcripts_of_the_layouts_page_are_replayed),
+        cmocka_unit_test(bad_lines_are_refused_in_the_words_of_the_page),
+    };
+    return cmocka_run_group_tests_name("docs", tests, NULL, NULL);
+}
