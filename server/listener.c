@@ -124,7 +124,10 @@ static bool is_stale_socket(const struct sockaddr_un *address) {
 static bool bind_unix(int fd, const struct sockaddr_un *address, const struct settings *settings) {
     const struct sockaddr *any = (const struct sockaddr *)address;
     if (bind(fd, any, sizeof *address) != 0) {
-        if (errno != EADDRINUSE || !is_stale_socket(address) || unlink(address->sun_path) != 0) {
+        if (errno != EADDRINUSE) {
+            return false;
+        }
+        if (!is_stale_socket(address) || unlink(address->sun_path) != 0) {
             errno = EADDRINUSE;
             return false;
         }
