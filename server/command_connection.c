@@ -297,11 +297,12 @@ const struct command command_quit = {
     .run = quit_run,
 };
 
+/* It brings back replies that are off, but is itself skipped where the next reply is to be. */
 static void reset_run(struct call *call) {
+    call->reply->is_silent = call->session->reply_mode == SESSION_REPLY_SKIP;
     server_set_monitor(call->server, call->session, false);
     session_reset(call->session, !server_has_password(call->server));
     call->reply->version = call->session->protocol;
-    call->reply->is_silent = false;
     reply_simple(call->reply, "RESET");
 }
 

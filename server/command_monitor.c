@@ -57,11 +57,16 @@ static bool is_secret_arg(const struct command *command, const struct request *r
     if (command != command_find(BYTES("HELLO"))) {
         return true;
     }
-    for (uint32_t i = 2; i + 2 < request->count; i++) {
-        if (bytes_is(request->args[i], "AUTH")) {
-            return index == i + 1 || index == i + 2;
+    /* AUTH may be given more than once. */
+    for (uint32_t i = 2; i < index; i++) {
+        if (bytes_is(request->args[i], "AUTH") && i + 2 < request->count) {
+            i += 2;
+            if (index <= i) {
+                return true;
+            }
+        } else {
+            i += bytes_is(request->args[i], "SETNAME");
         }
-        i += bytes_is(request->args[i], "SETNAME");
     }
     return false;
 }

@@ -170,6 +170,14 @@ static void reset_brings_back_the_state_of_a_new_connection(void **state) {
     harness_expect(h, s, "PING", "-NOAUTH Authentication required.\r\n");
 }
 
+/* As in Redis: what is to be skipped is skipped, what is off comes on again. */
+static void reset_is_silent_when_its_reply_is_skipped(void **state) {
+    BEGIN;
+    harness_run(h, s, "AUTH sesame");
+    const char *reply = harness_send(h, s, BYTES("CLIENT REPLY SKIP\r\nRESET\r\nRESET\r\n"));
+    assert_string_equal(reply, "+RESET\r\n");
+}
+
 /* ---- CLIENT: names ---- */
 
 static void ids_grow_and_are_never_given_twice(void **state) {
@@ -465,6 +473,10 @@ static void a_monitor_sees_no_secrets_no_admins_and_nothing_refused(void **state
     harness_run(h, s, "HELLO 2 SETNAME AUTH AUTH default sesame");
     assert_non_null(strstr(take_output(monitor), "\"HELLO\" \"2\" \"SETNAME\" \"AUTH\" \"AUTH\" "
                                                  "\"(redacted)\" \"(redacted)\"\r\n"));
+    harness_run(h, s, "HELLO 2 AUTH default wrong SETNAME bob AUTH default sesame");
+    assert_non_null(strstr(take_output(monitor), "\"AUTH\" \"(redacted)\" \"(redacted)\" "
+                                                 "\"SETNAME\" \"bob\" "
+                                                 "\"AUTH\" \"(redacted)\" \"(redacted)\"\r\n"));
     harness_run(h, s, "CONFIG SET requirepass sesame");
     harness_run(h, s, "CLIENT LIST");
     harness_run(h, s, "foo");
@@ -518,6 +530,7 @@ int main(void) {
         TEST(quit_answers_and_closes),
         TEST(readonly_and_readwrite_belong_to_clusters),
         TEST_PASSWORD(reset_brings_back_the_state_of_a_new_connection),
+        TEST_PASSWORD(reset_is_silent_when_its_reply_is_skipped),
         TEST(ids_grow_and_are_never_given_twice),
         TEST(a_name_is_printable_and_can_be_cleared),
         TEST(a_name_of_256_bytes_is_the_longest),
