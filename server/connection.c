@@ -430,10 +430,12 @@ static void read_input(struct connection *connection) {
     }
 }
 
-/* The socket is in error, and libuv watches it no longer. What arrived before is still read. */
+/* The socket is in error, and libuv watches it no longer. What arrived before is still read, where
+ * anything is read at all: otherwise poll would report the same error again and again. */
 static void on_poll_error(struct connection *connection) {
     connection->events = 0;
-    if (connection->hold != CONNECTION_RUNS || connection->is_input_over) {
+    if (connection->hold != CONNECTION_RUNS || connection->is_input_over ||
+        connection->tick->is_draining) {
         connection_close(connection, "connection lost");
         return;
     }

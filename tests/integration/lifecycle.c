@@ -418,6 +418,55 @@ static void a_second_sigterm_waits_for_nobody(void **state) {
     process_stop(&ending);
 }
 
+static void wait_for_log(const struct process *process, const char *text) {
+    int64_t give_up_at = process_now_ms() + 20000;
+    for (bool is_there = false; !is_there;) {
+        assert_true(process_now_ms() < give_up_at);
+        char *log = process_log(process);
+        is_there = strstr(log, text) != NULL;
+        free(log);
+        process_sleep_ms(5);
+    }
+}
+
+/* Ask until some of the replies stay with the server: far less than it would hold a client for. */
+static void ask_until_unsent(const struct process *process, struct wire *reader) {
+    struct wire witness = wire_open(process_connect_unix(process));
+    struct text request = {.at = NULL};
+    text_command(&request, "ZADD b 1 %060000d", 7);
+    wire_send(&witness, request.at, request.size);
+    wire_expect(&witness, ":1\r\n");
+    request.size = 0;
+    text_command(&request, "ZRANGE b 0 -1");
+    for (bool is_unsent = false; !is_unsent;) {
+        wire_push(reader, request.at, request.size, 1000);
+        wire_check(&witness, "ZCARD b", ":1"); /* the replies before are written */
+        const char *list = wire_ask(&witness, "CLIENT LIST");
+        for (const char *at = list; (at = strstr(at, " obl=")) != NULL; at++) {
+            is_unsent |= at[5] != '0';
+        }
+    }
+    text_free(&request);
+    wire_close(&witness);
+}
+
+static void who_breaks_off_while_it_ends_is_not_waited_for(void **state) {
+    (void)state;
+    struct process ending;
+    assert_true(process_start(&ending, NULL));
+    struct wire reader = wire_open(process_connect_tcp(&ending));
+    ask_until_unsent(&ending, &reader);
+    process_signal(&ending, SIGTERM);
+    wait_for_log(&ending, "shutdown: clients=");
+    wire_abort(&reader);
+    assert_true(process_wait(&ending, PROCESS_STOP_LIMIT_MS));
+    assert_int_equal(ending.exit_status, 0);
+    char *log = process_log(&ending);
+    assert_null(strstr(log, "did not read their replies"));
+    free(log);
+    process_stop(&ending);
+}
+
 static void sigint_and_shutdown_end_it_too(void **state) {
     (void)state;
     static const char *const commands[] = {"SHUTDOWN NOSAVE\r\n", "SHUTDOWN\r\n",
@@ -512,6 +561,7 @@ int main(void) {
         cmocka_unit_test(a_full_server_refuses_writers_and_serves_readers),
         cmocka_unit_test(sigterm_answers_what_it_has_and_exits_0),
         cmocka_unit_test(a_second_sigterm_waits_for_nobody),
+        cmocka_unit_test(who_breaks_off_while_it_ends_is_not_waited_for),
         cmocka_unit_test(sigint_and_shutdown_end_it_too),
         cmocka_unit_test(a_killed_server_can_be_started_again_at_once),
         cmocka_unit_test(sighup_opens_the_log_anew),
