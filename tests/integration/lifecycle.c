@@ -81,6 +81,9 @@ static void a_taken_unix_socket_is_left_to_its_owner(void **state) {
     const char *arguments[] = {"--unixsocket", server.socket_path, NULL};
     const struct process_options options = {.arguments = arguments};
     check_start_refused(&options, (const char *[]){server.socket_path, NULL});
+    const char *nowhere[] = {"--unixsocket", "/no-such-directory/socket", NULL};
+    const struct process_options elsewhere = {.arguments = nowhere};
+    check_start_refused(&elsewhere, (const char *[]){"No such file or directory", NULL});
     struct wire local = wire_open(process_connect_unix(&server));
     wire_check(&local, "PING", "PONG");
     wire_close(&local);
