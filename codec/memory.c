@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+enum { GIVE_BACK_MIN = 32 * 1024 * 1024 };
+
 static struct {
     _Atomic size_t used;
     _Atomic size_t used_peak;
@@ -18,6 +20,7 @@ static struct {
     _Atomic uint64_t request_count;
     _Atomic uint64_t fail_at; /* the request that fails, counted from 1; 0: none */
     void *_Atomic reserve;
+    size_t used_high; /* the most that memory_give_back has seen since it last gave back */
 } memory;
 
 static void count_bytes(size_t size) {
@@ -112,6 +115,37 @@ size_t memory_used(void) {
 
 size_t memory_used_peak(void) {
     return atomic_load_explicit(&memory.used_peak, memory_order_relaxed);
+}
+
+void memory_init(void) {
+#ifdef M_MXFAST
+    (void)mallopt(M_MXFAST, 0);
+#endif
+}
+
+bool memory_give_back(void) {
+    size_t used = memory_used();
+    if (used > memory.used_high) {
+        memory.used_high = used;
+    }
+    size_t freed = memory.used_high - used;
+    if (freed < GIVE_BACK_MIN) {
+        return false;
+    }
+    memory.used_high = used;
+#ifdef __GLIBC__
+    /* free() by itself gives back only what lies at the heap's end. */
+    (void)malloc_trim(0);
+#endif
+    return true;
+}
+
+/* A program without jemalloc has no such function. */
+extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
+    __attribute__((weak));
+
+const char *memory_allocator(void) {
+    return mallctl != NULL ? "jemalloc" : "libc";
 }
 
 bool memory_reserve_begin(size_t size) {

@@ -29,6 +29,16 @@ size_t memory_size(const void *at);
 size_t memory_used(void);
 size_t memory_used_peak(void);
 
+/* Once, before the first allocation: have pieces join their free neighbours when they are freed,
+ * so that memory_give_back() need not do it for millions of them at once. */
+void memory_init(void);
+/* Give pages that hold nothing any more back to the system, if 32 MiB have been freed since the
+ * last time. It knows what was used from its own calls: call it about once a second. Returns
+ * whether it did; that takes about 0.2 ms a MiB. The loop's thread alone. */
+bool memory_give_back(void);
+/* The allocator below: "libc", or "jemalloc" when the program was linked with it. */
+const char *memory_allocator(void);
+
 /* Hold back size bytes for a change of several steps that must not fail half-way. false: there
  * is no memory, nothing is held. An allocation that fails while a reserve is held releases it and
  * tries again. It counts as used and as live while it is held. One reserve at a time;

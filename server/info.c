@@ -149,7 +149,7 @@ static void print_memory(struct info *info) {
     put(info, "mem_fragmentation_bytes:%lld", (long long)memory.resident - (long long)memory.used);
     put_u64(info, "mem_clients_normal", memory.clients);
     put(info, "mem_clients_slaves:0");
-    put(info, "mem_allocator:libc");
+    put(info, "mem_allocator:%s", memory_allocator());
     put(info, "active_defrag_running:0");
     put_u64(info, "lazyfree_pending_objects", registry_buried_count(server->registry));
     put_u64(info, "lazyfreed_objects", registry_freed_count(server->registry));

@@ -130,6 +130,7 @@ static void run(void) {
 }
 
 int main(int argc, char **argv) {
+    memory_init();
     if (answer_and_exit(argc, argv)) {
         return EXIT_SUCCESS;
     }

@@ -100,7 +100,8 @@ const struct slowlog_entry *slowlog_newest(const struct slowlog *slowlog, uint32
 /* LATENCY LATEST, HISTORY, RESET: named events that took at least latency-monitor-threshold. */
 enum { LATENCY_EVENTS_MAX = 8, LATENCY_HISTORY_MAX = 160 };
 struct latency_event {
-    char name[32]; /* "command", "fast-command", "expire-cycle", "tick" */
+    /* "command", "fast-command", "expire-cycle", "tick", "memory-give-back" */
+    char name[32];
     uint32_t longest_ms;
     uint32_t count, next; /* ring */
     struct {
