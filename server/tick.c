@@ -15,9 +15,10 @@ enum {
     ENTRIES_MIN = 256,          /* of the queue at first */
     ENTRIES_KEPT_MAX = 65536,
     LENT_CAPACITY_MAX = 64 * 1024,
-    TICK_BUDGET_NS = 1000000, /* for running the queue */
-    CHORE_BUDGET_NS = 200000, /* for expiry, and for freeing */
-    EXPIRE_KEYS_MAX = 16,     /* between two looks at the clock */
+    OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent at once, whatever the limit */
+    TICK_BUDGET_NS = 1000000,    /* for running the queue */
+    CHORE_BUDGET_NS = 200000,    /* for expiry, and for freeing */
+    EXPIRE_KEYS_MAX = 16,        /* between two looks at the clock */
     FREE_WORK_MAX = 256,
     PREFETCH_MEMBERS_MAX = 64, /* in a group */
     PREFETCH_BOARD_MIN = 4096, /* members: smaller boards stay in the cache */
@@ -97,6 +98,9 @@ static void turn_generations(struct tick *tick) {
 
 void tick_lend_buffer(struct tick *tick, struct session *session) {
     size_t size_max = tick->server->settings.output_limit.hard_bytes;
+    if (size_max > 0 && size_max < OUTPUT_ROOM_MIN) {
+        size_max = OUTPUT_ROOM_MIN;
+    }
     session->output.size_max = size_max;
     if (session->output.at != NULL || tick->buffer_count == 0 ||
         (size_max > 0 && size_max < LENT_CAPACITY_MAX)) {

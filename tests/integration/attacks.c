@@ -248,6 +248,17 @@ static void one_reply_past_the_hard_limit_closes(void **state) {
     set_output_limit("256mb 64mb 60");
 }
 
+/* Otherwise a limit set too low by mistake could never be taken back. */
+static void the_smallest_limit_leaves_short_replies_that_are_read(void **state) {
+    (void)state;
+    set_output_limit("1 1 1");
+    struct wire reader = wire_open(process_connect_unix(&server));
+    wire_check(&reader, "PING", "PONG");
+    wire_check(&witness, "CONFIG GET timeout", "[timeout 0]");
+    wire_close(&reader);
+    set_output_limit("256mb 64mb 60");
+}
+
 static void input_past_the_query_buffer_limit_closes(void **state) {
     (void)state;
     wire_check(&witness, "CONFIG SET client-query-buffer-limit 2097152", "OK");
@@ -602,6 +613,7 @@ int main(void) {
         IN_TURN(clients_that_never_read_cost_bounded_memory),
         IN_TURN(a_reader_over_the_soft_limit_for_its_time_is_closed),
         IN_TURN(one_reply_past_the_hard_limit_closes),
+        IN_TURN(the_smallest_limit_leaves_short_replies_that_are_read),
         IN_TURN(input_past_the_query_buffer_limit_closes),
         IN_TURN(half_requests_and_resets_leave_nothing_behind),
         IN_TURN(clients_that_die_while_answered_leave_nothing_behind),
