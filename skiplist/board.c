@@ -522,7 +522,7 @@ void board_prefetch_way_leaf(struct board_way *way) {
 }
 
 void board_prefetch_way_end(const struct board_way *way) {
-    skiplist_prefetch_way_end(&way->board->list, way->block);
+    skiplist_prefetch_way_end(&way->board->list, way->block, way->key);
 }
 
 /* ---- checking ---- */

@@ -810,7 +810,9 @@ void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t t
 }
 
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key) {
-    skiplist_prefetch_way_end(list, leaf_for(list, key, !list->is_latest));
+    const struct block *block = skiplist_leaf(list, leaf_for(list, key, !list->is_latest));
+    if (block != NULL)
+        prefetch_lines(block, PREFETCH_PLACE_SIZE);
 }
 
 uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
@@ -829,12 +831,12 @@ uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
 static struct index_block *lowest_index(const struct skiplist *list, uint32_t id) {
     if (id >= list->node_end || list->nodes[id].level != 1)
         return NULL;
-    return list->nodes[id].block;
+    return index_at(list, id);
 }
 
 void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id) {
     const struct index_block *index = lowest_index(list, id);
-    /* Fences and spans; of children and keys only one line each is read. */
+    /* Fences and spans; of children and keys only a line each is read. */
     if (index != NULL)
         prefetch_lines(index, sizeof *index + INDEX_FANOUT);
 }
@@ -844,14 +846,21 @@ uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, ui
     if (index == NULL)
         return id;
     id = index_children(index)[index_child_for(index, key, !list->is_latest)];
-    prefetch_line(&list->nodes[id]);
+    /* One line only, and the wait for the node between two of them: a processor keeps some twenty
+     * fetches in flight and drops hints beyond that. */
+    prefetch_line(list->nodes[id].block);
     return id;
 }
 
-void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id) {
+void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id, uint64_t key) {
     const struct block *block = skiplist_leaf(list, id);
-    if (block != NULL)
-        prefetch_lines(block, PREFETCH_PLACE_SIZE);
+    if (block == NULL)
+        return;
+    const uint64_t *keys = block_keys(block);
+    uint32_t index = block_keys_above(keys, block->count, key, !list->is_latest);
+    uint32_t offset = block_offset(block, index);
+    prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
+    prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
 }
 
 /* ---- checking ---- */

@@ -132,13 +132,18 @@ void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t t
 /* Fetch the leaf where this key belongs. */
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key);
 
-/* The same way down for many keys at a time, in four steps, each to be taken for all of them before
- * the next: what one step fetches the next one reads. The levels above the lowest index blocks are
- * few enough to be in the cache. Each returns the id to go on with, which may be old by then. */
+/* The same for many keys at a time, in four steps, each to be taken for all of them before the
+ * next: what one step fetches the next one reads. The levels above the lowest index blocks are few
+ * enough to be in the cache. Each returns the id to go on with, which may be old by then.
+ *
+ *     way        down to the lowest index block, fetch its node
+ *     way_index  fetch its fences and spans
+ *     way_leaf   find the leaf, fetch its first line
+ *     way_end    find the place in the leaf, fetch what an insertion there moves */
 uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key);
 void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id);
 uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key);
-void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id);
+void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id, uint64_t key);
 
 /* Check all invariants. reason: the first that does not hold. */
 MUST_CHECK bool skiplist_validate(const struct skiplist *list, const char **reason);
