@@ -9,6 +9,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/map.h"
+#include "skiplist/prefetch.h"
 #include "skiplist/skiplist.h"
 
 struct board {
@@ -372,6 +373,26 @@ struct board_entry board_at(const struct board *board, uint32_t rank) {
     return entry_at(block, place.index, block_offset(block, place.index));
 }
 
+/* While a walk is in one block, fetch the next one. First its node, then, some entries later, the
+ * first lines of the block; once reading has begun, the processor sees the pattern itself. */
+static void fetch_nodes(const struct board_cursor *cursor) {
+    const struct block *block = cursor->block;
+    if (block == NULL)
+        return;
+    if (block->links.next != SKIPLIST_NONE)
+        prefetch_line(&cursor->board->list.nodes[block->links.next]);
+    if (block->links.previous != SKIPLIST_NONE)
+        prefetch_line(&cursor->board->list.nodes[block->links.previous]);
+}
+
+static void fetch_ahead(const struct board_cursor *cursor, uint32_t id) {
+    if (cursor->index % 8 == 4) {
+        const struct block *ahead = skiplist_leaf(&cursor->board->list, id);
+        if (ahead != NULL)
+            prefetch_lines(ahead, sizeof *ahead + 10 * BLOCK_ENTRIES_MAX);
+    }
+}
+
 void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor) {
     *cursor = (struct board_cursor){.board = board};
     if (rank >= board->list.count)
@@ -381,6 +402,7 @@ void board_seek(const struct board *board, uint32_t rank, struct board_cursor *c
     cursor->block = block;
     cursor->index = place.index;
     cursor->member_offset = block_offset(block, place.index);
+    fetch_nodes(cursor);
 }
 
 bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry) {
@@ -395,11 +417,14 @@ void board_cursor_next(struct board_cursor *cursor) {
     if (block == NULL)
         return;
     cursor->member_offset += block_heap_size(block_len(block, cursor->index));
-    if (++cursor->index < block->count)
+    if (++cursor->index < block->count) {
+        fetch_ahead(cursor, block->links.next);
         return;
+    }
     cursor->block = skiplist_leaf(&cursor->board->list, block->links.next);
     cursor->index = 0;
     cursor->member_offset = 0;
+    fetch_nodes(cursor);
 }
 
 void board_cursor_previous(struct board_cursor *cursor) {
@@ -413,9 +438,11 @@ void board_cursor_previous(struct board_cursor *cursor) {
             return;
         cursor->index = block->count;
         cursor->member_offset = block->heap_used;
+        fetch_nodes(cursor);
     }
     cursor->index--;
     cursor->member_offset -= block_heap_size(block_len(block, cursor->index));
+    fetch_ahead(cursor, block->links.previous);
 }
 
 /* ---- scanning ---- */
