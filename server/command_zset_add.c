@@ -15,11 +15,6 @@
 enum {
     /* Pairs whose scores need no memory of their own. */
     PAIRS_ON_STACK = 16,
-    /* Held back for each pair: more than the blocks that one of them splits on average, and the
-     * room that the member index grows by. */
-    RESERVE_PAIR_BYTES = 1024,
-    /* Held back for each member that is there: the index growing as a whole. */
-    RESERVE_MEMBER_BYTES = 12,
 };
 
 /* One command: its options, its pairs, and what has come of them. */
@@ -244,9 +239,9 @@ static bool has_room(const struct call *call, const struct board *board, const s
 }
 
 static bool reserve(const struct call *call, const struct board *board, const struct zadd *zadd) {
-    size_t size = (size_t)board_count(board) * RESERVE_MEMBER_BYTES;
+    size_t size = board_growth_size(board, zadd->pair_count);
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
-        size += RESERVE_PAIR_BYTES + pair_member(call, zadd, pair).size;
+        size += pair_member(call, zadd, pair).size;
     }
     return memory_reserve_begin(size);
 }

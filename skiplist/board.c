@@ -190,6 +190,23 @@ bool board_rank(const struct board *board, struct bytes member, uint32_t *rank, 
 
 /* ---- changing ---- */
 
+enum {
+    /* More than the blocks that one insertion makes or grows, on average. */
+    PUT_BLOCK_BYTES = 1024,
+};
+
+size_t board_growth_size(const struct board *board, uint32_t count) {
+    /* Each insertion makes at most one leaf; index blocks are fewer than leaves. */
+    uint32_t block_count = count < BOARD_MEMBERS_MAX / 4 ? count * 2 + SKIPLIST_LEVELS_MAX : count;
+    size_t size = (size_t)count * PUT_BLOCK_BYTES + skiplist_growth_size(&board->list, block_count);
+    uint32_t id_end = board->list.node_end + block_count;
+    if (board->map != NULL)
+        return size + map_growth_size(board->map, count, id_end);
+    struct map empty;
+    map_init(&empty, NULL, NULL);
+    return size + sizeof empty + map_growth_size(&empty, board_count(board) + count, id_end);
+}
+
 /* The second leaf is to come: index the members of the first. */
 static bool begin_map(struct board *board, uint32_t id_end) {
     uint64_t hashes[BLOCK_ENTRIES_MAX];

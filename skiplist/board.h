@@ -66,6 +66,10 @@ MUST_CHECK bool board_rank(const struct board *board, struct bytes member, uint3
  * Errors: BOARD_OUT_OF_MEMORY, BOARD_FULL; the board is then as it was. */
 MUST_CHECK enum board_status board_put(struct board *board, struct bytes member, uint64_t key);
 
+/* Bytes that board_put of count new members may take, beside the members' own: an estimate, high
+ * rather than low, for memory_reserve_begin. */
+size_t board_growth_size(const struct board *board, uint32_t count);
+
 /* false: it was not on the board. Never fails for want of memory. */
 bool board_remove(struct board *board, struct bytes member);
 /* Remove count members from rank on (both in range: rank + count <= board_count). Never fails.

@@ -175,10 +175,15 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
         map->id_end = new_id + 1;
 }
 
-/* Begin to move to a table in which this many entries leave room for half as many again. */
-static bool map_begin(struct map *map, uint64_t entry_count, uint32_t id_end) {
+/* Buckets in which this many entries leave room for half as many again. */
+static uint32_t map_buckets_for(uint64_t entry_count) {
     uint64_t slots = (entry_count + entry_count / 2) * 100 / 88 + MAP_BUCKET_SLOTS;
-    uint32_t bucket_count = (uint32_t)(slots / MAP_BUCKET_SLOTS);
+    return (uint32_t)(slots / MAP_BUCKET_SLOTS);
+}
+
+/* Begin to move to a table with room for this many entries and more. */
+static bool map_begin(struct map *map, uint64_t entry_count, uint32_t id_end) {
+    uint32_t bucket_count = map_buckets_for(entry_count);
     struct map_table table;
     if (!table_create(&table, bucket_count, id_end))
         return false;
@@ -253,6 +258,14 @@ bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
     while (map_is_moving(map) && !map_has_room(map, entry_count, id_end))
         map_move_on(map);
     return true;
+}
+
+size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
+    const struct map_table *newest = map_is_moving(map) ? &map->next : &map->table;
+    uint64_t entry_count = map_count(map) + count;
+    if (id_end <= newest->id_mask + 1 && entry_count <= map_slots_grow_at(table_slots(newest)))
+        return 0;
+    return (size_t)map_buckets_for(entry_count) * sizeof(struct map_bucket) + MAP_LINE_SIZE;
 }
 
 void map_step(struct map *map) {

@@ -99,6 +99,9 @@ static inline uint64_t map_count(const struct map *map) {
  * false: no memory, or id_end is past MAP_ID_END; the entries are then as they were. */
 MUST_CHECK bool map_reserve(struct map *map, uint32_t count, uint32_t id_end);
 
+/* Bytes that map_reserve of this takes at the most; 0 as long as there is room. */
+size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end);
+
 /* Add an entry; map_reserve has made room. */
 void map_put(struct map *map, uint64_t hash, uint32_t id);
 /* Remove one entry (hash, id), which is in the map. */

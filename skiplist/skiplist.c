@@ -84,12 +84,24 @@ static void leaf_free_long(struct skiplist *list, const struct block *block, uin
     }
 }
 
-/* Get room for count more ids. */
-static bool nodes_reserve(struct skiplist *list, uint32_t count) {
+/* The capacity that count more ids ask for: today's, or more. */
+static uint64_t nodes_capacity_for(const struct skiplist *list, uint32_t count) {
     uint64_t needed = (uint64_t)list->node_end + count;
     if (count <= list->free_count || needed - list->free_count <= list->node_capacity)
+        return list->node_capacity;
+    return needed + needed / 4 + 2;
+}
+
+size_t skiplist_growth_size(const struct skiplist *list, uint32_t count) {
+    uint64_t capacity = nodes_capacity_for(list, count);
+    return capacity == list->node_capacity ? 0 : capacity * sizeof(struct skiplist_node);
+}
+
+/* Get room for count more ids. */
+static bool nodes_reserve(struct skiplist *list, uint32_t count) {
+    uint64_t capacity = nodes_capacity_for(list, count);
+    if (capacity == list->node_capacity)
         return true;
-    uint64_t capacity = needed + needed / 4 + 2;
     if (capacity >= SKIPLIST_NONE)
         return false;
     bool is_inline = list->nodes == &list->first_node;

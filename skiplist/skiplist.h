@@ -110,6 +110,9 @@ MUST_CHECK bool skiplist_reserve(struct skiplist *list, struct skiplist_place pl
 bool skiplist_adds_leaf(const struct skiplist_plan *plan);
 /* Ids will all be below this then. */
 uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan);
+/* Bytes by which the table of nodes grows at the most for count more blocks; 0 as long as there
+ * is room. */
+size_t skiplist_growth_size(const struct skiplist *list, uint32_t count);
 /* Give back what was reserved. */
 void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan);
 /* Insert the reserved entry; returns the leaf where it is. A long member's piece goes over to the
