@@ -41,7 +41,7 @@ FUZZ_SOURCES     := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SOURCES    := $(wildcard bench/*.c)
 ALL_SOURCES := $(ENGINE_SOURCES) $(PROTOCOL_SOURCES) $(wildcard server/*.c) $(SUPPORT_SOURCES) \
                $(ENGINE_UNIT_SOURCES) $(SERVER_UNIT_SOURCES) $(INTEGRATION_SOURCES) $(FUZZ_SOURCES) $(BENCH_SOURCES)
-HEADERS := $(wildcard codec/*.h skiplist/*.h protocol/*.h server/*.h tests/support/*.h)
+HEADERS := $(wildcard codec/*.h skiplist/*.h protocol/*.h server/*.h tests/support/*.h bench/*.h)
 
 object = $(patsubst %.c,$(B)/%.o,$(1))
 
