@@ -94,6 +94,26 @@ static bool watch_signals(void) {
     return true;
 }
 
+/* A layout whose times do not reach today refuses every write: better said now than to the first
+ * player. */
+static void warn_of_layouts_without_today(void) {
+    const struct settings *settings = &program.server.settings;
+    int64_t now_us = clock_now_us(&program.server.clock);
+    for (uint32_t i = 0; i < settings->layout_count; i++) {
+        const struct layout *layout = &settings->layouts[i]->layout;
+        if (layout->time.bits == 0 ||
+            (now_us >= layout_time_first_us(layout) && now_us <= layout_time_last_us(layout))) {
+            continue;
+        }
+        char error[LAYOUT_ERROR_MAX];
+        layout_explain_time(layout, now_us, error);
+        log_write(LOG_WARNING,
+                  "layout cannot hold today, writes to its boards will fail: %s "
+                  "layout=%s",
+                  error, settings->layouts[i]->name);
+    }
+}
+
 static void stop_listening(void *context) {
     listeners_close(context);
 }
@@ -153,6 +173,7 @@ int main(int argc, char **argv) {
     if (pidfile[0] != '\0') {
         process_write_pidfile(pidfile);
     }
+    warn_of_layouts_without_today();
     log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
     run();
     if (pidfile[0] != '\0') {

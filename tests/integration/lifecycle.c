@@ -432,6 +432,25 @@ static void wait_for_log(const struct process *process, const char *text) {
     }
 }
 
+static void a_layout_that_cannot_hold_today_is_warned_of(void **state) {
+    (void)state;
+    if (is_redis()) {
+        skip();
+    }
+    const struct process_options options = {
+        .config =
+            "layout over FIELD s 33 TIME 20 S\nlayout fine FIELD s 33 TIME 31 S\nboard * over\n"};
+    struct process warned;
+    assert_true(process_start(&warned, &options));
+    wait_for_log(&warned, "2020-01-01T00:00:00Z..2020-01-13");
+    char *log = process_log(&warned);
+    assert_non_null(strstr(log, "layout=over"));
+    assert_null(strstr(log, "layout=fine"));
+    assert_null(strstr(log, "layout=default"));
+    free(log);
+    process_stop(&warned);
+}
+
 /* Ask until some of the replies stay with the server: far less than it would hold a client for. */
 static void ask_until_unsent(const struct process *process, struct wire *reader) {
     struct wire witness = wire_open(process_connect_unix(process));
@@ -555,6 +574,7 @@ int main(void) {
         cmocka_unit_test(a_taken_unix_socket_is_left_to_its_owner),
         cmocka_unit_test(a_bad_setting_is_named_with_file_and_line),
         cmocka_unit_test(the_configuration_file_counts_and_the_command_line_wins),
+        cmocka_unit_test(a_layout_that_cannot_hold_today_is_warned_of),
         cmocka_unit_test(help_and_version_print_and_exit_0),
         cmocka_unit_test(several_addresses_are_listened_on),
         cmocka_unit_test(a_daemon_writes_its_pid_and_takes_it_away),
