@@ -33,9 +33,10 @@ static uint64_t map_slots_full_at(uint64_t slots) {
 
 /* Never written to: there is no free slot that anybody would ask it for. */
 static struct map_bucket map_no_bucket __attribute__((aligned(MAP_LINE_SIZE)));
+static struct map_bucket *map_no_segment = &map_no_bucket;
 
 static const struct map_table map_no_table = {
-    .buckets = &map_no_bucket,
+    .segments = &map_no_segment,
     .bucket_count = 1,
     .id_mask = (1U << MAP_ID_BITS_MIN) - 1,
 };
@@ -44,60 +45,133 @@ void map_init(struct map *map, map_hashes *hashes, const void *owner) {
     *map = (struct map){
         .table = map_no_table,
         .next = map_no_table,
+        .last = map_no_table,
         .hashes = hashes,
         .owner = owner,
     };
 }
 
+/* ---- tables ---- */
+
+static uint64_t table_slots(const struct map_table *table) {
+    return table->segment_count == 0 ? 0 : (uint64_t)table->bucket_count * MAP_BUCKET_SLOTS;
+}
+
+/* Segments of a whole table. */
+static uint32_t segments_for(uint32_t bucket_count) {
+    return (bucket_count + MAP_SEGMENT_BUCKETS - 1) / MAP_SEGMENT_BUCKETS;
+}
+
+static bool table_is_whole(const struct map_table *table) {
+    return table->segment_count == segments_for(table->bucket_count);
+}
+
+/* The pieces of memory in which the segments are: behind the segments, in the same array. */
+static void **table_pieces(const struct map_table *table) {
+    return (void **)(table->segments + segments_for(table->bucket_count));
+}
+
+static size_t segment_size(const struct map_table *table, uint32_t segment) {
+    uint32_t buckets = table->bucket_count - segment * MAP_SEGMENT_BUCKETS;
+    if (buckets > MAP_SEGMENT_BUCKETS)
+        buckets = MAP_SEGMENT_BUCKETS;
+    return buckets * sizeof(struct map_bucket) + MAP_LINE_SIZE;
+}
+
+static bool table_add_segment(struct map_table *table) {
+    void *piece = memory_allocate_zeroed(segment_size(table, table->segment_count));
+    if (piece == NULL)
+        return false;
+    uintptr_t line = ((uintptr_t)piece + MAP_LINE_SIZE - 1) & ~(uintptr_t)(MAP_LINE_SIZE - 1);
+    table->segments[table->segment_count] = (struct map_bucket *)line;
+    table_pieces(table)[table->segment_count] = piece;
+    table->segment_count++;
+    return true;
+}
+
+/* Free the last segment; with the last one of all the table is gone. */
+static void table_free_segment(struct map_table *table) {
+    table->segment_count--;
+    memory_free(table_pieces(table)[table->segment_count]);
+    if (table->segment_count == 0) {
+        memory_free(table->segments);
+        *table = map_no_table;
+    }
+}
+
+static void table_destroy(struct map_table *table) {
+    while (table->segment_count > 0)
+        table_free_segment(table);
+}
+
+/* Begin a table, with its first segment. */
+static bool table_begin(struct map_table *table, uint32_t bucket_count, uint32_t id_mask) {
+    size_t pointers = 2 * (size_t)segments_for(bucket_count);
+    struct map_table begun = {
+        .segments = memory_allocate(pointers * sizeof(void *)),
+        .bucket_count = bucket_count,
+        .id_mask = id_mask,
+    };
+    if (begun.segments == NULL)
+        return false;
+    if (!table_add_segment(&begun)) {
+        memory_free(begun.segments);
+        return false;
+    }
+    *table = begun;
+    return true;
+}
+
+/* Four times the ids of today: the ids must not run out before the table does, and every bit left
+ * over makes the tag longer. */
+static uint32_t id_mask_for(uint32_t id_end) {
+    unsigned id_bits = MAP_ID_BITS_MIN;
+    while (id_bits < MAP_ID_BITS_MAX && (UINT64_C(1) << id_bits) < (uint64_t)id_end * 4)
+        id_bits++;
+    return (1U << id_bits) - 1;
+}
+
+static size_t table_memory_size(const struct map_table *table) {
+    if (table->segment_count == 0)
+        return 0;
+    size_t size = memory_size(table->segments);
+    for (uint32_t i = 0; i < table->segment_count; i++)
+        size += memory_size(table_pieces(table)[i]);
+    return size;
+}
+
+/* On failure to is what has been copied so far. */
+static bool table_copy(const struct map_table *table, struct map_table *to) {
+    if (table->segment_count == 0)
+        return true;
+    if (!table_begin(to, table->bucket_count, table->id_mask))
+        return false;
+    while (!table_is_whole(to))
+        if (!table_add_segment(to))
+            return false;
+    for (uint32_t i = 0; i < table->segment_count; i++)
+        memcpy(to->segments[i], table->segments[i], segment_size(table, i) - MAP_LINE_SIZE);
+    to->entry_count = table->entry_count;
+    return true;
+}
+
 void map_deinit(struct map *map) {
-    memory_free(map->table.memory);
-    memory_free(map->next.memory);
+    table_destroy(&map->table);
+    table_destroy(&map->next);
+    table_destroy(&map->last);
     map_init(map, map->hashes, map->owner);
 }
 
-static uint64_t table_slots(const struct map_table *table) {
-    return table->memory == NULL ? 0 : (uint64_t)table->bucket_count * MAP_BUCKET_SLOTS;
-}
-
-static bool table_create(struct map_table *table, uint32_t bucket_count, uint32_t id_end) {
-    size_t size = (size_t)bucket_count * sizeof(struct map_bucket) + MAP_LINE_SIZE;
-    void *memory = memory_allocate_zeroed(size);
-    if (memory == NULL)
-        return false;
-    uintptr_t line = ((uintptr_t)memory + MAP_LINE_SIZE - 1) & ~(uintptr_t)(MAP_LINE_SIZE - 1);
-    unsigned id_bits = MAP_ID_BITS_MIN;
-    /* Four times the ids of today: the ids must not run out before the table does, and every bit
-     * left over makes the tag longer. */
-    while (id_bits < MAP_ID_BITS_MAX && (UINT64_C(1) << id_bits) < (uint64_t)id_end * 4)
-        id_bits++;
-    *table = (struct map_table){
-        .buckets = (struct map_bucket *)line,
-        .memory = memory,
-        .bucket_count = bucket_count,
-        .id_mask = (1U << id_bits) - 1,
-    };
-    return true;
-}
-
-static bool table_copy(const struct map_table *table, struct map_table *to) {
-    if (table->memory == NULL)
-        return true;
-    if (!table_create(to, table->bucket_count, 0))
-        return false;
-    to->id_mask = table->id_mask;
-    to->entry_count = table->entry_count;
-    memcpy(to->buckets, table->buckets, table->bucket_count * sizeof *table->buckets);
-    return true;
-}
-
 bool map_copy(const struct map *map, struct map *to) {
-    if (!table_copy(&map->table, &to->table) || !table_copy(&map->next, &to->next)) {
+    if (!table_copy(&map->table, &to->table) ||
+        (map->is_moving && !table_copy(&map->next, &to->next))) {
         map_deinit(to);
         return false;
     }
     to->cursor = map->cursor;
     to->id_limit = map->id_limit;
     to->id_end = map->id_end;
+    to->is_moving = map->is_moving;
     return true;
 }
 
@@ -110,12 +184,12 @@ static void table_put(struct map_table *table, uint64_t hash, uint32_t id) {
     CHECK(table->entry_count < table_slots(table));
     uint32_t index = map_home(table, hash);
     uint32_t free_slots;
-    while ((free_slots = map_bucket_match(&table->buckets[index], 0, UINT32_MAX)) == 0) {
-        table->buckets[index].overflow++;
+    while ((free_slots = map_bucket_match(map_bucket(table, index), 0, UINT32_MAX)) == 0) {
+        map_bucket(table, index)->overflow++;
         index = table_after(table, index);
     }
     unsigned slot = (unsigned)__builtin_ctz(free_slots);
-    table->buckets[index].slots[slot] = map_tag(table, hash) | id;
+    map_bucket(table, index)->slots[slot] = map_tag(table, hash) | id;
     table->entry_count++;
 }
 
@@ -125,13 +199,13 @@ static uint32_t *table_get(struct map_table *table, uint64_t hash, uint32_t id, 
     uint32_t wanted = map_tag(table, hash) | id;
     uint32_t matches;
     uint32_t buckets_left = table->bucket_count;
-    while ((matches = map_bucket_match(&table->buckets[index], wanted, UINT32_MAX)) == 0) {
-        CHECK(table->buckets[index].overflow != 0);
+    while ((matches = map_bucket_match(map_bucket(table, index), wanted, UINT32_MAX)) == 0) {
+        CHECK(map_bucket(table, index)->overflow != 0);
         CHECK(--buckets_left != 0);
         index = table_after(table, index);
     }
     *bucket = index;
-    return &table->buckets[index].slots[__builtin_ctz(matches)];
+    return &map_bucket(table, index)->slots[__builtin_ctz(matches)];
 }
 
 /* Entries that look alike (same tag, same id) are interchangeable: whichever of them is found
@@ -140,13 +214,13 @@ static void table_remove(struct map_table *table, uint64_t hash, uint32_t id) {
     uint32_t last;
     *table_get(table, hash, id, &last) = 0;
     for (uint32_t i = map_home(table, hash); i != last; i = table_after(table, i))
-        table->buckets[i].overflow--;
+        map_bucket(table, i)->overflow--;
     table->entry_count--;
 }
 
 /* The table in which the entries of id are. */
 static struct map_table *map_table_of(struct map *map, uint32_t id) {
-    bool is_moved = map_is_moving(map) && (id < map->cursor || id >= map->id_limit);
+    bool is_moved = map->is_moving && (id < map->cursor || id >= map->id_limit);
     return is_moved ? &map->next : &map->table;
 }
 
@@ -181,19 +255,24 @@ static uint32_t map_buckets_for(uint64_t entry_count) {
     return (uint32_t)(slots / MAP_BUCKET_SLOTS);
 }
 
-/* Begin to move to a table with room for this many entries and more. */
-static bool map_begin(struct map *map, uint64_t entry_count, uint32_t id_end) {
-    uint32_t bucket_count = map_buckets_for(entry_count);
-    struct map_table table;
-    if (!table_create(&table, bucket_count, id_end))
-        return false;
-    if (map->table.memory == NULL) {
-        map->table = table;
-        return true;
+/* All segments of next are there: begin to move, or to use it as the first table. */
+static void map_use_next(struct map *map) {
+    if (map->table.segment_count == 0) {
+        map->table = map->next;
+        map->next = map_no_table;
+        return;
     }
-    map->next = table;
     map->cursor = 0;
     map->id_limit = map->id_end;
+    map->is_moving = true;
+}
+
+/* Begin to prepare a table with room for this many entries and more. */
+static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_end) {
+    if (!table_begin(&map->next, map_buckets_for(entry_count), id_mask_for(id_end)))
+        return false;
+    if (table_is_whole(&map->next))
+        map_use_next(map);
     return true;
 }
 
@@ -223,61 +302,86 @@ static void map_move_on(struct map *map) {
     if (map->cursor < map->id_limit)
         return;
     CHECK(map->table.entry_count == 0);
-    memory_free(map->table.memory);
+    table_destroy(&map->last);
+    map->last = map->table;
     map->table = map->next;
     map->next = map_no_table;
+    map->is_moving = false;
+}
+
+/* Is a table being prepared or moved to? */
+static bool map_has_next(const struct map *map) {
+    return map->next.segment_count > 0;
+}
+
+/* One step of whatever is unfinished. false: no memory. */
+static bool map_work(struct map *map) {
+    if (map->last.segment_count > 0)
+        table_free_segment(&map->last);
+    if (map->is_moving) {
+        map_move_on(map);
+    } else if (map_has_next(map)) {
+        if (!table_add_segment(&map->next))
+            return false;
+        if (table_is_whole(&map->next))
+            map_use_next(map);
+    }
+    return true;
 }
 
 /* Would this many entries fit, in whichever table, and ids below id_end have enough bits? */
 static bool map_has_room(const struct map *map, uint64_t entry_count, uint32_t id_end) {
-    const struct map_table *newest = map_is_moving(map) ? &map->next : &map->table;
+    const struct map_table *newest = map->is_moving ? &map->next : &map->table;
     if (entry_count > map_slots_full_at(table_slots(&map->table)))
         return false;
     if (id_end > newest->id_mask + 1)
         return false;
-    return !map_is_moving(map) || entry_count <= map_slots_full_at(table_slots(&map->next));
+    return !map->is_moving || entry_count <= map_slots_full_at(table_slots(&map->next));
 }
 
 bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
     if (id_end > MAP_ID_END)
         return false;
     uint64_t entry_count = map_count(map) + count;
-    if (map_is_moving(map)) {
-        map_move_on(map);
-        /* Steps outrun insertions by far, so this loop is for owners that reserve a lot at once. */
-        while (map_is_moving(map) && !map_has_room(map, entry_count, id_end))
-            map_move_on(map);
+    bool has_memory = map_work(map);
+    if (!map_has_next(map) && entry_count > map_slots_grow_at(table_slots(&map->table)))
+        has_memory = map_begin_next(map, entry_count, id_end);
+    /* Steps outrun insertions by far; more at once are for owners that reserve a lot, for ids that
+     * have run out of bits, and for when there was no memory for long. While there is room, want of
+     * memory does no harm: the next reservation tries again. */
+    while (!map_has_room(map, entry_count, id_end)) {
+        if (!has_memory)
+            return false;
+        has_memory = map_has_next(map) ? map_work(map) : map_begin_next(map, entry_count, id_end);
     }
-    if (map_is_moving(map))
-        return true;
-    bool has_room = map_has_room(map, entry_count, id_end);
-    if (has_room && entry_count <= map_slots_grow_at(table_slots(&map->table)))
-        return true;
-    if (!map_begin(map, entry_count, id_end))
-        return has_room;
-    while (map_is_moving(map) && !map_has_room(map, entry_count, id_end))
-        map_move_on(map);
     return true;
 }
 
 size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
-    const struct map_table *newest = map_is_moving(map) ? &map->next : &map->table;
+    const struct map_table *newest = map_has_next(map) ? &map->next : &map->table;
     uint64_t entry_count = map_count(map) + count;
-    if (id_end <= newest->id_mask + 1 && entry_count <= map_slots_grow_at(table_slots(newest)))
-        return 0;
-    return (size_t)map_buckets_for(entry_count) * sizeof(struct map_bucket) + MAP_LINE_SIZE;
+    size_t size = 0;
+    if (id_end <= newest->id_mask + 1 && entry_count <= map_slots_grow_at(table_slots(newest))) {
+        for (uint32_t i = newest->segment_count; i < segments_for(newest->bucket_count); i++)
+            size += segment_size(newest, i);
+        return size;
+    }
+    uint32_t bucket_count = map_buckets_for(entry_count);
+    size = bucket_count * sizeof(struct map_bucket);
+    return size + segments_for(bucket_count) * (MAP_LINE_SIZE + 2 * sizeof(void *));
 }
 
 void map_step(struct map *map) {
-    if (map_is_moving(map)) {
-        map_move_on(map);
-    } else if (map_count(map) == 0) {
+    if (map_count(map) == 0) {
         map_deinit(map);
-    } else if (map->table.bucket_count >= MAP_SHRINK_BUCKETS_MIN &&
-               map_count(map) < table_slots(&map->table) * 3 / 10) {
-        /* Without memory it stays as large as it is. */
-        (void)map_begin(map, map_count(map), map->id_end);
+        return;
     }
+    /* Without memory it stays as large as it is. */
+    if (map_has_next(map) || map->last.segment_count > 0)
+        (void)map_work(map);
+    else if (map->table.bucket_count >= MAP_SHRINK_BUCKETS_MIN &&
+             map_count(map) < table_slots(&map->table) * 3 / 10)
+        (void)map_begin_next(map, map_count(map), map->id_end);
 }
 
 /* The buckets of one table that a scan step covers: from first on, count of them (with the ones
@@ -292,7 +396,7 @@ static struct map_run map_run_of(const struct map_table *table, uint32_t from, u
     struct map_run run = {.table = table, .first = map_home(table, (uint64_t)from << 32)};
     uint32_t last = map_home(table, (end - 1) << 32);
     run.count = last - run.first + 1;
-    while (run.count < table->bucket_count && table->buckets[last].overflow != 0) {
+    while (run.count < table->bucket_count && map_bucket(table, last)->overflow != 0) {
         last = table_after(table, last);
         run.count++;
     }
@@ -303,7 +407,7 @@ static uint32_t map_run_slot(const struct map_run *run, uint64_t position) {
     uint64_t bucket = run->first + position / MAP_BUCKET_SLOTS;
     if (bucket >= run->table->bucket_count)
         bucket -= run->table->bucket_count;
-    return run->table->buckets[bucket].slots[position % MAP_BUCKET_SLOTS];
+    return map_bucket(run->table, (uint32_t)bucket)->slots[position % MAP_BUCKET_SLOTS];
 }
 
 static void map_run_visit(const struct map_run *run, map_visit *visit, void *context) {
@@ -330,25 +434,21 @@ static uint64_t table_end_of(const struct map_table *table, uint32_t bucket) {
 void map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_visit *visit,
               void *context) {
     const struct map_table *coarse = &map->table;
-    if (map_is_moving(map) && map->next.bucket_count < coarse->bucket_count)
+    if (map->is_moving && map->next.bucket_count < coarse->bucket_count)
         coarse = &map->next;
     *end = table_end_of(coarse, map_home(coarse, (uint64_t)cursor << 32));
     /* An id is in one table only, so no id is visited twice. */
     struct map_run run = map_run_of(&map->table, cursor, *end);
     map_run_visit(&run, visit, context);
-    if (map_is_moving(map)) {
+    if (map->is_moving) {
         run = map_run_of(&map->next, cursor, *end);
         map_run_visit(&run, visit, context);
     }
 }
 
 size_t map_memory_size(const struct map *map) {
-    size_t size = 0;
-    if (map->table.memory != NULL)
-        size += memory_size(map->table.memory);
-    if (map_is_moving(map))
-        size += memory_size(map->next.memory);
-    return size;
+    return table_memory_size(&map->table) + table_memory_size(&map->next) +
+           table_memory_size(&map->last);
 }
 
 static const char *map_check_entries(const struct map *map, const struct map_table *table,
@@ -356,7 +456,7 @@ static const char *map_check_entries(const struct map *map, const struct map_tab
     uint64_t hashes[MAP_HASHES_MAX];
     uint64_t entry_count = 0;
     for (uint32_t id = 0; id < map->id_end; id++) {
-        bool is_moved = map_is_moving(map) && (id < map->cursor || id >= map->id_limit);
+        bool is_moved = map->is_moving && (id < map->cursor || id >= map->id_limit);
         if (is_moved != (table == &map->next))
             continue;
         uint32_t count = map->hashes(map->owner, id, hashes);
@@ -377,9 +477,9 @@ static const char *map_check_entries(const struct map *map, const struct map_tab
 /* What flows out of a bucket is what flows in and is at home there, less what stays. */
 static const char *table_check_flow(const struct map_table *table, const uint32_t *homes) {
     uint64_t used = 0;
-    uint32_t flow = table->buckets[table->bucket_count - 1].overflow;
+    uint32_t flow = map_bucket(table, table->bucket_count - 1)->overflow;
     for (uint32_t i = 0; i < table->bucket_count; i++) {
-        const struct map_bucket *bucket = &table->buckets[i];
+        const struct map_bucket *bucket = map_bucket(table, i);
         uint32_t free_slots = map_bucket_match(bucket, 0, UINT32_MAX);
         uint32_t stay = MAP_BUCKET_SLOTS - (uint32_t)__builtin_popcount(free_slots);
         used += stay;
@@ -404,7 +504,7 @@ static const char *map_check_table(const struct map *map, const struct map_table
 
 bool map_validate(const struct map *map, const char **reason) {
     const char *wrong = map_check_table(map, &map->table);
-    if (wrong == NULL && map_is_moving(map))
+    if (wrong == NULL && map->is_moving)
         wrong = map_check_table(map, &map->next);
     if (wrong == NULL && map_count(map) > 0 && !map_has_room(map, map_count(map), map->id_end))
         wrong = "map: a table is too full";

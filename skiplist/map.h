@@ -20,7 +20,8 @@
  * ids are moved one after another: entries with id < cursor or id >= id_limit are in the new
  * table, the others in the old one. Each step asks the owner for the hashes of a few ids
  * (map_hashes), so no insert pays for a whole rehash. Either table could hold every entry, so an
- * entry may change its id at any time without asking for memory.
+ * entry may change its id at any time without asking for memory. Tables are made of segments of a
+ * megabyte, and these too are allocated and freed one by one.
  *
  * Entries (hash, id) may repeat; the map is a multiset of pairs. Not thread-safe. */
 #ifndef SKIPLIST_MAP_H
@@ -38,14 +39,17 @@
 
 #ifdef SKIPLIST_TINY
 #define MAP_BUCKET_LINES 1 /* of 16 bytes */
+#define MAP_SEGMENT_BITS 2
 #else
 #define MAP_BUCKET_LINES 4
+#define MAP_SEGMENT_BITS 14
 #endif
 
 enum {
     MAP_BUCKET_SLOTS = 4 * MAP_BUCKET_LINES - 1,
     MAP_ID_BITS_MIN = 2 * MAP_BUCKET_LINES,
     MAP_ID_BITS_MAX = 28,
+    MAP_SEGMENT_BUCKETS = 1 << MAP_SEGMENT_BITS,
     MAP_HASHES_MAX = 256, /* entries of one id */
 };
 /* Ids are below this. */
@@ -62,19 +66,21 @@ struct map_bucket {
 };
 
 struct map_table {
-    struct map_bucket *buckets; /* on a cache line's boundary, inside memory */
-    void *memory;               /* NULL: no table; buckets is then one shared empty bucket */
+    struct map_bucket **segments; /* each on a cache line's boundary */
     uint32_t bucket_count;
-    uint32_t id_mask; /* the slot's id bits; the others are the tag */
+    uint32_t segment_count; /* 0: no table; segments is then one shared empty bucket */
     uint64_t entry_count;
+    uint32_t id_mask; /* the slot's id bits; the others are the tag */
 };
 
 struct map {
     struct map_table table;
-    struct map_table next; /* the one being moved to; next.memory NULL: none */
+    struct map_table next; /* the one being moved to, or being prepared for that */
+    struct map_table last; /* the one moved from, being freed */
     uint32_t cursor;       /* while moving: ids below are in next */
     uint32_t id_limit;     /* while moving: so are ids from here on */
     uint32_t id_end;       /* past the largest id ever put */
+    bool is_moving;
     map_hashes *hashes;
     const void *owner;
 };
@@ -114,9 +120,9 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id);
  * fails. To be called after removals, when map and owner agree again. */
 void map_step(struct map *map);
 
-/* Is a growth or shrinking unfinished? */
+/* Are the entries in two tables? */
 static inline bool map_is_moving(const struct map *map) {
-    return map->next.memory != NULL;
+    return map->is_moving;
 }
 
 /* Visit the id of every entry with this hash, and by chance those of others:
@@ -129,10 +135,15 @@ struct map_find {
     const struct map_table *table;
     const struct map_table *next_table; /* NULL: table is the last */
     uint64_t hash;
-    uint32_t bucket;
-    uint32_t buckets_left; /* bounds the walk when every bucket overflows */
-    uint32_t matches;      /* slots of the bucket not yet returned, one bit each */
+    const struct map_bucket *at; /* the bucket looked into */
+    uint32_t bucket;             /* and its index */
+    uint32_t buckets_left;       /* bounds the walk when every bucket overflows */
+    uint32_t matches;            /* slots of the bucket not yet returned, one bit each */
 };
+
+static inline struct map_bucket *map_bucket(const struct map_table *table, uint32_t index) {
+    return &table->segments[index >> MAP_SEGMENT_BITS][index & (MAP_SEGMENT_BUCKETS - 1)];
+}
 
 static inline uint32_t map_home(const struct map_table *table, uint64_t hash) {
     return (uint32_t)(((hash >> 32) * table->bucket_count) >> 32);
@@ -178,8 +189,8 @@ static inline void map_find_in(struct map_find *find, const struct map_table *ta
     find->table = table;
     find->bucket = map_home(table, find->hash);
     find->buckets_left = table->bucket_count;
-    find->matches = map_bucket_match(&table->buckets[find->bucket], map_tag(table, find->hash),
-                                     ~table->id_mask);
+    find->at = map_bucket(table, find->bucket);
+    find->matches = map_bucket_match(find->at, map_tag(table, find->hash), ~table->id_mask);
 }
 
 static inline void map_find(const struct map *map, uint64_t hash, struct map_find *find) {
@@ -191,11 +202,11 @@ static inline void map_find(const struct map *map, uint64_t hash, struct map_fin
 static inline bool map_find_next(struct map_find *find, uint32_t *id) {
     while (find->matches == 0) {
         const struct map_table *table = find->table;
-        if (table->buckets[find->bucket].overflow != 0 && --find->buckets_left != 0) {
+        if (find->at->overflow != 0 && --find->buckets_left != 0) {
             if (++find->bucket == table->bucket_count)
                 find->bucket = 0;
-            find->matches = map_bucket_match(&table->buckets[find->bucket],
-                                             map_tag(table, find->hash), ~table->id_mask);
+            find->at = map_bucket(table, find->bucket);
+            find->matches = map_bucket_match(find->at, map_tag(table, find->hash), ~table->id_mask);
         } else if (find->next_table != NULL) {
             map_find_in(find, find->next_table);
             find->next_table = NULL;
@@ -205,15 +216,15 @@ static inline bool map_find_next(struct map_find *find, uint32_t *id) {
     }
     unsigned slot = (unsigned)__builtin_ctz(find->matches);
     find->matches &= find->matches - 1;
-    *id = find->table->buckets[find->bucket].slots[slot] & find->table->id_mask;
+    *id = find->at->slots[slot] & find->table->id_mask;
     return true;
 }
 
 /* Fetch the lines that looking up, adding or removing this hash will touch. */
 static inline void map_prefetch(const struct map *map, uint64_t hash) {
-    prefetch_line(&map->table.buckets[map_home(&map->table, hash)]);
+    prefetch_line(map_bucket(&map->table, map_home(&map->table, hash)));
     if (map_is_moving(map))
-        prefetch_line(&map->next.buckets[map_home(&map->next, hash)]);
+        prefetch_line(map_bucket(&map->next, map_home(&map->next, hash)));
 }
 
 /* One step of a scan in the order of hashes. cursor is an upper half of a hash, 0 to begin with.

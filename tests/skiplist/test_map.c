@@ -198,7 +198,7 @@ static void churn_leaves_no_overflow_behind(void **state) {
         while (model->counts[id] > 0)
             map_remove(&map, model_take(model, id, 0), id);
     for (uint32_t i = 0; i < map.table.bucket_count; i++)
-        assert_int_equal(map.table.buckets[i].overflow, 0);
+        assert_int_equal(map_bucket(&map.table, i)->overflow, 0);
     map_step(&map);
     assert_int_equal(map_memory_size(&map), 0);
     map_deinit(&map);
