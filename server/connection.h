@@ -70,6 +70,14 @@ void connection_check_time(struct connection *connection);
 /* An entry of the queue that names it is gone. */
 void connection_release(struct connection *connection);
 
+/* Will this entry of the queue not be run? Its connection has gone, or has taken its requests back;
+ * its input may be gone with them. */
+static inline bool connection_is_void(const struct tick_entry *entry) {
+    const struct connection *connection = entry->connection;
+    return connection->is_closing || connection->epoch != entry->epoch ||
+           connection->session.is_killed;
+}
+
 /* Unsent output above which a client is held, and below which it goes on. */
 enum { CONNECTION_OUTPUT_HIGH = 1 << 20, CONNECTION_OUTPUT_LOW = 1 << 19 };
 

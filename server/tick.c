@@ -1,4 +1,7 @@
-/* The queue, its prefetching, and what is done once per turn. See tick.h for the whole. */
+/* The queue, and what is done once per turn. See tick.h for the whole.
+ *
+ * Invariant: entries[head .. end-1] wait, in arrival order, and each of them holds its connection
+ * until it has run or is dropped (connection_release). */
 #include "server/tick.h"
 
 #include <stdio.h>
@@ -6,13 +9,11 @@
 #include "server/command.h"
 #include "server/connection.h"
 #include "server/log.h"
+#include "server/prefetch.h"
 #include "server/process.h"
 
 enum {
-    PIECE_SIZE = 64 * 1024,     /* of input room; a read gets what is left of one */
-    PIECE_ROOM_MIN = 16 * 1024, /* less is left over, and a new piece begun */
-    SPARE_PIECES_MAX = 16,      /* kept for the next ticks */
-    ENTRIES_MIN = 256,          /* of the queue at first */
+    ENTRIES_MIN = 256, /* of the queue at first */
     ENTRIES_KEPT_MAX = 65536,
     LENT_CAPACITY_MAX = 64 * 1024,
     OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent at once, whatever the limit */
@@ -20,79 +21,9 @@ enum {
     CHORE_BUDGET_NS = 200000,    /* for expiry, and for freeing */
     EXPIRE_KEYS_MAX = 16,        /* between two looks at the clock */
     FREE_WORK_MAX = 256,
-    PREFETCH_MEMBERS_MAX = 64, /* in a group */
-    PREFETCH_BOARD_MIN = 4096, /* members: smaller boards stay in the cache */
     SECOND_MS = 1000,
     DRAIN_MS = 5000,
 };
-
-struct tick_piece {
-    struct tick_piece *next;
-    size_t used;
-    char at[PIECE_SIZE];
-};
-
-/* ---- input room ---- */
-
-char *tick_input_room(struct tick *tick, size_t *size) {
-    struct tick_generation *generation = &tick->generations[tick->current];
-    struct tick_piece *piece = generation->pieces;
-    if (piece == NULL || PIECE_SIZE - piece->used < PIECE_ROOM_MIN) {
-        if (tick->spare_pieces != NULL) {
-            piece = tick->spare_pieces;
-            tick->spare_pieces = piece->next;
-            tick->spare_piece_count--;
-        } else {
-            piece = memory_allocate(sizeof *piece);
-            if (piece == NULL) {
-                return NULL;
-            }
-        }
-        piece->used = 0;
-        piece->next = generation->pieces;
-        generation->pieces = piece;
-    }
-    *size = PIECE_SIZE - piece->used;
-    return piece->at + piece->used;
-}
-
-void tick_input_keep(struct tick *tick, size_t size) {
-    struct tick_piece *piece = tick->generations[tick->current].pieces;
-    CHECK(size <= PIECE_SIZE - piece->used);
-    piece->used += size;
-}
-
-struct resp_arena *tick_arguments(struct tick *tick) {
-    return &tick->generations[tick->current].arguments;
-}
-
-static void empty_generation(struct tick *tick, struct tick_generation *generation) {
-    while (generation->pieces != NULL) {
-        struct tick_piece *piece = generation->pieces;
-        generation->pieces = piece->next;
-        if (tick->spare_piece_count < SPARE_PIECES_MAX) {
-            piece->next = tick->spare_pieces;
-            tick->spare_pieces = piece;
-            tick->spare_piece_count++;
-        } else {
-            memory_free(piece);
-        }
-    }
-    resp_arena_reset(&generation->arguments);
-}
-
-/* Give back what requests that have run lay in. */
-static void turn_generations(struct tick *tick) {
-    struct tick_generation *filled = &tick->generations[tick->current];
-    struct tick_generation *other = &tick->generations[1 - tick->current];
-    if (tick->done_total == tick->queued_total) {
-        empty_generation(tick, filled);
-    } else if (tick->done_total >= other->queued_end) {
-        empty_generation(tick, other);
-        filled->queued_end = tick->queued_total;
-        tick->current = 1 - tick->current;
-    }
-}
 
 /* ---- output buffers ---- */
 
@@ -170,135 +101,6 @@ void tick_mark_dirty(struct tick *tick, struct connection *connection) {
     tick->dirty_last = connection;
 }
 
-/* Will this entry not be run? Its connection has gone, or has taken its requests back; its input
- * may be gone with them. */
-static bool is_void(const struct tick_entry *entry) {
-    const struct connection *connection = entry->connection;
-    return connection->is_closing || connection->epoch != entry->epoch ||
-           connection->session.is_killed;
-}
-
-/* ---- prefetching ---- */
-
-struct prefetch_group {
-    const struct board *boards[TICK_GROUP];     /* by entry; NULL: nothing to fetch */
-    const struct command *commands[TICK_GROUP]; /* of the entries that have a board */
-    struct board_prefetch members[PREFETCH_MEMBERS_MAX];
-    bool are_changes[PREFETCH_MEMBERS_MAX];
-    unsigned member_count;
-    struct board_way ways[TICK_GROUP]; /* to where lone new scores will stand */
-    unsigned way_count;
-};
-
-/* Neighbours in the queue often name the same key: then the lookup is saved. */
-static void find_boards(const struct tick *tick, const struct tick_entry *entries, unsigned count,
-                        struct prefetch_group *group) {
-    const struct server *server = tick->server;
-    struct bytes last_name = {0};
-    uint32_t last_database = 0;
-    const struct registry_key *key = NULL;
-    for (unsigned i = 0; i < count; i++) {
-        const struct tick_entry *entry = &entries[i];
-        group->boards[i] = NULL;
-        if (entry->command >= TICK_CLOSE || is_void(entry)) {
-            continue;
-        }
-        const struct command *command = command_by_index(entry->command);
-        if (command->member_arg == 0 || entry->request.count <= (uint32_t)command->member_arg) {
-            continue;
-        }
-        struct bytes name = entry->request.args[command->first_key];
-        uint32_t database = entry->connection->session.database;
-        if (last_name.at == NULL || database != last_database || !bytes_equal(name, last_name)) {
-            key = registry_peek(server->registry, database, name, server->now_ms);
-            last_name = name;
-            last_database = database;
-        }
-        if (key != NULL && board_count(key->board) >= PREFETCH_BOARD_MIN) {
-            group->boards[i] = key->board;
-            group->commands[i] = command;
-        }
-    }
-}
-
-static void prefetch_slots(const struct tick_entry *entries, unsigned count,
-                           struct prefetch_group *group) {
-    group->member_count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (group->boards[i] == NULL) {
-            continue;
-        }
-        const struct command *command = group->commands[i];
-        const struct request *request = &entries[i].request;
-        for (uint32_t at = (uint32_t)command->member_arg;
-             at < request->count && group->member_count < PREFETCH_MEMBERS_MAX;
-             at += (uint32_t)command->member_step) {
-            group->are_changes[group->member_count] = (command->flags & COMMAND_WRITE) != 0;
-            board_prefetch_slots(group->boards[i], request->args[at],
-                                 &group->members[group->member_count++]);
-            if (command->member_step == 0) {
-                break;
-            }
-        }
-    }
-}
-
-/* The key that a lone new score will have. false: none; the handler says what is wrong with it. */
-static bool key_of_score(const struct layout *layout, struct bytes text, int64_t now_us,
-                         uint64_t *key) {
-    struct decimal value;
-    uint64_t ordinal;
-    if (decimal_parse(text, layout->fields[0].scale, &value) != DECIMAL_OK ||
-        layout_field_ordinal(&layout->fields[0], value, &ordinal) != LAYOUT_OK) {
-        return false;
-    }
-    *key = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
-    return layout_stamp(layout, *key, now_us, key) == LAYOUT_OK;
-}
-
-static void prefetch_ways(const struct tick *tick, const struct tick_entry *entries, unsigned count,
-                          struct prefetch_group *group) {
-    group->way_count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const struct board *board = group->boards[i];
-        if (board == NULL || group->commands[i]->score_arg == 0 ||
-            entries[i].request.count != (uint32_t)group->commands[i]->member_arg + 1) {
-            continue;
-        }
-        struct bytes text = entries[i].request.args[group->commands[i]->score_arg];
-        uint64_t key;
-        if (key_of_score(board_layout(board), text, tick->server->now_us, &key)) {
-            board_prefetch_way(board, key, &group->ways[group->way_count++]);
-        }
-    }
-}
-
-/* Each step fetches for the whole group what the next one reads. */
-static void prefetch(const struct tick *tick, const struct tick_entry *entries, unsigned count) {
-    struct prefetch_group group;
-    find_boards(tick, entries, count, &group);
-    prefetch_slots(entries, count, &group);
-    prefetch_ways(tick, entries, count, &group);
-    for (unsigned i = 0; i < group.member_count; i++) {
-        board_prefetch_descriptor(&group.members[i]);
-    }
-    for (unsigned i = 0; i < group.way_count; i++) {
-        board_prefetch_way_index(&group.ways[i]);
-    }
-    for (unsigned i = 0; i < group.member_count; i++) {
-        board_prefetch_block(&group.members[i]);
-    }
-    for (unsigned i = 0; i < group.way_count; i++) {
-        board_prefetch_way_leaf(&group.ways[i]);
-    }
-    for (unsigned i = 0; i < group.member_count; i++) {
-        board_prefetch_entry(&group.members[i], group.are_changes[i]);
-    }
-    for (unsigned i = 0; i < group.way_count; i++) {
-        board_prefetch_way_end(&group.ways[i]);
-    }
-}
-
 /* ---- running ---- */
 
 /* Must this request wait for the end of CLIENT PAUSE? */
@@ -342,7 +144,7 @@ static void run_entry(struct tick *tick, const struct tick_entry *entry, struct 
 
 static void run_or_drop(struct tick *tick, const struct tick_entry *entry, struct reply *reply) {
     struct connection *connection = entry->connection;
-    bool is_dropped = is_void(entry);
+    bool is_dropped = connection_is_void(entry);
     if (!is_dropped && connection->session.is_close_after_reply) {
         connection->queued--;
         is_dropped = true;
@@ -382,7 +184,7 @@ static void run_queue(struct tick *tick) {
         size_t waiting = tick->end - tick->head;
         unsigned count = waiting < TICK_GROUP ? (unsigned)waiting : TICK_GROUP;
         if (count > 1) {
-            prefetch(tick, &tick->entries[tick->head], count);
+            prefetch_entries(tick->server, &tick->entries[tick->head], count);
         }
         tick->server->command_begin_ticks = clock_ticks();
         /* Running them queues nothing, so the entries stay where they are. */
@@ -650,7 +452,7 @@ static void on_check(uv_check_t *check) {
     close_killed(tick);
     bool has_more = expire_some(tick);
     has_more |= free_some(tick);
-    turn_generations(tick);
+    input_give_back(&tick->input, tick->queued_total, tick->done_total);
     uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
     if (elapsed_ns / 1000 > server->stats.tick_longest_us) {
         server->stats.tick_longest_us = elapsed_ns / 1000;
@@ -694,8 +496,7 @@ bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
     tick->server = server;
     tick->wake_at_ms = INT64_MAX;
     tick->maxclients = server->settings.maxclients;
-    resp_arena_init(&tick->generations[0].arguments);
-    resp_arena_init(&tick->generations[1].arguments);
+    input_init(&tick->input);
     tick->check.data = tick;
     tick->idle.data = tick;
     tick->second.data = tick;
@@ -708,15 +509,7 @@ bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
 }
 
 void tick_deinit(struct tick *tick) {
-    for (unsigned i = 0; i < 2; i++) {
-        empty_generation(tick, &tick->generations[i]);
-        resp_arena_deinit(&tick->generations[i].arguments);
-    }
-    while (tick->spare_pieces != NULL) {
-        struct tick_piece *piece = tick->spare_pieces;
-        tick->spare_pieces = piece->next;
-        memory_free(piece);
-    }
+    input_deinit(&tick->input);
     while (tick->buffer_count > 0) {
         buffer_deinit(&tick->buffers[--tick->buffer_count]);
     }

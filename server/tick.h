@@ -2,20 +2,20 @@
  *
  *     poll    connections read and parse; whole requests stand in the queue in arrival order
  *     check   the queue runs, in groups of 16: first the group's cache misses are started all at
- *             once, stage by stage, then its commands are executed one by one
+ *             once, stage by stage (prefetch.h), then its commands are executed one by one
  *             then one write per client, and bounded steps of background work
  *
  * A tick takes about a millisecond at most: what is left of a long queue runs in the next turn, in
  * the same order. All commands of a tick share one time.
  *
- * Invariant: requests of the queue, and the input and arguments they point to, live in one of two
- * generations. A generation is emptied when the last of its requests has run. */
+ * Invariant: requests run in the order in which they were queued. What a request of the queue
+ * points to, its input and its arguments, stays where it is until it has run (input.h). */
 #ifndef SERVER_TICK_H
 #define SERVER_TICK_H
 
 #include <uv.h>
 
-#include "protocol/resp.h"
+#include "server/input.h"
 #include "server/server.h"
 
 struct connection;
@@ -38,13 +38,6 @@ struct tick_entry {
     uint32_t epoch;    /* run only if it is still the connection's */
 };
 
-/* Input and arguments of requests that arrived together. */
-struct tick_generation {
-    struct tick_piece *pieces; /* newest first; reading goes on in the first */
-    struct resp_arena arguments;
-    uint64_t queued_end; /* its requests have run when done_total is so far */
-};
-
 struct tick {
     uv_loop_t *loop;
     struct server *server;
@@ -52,11 +45,8 @@ struct tick {
     uv_idle_t idle; /* active: there is work left, do not block in poll */
     uv_timer_t second, wake, drain;
     bool is_idle_active;
-    int64_t wake_at_ms; /* what wake is set to; INT64_MAX: not set */
-    struct tick_generation generations[2];
-    unsigned current; /* the generation that is filled */
-    struct tick_piece *spare_pieces;
-    uint32_t spare_piece_count;
+    int64_t wake_at_ms;         /* what wake is set to; INT64_MAX: not set */
+    struct input input;         /* what the requests of the queue lie in */
     struct tick_entry *entries; /* entries[head .. end-1] wait */
     size_t head, end, capacity;
     uint64_t queued_total, done_total;
@@ -81,11 +71,16 @@ void tick_deinit(struct tick *tick);
  * is_now, or a second time: flush nothing. */
 void tick_shutdown(struct tick *tick, bool is_now);
 
-/* Where a connection may read to: *size bytes. NULL: no memory. */
-MUST_CHECK char *tick_input_room(struct tick *tick, size_t *size);
-/* size bytes of that room are kept until the requests queued so far have run. */
-void tick_input_keep(struct tick *tick, size_t size);
-struct resp_arena *tick_arguments(struct tick *tick);
+/* Where a connection may read to, what of it is kept, and where arguments go: see input.h. */
+MUST_CHECK static inline char *tick_input_room(struct tick *tick, size_t *size) {
+    return input_room(&tick->input, size);
+}
+static inline void tick_input_keep(struct tick *tick, size_t size) {
+    input_keep(&tick->input, size);
+}
+static inline struct resp_arena *tick_arguments(struct tick *tick) {
+    return input_arguments(&tick->input);
+}
 
 /* The entry behind the queue's last, to be filled in; NULL: no memory. It stands in the queue when
  * tick_queue_entry is called, before the next one is asked for. */
