@@ -397,9 +397,9 @@ static void fetch_nodes(const struct board_cursor *cursor) {
     if (block == NULL)
         return;
     if (block->links.next != SKIPLIST_NONE)
-        prefetch_line(&cursor->board->list.nodes[block->links.next]);
+        prefetch_line(skiplist_node(&cursor->board->list, block->links.next));
     if (block->links.previous != SKIPLIST_NONE)
-        prefetch_line(&cursor->board->list.nodes[block->links.previous]);
+        prefetch_line(skiplist_node(&cursor->board->list, block->links.previous));
 }
 
 static void fetch_ahead(const struct board_cursor *cursor, uint32_t id) {
@@ -536,7 +536,7 @@ void board_prefetch_descriptor(struct board_prefetch *state) {
         state->block = SKIPLIST_NONE;
         return;
     }
-    prefetch_line(&board->list.nodes[state->block]);
+    prefetch_line(skiplist_node(&board->list, state->block));
 }
 
 void board_prefetch_block(const struct board_prefetch *state) {

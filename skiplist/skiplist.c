@@ -24,15 +24,15 @@ enum plan_change {
 };
 
 static struct index_block *index_at(const struct skiplist *list, uint32_t id) {
-    return list->nodes[id].block;
+    return skiplist_node(list, id)->block;
 }
 
 static struct block *leaf_at(const struct skiplist *list, uint32_t id) {
-    return list->nodes[id].block;
+    return skiplist_node(list, id)->block;
 }
 
 static struct block_links *links_at(const struct skiplist *list, uint32_t id) {
-    return list->nodes[id].block;
+    return skiplist_node(list, id)->block;
 }
 
 /* ---- memory ---- */
@@ -65,7 +65,7 @@ static void leaf_replace(struct skiplist *list, uint32_t id, struct block *block
     struct block *old = leaf_at(list, id);
     block->links = old->links;
     block_copy(block, 0, old, 0, old->count);
-    list->nodes[id].block = block;
+    skiplist_node(list, id)->block = block;
     leaf_destroy(list, old);
 }
 
@@ -84,63 +84,125 @@ static void leaf_free_long(struct skiplist *list, const struct block *block, uin
     }
 }
 
-/* The capacity that count more ids ask for: today's, or more. */
-static uint64_t nodes_capacity_for(const struct skiplist *list, uint32_t count) {
-    uint64_t needed = (uint64_t)list->node_end + count;
-    if (count <= list->free_count || needed - list->free_count <= list->node_capacity)
-        return list->node_capacity;
-    return needed + needed / 4 + 2;
+/* ---- nodes ---- */
+
+/* Nodes that count more ids need in all, beside those given back. */
+static uint64_t nodes_needed(const struct skiplist *list, uint32_t count) {
+    return count <= list->free_count ? 0 : (uint64_t)list->node_end + count - list->free_count;
 }
 
 size_t skiplist_growth_size(const struct skiplist *list, uint32_t count) {
-    uint64_t capacity = nodes_capacity_for(list, count);
-    return capacity == list->node_capacity ? 0 : capacity * sizeof(struct skiplist_node);
+    uint64_t needed = nodes_needed(list, count);
+    if (needed <= list->node_capacity)
+        return 0;
+    /* A segment more than needed, and the table's pointers. */
+    return (needed - list->node_capacity + SKIPLIST_SEGMENT_NODES) * sizeof(struct skiplist_node) +
+           2 * (needed >> SKIPLIST_SEGMENT_BITS) * sizeof(void *);
 }
 
-/* Get room for count more ids. */
-static bool nodes_reserve(struct skiplist *list, uint32_t count) {
-    uint64_t capacity = nodes_capacity_for(list, count);
-    if (capacity == list->node_capacity)
-        return true;
-    if (capacity >= SKIPLIST_NONE)
-        return false;
-    bool is_inline = list->nodes == &list->first_node;
-    size_t size_before = is_inline ? 0 : memory_size(list->nodes);
+/* Make the only segment larger. */
+static bool grow_first_segment(struct skiplist *list, uint64_t needed) {
+    uint64_t capacity = needed + needed / 4 + 2;
+    if (capacity > SKIPLIST_SEGMENT_NODES)
+        capacity = SKIPLIST_SEGMENT_NODES;
+    bool is_inline = list->first_segment == &list->first_node;
+    size_t size_before = is_inline ? 0 : memory_size(list->first_segment);
     struct skiplist_node *nodes =
-        memory_resize(is_inline ? NULL : list->nodes, capacity * sizeof *nodes);
+        memory_resize(is_inline ? NULL : list->first_segment, capacity * sizeof *nodes);
     if (nodes == NULL)
         return false;
     if (is_inline)
         nodes[0] = list->first_node;
     list->memory_size += memory_size(nodes) - size_before;
-    list->nodes = nodes;
+    list->first_segment = nodes;
     list->node_capacity = (uint32_t)capacity;
     return true;
+}
+
+/* Make room in the table for one segment more. */
+static bool grow_segment_table(struct skiplist *list, uint32_t segment_count) {
+    bool is_inline = list->segments == &list->first_segment;
+    size_t size_before = is_inline ? 0 : memory_size(list->segments);
+    if (segment_count < size_before / sizeof *list->segments)
+        return true;
+    struct skiplist_node **segments =
+        memory_resize(is_inline ? NULL : list->segments, segment_count * 2 * sizeof *segments);
+    if (segments == NULL)
+        return false;
+    segments[0] = list->first_segment;
+    list->memory_size += memory_size(segments) - size_before;
+    list->segments = segments;
+    return true;
+}
+
+static bool add_segment(struct skiplist *list) {
+    uint32_t segment_count = list->node_capacity >> SKIPLIST_SEGMENT_BITS;
+    if (!grow_segment_table(list, segment_count))
+        return false;
+    struct skiplist_node *nodes = memory_allocate(SKIPLIST_SEGMENT_NODES * sizeof *nodes);
+    if (nodes == NULL)
+        return false;
+    list->memory_size += memory_size(nodes);
+    list->segments[segment_count] = nodes;
+    list->node_capacity += SKIPLIST_SEGMENT_NODES;
+    return true;
+}
+
+/* Get room for count more ids. */
+static bool nodes_reserve(struct skiplist *list, uint32_t count) {
+    uint64_t needed = nodes_needed(list, count);
+    if (needed > SKIPLIST_NONE - SKIPLIST_SEGMENT_NODES)
+        return false;
+    while (needed > list->node_capacity) {
+        bool is_first = list->node_capacity < SKIPLIST_SEGMENT_NODES;
+        if (!(is_first ? grow_first_segment(list, needed) : add_segment(list)))
+            return false;
+    }
+    return true;
+}
+
+/* Bytes of the table and its segments. */
+static size_t nodes_memory_size(const struct skiplist *list) {
+    size_t size = list->segments == &list->first_segment ? 0 : memory_size(list->segments);
+    for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES)
+        if (skiplist_node(list, id) != &list->first_node)
+            size += memory_size(skiplist_node(list, id));
+    return size;
+}
+
+static void nodes_free(struct skiplist *list) {
+    list->memory_size -= nodes_memory_size(list);
+    for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES)
+        if (skiplist_node(list, id) != &list->first_node)
+            memory_free(skiplist_node(list, id));
+    if (list->segments != &list->first_segment)
+        memory_free(list->segments);
 }
 
 static uint32_t node_take(struct skiplist *list, void *block, unsigned level) {
     uint32_t id = list->free_first;
     if (id != SKIPLIST_NONE) {
-        list->free_first = list->nodes[id].parent;
+        list->free_first = skiplist_node(list, id)->parent;
         list->free_count--;
     } else {
         CHECK(list->node_end < list->node_capacity);
         id = list->node_end++;
     }
-    list->nodes[id] =
+    *skiplist_node(list, id) =
         (struct skiplist_node){.block = block, .parent = SKIPLIST_NONE, .level = (uint16_t)level};
     return id;
 }
 
 static void node_give_back(struct skiplist *list, uint32_t id) {
-    list->nodes[id] = (struct skiplist_node){.block = NULL, .parent = list->free_first};
+    *skiplist_node(list, id) = (struct skiplist_node){.block = NULL, .parent = list->free_first};
     list->free_first = id;
     list->free_count++;
 }
 
 void skiplist_init(struct skiplist *list, bool is_latest) {
     *list = (struct skiplist){
-        .nodes = &list->first_node,
+        .segments = &list->first_segment,
+        .first_segment = &list->first_node,
         .node_capacity = 1,
         .free_first = SKIPLIST_NONE,
         .root = SKIPLIST_NONE,
@@ -158,7 +220,7 @@ void skiplist_deinit(struct skiplist *list) {
 bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
     uint64_t work = 0;
     while (list->node_end > 0 && work < work_max) {
-        const struct skiplist_node *node = &list->nodes[--list->node_end];
+        const struct skiplist_node *node = skiplist_node(list, --list->node_end);
         work++;
         if (node->block == NULL)
             continue;
@@ -173,10 +235,7 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
     }
     if (list->node_end > 0)
         return false;
-    if (list->nodes != &list->first_node) {
-        list->memory_size -= memory_size(list->nodes);
-        memory_free(list->nodes);
-    }
+    nodes_free(list);
     CHECK(list->memory_size == 0);
     skiplist_init(list, list->is_latest);
     return true;
@@ -229,11 +288,11 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
     if (!nodes_reserve(to, list->node_end))
         return false;
     for (uint32_t id = 0; id < list->node_end; id++) {
-        struct skiplist_node *node = &to->nodes[id];
-        *node = list->nodes[id];
+        struct skiplist_node *node = skiplist_node(to, id);
+        *node = *skiplist_node(list, id);
         node->block = NULL;
         to->node_end = id + 1;
-        void *from = list->nodes[id].block;
+        void *from = skiplist_node(list, id)->block;
         if (from == NULL)
             continue;
         if (!(node->level == 0 ? copy_leaf(to, node, from) : copy_index(to, node, from))) {
@@ -256,7 +315,7 @@ static uint32_t leaf_for(const struct skiplist *list, uint64_t key, bool or_equa
     uint32_t id = list->root;
     if (id == SKIPLIST_NONE)
         return id;
-    for (uint32_t level = list->nodes[id].level; level > 0; level--) {
+    for (uint32_t level = skiplist_node(list, id)->level; level > 0; level--) {
         struct index_block *index = index_at(list, id);
         id = index_children(index)[index_child_for(index, key, or_equal)];
     }
@@ -280,7 +339,7 @@ struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t k
 struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     CHECK(rank < list->count);
     uint32_t id = list->root;
-    for (uint32_t level = list->nodes[id].level; level > 0; level--) {
+    for (uint32_t level = skiplist_node(list, id)->level; level > 0; level--) {
         struct index_block *index = index_at(list, id);
         id = index_children(index)[index_child_at(index, &rank)];
     }
@@ -291,13 +350,13 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
     uint32_t rank = place.index;
     if (place.leaf == SKIPLIST_NONE)
         return 0;
-    const struct skiplist_node *node = &list->nodes[place.leaf];
+    const struct skiplist_node *node = skiplist_node(list, place.leaf);
     if (node->parent == SKIPLIST_NONE)
         return rank;
     /* Of the lowest index block only the line of spans is read. */
     rank += index_narrow_sum(index_at(list, node->parent), node->position);
-    for (node = &list->nodes[node->parent]; node->parent != SKIPLIST_NONE;
-         node = &list->nodes[node->parent])
+    for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
+         node = skiplist_node(list, node->parent))
         rank += index_wide_sum(index_at(list, node->parent), node->position);
     return rank;
 }
@@ -338,14 +397,14 @@ static bool plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t
 
 /* Spare index blocks for every full ancestor, up to the first one with room. */
 static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
-    uint32_t id = list->nodes[plan->place.leaf].parent;
-    for (; id != SKIPLIST_NONE; id = list->nodes[id].parent) {
+    uint32_t id = skiplist_node(list, plan->place.leaf)->parent;
+    for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         const struct index_block *index = index_at(list, id);
         if (index->count < index->capacity)
             return true;
         bool grows = index->capacity < INDEX_FANOUT;
         uint32_t capacity = grows ? 2U * index->capacity : INDEX_FANOUT;
-        struct index_block *spare = branch_create(list, capacity, list->nodes[id].level);
+        struct index_block *spare = branch_create(list, capacity, skiplist_node(list, id)->level);
         if (spare == NULL)
             return false;
         CHECK(plan->index_count < SKIPLIST_LEVELS_MAX);
@@ -354,7 +413,7 @@ static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
             return true;
     }
     plan->indexes[plan->index_count] =
-        branch_create(list, INDEX_FANOUT_FIRST, list->nodes[list->root].level + 1U);
+        branch_create(list, INDEX_FANOUT_FIRST, skiplist_node(list, list->root)->level + 1U);
     return plan->indexes[plan->index_count++] != NULL;
 }
 
@@ -422,8 +481,8 @@ static void renumber(struct skiplist *list, uint32_t id, uint32_t position) {
     struct index_block *index = index_at(list, id);
     const uint32_t *children = index_children(index);
     for (uint32_t i = position; i < index->count; i++) {
-        list->nodes[children[i]].parent = id;
-        list->nodes[children[i]].position = (uint16_t)i;
+        skiplist_node(list, children[i])->parent = id;
+        skiplist_node(list, children[i])->position = (uint16_t)i;
     }
 }
 
@@ -462,7 +521,7 @@ static void add_root(struct skiplist *list, struct spares *spares) {
     struct index_block *index = *spares->indexes++;
     uint32_t old_root = list->root;
     index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
-    list->root = node_take(list, index, list->nodes[old_root].level + 1);
+    list->root = node_take(list, index, skiplist_node(list, old_root)->level + 1);
     put_child(list, list->root, 0, UINT64_MAX, list->count, old_root);
 }
 
@@ -471,7 +530,7 @@ static void grow_index(struct skiplist *list, uint32_t id, struct spares *spares
     struct index_block *index = *spares->indexes++;
     index->links = old->links;
     index_move(index, old, 0);
-    list->nodes[id].block = index;
+    skiplist_node(list, id)->block = index;
     branch_destroy(list, old);
 }
 
@@ -484,7 +543,7 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
                         uint32_t span, struct spares *spares) {
     struct index_block *left = index_at(list, *id);
     struct index_block *right = *spares->indexes++;
-    uint32_t right_id = node_take(list, right, list->nodes[*id].level);
+    uint32_t right_id = node_take(list, right, skiplist_node(list, *id)->level);
     /* At the very end of the list the left block stays full, as with leaves. */
     bool is_at_end = left->links.next == SKIPLIST_NONE && *position == left->count;
     uint32_t at = is_at_end ? left->count : left->count / 2U;
@@ -505,11 +564,11 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
 /* Put child into the index behind beside, of whose entries it has taken over span. */
 static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
                       uint32_t span, struct spares *spares) {
-    if (list->nodes[beside].parent == SKIPLIST_NONE)
+    if (skiplist_node(list, beside)->parent == SKIPLIST_NONE)
         add_root(list, spares);
-    uint32_t parent = list->nodes[beside].parent;
+    uint32_t parent = skiplist_node(list, beside)->parent;
     struct index_block *index = index_at(list, parent);
-    uint32_t position = list->nodes[beside].position;
+    uint32_t position = skiplist_node(list, beside)->position;
     index_add_span(index, position, 0U - span);
     position++;
     if (index->count == INDEX_FANOUT)
@@ -524,14 +583,14 @@ static void add_child_before(struct skiplist *list, uint32_t first, uint32_t chi
                              struct spares *spares) {
     const struct block *block = leaf_at(list, first);
     /* The new leaf takes over the old one's place, and the old one follows as a new child. */
-    if (list->nodes[first].parent == SKIPLIST_NONE)
+    if (skiplist_node(list, first)->parent == SKIPLIST_NONE)
         add_root(list, spares);
-    uint32_t parent = list->nodes[first].parent;
+    uint32_t parent = skiplist_node(list, first)->parent;
     struct index_block *index = index_at(list, parent);
-    uint32_t position = list->nodes[first].position;
+    uint32_t position = skiplist_node(list, first)->position;
     index_children(index)[position] = child;
-    list->nodes[child].parent = parent;
-    list->nodes[child].position = (uint16_t)position;
+    skiplist_node(list, child)->parent = parent;
+    skiplist_node(list, child)->position = (uint16_t)position;
     add_child(list, child, first, block_keys(block)[0], block->count, spares);
 }
 
@@ -606,9 +665,10 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
 
 /* Add to the spans above a block. */
 static void add_to_spans(struct skiplist *list, uint32_t id, uint32_t delta) {
-    for (uint32_t parent; (parent = list->nodes[id].parent) != SKIPLIST_NONE; id = parent) {
+    for (uint32_t parent; (parent = skiplist_node(list, id)->parent) != SKIPLIST_NONE;
+         id = parent) {
         struct index_block *index = index_at(list, parent);
-        index_add_span(index, list->nodes[id].position, delta);
+        index_add_span(index, skiplist_node(list, id)->position, delta);
     }
     list->count += delta;
 }
@@ -631,7 +691,7 @@ void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t
 
 /* The root goes while it has one child only. */
 static void shrink_root(struct skiplist *list) {
-    while (list->nodes[list->root].level > 0) {
+    while (skiplist_node(list, list->root)->level > 0) {
         struct index_block *index = index_at(list, list->root);
         if (index->count > 1)
             return;
@@ -639,7 +699,7 @@ static void shrink_root(struct skiplist *list) {
         node_give_back(list, list->root);
         branch_destroy(list, index);
         list->root = child;
-        list->nodes[child].parent = SKIPLIST_NONE;
+        skiplist_node(list, child)->parent = SKIPLIST_NONE;
     }
 }
 
@@ -647,9 +707,9 @@ static void remove_child(struct skiplist *list, uint32_t id);
 
 /* Merge an index block that has become small with a neighbour under the same parent. */
 static void merge_index(struct skiplist *list, uint32_t id) {
-    uint32_t parent_id = list->nodes[id].parent;
+    uint32_t parent_id = skiplist_node(list, id)->parent;
     struct index_block *parent = index_at(list, parent_id);
-    uint32_t position = list->nodes[id].position;
+    uint32_t position = skiplist_node(list, id)->position;
     if (parent->count < 2)
         return;
     uint32_t left_at = position > 0 ? position - 1 : position;
@@ -670,7 +730,7 @@ static void merge_index(struct skiplist *list, uint32_t id) {
 
 /* Take a block that has become empty out of its level and its parent, and free it. */
 static void remove_child(struct skiplist *list, uint32_t id) {
-    struct skiplist_node node = list->nodes[id];
+    struct skiplist_node node = *skiplist_node(list, id);
     links_remove(list, id);
     if (node.level > 0)
         branch_destroy(list, node.block);
@@ -743,11 +803,11 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
 
 /* Merge a leaf that has become small, if a neighbour under the same parent has room. */
 static void merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
-    uint32_t parent_id = list->nodes[id].parent;
+    uint32_t parent_id = skiplist_node(list, id)->parent;
     if (parent_id == SKIPLIST_NONE)
         return;
     struct index_block *parent = index_at(list, parent_id);
-    uint32_t position = list->nodes[id].position;
+    uint32_t position = skiplist_node(list, id)->position;
     const struct block *block = leaf_at(list, id);
     const uint32_t *children = index_children(parent);
     if (position > 0 && block_may_merge(leaf_at(list, children[position - 1]), block))
@@ -792,7 +852,7 @@ void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_
 /* ---- prefetching ---- */
 
 void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
-    const struct skiplist_node *node = &list->nodes[id];
+    const struct skiplist_node *node = skiplist_node(list, id);
     /* The hint may be old, and the id free by now. */
     if (node->block == NULL)
         return;
@@ -831,17 +891,17 @@ uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
     uint32_t id = list->root;
     if (id == SKIPLIST_NONE)
         return id;
-    for (uint32_t level = list->nodes[id].level; level > 1; level--) {
+    for (uint32_t level = skiplist_node(list, id)->level; level > 1; level--) {
         struct index_block *index = index_at(list, id);
         id = index_children(index)[index_child_for(index, key, !list->is_latest)];
     }
-    prefetch_line(&list->nodes[id]);
+    prefetch_line(skiplist_node(list, id));
     return id;
 }
 
 /* The lowest index block with this id; NULL when there is none (any more), whatever id is. */
 static struct index_block *lowest_index(const struct skiplist *list, uint32_t id) {
-    if (id >= list->node_end || list->nodes[id].level != 1)
+    if (id >= list->node_end || skiplist_node(list, id)->level != 1)
         return NULL;
     return index_at(list, id);
 }
@@ -860,7 +920,7 @@ uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, ui
     id = index_children(index)[index_child_for(index, key, !list->is_latest)];
     /* One line only, and the wait for the node between two of them: a processor keeps some twenty
      * fetches in flight and drops hints beyond that. */
-    prefetch_line(list->nodes[id].block);
+    prefetch_line(skiplist_node(list, id)->block);
     return id;
 }
 
@@ -925,15 +985,16 @@ static uint32_t check_leaf(struct check *check, uint32_t id, uint64_t separator)
 static uint32_t check_subtree(struct check *check, uint32_t id, uint32_t parent, uint32_t level,
                               uint64_t separator) {
     const struct skiplist *list = check->list;
-    if (!claim(check, id < list->node_end && list->nodes[id].block != NULL,
+    if (!claim(check, id < list->node_end && skiplist_node(list, id)->block != NULL,
                "skiplist: a child is not in use"))
         return 0;
     check->node_count++;
-    claim(check, list->nodes[id].parent == parent, "skiplist: a link up is wrong");
+    claim(check, skiplist_node(list, id)->parent == parent, "skiplist: a link up is wrong");
     if (parent != SKIPLIST_NONE)
-        claim(check, index_children(index_at(list, parent))[list->nodes[id].position] == id,
+        claim(check,
+              index_children(index_at(list, parent))[skiplist_node(list, id)->position] == id,
               "skiplist: a child's position is wrong");
-    if (!claim(check, list->nodes[id].level == level, "skiplist: a level is wrong"))
+    if (!claim(check, skiplist_node(list, id)->level == level, "skiplist: a level is wrong"))
         return 0;
     check_links(check, id, level);
     if (level == 0)
@@ -959,8 +1020,9 @@ static uint32_t check_subtree(struct check *check, uint32_t id, uint32_t parent,
 static void check_nodes(struct check *check) {
     const struct skiplist *list = check->list;
     uint32_t free_count = 0;
-    for (uint32_t id = list->free_first; id != SKIPLIST_NONE; id = list->nodes[id].parent) {
-        if (!claim(check, id < list->node_end && list->nodes[id].block == NULL,
+    for (uint32_t id = list->free_first; id != SKIPLIST_NONE;
+         id = skiplist_node(list, id)->parent) {
+        if (!claim(check, id < list->node_end && skiplist_node(list, id)->block == NULL,
                    "skiplist: a free id is in use"))
             return;
         if (!claim(check, ++free_count <= list->node_end, "skiplist: free ids go in a circle"))
@@ -968,8 +1030,7 @@ static void check_nodes(struct check *check) {
     }
     claim(check, free_count == list->free_count, "skiplist: free ids are not counted right");
     claim(check, free_count + check->node_count == list->node_end, "skiplist: ids are lost");
-    if (list->nodes != &list->first_node)
-        check->memory_size += memory_size(list->nodes);
+    check->memory_size += nodes_memory_size(list);
     claim(check, check->memory_size == list->memory_size, "skiplist: memory is not counted right");
 }
 
@@ -979,7 +1040,7 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
         check.last_at[i] = SKIPLIST_NONE;
     uint32_t count = 0;
     if (list->root != SKIPLIST_NONE) {
-        uint32_t level = list->nodes[list->root].level;
+        uint32_t level = skiplist_node(list, list->root)->level;
         count = check_subtree(&check, list->root, SKIPLIST_NONE, level, UINT64_MAX);
         for (uint32_t i = 0; i <= level && check.wrong == NULL; i++)
             claim(&check, links_at(list, check.last_at[i])->next == SKIPLIST_NONE,

@@ -25,7 +25,15 @@
 
 #include "skiplist/block.h"
 
-enum { SKIPLIST_LEVELS_MAX = 32 };
+enum {
+    SKIPLIST_LEVELS_MAX = 32,
+#ifdef SKIPLIST_TINY
+    SKIPLIST_SEGMENT_BITS = 2,
+#else
+    SKIPLIST_SEGMENT_BITS = 12,
+#endif
+    SKIPLIST_SEGMENT_NODES = 1 << SKIPLIST_SEGMENT_BITS,
+};
 /* No block. */
 #define SKIPLIST_NONE UINT32_MAX
 
@@ -37,7 +45,11 @@ struct skiplist_node {
 };
 
 struct skiplist {
-    struct skiplist_node *nodes; /* first_node, or a table on the heap */
+    /* The nodes, SKIPLIST_SEGMENT_NODES in each segment: a table that grew in one piece would have
+     * to be copied. A small list has one segment, which grows; a list of one block has its node
+     * inside. */
+    struct skiplist_node **segments;     /* &first_segment, or a table on the heap */
+    struct skiplist_node *first_segment; /* &first_node, or on the heap */
     struct skiplist_node first_node;
     uint32_t node_capacity;
     uint32_t node_end;   /* ids below have been in use */
@@ -85,11 +97,17 @@ MUST_CHECK bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max);
 /* Make to (just initialised) a copy, with the same ids. false: no memory; to is then empty. */
 MUST_CHECK bool skiplist_copy(const struct skiplist *list, struct skiplist *to);
 
+/* The node of an id below node_end. */
+static inline struct skiplist_node *skiplist_node(const struct skiplist *list, uint32_t id) {
+    return &list->segments[id >> SKIPLIST_SEGMENT_BITS][id & (SKIPLIST_SEGMENT_NODES - 1)];
+}
+
 /* The leaf with this id; NULL when there is none, whatever id is. */
 static inline const struct block *skiplist_leaf(const struct skiplist *list, uint32_t id) {
-    if (id >= list->node_end || list->nodes[id].level != 0)
+    if (id >= list->node_end)
         return NULL;
-    return (const struct block *)list->nodes[id].block;
+    const struct skiplist_node *node = skiplist_node(list, id);
+    return node->level == 0 ? (const struct block *)node->block : NULL;
 }
 
 /* Where an entry with this key belongs (a list without entries: leaf SKIPLIST_NONE). */
