@@ -123,10 +123,10 @@ static bool grow_first_segment(struct skiplist *list, uint64_t needed) {
 static bool grow_segment_table(struct skiplist *list, uint32_t segment_count) {
     bool is_inline = list->segments == &list->first_segment;
     size_t size_before = is_inline ? 0 : memory_size(list->segments);
-    if (segment_count < size_before / sizeof *list->segments)
+    if (segment_count < size_before / sizeof(void *))
         return true;
     struct skiplist_node **segments =
-        memory_resize(is_inline ? NULL : list->segments, segment_count * 2 * sizeof *segments);
+        memory_resize(is_inline ? NULL : list->segments, segment_count * 2 * sizeof(void *));
     if (segments == NULL)
         return false;
     segments[0] = list->first_segment;
