@@ -1,158 +1,130 @@
-/* Micro benchmark of the map from hashes to ids: nanoseconds per operation, one at a time and in
- * groups of 16 whose buckets are fetched first, and bytes per entry.
+/* Micro benchmark of the member index alone: nanoseconds per operation, and bytes per entry.
  *
  *     build/bench/micro_map [entries ...]        default: 1000 10000 100000 1000000 10000000
  *
- * Entry i has the hash mix(i) and the id i / ENTRIES_PER_ID, as the members of a board's leaves
- * have. The best of ROUNDS rounds is printed: what disturbs a round only makes it slower. */
+ * Entries are (random hash, id), PER_ID of them to an id, as a board has some tens of members in a
+ * block. The best of ROUNDS rounds is printed: what disturbs a round only makes it slower. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
+#include "bench/micro.h"
 #include "codec/memory.h"
 #include "skiplist/map.h"
 
 enum {
-    ENTRIES_PER_ID = 24,
+    PER_ID = 40,
     GROUP = 16,
     ROUNDS = 5,
     OPERATIONS = 1 << 18,
 };
 
-/* What the map asks back for while it grows. */
-struct owner {
-    uint32_t entry_count;
-};
-
+static uint64_t *hashes; /* of entry i, whose id is i / PER_ID */
+static uint32_t entry_count;
+static uint64_t random_state = 7;
 static volatile uint64_t sink; /* what was read, so that reading is not optimised away */
-static uint32_t *chosen;       /* entries that one round works on */
 
-/* splitmix64's finisher. */
-static uint64_t mix(uint64_t z) {
-    z = (z + 1) * 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
-static double now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static uint32_t owner_hashes(const void *context, uint32_t id, uint64_t *hashes) {
-    const struct owner *owner = context;
+static uint32_t hashes_of(const void *owner, uint32_t id, uint64_t *out) {
+    (void)owner;
+    uint32_t first = id * PER_ID;
     uint32_t count = 0;
-    for (uint32_t i = id * ENTRIES_PER_ID; i < owner->entry_count && count < ENTRIES_PER_ID; i++)
-        hashes[count++] = mix(i);
+    while (count < PER_ID && first + count < entry_count) {
+        out[count] = hashes[first + count];
+        count++;
+    }
     return count;
 }
 
-static void put(struct map *map, struct owner *owner) {
-    uint32_t id = owner->entry_count / ENTRIES_PER_ID;
-    if (!map_reserve(map, 1, id + 1)) {
+static void put(struct map *map, uint32_t entry) {
+    if (!map_reserve(map, 1, entry / PER_ID + 1)) {
         fprintf(stderr, "micro_map: no memory\n");
         exit(1);
     }
-    map_put(map, mix(owner->entry_count), id);
-    owner->entry_count++;
+    entry_count = entry + 1;
+    map_put(map, hashes[entry], entry / PER_ID);
 }
 
-/* ---- operations on one entry ---- */
-
-typedef void run_one(struct map *map, uint32_t entry);
-
-static void run_find(struct map *map, uint32_t entry) {
-    struct map_find find;
+static void find(const struct map *map, uint32_t entry) {
+    struct map_find found;
     uint32_t id = UINT32_MAX;
-    map_find(map, mix(entry), &find);
-    while (map_find_next(&find, &id) && id != entry / ENTRIES_PER_ID)
-        continue;
+    map_find(map, hashes[entry], &found);
+    while (map_find_next(&found, &id) && id != entry / PER_ID) {}
     sink += id;
 }
 
-static void run_miss(struct map *map, uint32_t entry) {
-    struct map_find find;
-    uint32_t id;
-    map_find(map, mix(entry), &find);
-    while (map_find_next(&find, &id))
-        sink += id;
+/* As a block that is divided: the entry leads to another id, and back. */
+static void replace(struct map *map, uint32_t entry) {
+    uint32_t id = entry / PER_ID;
+    uint32_t other = id == 0 ? 0 : id - 1;
+    map_replace(map, hashes[entry], id, other);
+    map_replace(map, hashes[entry], other, id);
 }
 
-/* Take an entry out and put it back, as a move between leaves does at the worst. */
-static void run_remove_put(struct map *map, uint32_t entry) {
-    map_remove(map, mix(entry), entry / ENTRIES_PER_ID);
-    map_put(map, mix(entry), entry / ENTRIES_PER_ID);
-}
-
-static void run_replace(struct map *map, uint32_t entry) {
-    uint32_t id = entry / ENTRIES_PER_ID;
-    uint32_t other = id == 0 ? 1 : id - 1;
-    map_replace(map, mix(entry), id, other);
-    map_replace(map, mix(entry), other, id);
-}
-
-static double time_all(struct map *map, run_one *run, bool is_grouped) {
-    double begin = now_ns();
-    for (int i = 0; i < OPERATIONS; i += GROUP) {
-        for (int j = i; j < i + GROUP && is_grouped; j++)
-            map_prefetch(map, mix(chosen[j]));
-        for (int j = i; j < i + GROUP; j++)
-            run(map, chosen[j]);
+static double time_find(const struct map *map, uint32_t group) {
+    static uint32_t entries[OPERATIONS];
+    for (int i = 0; i < OPERATIONS; i++) {
+        entries[i] = (uint32_t)(micro_random(&random_state) % entry_count);
     }
-    return (now_ns() - begin) / OPERATIONS;
-}
-
-/* On entries of first .. first + entries - 1. */
-static void measure(struct map *map, uint32_t first, uint32_t entries, const char *name,
-                    run_one *run) {
-    double best[2] = {1e18, 1e18};
-    for (uint64_t round = 0; round < ROUNDS; round++) {
-        for (int is_grouped = 0; is_grouped < 2; is_grouped++) {
-            for (uint32_t i = 0; i < OPERATIONS; i++)
-                chosen[i] = first + (uint32_t)(mix(round * OPERATIONS + i + 7) % entries);
-            double taken = time_all(map, run, is_grouped != 0);
-            best[is_grouped] = taken < best[is_grouped] ? taken : best[is_grouped];
+    double begin = micro_now_ns();
+    for (uint32_t i = 0; i + group <= OPERATIONS; i += group) {
+        for (uint32_t j = 0; j < group && group > 1; j++) {
+            map_prefetch(map, hashes[entries[i + j]]);
+        }
+        for (uint32_t j = 0; j < group; j++) {
+            find(map, entries[i + j]);
         }
     }
-    printf("  %-16s %6.1f ns   in groups of %d %6.1f ns\n", name, best[0], GROUP, best[1]);
+    return (micro_now_ns() - begin) / OPERATIONS;
 }
 
-static void run_size(uint32_t entries) {
-    struct owner owner = {.entry_count = 0};
+static double time_replace(struct map *map) {
+    double begin = micro_now_ns();
+    for (int i = 0; i < OPERATIONS; i++) {
+        replace(map, (uint32_t)(micro_random(&random_state) % entry_count));
+    }
+    return (micro_now_ns() - begin) / OPERATIONS / 2;
+}
+
+static double least(double a, double b) {
+    return a < b ? a : b;
+}
+
+static void run(uint32_t entries) {
     struct map map;
-    map_init(&map, owner_hashes, &owner);
-    double begin = now_ns();
-    while (owner.entry_count < entries)
-        put(&map, &owner);
-    double taken = (now_ns() - begin) / entries;
-    while (map_is_moving(&map))
-        if (!map_reserve(&map, 0, entries / ENTRIES_PER_ID + 1))
-            break;
-    printf("%" PRIu32 " entries\n", entries);
-    printf("  %-16s %6.1f ns   growing included; %.2f B an entry\n", "put", taken,
+    map_init(&map, hashes_of, NULL);
+    entry_count = 0;
+    double begin = micro_now_ns();
+    for (uint32_t i = 0; i < entries; i++) {
+        put(&map, i);
+    }
+    double put_ns = (micro_now_ns() - begin) / entries;
+    double single = 1e18;
+    double groups = 1e18;
+    double replaced = 1e18;
+    for (int round = 0; round < ROUNDS; round++) {
+        single = least(single, time_find(&map, 1));
+        groups = least(groups, time_find(&map, GROUP));
+        replaced = least(replaced, time_replace(&map));
+    }
+    printf("%10" PRIu32 " entries: put %6.1f ns, find %6.1f ns, in groups of %d %6.1f ns, "
+           "replace %6.1f ns, %5.2f B an entry\n",
+           entries, put_ns, single, GROUP, groups, replaced,
            (double)map_memory_size(&map) / entries);
-    measure(&map, 0, entries, "find", run_find);
-    measure(&map, entries, entries, "find, not there", run_miss);
-    measure(&map, 0, entries, "remove and put", run_remove_put);
-    measure(&map, 0, entries, "replace twice", run_replace);
     map_deinit(&map);
 }
 
 int main(int argc, char **argv) {
     static const uint32_t usual[] = {1000, 10000, 100000, 1000000, 10000000};
-    chosen = calloc(OPERATIONS, sizeof *chosen);
-    if (chosen == NULL)
-        return 1;
     int count = argc > 1 ? argc - 1 : (int)(sizeof usual / sizeof *usual);
     for (int i = 0; i < count; i++) {
         uint32_t entries = argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : usual[i];
-        if (entries < 2 * ENTRIES_PER_ID)
+        hashes = entries > 0 ? calloc(entries, sizeof *hashes) : NULL;
+        if (hashes == NULL) {
             return 1;
-        run_size(entries);
+        }
+        for (uint32_t j = 0; j < entries; j++) {
+            hashes[j] = micro_random(&random_state);
+        }
+        run(entries);
+        free(hashes);
     }
-    free(chosen);
     return 0;
 }
