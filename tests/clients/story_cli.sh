@@ -24,7 +24,7 @@ shows() { # shows SENTENCE PATTERN ACTUAL
     fi
 }
 # On a terminal of its own: some modes print nothing, or ask nothing, without one.
-terminal() { script -qec "stty cols 100 rows 30; $1" /dev/null; }
+terminal() { TERM=xterm script -qec "stty cols 100 rows 30; $1" /dev/null; }
 lines() { printf '%s\n' "$@"; }
 
 cli del "$board" >/dev/null
@@ -83,7 +83,7 @@ shows "explains commands from COMMAND DOCS" 'key (\[NX ?\| ?XX\]|\[NX\|XX\]).* s
     "$(cli help zadd)"
 # COMMAND DOCS is asked for at the start, and a key is only a hint's when nothing follows it: on a
 # busy machine both take longer, so the pauses grow until the hint is seen.
-for pause in 0.4 1 2 4; do
+for pause in 0.4 1 2; do
     typed=$({
         sleep "$pause"
         printf 'zadd '
