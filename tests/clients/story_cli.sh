@@ -23,8 +23,9 @@ shows() { # shows SENTENCE PATTERN ACTUAL
         exit 1
     fi
 }
-# On a terminal of its own: some modes print nothing, or ask nothing, without one.
-terminal() { TERM=xterm script -qec "stty cols 100 rows 30; $1" /dev/null; }
+# On a terminal of its own: some modes print nothing, or ask nothing, without one. Debian's
+# interpreter, as for redis-py.
+terminal() { /usr/bin/python3 ./terminal.py "$@"; }
 lines() { printf '%s\n' "$@"; }
 
 cli del "$board" >/dev/null
@@ -76,24 +77,14 @@ shows "finds the largest with --memkeys" "Biggest +zset found '\"cli:mass\"' has
 shows "measures with --latency" '^[0-9]+ [0-9]+ [0-9.]+ [0-9]+$' \
     "$(timeout 5 redis-cli -p "$port" --latency </dev/null)"
 shows "measures with --latency-history" 'min: [0-9]+, max: [0-9]+, avg: [0-9.]+' \
-    "$(terminal "timeout 2 redis-cli -p $port --latency-history -i 1" </dev/null)"
+    "$(terminal 2 "redis-cli -p $port --latency-history -i 1")"
 shows "watches with --stat" '^[0-9]+ +[0-9.]+[KMG]? +[0-9]+ +0 +[0-9]+ \(\+[0-9]+\) +[0-9]+' \
-    "$(terminal "timeout 2 redis-cli -p $port --stat" </dev/null)"
+    "$(terminal 2 "redis-cli -p $port --stat")"
 shows "explains commands from COMMAND DOCS" 'key (\[NX ?\| ?XX\]|\[NX\|XX\]).* score member' \
     "$(cli help zadd)"
-# COMMAND DOCS is asked for at the start, and a key is only a hint's when nothing follows it: on a
-# busy machine both take longer, so the pauses grow until the hint is seen.
-for pause in 0.4 1 2; do
-    typed=$({
-        sleep "$pause"
-        printf 'zadd '
-        sleep "$pause"
-        printf '\025ping\r'
-        sleep "$pause"
-        printf 'quit\r'
-    } | terminal "timeout 20 redis-cli -p $port")
-    printf '%s' "$typed" | grep -qE 'key \[NX' && break
-done
+# Each next line is typed when the terminal shows what the one before it must.
+typed=$(terminal 20 "redis-cli -p $port" "$port> " 'zadd ' 'key \[NX' '\x15ping\r' \
+    'PONG' 'quit\r')
 shows "hints arguments while typing" 'key \[NX ?\| ?XX\]' "$typed"
 shows "answers when typed" 'PONG' "$typed"
 shows "switches databases" '^0$' "$(cli -n 7 dbsize)"
