@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/micro.h"
 #include "codec/memory.h"
 #include "skiplist/board.h"
 
@@ -36,18 +36,7 @@ static struct operation *operations;
 static uint64_t random_state = 88172645463325252ULL;
 static volatile uint64_t sink; /* what was read, so that reading is not optimised away */
 
-static uint64_t next_random(void) {
-    uint64_t z = random_state += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
-static double now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
+static uint64_t next_random(void) { return micro_random(&random_state); }
 
 static size_t resident_size(void) {
     FILE *file = fopen("/proc/self/statm", "r");
@@ -127,15 +116,15 @@ static void run_none(struct board *board, const struct operation *operation) {
 }
 
 static double time_single(struct board *board, run_one *run, int count) {
-    double begin = now_ns();
+    double begin = micro_now_ns();
     for (int i = 0; i < count; i++)
         run(board, &operations[i]);
-    return (now_ns() - begin) / count;
+    return (micro_now_ns() - begin) / count;
 }
 
 static double time_groups(struct board *board, run_one *run, int count, bool is_change) {
     struct board_prefetch states[GROUP];
-    double begin = now_ns();
+    double begin = micro_now_ns();
     for (int i = 0; i + GROUP <= count; i += GROUP) {
         const struct operation *group = &operations[i];
         for (int j = 0; j < GROUP; j++)
@@ -151,7 +140,7 @@ static double time_groups(struct board *board, run_one *run, int count, bool is_
         for (int j = 0; j < GROUP; j++)
             run(board, &group[j]);
     }
-    return (now_ns() - begin) / count;
+    return (micro_now_ns() - begin) / count;
 }
 
 static void measure(struct board *board, const char *name, run_one *run, int count, bool has_groups,
@@ -194,10 +183,10 @@ static struct board *load(uint32_t members, enum order order, size_t *resident) 
                                 : order == ORDER_ASCENDING ? number
                                                            : members - number;
         }
-        double begin = now_ns();
+        double begin = micro_now_ns();
         for (uint32_t i = 0; i < count; i++)
             must_put(board, member_of(&operations[i]), operations[i].key);
-        taken += now_ns() - begin;
+        taken += micro_now_ns() - begin;
         next += count;
     }
     *resident = resident_size() - before;

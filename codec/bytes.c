@@ -1,17 +1,12 @@
 /* Comparing words and turning 64-bit integers into text and back. */
 #include "codec/bytes.h"
 
-static unsigned char lower_case(char letter) {
-    unsigned char byte = (unsigned char)letter;
-    return byte >= 'A' && byte <= 'Z' ? (unsigned char)(byte | 0x20) : byte;
-}
-
 bool bytes_equal_ignoring_case(struct bytes a, struct bytes b) {
     if (a.size != b.size) {
         return false;
     }
     for (size_t i = 0; i < a.size; i++) {
-        if (lower_case(a.at[i]) != lower_case(b.at[i])) {
+        if (bytes_lower(a.at[i]) != bytes_lower(b.at[i])) {
             return false;
         }
     }

@@ -34,6 +34,11 @@ bool bytes_equal_ignoring_case(struct bytes a, struct bytes b);
 /* The same against a C string: bytes_is(argument, "LIMIT"). */
 bool bytes_is(struct bytes a, const char *word);
 
+/* An ASCII capital as its small letter, every other byte as it is. */
+static inline char bytes_lower(char byte) {
+    return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
+}
+
 /* Longest text of a 64-bit integer: sign and 20 digits. */
 enum { BYTES_INTEGER_TEXT_MAX = 21 };
 

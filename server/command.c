@@ -522,6 +522,20 @@ bool call_parse_integer(const struct call *call, struct bytes text, int64_t *val
     return false;
 }
 
+bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
+    if (text.size > 1 && text.at[0] == '+') {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    while (text.size > 1 && text.at[0] == '0') {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    if (bytes_parse_u64(text, cursor)) {
+        return true;
+    }
+    reply_error(call->reply, "ERR invalid cursor");
+    return false;
+}
+
 void call_syntax_error(const struct call *call) {
     reply_error(call->reply, "ERR syntax error");
 }

@@ -141,6 +141,8 @@ struct registry_key *call_find_key(const struct call *call, struct bytes name);
 const struct board *call_find_board(const struct call *call, struct bytes name);
 /* "ERR value is not an integer or out of range", "ERR syntax error", and so on. */
 MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
+/* A SCAN or ZSCAN cursor as strtoull reads it: leading zeros and a plus are taken. */
+MUST_CHECK bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor);
 void call_syntax_error(const struct call *call);
 void call_out_of_memory(const struct call *call);
 /* The lines of a HELP subcommand, NULL-ended, between Redis's first and last lines. */

@@ -111,8 +111,7 @@ static void reply_list_matching(struct call *call, struct bytes pattern) {
         return;
     }
     for (size_t i = 0; i < pattern.size; i++) {
-        char c = pattern.at[i];
-        lower[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+        lower[i] = bytes_lower(pattern.at[i]);
     }
     struct list list = {
         .filter = LIST_PATTERN,

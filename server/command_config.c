@@ -32,8 +32,7 @@ static struct glob *copy_patterns(const struct bytes *args, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         struct bytes pattern = {.at = at, .size = args[i].size};
         for (size_t j = 0; j < args[i].size; j++) {
-            char byte = args[i].at[j];
-            *at++ = byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
+            *at++ = bytes_lower(args[i].at[j]);
         }
         patterns[i] = glob_prepare(pattern);
     }

@@ -67,21 +67,6 @@ const struct command command_randomkey = {
     .run = randomkey_run,
 };
 
-/* A cursor as strtoull reads it: leading zeros and a plus are taken. */
-static bool parse_cursor(struct call *call, struct bytes text, uint64_t *cursor) {
-    if (text.size > 1 && text.at[0] == '+') {
-        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
-    }
-    while (text.size > 1 && text.at[0] == '0') {
-        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
-    }
-    if (bytes_parse_u64(text, cursor)) {
-        return true;
-    }
-    reply_error(call->reply, "ERR invalid cursor");
-    return false;
-}
-
 struct scan_options {
     struct name_list names;
     uint32_t count;
@@ -134,7 +119,7 @@ static void skip_key(void *context, const struct registry_key *key) {
 static void scan_run(struct call *call) {
     uint64_t cursor;
     struct scan_options options = {.count = 10};
-    if (!parse_cursor(call, call_arg(call, 1), &cursor) || !parse_scan_options(call, &options)) {
+    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !parse_scan_options(call, &options)) {
         return;
     }
     struct buffer text;

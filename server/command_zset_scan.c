@@ -93,24 +93,9 @@ static void reply_step(struct scan *scan, uint64_t cursor) {
     buffer_deinit(&found);
 }
 
-/* As strtoull reads it: a plus and leading zeros are taken. */
-static bool read_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
-    if (text.size > 1 && text.at[0] == '+') {
-        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
-    }
-    while (text.size > 1 && text.at[0] == '0') {
-        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
-    }
-    if (bytes_parse_u64(text, cursor)) {
-        return true;
-    }
-    reply_error(call->reply, "ERR invalid cursor");
-    return false;
-}
-
 static void zscan_run(struct call *call) {
     uint64_t cursor;
-    if (!read_cursor(call, call_arg(call, 2), &cursor)) {
+    if (!call_parse_cursor(call, call_arg(call, 2), &cursor)) {
         return;
     }
     struct scan scan = {.call = call, .count = COUNT_DEFAULT};
