@@ -36,7 +36,9 @@ static struct operation *operations;
 static uint64_t random_state = 88172645463325252ULL;
 static volatile uint64_t sink; /* what was read, so that reading is not optimised away */
 
-static uint64_t next_random(void) { return micro_random(&random_state); }
+static uint64_t next_random(void) {
+    return micro_random(&random_state);
+}
 
 static size_t resident_size(void) {
     FILE *file = fopen("/proc/self/statm", "r");

@@ -119,7 +119,8 @@ static void skip_key(void *context, const struct registry_key *key) {
 static void scan_run(struct call *call) {
     uint64_t cursor;
     struct scan_options options = {.count = 10};
-    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !parse_scan_options(call, &options)) {
+    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) ||
+        !parse_scan_options(call, &options)) {
         return;
     }
     struct buffer text;
