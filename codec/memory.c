@@ -1,50 +1,86 @@
-/* malloc, counted.
+/* Two allocators, counted: the pool for what the owner's thread asks for, malloc for other threads,
+ * for large pieces and for programs without memory_init().
  *
- *     used = sum of malloc_usable_size over the live pieces, the reserve among them
+ *     used = sum of the usable sizes of the live pieces, the reserve among them
  *
  * Usable sizes, not asked-for ones, because rounding up is memory that the process holds too, and
- * because no header of ours is then needed. The counters are relaxed atomics: they order nothing,
- * and beside malloc and free they cost nothing that could be measured. */
+ * because no header of ours is then needed. The counters are relaxed atomics: they order nothing.
+ * The owner has its own, so that it need not lock the bus, which would cost as much as the
+ * allocation itself. */
 #include "codec/memory.h"
 
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-enum { GIVE_BACK_MIN = 32 * 1024 * 1024 };
+#include "codec/pool.h"
+
+/* Without malloc the sanitizers would see nothing. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_POOL false
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_POOL false
+#endif
+#endif
+#ifndef HAS_POOL
+#define HAS_POOL true
+#endif
+
+struct counts {
+    _Atomic size_t used;
+    _Atomic uint64_t live;
+    _Atomic uint64_t requests;
+};
 
 static struct {
-    _Atomic size_t used;
+    struct counts owners;
+    struct counts others;
     _Atomic size_t used_peak;
-    _Atomic uint64_t live_count;
-    _Atomic uint64_t request_count;
     _Atomic uint64_t fail_at; /* the request that fails, counted from 1; 0: none */
     void *_Atomic reserve;
-    size_t used_high; /* the most that memory_give_back has seen since it last gave back */
+    struct pool pool;
 } memory;
 
-static void count_bytes(size_t size) {
-    size_t used = atomic_fetch_add_explicit(&memory.used, size, memory_order_relaxed) + size;
+static _Thread_local bool is_owner;
+
+/* add may be negative, as a difference of unsigned numbers. */
+#define COUNT(counter, add)                                                                        \
+    do {                                                                                           \
+        if (is_owner) {                                                                            \
+            atomic_store_explicit(                                                                 \
+                &memory.owners.counter,                                                            \
+                atomic_load_explicit(&memory.owners.counter, memory_order_relaxed) + (add),        \
+                memory_order_relaxed);                                                             \
+        } else {                                                                                   \
+            atomic_fetch_add_explicit(&memory.others.counter, (add), memory_order_relaxed);        \
+        }                                                                                          \
+    } while (false)
+#define TOTAL(counter)                                                                             \
+    (atomic_load_explicit(&memory.owners.counter, memory_order_relaxed) +                          \
+     atomic_load_explicit(&memory.others.counter, memory_order_relaxed))
+
+static void note_peak(void) {
+    size_t used = TOTAL(used);
     size_t peak = atomic_load_explicit(&memory.used_peak, memory_order_relaxed);
     while (used > peak &&
            !atomic_compare_exchange_weak_explicit(&memory.used_peak, &peak, used,
                                                   memory_order_relaxed, memory_order_relaxed)) {}
 }
 
-static void uncount_bytes(size_t size) {
-    atomic_fetch_sub_explicit(&memory.used, size, memory_order_relaxed);
-}
-
 static void count_piece(const void *at) {
-    count_bytes(memory_size(at));
-    atomic_fetch_add_explicit(&memory.live_count, 1, memory_order_relaxed);
+    COUNT(used, memory_size(at));
+    COUNT(live, 1U);
+    note_peak();
 }
 
 /* Count a request; true when it is the one that a test wants to fail. */
 static bool is_request_to_fail(void) {
-    uint64_t request =
-        atomic_fetch_add_explicit(&memory.request_count, 1, memory_order_relaxed) + 1;
-    return request == atomic_load_explicit(&memory.fail_at, memory_order_relaxed);
+    COUNT(requests, 1U);
+    uint64_t fail_at = atomic_load_explicit(&memory.fail_at, memory_order_relaxed);
+    return fail_at != 0 && fail_at == TOTAL(requests);
 }
 
 /* Give the reserve back; false when there was none. */
@@ -54,11 +90,70 @@ static bool release_reserve(void) {
     return reserve != NULL;
 }
 
+/* ---- the two allocators as one ---- */
+
+static bool is_pooled(const void *at) {
+    return pool_owns(&memory.pool, at);
+}
+
+static void *get(size_t size) {
+    void *at = NULL;
+    if (is_owner && size <= POOL_PIECE_MAX) {
+        at = pool_allocate(&memory.pool, size);
+    }
+    return at != NULL ? at : malloc(size);
+}
+
+static void *get_zeroed(size_t size) {
+    if (is_owner && size <= POOL_PIECE_MAX) {
+        void *at = pool_allocate(&memory.pool, size);
+        if (at != NULL) {
+            return memset(at, 0, size);
+        }
+    }
+    return calloc(1, size);
+}
+
+static void give_back(void *at) {
+    if (is_pooled(at)) {
+        CHECK(is_owner);
+        pool_free(&memory.pool, at);
+    } else {
+        free(at);
+    }
+}
+
+static void *resize(void *at, size_t size) {
+    bool may_stay = is_owner && size <= POOL_PIECE_MAX;
+    if (!is_pooled(at) && !may_stay) {
+        return realloc(at, size);
+    }
+    if (is_pooled(at) && may_stay && pool_resize(&memory.pool, at, size)) {
+        return at;
+    }
+    void *moved = get(size);
+    if (moved != NULL) {
+        size_t size_before = memory_size(at);
+        memcpy(moved, at, size_before < size ? size_before : size);
+        give_back(at);
+    }
+    return moved;
+}
+
+void memory_init(void) {
+    size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    /* Only address space: twice what there is, because of what lies between the pieces. Where it is
+     * not to be had (ulimit -v), malloc does all. */
+    is_owner = HAS_POOL && memory.pool.range_size == 0 && pool_init(&memory.pool, 2 * physical);
+}
+
+/* ---- what the header promises ---- */
+
 void *memory_allocate(size_t size) {
     CHECK(size > 0);
-    void *at = is_request_to_fail() ? NULL : malloc(size);
+    void *at = is_request_to_fail() ? NULL : get(size);
     if (at == NULL && release_reserve()) {
-        at = malloc(size);
+        at = get(size);
     }
     if (at != NULL) {
         count_piece(at);
@@ -68,9 +163,9 @@ void *memory_allocate(size_t size) {
 
 void *memory_allocate_zeroed(size_t size) {
     CHECK(size > 0);
-    void *at = is_request_to_fail() ? NULL : calloc(1, size);
+    void *at = is_request_to_fail() ? NULL : get_zeroed(size);
     if (at == NULL && release_reserve()) {
-        at = calloc(1, size);
+        at = get_zeroed(size);
     }
     if (at != NULL) {
         count_piece(at);
@@ -84,13 +179,13 @@ void *memory_resize(void *at, size_t size) {
         return memory_allocate(size);
     }
     size_t size_before = memory_size(at);
-    void *moved = is_request_to_fail() ? NULL : realloc(at, size);
+    void *moved = is_request_to_fail() ? NULL : resize(at, size);
     if (moved == NULL && release_reserve()) {
-        moved = realloc(at, size);
+        moved = resize(at, size);
     }
     if (moved != NULL) {
-        uncount_bytes(size_before);
-        count_bytes(memory_size(moved));
+        COUNT(used, memory_size(moved) - size_before);
+        note_peak();
     }
     return moved;
 }
@@ -99,53 +194,29 @@ void memory_free(void *at) {
     if (at == NULL) {
         return;
     }
-    uncount_bytes(memory_size(at));
-    atomic_fetch_sub_explicit(&memory.live_count, 1, memory_order_relaxed);
-    free(at);
+    COUNT(used, (size_t)0 - memory_size(at));
+    COUNT(live, UINT64_MAX);
+    give_back(at);
 }
 
 size_t memory_size(const void *at) {
+    if (is_pooled(at)) {
+        return pool_size(at);
+    }
     /* The function only reads, though its parameter is not const. */
     return malloc_usable_size((void *)(uintptr_t)at);
 }
 
 size_t memory_used(void) {
-    return atomic_load_explicit(&memory.used, memory_order_relaxed);
+    return TOTAL(used);
 }
 
 size_t memory_used_peak(void) {
     return atomic_load_explicit(&memory.used_peak, memory_order_relaxed);
 }
 
-void memory_init(void) {
-#ifdef M_MXFAST
-    (void)mallopt(M_MXFAST, 0);
-#endif
-}
-
-bool memory_give_back(void) {
-    size_t used = memory_used();
-    if (used > memory.used_high) {
-        memory.used_high = used;
-    }
-    size_t freed = memory.used_high - used;
-    if (freed < GIVE_BACK_MIN) {
-        return false;
-    }
-    memory.used_high = used;
-#ifdef __GLIBC__
-    /* free() by itself gives back only what lies at the heap's end. */
-    (void)malloc_trim(0);
-#endif
-    return true;
-}
-
-/* A program without jemalloc has no such function. */
-extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
-    __attribute__((weak));
-
 const char *memory_allocator(void) {
-    return mallctl != NULL ? "jemalloc" : "libc";
+    return memory.pool.range_size > 0 ? "pool" : "libc";
 }
 
 bool memory_reserve_begin(size_t size) {
@@ -165,9 +236,9 @@ void memory_fail_at(uint64_t nth) {
 }
 
 uint64_t memory_requests(void) {
-    return atomic_load_explicit(&memory.request_count, memory_order_relaxed);
+    return TOTAL(requests);
 }
 
 uint64_t memory_live_count(void) {
-    return atomic_load_explicit(&memory.live_count, memory_order_relaxed);
+    return TOTAL(live);
 }

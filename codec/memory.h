@@ -1,9 +1,10 @@
-/* All heap memory of the project: the one file that calls malloc.
+/* All heap memory of the project. memory.c alone calls malloc and the pool.
  *
  * Every allocation is counted by its usable size, so that memory_used() is what the process holds
  * (INFO used_memory, maxmemory). Tests make the Nth allocation fail.
  *
- * Any thread may allocate and free. The reserve and memory_fail_at belong to the loop's thread. */
+ * Any thread may allocate and free. The reserve and memory_fail_at belong to one thread, the one
+ * that called memory_init. */
 #ifndef CODEC_MEMORY_H
 #define CODEC_MEMORY_H
 
@@ -29,14 +30,11 @@ size_t memory_size(const void *at);
 size_t memory_used(void);
 size_t memory_used_peak(void);
 
-/* Once, before the first allocation: have pieces join their free neighbours when they are freed,
- * so that memory_give_back() need not do it for millions of them at once. */
+/* Once, by the thread that owns the boards: its pieces of up to a mebibyte then come from the pool
+ * (codec/pool.h), in huge pages, and only it may resize and free them. Without it, or where the
+ * system does not give the address space, malloc does everything. */
 void memory_init(void);
-/* Give pages that hold nothing any more back to the system, if 32 MiB have been freed since the
- * last time. It knows what was used from its own calls: call it about once a second. Returns
- * whether it did; that takes about 0.2 ms a MiB. The loop's thread alone. */
-bool memory_give_back(void);
-/* The allocator below: "libc", or "jemalloc" when the program was linked with it. */
+/* Where most pieces come from: "pool" or "libc". */
 const char *memory_allocator(void);
 
 /* Hold back size bytes for a change of several steps that must not fail half-way. false: there

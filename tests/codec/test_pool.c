@@ -1,0 +1,204 @@
+/* The pool, against a plain record of what was handed out, by random operations; every piece is
+ * filled with a pattern of its own, so that pieces that overlap are seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/pool.h"
+#include "tests/support/random.h"
+
+enum {
+    RANGE_CHUNKS = 8,
+    PIECES = 3000,
+    OPERATIONS = 200000,
+};
+
+struct held {
+    unsigned char *at;
+    size_t size;
+    unsigned char pattern;
+};
+
+static struct held pieces[PIECES];
+
+static void assert_valid(const struct pool *pool) {
+    const char *reason = "";
+    if (!pool_validate(pool, &reason)) {
+        fail_msg("%s", reason);
+    }
+}
+
+static void assert_pattern(const struct held *piece, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        assert_int_equal(piece->at[i], piece->pattern);
+    }
+}
+
+static void fill(struct held *piece, uint64_t number) {
+    piece->pattern = (unsigned char)number;
+    memset(piece->at, piece->pattern, piece->size);
+}
+
+/* Mostly what blocks are, now and then a very small or a large one. */
+static size_t random_size(struct random *random) {
+    uint32_t kind = (uint32_t)random_below(random, 100);
+    if (kind < 70) {
+        return 16 + random_below(random, 1500);
+    }
+    if (kind < 98) {
+        return 1 + random_below(random, 80);
+    }
+    return 1 + random_below(random, 200000);
+}
+
+static void step(struct pool *pool, struct random *random, uint64_t number) {
+    struct held *piece = &pieces[random_below(random, PIECES)];
+    if (piece->at == NULL) {
+        size_t size = random_size(random);
+        piece->at = pool_allocate(pool, size);
+        if (piece->at != NULL) {
+            assert_true(pool_owns(pool, piece->at));
+            assert_int_equal((uintptr_t)piece->at % 16, 0);
+            assert_true(pool_size(piece->at) >= size);
+            piece->size = pool_size(piece->at);
+            fill(piece, number);
+        }
+    } else if (random_below(random, 4) == 0) {
+        size_t size = random_size(random);
+        size_t kept = size < piece->size ? size : piece->size;
+        if (pool_resize(pool, piece->at, size)) {
+            assert_pattern(piece, kept);
+            assert_true(pool_size(piece->at) >= size);
+        } else {
+            assert_pattern(piece, piece->size);
+        }
+        piece->size = pool_size(piece->at);
+        fill(piece, number);
+    } else {
+        assert_pattern(piece, piece->size);
+        pool_free(pool, piece->at);
+        piece->at = NULL;
+    }
+}
+
+static void free_all(struct pool *pool) {
+    for (size_t i = 0; i < PIECES; i++) {
+        if (pieces[i].at != NULL) {
+            assert_pattern(&pieces[i], pieces[i].size);
+            pool_free(pool, pieces[i].at);
+            pieces[i].at = NULL;
+        }
+    }
+}
+
+static void random_pieces_never_overlap(void **state) {
+    (void)state;
+    struct random random = random_begin("pool");
+    struct pool pool;
+    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * POOL_CHUNK_SIZE));
+    for (uint64_t i = 0; i < OPERATIONS; i++) {
+        step(&pool, &random, i);
+        if (i % 1000 == 0) {
+            assert_valid(&pool);
+        }
+    }
+    free_all(&pool);
+    assert_valid(&pool);
+    pool_deinit(&pool);
+}
+
+static void a_pool_that_is_empty_again_holds_two_chunks_at_most(void **state) {
+    (void)state;
+    struct pool pool;
+    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * POOL_CHUNK_SIZE));
+    assert_int_equal(pool_held_size(&pool), 0);
+    for (size_t i = 0; i < PIECES; i++) {
+        pieces[i].at = pool_allocate(&pool, 4000);
+        assert_non_null(pieces[i].at);
+        pieces[i].size = pool_size(pieces[i].at);
+        fill(&pieces[i], i);
+    }
+    assert_int_equal(pool_held_size(&pool), 6 * (size_t)POOL_CHUNK_SIZE);
+    free_all(&pool);
+    assert_int_equal(pool_held_size(&pool), 2 * (size_t)POOL_CHUNK_SIZE);
+    assert_valid(&pool);
+    /* And what was given back can be had again. */
+    for (size_t i = 0; i < PIECES; i++) {
+        pieces[i].at = pool_allocate(&pool, 4000);
+        assert_non_null(pieces[i].at);
+        pieces[i].size = pool_size(pieces[i].at);
+        fill(&pieces[i], i);
+    }
+    assert_int_equal(pool_held_size(&pool), 6 * (size_t)POOL_CHUNK_SIZE);
+    free_all(&pool);
+    pool_deinit(&pool);
+}
+
+static void a_range_that_is_used_up_gives_null_and_goes_on(void **state) {
+    (void)state;
+    struct pool pool;
+    void *large[2 * RANGE_CHUNKS];
+    size_t count = 0;
+    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * POOL_CHUNK_SIZE));
+    while (count < 2 * RANGE_CHUNKS &&
+           (large[count] = pool_allocate(&pool, POOL_PIECE_MAX)) != NULL) {
+        count++;
+    }
+    /* One fits in each chunk, with its header. */
+    assert_int_equal(count, RANGE_CHUNKS);
+    assert_valid(&pool);
+    void *small = pool_allocate(&pool, 1000);
+    assert_non_null(small);
+    pool_free(&pool, small);
+    while (count > 0) {
+        pool_free(&pool, large[--count]);
+    }
+    assert_valid(&pool);
+    void *again = pool_allocate(&pool, POOL_PIECE_MAX);
+    assert_non_null(again);
+    pool_free(&pool, again);
+    pool_deinit(&pool);
+}
+
+static void a_piece_grows_where_it_lies_only_into_free_neighbours(void **state) {
+    (void)state;
+    struct pool pool;
+    assert_true(pool_init(&pool, POOL_CHUNK_SIZE));
+    char *first = pool_allocate(&pool, 100);
+    char *second = pool_allocate(&pool, 100);
+    memset(first, 'a', 100);
+    assert_false(pool_resize(&pool, first, 150));
+    pool_free(&pool, second);
+    assert_true(pool_resize(&pool, first, 150));
+    assert_true(pool_size(first) >= 150);
+    assert_int_equal(first[99], 'a');
+    assert_true(pool_resize(&pool, first, 20));
+    assert_true(pool_size(first) < 100);
+    assert_valid(&pool);
+    pool_free(&pool, first);
+    assert_valid(&pool);
+    pool_deinit(&pool);
+}
+
+static void a_pool_without_range_owns_nothing(void **state) {
+    (void)state;
+    struct pool pool;
+    int here = 0;
+    assert_false(pool_init(&pool, 100));
+    assert_false(pool_owns(&pool, &here));
+    assert_false(pool_owns(&pool, NULL));
+    pool_deinit(&pool);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_pieces_never_overlap),
+        cmocka_unit_test(a_pool_that_is_empty_again_holds_two_chunks_at_most),
+        cmocka_unit_test(a_range_that_is_used_up_gives_null_and_goes_on),
+        cmocka_unit_test(a_piece_grows_where_it_lies_only_into_free_neighbours),
+        cmocka_unit_test(a_pool_without_range_owns_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
