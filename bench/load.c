@@ -7,6 +7,8 @@
  * to send slices of them and to count replies. Words as redis-benchmark has them: __rand_int__ is
  * 12 digits of 0 .. range-1; besides, __seq_int__ counts 0, 1, 2 ..., and __mixed_int__ visits the
  * same numbers once each in no order. One line of JSON comes out: requests, seconds, errors.
+ * --wait 1: says "ready" when the clients are connected, and sends when a line comes in; leaves
+ * when there is no more input. So connecting can be kept out of what is measured.
  *
  * Every client sends one pipeline, waits for all its replies, sends the next: as redis-benchmark.
  * It does not look into replies; an error reply is counted, and the first one is shown. */
@@ -15,18 +17,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tests/support/random.h"
+#include "bench/micro.h"
 
 enum {
-    DIGITS = 12, /* of a number in a request, as redis-benchmark writes it */
     NUMBERS_MAX = 16,
     TEMPLATE_MAX = 65536,
     BLOCK_REQUESTS = 1 << 20, /* encoded at a time; bounds memory */
@@ -42,6 +39,7 @@ struct load {
     const char *address;
     unsigned port;
     uint64_t client_count, pipeline, requests, range, seed;
+    bool is_waiting;
     /* one request, and where its numbers stand */
     char template[TEMPLATE_MAX];
     size_t request_size;
@@ -78,15 +76,9 @@ static void die(const char *what) {
 static void usage(const char *complaint) {
     fprintf(stderr,
             "load: %s\nusage: load [--host a.b.c.d] --port n [--clients 50] [--pipeline 1]"
-            " [--requests n] [--range n] [--seed n] COMMAND [word ...]\n",
+            " [--requests n] [--range n] [--seed n] [--wait 1] COMMAND [word ...]\n",
             complaint);
     exit(2);
-}
-
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* ---- requests ---- */
@@ -111,7 +103,7 @@ static size_t take_placeholder(struct load *load, const char *at) {
             }
             load->number_at[load->number_count] = load->request_size;
             load->number_kind[load->number_count++] = (enum number_kind)kind;
-            template_add(load, "000000000000", DIGITS);
+            template_add(load, "000000000000", MICRO_DIGITS);
             return size;
         }
     }
@@ -149,13 +141,6 @@ static void make_template(struct load *load, char **words, int count) {
     }
 }
 
-static void write_digits(char *out, uint64_t value) {
-    for (int i = DIGITS - 1; i >= 0; i--) {
-        out[i] = (char)('0' + value % 10);
-        value /= 10;
-    }
-}
-
 static uint64_t number(struct load *load, enum number_kind kind) {
     switch (kind) {
     case NUMBER_SEQUENTIAL:
@@ -176,7 +161,7 @@ static void encode_block(struct load *load) {
     for (uint64_t i = 0; i < load->block_count; i++) {
         memcpy(at, load->template, load->request_size);
         for (size_t n = 0; n < load->number_count; n++) {
-            write_digits(at + load->number_at[n], number(load, load->number_kind[n]));
+            micro_write_digits(at + load->number_at[n], number(load, load->number_kind[n]));
         }
         load->encoded_count++;
         load->mixed = (load->mixed + load->mixing_step) % load->range;
@@ -268,6 +253,20 @@ static void take_input(struct load *load, struct client *client, const char *at,
 
 /* ---- clients ---- */
 
+/* Returns when the server serves the client, not only its kernel. */
+static void await_pong(int fd) {
+    static const char ping[] = "PING\r\n";
+    char end = '\0';
+    if (send(fd, ping, strlen(ping), MSG_NOSIGNAL) < 0) {
+        die("send");
+    }
+    while (end != '\n') {
+        if (recv(fd, &end, 1, 0) != 1) {
+            die("recv");
+        }
+    }
+}
+
 static void connect_client(const struct load *load, struct client *client) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)load->port)};
     if (inet_pton(AF_INET, load->address, &address.sin_addr) != 1) {
@@ -280,6 +279,7 @@ static void connect_client(const struct load *load, struct client *client) {
     }
     int yes = 1;
     setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    await_pong(client->fd);
     client->values_left = 1;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
     if (epoll_ctl(load->epoll, EPOLL_CTL_ADD, client->fd, &event) != 0) {
@@ -349,7 +349,7 @@ static void serve_client(struct load *load, struct client *client, uint32_t even
 /* Send the encoded block and wait for all its replies; returns the seconds that took. */
 static double run_block(struct load *load, struct client *clients) {
     struct epoll_event events[EVENTS_MAX];
-    double begun_at = now_s();
+    double begun_at = micro_now_ns();
     for (uint64_t i = 0; i < load->client_count; i++) {
         send_next(load, &clients[i]);
     }
@@ -363,7 +363,7 @@ static double run_block(struct load *load, struct client *clients) {
             serve_client(load, events[i].data.ptr, events[i].events);
         }
     }
-    return now_s() - begun_at;
+    return (micro_now_ns() - begun_at) * 1e-9;
 }
 
 /* ---- the command line ---- */
@@ -396,6 +396,8 @@ static int parse_options(struct load *load, int argc, char **argv) {
             load->range = parse_count(value, 999999999999ULL);
         } else if (strcmp(name, "seed") == 0) {
             load->seed = parse_count(value, UINT64_MAX);
+        } else if (strcmp(name, "wait") == 0) {
+            load->is_waiting = parse_count(value, 1) == 1;
         } else {
             usage("unknown option");
         }
@@ -404,6 +406,37 @@ static int parse_options(struct load *load, int argc, char **argv) {
         usage("a port and a command are needed");
     }
     return at;
+}
+
+static void start(struct load *load, struct client *clients) {
+    load->random.state = load->seed;
+    load->mixing_step = choose_mixing_step(load->range);
+    uint64_t largest = load->requests < BLOCK_REQUESTS ? load->requests : BLOCK_REQUESTS;
+    load->block = malloc(largest * load->request_size);
+    load->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (!load->block || !clients || load->epoll < 0) {
+        die("start");
+    }
+    for (uint64_t i = 0; i < load->client_count; i++) {
+        connect_client(load, &clients[i]);
+    }
+    if (load->is_waiting) {
+        printf("ready\n");
+        fflush(stdout);
+        getchar();
+    }
+}
+
+static void finish(const struct load *load, double seconds) {
+    printf("{\"requests\": %llu, \"seconds\": %.6f, \"per_second\": %.0f, \"errors\": %llu}\n",
+           (unsigned long long)load->requests, seconds, (double)load->requests / seconds,
+           (unsigned long long)load->errors);
+    fflush(stdout);
+    if (load->errors) {
+        fprintf(stderr, "load: %llu error replies, the first: %s\n",
+                (unsigned long long)load->errors, load->first_error);
+    }
+    while (load->is_waiting && getchar() != EOF) {}
 }
 
 int main(int argc, char **argv) {
@@ -415,30 +448,14 @@ int main(int argc, char **argv) {
                                .seed = 1};
     int first_word = parse_options(&load, argc, argv);
     make_template(&load, argv + first_word, argc - first_word);
-    load.random.state = load.seed;
-    load.mixing_step = choose_mixing_step(load.range);
-    uint64_t largest = load.requests < BLOCK_REQUESTS ? load.requests : BLOCK_REQUESTS;
-    load.block = malloc(largest * load.request_size);
     struct client *clients = calloc(load.client_count, sizeof *clients);
-    load.epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (!load.block || !clients || load.epoll < 0) {
-        die("start");
-    }
-    for (uint64_t i = 0; i < load.client_count; i++) {
-        connect_client(&load, &clients[i]);
-    }
+    start(&load, clients);
     double seconds = 0;
     while (load.encoded_count < load.requests) {
         encode_block(&load);
         seconds += run_block(&load, clients);
     }
-    printf("{\"requests\": %llu, \"seconds\": %.6f, \"per_second\": %.0f, \"errors\": %llu}\n",
-           (unsigned long long)load.requests, seconds, (double)load.requests / seconds,
-           (unsigned long long)load.errors);
-    if (load.errors) {
-        fprintf(stderr, "load: %llu error replies, the first: %s\n",
-                (unsigned long long)load.errors, load.first_error);
-    }
+    finish(&load, seconds);
     free(load.block);
     free(clients);
     return load.errors ? 1 : 0;

@@ -18,7 +18,6 @@
 #include "skiplist/board.h"
 
 enum {
-    MEMBER_SIZE = 17,
     GROUP = 16,
     ROUNDS = 5,
     OPERATIONS = 1 << 18,
@@ -28,16 +27,16 @@ enum {
 struct operation {
     uint64_t key;
     uint32_t rank;
-    char member[MEMBER_SIZE + 1];
+    char member[MICRO_MEMBER_SIZE + 1];
 };
 
 static struct layout layout;
 static struct operation *operations;
-static uint64_t random_state = 88172645463325252ULL;
+static struct random drawn = {.state = 7};
 static volatile uint64_t sink; /* what was read, so that reading is not optimised away */
 
 static uint64_t next_random(void) {
-    return micro_random(&random_state);
+    return random_next(&drawn);
 }
 
 static size_t resident_size(void) {
@@ -51,14 +50,8 @@ static size_t resident_size(void) {
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void write_member(char *out, uint32_t number) {
-    memcpy(out, "user:000000000000", MEMBER_SIZE + 1);
-    for (int i = MEMBER_SIZE - 1; number > 0; i--, number /= 10)
-        out[i] = (char)('0' + number % 10);
-}
-
 static struct bytes member_of(const struct operation *operation) {
-    return (struct bytes){.at = operation->member, .size = MEMBER_SIZE};
+    return (struct bytes){.at = operation->member, .size = MICRO_MEMBER_SIZE};
 }
 
 static void must_put(struct board *board, struct bytes member, uint64_t key) {
@@ -72,7 +65,7 @@ static void draw_operations(uint32_t members) {
     for (int i = 0; i < OPERATIONS; i++) {
         operations[i].key = next_random() >> 20;
         operations[i].rank = (uint32_t)(next_random() % members);
-        write_member(operations[i].member, (uint32_t)(next_random() % members));
+        micro_write_member(operations[i].member, (uint32_t)(next_random() % members));
     }
 }
 
@@ -180,7 +173,7 @@ static struct board *load(uint32_t members, enum order order, size_t *resident) 
         uint32_t count = members - next < OPERATIONS ? members - next : OPERATIONS;
         for (uint32_t i = 0; i < count; i++) {
             uint32_t number = next + i;
-            write_member(operations[i].member, number);
+            micro_write_member(operations[i].member, number);
             operations[i].key = order == ORDER_RANDOM      ? next_random() >> 20
                                 : order == ORDER_ASCENDING ? number
                                                            : members - number;
@@ -192,14 +185,15 @@ static struct board *load(uint32_t members, enum order order, size_t *resident) 
         next += count;
     }
     *resident = resident_size() - before;
-    double overhead = (double)board_memory_size(board) / members - MEMBER_SIZE;
-    double resident_overhead = (double)*resident / members - MEMBER_SIZE;
+    double overhead = (double)board_memory_size(board) / members - MICRO_MEMBER_SIZE;
+    double resident_overhead = (double)*resident / members - MICRO_MEMBER_SIZE;
     printf("  put new %-10s %6.1f ns   %5.1f B a member over its own, %5.1f B resident\n",
            order_names[order], taken / members, overhead, resident_overhead);
     return board;
 }
 
 static void run_orders(uint32_t members) {
+    printf("%" PRIu32 " members\n", members);
     for (enum order order = ORDER_ASCENDING; order <= ORDER_RANDOM; order++) {
         fflush(stdout);
         pid_t child = fork();
@@ -213,7 +207,7 @@ static void run_orders(uint32_t members) {
                 measure(board, "at", run_at, OPERATIONS, false, false);
                 measure(board, "walk 100", run_walk, OPERATIONS / 16, false, false);
                 measure(board, "move", run_move, OPERATIONS, true, true);
-                double overhead = (double)board_memory_size(board) / members - MEMBER_SIZE;
+                double overhead = (double)board_memory_size(board) / members - MICRO_MEMBER_SIZE;
                 printf("  after the moves              %5.1f B a member over its own\n", overhead);
             }
             exit(0);
@@ -226,21 +220,13 @@ static void run_orders(uint32_t members) {
 }
 
 int main(int argc, char **argv) {
-    static const uint32_t usual[] = {1000, 10000, 100000, 1000000, 10000000};
     layout_init_default(&layout);
     operations = calloc(OPERATIONS, sizeof *operations);
     if (operations == NULL)
         return 1;
     /* Touched now, so that they are not counted as the board's memory. */
     memset(operations, 1, OPERATIONS * sizeof *operations);
-    int count = argc > 1 ? argc - 1 : (int)(sizeof usual / sizeof *usual);
-    for (int i = 0; i < count; i++) {
-        uint32_t members = argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : usual[i];
-        if (members == 0)
-            return 1;
-        printf("%" PRIu32 " members\n", members);
-        run_orders(members);
-    }
+    int result = micro_each_size(argc, argv, run_orders);
     free(operations);
-    return 0;
+    return result;
 }

@@ -19,7 +19,7 @@ enum {
 
 static uint64_t *hashes; /* of entry i, whose id is i / PER_ID */
 static uint32_t entry_count;
-static uint64_t random_state = 7;
+static struct random drawn = {.state = 7};
 static volatile uint64_t sink; /* what was read, so that reading is not optimised away */
 
 static uint32_t hashes_of(const void *owner, uint32_t id, uint64_t *out) {
@@ -61,7 +61,7 @@ static void replace(struct map *map, uint32_t entry) {
 static double time_find(const struct map *map, uint32_t group) {
     static uint32_t entries[OPERATIONS];
     for (int i = 0; i < OPERATIONS; i++) {
-        entries[i] = (uint32_t)(micro_random(&random_state) % entry_count);
+        entries[i] = (uint32_t)(random_next(&drawn) % entry_count);
     }
     double begin = micro_now_ns();
     for (uint32_t i = 0; i + group <= OPERATIONS; i += group) {
@@ -78,7 +78,7 @@ static double time_find(const struct map *map, uint32_t group) {
 static double time_replace(struct map *map) {
     double begin = micro_now_ns();
     for (int i = 0; i < OPERATIONS; i++) {
-        replace(map, (uint32_t)(micro_random(&random_state) % entry_count));
+        replace(map, (uint32_t)(random_next(&drawn) % entry_count));
     }
     return (micro_now_ns() - begin) / OPERATIONS / 2;
 }
@@ -111,20 +111,18 @@ static void run(uint32_t entries) {
     map_deinit(&map);
 }
 
-int main(int argc, char **argv) {
-    static const uint32_t usual[] = {1000, 10000, 100000, 1000000, 10000000};
-    int count = argc > 1 ? argc - 1 : (int)(sizeof usual / sizeof *usual);
-    for (int i = 0; i < count; i++) {
-        uint32_t entries = argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : usual[i];
-        hashes = entries > 0 ? calloc(entries, sizeof *hashes) : NULL;
-        if (hashes == NULL) {
-            return 1;
-        }
-        for (uint32_t j = 0; j < entries; j++) {
-            hashes[j] = micro_random(&random_state);
-        }
-        run(entries);
-        free(hashes);
+static void run_hashes(uint32_t entries) {
+    hashes = calloc(entries, sizeof *hashes);
+    if (hashes == NULL) {
+        exit(1);
     }
-    return 0;
+    for (uint32_t i = 0; i < entries; i++) {
+        hashes[i] = random_next(&drawn);
+    }
+    run(entries);
+    free(hashes);
+}
+
+int main(int argc, char **argv) {
+    return micro_each_size(argc, argv, run_hashes);
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench/micro.h"
+#include "bench/request.h"
 #include "protocol/reply.h"
 #include "protocol/resp.h"
 
@@ -24,31 +24,6 @@ static void report(const char *what, double taken_ns, double operations) {
 }
 
 /* ---- requests ---- */
-
-/* Print words (separated by spaces, "%d" is a member number) as an array. */
-static void append_request(struct buffer *input, const char *words, unsigned member) {
-    char text[256];
-    uint32_t count = 0;
-    struct buffer bulks;
-    buffer_init(&bulks, 0);
-    snprintf(text, sizeof text, "%s", words);
-    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
-        char argument[64];
-        char bulk[96];
-        if (strcmp(word, "MEMBER") == 0) {
-            snprintf(argument, sizeof argument, "user:%012u", member);
-        } else {
-            snprintf(argument, sizeof argument, "%s", word);
-        }
-        int size = snprintf(bulk, sizeof bulk, "$%zu\r\n%s\r\n", strlen(argument), argument);
-        buffer_append(&bulks, bulk, (size_t)size);
-        count++;
-    }
-    int size = snprintf(text, sizeof text, "*%u\r\n", count);
-    buffer_append(input, text, (size_t)size);
-    buffer_append(input, bulks.at, bulks.size);
-    buffer_deinit(&bulks);
-}
 
 /* Parse everything in input once; returns the number of requests. */
 static unsigned parse_all(const struct buffer *input, struct resp_arena *arena, uint64_t *sum) {
@@ -74,7 +49,7 @@ static void bench_requests(const char *words, unsigned rounds) {
     buffer_init(&input, 0);
     resp_arena_init(&arena);
     for (unsigned i = 0; i < PIPELINE; i++) {
-        append_request(&input, words, i * 7919);
+        request_append(&input, words, 123456, i * 7919);
     }
     double best = 1e18;
     uint64_t sum = 0;
@@ -159,10 +134,10 @@ static void bench_reply(const char *what, uint8_t version, write_reply *write, u
 int main(int argc, char **argv) {
     unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 500;
     bench_requests("PING", rounds);
-    bench_requests("ZSCORE board MEMBER", rounds);
-    bench_requests("ZREVRANK board MEMBER", rounds);
-    bench_requests("ZADD board 123456 MEMBER", rounds);
-    bench_requests("ZINCRBY board 3 MEMBER", rounds);
+    bench_requests("ZSCORE board $member", rounds);
+    bench_requests("ZREVRANK board $member", rounds);
+    bench_requests("ZADD board $score $member", rounds);
+    bench_requests("ZINCRBY board 3 $member", rounds);
     bench_requests("ZREVRANGE board 0 99 WITHSCORES", rounds);
     bench_requests("ZREVRANGEBYSCORE board +inf -inf LIMIT 0 10", rounds);
     bench_reply("reply  OK", 2, write_ok, rounds);

@@ -17,7 +17,7 @@ enum {
 };
 
 static const char member[] = "user:000000123456";
-static uint64_t random_state = 7;
+static struct random drawn = {.state = 7};
 static volatile uint64_t sink; /* what was read, so that reading is not optimised away */
 
 static void moved(void *owner, const struct block *block, uint32_t index, uint32_t count,
@@ -39,7 +39,7 @@ static void insert(struct skiplist *list, uint64_t key) {
 }
 
 static uint32_t random_rank(const struct skiplist *list) {
-    return (uint32_t)(micro_random(&random_state) % list->count);
+    return (uint32_t)(random_next(&drawn) % list->count);
 }
 
 static void run_at(struct skiplist *list) {
@@ -51,7 +51,7 @@ static void run_at_and_rank(struct skiplist *list) {
 }
 
 static void run_above(struct skiplist *list) {
-    uint64_t key = micro_random(&random_state) >> 20;
+    uint64_t key = random_next(&drawn) >> 20;
     sink += skiplist_rank(list, skiplist_place_above(list, key, false));
 }
 
@@ -80,7 +80,7 @@ static void run(uint32_t entries, bool is_equal) {
     skiplist_init(&list, false);
     double begin = micro_now_ns();
     for (uint32_t i = 0; i < entries; i++) {
-        insert(&list, is_equal ? 100 : micro_random(&random_state) >> 20);
+        insert(&list, is_equal ? 100 : random_next(&drawn) >> 20);
     }
     printf("%10" PRIu32 " entries, %s keys: insert %6.1f ns", entries,
            is_equal ? " equal" : "random", (micro_now_ns() - begin) / entries);
@@ -93,16 +93,11 @@ static void run(uint32_t entries, bool is_equal) {
     skiplist_deinit(&list);
 }
 
+static void run_keys(uint32_t entries) {
+    run(entries, false);
+    run(entries, true);
+}
+
 int main(int argc, char **argv) {
-    static const uint32_t usual[] = {1000, 10000, 100000, 1000000, 10000000};
-    int count = argc > 1 ? argc - 1 : (int)(sizeof usual / sizeof *usual);
-    for (int i = 0; i < count; i++) {
-        uint32_t entries = argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : usual[i];
-        if (entries == 0) {
-            return 1;
-        }
-        run(entries, false);
-        run(entries, true);
-    }
-    return 0;
+    return micro_each_size(argc, argv, run_keys);
 }

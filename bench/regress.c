@@ -1,0 +1,224 @@
+/* The server's way from bytes in to bytes out, in one process and without sockets, for counting
+ * instructions: bench/regress.py runs it under callgrind.
+ *
+ *     parse and queue a tick of 32 requests -> prefetch a group of 16 -> execute it -> next group
+ *
+ * That is what tick.c does with one client's pipeline. Seeds, clock and requests are fixed, so two
+ * runs execute the same instructions. What is counted is regress_run, once for every row; callgrind
+ * writes one file for each time. Standard output names the compiler, then the rows in that order:
+ * name, a tab, operations. */
+#include <stdio.h>
+
+#include "bench/request.h"
+#include "server/command.h"
+#include "server/connection.h"
+#include "server/prefetch.h"
+
+enum {
+    MEMBERS = 100000,
+    PIPELINE = 2 * TICK_GROUP,
+    OPERATIONS = 500 * PIPELINE, /* leaves divide and merge often enough for a mean */
+    PAGES = 50 * PIPELINE,       /* of a hundred members */
+    TICK_US = 100,
+    GONE_STEP = 7919, /* without a common divisor with MEMBERS: every member is removed once */
+};
+
+enum member_kind {
+    MEMBER_RANDOM,
+    MEMBER_NEW,  /* counts on behind the last one */
+    MEMBER_GONE, /* each one once, in no order */
+};
+
+struct row {
+    const char *name;
+    const char *words; /* as request_append has them; scores are random */
+    uint32_t operations;
+    enum member_kind member;
+    bool is_parse_only;
+};
+
+static const struct row load_row = {"load", "ZADD board $score $member", MEMBERS, MEMBER_NEW,
+                                    false};
+static const struct row rows[] = {
+    {"ZADD, random update", "ZADD board $score $member", OPERATIONS, MEMBER_RANDOM, false},
+    {"ZINCRBY 3", "ZINCRBY board 3 $member", OPERATIONS, MEMBER_RANDOM, false},
+    {"ZREVRANK", "ZREVRANK board $member", OPERATIONS, MEMBER_RANDOM, false},
+    {"ZSCORE", "ZSCORE board $member", OPERATIONS, MEMBER_RANDOM, false},
+    {"ZREVRANGE 0 99 WITHSCORES", "ZREVRANGE board 0 99 WITHSCORES", PAGES, MEMBER_RANDOM, false},
+    {"ZREVRANGE 300 399 WITHSCORES", "ZREVRANGE board 300 399 WITHSCORES", PAGES, MEMBER_RANDOM,
+     false},
+    {"ZREVRANGE n/3 .. +9 WITHSCORES", "ZREVRANGE board 33333 33342 WITHSCORES", OPERATIONS,
+     MEMBER_RANDOM, false},
+    {"ZREVRANGEBYSCORE LIMIT 0 10", "ZREVRANGEBYSCORE board +inf -inf LIMIT 0 10", OPERATIONS,
+     MEMBER_RANDOM, false},
+    {"ZADD, new member", "ZADD board $score $member", OPERATIONS, MEMBER_NEW, false},
+    {"ZREM", "ZREM board $member", OPERATIONS, MEMBER_GONE, false},
+    {"parse a ZADD", "ZADD board $score $member", OPERATIONS, MEMBER_RANDOM, true},
+};
+
+struct driver {
+    struct server server;
+    struct connection connection; /* its session is the client; it has no socket */
+    struct tick_entry entries[PIPELINE];
+    struct resp_arena arguments;
+    struct buffer input, output;
+    struct random random;
+    int64_t now_us;
+    uint32_t new_count, gone_count;
+};
+
+/* Neither static nor inlined, so that it is there to be counted. */
+__attribute__((noinline)) void regress_run(struct driver *driver, const struct row *row);
+
+/* ---- the server ---- */
+
+static int64_t wall_us(void *context) {
+    const struct driver *driver = context;
+    return driver->now_us;
+}
+
+/* The hash seed is random in a server, and decides which slots of the maps collide. */
+static void fix_seeds(struct server *server) {
+    registry_destroy(server->registry);
+    server->hash_seed = 1;
+    server->random_state = 1;
+    server->registry = registry_create(server->hash_seed, settings_layout_for, &server->settings);
+    CHECK(server->registry != NULL);
+}
+
+static void start(struct driver *driver) {
+    /* A slow log would be filled by chance: nothing is fast under callgrind. */
+    static const char settings[] = "slowlog-log-slower-than -1\n";
+    struct server *server = &driver->server;
+    char error[SETTING_ERROR_MAX];
+    driver->random.state = 1;
+    driver->now_us = INT64_C(1767225600000000); /* 2026-01-01 */
+    server->clock.wall_us = wall_us;
+    server->clock.context = driver;
+    command_init();
+    CHECK(settings_init(&server->settings));
+    CHECK(settings_load_text(&server->settings, bytes_from_text(settings), "regress", error));
+    CHECK(settings_finish(&server->settings, error));
+    CHECK(server_init(server));
+    fix_seeds(server);
+    session_init(&driver->connection.session, server->session_next_id++, server->now_ms);
+    server_add_session(server, &driver->connection.session);
+    resp_arena_init(&driver->arguments);
+    buffer_init(&driver->input, 0);
+    buffer_init(&driver->output, 0);
+}
+
+static void stop(struct driver *driver) {
+    server_remove_session(&driver->server, &driver->connection.session);
+    session_deinit(&driver->connection.session);
+    server_deinit(&driver->server);
+    settings_deinit(&driver->server.settings);
+    resp_arena_deinit(&driver->arguments);
+    buffer_deinit(&driver->input);
+    buffer_deinit(&driver->output);
+}
+
+/* ---- requests ---- */
+
+static uint64_t next_member(struct driver *driver, enum member_kind kind) {
+    switch (kind) {
+    case MEMBER_NEW:
+        return driver->new_count++;
+    case MEMBER_GONE:
+        return (uint64_t)driver->gone_count++ * GONE_STEP % MEMBERS;
+    case MEMBER_RANDOM:
+    default:
+        return random_below(&driver->random, MEMBERS);
+    }
+}
+
+/* All requests of a row, before anything is counted. */
+static void write_requests(struct driver *driver, const struct row *row) {
+    buffer_clear(&driver->input);
+    for (uint32_t i = 0; i < row->operations; i++) {
+        uint64_t score = random_below(&driver->random, MEMBERS);
+        request_append(&driver->input, row->words, score, next_member(driver, row->member));
+    }
+    CHECK(!driver->input.is_broken);
+}
+
+/* ---- running ---- */
+
+/* Returns how many bytes the requests took. */
+static size_t parse_tick(struct driver *driver, size_t at) {
+    const struct resp_limits limits = {
+        .args_max = 1024 * 1024,
+        .bulk_size_max = driver->server.settings.proto_max_bulk_len,
+        .inline_size_max = 64 * 1024,
+        .is_authenticated = true,
+    };
+    size_t begin = at;
+    for (int i = 0; i < PIPELINE; i++) {
+        struct tick_entry *entry = &driver->entries[i];
+        size_t used = 0;
+        entry->connection = &driver->connection;
+        entry->input = driver->input.at + at;
+        entry->epoch = driver->connection.epoch;
+        enum resp_status status =
+            resp_parse(&driver->connection.parser, driver->input.at + at, driver->input.size - at,
+                       &limits, &driver->arguments, &entry->request, &used, &entry->error);
+        CHECK(status == RESP_REQUEST);
+        entry->command = command_find_request(&entry->request);
+        at += used;
+    }
+    return at - begin;
+}
+
+static void execute_tick(struct driver *driver) {
+    struct reply reply;
+    reply_init(&reply, &driver->output, 2);
+    for (int group = 0; group < PIPELINE; group += TICK_GROUP) {
+        const struct tick_entry *entries = &driver->entries[group];
+        prefetch_entries(&driver->server, entries, TICK_GROUP);
+        driver->server.command_begin_ticks = clock_ticks();
+        for (int i = 0; i < TICK_GROUP; i++) {
+            command_execute_index(&driver->server, &driver->connection.session, entries[i].command,
+                                  &entries[i].request, &reply);
+        }
+    }
+    CHECK(reply.error_count == 0);
+    CHECK(!driver->output.is_broken);
+    buffer_clear(&driver->output);
+}
+
+static void run(struct driver *driver, const struct row *row) {
+    size_t at = 0;
+    for (uint32_t i = 0; i < row->operations; i += PIPELINE) {
+        driver->now_us += TICK_US;
+        server_update_time(&driver->server);
+        at += parse_tick(driver, at);
+        if (!row->is_parse_only) {
+            execute_tick(driver);
+        }
+        resp_arena_reset(&driver->arguments);
+    }
+    CHECK(at == driver->input.size);
+}
+
+void regress_run(struct driver *driver, const struct row *row) {
+    run(driver, row);
+}
+
+int main(void) {
+    static struct driver driver;
+    start(&driver);
+    write_requests(&driver, &load_row);
+    run(&driver, &load_row);
+#ifdef __clang__
+    printf("clang %d\n", __clang_major__);
+#else
+    printf("gcc %d\n", __GNUC__);
+#endif
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_requests(&driver, &rows[i]);
+        regress_run(&driver, &rows[i]);
+        printf("%s\t%" PRIu32 "\n", rows[i].name, rows[i].operations);
+    }
+    stop(&driver);
+    return 0;
+}
