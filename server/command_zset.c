@@ -131,7 +131,7 @@ void zset_reply_span(const struct call *call, const struct board *board, struct 
 
 void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span) {
     if (span.count > 0) {
-        board_remove_range(key->board, span.rank, span.count);
+        registry_remove_range(call->registry, key, span.rank, span.count);
         zset_remove_if_empty(call, key);
     }
 }

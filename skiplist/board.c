@@ -1,7 +1,11 @@
 /* Invariant: with more than one leaf there is a map, and it holds (hash of the member, id of its
- * leaf) for every entry and nothing else. With one leaf there may be a map: it comes with the
- * second leaf and goes only when half a leaf is left, so that a board on the edge does not build
- * it again and again. */
+ * leaf) for every entry, those of dead leaves too, and nothing else. With one leaf there may be a
+ * map: it comes with the second leaf and goes only when half a leaf is left, so that a board on the
+ * edge does not build it again and again.
+ *
+ * Remains of a removed range are dead leaves (skiplist/detach.c). The map still leads to them until
+ * they are freed, so whoever comes from the map asks whether a leaf is alive; without remains that
+ * is one comparison. A dead member may be added again: then the map leads to both. */
 #include "skiplist/board.h"
 
 #define XXH_INLINE_ALL
@@ -15,8 +19,28 @@
 struct board {
     const struct layout *layout;
     uint64_t hash_seed;
-    struct map *map; /* NULL: none */
+    struct map *map; /* a member_index; NULL: none */
     struct skiplist list;
+};
+
+/* What a board of more than one leaf has besides: small boards need not pay for it. */
+struct member_index {
+    struct map map;       /* first: board->map points to it */
+    struct board *next;   /* in the chain of boards with remains */
+    struct board **link;  /* what points to this board there; NULL: it is in none */
+    uint32_t added_count; /* members added since additions last freed remains */
+};
+
+enum {
+    /* Ranges below this go leaf by leaf at once: they take less than a cut does. */
+    DETACH_MIN = 4 * BLOCK_ENTRIES_MAX,
+    /* So many additions pay for freeing as many remains. */
+    ADDED_MAX = BLOCK_ENTRIES_MAX,
+    /* What freeing a segment of the map costs, and a step of shrinking it, in members. */
+    SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
+    SHRINK_WORK = 32,
+    /* A scan step that meets only empty buckets ends all the same. As in Redis. */
+    SCAN_STEPS_PER_MEMBER = 10,
 };
 
 _Static_assert((int)BLOCK_ENTRIES_MAX <= (int)MAP_HASHES_MAX, "a block's hashes fit map_hashes");
@@ -78,9 +102,22 @@ struct board *board_create(const struct layout *layout, uint64_t hash_seed) {
     return board;
 }
 
-static void drop_map(struct board *board) {
-    if (board->map == NULL)
+static struct member_index *index_of(const struct board *board) {
+    return (struct member_index *)(void *)board->map;
+}
+
+static void leave_chain(struct board *board) {
+    struct member_index *index = index_of(board);
+    if (index == NULL || index->link == NULL)
         return;
+    *index->link = index->next;
+    if (index->next != NULL)
+        index_of(index->next)->link = index->link;
+    index->link = NULL;
+}
+
+static void drop_map(struct board *board) {
+    leave_chain(board);
     map_deinit(board->map);
     memory_free(board->map);
     board->map = NULL;
@@ -94,7 +131,13 @@ void board_destroy(struct board *board) {
 }
 
 bool board_destroy_step(struct board *board, uint32_t work_max) {
-    drop_map(board);
+    leave_chain(board);
+    for (uint32_t work = 0; board->map != NULL; work += SEGMENT_WORK) {
+        if (work >= work_max)
+            return false;
+        if (map_deinit_step(board->map))
+            drop_map(board);
+    }
     if (!skiplist_deinit_step(&board->list, work_max))
         return false;
     memory_free(board);
@@ -102,10 +145,30 @@ bool board_destroy_step(struct board *board, uint32_t work_max) {
 }
 
 static struct map *create_map(const struct board *board) {
-    struct map *map = memory_allocate(sizeof *map);
-    if (map != NULL)
-        map_init(map, board_hashes, board);
-    return map;
+    struct member_index *index = memory_allocate(sizeof *index);
+    if (index == NULL)
+        return NULL;
+    map_init(&index->map, board_hashes, board);
+    index->next = NULL;
+    index->link = NULL;
+    index->added_count = 0;
+    return &index->map;
+}
+
+/* Index all members of a board that has no entry in its map yet. false: no memory. */
+static bool fill_map(struct board *board) {
+    const struct skiplist *list = &board->list;
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    if (!map_reserve(board->map, list->count, list->node_end))
+        return false;
+    const struct block *block;
+    for (uint32_t id = list->first; id != SKIPLIST_NONE; id = block->links.next) {
+        block = skiplist_leaf(list, id);
+        hash_members(board, block, 0, block->count, hashes);
+        for (uint32_t i = 0; i < block->count; i++)
+            map_put(board->map, hashes[i], id);
+    }
+    return true;
 }
 
 struct board *board_copy(const struct board *board) {
@@ -116,7 +179,10 @@ struct board *board_copy(const struct board *board) {
         goto no_memory;
     if (board->map != NULL) {
         copy->map = create_map(copy);
-        if (copy->map == NULL || !map_copy(board->map, copy->map))
+        if (copy->map == NULL)
+            goto no_memory;
+        /* The copy has no remains, so its map must not have them either. */
+        if (!(board_has_remains(board) ? fill_map(copy) : map_copy(board->map, copy->map)))
             goto no_memory;
     }
     return copy;
@@ -158,6 +224,10 @@ static bool find_in_leaf(const struct board *board, uint32_t id, struct bytes me
            block_find(found->block, hash_tag(hash), member, &found->place.index, &found->offset);
 }
 
+static bool is_alive(const struct board *board, uint32_t id) {
+    return !skiplist_has_dead(&board->list) || skiplist_is_alive(&board->list, id);
+}
+
 static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
                          struct found *found) {
     if (board->map == NULL)
@@ -166,7 +236,7 @@ static bool board_locate(const struct board *board, struct bytes member, uint64_
     uint32_t id;
     map_find(board->map, hash, &find);
     while (map_find_next(&find, &id))
-        if (find_in_leaf(board, id, member, hash, found))
+        if (find_in_leaf(board, id, member, hash, found) && is_alive(board, id))
             return true;
     return false;
 }
@@ -243,6 +313,37 @@ static bool board_reserve(struct board *board, struct skiplist_place place, uint
     return false;
 }
 
+/* Free the dead leaf that comes first. Returns how many entries it had. */
+static uint32_t free_dead_leaf(struct board *board, uint32_t id) {
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    uint32_t count = board_hashes(board, id, hashes);
+    for (uint32_t i = 0; i < count; i++)
+        map_prefetch(board->map, hashes[i]);
+    for (uint32_t i = 0; i < count; i++)
+        map_remove(board->map, hashes[i], id);
+    skiplist_free_dead_leaf(&board->list);
+    return count;
+}
+
+/* Free remains of about work_max entries. Returns how many it were. */
+static uint32_t free_dead(struct board *board, uint32_t work_max) {
+    uint32_t work = 0;
+    uint32_t id;
+    while (work < work_max && (id = skiplist_dead_leaf(&board->list)) != SKIPLIST_NONE)
+        work += free_dead_leaf(board, id);
+    return work;
+}
+
+/* A member has been added while there are remains. Were they freed in the host's spare time only,
+ * a board that is emptied and filled again all the time could outgrow it. */
+static void free_for_addition(struct board *board) {
+    struct member_index *index = index_of(board);
+    if (++index->added_count < ADDED_MAX)
+        return;
+    index->added_count = 0;
+    (void)free_dead(board, ADDED_MAX);
+}
+
 static enum board_status board_add(struct board *board, struct bytes member, uint64_t key,
                                    uint64_t hash) {
     if (board->list.count == BOARD_MEMBERS_MAX)
@@ -269,6 +370,8 @@ static enum board_status board_add(struct board *board, struct bytes member, uin
     uint32_t id = skiplist_insert(&board->list, &plan, &entry, board_owner(board));
     if (board->map != NULL)
         map_put(board->map, hash, id);
+    if (skiplist_has_dead(&board->list))
+        free_for_addition(board);
     return BOARD_OK;
 }
 
@@ -322,10 +425,11 @@ static void settle_map(struct board *board) {
     const struct skiplist *list = &board->list;
     if (board->map == NULL)
         return;
-    if (list->first == list->last && list->count <= BLOCK_ENTRIES_MAX / 2)
-        drop_map(board);
-    else
+    bool is_needed = list->first != list->last || list->count > BLOCK_ENTRIES_MAX / 2;
+    if (is_needed || skiplist_has_dead(list) || !map_is_small(board->map))
         map_step(board->map);
+    else
+        drop_map(board);
 }
 
 bool board_remove(struct board *board, struct bytes member) {
@@ -340,31 +444,89 @@ bool board_remove(struct board *board, struct bytes member) {
     return true;
 }
 
-/* Remove entries of one leaf. */
-static void remove_run(struct board *board, struct skiplist_place place, uint32_t count) {
-    if (board->map != NULL) {
-        uint64_t hashes[BLOCK_ENTRIES_MAX];
-        const struct block *block = skiplist_leaf(&board->list, place.leaf);
-        hash_members(board, block, place.index, count, hashes);
-        for (uint32_t i = 0; i < count; i++)
-            map_prefetch(board->map, hashes[i]);
-        for (uint32_t i = 0; i < count; i++)
-            map_remove(board->map, hashes[i], place.leaf);
+/* Take entries of one leaf out of the map. */
+static void unmap(struct board *board, struct skiplist_place place, uint32_t count) {
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    if (board->map == NULL)
+        return;
+    const struct block *block = skiplist_leaf(&board->list, place.leaf);
+    hash_members(board, block, place.index, count, hashes);
+    for (uint32_t i = 0; i < count; i++)
+        map_prefetch(board->map, hashes[i]);
+    for (uint32_t i = 0; i < count; i++)
+        map_remove(board->map, hashes[i], place.leaf);
+}
+
+/* Remove a range whole leaves at a time, to be freed later; what it has of the leaves at its ends
+ * goes at once. There is a map. */
+static void detach_range(struct board *board, uint32_t rank, uint32_t count) {
+    struct skiplist *list = &board->list;
+    struct skiplist_place begin = skiplist_at(list, rank);
+    if (begin.index > 0) {
+        uint32_t part = skiplist_leaf(list, begin.leaf)->count - begin.index;
+        unmap(board, begin, part);
+        skiplist_cut(list, begin, part);
+        count -= part;
     }
-    skiplist_remove(&board->list, place, count, false, board_owner(board));
-    settle_map(board);
+    struct skiplist_place end = skiplist_at(list, rank + count - 1);
+    if (end.index + 1U < skiplist_leaf(list, end.leaf)->count) {
+        uint32_t part = end.index + 1;
+        end.index = 0;
+        unmap(board, end, part);
+        skiplist_cut(list, end, part);
+        count -= part;
+    }
+    skiplist_detach(list, rank, count);
+    skiplist_join(list, rank, board_owner(board));
 }
 
 void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
     CHECK(rank <= board->list.count);
     CHECK(count <= board->list.count - rank);
+    if (count >= DETACH_MIN) {
+        detach_range(board, rank, count);
+        settle_map(board);
+        return;
+    }
     while (count > 0) {
         struct skiplist_place place = skiplist_at(&board->list, rank);
         uint32_t here = skiplist_leaf(&board->list, place.leaf)->count - place.index;
         uint32_t run = here < count ? here : count;
-        remove_run(board, place, run);
+        unmap(board, place, run);
+        skiplist_remove(&board->list, place, run, false, board_owner(board));
+        settle_map(board);
         count -= run;
     }
+}
+
+bool board_has_remains(const struct board *board) {
+    return skiplist_has_dead(&board->list);
+}
+
+bool board_free_step(struct board *board, uint32_t work_max) {
+    uint32_t work = free_dead(board, work_max);
+    while (!skiplist_has_dead(&board->list)) {
+        settle_map(board);
+        if (board->map == NULL || !map_is_unfinished(board->map)) {
+            leave_chain(board);
+            return true;
+        }
+        if (work >= work_max)
+            break;
+        work += SHRINK_WORK;
+    }
+    return false;
+}
+
+void board_chain_put(struct board_chain *chain, struct board *board) {
+    struct member_index *index = index_of(board);
+    if (!board_has_remains(board) || index->link != NULL)
+        return;
+    index->next = chain->first;
+    index->link = &chain->first;
+    if (index->next != NULL)
+        index_of(index->next)->link = &index->next;
+    chain->first = board;
 }
 
 /* ---- ranges ---- */
@@ -477,7 +639,7 @@ static void scan_leaf(void *context, uint32_t id) {
     struct scan *scan = context;
     const struct block *block = skiplist_leaf(&scan->board->list, id);
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    if (block == NULL)
+    if (block == NULL || !is_alive(scan->board, id))
         return;
     hash_members(scan->board, block, 0, block->count, hashes);
     uint32_t offset = 0;
@@ -503,7 +665,8 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, 
         scan_leaf(&scan, board->list.root);
         return 0;
     }
-    while (scan.from < over) {
+    uint64_t steps_left = (count + UINT64_C(1)) * SCAN_STEPS_PER_MEMBER;
+    while (scan.from < over && steps_left-- > 0) {
         map_scan(board->map, (uint32_t)scan.from, &scan.end, scan_leaf, &scan);
         scan.from = scan.end;
         if (scan.visited >= count)
@@ -594,8 +757,12 @@ static const char *board_check(const struct board *board) {
     const struct skiplist *list = &board->list;
     if (board->map == NULL && list->first != list->last)
         return "board: two leaves and no map";
-    if (board->map != NULL && map_count(board->map) != list->count)
-        return "board: the map does not hold every member once";
+    if (board->map == NULL && skiplist_has_dead(list))
+        return "board: remains and no map";
+    if (board->map != NULL && map_count(board->map) != list->count + skiplist_count_dead(list))
+        return "board: the map does not hold every member and all that remains once";
+    if (board->map != NULL && index_of(board)->link != NULL && *index_of(board)->link != board)
+        return "board: it is not where it thinks in its chain";
     const char *wrong = NULL;
     for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
          id = skiplist_leaf(list, id)->links.next)

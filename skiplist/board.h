@@ -51,7 +51,7 @@ MUST_CHECK struct board *board_copy(const struct board *board);
 
 const struct layout *board_layout(const struct board *board);
 uint32_t board_count(const struct board *board);
-/* Heap bytes held for the board, itself included. */
+/* Heap bytes held for the board, itself and what remains of removed members included. */
 size_t board_memory_size(const struct board *board);
 
 /* The member's packed key; false: not on the board. */
@@ -73,8 +73,23 @@ size_t board_growth_size(const struct board *board, uint32_t count);
 /* false: it was not on the board. Never fails for want of memory. */
 bool board_remove(struct board *board, struct bytes member);
 /* Remove count members from rank on (both in range: rank + count <= board_count). Never fails.
- * O(log n + count), blocks at a time. */
+ *
+ * Many members are cut out of the list in O(log n) and leave remains: blocks, and entries of the
+ * member index, that nobody sees any more. board_free_step frees them, and so does every new member
+ * by about its own worth: remains and members together never take more than the members did. */
 void board_remove_range(struct board *board, uint32_t rank, uint32_t count);
+bool board_has_remains(const struct board *board);
+/* Free up to about work_max members' worth of remains, and let the index shrink; true when there is
+ * nothing left to do. */
+bool board_free_step(struct board *board, uint32_t work_max);
+
+/* Boards with remains, for whoever frees them. Zeroed is empty. A board leaves its chain by itself
+ * when board_free_step has returned true, or when it is destroyed. */
+struct board_chain {
+    struct board *first;
+};
+/* Put a board into the chain if it has remains and is in none. Needs no memory. */
+void board_chain_put(struct board_chain *chain, struct board *board);
 
 /* Members whose key is above key: the rank at which key's equals begin. */
 uint32_t board_count_above(const struct board *board, uint64_t key);
@@ -102,8 +117,8 @@ void board_cursor_previous(struct board_cursor *cursor); /* to the next better *
 
 /* SCAN with Redis's guarantee: a member on the board during the whole scan is visited at least
  * once, whatever changes meanwhile; one that was never there is not. Begin with cursor 0; visits
- * about count members (a small board: all) and returns the next cursor, 0 at the end. visit must
- * not change the board. Cursors are below 2^48. */
+ * about count members (a small board: all; where many have been removed, fewer) and returns the
+ * next cursor, 0 at the end. visit must not change the board. Cursors are below 2^48. */
 typedef void board_visit(void *context, const struct board_entry *entry);
 uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, board_visit *visit,
                     void *context);

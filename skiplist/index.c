@@ -157,9 +157,10 @@ void index_insert(struct index_block *index, uint32_t position, uint64_t key, ui
     refresh(index);
 }
 
-void index_remove(struct index_block *index, uint32_t position) {
-    copy_children(index, position, index, position + 1, index->count - position - 1U);
-    index->count--;
+void index_remove(struct index_block *index, uint32_t position, uint32_t count) {
+    CHECK(position + count <= index->count);
+    copy_children(index, position, index, position + count, index->count - position - count);
+    index->count = (uint16_t)(index->count - count);
     refresh(index);
 }
 

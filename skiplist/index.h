@@ -120,7 +120,8 @@ void index_copy(struct index_block *index, const struct index_block *from);
 /* Put a child at position, 0 .. count. There is room. */
 void index_insert(struct index_block *index, uint32_t position, uint64_t key, uint32_t span,
                   uint32_t child);
-void index_remove(struct index_block *index, uint32_t position);
+/* Take count children out, from position on. */
+void index_remove(struct index_block *index, uint32_t position, uint32_t count);
 /* Move the children of from, from position on, behind those of to, a block of the same level. There
  * is room. */
 void index_move(struct index_block *to, struct index_block *from, uint32_t position);

@@ -18,6 +18,8 @@ enum {
     MAP_STEP_ENTRIES = 48,
     /* Tables below this many buckets are not worth shrinking. */
     MAP_SHRINK_BUCKETS_MIN = 8,
+    /* So many segments may be freed at once. */
+    MAP_SMALL_SEGMENTS = 4,
 };
 
 /* Entries for which a table of this many slots is too small: growth begins. With 15 slots a
@@ -160,6 +162,23 @@ void map_deinit(struct map *map) {
     table_destroy(&map->next);
     table_destroy(&map->last);
     map_init(map, map->hashes, map->owner);
+}
+
+bool map_deinit_step(struct map *map) {
+    struct map_table *tables[] = {&map->last, &map->next, &map->table};
+    for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (tables[i]->segment_count > 0) {
+            table_free_segment(tables[i]);
+            return false;
+        }
+    }
+    map_init(map, map->hashes, map->owner);
+    return true;
+}
+
+bool map_is_small(const struct map *map) {
+    return map->table.segment_count + map->next.segment_count + map->last.segment_count <=
+           MAP_SMALL_SEGMENTS;
 }
 
 bool map_copy(const struct map *map, struct map *to) {
@@ -371,17 +390,41 @@ size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
     return size + segments_for(bucket_count) * (MAP_LINE_SIZE + 2 * sizeof(void *));
 }
 
-void map_step(struct map *map) {
-    if (map_count(map) == 0) {
+/* Is the table so empty that a smaller one would do? */
+static bool map_is_wasteful(const struct map *map) {
+    return map->table.bucket_count >= MAP_SHRINK_BUCKETS_MIN &&
+           map_count(map) < table_slots(&map->table) * 3 / 10;
+}
+
+/* Give back, a segment at a time, what a map without entries holds. */
+static void map_retire(struct map *map) {
+    if (map_is_small(map)) {
         map_deinit(map);
         return;
     }
+    if (map->last.segment_count == 0) {
+        /* No entry, so none is in the wrong table when one of them goes. */
+        struct map_table *gone = map_has_next(map) ? &map->next : &map->table;
+        map->last = *gone;
+        *gone = map_no_table;
+        map->is_moving = false;
+    }
+    table_free_segment(&map->last);
+}
+
+void map_step(struct map *map) {
     /* Without memory it stays as large as it is. */
-    if (map_has_next(map) || map->last.segment_count > 0)
+    if (map_count(map) == 0)
+        map_retire(map);
+    else if (map_has_next(map) || map->last.segment_count > 0)
         (void)map_work(map);
-    else if (map->table.bucket_count >= MAP_SHRINK_BUCKETS_MIN &&
-             map_count(map) < table_slots(&map->table) * 3 / 10)
+    else if (map_is_wasteful(map))
         (void)map_begin_next(map, map_count(map), map->id_end);
+}
+
+bool map_is_unfinished(const struct map *map) {
+    bool is_retiring = map_count(map) == 0 && map->table.segment_count > 0;
+    return map_has_next(map) || map->last.segment_count > 0 || is_retiring;
 }
 
 /* The buckets of one table that a scan step covers: from first on, count of them (with the ones

@@ -20,8 +20,8 @@
  * ids are moved one after another: entries with id < cursor or id >= id_limit are in the new
  * table, the others in the old one. Each step asks the owner for the hashes of a few ids
  * (map_hashes), so no insert pays for a whole rehash. Either table could hold every entry, so an
- * entry may change its id at any time without asking for memory. Tables are made of segments of a
- * megabyte, and these too are allocated and freed one by one.
+ * entry may change its id at any time without asking for memory. Tables are made of segments of
+ * half a megabyte, and these too are allocated and freed one by one.
  *
  * Entries (hash, id) may repeat; the map is a multiset of pairs. Not thread-safe. */
 #ifndef SKIPLIST_MAP_H
@@ -42,7 +42,7 @@
 #define MAP_SEGMENT_BITS 2
 #else
 #define MAP_BUCKET_LINES 4
-#define MAP_SEGMENT_BITS 14
+#define MAP_SEGMENT_BITS 13
 #endif
 
 enum {
@@ -89,6 +89,9 @@ struct map {
 void map_init(struct map *map, map_hashes *hashes, const void *owner);
 /* Frees the tables; the map is then as after map_init. */
 void map_deinit(struct map *map);
+/* The same a segment at a time; true when all is gone. In between nothing else may be done with the
+ * map. */
+MUST_CHECK bool map_deinit_step(struct map *map);
 
 /* Give to (just initialised, with an owner that is a copy too) the same entries. false: no memory;
  * to is then empty. */
@@ -119,6 +122,10 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id);
 /* Move a step on with an unfinished growth; begin to shrink when the table is mostly empty. Never
  * fails. To be called after removals, when map and owner agree again. */
 void map_step(struct map *map);
+/* Has map_step begun something that it has not finished? */
+bool map_is_unfinished(const struct map *map);
+/* Is there so little memory in it that map_deinit need not go in steps? */
+bool map_is_small(const struct map *map);
 
 /* Are the entries in two tables? */
 static inline bool map_is_moving(const struct map *map) {

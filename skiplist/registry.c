@@ -11,7 +11,8 @@
  * not change when keys move.
  *
  * Burial must not fail, so nothing is allocated for it: a removed key is linked through itself,
- * and a flushed database through a record that was made with its first key. */
+ * and a flushed database through a record that was made with its first key. Boards with remains are
+ * chained through their member indexes; a board may be buried or renamed meanwhile. */
 #include "skiplist/registry.h"
 
 #define XXH_INLINE_ALL
@@ -27,6 +28,10 @@ enum {
     KEY_WORK = 2,
     /* A scan step that meets only empty buckets ends all the same. As in Redis. */
     SCAN_STEPS_PER_KEY = 10,
+    /* What freeing a segment of a map costs, in members. */
+    SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
+    /* The least that a board is asked to free at a time. */
+    DYING_WORK_MIN = 32,
 };
 /* Where a database's scan is over. */
 #define SCAN_END (UINT64_C(1) << 32)
@@ -46,6 +51,7 @@ struct key {
 /* A flushed database that waits to be freed. */
 struct grave {
     struct grave *next;
+    struct map map;
     struct pages list;
     struct pages expiry_entries;
     uint32_t count;
@@ -71,6 +77,7 @@ struct registry {
     struct grave *graves;
     struct key *dying;    /* the one that is partly freed */
     uint64_t dying_count; /* members it has left */
+    struct board_chain remains;
     uint64_t buried_count;
     uint64_t freed_count;
 };
@@ -255,12 +262,13 @@ static uint64_t flush_database(struct registry *registry, struct database *datab
     }
     struct grave *grave = database->grave;
     *grave = (struct grave){.next = registry->graves,
+                            .map = database->map,
                             .list = database->list,
                             .expiry_entries = database->expiry.entries,
                             .count = count};
     registry->graves = grave;
     registry->buried_count += count;
-    map_deinit(&database->map);
+    map_init(&database->map, database_hashes, database);
     database->list = (struct pages){0};
     database->expiry = (struct expiry){0};
     database->count = 0;
@@ -311,23 +319,57 @@ static bool pick_dying(struct registry *registry) {
     return true;
 }
 
+static uint64_t less(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* Free a segment of a flushed database's map; false: there is none. A grave's map goes before its
+ * keys, and nothing asks it for hashes any more. */
+static bool free_grave_map(struct registry *registry) {
+    return registry->graves != NULL && !map_deinit_step(&registry->graves->map);
+}
+
+/* Free some of the key that is being freed; returns what work that was. */
+static uint64_t free_dying(struct registry *registry, uint64_t work_max) {
+    struct key *key = registry->dying;
+    uint64_t work = registry->dying_count < work_max ? registry->dying_count : work_max;
+    bool is_gone = board_destroy_step(key->key.board, (uint32_t)work);
+    /* The board may find more to do than its members told: their index, and what remains of
+     * others. */
+    registry->dying_count = less(registry->dying_count, work);
+    if (registry->dying_count < DYING_WORK_MIN) {
+        registry->dying_count = DYING_WORK_MIN;
+    }
+    if (is_gone) {
+        memory_free(key);
+        registry->dying = NULL;
+        registry->buried_count--;
+        registry->freed_count++;
+    }
+    return work;
+}
+
 bool registry_free_step(struct registry *registry, uint32_t work_max) {
     uint64_t work_left = work_max;
-    while (work_left > 0 && pick_dying(registry)) {
-        struct key *key = registry->dying;
-        uint64_t work = registry->dying_count < work_left ? registry->dying_count : work_left;
-        bool is_gone = board_destroy_step(key->key.board, (uint32_t)work);
-        work_left -= work;
-        /* The board may find a little more to do than its members told. */
-        registry->dying_count = registry->dying_count > work ? registry->dying_count - work : 1;
-        if (is_gone) {
-            memory_free(key);
-            registry->dying = NULL;
-            registry->buried_count--;
-            registry->freed_count++;
+    while (work_left > 0) {
+        if (free_grave_map(registry)) {
+            work_left = less(work_left, SEGMENT_WORK);
+        } else if (pick_dying(registry)) {
+            work_left -= free_dying(registry, work_left);
+        } else {
+            break;
         }
     }
-    return registry->buried_count > 0;
+    if (work_left > 0 && registry->remains.first != NULL) {
+        (void)board_free_step(registry->remains.first, (uint32_t)work_left);
+    }
+    return registry->buried_count > 0 || registry->remains.first != NULL;
+}
+
+void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
+                           uint32_t count) {
+    board_remove_range(key->board, rank, count);
+    board_chain_put(&registry->remains, key->board);
 }
 
 uint64_t registry_buried_count(const struct registry *registry) {

@@ -105,7 +105,13 @@ uint64_t registry_scan(const struct registry *registry, uint32_t database, uint6
 void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
                    registry_visit *visit, void *context);
 
-/* Free up to about work_max members' worth of buried boards; false when nothing is buried. */
+/* Remove count members of a key's board from rank on (board_remove_range); what remains of them is
+ * left to registry_free_step. The caller removes a board that is empty then. */
+void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
+                           uint32_t count);
+
+/* Free up to about work_max members' worth of buried boards, of the maps of flushed databases, and
+ * of what remains on boards; false when nothing is left to free. */
 bool registry_free_step(struct registry *registry, uint32_t work_max);
 /* Buried boards that wait (INFO lazyfree_pending_objects), and those freed since the start. */
 uint64_t registry_buried_count(const struct registry *registry);

@@ -60,6 +60,7 @@ struct skiplist {
     uint32_t last;  /* leaf */
     uint32_t count; /* entries */
     size_t memory_size;
+    uint32_t dead;  /* the first of the subtrees that were detached; SKIPLIST_NONE: there is none */
     bool is_latest; /* a newcomer stands before its equals, not behind them */
 };
 
@@ -94,7 +95,8 @@ void skiplist_deinit(struct skiplist *list);
 /* The same in steps of about work_max entries; true when all is gone. In between nothing else may
  * be done with the list. */
 MUST_CHECK bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max);
-/* Make to (just initialised) a copy, with the same ids. false: no memory; to is then empty. */
+/* Make to (just initialised) a copy, with the same ids, but without what is dead. false: no memory;
+ * to is then empty. */
 MUST_CHECK bool skiplist_copy(const struct skiplist *list, struct skiplist *to);
 
 /* The node of an id below node_end. */
@@ -142,6 +144,41 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
  * the caller. Never fails. */
 void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
                      bool keeps_long, struct skiplist_owner owner);
+/* Many at once: whole leaves are detached, in time that does not depend on how many they are, and
+ * freed later. Until then they are dead: not in the list, but their ids stay in use and
+ * skiplist_leaf leads to them. Nothing here fails or needs memory.
+ *
+ *     skiplist_cut       what the range has of leaves that keep other entries, at either end
+ *     skiplist_detach    the leaves in between
+ *     skiplist_join      put the list in order again; before that nothing else may be done with it
+ *
+ *     while ((id = skiplist_dead_leaf(list)) != SKIPLIST_NONE) {
+ *         forget the leaf's entries;
+ *         skiplist_free_dead_leaf(list);
+ *     } */
+
+/* Remove entries of one leaf, which keeps others, and free their long members. */
+void skiplist_cut(struct skiplist *list, struct skiplist_place place, uint32_t count);
+/* Detach the leaves with count entries (1 at least) from rank on, where the first of them begins;
+ * the last one ends with the range. */
+void skiplist_detach(struct skiplist *list, uint32_t rank, uint32_t count);
+/* Merge what has become small where rank is now the first entry behind those removed. */
+void skiplist_join(struct skiplist *list, uint32_t rank, struct skiplist_owner owner);
+
+static inline bool skiplist_has_dead(const struct skiplist *list) {
+    return list->dead != SKIPLIST_NONE;
+}
+/* Is the leaf with this id, which is in use, in the list? Without anything dead it is. */
+bool skiplist_is_alive(const struct skiplist *list, uint32_t id);
+/* The leaf to be freed next, SKIPLIST_NONE when nothing is dead any more. It stays as it is until
+ * it is freed. On the way at most one index block per level is freed. */
+uint32_t skiplist_dead_leaf(struct skiplist *list);
+/* Free the leaf that skiplist_dead_leaf gave, with its long members; its id may then be used
+ * again. */
+void skiplist_free_dead_leaf(struct skiplist *list);
+/* Entries that are dead, by counting them. */
+uint64_t skiplist_count_dead(const struct skiplist *list);
+
 /* Move an entry inside its leaf before what is at index to, with another key that belongs there. */
 void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key);
 

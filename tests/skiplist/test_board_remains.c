@@ -1,0 +1,350 @@
+/* Ranges removed from a board by cutting: what remains of them, and that nobody sees it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "skiplist/skiplist.h"
+#include "tests/support/board_pair.h"
+#include "tests/support/random.h"
+
+enum {
+#ifdef SKIPLIST_TINY
+    NUMBERS = 400, /* members that a random test draws from */
+    LARGE = 3000,
+#else
+    NUMBERS = 4000,
+    LARGE = 60000,
+#endif
+};
+
+/* Put all numbers below count at random keys below keys. */
+static void fill(struct board_pair *pair, struct random *random, uint32_t count, uint64_t keys) {
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = 0; i < count; i++)
+        pair_put(pair, member_of(i, text), random_below(random, keys));
+}
+
+/* The same for the board alone, with members of equal size. */
+static void fill_board(struct board *board, uint32_t from, uint32_t count) {
+    char text[PAIR_MEMBER_MAX];
+    for (uint32_t i = from; i < from + count; i++)
+        assert_int_equal(board_put(board, user_of(i, text), i * 2654435761U), BOARD_OK);
+}
+
+static void remove_random_range(struct board_pair *pair, struct random *random) {
+    uint32_t count = board_count(pair->board);
+    uint32_t rank = (uint32_t)random_below(random, count + 1);
+    uint32_t limit = count - rank;
+    if (random_below(random, 3) > 0)
+        limit = limit / 4;
+    pair_remove_range(pair, rank, (uint32_t)random_below(random, limit + 1));
+}
+
+static void compare_copy(const struct board_pair *pair) {
+    struct board_pair copied = *pair;
+    copied.board = board_copy(pair->board);
+    assert_non_null(copied.board);
+    assert_false(board_has_remains(copied.board));
+    pair_compare(&copied);
+    board_destroy(copied.board);
+}
+
+static void change_at_random(struct board_pair *pair, struct random *random, uint64_t keys) {
+    char text[PAIR_MEMBER_MAX];
+    switch (random_below(random, 8)) {
+    case 0:
+        remove_random_range(pair, random);
+        break;
+    case 1:
+        if (board_has_remains(pair->board))
+            (void)board_free_step(pair->board, (uint32_t)random_below(random, 40));
+        break;
+    case 2:
+        for (int i = 0; i < 5; i++)
+            pair_remove(pair, member_of((uint32_t)random_below(random, NUMBERS), text));
+        break;
+    case 3:
+        compare_copy(pair);
+        break;
+    default:
+        for (int i = 0; i < NUMBERS / 40; i++)
+            pair_put(pair, member_of((uint32_t)random_below(random, NUMBERS), text),
+                     random_below(random, keys));
+    }
+}
+
+static void run_at_random(struct random *random, bool is_latest, uint64_t keys) {
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    pair_init(&pair, is_latest, random_next(random));
+    fill(&pair, random, NUMBERS, keys);
+    int steps = is_short_run() ? 100 : 400;
+    for (int i = 0; i < steps; i++) {
+        change_at_random(&pair, random, keys);
+        pair_compare(&pair);
+        for (int j = 0; j < 20; j++)
+            pair_compare_member(&pair, member_of((uint32_t)random_below(random, NUMBERS), text));
+        pair_compare_key(&pair, random_below(random, keys));
+    }
+    pair_deinit(&pair);
+}
+
+static void bulk_removals_equal_the_twin_after_every_change(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    run_at_random(&random, false, UINT64_MAX);
+    run_at_random(&random, true, UINT64_MAX);
+    run_at_random(&random, false, 20);
+    run_at_random(&random, true, 20);
+    run_at_random(&random, false, 1);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+/* Every range of a board of some levels, each on a copy of its own. */
+static void every_range_can_be_cut_out(void **state) {
+    (void)state;
+#ifdef SKIPLIST_TINY
+    const uint32_t members = 120;
+    const uint32_t stride = is_short_run() ? 7 : 1;
+#else
+    const uint32_t members = 5000;
+    const uint32_t stride = is_short_run() ? 533 : 97;
+#endif
+    struct board_pair pair;
+    pair_init(&pair, false, 11);
+    fill_board(pair.board, 0, members);
+    for (uint32_t rank = 0; rank < members; rank += stride) {
+        for (uint32_t count = 1; count <= members - rank; count += stride) {
+            struct board *copy = board_copy(pair.board);
+            assert_non_null(copy);
+            board_remove_range(copy, rank, count);
+            assert_int_equal(board_count(copy), members - count);
+            assert_board_valid(copy);
+            if (rank > 0)
+                assert_int_equal(board_at(copy, rank - 1).key, board_at(pair.board, rank - 1).key);
+            if (rank + count < members)
+                assert_int_equal(board_at(copy, rank).key, board_at(pair.board, rank + count).key);
+            while (!board_free_step(copy, 64)) {}
+            assert_board_valid(copy);
+            board_destroy(copy);
+        }
+    }
+    pair_deinit(&pair);
+}
+
+static void a_cut_takes_and_frees_little_however_large_it_is(void **state) {
+    (void)state;
+    struct board_pair pair;
+    pair_init(&pair, false, 5);
+    fill_board(pair.board, 0, LARGE);
+    uint64_t requests_before = memory_requests();
+    uint64_t live_before = memory_live_count();
+    board_remove_range(pair.board, LARGE / 10, LARGE / 10 * 8);
+    /* Leaves at the edges are given other memory or merged, and so are index blocks on each level;
+     * but those of the range stay. */
+    assert_true(memory_requests() - requests_before <= 8);
+    assert_true(live_before - memory_live_count() <= 40);
+    assert_true(board_has_remains(pair.board));
+    assert_int_equal(board_count(pair.board), LARGE / 10 * 2);
+    assert_board_valid(pair.board);
+    pair_deinit(&pair);
+}
+
+static void a_cut_does_not_fail_for_want_of_memory(void **state) {
+    (void)state;
+    for (uint64_t nth = 1; nth <= 8; nth++) {
+        struct random random = {.state = nth};
+        struct board_pair pair;
+        pair_init(&pair, false, 5);
+        fill(&pair, &random, NUMBERS, UINT64_MAX);
+        memory_fail_at(nth);
+        pair_remove_range(&pair, NUMBERS / 10 + (uint32_t)nth, NUMBERS / 2);
+        memory_fail_at(0);
+        pair_compare(&pair);
+        memory_fail_at(nth);
+        while (!board_free_step(pair.board, 10)) {}
+        memory_fail_at(0);
+        pair_compare(&pair);
+        pair_deinit(&pair);
+    }
+}
+
+static void a_step_frees_no_more_than_it_was_asked(void **state) {
+    (void)state;
+    struct board_pair pair;
+    pair_init(&pair, false, 5);
+    fill_board(pair.board, 0, LARGE);
+    size_t full_size = board_memory_size(pair.board);
+    board_remove_range(pair.board, 1, LARGE - 2);
+    uint64_t live = memory_live_count();
+    bool is_over = false;
+    while (!is_over) {
+        is_over = board_free_step(pair.board, 64);
+        /* 64 entries in leaves of one at least, and what led to them. */
+        assert_true(live <= memory_live_count() + 100);
+        live = memory_live_count();
+    }
+    assert_false(board_has_remains(pair.board));
+    assert_board_valid(pair.board);
+    /* What is left is the table of the ids, which are free now. */
+    assert_true(board_memory_size(pair.board) < full_size / 4);
+    pair_deinit(&pair);
+}
+
+static void a_dead_member_comes_back_as_a_new_one(void **state) {
+    (void)state;
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    uint64_t key;
+    pair_init(&pair, false, 5);
+    fill_board(pair.board, 0, NUMBERS);
+    board_remove_range(pair.board, 0, NUMBERS);
+    assert_int_equal(board_count(pair.board), 0);
+    assert_true(board_has_remains(pair.board));
+    assert_false(board_find(pair.board, user_of(7, text), &key));
+    assert_false(board_remove(pair.board, user_of(7, text)));
+    assert_int_equal(board_put(pair.board, user_of(7, text), 42), BOARD_OK);
+    assert_int_equal(board_put(pair.board, user_of(7, text), 43), BOARD_OK);
+    assert_true(board_find(pair.board, user_of(7, text), &key));
+    assert_int_equal(key, 43);
+    assert_int_equal(board_count(pair.board), 1);
+    assert_board_valid(pair.board);
+    while (!board_free_step(pair.board, 50)) {
+        assert_true(board_find(pair.board, user_of(7, text), &key));
+        assert_int_equal(key, 43);
+    }
+    assert_board_valid(pair.board);
+    assert_true(board_remove(pair.board, user_of(7, text)));
+    assert_board_valid(pair.board);
+    pair_deinit(&pair);
+}
+
+struct seen {
+    uint32_t visits[LARGE];
+};
+
+static void see(void *context, const struct board_entry *entry) {
+    struct seen *seen = context;
+    char text[32];
+    assert_int_equal(entry->member.size, 17);
+    memcpy(text, entry->member.at, 17);
+    text[17] = '\0';
+    uint32_t number = (uint32_t)strtoul(text + 5, NULL, 10);
+    assert_true(number < LARGE);
+    seen->visits[number]++;
+}
+
+static void a_scan_meets_the_living_only_and_all_of_them(void **state) {
+    (void)state;
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    static struct seen seen;
+    seen = (struct seen){0};
+    pair_init(&pair, false, 5);
+    fill_board(pair.board, 0, LARGE);
+    board_remove_range(pair.board, LARGE / 4, LARGE / 2);
+    uint64_t cursor = 0;
+    do {
+        cursor = board_scan(pair.board, cursor, 10, see, &seen);
+        (void)board_free_step(pair.board, 100);
+    } while (cursor != 0);
+    for (uint32_t i = 0; i < LARGE; i++) {
+        uint64_t key;
+        if (board_find(pair.board, user_of(i, text), &key))
+            assert_true(seen.visits[i] > 0);
+        else
+            assert_int_equal(seen.visits[i], 0);
+    }
+    pair_deinit(&pair);
+}
+
+/* Nobody but the additions frees anything here. */
+static void a_board_emptied_and_filled_again_does_not_grow(void **state) {
+    (void)state;
+    struct board_pair pair;
+    pair_init(&pair, false, 5);
+    fill_board(pair.board, 0, LARGE);
+    size_t full_size = board_memory_size(pair.board);
+    for (int round = 1; round < 6; round++) {
+        board_remove_range(pair.board, 10, board_count(pair.board) - 10);
+        fill_board(pair.board, 0, LARGE);
+        assert_true(board_memory_size(pair.board) < full_size * 5 / 4);
+    }
+    assert_board_valid(pair.board);
+    pair_deinit(&pair);
+}
+
+static void a_board_with_remains_is_destroyed_whole(void **state) {
+    (void)state;
+    uint64_t live_before = memory_live_count();
+    for (uint32_t work = 1; work < NUMBERS; work = work * 3 + 1) {
+        struct random random = {.state = work};
+        struct board_pair pair;
+        struct board_chain chain = {NULL};
+        pair_init(&pair, false, 5);
+        fill(&pair, &random, NUMBERS, UINT64_MAX);
+        pair_remove_range(&pair, NUMBERS / 3, NUMBERS / 2);
+        board_chain_put(&chain, pair.board);
+        (void)board_free_step(pair.board, work);
+        assert_ptr_equal(chain.first, board_has_remains(pair.board) ? pair.board : chain.first);
+        while (!board_destroy_step(pair.board, work)) {}
+        assert_null(chain.first);
+        twin_board_deinit(&pair.twin);
+        assert_int_equal(memory_live_count(), live_before);
+    }
+}
+
+static void boards_leave_their_chain_in_any_order(void **state) {
+    (void)state;
+    enum { BOARDS = 5 };
+    struct random random = random_begin(__func__);
+    struct board_pair pairs[BOARDS];
+    struct board_chain chain = {NULL};
+    for (int i = 0; i < BOARDS; i++) {
+        pair_init(&pairs[i], false, 5);
+        board_chain_put(&chain, pairs[i].board); /* without remains: not put */
+        assert_null(chain.first);
+        fill_board(pairs[i].board, 0, NUMBERS);
+    }
+    for (int round = 0; round < 200; round++) {
+        uint32_t i = (uint32_t)random_below(&random, BOARDS);
+        struct board *board = pairs[i].board;
+        if (random_below(&random, 2) == 0) {
+            fill_board(board, 0, NUMBERS / 2);
+            board_remove_range(board, 3, board_count(board) - 3);
+            board_chain_put(&chain, board);
+            board_chain_put(&chain, board);
+        } else if (board_has_remains(board)) {
+            (void)board_free_step(board, NUMBERS);
+        }
+        for (int j = 0; j < BOARDS; j++)
+            assert_board_valid(pairs[j].board);
+    }
+    while (chain.first != NULL)
+        (void)board_free_step(chain.first, 1000);
+    for (int i = 0; i < BOARDS; i++) {
+        assert_false(board_has_remains(pairs[i].board));
+        pair_deinit(&pairs[i]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bulk_removals_equal_the_twin_after_every_change),
+        cmocka_unit_test(every_range_can_be_cut_out),
+        cmocka_unit_test(a_cut_takes_and_frees_little_however_large_it_is),
+        cmocka_unit_test(a_cut_does_not_fail_for_want_of_memory),
+        cmocka_unit_test(a_step_frees_no_more_than_it_was_asked),
+        cmocka_unit_test(a_dead_member_comes_back_as_a_new_one),
+        cmocka_unit_test(a_scan_meets_the_living_only_and_all_of_them),
+        cmocka_unit_test(a_board_emptied_and_filled_again_does_not_grow),
+        cmocka_unit_test(a_board_with_remains_is_destroyed_whole),
+        cmocka_unit_test(boards_leave_their_chain_in_any_order),
+    };
+    return cmocka_run_group_tests_name("board remains", tests, NULL, NULL);
+}
