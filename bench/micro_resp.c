@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "bench/request.h"
+#include "protocol/put.h"
 #include "protocol/reply.h"
 #include "protocol/resp.h"
 
@@ -103,10 +104,13 @@ static void write_members(struct reply *reply, unsigned number) {
 static void write_hundred(struct reply *reply, unsigned number) {
     static const char member[] = "user:000000123456";
     reply_array(reply, reply->version == 3 ? 100 : 200);
+    char *begin = buffer_reserve(reply->out, 100 * PUT_SCORED_ROOM + PUT_OVERRUN);
+    char *out = begin;
     for (unsigned i = 0; i < 100; i++) {
-        const struct decimal score = {.magnitude = (number + i) * 31337U % 1000000U};
-        reply_scored_member(reply, (struct bytes){.at = member, .size = 16 + (i & 1)}, score, 0);
+        out = put_scored_member(out, (struct bytes){.at = member, .size = 16 + (i & 1)},
+                                (number + i) * 31337U % 1000000U, reply->version == 3);
     }
+    buffer_commit(reply->out, (size_t)(out - begin));
 }
 
 static void bench_reply(const char *what, uint8_t version, write_reply *write, unsigned rounds) {

@@ -585,11 +585,6 @@ bool layout_validate(const struct layout *layout, const char **reason) {
 
 /* ---- Fields ---- */
 
-/* How many decimals of a field are below zero. */
-static uint64_t negative_count(const struct layout_field *field) {
-    return field->is_signed ? 1ULL << (field->bits - 1) : 0;
-}
-
 struct decimal layout_field_lowest(const struct layout_field *field) {
     return layout_field_decimal(field, 0);
 }
@@ -600,11 +595,11 @@ struct decimal layout_field_highest(const struct layout_field *field) {
 
 enum layout_status layout_field_ordinal(const struct layout_field *field, struct decimal value,
                                         uint64_t *ordinal) {
-    return layout_field_add(field, negative_count(field), value, ordinal);
+    return layout_field_add(field, layout_field_zero(field), value, ordinal);
 }
 
 struct decimal layout_field_decimal(const struct layout_field *field, uint64_t ordinal) {
-    uint64_t zero = negative_count(field);
+    uint64_t zero = layout_field_zero(field);
     if (ordinal < zero) {
         return (struct decimal){.magnitude = zero - ordinal, .is_negative = true};
     }
@@ -690,7 +685,7 @@ void layout_unpack(const struct layout *layout, uint64_t key, uint64_t *ordinals
 uint64_t layout_zero_key(const struct layout *layout) {
     uint64_t key = 0;
     for (unsigned i = 0; i < layout->field_count; i++) {
-        key = layout_with_ordinal(layout, key, i, negative_count(&layout->fields[i]));
+        key = layout_with_ordinal(layout, key, i, layout_field_zero(&layout->fields[i]));
     }
     return key;
 }

@@ -95,6 +95,10 @@ MUST_CHECK bool layout_validate(const struct layout *layout, const char **reason
 /* Fill *layout with FIELD score 33 SIGNED TIME 31 S. */
 void layout_init_default(struct layout *layout);
 
+/* The ordinal of the decimal 0: how many decimals of the field are below it. */
+static inline uint64_t layout_field_zero(const struct layout_field *field) {
+    return field->is_signed ? UINT64_C(1) << (field->bits - 1) : 0;
+}
 /* The decimals at the two ends of a field. */
 struct decimal layout_field_lowest(const struct layout_field *field);
 struct decimal layout_field_highest(const struct layout_field *field);

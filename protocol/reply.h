@@ -43,10 +43,6 @@ void reply_null_array(struct reply *reply);
 void reply_boolean(struct reply *reply, bool value); /* RESP2: integer 1 or 0 */
 /* A score: exact decimal text; RESP3 double (","), RESP2 bulk. */
 void reply_decimal(struct reply *reply, struct decimal value, unsigned scale);
-/* A member and its score, as rankings WITHSCORES give them: two bulks in RESP2, an array of two in
- * RESP3. The same as the single calls, faster. */
-void reply_scored_member(struct reply *reply, struct bytes member, struct decimal score,
-                         unsigned scale);
 /* A number that is no score, with 17 digits at most as Redis prints doubles. */
 void reply_double(struct reply *reply, double value);
 void reply_array(struct reply *reply, uint64_t count);

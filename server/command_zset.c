@@ -74,61 +74,6 @@ bool zset_find(const struct board *board, struct bytes member, uint64_t *key) {
     return board != NULL && zset_is_member(member) && board_find(board, member, key);
 }
 
-void zset_reply_header(const struct call *call, uint64_t count, enum zset_shape shape) {
-    reply_array(call->reply, shape == ZSET_FLAT ? count * 2 : count);
-}
-
-/* zset_reply_entry, with what is the same for every entry of a reply taken out of the loop. */
-static inline void reply_entry(struct reply *reply, const struct layout *layout,
-                               const struct board_entry *entry, enum zset_shape shape,
-                               bool is_shape_of_protocol) {
-    if (shape == ZSET_MEMBERS) {
-        reply_bulk(reply, entry->member);
-        return;
-    }
-    const struct layout_field *lead = &layout->fields[0];
-    struct decimal score = layout_field_decimal(lead, layout_ordinal(layout, entry->key, 0));
-    if (is_shape_of_protocol) {
-        reply_scored_member(reply, entry->member, score, lead->scale);
-        return;
-    }
-    if (shape == ZSET_PAIRS) {
-        reply_array(reply, 2);
-    }
-    reply_bulk(reply, entry->member);
-    reply_decimal(reply, score, lead->scale);
-}
-
-void zset_reply_entry(const struct call *call, const struct board *board,
-                      const struct board_entry *entry, enum zset_shape shape) {
-    reply_entry(call->reply, board_layout(board), entry, shape,
-                shape == zset_shape_with_scores(call));
-}
-
-void zset_reply_span(const struct call *call, const struct board *board, struct zset_span span,
-                     bool is_best_first, enum zset_shape shape) {
-    zset_reply_header(call, span.count, shape);
-    if (span.count == 0) {
-        return;
-    }
-    struct reply *reply = call->reply;
-    const struct layout *layout = board_layout(board);
-    bool is_shape_of_protocol = shape == zset_shape_with_scores(call);
-    struct board_cursor cursor;
-    struct board_entry entry;
-    board_seek(board, zset_part(span, is_best_first, 0, 1).rank, &cursor);
-    for (uint32_t left = span.count; left > 0 && !zset_is_reply_lost(call); left--) {
-        bool is_there = board_cursor_read(&cursor, &entry);
-        CHECK(is_there);
-        reply_entry(reply, layout, &entry, shape, is_shape_of_protocol);
-        if (is_best_first) {
-            board_cursor_next(&cursor);
-        } else {
-            board_cursor_previous(&cursor);
-        }
-    }
-}
-
 void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span) {
     if (span.count > 0) {
         registry_remove_range(call->registry, key, span.rank, span.count);

@@ -15,7 +15,8 @@
 enum {
     ENTRIES_MIN = 256, /* of the queue at first */
     ENTRIES_KEPT_MAX = 65536,
-    LENT_CAPACITY_MAX = 64 * 1024,
+    LENT_CAPACITY_MAX = 256 * 1024,
+    LENT_BYTES_MAX = 4 * 1024 * 1024, /* of all buffers that wait to be lent */
     OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent at once, whatever the limit */
     TICK_BUDGET_NS = 1000000,    /* for running the queue */
     CHORE_BUDGET_NS = 200000,    /* for expiry, and for freeing */
@@ -38,6 +39,7 @@ void tick_lend_buffer(struct tick *tick, struct session *session) {
         return;
     }
     session->output = tick->buffers[--tick->buffer_count];
+    tick->buffer_bytes -= session->output.capacity;
     session->output.size_max = size_max;
 }
 
@@ -46,8 +48,11 @@ void tick_take_buffer(struct tick *tick, struct session *session) {
         return;
     }
     buffer_clear(&session->output);
-    if (tick->buffer_count < TICK_BUFFERS_MAX && session->output.capacity <= LENT_CAPACITY_MAX) {
+    size_t capacity = session->output.capacity;
+    if (tick->buffer_count < TICK_BUFFERS_MAX && capacity <= LENT_CAPACITY_MAX &&
+        tick->buffer_bytes + capacity <= LENT_BYTES_MAX) {
         tick->buffers[tick->buffer_count++] = session->output;
+        tick->buffer_bytes += capacity;
         buffer_init(&session->output, session->output.size_max);
     } else {
         buffer_deinit(&session->output);

@@ -52,6 +52,7 @@ struct tick {
     uint64_t queued_total, done_total;
     struct connection *dirty_first, *dirty_last; /* to be finished at the end of the tick */
     struct buffer buffers[TICK_BUFFERS_MAX];
+    size_t buffer_bytes; /* their capacities together */
     uint32_t buffer_count;
     int64_t maxclients; /* that there are descriptors for */
     bool is_pausing;    /* connections are held back by CLIENT PAUSE */

@@ -84,7 +84,7 @@ uint32_t block_offset(const struct block *block, uint32_t index) {
     return sum_lens(block, index) - long_count * (BLOCK_LEN_LONG - BLOCK_LONG_SIZE);
 }
 
-static struct bytes long_member(const char *heap_bytes) {
+struct bytes block_long_member(const char *heap_bytes) {
     struct bytes member;
     uint32_t size;
     memcpy(&member.at, heap_bytes, sizeof member.at);
@@ -97,7 +97,7 @@ struct bytes block_member(const struct block *block, uint32_t index, uint32_t of
     uint8_t len = block_len(block, index);
     const char *at = block_heap(block) + offset;
     if (len == BLOCK_LEN_LONG)
-        return long_member(at);
+        return block_long_member(at);
     return (struct bytes){.at = at, .size = len};
 }
 

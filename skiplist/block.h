@@ -94,6 +94,8 @@ static inline uint8_t block_len_of(size_t member_size) {
 /* Where the member at index begins in the heap; index may be count. */
 uint32_t block_offset(const struct block *block, uint32_t index);
 
+/* The member whose heap bytes are those of a long one. */
+struct bytes block_long_member(const char *heap_bytes);
 /* The member at index, whose offset is known. */
 struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset);
 

@@ -14,6 +14,7 @@
 #include "codec/memory.h"
 #include "skiplist/map.h"
 #include "skiplist/prefetch.h"
+#include "skiplist/run.h"
 #include "skiplist/skiplist.h"
 
 struct board {
@@ -622,6 +623,58 @@ void board_cursor_previous(struct board_cursor *cursor) {
     cursor->index--;
     cursor->member_offset -= block_heap_size(block_len(block, cursor->index));
     fetch_ahead(cursor, block->links.previous);
+}
+
+/* The cursor has come to a block by a run, and has not looked into it yet. */
+enum { CURSOR_AT_EDGE = UINT32_MAX };
+
+static void settle_cursor(struct board_cursor *cursor, bool is_best_first) {
+    const struct block *block = cursor->block;
+    if (cursor->index != CURSOR_AT_EDGE)
+        return;
+    cursor->index = is_best_first ? 0 : block->count - 1U;
+    cursor->member_offset = is_best_first ? 0 : block_offset(block, cursor->index);
+}
+
+/* Take the cursor to the block with this id, and fetch that without waiting for it. */
+static void leave_block(struct board_cursor *cursor, uint32_t id) {
+    const struct block *block = skiplist_leaf(&cursor->board->list, id);
+    cursor->block = block;
+    cursor->index = CURSOR_AT_EDGE;
+    if (block != NULL)
+        prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
+}
+
+bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t count_max,
+                      struct board_run *run) {
+    const struct block *block = cursor->block;
+    if (block == NULL)
+        return false;
+    settle_cursor(cursor, is_best_first);
+    uint32_t ahead = is_best_first ? block->links.next : block->links.previous;
+    uint32_t here = is_best_first ? block->count - cursor->index : cursor->index + 1;
+    uint32_t count = here < count_max ? here : count_max;
+    if (count > BOARD_RUN_MAX)
+        count = BOARD_RUN_MAX;
+    /* Backwards a walk stands behind its next entry. */
+    uint32_t index = is_best_first ? cursor->index : cursor->index + 1;
+    uint32_t last_size = is_best_first ? 0 : block_heap_size(block_len(block, cursor->index));
+    *run = (struct board_run){
+        .marks = block_marks(block) + index,
+        .keys = block_keys(block) + index,
+        .members = block_heap(block) + cursor->member_offset + last_size,
+        .count = count,
+        .is_best_first = is_best_first,
+    };
+    if (count == here) {
+        leave_block(cursor, ahead);
+        return true;
+    }
+    cursor->index = is_best_first ? cursor->index + count : cursor->index - count;
+    cursor->member_offset = block_offset(block, cursor->index);
+    if (ahead != SKIPLIST_NONE)
+        prefetch_line(skiplist_node(&cursor->board->list, ahead));
+    return true;
 }
 
 /* ---- scanning ---- */

@@ -221,37 +221,6 @@ static void scores_of_every_length_are_exact(void **state) {
     }
 }
 
-static void write_scored_apart(struct reply *reply, struct bytes member, struct decimal score,
-                               unsigned scale) {
-    if (reply->version == 3) {
-        reply_array(reply, 2);
-    }
-    reply_bulk(reply, member);
-    reply_decimal(reply, score, scale);
-}
-
-static void a_scored_member_is_its_parts(void **state) {
-    (void)state;
-    ASSERT_REPLIES(reply_scored_member(reply, BYTES("ann"), decimal_of(12), 0),
-                   "$3\r\nann\r\n$2\r\n12\r\n", "*2\r\n$3\r\nann\r\n,12\r\n");
-    struct random random = random_begin(__func__);
-    static const char text[] =
-        "a member of some length, which may also be a long one, longer still";
-    for (int i = 0; i < 20000; i++) {
-        uint8_t version = (uint8_t)(2 + random_below(&random, 2));
-        struct bytes member = {text, (size_t)random_below(&random, sizeof text)};
-        struct decimal score =
-            decimal_of((int64_t)random_next(&random) >> random_below(&random, 64));
-        unsigned scale = random_below(&random, 4) == 0 ? 3 : 0;
-        struct writer apart;
-        struct writer together;
-        write_scored_apart(writer_begin(&apart, version), member, score, scale);
-        reply_scored_member(writer_begin(&together, version), member, score, scale);
-        assert_wrote(&together, (struct bytes){apart.out.at, apart.out.size});
-        buffer_deinit(&apart.out);
-    }
-}
-
 static void doubles_have_17_digits_at_most(void **state) {
     (void)state;
     ASSERT_REPLIES(reply_double(reply, 1.5), "$3\r\n1.5\r\n", ",1.5\r\n");
@@ -342,15 +311,11 @@ static void write_all(struct reply *reply) {
     reply_bulk_format(reply, "%d", 1);
     reply_integer(reply, 999999999);
     reply_integer(reply, INT64_MIN);
-    reply_scored_member(reply, BYTES("exactly the longest short text.."), decimal_of(999999999), 0);
-    reply_scored_member(reply, BYTES("ann"), decimal_of(INT64_MIN), 3);
     reply_verbatim(reply, BYTES("verbatim"));
     reply_null(reply);
     reply_null_array(reply);
     reply_boolean(reply, true);
     reply_decimal(reply, decimal_of(1), 0);
-    reply_scored_member(reply, BYTES("ann"), decimal_of(-15), 1);
-    reply_scored_member(reply, BYTES("ann"), decimal_of(123456), 0);
     reply_double(reply, 1.5);
     reply_array(reply, 1);
     reply_map(reply, 1);
@@ -458,7 +423,6 @@ int main(void) {
         cmocka_unit_test(booleans_are_integers_in_version_2),
         cmocka_unit_test(scores_are_exact_decimals),
         cmocka_unit_test(scores_of_every_length_are_exact),
-        cmocka_unit_test(a_scored_member_is_its_parts),
         cmocka_unit_test(doubles_have_17_digits_at_most),
         cmocka_unit_test(headers_say_how_many_values_follow),
         cmocka_unit_test(an_array_may_be_counted_at_its_end),

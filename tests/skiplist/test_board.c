@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
+#include "skiplist/run.h"
 #include "tests/support/board_pair.h"
 #include "tests/support/random.h"
 
@@ -272,6 +273,50 @@ static void compare_from(const struct board_pair *pair, uint32_t rank, bool is_f
                                     : (rank < pair->twin.count ? UINT32_MAX : rank));
 }
 
+/* The same by runs of at most count_max entries. */
+static void compare_runs_from(const struct board_pair *pair, uint32_t rank, bool is_best_first,
+                              uint32_t count_max) {
+    struct board_cursor cursor;
+    struct board_run run;
+    uint64_t key;
+    struct bytes member;
+    uint32_t at = rank;
+    board_seek(pair->board, rank, &cursor);
+    while (board_cursor_run(&cursor, is_best_first, count_max, &run)) {
+        assert_true(run.count >= 1);
+        assert_true(run.count <= count_max);
+        while (board_run_read(&run, &key, &member)) {
+            assert_true(at < pair->twin.count);
+            assert_int_equal(key, pair->twin.entries[at].key);
+            assert_true(bytes_equal(member, pair->twin.entries[at].member));
+            at += is_best_first ? 1U : UINT32_MAX;
+        }
+    }
+    assert_int_equal(at, is_best_first ? (rank < pair->twin.count ? pair->twin.count : rank)
+                                       : (rank < pair->twin.count ? UINT32_MAX : rank));
+}
+
+static void runs_walk_to_both_ends_from_every_rank(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    pair_init(&pair, false, random_next(&random));
+    for (uint32_t i = 0; i < 300; i++)
+        pair_put(&pair, member_of(i, text), random_below(&random, 40));
+    static char long_member[1000];
+    memset(long_member, 'l', sizeof long_member);
+    for (size_t size = 200; size < sizeof long_member; size += 90)
+        pair_put(&pair, (struct bytes){long_member, size}, random_below(&random, 40));
+    for (uint32_t rank = 0; rank <= pair.twin.count + 1; rank++) {
+        compare_runs_from(&pair, rank, true, UINT32_MAX);
+        compare_runs_from(&pair, rank, false, UINT32_MAX);
+        compare_runs_from(&pair, rank, true, 1 + (uint32_t)random_below(&random, 20));
+        compare_runs_from(&pair, rank, false, 1 + (uint32_t)random_below(&random, 20));
+    }
+    pair_deinit(&pair);
+}
+
 static void cursors_walk_to_both_ends_from_every_rank(void **state) {
     (void)state;
     struct random random = random_begin(__func__);
@@ -332,6 +377,7 @@ int main(void) {
         cmocka_unit_test(a_member_may_be_given_as_it_lies_on_the_board),
         cmocka_unit_test(putting_the_same_key_again_goes_behind_its_equals),
         cmocka_unit_test(cursors_walk_to_both_ends_from_every_rank),
+        cmocka_unit_test(runs_walk_to_both_ends_from_every_rank),
         cmocka_unit_test(ranges_of_any_size_are_removed),
     };
     return cmocka_run_group_tests_name("board", tests, NULL, NULL);

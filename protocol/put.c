@@ -1,0 +1,24 @@
+/* The tables; the rest is in the header. */
+#include "protocol/put.h"
+
+#define THREE_DIGITS(a, b, c) (('0' + (a)) | ('0' + (b)) << 8 | ('0' + (c)) << 16)
+#define TEN_TEXTS(a, b)                                                                            \
+    THREE_DIGITS(a, b, 0), THREE_DIGITS(a, b, 1), THREE_DIGITS(a, b, 2), THREE_DIGITS(a, b, 3),    \
+        THREE_DIGITS(a, b, 4), THREE_DIGITS(a, b, 5), THREE_DIGITS(a, b, 6),                       \
+        THREE_DIGITS(a, b, 7), THREE_DIGITS(a, b, 8), THREE_DIGITS(a, b, 9)
+#define HUNDRED_TEXTS(a)                                                                           \
+    TEN_TEXTS(a, 0), TEN_TEXTS(a, 1), TEN_TEXTS(a, 2), TEN_TEXTS(a, 3), TEN_TEXTS(a, 4),           \
+        TEN_TEXTS(a, 5), TEN_TEXTS(a, 6), TEN_TEXTS(a, 7), TEN_TEXTS(a, 8), TEN_TEXTS(a, 9)
+const uint32_t put_three_digits[1000] = {
+    HUNDRED_TEXTS(0), HUNDRED_TEXTS(1), HUNDRED_TEXTS(2), HUNDRED_TEXTS(3), HUNDRED_TEXTS(4),
+    HUNDRED_TEXTS(5), HUNDRED_TEXTS(6), HUNDRED_TEXTS(7), HUNDRED_TEXTS(8), HUNDRED_TEXTS(9),
+};
+
+#define HEADERS_OF_TEN(tens)                                                                       \
+    "$" tens "0\r\n", "$" tens "1\r\n", "$" tens "2\r\n", "$" tens "3\r\n", "$" tens "4\r\n",      \
+        "$" tens "5\r\n", "$" tens "6\r\n", "$" tens "7\r\n", "$" tens "8\r\n", "$" tens "9\r\n"
+const char put_headers[100][8] = {
+    HEADERS_OF_TEN(""),  HEADERS_OF_TEN("1"), HEADERS_OF_TEN("2"), HEADERS_OF_TEN("3"),
+    HEADERS_OF_TEN("4"), HEADERS_OF_TEN("5"), HEADERS_OF_TEN("6"), HEADERS_OF_TEN("7"),
+    HEADERS_OF_TEN("8"), HEADERS_OF_TEN("9"),
+};

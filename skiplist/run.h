@@ -1,0 +1,59 @@
+/* A run: neighbours that lie in one block of a board, read straight from it. Walks over many
+ * members (the top 100 and the like) go from run to run, so that what is the same for a whole block
+ * is done once per block.
+ *
+ *     board_seek(board, rank, &cursor);
+ *     while (board_cursor_run(&cursor, is_best_first, left, &run))
+ *         for (left -= run.count; board_run_read(&run, &key, &member);)
+ *             ...
+ *
+ * Valid until the next change of the board. */
+#ifndef SKIPLIST_RUN_H
+#define SKIPLIST_RUN_H
+
+#include "skiplist/block.h"
+#include "skiplist/board.h"
+
+/* A run is shorter than a full block, so that while the one is read the next block is fetched:
+ * first its node, then its first lines. */
+enum { BOARD_RUN_MAX = BLOCK_ENTRIES_MAX / 2 };
+
+struct board_run {
+    const uint16_t *marks; /* of the next entry; a walk backwards: behind it */
+    const uint64_t *keys;
+    const char *members;
+    uint32_t count; /* entries left */
+    bool is_best_first;
+};
+
+/* The entries from the cursor's on that lie in its block, count_max (1 at least) at the most; the
+ * cursor moves behind them, and from then on only this function goes on with it. false: the walk is
+ * over. */
+MUST_CHECK bool board_cursor_run(struct board_cursor *cursor, bool is_best_first,
+                                 uint32_t count_max, struct board_run *run);
+
+/* Take the next entry. false: the run is over. */
+MUST_CHECK static inline bool board_run_read(struct board_run *run, uint64_t *key,
+                                             struct bytes *member) {
+    if (run->count == 0)
+        return false;
+    run->count--;
+    int step = run->is_best_first ? 0 : -1;
+    uint8_t len = (uint8_t)(run->marks[step] >> 8);
+    *key = run->keys[step];
+    const char *at = run->members;
+    if (run->is_best_first) {
+        run->marks++;
+        run->keys++;
+        run->members += block_heap_size(len);
+    } else {
+        run->marks--;
+        run->keys--;
+        run->members -= block_heap_size(len);
+        at = run->members;
+    }
+    *member = len == BLOCK_LEN_LONG ? block_long_member(at) : (struct bytes){at, len};
+    return true;
+}
+
+#endif
