@@ -21,7 +21,8 @@
  * table, the others in the old one. Each step asks the owner for the hashes of a few ids
  * (map_hashes), so no insert pays for a whole rehash. Either table could hold every entry, so an
  * entry may change its id at any time without asking for memory. Tables are made of segments of
- * half a megabyte, and these too are allocated and freed one by one.
+ * 64 KiB, and these too are allocated and freed one by one: each has to be cleared, which for a
+ * large one takes longer than everything else that a step does.
  *
  * Entries (hash, id) may repeat; the map is a multiset of pairs. Not thread-safe. */
 #ifndef SKIPLIST_MAP_H
@@ -42,7 +43,7 @@
 #define MAP_SEGMENT_BITS 2
 #else
 #define MAP_BUCKET_LINES 4
-#define MAP_SEGMENT_BITS 13
+#define MAP_SEGMENT_BITS 10
 #endif
 
 enum {
