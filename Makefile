@@ -62,12 +62,13 @@ BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check sanitize fuzz lint layers format format-check docs docs-check \
-        bench bench-build clean install tests-build tiny-build fuzz-build redis-server
+        bench bench-build bench-full bench-regress bench-regress-update clean install \
+        tests-build tiny-build fuzz-build redis-server
 .SECONDARY:
 .DELETE_ON_ERROR:
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
 	@echo "  B=dir CC=clang CFLAGS='-O3 -g' SANITIZE=address,undefined TINY=1 WERROR=1 change a build"
 
 # ---- for users ------------------------------------------------------------------------------
@@ -95,6 +96,19 @@ bench: ## side by side with redis-server, short form; table and plot into bench/
 	@.ci/install-packages test
 	@$(MAKE) --no-print-directory $(SERVER) bench-build redis-server
 	@PATH="$(CURDIR)/$(B)/peers:$$PATH" python3 bench/compare.py --server $(SERVER) $(BENCH_ARGS)
+
+bench-full: ## the long measurements (PARTS="memory growth", BENCH_ARGS); bench/README.md
+	@.ci/install-packages test
+	@$(MAKE) --no-print-directory $(SERVER) bench-build redis-server
+	@PATH="$(CURDIR)/$(B)/peers:$$PATH" python3 bench/full.py --server $(SERVER) $(BENCH_ARGS) $(PARTS)
+
+bench-regress: ## instructions per operation against bench/regress.txt; over 5% more fails
+	@.ci/install-packages regress
+	@$(MAKE) --no-print-directory $(B)/bench/regress
+	@python3 bench/regress.py --program $(B)/bench/regress $(REGRESS_ARGS)
+
+bench-regress-update: ## count them, and write them to bench/regress.txt
+	@$(MAKE) --no-print-directory bench-regress REGRESS_ARGS="--update --stages"
 
 clean: ## remove everything that was built
 	rm -rf $(B)

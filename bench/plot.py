@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Bars of "how many times less CPU", as an SVG that reads well on light and dark pages.
+"""Plots of results as SVG that reads well on light and dark pages: bars, and costs against size.
 
     bench/plot.py bench/results/2026-11-21-short.json > bench/results/2026-11-21-short.svg
 """
 import json
+import math
 import sys
 from xml.sax.saxutils import escape
 
@@ -15,22 +16,33 @@ BAR_GAP = 3
 ROW_GAP = 12
 TOP = 74
 BOTTOM = 34
+GRID_LINES_MAX = 8
 COLORS = ("#2f6fde", "#8a63d2", "#d9822b", "#3a9a5c")
+BASE_COLOR = "#8b949e"
+
+PANEL_COLUMNS = 3
+PANEL_WIDTH = 300
+PANEL_HEIGHT = 230
+PANEL_MARGIN = {"left": 52, "right": 14, "top": 34, "bottom": 42}
 
 STYLE = """
   .page { fill: #ffffff; stroke: #d5dae1; }
   text { font: 13px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1c2128; }
   .title { font-size: 16px; font-weight: 600; }
+  .panel { font-weight: 600; }
   .quiet { fill: #5b6572; }
   .number { font-variant-numeric: tabular-nums; font-weight: 600; }
   .base { stroke: #8b949e; stroke-dasharray: 3 3; }
   .grid { stroke: #e6e9ee; }
+  .axis { stroke: #8b949e; }
+  .curve { fill: none; stroke-width: 2; }
   @media (prefers-color-scheme: dark) {
     .page { fill: #0d1117; stroke: #30363d; }
     text { fill: #e6edf3; }
     .quiet { fill: #9aa5b1; }
     .base { stroke: #6e7681; }
     .grid { stroke: #21262d; }
+    .axis { stroke: #6e7681; }
   }
 """
 
@@ -40,79 +52,206 @@ def text(x, y, content, kind="", anchor="start"):
             f"{escape(content)}</text>")
 
 
-def grid_step(top):
-    """A round distance between grid lines: 1, 2, 5, 10 ... at most eight lines."""
-    step = 1
-    while top / step > 8:
-        step = {1: 2, 2: 5, 5: 10}.get(step, step * 2)
-    return step
+def line(x1, y1, x2, y2, kind):
+    return f'  <line class="{kind}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>'
 
 
-def ratio_bars(title, subtitle, base, servers, rows):
-    """rows: [(label, {server: microseconds})]; a bar says base / server. servers: {name: version}.
-    Returns the SVG's text."""
-    shown = [server for server in servers if server != base]
-    ratios = [row[base] / row[server] for _, row in rows for server in shown if server in row]
-    top = max(ratios + [1.0]) * 1.05
-    row_height = len(shown) * (BAR_HEIGHT + BAR_GAP) + ROW_GAP
-    width = LABEL_WIDTH + BAR_WIDTH + VALUE_WIDTH
-    bottom = TOP + len(rows) * row_height
-    height = bottom + BOTTOM
-    scale = BAR_WIDTH / top
+def box(x, y, width, height, color):
+    return (f'  <rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height}" rx="2"'
+            f' fill="{color}"/>')
+
+
+def page(width, height, title, subtitle, legend, body):
+    """legend: [(name, color)], drawn from the right."""
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
            f' height="{height}" role="img" aria-label="{escape(title)}">',
            f"  <style>{STYLE}  </style>",
            f'  <rect class="page" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}"'
            ' rx="8"/>',
            text(20, 28, title, "title"), text(20, 48, subtitle, "quiet")]
-    step = grid_step(top)
-    for i in range(1 if step > 1 else 2, int(top / step) + 1):
-        x = LABEL_WIDTH + i * step * scale
-        out.append(f'  <line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{bottom}"/>')
-        out.append(text(x, bottom + 18, f"{i * step}x", "quiet", "middle"))
-    for index, (label, row) in enumerate(rows):
-        y = TOP + index * row_height
-        middle = y + len(shown) * (BAR_HEIGHT + BAR_GAP) / 2
-        out.append(text(LABEL_WIDTH - 12, middle + 3, label, "", "end"))
-        for place, server in enumerate(shown):
-            if server not in row:
-                continue
-            ratio = row[base] / row[server]
-            bar_y = y + place * (BAR_HEIGHT + BAR_GAP)
-            out.append(f'  <rect x="{LABEL_WIDTH}" y="{bar_y}" width="{ratio * scale:.1f}"'
-                       f' height="{BAR_HEIGHT}" rx="2" fill="{COLORS[place % len(COLORS)]}"/>')
-            out.append(text(LABEL_WIDTH + ratio * scale + 8, bar_y + 12.5,
-                            f"{ratio:.1f}x", "number"))
-            out.append(text(LABEL_WIDTH + ratio * scale + 50, bar_y + 12.5,
-                            f"{row[server]:.2f} / {row[base]:.2f} \u00b5s", "quiet"))
-    x = LABEL_WIDTH + scale
-    out.append(text(x, bottom + 18, "1x", "quiet", "middle"))
-    out.append(f'  <line class="base" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{bottom}"/>')
     x = width - 20
-    for place, server in reversed(list(enumerate(shown))):
-        name = f"{server} {servers[server]}"
+    for name, color in reversed(legend):
         out.append(text(x, 28, name, "quiet", "end"))
         x -= 7 * len(name) + 18
-        out.append(f'  <rect x="{x:.0f}" y="17" width="12" height="12" rx="2"'
-                   f' fill="{COLORS[place % len(COLORS)]}"/>')
+        out.append(box(x, 17, 12, 12, color))
         x -= 14
-    out.append("</svg>")
-    return "\n".join(out) + "\n"
+    return "\n".join(out + body + ["</svg>"]) + "\n"
+
+
+def grid_values(top, lines_max=GRID_LINES_MAX):
+    """Round values from 0 to top: steps of 1, 2 or 5 times a power of ten."""
+    step = 10.0 ** math.floor(math.log10(top / lines_max))
+    step *= next(factor for factor in (1, 2, 5, 10) if top / (step * factor) <= lines_max)
+    return [round(index * step, 9) for index in range(int(top / step + 1e-9) + 1)]
+
+
+def colors_of(servers, base):
+    """The server that all are compared with is grey."""
+    others = [server for server in servers if server != base]
+    colors = {server: COLORS[place % len(COLORS)] for place, server in enumerate(others)}
+    return {**colors, base: BASE_COLOR} if base in servers else colors
+
+
+# ---- bars ----
+
+def bars(title, subtitle, legend, rows, unit, marked=None):
+    """rows: [(label, [(value, words behind it, color)])]. marked: a value with a dashed line."""
+    top = max([value for _, row in rows for value, _, _ in row] + [marked or 0]) * 1.05
+    scale = BAR_WIDTH / top
+    body, y = [], TOP
+    for label, row in rows:
+        height = len(row) * (BAR_HEIGHT + BAR_GAP)
+        body.append(text(LABEL_WIDTH - 12, y + height / 2 + 3, label, "", "end"))
+        for value, words, color in row:
+            length = max(0, value) * scale
+            end = LABEL_WIDTH + length
+            number = f"{value:.1f}{unit}"
+            body += [box(LABEL_WIDTH, y, length, BAR_HEIGHT, color),
+                     text(end + 8, y + 12.5, number, "number"),
+                     text(end + 16 + 8 * len(number), y + 12.5, words, "quiet")]
+            y += BAR_HEIGHT + BAR_GAP
+        y += ROW_GAP
+    grid = []
+    for value in grid_values(top)[1:]:
+        x = LABEL_WIDTH + value * scale
+        grid += [line(x, TOP - 8, x, y, "grid"), text(x, y + 18, f"{value:g}{unit}", "quiet",
+                                                      "middle")]
+    if marked is not None:
+        x = LABEL_WIDTH + marked * scale
+        body.append(line(x, TOP - 8, x, y, "base"))
+    width = LABEL_WIDTH + BAR_WIDTH + VALUE_WIDTH
+    return page(width, y + BOTTOM, title, subtitle, legend, grid + body)
+
+
+def ratio_bars(title, subtitle, base, versions, rows):
+    """rows: [(label, {server: microseconds})]; a bar says base / server."""
+    colors = colors_of(versions, base)
+    shown = [server for server in versions if server != base]
+    drawn = [(label, [(row[base] / row[server], f"{row[server]:.2f} / {row[base]:.2f} \u00b5s",
+                       colors[server]) for server in shown if server in row])
+             for label, row in rows]
+    legend = [(f"{server} {versions[server]}", colors[server]) for server in shown]
+    return bars(title, subtitle, legend, drawn, "x", marked=1.0)
+
+
+def value_bars(title, subtitle, base, versions, rows, unit):
+    """rows: [(label, {server: value})]; every server has a bar."""
+    colors = colors_of(versions, base)
+    drawn = [(label, [(row[server], "", colors[server]) for server in versions if server in row])
+             for label, row in rows]
+    legend = [(f"{server} {versions[server]}", colors[server]) for server in versions]
+    return bars(title, subtitle, legend, drawn, unit)
+
+
+# ---- curves ----
+
+def short_number(value):
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:g}{name}"
+    return f"{value:g}"
+
+
+def panel(left, top, title, curves, sizes, colors):
+    """One square of curves_by_size. curves: {server: [(size, value)]}."""
+    x0, x1 = left + PANEL_MARGIN["left"], left + PANEL_WIDTH - PANEL_MARGIN["right"]
+    y0, y1 = top + PANEL_HEIGHT - PANEL_MARGIN["bottom"], top + PANEL_MARGIN["top"]
+    highest = max([value for points in curves.values() for _, value in points], default=1) * 1.08
+    low, high = math.log10(sizes[0]), math.log10(sizes[-1])
+
+    def x_of(size):
+        return x0 + (x1 - x0) * (math.log10(size) - low) / ((high - low) or 1)
+
+    def y_of(value):
+        return y0 - (y0 - y1) * value / highest
+
+    out = [text(x0, top + 22, title, "panel")]
+    for value in grid_values(highest, 5):
+        out += [line(x0, y_of(value), x1, y_of(value), "grid" if value else "axis"),
+                text(x0 - 6, y_of(value) + 4, f"{value:g}", "quiet", "end")]
+    out.append(text(x1, y0 + 36, "members", "quiet", "end"))
+    for size in sizes:
+        out.append(text(x_of(size), y0 + 18, short_number(size), "quiet", "middle"))
+    for server, points in curves.items():
+        places = [(x_of(size), y_of(value)) for size, value in points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        out.append(f'  <polyline class="curve" stroke="{colors[server]}" points="{path}"/>')
+        out += [f'  <circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colors[server]}"/>'
+                for x, y in places]
+    return out
+
+
+def curves_by_size(title, subtitle, base, versions, panels):
+    """panels: [(title with unit, {server: [(size, value)]})]; size has a logarithmic axis, values
+    begin at 0."""
+    colors = colors_of(versions, base)
+    sizes = sorted({size for _, curves in panels for points in curves.values()
+                    for size, _ in points})
+    legend = [(f"{server} {versions[server]}", colors[server]) for server in versions]
+    body = []
+    for place, (name, curves) in enumerate(panels):
+        left = 10 + place % PANEL_COLUMNS * PANEL_WIDTH
+        body += panel(left, TOP - 14 + place // PANEL_COLUMNS * PANEL_HEIGHT, name, curves,
+                      sizes, colors)
+    rows = math.ceil(len(panels) / PANEL_COLUMNS)
+    return page(20 + PANEL_COLUMNS * PANEL_WIDTH, TOP + rows * PANEL_HEIGHT, title, subtitle,
+                legend, body)
+
+
+# ---- files of results ----
+
+def of_rows(results, subtitle):
+    """Bars of rows as compare.py measures them."""
+    base = results["base"]
+    rows = [(row["title"], {name: cell["us"] for name, cell in row["servers"].items()})
+            for row in results["rows"]]
+    title = f"CPU per operation: how many times less than {base} {results['versions'][base]}"
+    return ratio_bars(title, subtitle, base, results["versions"], rows)
 
 
 def of_results(results):
     """The plot of what compare.py measured."""
-    rows = [(row["title"], {name: cell["us"] for name, cell in row["servers"].items()})
-            for row in results["rows"]]
-    subtitle = (f"{results['members']:,} members, {results['clients']} clients, pipeline"
-                f" {results['pipeline']} unless said; median of {results['rounds']} rounds")
-    base = results["base"]
-    title = f"CPU per operation: how many times less than {base} {results['versions'][base]}"
-    return ratio_bars(title, subtitle, base, results["versions"], rows)
+    return of_rows(results, f"{results['members']:,} members, {results['clients']} clients,"
+                            f" pipeline {results['pipeline']} unless said; median of"
+                            f" {results['rounds']} rounds")
+
+
+def of_memory(results):
+    rows = [(title, cells) for title, cells in results["memory"].items()]
+    return value_bars("Resident bytes a member, less its own", results["subtitle"],
+                      results["base"], results["versions"], rows, " B")
+
+
+def of_growth(results):
+    panels = [(title, {server: [(point["members"], point["figures"][title])
+                                for point in points if title in point["figures"]]
+                       for server, points in results["growth"].items()})
+              for title in results["titles"]]
+    return curves_by_size("Cost against the size of the board", results["subtitle"],
+                          results["base"], results["versions"], panels)
+
+
+def of_stalls(results):
+    rows = [(row["title"], {name: cell["longest_us"] / 1000
+                            for name, cell in row["servers"].items()}) for row in results["stalls"]]
+    return value_bars("Longest wait of other clients", results["subtitle"], results["base"],
+                      results["versions"], rows, " ms")
+
+
+def of_any(results):
+    """By what the file holds."""
+    if "growth" in results:
+        return of_growth(results)
+    if "stalls" in results:
+        return of_stalls(results)
+    if "rows" in results:
+        return of_rows(results, results["subtitle"]) if "subtitle" in results \
+            else of_results(results)
+    return of_memory(results)
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     with open(sys.argv[1], encoding="utf-8") as file:
-        sys.stdout.write(of_results(json.load(file)))
+        sys.stdout.write(of_any(json.load(file)))

@@ -146,8 +146,8 @@ def compare(compiler, counts):
         if name not in base:
             print(f"| {name:42} |          | {value:8,.0f} |      new |")
             continue
-        change = value / base[name] - 1
-        print(f"| {name:42} | {base[name]:8,.0f} | {value:8,.0f} | {round(change, 3) + 0.0:+8.1%} |")
+        change = round(value / base[name] - 1, 4) + 0.0  # no -0.0%
+        print(f"| {name:42} | {base[name]:8,.0f} | {value:8,.0f} | {change:+8.1%} |")
         if change > WORSE_MAX:
             worse.append(name)
     if compiler != base_compiler:

@@ -1,0 +1,247 @@
+"""Servers under measurement, the load on them, and files of results: what compare.py and full.py
+share. Each server runs on one core, the client on another; nothing else should use the server's.
+"""
+import datetime
+import json
+import os
+import platform
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+START_LIMIT_S = 30
+SETTLE_S = 0.3
+WARM_REQUESTS = 20000
+BASE = "redis-server"
+OURS = "leaderboard"
+
+
+def say(line):
+    print(line, flush=True)
+
+
+def cores():
+    """The server's core and the client's; None without a second one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return (allowed[0], allowed[1]) if len(allowed) > 1 else (None, None)
+
+
+def pinned(core):
+    return (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """One running server. CPU time and memory are the kernel's figures of all its threads."""
+
+    def __init__(self, name, path):
+        self.name, self.path, self.port = name, path, free_port()
+        self.directory = tempfile.mkdtemp(prefix="leaderboard-bench-")
+        words = [path, "--port", str(self.port), "--bind", "127.0.0.1"]
+        if name != OURS:
+            words += ["--save", "", "--appendonly", "no", "--dir", self.directory]
+        with open(Path(self.directory) / "log", "wb") as log:
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=subprocess.STDOUT, preexec_fn=pinned(cores()[0]))
+        self.wait_until_ready()
+
+    def wait_until_ready(self):
+        give_up_at = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < give_up_at and self.process.poll() is None:
+            try:
+                if self.ask("PING") == "PONG":
+                    return
+            except OSError:
+                pass
+            time.sleep(0.02)
+        log = (Path(self.directory) / "log").read_text(errors="replace")
+        self.stop()
+        sys.exit(f"{self.name} ({self.path}) does not start:\n{log}")
+
+    def ask(self, line):
+        """Send one inline command, return its reply's first line, or a bulk's text."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as client:
+            client.sendall(line.encode() + b"\r\n")
+            reader = client.makefile("rb")
+            head = reader.readline().decode().rstrip()
+            if head[:1] == "-":
+                sys.exit(f"{self.name}: {line}: {head}")
+            return reader.read(int(head[1:])).decode() if head[:1] == "$" else head[1:]
+
+    def cpu_ns(self):
+        total = 0
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            try:
+                total += int((task / "schedstat").read_text().split()[0])
+            except FileNotFoundError:
+                pass
+        return total
+
+    def resident_bytes(self):
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def info(self, section):
+        return dict(line.split(":", 1) for line in self.ask(f"INFO {section}").splitlines()
+                    if ":" in line)
+
+    def version(self):
+        lines = self.info("server")
+        return (lines.get("leaderboard_version") or lines.get("valkey_version")
+                or lines["redis_version"])
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Generator:
+    """Sends requests, and says what they cost the server."""
+
+    def __init__(self, server_program, clients, pipeline):
+        self.directory = Path(server_program).resolve().parent / "bench"
+        self.clients, self.pipeline = clients, pipeline
+        self.run_count = 0
+        if not os.access(self.directory / "load", os.X_OK):
+            sys.exit(f"{self.directory / 'load'} is missing: make bench-build makes it")
+
+    def run(self, server, command, requests, number_range, pipeline=None, clients=None):
+        """With load. What connecting costs is not counted. Returns figures as cost() does."""
+        self.run_count += 1
+        words = [self.directory / "load", "--wait", "1", "--port", server.port,
+                 "--clients", clients or self.clients, "--pipeline", pipeline or self.pipeline,
+                 "--requests", requests, "--range", number_range, "--seed", self.run_count,
+                 *command.split()]
+        with subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=pinned(cores()[1])) as load:
+            is_ready = load.stdout.readline() != ""
+            before = server.cpu_ns()
+            if is_ready:
+                load.stdin.write("\n")
+                load.stdin.flush()
+            line = load.stdout.readline()
+            cpu_ns = server.cpu_ns() - before
+            load.stdin.close()
+            error = load.stderr.read()
+        if load.returncode != 0:
+            sys.exit(f"{server.name}: {command}: {error}")
+        return self.cost(cpu_ns, requests, json.loads(line)["seconds"])
+
+    def run_redis_benchmark(self, server, command, requests, number_range, pipeline=None,
+                            clients=None):
+        words = ["redis-benchmark", "-p", server.port, "-c", clients or self.clients, "-P",
+                 pipeline or self.pipeline, "-n", requests, "-r", number_range, "-q",
+                 *command.split()]
+        before = server.cpu_ns()
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                              check=False, preexec_fn=pinned(cores()[1]))
+        cpu_ns = server.cpu_ns() - before
+        figure = done.stdout.strip().split("\r")[-1].split("\n")[-1]
+        if done.returncode != 0 or "requests per second" not in figure:
+            sys.exit(f"{server.name}: {command}: {done.stdout[-500:]}{done.stderr}")
+        rate = float(figure.split(" requests per second")[0].split()[-1])
+        return self.cost(cpu_ns, requests, requests / rate)
+
+    @staticmethod
+    def cost(cpu_ns, requests, seconds):
+        return {"us": cpu_ns / 1000 / requests, "per_second": requests / seconds,
+                "busy": cpu_ns / 1e9 / seconds}
+
+    def start_warm(self, name, path):
+        """A server whose buffers have been used, so that growth is the boards' own."""
+        server = Server(name, path)
+        for pipeline in (self.pipeline, 1):
+            self.run(server, "ZADD warm __rand_int__ user", WARM_REQUESTS, WARM_REQUESTS, pipeline)
+        server.ask("FLUSHALL")
+        time.sleep(SETTLE_S)
+        return server
+
+
+def find_programs(server_program):
+    """Servers by name: redis-server, ours, and those of PEERS."""
+    programs = {BASE: shutil.which("redis-server"), OURS: server_program}
+    for peer in os.environ.get("PEERS", "").split():
+        name, _, path = peer.partition("=")
+        programs[name] = path
+    for name, path in programs.items():
+        if not path or not os.access(path, os.X_OK):
+            sys.exit(f"no program for {name}: {path}")
+    return programs
+
+
+def alternate(servers, rounds, measure):
+    """measure(server) for each server in every round, each going first in turn. Medians by name."""
+    runs = {name: [] for name in servers}
+    for turn in range(rounds):
+        names = list(servers)
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            runs[name].append(measure(servers[name]))
+    cells = {}
+    for name, figures in runs.items():
+        cells[name] = {key: statistics.median(run[key] for run in figures) for key in figures[0]}
+        cells[name]["us_rounds"] = [round(run["us"], 4) for run in figures]
+    return cells
+
+
+# ---- results ----
+
+def machine():
+    model = "unknown"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    server_core, client_core = cores()
+    pinning = ("no core to spare for pinning" if server_core is None else
+               f"server on core {server_core}, client on core {client_core}")
+    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}; {pinning}"
+
+
+def commit():
+    done = subprocess.run(["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"],
+                          capture_output=True, text=True, check=False)
+    return f" ({done.stdout.strip()})" if done.returncode == 0 else ""
+
+
+def markdown_table(head, rows):
+    """head and each row: lists of texts; columns but the first are numbers."""
+    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def write_results(directory, name, title, notes, body, svg, results):
+    """directory/<date>-name.md, .svg and .json. results: versions by server, and what was
+    measured."""
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    stem = f"{datetime.date.today().isoformat()}-{name}"
+    versions = ", ".join(f"{server} {version}{commit() if server == OURS else ''}"
+                         for server, version in results["versions"].items())
+    command = f"python3 bench/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}"
+    facts = [f"Machine: {machine()}", f"Servers: {versions}", f"Command: `{command}`", *notes]
+    (directory / f"{stem}.json").write_text(json.dumps(results, indent=1) + "\n")
+    (directory / f"{stem}.svg").write_text(svg)
+    (directory / f"{stem}.md").write_text(
+        f"# {title}, {stem}\n\n" + "\n".join(f"- {fact}" for fact in facts)
+        + f"\n\n![{title}]({stem}.svg)\n\n{body}\n")
+    say(f"written: {directory / stem}.md, .svg, .json")
