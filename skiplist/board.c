@@ -229,15 +229,30 @@ static bool is_alive(const struct board *board, uint32_t id) {
     return !skiplist_has_dead(&board->list) || skiplist_is_alive(&board->list, id);
 }
 
-static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
-                         struct found *found) {
-    if (board->map == NULL)
-        return find_in_leaf(board, board->list.root, member, hash, found);
+/* The same as board_locate where there are remains: on its own, or looking up would be slower where
+ * there are none. */
+__attribute__((noinline)) static bool locate_living(const struct board *board, struct bytes member,
+                                                    uint64_t hash, struct found *found) {
     struct map_find find;
     uint32_t id;
     map_find(board->map, hash, &find);
     while (map_find_next(&find, &id))
         if (find_in_leaf(board, id, member, hash, found) && is_alive(board, id))
+            return true;
+    return false;
+}
+
+static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
+                         struct found *found) {
+    if (board->map == NULL)
+        return find_in_leaf(board, board->list.root, member, hash, found);
+    if (skiplist_has_dead(&board->list))
+        return locate_living(board, member, hash, found);
+    struct map_find find;
+    uint32_t id;
+    map_find(board->map, hash, &find);
+    while (map_find_next(&find, &id))
+        if (find_in_leaf(board, id, member, hash, found))
             return true;
     return false;
 }

@@ -207,7 +207,8 @@ static inline void map_find(const struct map *map, uint64_t hash, struct map_fin
     map_find_in(find, &map->table);
 }
 
-static inline bool map_find_next(struct map_find *find, uint32_t *id) {
+__attribute__((always_inline)) static inline bool map_find_next(struct map_find *find,
+                                                                uint32_t *id) {
     while (find->matches == 0) {
         const struct map_table *table = find->table;
         if (find->at->overflow != 0 && --find->buckets_left != 0) {
