@@ -97,7 +97,7 @@ static void *run_command(void *argument) {
         fprintf(stderr, "stall: %.*s", (int)size, reply);
     atomic_store(&stall->answered_ns, now_ns());
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &quiet, sizeof quiet);
-    while ((size = recv(fd, reply, sizeof reply, 0)) > 0)
+    while (recv(fd, reply, sizeof reply, 0) > 0)
         atomic_store(&stall->answered_ns, now_ns());
     close(fd);
     atomic_store(&stall->is_answered, true);

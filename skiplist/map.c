@@ -165,15 +165,17 @@ void map_deinit(struct map *map) {
 }
 
 bool map_deinit_step(struct map *map) {
-    struct map_table *tables[] = {&map->last, &map->next, &map->table};
-    for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
-        if (tables[i]->segment_count > 0) {
-            table_free_segment(tables[i]);
-            return false;
-        }
+    struct map_table *table = &map->table;
+    if (map->next.segment_count > 0)
+        table = &map->next;
+    if (map->last.segment_count > 0)
+        table = &map->last;
+    if (table->segment_count == 0) {
+        map_init(map, map->hashes, map->owner);
+        return true;
     }
-    map_init(map, map->hashes, map->owner);
-    return true;
+    table_free_segment(table);
+    return false;
 }
 
 bool map_is_small(const struct map *map) {
