@@ -641,7 +641,7 @@ void board_cursor_previous(struct board_cursor *cursor) {
 }
 
 /* The cursor has come to a block by a run, and has not looked into it yet. */
-enum { CURSOR_AT_EDGE = UINT32_MAX };
+#define CURSOR_AT_EDGE UINT32_MAX
 
 static void settle_cursor(struct board_cursor *cursor, bool is_best_first) {
     const struct block *block = cursor->block;
