@@ -16,7 +16,7 @@ static uint16_t *marks_of(struct block *block) {
 }
 
 static uint64_t *keys_of(struct block *block) {
-    return (uint64_t *)(void *)(marks_of(block) + block->capacity);
+    return (uint64_t *)(void *)(marks_of(block) + block_mark_room(block->capacity));
 }
 
 static char *heap_of(struct block *block) {
@@ -144,27 +144,25 @@ bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size, 
     return true;
 }
 
-static uint32_t round_up_4(uint32_t n) {
-    return (n + 3) & ~UINT32_C(3);
+/* Bytes of header, marks and keys. */
+static size_t fixed_size(uint32_t capacity) {
+    return sizeof(struct block) + block_mark_room(capacity) * sizeof(uint16_t) +
+           capacity * sizeof(uint64_t);
 }
 
 struct block *block_create(uint32_t entries, uint32_t heap_size) {
     CHECK(entries >= 1);
     CHECK(entries <= BLOCK_ENTRIES_MAX);
-    uint32_t capacity = round_up_4(entries);
-    if (capacity < BLOCK_CAPACITY_MIN)
-        capacity = BLOCK_CAPACITY_MIN;
-    struct block *block = memory_allocate(sizeof *block + 10 * (size_t)capacity + heap_size);
+    uint32_t capacity = entries > BLOCK_CAPACITY_MIN ? entries : BLOCK_CAPACITY_MIN;
+    struct block *block = memory_allocate(fixed_size(capacity) + heap_size);
     if (block == NULL)
         return NULL;
-    size_t usable = memory_size(block) - sizeof *block;
-    /* What the allocator rounded up is spent on more entries of the same kind. */
-    size_t spare = usable - 10 * (size_t)capacity - heap_size;
-    size_t more = spare / (10 + heap_size / entries) & ~(size_t)3;
-    if (more > BLOCK_ENTRIES_MAX - capacity)
-        more = BLOCK_ENTRIES_MAX - capacity;
-    capacity += (uint32_t)more;
-    size_t heap_room = usable - 10 * (size_t)capacity;
+    /* What the allocator rounded up is spent on another entry of the same kind. */
+    size_t usable = memory_size(block);
+    while (capacity < BLOCK_ENTRIES_MAX &&
+           fixed_size(capacity + 1) + heap_size + heap_size / entries <= usable)
+        capacity++;
+    size_t heap_room = usable - fixed_size(capacity);
     *block = (struct block){
         .capacity = (uint8_t)capacity,
         .heap_size = (uint16_t)(heap_room < UINT16_MAX ? heap_room : UINT16_MAX),
@@ -350,11 +348,11 @@ void block_copy(struct block *block, uint32_t index, const struct block *from, u
 }
 
 static const char *block_check(const struct block *block) {
-    if (block->count > block->capacity || block->capacity % 4 != 0)
+    if (block->count > block->capacity)
         return "block: more entries than it has room for";
     if (block->count > BLOCK_ENTRIES_MAX)
         return "block: more entries than allowed";
-    if (sizeof *block + 10U * block->capacity + block->heap_size > memory_size(block))
+    if (fixed_size(block->capacity) + block->heap_size > memory_size(block))
         return "block: larger than its memory";
     const uint64_t *keys = block_keys(block);
     uint32_t long_count = 0;

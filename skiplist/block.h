@@ -29,8 +29,8 @@ enum {
     BLOCK_CAPACITY_MIN = 8, /* entries that the smallest block has room for */
     BLOCK_INLINE_MAX = 254,
     BLOCK_HEAP_MAX = 1024,  /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
-    BLOCK_GROW_ENTRIES = 4, /* room that a block gets when it grows */
-    BLOCK_SPARE_MAX = 8,    /* and with room for more than this it shrinks */
+    BLOCK_GROW_ENTRIES = 2, /* room that a block gets when it grows */
+    BLOCK_SPARE_MAX = 4,    /* and with room for more than this it shrinks */
 #endif
     BLOCK_LEN_LONG = 255,
     BLOCK_LONG_SIZE = 12, /* heap bytes of a long member: pointer and uint32_t size */
@@ -47,7 +47,7 @@ struct block {
     uint16_t heap_used;
     uint16_t heap_size;
     uint8_t count;
-    uint8_t capacity;   /* entries; a multiple of 4, so that the keys are aligned */
+    uint8_t capacity;   /* entries */
     uint8_t long_count; /* entries with BLOCK_LEN_LONG */
     uint8_t unused;
 };
@@ -65,8 +65,13 @@ static inline const uint16_t *block_marks(const struct block *block) {
     return (const uint16_t *)(const void *)(block + 1);
 }
 
+/* Marks there is room for: a multiple of 4, so that the keys behind them are aligned. */
+static inline uint32_t block_mark_room(uint32_t capacity) {
+    return (capacity + 3) & ~UINT32_C(3);
+}
+
 static inline const uint64_t *block_keys(const struct block *block) {
-    return (const uint64_t *)(const void *)(block_marks(block) + block->capacity);
+    return (const uint64_t *)(const void *)(block_marks(block) + block_mark_room(block->capacity));
 }
 
 static inline const char *block_heap(const struct block *block) {
