@@ -172,11 +172,13 @@ static size_t parse_tick(struct driver *driver, size_t at) {
 static void execute_tick(struct driver *driver) {
     struct reply reply;
     reply_init(&reply, &driver->output, 2);
-    for (int group = 0; group < PIPELINE; group += TICK_GROUP) {
-        const struct tick_entry *entries = &driver->entries[group];
-        prefetch_entries(&driver->server, entries, TICK_GROUP);
+    struct prefetch_group group;
+    for (int first = 0; first < PIPELINE; first += TICK_GROUP) {
+        const struct tick_entry *entries = &driver->entries[first];
+        prefetch_entries(&driver->server, entries, TICK_GROUP, &group);
         driver->server.command_begin_ticks = clock_ticks();
         for (int i = 0; i < TICK_GROUP; i++) {
+            driver->server.ahead = group.ahead[i];
             command_execute_index(&driver->server, &driver->connection.session, entries[i].command,
                                   &entries[i].request, &reply);
         }

@@ -13,10 +13,6 @@ bool bytes_equal_ignoring_case(struct bytes a, struct bytes b) {
     return true;
 }
 
-bool bytes_is(struct bytes a, const char *word) {
-    return bytes_equal_ignoring_case(a, bytes_from_text(word));
-}
-
 static const uint64_t powers_of_ten[20] = {
     1ULL,
     10ULL,

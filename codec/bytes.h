@@ -32,7 +32,10 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
 /* Equal but for the case of ASCII letters. word is upper or lower case, as the caller likes. */
 bool bytes_equal_ignoring_case(struct bytes a, struct bytes b);
 /* The same against a C string: bytes_is(argument, "LIMIT"). */
-bool bytes_is(struct bytes a, const char *word);
+static inline bool bytes_is(struct bytes a, const char *word) {
+    size_t size = strlen(word); /* of a literal the compiler knows it */
+    return a.size == size && bytes_equal_ignoring_case(a, (struct bytes){.at = word, .size = size});
+}
 
 /* An ASCII capital as its small letter, every other byte as it is. */
 static inline char bytes_lower(char byte) {

@@ -445,6 +445,7 @@ static void run(struct server *server, struct session *session, uint32_t index,
         .registry = server->registry,
         .session = session,
         .server = server,
+        .ahead = server->ahead,
         .now_us = server->now_us,
         .now_ms = server->now_ms,
     };

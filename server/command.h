@@ -20,8 +20,9 @@ struct call {
     struct registry *registry;
     struct session *session;
     struct server *server;
-    int64_t now_us; /* unix microseconds; never runs backwards */
-    int64_t now_ms; /* the same, floored */
+    const struct board_prefetch *ahead; /* for board_look_up of the only member; or NULL */
+    int64_t now_us;                     /* unix microseconds; never runs backwards */
+    int64_t now_ms;                     /* the same, floored */
 };
 
 enum command_flag {

@@ -70,10 +70,6 @@ bool zset_check_member(const struct call *call, struct bytes member) {
     return check_size(call, "member", member.size, BOARD_MEMBER_MAX);
 }
 
-bool zset_find(const struct board *board, struct bytes member, uint64_t *key) {
-    return board != NULL && zset_is_member(member) && board_find(board, member, key);
-}
-
 void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span) {
     if (span.count > 0) {
         registry_remove_range(call->registry, key, span.rank, span.count);

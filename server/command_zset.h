@@ -68,8 +68,16 @@ static inline bool zset_is_member(struct bytes member) {
 MUST_CHECK bool zset_check_key(const struct call *call, struct bytes key);
 MUST_CHECK bool zset_check_member(const struct call *call, struct bytes member);
 
-/* A member's packed key; false: it is not on the board. board may be NULL. */
-MUST_CHECK bool zset_find(const struct board *board, struct bytes member, uint64_t *key);
+/* Look the call's member up, which may be no possible one, on a board, which may be NULL. false: it
+ * is not there. */
+MUST_CHECK static inline bool zset_look_up(const struct call *call, const struct board *board,
+                                           struct bytes name, struct board_member *member) {
+    if (board == NULL || !zset_is_member(name)) {
+        return false;
+    }
+    board_look_up(board, name, call->ahead, member);
+    return member->is_there;
+}
 
 /* The score in a packed key. */
 static inline void zset_reply_score(const struct call *call, const struct layout_field *lead,

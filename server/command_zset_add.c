@@ -163,7 +163,8 @@ static void explain_sum(const struct call *call, const struct layout_field *lead
     explain_score(call, lead, (struct bytes){.at = text, .size = size}, DECIMAL_OUT_OF_RANGE);
 }
 
-static bool put(const struct call *call, struct board *board, struct bytes member, uint64_t key) {
+static bool put(const struct call *call, struct board *board, const struct board_member *member,
+                uint64_t key) {
     const struct layout *layout = board_layout(board);
     uint64_t stamped;
     if (layout_stamp(layout, key, call->now_us, &stamped) != LAYOUT_OK) {
@@ -172,7 +173,7 @@ static bool put(const struct call *call, struct board *board, struct bytes membe
         reply_error_format(call->reply, "ERR %s", error);
         return false;
     }
-    switch (board_put(board, member, stamped)) {
+    switch (board_put_member(board, member, stamped)) {
     case BOARD_OK:
         return true;
     case BOARD_FULL:
@@ -191,16 +192,14 @@ static bool apply_pair(const struct call *call, struct board *board, struct zadd
                        uint32_t pair) {
     const struct layout *layout = board_layout(board);
     const struct layout_field *lead = &layout->fields[0];
-    struct bytes member = pair_member(call, zadd, pair);
-    uint64_t key;
-    bool is_there = board_find(board, member, &key);
+    struct board_member member;
+    board_look_up(board, pair_member(call, zadd, pair), call->ahead, &member);
+    bool is_there = member.is_there;
     zadd->is_skipped = is_there ? zadd->is_new_only : zadd->is_existing_only;
     if (zadd->is_skipped) {
         return true;
     }
-    if (!is_there) {
-        key = layout_zero_key(layout);
-    }
+    uint64_t key = is_there ? member.key : layout_zero_key(layout);
     uint64_t before = layout_ordinal(layout, key, 0);
     uint64_t after = zadd->is_increment ? 0 : zadd->ordinals[pair];
     if (zadd->is_increment && layout_field_add(lead, before, zadd->delta, &after) != LAYOUT_OK) {
@@ -216,7 +215,7 @@ static bool apply_pair(const struct call *call, struct board *board, struct zadd
     if (is_there && after == before) {
         return true;
     }
-    if (!put(call, board, member, layout_with_ordinal(layout, key, 0, after))) {
+    if (!put(call, board, &member, layout_with_ordinal(layout, key, 0, after))) {
         return false;
     }
     zadd->added_count += is_there ? 0 : 1;

@@ -21,19 +21,18 @@ static void rank(const struct call *call, bool is_reverse) {
         return;
     }
     const struct board *board = call_find_board(call, call_arg(call, 1));
-    struct bytes member = call_arg(call, 2);
-    uint32_t rank;
-    uint64_t key;
-    if (board == NULL || !zset_is_member(member) || !board_rank(board, member, &rank, &key)) {
+    struct board_member member;
+    if (!zset_look_up(call, board, call_arg(call, 2), &member)) {
         reply_missing(call, with_score);
         return;
     }
     if (with_score) {
         reply_array(call->reply, 2);
     }
-    reply_integer(call->reply, zset_place(board, is_reverse, rank));
+    reply_integer(call->reply, zset_place(board, is_reverse, board_rank_of(board, &member)));
     if (with_score) {
-        zset_reply_score(call, zset_lead(board), layout_ordinal(board_layout(board), key, 0));
+        zset_reply_score(call, zset_lead(board),
+                         layout_ordinal(board_layout(board), member.key, 0));
     }
 }
 

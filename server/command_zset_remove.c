@@ -6,8 +6,11 @@ static void zrem_run(struct call *call) {
     int64_t removed_count = 0;
     if (key != NULL) {
         for (uint32_t i = 2; i < call->request->count; i++) {
-            struct bytes member = call_arg(call, i);
-            removed_count += zset_is_member(member) && board_remove(key->board, member) ? 1 : 0;
+            struct board_member member;
+            if (zset_look_up(call, key->board, call_arg(call, i), &member)) {
+                board_remove_member(key->board, &member);
+                removed_count++;
+            }
         }
         zset_remove_if_empty(call, key);
     }

@@ -4,9 +4,9 @@
 /* A member's score, or nil. board may be NULL. */
 static void reply_score_of(const struct call *call, const struct board *board,
                            struct bytes member) {
-    uint64_t key;
-    if (zset_find(board, member, &key)) {
-        zset_reply_score(call, zset_lead(board), layout_ordinal(board_layout(board), key, 0));
+    struct board_member found;
+    if (zset_look_up(call, board, member, &found)) {
+        zset_reply_score(call, zset_lead(board), layout_ordinal(board_layout(board), found.key, 0));
     } else {
         reply_null(call->reply);
     }

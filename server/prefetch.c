@@ -8,18 +8,7 @@
 #include "server/connection.h"
 
 enum {
-    PREFETCH_MEMBERS_MAX = 64, /* in a group */
     PREFETCH_BOARD_MIN = 4096, /* members: smaller boards stay in the cache */
-};
-
-struct prefetch_group {
-    const struct board *boards[TICK_GROUP];     /* by entry; NULL: nothing to fetch */
-    const struct command *commands[TICK_GROUP]; /* of the entries that have a board */
-    struct board_prefetch members[PREFETCH_MEMBERS_MAX];
-    bool are_changes[PREFETCH_MEMBERS_MAX];
-    unsigned member_count;
-    struct board_way ways[TICK_GROUP]; /* to where lone new scores will stand */
-    unsigned way_count;
 };
 
 /* Neighbours in the queue often name the same key: then the lookup is saved. */
@@ -31,6 +20,7 @@ static void find_boards(const struct server *server, const struct tick_entry *en
     for (unsigned i = 0; i < count; i++) {
         const struct tick_entry *entry = &entries[i];
         group->boards[i] = NULL;
+        group->ahead[i] = NULL;
         if (entry->command >= TICK_CLOSE || connection_is_void(entry)) {
             continue;
         }
@@ -52,6 +42,12 @@ static void find_boards(const struct server *server, const struct tick_entry *en
     }
 }
 
+static void prefetch_member(const struct board *board, struct bytes member, bool is_change,
+                            struct prefetch_group *group) {
+    group->are_changes[group->member_count] = is_change;
+    board_prefetch_slots(board, member, &group->members[group->member_count++]);
+}
+
 static void prefetch_slots(const struct tick_entry *entries, unsigned count,
                            struct prefetch_group *group) {
     group->member_count = 0;
@@ -61,16 +57,19 @@ static void prefetch_slots(const struct tick_entry *entries, unsigned count,
         }
         const struct command *command = group->commands[i];
         const struct request *request = &entries[i].request;
-        for (uint32_t at = (uint32_t)command->member_arg;
-             at < request->count && group->member_count < PREFETCH_MEMBERS_MAX;
-             at += (uint32_t)command->member_step) {
-            group->are_changes[group->member_count] = (command->flags & COMMAND_WRITE) != 0;
-            board_prefetch_slots(group->boards[i], request->args[at],
-                                 &group->members[group->member_count++]);
-            if (command->member_step == 0) {
-                break;
-            }
+        bool is_change = (command->flags & COMMAND_WRITE) != 0;
+        uint32_t at = (uint32_t)command->member_arg;
+        bool is_only = command->member_step == 0 || at + 1 == request->count;
+        if (is_only && group->member_count < PREFETCH_MEMBERS_MAX) {
+            group->ahead[i] = &group->members[group->member_count];
         }
+        do {
+            if (group->member_count == PREFETCH_MEMBERS_MAX) {
+                return;
+            }
+            prefetch_member(group->boards[i], request->args[at], is_change, group);
+            at += (uint32_t)command->member_step;
+        } while (!is_only && at < request->count);
     }
 }
 
@@ -92,40 +91,40 @@ static void prefetch_ways(const struct server *server, const struct tick_entry *
     group->way_count = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct board *board = group->boards[i];
-        if (board == NULL || group->commands[i]->score_arg == 0 ||
-            entries[i].request.count != (uint32_t)group->commands[i]->member_arg + 1) {
+        if (board == NULL || group->commands[i]->score_arg == 0 || group->ahead[i] == NULL) {
             continue;
         }
         struct bytes text = entries[i].request.args[group->commands[i]->score_arg];
         uint64_t key;
         if (key_of_score(board_layout(board), text, server->now_us, &key)) {
+            group->way_members[group->way_count] = group->ahead[i];
             board_prefetch_way(board, key, &group->ways[group->way_count++]);
         }
     }
 }
 
-void prefetch_entries(const struct server *server, const struct tick_entry *entries,
-                      unsigned count) {
-    struct prefetch_group group;
-    find_boards(server, entries, count, &group);
-    prefetch_slots(entries, count, &group);
-    prefetch_ways(server, entries, count, &group);
-    for (unsigned i = 0; i < group.member_count; i++) {
-        board_prefetch_descriptor(&group.members[i]);
+void prefetch_entries(const struct server *server, const struct tick_entry *entries, unsigned count,
+                      struct prefetch_group *group) {
+    find_boards(server, entries, count, group);
+    prefetch_slots(entries, count, group);
+    prefetch_ways(server, entries, count, group);
+    for (unsigned i = 0; i < group->member_count; i++) {
+        board_prefetch_descriptor(&group->members[i]);
     }
-    for (unsigned i = 0; i < group.way_count; i++) {
-        board_prefetch_way_index(&group.ways[i]);
+    for (unsigned i = 0; i < group->way_count; i++) {
+        board_prefetch_way_index(&group->ways[i]);
     }
-    for (unsigned i = 0; i < group.member_count; i++) {
-        board_prefetch_block(&group.members[i]);
+    for (unsigned i = 0; i < group->member_count; i++) {
+        board_prefetch_block(&group->members[i]);
     }
-    for (unsigned i = 0; i < group.way_count; i++) {
-        board_prefetch_way_leaf(&group.ways[i]);
+    for (unsigned i = 0; i < group->way_count; i++) {
+        board_prefetch_way_leaf(&group->ways[i]);
+        group->way_members[i]->target = group->ways[i].block;
     }
-    for (unsigned i = 0; i < group.member_count; i++) {
-        board_prefetch_entry(&group.members[i], group.are_changes[i]);
+    for (unsigned i = 0; i < group->member_count; i++) {
+        board_prefetch_entry(&group->members[i], group->are_changes[i]);
     }
-    for (unsigned i = 0; i < group.way_count; i++) {
-        board_prefetch_way_end(&group.ways[i]);
+    for (unsigned i = 0; i < group->way_count; i++) {
+        board_prefetch_way_end(&group->ways[i]);
     }
 }

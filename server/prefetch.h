@@ -8,16 +8,33 @@
  *
  * A cold look-up is mostly waiting for memory; this way the waits of a group overlap.
  *
- * Invariant: it is a hint and no more. Nothing is changed and nothing found here is kept, so every
- * request has the same result without it; a malformed one is left to its handler. */
+ * Invariant: it is a hint and no more. Nothing is changed, and what is found here is checked before
+ * it is used (board_look_up), so every request has the same result without it; a malformed one is
+ * left to its handler. */
 #ifndef SERVER_PREFETCH_H
 #define SERVER_PREFETCH_H
 
+#include "server/command.h"
 #include "server/tick.h"
 
+enum { PREFETCH_MEMBERS_MAX = 64 }; /* in a group; those beyond are not fetched */
+
+/* A group of entries and what was found for them. */
+struct prefetch_group {
+    const struct board *boards[TICK_GROUP];     /* by entry; NULL: nothing to fetch */
+    const struct command *commands[TICK_GROUP]; /* of the entries that have a board */
+    struct board_prefetch *ahead[TICK_GROUP];   /* by entry: for its only member, or NULL */
+    struct board_prefetch members[PREFETCH_MEMBERS_MAX];
+    bool are_changes[PREFETCH_MEMBERS_MAX];
+    unsigned member_count;
+    struct board_way ways[TICK_GROUP]; /* to where lone new scores will stand */
+    struct board_prefetch *way_members[TICK_GROUP];
+    unsigned way_count;
+};
+
 /* entries[0 .. count-1], at most TICK_GROUP, will run next; void ones among them are passed over.
- */
-void prefetch_entries(const struct server *server, const struct tick_entry *entries,
-                      unsigned count);
+ * What was found stays in group and borrows from the entries. */
+void prefetch_entries(const struct server *server, const struct tick_entry *entries, unsigned count,
+                      struct prefetch_group *group);
 
 #endif

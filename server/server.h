@@ -35,6 +35,8 @@ struct server {
     /* When the command before ended and this one begins, so that one reading of the counter does
      * for both. Set anew after a break. */
     uint64_t command_begin_ticks;
+    /* What prefetching has found for the member of the command that runs next; NULL: nothing. */
+    const struct board_prefetch *ahead;
     char run_id[41]; /* 40 hex digits */
     char executable_path[4096];
     int64_t tcp_port;

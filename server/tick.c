@@ -17,10 +17,10 @@ enum {
     ENTRIES_KEPT_MAX = 65536,
     LENT_CAPACITY_MAX = 256 * 1024,
     LENT_BYTES_MAX = 4 * 1024 * 1024, /* of all buffers that wait to be lent */
-    OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent at once, whatever the limit */
-    TICK_BUDGET_NS = 1000000,    /* for running the queue */
-    CHORE_BUDGET_NS = 200000,    /* for expiry, and for freeing */
-    EXPIRE_KEYS_MAX = 16,        /* between two looks at the clock */
+    OUTPUT_ROOM_MIN = 16 * 1024,      /* for replies that can be sent at once, whatever the limit */
+    TICK_BUDGET_NS = 1000000,         /* for running the queue */
+    CHORE_BUDGET_NS = 200000,         /* for expiry, and for freeing */
+    EXPIRE_KEYS_MAX = 16,             /* between two looks at the clock */
     FREE_WORK_MAX = 256,
     SECOND_MS = 1000,
     DRAIN_MS = 5000,
@@ -183,19 +183,22 @@ static void run_queue(struct tick *tick) {
     uint64_t begin = clock_ticks();
     struct buffer nowhere;
     struct reply reply;
+    struct prefetch_group group;
     buffer_init(&nowhere, 0);
     reply_init(&reply, &nowhere, 2);
     while (tick->head < tick->end) {
         size_t waiting = tick->end - tick->head;
         unsigned count = waiting < TICK_GROUP ? (unsigned)waiting : TICK_GROUP;
         if (count > 1) {
-            prefetch_entries(tick->server, &tick->entries[tick->head], count);
+            prefetch_entries(tick->server, &tick->entries[tick->head], count, &group);
         }
         tick->server->command_begin_ticks = clock_ticks();
         /* Running them queues nothing, so the entries stay where they are. */
         for (unsigned i = 0; i < count; i++) {
+            tick->server->ahead = count > 1 ? group.ahead[i] : NULL;
             run_or_drop(tick, &tick->entries[tick->head++], &reply);
         }
+        tick->server->ahead = NULL;
         tick->done_total += count;
         if (clock_ticks_to_ns(tick->server->command_begin_ticks - begin) >= TICK_BUDGET_NS) {
             break;

@@ -136,6 +136,15 @@ bool block_find(const struct block *block, uint8_t tag, struct bytes member, uin
     return false;
 }
 
+bool block_has(const struct block *block, uint32_t index, uint8_t tag, struct bytes member,
+               uint32_t *offset) {
+    if (index >= block->count ||
+        block_marks(block)[index] != (uint16_t)(tag | block_len_of(member.size) << 8))
+        return false;
+    *offset = block_offset(block, index);
+    return bytes_equal(block_member(block, index, *offset), member);
+}
+
 bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size, uint32_t *index) {
     uint64_t matches = block_match(block, tag, block_len_of(member_size));
     if (matches == 0)

@@ -119,6 +119,10 @@ static inline struct block_entry block_get(const struct block *block, uint32_t i
 MUST_CHECK bool block_find(const struct block *block, uint8_t tag, struct bytes member,
                            uint32_t *index, uint32_t *offset);
 
+/* Is it this member that stands at index, which may be anything? offset: where it begins. */
+MUST_CHECK bool block_has(const struct block *block, uint32_t index, uint8_t tag,
+                          struct bytes member, uint32_t *offset);
+
 /* The first entry with this tag and a member of this size, most likely the one looked for. For
  * prefetching. */
 MUST_CHECK bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size,

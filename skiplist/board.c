@@ -265,6 +265,41 @@ bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
     return true;
 }
 
+/* Is the member where prefetching has seen it? */
+static bool find_ahead(const struct board *board, const struct board_prefetch *ahead,
+                       struct found *found) {
+    found->block = skiplist_leaf(&board->list, ahead->block);
+    found->place = (struct skiplist_place){.leaf = ahead->block, .index = ahead->index};
+    return found->block != NULL && !skiplist_has_dead(&board->list) &&
+           block_has(found->block, ahead->index, hash_tag(ahead->hash), ahead->member,
+                     &found->offset);
+}
+
+void board_look_up(const struct board *board, struct bytes name, const struct board_prefetch *ahead,
+                   struct board_member *member) {
+    struct found found;
+    bool is_ahead = ahead != NULL && ahead->board == board && ahead->member.at == name.at &&
+                    ahead->member.size == name.size;
+    *member = (struct board_member){
+        .name = name,
+        .hash = is_ahead ? ahead->hash : board_hash(board, name),
+        .target = is_ahead ? ahead->target : SKIPLIST_NONE,
+    };
+    if (!(is_ahead && find_ahead(board, ahead, &found)) &&
+        !board_locate(board, name, member->hash, &found))
+        return;
+    member->is_there = true;
+    member->key = block_keys(found.block)[found.place.index];
+    member->leaf = found.place.leaf;
+    member->index = found.place.index;
+    member->offset = found.offset;
+}
+
+uint32_t board_rank_of(const struct board *board, const struct board_member *member) {
+    return skiplist_rank(&board->list,
+                         (struct skiplist_place){.leaf = member->leaf, .index = member->index});
+}
+
 bool board_rank(const struct board *board, struct bytes member, uint32_t *rank, uint64_t *key) {
     struct found found;
     if (!board_locate(board, member, board_hash(board, member), &found))
@@ -360,8 +395,34 @@ static void free_for_addition(struct board *board) {
     (void)free_dead(board, ADDED_MAX);
 }
 
-static enum board_status board_add(struct board *board, struct bytes member, uint64_t key,
-                                   uint64_t hash) {
+/* Does the key belong between two of the leaf's? Then no other leaf can take it. */
+static bool belongs_inside(const struct block *block, uint64_t key) {
+    const uint64_t *keys = block_keys(block);
+    return keys[0] > key && key > keys[block->count - 1];
+}
+
+static struct skiplist_place place_inside(const struct skiplist *list, uint32_t id, uint64_t key) {
+    const struct block *block = skiplist_leaf(list, id);
+    return (struct skiplist_place){
+        .leaf = id,
+        .index = block_keys_above(block_keys(block), block->count, key, !list->is_latest),
+    };
+}
+
+/* Where the key belongs: in the leaf that was found ahead, or from the root down. */
+static struct skiplist_place board_place_for(const struct board *board, uint32_t target,
+                                             uint64_t key) {
+    const struct skiplist *list = &board->list;
+    const struct block *block = skiplist_leaf(list, target);
+    if (block != NULL && belongs_inside(block, key) && !skiplist_has_dead(list))
+        return place_inside(list, target, key);
+    return skiplist_place_for(list, key);
+}
+
+static enum board_status board_add(struct board *board, const struct board_member *added,
+                                   uint64_t key) {
+    struct bytes member = added->name;
+    uint64_t hash = added->hash;
     if (board->list.count == BOARD_MEMBERS_MAX)
         return BOARD_FULL;
     char long_bytes[BLOCK_LONG_SIZE];
@@ -376,7 +437,7 @@ static enum board_status board_add(struct board *board, struct bytes member, uin
             return BOARD_OUT_OF_MEMORY;
         entry.at = long_bytes;
     }
-    struct skiplist_place place = skiplist_place_for(&board->list, key);
+    struct skiplist_place place = board_place_for(board, added->target, key);
     struct skiplist_plan plan;
     if (!board_reserve(board, place, entry.len, 1, &plan)) {
         if (entry.len == BLOCK_LEN_LONG)
@@ -391,24 +452,25 @@ static enum board_status board_add(struct board *board, struct bytes member, uin
     return BOARD_OK;
 }
 
-/* Where the key belongs. A small change of score mostly stays between the first and the last key of
- * the leaf where the member is; then there is no need to come down from the root. */
+/* Where the key belongs. After a small change of score it is mostly the leaf where the member is,
+ * or the one beside it; then there is no need to come down from the root. */
 static struct skiplist_place board_place_near(const struct board *board, const struct found *found,
-                                              uint64_t key) {
+                                              uint32_t target, uint64_t key) {
+    const struct skiplist *list = &board->list;
     const struct block *block = found->block;
-    const uint64_t *keys = block_keys(block);
-    if (keys[0] > key && key > keys[block->count - 1])
-        return (struct skiplist_place){
-            .leaf = found->place.leaf,
-            .index = block_keys_above(keys, block->count, key, !board->list.is_latest),
-        };
-    return skiplist_place_for(&board->list, key);
+    if (belongs_inside(block, key))
+        return place_inside(list, found->place.leaf, key);
+    bool is_better = key > block_keys(block)[0];
+    uint32_t beside = is_better ? block->links.previous : block->links.next;
+    if (target == SKIPLIST_NONE && beside != SKIPLIST_NONE)
+        target = beside;
+    return board_place_for(board, target, key);
 }
 
-static enum board_status board_move(struct board *board, const struct found *found, uint64_t key,
-                                    uint64_t hash) {
+static enum board_status board_move(struct board *board, const struct found *found,
+                                    const struct board_member *member, uint64_t key) {
     struct skiplist_place from = found->place;
-    struct skiplist_place to = board_place_near(board, found, key);
+    struct skiplist_place to = board_place_near(board, found, member->target, key);
     if (to.leaf == from.leaf) {
         skiplist_shift(&board->list, from, to.index, key);
         return BOARD_OK;
@@ -421,19 +483,29 @@ static enum board_status board_move(struct board *board, const struct found *fou
     if (!board_reserve(board, to, entry.len, 0, &plan))
         return BOARD_OUT_OF_MEMORY;
     uint32_t id = skiplist_insert(&board->list, &plan, &entry, board_owner(board));
-    map_replace(board->map, hash, from.leaf, id);
+    map_replace(board->map, member->hash, from.leaf, id);
     skiplist_remove(&board->list, from, 1, true, board_owner(board));
     return BOARD_OK;
 }
 
-enum board_status board_put(struct board *board, struct bytes member, uint64_t key) {
-    CHECK(member.size >= 1);
-    CHECK(member.size <= BOARD_MEMBER_MAX);
-    uint64_t hash = board_hash(board, member);
-    struct found found;
-    if (board_locate(board, member, hash, &found))
-        return board_move(board, &found, key, hash);
-    return board_add(board, member, key, hash);
+enum board_status board_put_member(struct board *board, const struct board_member *member,
+                                   uint64_t key) {
+    if (!member->is_there)
+        return board_add(board, member, key);
+    struct found found = {
+        .place = {.leaf = member->leaf, .index = member->index},
+        .offset = member->offset,
+        .block = skiplist_leaf(&board->list, member->leaf),
+    };
+    return board_move(board, &found, member, key);
+}
+
+enum board_status board_put(struct board *board, struct bytes name, uint64_t key) {
+    CHECK(name.size >= 1);
+    CHECK(name.size <= BOARD_MEMBER_MAX);
+    struct board_member member;
+    board_look_up(board, name, NULL, &member);
+    return board_put_member(board, &member, key);
 }
 
 /* After removals. */
@@ -448,16 +520,20 @@ static void settle_map(struct board *board) {
         drop_map(board);
 }
 
-bool board_remove(struct board *board, struct bytes member) {
-    uint64_t hash = board_hash(board, member);
-    struct found found;
-    if (!board_locate(board, member, hash, &found))
-        return false;
+void board_remove_member(struct board *board, const struct board_member *member) {
+    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
     if (board->map != NULL)
-        map_remove(board->map, hash, found.place.leaf);
-    skiplist_remove(&board->list, found.place, 1, false, board_owner(board));
+        map_remove(board->map, member->hash, place.leaf);
+    skiplist_remove(&board->list, place, 1, false, board_owner(board));
     settle_map(board);
-    return true;
+}
+
+bool board_remove(struct board *board, struct bytes name) {
+    struct board_member member;
+    board_look_up(board, name, NULL, &member);
+    if (member.is_there)
+        board_remove_member(board, &member);
+    return member.is_there;
 }
 
 /* Take entries of one leaf out of the map. */
@@ -547,11 +623,30 @@ void board_chain_put(struct board_chain *chain, struct board *board) {
 
 /* ---- ranges ---- */
 
+/* Most limits asked for are open: they lie beyond every key. */
+static bool is_above_all(const struct board *board, uint64_t key) {
+    const struct block *first = skiplist_leaf(&board->list, board->list.first);
+    return first == NULL || key > block_keys(first)[0];
+}
+
+static bool is_below_all(const struct board *board, uint64_t key) {
+    const struct block *last = skiplist_leaf(&board->list, board->list.last);
+    return last == NULL || key < block_keys(last)[last->count - 1];
+}
+
 uint32_t board_count_above(const struct board *board, uint64_t key) {
+    if (is_above_all(board, key))
+        return 0;
+    if (is_below_all(board, key))
+        return board->list.count;
     return skiplist_rank(&board->list, skiplist_place_above(&board->list, key, false));
 }
 
 uint32_t board_count_from(const struct board *board, uint64_t key) {
+    if (is_above_all(board, key))
+        return 0;
+    if (is_below_all(board, key))
+        return board->list.count;
     return skiplist_rank(&board->list, skiplist_place_above(&board->list, key, true));
 }
 
@@ -749,8 +844,10 @@ void board_prefetch_slots(const struct board *board, struct bytes member,
                           struct board_prefetch *state) {
     state->board = board;
     state->hash = board_hash(board, member);
-    state->member_size = (uint32_t)member.size;
+    state->member = member;
     state->block = SKIPLIST_NONE;
+    state->index = SKIPLIST_NONE;
+    state->target = SKIPLIST_NONE;
     if (board->map != NULL)
         map_prefetch(board->map, state->hash);
 }
@@ -775,9 +872,10 @@ void board_prefetch_block(const struct board_prefetch *state) {
         skiplist_prefetch_leaf(&state->board->list, state->block);
 }
 
-void board_prefetch_entry(const struct board_prefetch *state, bool is_change) {
-    skiplist_prefetch_entry(&state->board->list, state->block, hash_tag(state->hash),
-                            state->member_size, is_change);
+void board_prefetch_entry(struct board_prefetch *state, bool is_change) {
+    if (!skiplist_prefetch_entry(&state->board->list, state->block, hash_tag(state->hash),
+                                 state->member.size, is_change, &state->index))
+        state->index = SKIPLIST_NONE;
 }
 
 void board_prefetch_key(const struct board *board, uint64_t key) {

@@ -60,11 +60,34 @@ MUST_CHECK bool board_find(const struct board *board, struct bytes member, uint6
 MUST_CHECK bool board_rank(const struct board *board, struct bytes member, uint32_t *rank,
                            uint64_t *key);
 
+/* A member that was looked up, for what depends on what was found. Valid until the next change of
+ * the board. */
+struct board_member {
+    struct bytes name;
+    uint64_t key; /* where it is on the board */
+    bool is_there;
+    uint64_t hash; /* the rest is board.c's */
+    uint32_t leaf;
+    uint32_t index;
+    uint32_t offset;
+    uint32_t target; /* the leaf where its new key is likely to belong, or an impossible number */
+};
+/* ahead: what prefetching has found for this very name on this board, changes since then or not; or
+ * NULL. */
+struct board_prefetch;
+void board_look_up(const struct board *board, struct bytes name, const struct board_prefetch *ahead,
+                   struct board_member *member);
+/* The rank of a member that is there. */
+uint32_t board_rank_of(const struct board *board, const struct board_member *member);
+
 /* Add member with key, or move it there when it is on the board already (also when its key is
  * the same). It stands behind every member with an equal key (a LATEST layout: before).
  *
  * Errors: BOARD_OUT_OF_MEMORY, BOARD_FULL; the board is then as it was. */
 MUST_CHECK enum board_status board_put(struct board *board, struct bytes member, uint64_t key);
+/* The same for a member that was looked up, which saves looking it up again. */
+MUST_CHECK enum board_status board_put_member(struct board *board,
+                                              const struct board_member *member, uint64_t key);
 
 /* Bytes that board_put of count new members may take, beside the members' own: an estimate, high
  * rather than low, for memory_reserve_begin. */
@@ -72,6 +95,8 @@ size_t board_growth_size(const struct board *board, uint32_t count);
 
 /* false: it was not on the board. Never fails for want of memory. */
 bool board_remove(struct board *board, struct bytes member);
+/* The same for a member that was looked up and is there. */
+void board_remove_member(struct board *board, const struct board_member *member);
 /* Remove count members from rank on (both in range: rank + count <= board_count). Never fails.
  *
  * Many members are cut out of the list in O(log n) and leave remains: blocks, and entries of the
@@ -125,7 +150,7 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, 
 
 /* Staged prefetch: the cache misses of many commands overlap when the stages run over a whole
  * group of them before any is executed. Hints only: nothing is changed, and changes between the
- * stages and the execution do no harm.
+ * stages and the execution do no harm. board_look_up takes what was found, after checking it.
  *
  *     stage 1  hash the member, fetch its map slots
  *     stage 2  read the slots, fetch the block's descriptor
@@ -136,15 +161,17 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, 
  *              board_prefetch_way, _way_index, _way_leaf and _way_end, each for all of them */
 struct board_prefetch {
     const struct board *board;
+    struct bytes member; /* borrowed */
     uint64_t hash;
-    uint32_t member_size;
-    uint32_t block; /* candidate, or an impossible number */
+    uint32_t block;  /* candidate, or an impossible number */
+    uint32_t index;  /* in the block, likewise */
+    uint32_t target; /* the block where its new key belongs, likewise; the user fills it in */
 };
 void board_prefetch_slots(const struct board *board, struct bytes member,
                           struct board_prefetch *state);
 void board_prefetch_descriptor(struct board_prefetch *state);
 void board_prefetch_block(const struct board_prefetch *state);
-void board_prefetch_entry(const struct board_prefetch *state, bool is_change);
+void board_prefetch_entry(struct board_prefetch *state, bool is_change);
 /* Fetch the lines that board_put with this key would change. */
 void board_prefetch_key(const struct board *board, uint64_t key);
 struct board_way {

@@ -62,6 +62,7 @@ struct database {
     struct pages list; /* struct key * */
     uint32_t count;
     struct expiry expiry;
+    struct key *recent;  /* found last: the same key is often asked for again; or NULL */
     struct grave *grave; /* for its burial; NULL before the first key */
     uint64_t hash_seed;
 };
@@ -125,6 +126,13 @@ static struct key *database_find(const struct database *database, struct bytes n
     return NULL;
 }
 
+static struct key *database_find_again(struct database *database, struct bytes name) {
+    if (database->recent == NULL || !bytes_equal(database->recent->key.name, name)) {
+        database->recent = database_find(database, name);
+    }
+    return database->recent;
+}
+
 /* Get ready for one more key. false: no memory; no key has changed. */
 static bool database_reserve(struct database *database) {
     uint64_t count = database->count + (uint64_t)1;
@@ -146,6 +154,7 @@ static void database_put(struct database *database, struct key *key) {
 
 /* Take a key out. What was reserved before stays, until database_settle. */
 static void database_take(struct database *database, struct key *key) {
+    database->recent = NULL;
     if (key->expiry_place != EXPIRY_NOWHERE) {
         expiry_remove(&database->expiry, &key->expiry_place);
     }
@@ -272,6 +281,7 @@ static uint64_t flush_database(struct registry *registry, struct database *datab
     database->list = (struct pages){0};
     database->expiry = (struct expiry){0};
     database->count = 0;
+    database->recent = NULL;
     database->grave = NULL;
     return count;
 }
@@ -384,7 +394,7 @@ uint64_t registry_freed_count(const struct registry *registry) {
 
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
                                    int64_t now_ms) {
-    struct key *key = database_find(database_of(registry, database), name);
+    struct key *key = database_find_again(database_of(registry, database), name);
     if (key == NULL) {
         return NULL;
     }

@@ -519,22 +519,22 @@ void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
     prefetch_lines(index_narrow_spans(nodes_index(list, node->parent)), INDEX_FANOUT);
 }
 
-void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
-                             size_t member_size, bool is_change) {
+bool skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
+                             size_t member_size, bool is_change, uint32_t *index) {
     const struct block *block = skiplist_leaf(list, id);
-    uint32_t index;
-    if (block == NULL || !block_find_tag(block, tag, member_size, &index))
-        return;
+    if (block == NULL || !block_find_tag(block, tag, member_size, index))
+        return false;
     const uint64_t *keys = block_keys(block);
-    uint32_t offset = block_offset(block, index);
+    uint32_t offset = block_offset(block, *index);
     const char *member = block_heap(block) + offset;
     if (is_change) {
-        prefetch_lines(keys + index, (block->count - index) * sizeof *keys);
+        prefetch_lines(keys + *index, (block->count - *index) * sizeof *keys);
         prefetch_lines(member, block->heap_used - offset);
     } else {
-        prefetch_line(keys + index);
-        prefetch_lines(member, block_heap_size(block_len(block, index)));
+        prefetch_line(keys + *index);
+        prefetch_lines(member, block_heap_size(block_len(block, *index)));
     }
+    return true;
 }
 
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key) {

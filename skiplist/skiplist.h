@@ -184,9 +184,10 @@ void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t
 
 /* Fetch the lines in which a lookup searches this leaf, and those that its rank takes. */
 void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id);
-/* Search the leaf and fetch the lines of the entry; for a change all that will be moved. */
-void skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
-                             size_t member_size, bool is_change);
+/* Search the leaf and fetch the lines of the entry; for a change all that will be moved. false: it
+ * is not there. *index: where most likely it is. */
+MUST_CHECK bool skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
+                                        size_t member_size, bool is_change, uint32_t *index);
 /* Fetch the leaf where this key belongs. */
 void skiplist_prefetch_place(const struct skiplist *list, uint64_t key);
 
