@@ -144,7 +144,8 @@ void memory_init(void) {
     size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     /* Only address space: twice what there is, because of what lies between the pieces. Where it is
      * not to be had (ulimit -v), malloc does all. */
-    is_owner = HAS_POOL && memory.pool.range_size == 0 && pool_init(&memory.pool, 2 * physical);
+    is_owner =
+        HAS_POOL && memory.pool.chunks.range == NULL && pool_init(&memory.pool, 2 * physical, true);
 }
 
 /* ---- what the header promises ---- */
@@ -216,7 +217,7 @@ size_t memory_used_peak(void) {
 }
 
 const char *memory_allocator(void) {
-    return memory.pool.range_size > 0 ? "pool" : "libc";
+    return memory.pool.chunks.range != NULL ? "pool" : "libc";
 }
 
 bool memory_reserve_begin(size_t size) {

@@ -8,19 +8,16 @@
  * the piece behind finds it.
  *
  * Invariants: no two free pieces are neighbours; a chunk ends with a header of size 0, which is
- * never free; a chunk that is one free piece is in no list but spare or returned. */
+ * never free; no chunk in use is one free piece. */
 #include "codec/pool.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
     ALIGNMENT = 16,
     PIECE_MIN = 32,
     /* Of a chunk's own: 8 bytes before the first header, and the end's header. */
-    CHUNK_PIECE_SIZE = POOL_CHUNK_SIZE - ALIGNMENT,
-    /* Empty chunks kept, so that a program on the edge does not take and return one in turns. */
-    SPARE_MAX = 2,
+    CHUNK_PIECE_SIZE = CHUNK_SIZE - ALIGNMENT,
     SUBLIST_BITS = 5,
 };
 #define IS_FREE          UINT64_C(1)
@@ -136,74 +133,26 @@ static struct piece *find_free(const struct pool *pool, uint64_t size) {
 
 /* ---- chunks ---- */
 
-static char *chunk_at(const struct pool *pool, uint32_t chunk) {
-    return pool->range + (size_t)chunk * POOL_CHUNK_SIZE;
-}
-
-/* The chunk as one piece, free, in no list; its end is marked. NULL: the range is used up. */
+/* A chunk as one piece, free, in no list; its end is marked. NULL: the range is used up. */
 static struct piece *take_chunk(struct pool *pool) {
-    uint32_t chunk;
-    if (pool->spare_count > 0) {
-        chunk = pool->spare[--pool->spare_count];
-    } else if (pool->returned_count > 0) {
-        chunk = pool->returned[--pool->returned_count];
-    } else if (pool->chunk_end < pool->range_size / POOL_CHUNK_SIZE) {
-        chunk = pool->chunk_end++;
-    } else {
+    char *chunk = chunks_take(&pool->chunks);
+    if (chunk == NULL) {
         return NULL;
     }
-    struct piece *piece =
-        (struct piece *)(void *)(chunk_at(pool, chunk) + ALIGNMENT - POOL_HEADER_SIZE);
+    struct piece *piece = (struct piece *)(void *)(chunk + ALIGNMENT - POOL_HEADER_SIZE);
     piece->size_and_flags = CHUNK_PIECE_SIZE | IS_FREE;
     behind(piece)->size_and_flags = 0;
     return piece;
 }
 
-static void return_chunk(struct pool *pool, const struct piece *piece) {
-    uint32_t chunk = (uint32_t)((size_t)((const char *)piece - pool->range) / POOL_CHUNK_SIZE);
-    if (pool->spare_count < SPARE_MAX) {
-        pool->spare[pool->spare_count++] = chunk;
-        return;
-    }
-    (void)madvise(chunk_at(pool, chunk), POOL_CHUNK_SIZE, MADV_DONTNEED);
-    pool->returned[pool->returned_count++] = chunk;
-}
-
-bool pool_init(struct pool *pool, size_t range_size) {
-    *pool = (struct pool){.range_size = 0};
-    size_t chunk_count = range_size / POOL_CHUNK_SIZE;
-    if (chunk_count == 0 || chunk_count >= UINT32_MAX) {
-        return false;
-    }
-    /* A chunk more, to begin on a boundary; behind the chunks two stacks of their numbers. */
-    size_t stacks_size = chunk_count * 2 * sizeof(uint32_t);
-    size_t mapping_size = (chunk_count + 1) * POOL_CHUNK_SIZE + stacks_size;
-    char *mapping = mmap(NULL, mapping_size, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED) {
-        return false;
-    }
-    size_t over = (uintptr_t)mapping % POOL_CHUNK_SIZE;
-    pool->mapping = mapping;
-    pool->mapping_size = mapping_size;
-    pool->range = mapping + (over > 0 ? POOL_CHUNK_SIZE - over : 0);
-    pool->range_size = chunk_count * POOL_CHUNK_SIZE;
-    pool->returned = (uint32_t *)(void *)(pool->range + pool->range_size);
-    pool->spare = pool->returned + chunk_count;
-    /* Without huge pages it works as well, only slower. */
-    (void)madvise(pool->range, pool->range_size, MADV_HUGEPAGE);
-    return true;
+bool pool_init(struct pool *pool, size_t range_size, bool with_keeper) {
+    *pool = (struct pool){.lists_in_use = 0};
+    return chunks_init(&pool->chunks, range_size, with_keeper);
 }
 
 void pool_deinit(struct pool *pool) {
-    if (pool->mapping != NULL) {
-        munmap(pool->mapping, pool->mapping_size);
-    }
-    *pool = (struct pool){.range_size = 0};
-}
-
-size_t pool_held_size(const struct pool *pool) {
-    return (size_t)(pool->chunk_end - pool->returned_count) * POOL_CHUNK_SIZE;
+    chunks_deinit(&pool->chunks);
+    *pool = (struct pool){.lists_in_use = 0};
 }
 
 /* ---- pieces ---- */
@@ -268,7 +217,7 @@ void pool_free(struct pool *pool, void *at) {
         size += previous_size;
     }
     if (size == CHUNK_PIECE_SIZE) {
-        return_chunk(pool, piece);
+        chunks_give(&pool->chunks, piece);
     } else {
         make_free(pool, piece, size);
     }
@@ -295,8 +244,8 @@ bool pool_resize(struct pool *pool, void *at, size_t size) {
 /* ---- checking ---- */
 
 /* The free pieces of one chunk, or -1: it is not a row of pieces. */
-static int64_t check_chunk(const struct pool *pool, uint32_t chunk) {
-    char *at = chunk_at(pool, chunk) + ALIGNMENT - POOL_HEADER_SIZE;
+static int64_t check_chunk(char *chunk) {
+    char *at = chunk + ALIGNMENT - POOL_HEADER_SIZE;
     const char *end = at + CHUNK_PIECE_SIZE;
     bool was_free = false;
     int64_t free_count = 0;
@@ -312,20 +261,6 @@ static int64_t check_chunk(const struct pool *pool, uint32_t chunk) {
         free_count += was_free;
     }
     return free_count;
-}
-
-static bool is_empty_chunk(const struct pool *pool, uint32_t chunk) {
-    for (uint32_t i = 0; i < pool->spare_count; i++) {
-        if (pool->spare[i] == chunk) {
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < pool->returned_count; i++) {
-        if (pool->returned[i] == chunk) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static int64_t count_listed(const struct pool *pool) {
@@ -348,13 +283,14 @@ static int64_t count_listed(const struct pool *pool) {
     return count;
 }
 
-bool pool_validate(const struct pool *pool, const char **reason) {
+bool pool_validate(struct pool *pool, const char **reason) {
     int64_t free_count = 0;
-    for (uint32_t chunk = 0; chunk < pool->chunk_end; chunk++) {
-        if (is_empty_chunk(pool, chunk)) {
+    struct chunks *chunks = &pool->chunks;
+    for (uint32_t chunk = 0; chunk < chunks->fresh_begin; chunk++) {
+        if (!chunks_is_used(chunks, chunk)) {
             continue;
         }
-        int64_t here = check_chunk(pool, chunk);
+        int64_t here = check_chunk(chunks->range + (size_t)chunk * CHUNK_SIZE);
         if (here < 0) {
             *reason = "pool: a chunk is not a row of pieces";
             return false;

@@ -1,14 +1,12 @@
-/* Memory for very many pieces of up to a mebibyte, out of huge pages, given back to the system in
- * small steps.
+/* Memory for very many pieces of up to a mebibyte, out of chunks of 2 MiB (codec/chunks.h).
  *
- *     range   [ chunk 0 | chunk 1 | chunk 2 | ...          ]     address space; a chunk is 2 MiB
- *     chunk   [ header piece | header piece | ... | end   ]     a header is 8 bytes
+ *     chunk   [ header piece | header piece | ... | end ]     a header is 8 bytes
  *
  * Free pieces lie in lists by size, two levels of them with a bitmap each, so that allocating and
  * freeing take constant time; free neighbours are joined at once (TLSF: Masmano, Ripoll, Crespo and
  * Real, "TLSF: a new dynamic memory allocator for real-time systems", ECRTS 2004). A chunk that
- * holds nothing goes back to the system when it becomes empty, by itself: nothing has to be tidied
- * up later, and freeing a gibibyte piece by piece never stops the program.
+ * holds nothing is given back when it becomes empty: nothing has to be tidied up later, and freeing
+ * a gibibyte piece by piece never stops the program.
  *
  * Not thread-safe. It knows nothing of who uses it; codec/memory.h is what the project calls. */
 #ifndef CODEC_POOL_H
@@ -18,10 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/check.h"
+#include "codec/chunks.h"
 
 enum {
-    POOL_CHUNK_SIZE = 2 * 1024 * 1024,
     POOL_PIECE_MAX = 1024 * 1024, /* bytes of one piece at the most */
     POOL_HEADER_SIZE = 8,
     POOL_SUBLISTS = 32, /* sizes between two powers of two */
@@ -31,23 +28,15 @@ enum {
 struct pool_free_piece;
 
 struct pool {
-    char *range; /* on a chunk's boundary */
-    size_t range_size;
-    void *mapping; /* what was mapped for it */
-    size_t mapping_size;
-    uint32_t chunk_end; /* chunks below have been in use */
-    uint32_t returned_count;
-    uint32_t *returned;   /* chunks that hold nothing and no memory of the system's */
-    uint32_t spare_count; /* chunks that hold nothing but still have their memory */
-    uint32_t *spare;
+    struct chunks chunks;
     uint32_t lists_in_use; /* bit i: sublists_in_use[i] is not 0 */
     uint32_t sublists_in_use[POOL_LISTS];
     struct pool_free_piece *free[POOL_LISTS][POOL_SUBLISTS];
 };
 
-/* Reserve address space of about this size; memory is taken from the system as it is touched.
+/* Reserve address space of about this size; memory is taken from the system as it is needed.
  * false: the system does not give it; pool is then empty, and nothing can be allocated. */
-MUST_CHECK bool pool_init(struct pool *pool, size_t range_size);
+MUST_CHECK bool pool_init(struct pool *pool, size_t range_size, bool with_keeper);
 /* Give everything back, whatever is still allocated. */
 void pool_deinit(struct pool *pool);
 
@@ -68,14 +57,11 @@ static inline size_t pool_size(const void *at) {
 
 /* Is this a piece of the pool's? */
 static inline bool pool_owns(const struct pool *pool, const void *at) {
-    return (uintptr_t)at - (uintptr_t)pool->range < pool->range_size;
+    return (uintptr_t)at - (uintptr_t)pool->chunks.range < pool->chunks.range_size;
 }
 
-/* Bytes of the chunks in use and spare: what the system sees. */
-size_t pool_held_size(const struct pool *pool);
-
-/* Check that every chunk is a row of pieces without a gap, that no two neighbours are free, and
- * that the lists hold the free ones. reason: the first claim that does not hold. */
-MUST_CHECK bool pool_validate(const struct pool *pool, const char **reason);
+/* Check that every chunk in use is a row of pieces without a gap, that no two neighbours are free,
+ * and that the lists hold the free ones. reason: the first claim that does not hold. */
+MUST_CHECK bool pool_validate(struct pool *pool, const char **reason);
 
 #endif

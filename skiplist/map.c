@@ -16,6 +16,13 @@ enum {
      * microseconds. */
     MAP_STEP_IDS = 16,
     MAP_STEP_ENTRIES = 48,
+/* Reservations for each segment of a table that is prepared. A segment holds some nine thousand
+ * entries, so that a table is whole long before the one before it is full. */
+#ifdef SKIPLIST_TINY
+    MAP_SEGMENT_PAUSE = 2,
+#else
+    MAP_SEGMENT_PAUSE = 128,
+#endif
     /* Tables below this many buckets are not worth shrinking. */
     MAP_SHRINK_BUCKETS_MIN = 8,
     /* So many segments may be freed at once. */
@@ -360,11 +367,22 @@ static bool map_has_room(const struct map *map, uint64_t entry_count, uint32_t i
     return !map->is_moving || entry_count <= map_slots_full_at(table_slots(&map->next));
 }
 
+/* A table gets its segments one by one, with pauses, so that the memory for it is there when it is
+ * touched: a new page may take a millisecond. */
+static bool map_is_waiting(struct map *map) {
+    bool is_preparing = map_has_next(map) && !map->is_moving && map->last.segment_count == 0;
+    if (!is_preparing || ++map->waited >= MAP_SEGMENT_PAUSE) {
+        map->waited = 0;
+        return false;
+    }
+    return true;
+}
+
 bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
     if (id_end > MAP_ID_END)
         return false;
     uint64_t entry_count = map_count(map) + count;
-    bool has_memory = map_work(map);
+    bool has_memory = map_is_waiting(map) || map_work(map);
     if (!map_has_next(map) && entry_count > map_slots_grow_at(table_slots(&map->table)))
         has_memory = map_begin_next(map, entry_count, id_end);
     /* Steps outrun insertions by far; more at once are for owners that reserve a lot, for ids that

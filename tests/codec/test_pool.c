@@ -23,7 +23,7 @@ struct held {
 
 static struct held pieces[PIECES];
 
-static void assert_valid(const struct pool *pool) {
+static void assert_valid(struct pool *pool) {
     const char *reason = "";
     if (!pool_validate(pool, &reason)) {
         fail_msg("%s", reason);
@@ -97,7 +97,7 @@ static void random_pieces_never_overlap(void **state) {
     (void)state;
     struct random random = random_begin("pool");
     struct pool pool;
-    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * POOL_CHUNK_SIZE));
+    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     for (uint64_t i = 0; i < OPERATIONS; i++) {
         step(&pool, &random, i);
         if (i % 1000 == 0) {
@@ -112,17 +112,17 @@ static void random_pieces_never_overlap(void **state) {
 static void a_pool_that_is_empty_again_holds_two_chunks_at_most(void **state) {
     (void)state;
     struct pool pool;
-    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * POOL_CHUNK_SIZE));
-    assert_int_equal(pool_held_size(&pool), 0);
+    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    assert_int_equal(chunks_held_size(&pool.chunks), 0);
     for (size_t i = 0; i < PIECES; i++) {
         pieces[i].at = pool_allocate(&pool, 4000);
         assert_non_null(pieces[i].at);
         pieces[i].size = pool_size(pieces[i].at);
         fill(&pieces[i], i);
     }
-    assert_int_equal(pool_held_size(&pool), 6 * (size_t)POOL_CHUNK_SIZE);
+    assert_int_equal(chunks_held_size(&pool.chunks), 6 * (size_t)CHUNK_SIZE);
     free_all(&pool);
-    assert_int_equal(pool_held_size(&pool), 2 * (size_t)POOL_CHUNK_SIZE);
+    assert_int_equal(chunks_held_size(&pool.chunks), 2 * (size_t)CHUNK_SIZE);
     assert_valid(&pool);
     /* And what was given back can be had again. */
     for (size_t i = 0; i < PIECES; i++) {
@@ -131,7 +131,7 @@ static void a_pool_that_is_empty_again_holds_two_chunks_at_most(void **state) {
         pieces[i].size = pool_size(pieces[i].at);
         fill(&pieces[i], i);
     }
-    assert_int_equal(pool_held_size(&pool), 6 * (size_t)POOL_CHUNK_SIZE);
+    assert_int_equal(chunks_held_size(&pool.chunks), 6 * (size_t)CHUNK_SIZE);
     free_all(&pool);
     pool_deinit(&pool);
 }
@@ -141,7 +141,7 @@ static void a_range_that_is_used_up_gives_null_and_goes_on(void **state) {
     struct pool pool;
     void *large[2 * RANGE_CHUNKS];
     size_t count = 0;
-    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * POOL_CHUNK_SIZE));
+    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     while (count < 2 * RANGE_CHUNKS &&
            (large[count] = pool_allocate(&pool, POOL_PIECE_MAX)) != NULL) {
         count++;
@@ -165,7 +165,7 @@ static void a_range_that_is_used_up_gives_null_and_goes_on(void **state) {
 static void a_piece_grows_where_it_lies_only_into_free_neighbours(void **state) {
     (void)state;
     struct pool pool;
-    assert_true(pool_init(&pool, POOL_CHUNK_SIZE));
+    assert_true(pool_init(&pool, CHUNK_SIZE, false));
     char *first = pool_allocate(&pool, 100);
     char *second = pool_allocate(&pool, 100);
     memset(first, 'a', 100);
@@ -186,7 +186,7 @@ static void a_pool_without_range_owns_nothing(void **state) {
     (void)state;
     struct pool pool;
     int here = 0;
-    assert_false(pool_init(&pool, 100));
+    assert_false(pool_init(&pool, 100, false));
     assert_false(pool_owns(&pool, &here));
     assert_false(pool_owns(&pool, NULL));
     pool_deinit(&pool);

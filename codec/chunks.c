@@ -1,0 +1,204 @@
+/* Invariant: a chunk is the user's, or in exactly one stack, or in the keeper's hand, or fresh. The
+ * lock is held for a few stores at a time, never during a system call that takes long. */
+#include "codec/chunks.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+/* Since Linux 5.14; older headers do not have it. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static char *chunk_at(const struct chunks *chunks, uint32_t chunk) {
+    return chunks->range + (size_t)chunk * CHUNK_SIZE;
+}
+
+static uint32_t chunk_count(const struct chunks *chunks) {
+    return (uint32_t)(chunks->range_size / CHUNK_SIZE);
+}
+
+/* A chunk without memory. false: there is none left. */
+static bool pop_empty(struct chunks *chunks, uint32_t *chunk) {
+    if (chunks->returned_count > 0) {
+        *chunk = chunks->returned[--chunks->returned_count];
+        return true;
+    }
+    if (chunks->fresh_begin == chunk_count(chunks)) {
+        return false;
+    }
+    *chunk = chunks->fresh_begin++;
+    return true;
+}
+
+/* ---- the keeper ---- */
+
+static bool wants_ready(const struct chunks *chunks) {
+    uint32_t wanted = chunks->used_count >= CHUNKS_MANY ? CHUNKS_READY : chunks->used_count > 0;
+    return chunks->ready_count + chunks->spare_count < wanted;
+}
+
+/* With the lock held, which is let go meanwhile. */
+static void advise(struct chunks *chunks, uint32_t chunk, int advice) {
+    chunks->busy_count++;
+    pthread_mutex_unlock(&chunks->lock);
+    (void)madvise(chunk_at(chunks, chunk), CHUNK_SIZE, advice);
+    pthread_mutex_lock(&chunks->lock);
+    chunks->busy_count--;
+}
+
+static void *keep(void *context) {
+    struct chunks *chunks = context;
+    pthread_mutex_lock(&chunks->lock);
+    while (!chunks->is_ending) {
+        uint32_t chunk;
+        if (chunks->leaving_count > 0) {
+            chunk = chunks->leaving[--chunks->leaving_count];
+            advise(chunks, chunk, MADV_DONTNEED);
+            chunks->returned[chunks->returned_count++] = chunk;
+        } else if (wants_ready(chunks) && pop_empty(chunks, &chunk)) {
+            advise(chunks, chunk, MADV_POPULATE_WRITE);
+            chunks->ready[chunks->ready_count++] = chunk;
+        } else {
+            pthread_cond_wait(&chunks->wake, &chunks->lock);
+        }
+    }
+    pthread_mutex_unlock(&chunks->lock);
+    return NULL;
+}
+
+/* Signals are for the threads that were there before. */
+static bool start_keeper(struct chunks *chunks) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_started = pthread_create(&chunks->keeper, NULL, keep, chunks) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_started;
+}
+
+/* ---- the user ---- */
+
+/* Map the range, a chunk more to begin on a boundary, and two stacks behind it. */
+static bool map_range(struct chunks *chunks, size_t range_size) {
+    size_t count = range_size / CHUNK_SIZE;
+    if (count == 0 || count >= UINT32_MAX) {
+        return false;
+    }
+    size_t mapping_size = (count + 1) * CHUNK_SIZE + count * 2 * sizeof(uint32_t);
+    char *mapping = mmap(NULL, mapping_size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) {
+        return false;
+    }
+    size_t over = (uintptr_t)mapping % CHUNK_SIZE;
+    chunks->mapping = mapping;
+    chunks->mapping_size = mapping_size;
+    chunks->range = mapping + (over > 0 ? CHUNK_SIZE - over : 0);
+    chunks->range_size = count * CHUNK_SIZE;
+    chunks->returned = (uint32_t *)(void *)(chunks->range + chunks->range_size);
+    chunks->leaving = chunks->returned + count;
+    /* Without huge pages it works as well, only slower. */
+    (void)madvise(chunks->range, chunks->range_size, MADV_HUGEPAGE);
+    return true;
+}
+
+bool chunks_init(struct chunks *chunks, size_t range_size, bool with_keeper) {
+    *chunks = (struct chunks){.range = NULL};
+    if (!map_range(chunks, range_size)) {
+        return false;
+    }
+    pthread_mutex_init(&chunks->lock, NULL);
+    pthread_cond_init(&chunks->wake, NULL);
+    chunks->has_keeper = with_keeper && start_keeper(chunks);
+    return true;
+}
+
+void chunks_deinit(struct chunks *chunks) {
+    if (chunks->range == NULL) {
+        return;
+    }
+    if (chunks->has_keeper) {
+        pthread_mutex_lock(&chunks->lock);
+        chunks->is_ending = true;
+        pthread_cond_signal(&chunks->wake);
+        pthread_mutex_unlock(&chunks->lock);
+        pthread_join(chunks->keeper, NULL);
+    }
+    pthread_cond_destroy(&chunks->wake);
+    pthread_mutex_destroy(&chunks->lock);
+    munmap(chunks->mapping, chunks->mapping_size);
+    *chunks = (struct chunks){.range = NULL};
+}
+
+/* What is there at once first; what is leaving still has its memory. */
+static bool pop_any(struct chunks *chunks, uint32_t *chunk) {
+    if (chunks->spare_count > 0) {
+        *chunk = chunks->spare[--chunks->spare_count];
+    } else if (chunks->leaving_count > 0) {
+        *chunk = chunks->leaving[--chunks->leaving_count];
+    } else if (chunks->ready_count > 0) {
+        *chunk = chunks->ready[--chunks->ready_count];
+    } else {
+        return pop_empty(chunks, chunk);
+    }
+    return true;
+}
+
+char *chunks_take(struct chunks *chunks) {
+    uint32_t chunk;
+    if (chunks->range == NULL) {
+        return NULL;
+    }
+    pthread_mutex_lock(&chunks->lock);
+    bool is_there = pop_any(chunks, &chunk);
+    chunks->used_count += is_there;
+    if (chunks->has_keeper && wants_ready(chunks)) {
+        pthread_cond_signal(&chunks->wake);
+    }
+    pthread_mutex_unlock(&chunks->lock);
+    return is_there ? chunk_at(chunks, chunk) : NULL;
+}
+
+void chunks_give(struct chunks *chunks, const void *at) {
+    uint32_t chunk = (uint32_t)((size_t)((const char *)at - chunks->range) / CHUNK_SIZE);
+    pthread_mutex_lock(&chunks->lock);
+    chunks->used_count--;
+    if (chunks->spare_count < CHUNKS_SPARE_MAX) {
+        chunks->spare[chunks->spare_count++] = chunk;
+    } else if (chunks->has_keeper) {
+        chunks->leaving[chunks->leaving_count++] = chunk;
+        pthread_cond_signal(&chunks->wake);
+    } else {
+        (void)madvise(chunk_at(chunks, chunk), CHUNK_SIZE, MADV_DONTNEED);
+        chunks->returned[chunks->returned_count++] = chunk;
+    }
+    pthread_mutex_unlock(&chunks->lock);
+}
+
+static bool is_in(const uint32_t *stack, uint32_t count, uint32_t chunk) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (stack[i] == chunk) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool chunks_is_used(const struct chunks *chunks, uint32_t chunk) {
+    return chunk < chunks->fresh_begin && !is_in(chunks->ready, chunks->ready_count, chunk) &&
+           !is_in(chunks->spare, chunks->spare_count, chunk) &&
+           !is_in(chunks->leaving, chunks->leaving_count, chunk) &&
+           !is_in(chunks->returned, chunks->returned_count, chunk);
+}
+
+size_t chunks_held_size(struct chunks *chunks) {
+    if (chunks->range == NULL) {
+        return 0;
+    }
+    pthread_mutex_lock(&chunks->lock);
+    size_t held = (size_t)chunks->fresh_begin - chunks->returned_count;
+    pthread_mutex_unlock(&chunks->lock);
+    return held * CHUNK_SIZE;
+}

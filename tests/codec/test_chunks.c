@@ -1,0 +1,122 @@
+/* Chunks are taken and given back, also while the keeper works beside. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "codec/chunks.h"
+#include "tests/support/random.h"
+
+enum { RANGE_CHUNKS = 40, ROUNDS = 3000 };
+
+static void every_chunk_of_the_range_can_be_taken_once(void **state) {
+    (void)state;
+    struct chunks chunks;
+    char *taken[RANGE_CHUNKS];
+    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    for (size_t i = 0; i < RANGE_CHUNKS; i++) {
+        taken[i] = chunks_take(&chunks);
+        assert_non_null(taken[i]);
+        assert_int_equal((uintptr_t)taken[i] % CHUNK_SIZE, 0);
+        for (size_t j = 0; j < i; j++) {
+            assert_ptr_not_equal(taken[i], taken[j]);
+        }
+    }
+    assert_null(chunks_take(&chunks));
+    chunks_give(&chunks, taken[7] + 12345);
+    assert_ptr_equal(chunks_take(&chunks), taken[7]);
+    chunks_deinit(&chunks);
+}
+
+static void what_is_given_back_beyond_the_spare_ones_is_the_systems(void **state) {
+    (void)state;
+    struct chunks chunks;
+    char *taken[RANGE_CHUNKS];
+    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    for (size_t i = 0; i < RANGE_CHUNKS; i++) {
+        taken[i] = chunks_take(&chunks);
+        memset(taken[i], 'x', 100);
+    }
+    assert_int_equal(chunks_held_size(&chunks), (size_t)RANGE_CHUNKS * CHUNK_SIZE);
+    for (size_t i = 0; i < RANGE_CHUNKS; i++) {
+        chunks_give(&chunks, taken[i]);
+    }
+    assert_int_equal(chunks_held_size(&chunks), (size_t)CHUNKS_SPARE_MAX * CHUNK_SIZE);
+    /* Returned memory comes back as zeroes. */
+    assert_int_equal(taken[RANGE_CHUNKS - 1][0], 0);
+    chunks_deinit(&chunks);
+}
+
+/* Every chunk taken is filled with its own number; the keeper must never touch it. */
+static void the_keeper_never_touches_what_is_in_use(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct chunks chunks;
+    char *taken[RANGE_CHUNKS] = {NULL};
+    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, true));
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t i = random_below(&random, RANGE_CHUNKS);
+        if (taken[i] == NULL) {
+            taken[i] = chunks_take(&chunks);
+            /* One may be in the keeper's hand, and some ready. */
+            if (taken[i] != NULL) {
+                memset(taken[i], (int)i + 1, 100);
+                memset(taken[i] + CHUNK_SIZE - 100, (int)i + 1, 100);
+            }
+        } else {
+            for (size_t j = 0; j < 100; j++) {
+                assert_int_equal(taken[i][j], i + 1);
+                assert_int_equal(taken[i][CHUNK_SIZE - 1 - j], i + 1);
+            }
+            chunks_give(&chunks, taken[i]);
+            taken[i] = NULL;
+        }
+        if (round % 100 == 0) {
+            usleep(1000);
+        }
+    }
+    chunks_deinit(&chunks);
+}
+
+static void wait_for(struct chunks *chunks, size_t count) {
+    for (int i = 0; i < 1000 && chunks_held_size(chunks) < count * CHUNK_SIZE; i++) {
+        usleep(10000);
+    }
+    assert_int_equal(chunks_held_size(chunks), count * CHUNK_SIZE);
+}
+
+static void chunks_are_made_ready_ahead_of_their_use(void **state) {
+    (void)state;
+    struct chunks chunks;
+    assert_true(chunks_init(&chunks, (size_t)RANGE_CHUNKS * CHUNK_SIZE, true));
+    assert_int_equal(chunks_held_size(&chunks), 0);
+    assert_non_null(chunks_take(&chunks));
+    wait_for(&chunks, 1 + 1);
+    for (size_t used = 2; used <= CHUNKS_MANY; used++) {
+        assert_non_null(chunks_take(&chunks));
+    }
+    wait_for(&chunks, CHUNKS_MANY + CHUNKS_READY);
+    chunks_deinit(&chunks);
+}
+
+static void a_range_of_nothing_gives_nothing(void **state) {
+    (void)state;
+    struct chunks chunks;
+    assert_false(chunks_init(&chunks, CHUNK_SIZE - 1, true));
+    assert_null(chunks_take(&chunks));
+    assert_int_equal(chunks_held_size(&chunks), 0);
+    chunks_deinit(&chunks);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_chunk_of_the_range_can_be_taken_once),
+        cmocka_unit_test(what_is_given_back_beyond_the_spare_ones_is_the_systems),
+        cmocka_unit_test(the_keeper_never_touches_what_is_in_use),
+        cmocka_unit_test(chunks_are_made_ready_ahead_of_their_use),
+        cmocka_unit_test(a_range_of_nothing_gives_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
