@@ -2,8 +2,10 @@
  * lock is held for a few stores at a time, never during a system call that takes long. */
 #include "codec/chunks.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 
 /* Since Linux 5.14; older headers do not have it. */
 #ifndef MADV_POPULATE_WRITE
@@ -33,9 +35,13 @@ static bool pop_empty(struct chunks *chunks, uint32_t *chunk) {
 
 /* ---- the keeper ---- */
 
+static uint32_t wanted_ready(const struct chunks *chunks) {
+    return chunks->is_growing && chunks->used_count >= CHUNKS_MANY ? CHUNKS_READY
+                                                                   : chunks->used_count > 0;
+}
+
 static bool wants_ready(const struct chunks *chunks) {
-    uint32_t wanted = chunks->used_count >= CHUNKS_MANY ? CHUNKS_READY : chunks->used_count > 0;
-    return chunks->ready_count + chunks->spare_count < wanted;
+    return chunks->ready_count + chunks->spare_count < wanted_ready(chunks);
 }
 
 /* With the lock held, which is let go meanwhile. */
@@ -45,6 +51,21 @@ static void advise(struct chunks *chunks, uint32_t chunk, int advice) {
     (void)madvise(chunk_at(chunks, chunk), CHUNK_SIZE, advice);
     pthread_mutex_lock(&chunks->lock);
     chunks->busy_count--;
+}
+
+/* Sleep until there may be something to do. Growth that has paused is over. */
+static void wait_for_work(struct chunks *chunks) {
+    if (!chunks->is_growing) {
+        pthread_cond_wait(&chunks->wake, &chunks->lock);
+        return;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += CHUNKS_IDLE_S;
+    uint64_t taken_before = chunks->taken_count;
+    if (pthread_cond_timedwait(&chunks->wake, &chunks->lock, &until) == ETIMEDOUT) {
+        chunks->is_growing = chunks->taken_count != taken_before;
+    }
 }
 
 static void *keep(void *context) {
@@ -59,8 +80,10 @@ static void *keep(void *context) {
         } else if (wants_ready(chunks) && pop_empty(chunks, &chunk)) {
             advise(chunks, chunk, MADV_POPULATE_WRITE);
             chunks->ready[chunks->ready_count++] = chunk;
+        } else if (chunks->ready_count > wanted_ready(chunks)) {
+            chunks->leaving[chunks->leaving_count++] = chunks->ready[--chunks->ready_count];
         } else {
-            pthread_cond_wait(&chunks->wake, &chunks->lock);
+            wait_for_work(chunks);
         }
     }
     pthread_mutex_unlock(&chunks->lock);
@@ -110,7 +133,11 @@ bool chunks_init(struct chunks *chunks, size_t range_size, bool with_keeper) {
         return false;
     }
     pthread_mutex_init(&chunks->lock, NULL);
-    pthread_cond_init(&chunks->wake, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&chunks->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
     chunks->has_keeper = with_keeper && start_keeper(chunks);
     return true;
 }
@@ -152,8 +179,11 @@ char *chunks_take(struct chunks *chunks) {
         return NULL;
     }
     pthread_mutex_lock(&chunks->lock);
+    bool was_spare = chunks->spare_count > 0;
     bool is_there = pop_any(chunks, &chunk);
     chunks->used_count += is_there;
+    chunks->taken_count++;
+    chunks->is_growing = chunks->is_growing || !was_spare;
     if (chunks->has_keeper && wants_ready(chunks)) {
         pthread_cond_signal(&chunks->wake);
     }

@@ -5,7 +5,8 @@
  * memory ahead of its use spare    given back by the user, memory kept
  *
  * First touches and giving back stop whoever does them, so the keeper, a thread of its own, does
- * both: it keeps a few chunks ready, and gives back what is not needed as spare. It never touches
+ * both: it keeps a few chunks ready while more and more are taken, one otherwise, and gives back
+ * what is not needed as spare. It never touches
  * what is in a chunk. Without it (no thread, an old kernel) the user's own touches do the work.
  *
  * One thread takes and gives; the keeper is the other one that there is. */
@@ -21,9 +22,10 @@
 
 enum {
     CHUNK_SIZE = 2 * 1024 * 1024,
-    CHUNKS_READY = 3,
-    CHUNKS_SPARE_MAX = 2,
+    CHUNKS_READY = 3, /* while more and more are taken; else one */
+    CHUNKS_SPARE_MAX = 1,
     CHUNKS_MANY = 8, /* in use; with fewer only one is kept ready: a small server stays small */
+    CHUNKS_IDLE_S = 1,
 };
 
 struct chunks {
@@ -36,8 +38,10 @@ struct chunks {
     pthread_mutex_t lock; /* all below */
     pthread_cond_t wake;  /* the keeper */
     bool is_ending;
+    bool is_growing;      /* chunks that were not spare have been taken of late */
     uint32_t fresh_begin; /* chunks from here on are fresh */
     uint32_t used_count;  /* chunks that the user has */
+    uint64_t taken_count; /* ever */
     /* Stacks of chunk numbers. */
     uint32_t ready[CHUNKS_READY];
     uint32_t spare[CHUNKS_SPARE_MAX];

@@ -30,7 +30,7 @@ enum {
     BLOCK_INLINE_MAX = 254,
     BLOCK_HEAP_MAX = 1024,  /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
     BLOCK_GROW_ENTRIES = 2, /* room that a block gets when it grows */
-    BLOCK_SPARE_MAX = 4,    /* and with room for more than this it shrinks */
+    BLOCK_SPARE_MAX = 3,    /* and with room for more than this it shrinks */
 #endif
     BLOCK_LEN_LONG = 255,
     BLOCK_LONG_SIZE = 12, /* heap bytes of a long member: pointer and uint32_t size */

@@ -208,15 +208,16 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
 
 /* ---- inserting: memory first ---- */
 
-/* Memory for count entries of a leaf from index on, a newcomer of this many heap bytes among them,
- * and for a few to come. */
+/* Memory for count entries of a leaf from index on. The half that gets the newcomer, of size heap
+ * bytes, has room for one more; the other one, for which size is 0, may never grow. */
 static struct block *plan_half(const struct block *block, uint32_t index, uint32_t count,
                                uint32_t size) {
     uint32_t heap = block_offset(block, index + count) - block_offset(block, index) + size;
-    uint32_t more = BLOCK_GROW_ENTRIES;
-    if (count + 1 + more > BLOCK_ENTRIES_MAX)
-        more = BLOCK_ENTRIES_MAX - count - 1;
-    return block_create(count + 1 + more, heap + more * (heap / (count + 1) + 1));
+    uint32_t entries = size > 0 ? count + 2 : count;
+    if (entries > BLOCK_ENTRIES_MAX)
+        entries = BLOCK_ENTRIES_MAX;
+    uint32_t more = size > 0 ? entries - count - 1 : 0;
+    return block_create(entries, heap + more * (heap / entries + 1));
 }
 
 static bool plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t len) {

@@ -81,7 +81,7 @@ static void the_keeper_never_touches_what_is_in_use(void **state) {
 }
 
 static void wait_for(struct chunks *chunks, size_t count) {
-    for (int i = 0; i < 1000 && chunks_held_size(chunks) < count * CHUNK_SIZE; i++) {
+    for (int i = 0; i < 1000 && chunks_held_size(chunks) != count * CHUNK_SIZE; i++) {
         usleep(10000);
     }
     assert_int_equal(chunks_held_size(chunks), count * CHUNK_SIZE);
@@ -98,6 +98,8 @@ static void chunks_are_made_ready_ahead_of_their_use(void **state) {
         assert_non_null(chunks_take(&chunks));
     }
     wait_for(&chunks, CHUNKS_MANY + CHUNKS_READY);
+    /* And when no more are taken, all but one go back. */
+    wait_for(&chunks, CHUNKS_MANY + 1);
     chunks_deinit(&chunks);
 }
 
