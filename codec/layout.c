@@ -40,6 +40,7 @@ static const struct {
 
 /* bits is 1..64. */
 static uint64_t mask_of(unsigned bits) {
+    CHECK(bits >= 1);
     return UINT64_MAX >> (KEY_BITS - bits);
 }
 

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "codec/chunks.h"
 
@@ -51,8 +52,10 @@ MUST_CHECK bool pool_resize(struct pool *pool, void *at, size_t size);
 
 /* Usable bytes of a piece: at least what was asked for. */
 static inline size_t pool_size(const void *at) {
-    return (*(const uint64_t *)((const char *)at - POOL_HEADER_SIZE) & ~UINT64_C(15)) -
-           POOL_HEADER_SIZE;
+    uint64_t header;
+    /* The linter does not know that something lies before the piece. */
+    memcpy(&header, (const char *)at - POOL_HEADER_SIZE, sizeof header);
+    return (header & ~UINT64_C(15)) - POOL_HEADER_SIZE; // NOLINT(clang-analyzer-core.*)
 }
 
 /* Is this a piece of the pool's? */

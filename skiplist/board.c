@@ -275,24 +275,35 @@ static bool find_ahead(const struct board *board, const struct board_prefetch *a
                      &found->offset);
 }
 
+static void note_found(struct board_member *member, const struct found *found) {
+    member->is_there = true;
+    member->key = block_keys(found->block)[found->place.index];
+    member->leaf = found->place.leaf;
+    member->index = found->place.index;
+    member->offset = found->offset;
+}
+
+static bool is_for(const struct board_prefetch *ahead, const struct board *board,
+                   struct bytes name) {
+    return ahead->board == board && ahead->member.at == name.at && ahead->member.size == name.size;
+}
+
 void board_look_up(const struct board *board, struct bytes name, const struct board_prefetch *ahead,
                    struct board_member *member) {
     struct found found;
-    bool is_ahead = ahead != NULL && ahead->board == board && ahead->member.at == name.at &&
-                    ahead->member.size == name.size;
-    *member = (struct board_member){
-        .name = name,
-        .hash = is_ahead ? ahead->hash : board_hash(board, name),
-        .target = is_ahead ? ahead->target : SKIPLIST_NONE,
-    };
-    if (!(is_ahead && find_ahead(board, ahead, &found)) &&
-        !board_locate(board, name, member->hash, &found))
-        return;
-    member->is_there = true;
-    member->key = block_keys(found.block)[found.place.index];
-    member->leaf = found.place.leaf;
-    member->index = found.place.index;
-    member->offset = found.offset;
+    *member = (struct board_member){.name = name, .target = SKIPLIST_NONE};
+    if (ahead != NULL && is_for(ahead, board, name)) {
+        member->hash = ahead->hash;
+        member->target = ahead->target;
+        if (find_ahead(board, ahead, &found)) {
+            note_found(member, &found);
+            return;
+        }
+    } else {
+        member->hash = board_hash(board, name);
+    }
+    if (board_locate(board, name, member->hash, &found))
+        note_found(member, &found);
 }
 
 uint32_t board_rank_of(const struct board *board, const struct board_member *member) {
