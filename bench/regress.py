@@ -31,9 +31,9 @@ OUTER_STAGES = [
 ]
 # Else to the innermost of these.
 INNER_STAGES = [
-    ("look up: the board, then its member", r"registry_find\w*|board_find|board_locate"),
-    ("locate: a rank, or a key's place", r"board_rank|board_place\w*|skiplist_(rank|place\w*)"),
-    ("change: shift, insert, remove", r"board_put"),
+    ("look up: the board, then its member", r"registry_find\w*|board_find|board_look_up|board_locate"),
+    ("locate: a rank, or a key's place", r"board_rank\w*|board_place\w*|skiplist_(rank|place\w*)"),
+    ("change: shift, insert, remove", r"board_put\w*|board_move|board_add|board_remove\w*"),
     ("reply", r"reply_integer|reply_decimal"),
 ]
 REST = "the rest: dispatch, arguments, counting"
