@@ -202,7 +202,7 @@ static void run(struct driver *driver, const struct row *row) {
     CHECK(at == driver->input.size);
 }
 
-void regress_run(struct driver *driver, const struct row *row) {
+__attribute__((noinline)) void regress_run(struct driver *driver, const struct row *row) {
     run(driver, row);
 }
 

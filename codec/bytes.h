@@ -33,8 +33,11 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
 bool bytes_equal_ignoring_case(struct bytes a, struct bytes b);
 /* The same against a C string: bytes_is(argument, "LIMIT"). */
 static inline bool bytes_is(struct bytes a, const char *word) {
-    size_t size = strlen(word); /* of a literal the compiler knows it */
-    return a.size == size && bytes_equal_ignoring_case(a, (struct bytes){.at = word, .size = size});
+    /* Of a literal the compiler knows the size, and mostly the case is the same. */
+    size_t size = strlen(word);
+    return a.size == size &&
+           (memcmp(a.at, word, size) == 0 ||
+            bytes_equal_ignoring_case(a, (struct bytes){.at = word, .size = size}));
 }
 
 /* An ASCII capital as its small letter, every other byte as it is. */

@@ -55,16 +55,18 @@ static void begin_writing(struct writer *writer, const struct call *call, const 
 
 /* Write entries of the run to out, which has room for all, as long as they are short and small;
  * returns where they end. The first that is neither, if any, is then in *odd: its member has bytes,
- * and the run goes on behind it. */
-static inline char *put_entries(const struct writer *writer, struct board_run *run, char *out,
-                                bool with_scores, bool is_pair, struct board_entry *odd) {
+ * and the run goes on behind it. Inlined for certain: with its flags constant it is half as long.
+ */
+__attribute__((always_inline)) static inline char *
+put_entries(const struct writer *writer, struct board_run *run, char *out, bool is_best_first,
+            bool with_scores, bool is_pair, struct board_entry *odd) {
     /* Copies, which the compiler may keep in registers. */
     const struct writer lead = *writer;
     struct board_run left = *run;
     struct bytes member;
     uint64_t key;
     odd->member.size = 0;
-    while (board_run_read(&left, &key, &member)) {
+    while (board_run_read_to(&left, is_best_first, &key, &member)) {
         uint64_t ordinal = (key >> lead.shift & lead.mask) ^ lead.flip;
         uint64_t score = ordinal - lead.zero; /* below zero it wraps around, and is large */
         if (member.size > PUT_SHORT_MAX || (with_scores && score >= PUT_SMALL_LIMIT)) {
@@ -78,16 +80,16 @@ static inline char *put_entries(const struct writer *writer, struct board_run *r
     return out;
 }
 
-/* A loop for each shape. */
-static char *put_shape(const struct writer *writer, struct board_run *run, char *out,
-                       struct board_entry *odd) {
+/* A loop for each shape and direction. */
+static inline char *put_shape(const struct writer *writer, struct board_run *run, char *out,
+                              bool is_best_first, struct board_entry *odd) {
     switch (writer->shape) {
     case ZSET_MEMBERS:
-        return put_entries(writer, run, out, false, false, odd);
+        return put_entries(writer, run, out, is_best_first, false, false, odd);
     case ZSET_FLAT:
-        return put_entries(writer, run, out, true, false, odd);
+        return put_entries(writer, run, out, is_best_first, true, false, odd);
     case ZSET_PAIRS:
-        return put_entries(writer, run, out, true, true, odd);
+        return put_entries(writer, run, out, is_best_first, true, true, odd);
     }
     return out;
 }
@@ -100,7 +102,8 @@ static void write_run(const struct writer *writer, struct board_run *run) {
         if (out == NULL) {
             return;
         }
-        char *end = put_shape(writer, run, out, &entry);
+        char *end = run->is_best_first ? put_shape(writer, run, out, true, &entry)
+                                       : put_shape(writer, run, out, false, &entry);
         buffer_commit(buffer, (size_t)(end - out));
         if (entry.member.size > 0) {
             zset_reply_entry(writer->call, writer->board, &entry, writer->shape);

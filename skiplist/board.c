@@ -702,7 +702,7 @@ void board_seek(const struct board *board, uint32_t rank, struct board_cursor *c
     const struct block *block = skiplist_leaf(&board->list, place.leaf);
     cursor->block = block;
     cursor->index = place.index;
-    cursor->member_offset = block_offset(block, place.index);
+    cursor->member_offset = place.index > 0 ? block_offset(block, place.index) : 0;
     fetch_nodes(cursor);
 }
 
@@ -746,15 +746,19 @@ void board_cursor_previous(struct board_cursor *cursor) {
     fetch_ahead(cursor, block->links.previous);
 }
 
-/* The cursor has come to a block by a run, and has not looked into it yet. */
+/* The cursor has come to a block by a run, and has not looked into it yet; or to an entry, whose
+ * offset nobody may ever ask for. */
 #define CURSOR_AT_EDGE UINT32_MAX
+#define OFFSET_UNKNOWN UINT32_MAX
 
 static void settle_cursor(struct board_cursor *cursor, bool is_best_first) {
     const struct block *block = cursor->block;
-    if (cursor->index != CURSOR_AT_EDGE)
-        return;
-    cursor->index = is_best_first ? 0 : block->count - 1U;
-    cursor->member_offset = is_best_first ? 0 : block_offset(block, cursor->index);
+    if (cursor->index == CURSOR_AT_EDGE) {
+        cursor->index = is_best_first ? 0 : block->count - 1U;
+        cursor->member_offset = is_best_first ? 0 : OFFSET_UNKNOWN;
+    }
+    if (cursor->member_offset == OFFSET_UNKNOWN)
+        cursor->member_offset = block_offset(block, cursor->index);
 }
 
 /* Take the cursor to the block with this id, and fetch that without waiting for it. */
@@ -792,7 +796,7 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
         return true;
     }
     cursor->index = is_best_first ? cursor->index + count : cursor->index - count;
-    cursor->member_offset = block_offset(block, cursor->index);
+    cursor->member_offset = OFFSET_UNKNOWN;
     if (ahead != SKIPLIST_NONE)
         prefetch_line(skiplist_node(&cursor->board->list, ahead));
     return true;

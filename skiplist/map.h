@@ -81,7 +81,7 @@ struct map {
     uint32_t cursor;       /* while moving: ids below are in next */
     uint32_t id_limit;     /* while moving: so are ids from here on */
     uint32_t id_end;       /* past the largest id ever put */
-    uint32_t waited; /* reservations since a segment was added to next */
+    uint32_t waited;       /* reservations since a segment was added to next */
     bool is_moving;
     map_hashes *hashes;
     const void *owner;

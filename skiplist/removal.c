@@ -149,12 +149,11 @@ void removal_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_own
 void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,
                      bool keeps_long, struct skiplist_owner owner) {
     struct block *block = nodes_leaf(list, place.leaf);
-    if (keeps_long) {
+    CHECK(!keeps_long || count == 1);
+    if (keeps_long && block_len(block, place.index) == BLOCK_LEN_LONG) {
         const char *at = block_heap(block) + block_offset(block, place.index);
-        CHECK(count == 1);
-        if (block_len(block, place.index) == BLOCK_LEN_LONG)
-            list->memory_size -= block_long_memory_size(at);
-    } else {
+        list->memory_size -= block_long_memory_size(at);
+    } else if (!keeps_long) {
         nodes_free_long(list, block, place.index, count);
     }
     block_remove(block, place.index, count);

@@ -32,28 +32,34 @@ struct board_run {
 MUST_CHECK bool board_cursor_run(struct board_cursor *cursor, bool is_best_first,
                                  uint32_t count_max, struct board_run *run);
 
-/* Take the next entry. false: the run is over. */
-MUST_CHECK static inline bool board_run_read(struct board_run *run, uint64_t *key,
-                                             struct bytes *member) {
+/* Take the next entry. false: the run is over. is_best_first as the run's: where it is a constant,
+ * the compiler makes a loop for each direction. */
+MUST_CHECK static inline bool board_run_read_to(struct board_run *run, bool is_best_first,
+                                                uint64_t *key, struct bytes *member) {
     if (run->count == 0)
         return false;
     run->count--;
-    int step = run->is_best_first ? 0 : -1;
-    uint8_t len = (uint8_t)(run->marks[step] >> 8);
-    *key = run->keys[step];
+    if (!is_best_first) {
+        run->marks--;
+        run->keys--;
+    }
+    uint8_t len = (uint8_t)(*run->marks >> 8);
+    *key = *run->keys;
+    if (!is_best_first)
+        run->members -= block_heap_size(len);
     const char *at = run->members;
-    if (run->is_best_first) {
+    if (is_best_first) {
         run->marks++;
         run->keys++;
         run->members += block_heap_size(len);
-    } else {
-        run->marks--;
-        run->keys--;
-        run->members -= block_heap_size(len);
-        at = run->members;
     }
     *member = len == BLOCK_LEN_LONG ? block_long_member(at) : (struct bytes){at, len};
     return true;
+}
+
+MUST_CHECK static inline bool board_run_read(struct board_run *run, uint64_t *key,
+                                             struct bytes *member) {
+    return board_run_read_to(run, run->is_best_first, key, member);
 }
 
 #endif

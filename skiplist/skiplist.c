@@ -183,6 +183,8 @@ struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t k
 
 struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     CHECK(rank < list->count);
+    if (rank == 0)
+        return (struct skiplist_place){.leaf = list->first, .index = 0};
     uint32_t id = list->root;
     for (uint32_t level = skiplist_node(list, id)->level; level > 0; level--) {
         struct index_block *index = nodes_index(list, id);
@@ -587,7 +589,8 @@ void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id, uint64_
         return;
     const uint64_t *keys = block_keys(block);
     uint32_t index = block_keys_above(keys, block->count, key, !list->is_latest);
-    uint32_t offset = block_offset(block, index);
+    /* As if all members were of one size: exact is not worth the time. */
+    uint32_t offset = block->heap_used * index / (block->count + 1U);
     prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
     prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
 }
