@@ -19,7 +19,7 @@ enum {
 /* Reservations for each segment of a table that is prepared. A segment holds some nine thousand
  * entries, so that a table is whole long before the one before it is full. */
 #ifdef SKIPLIST_TINY
-    MAP_SEGMENT_PAUSE = 2,
+    MAP_SEGMENT_PAUSE = 1,
 #else
     MAP_SEGMENT_PAUSE = 128,
 #endif
