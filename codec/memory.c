@@ -216,6 +216,12 @@ size_t memory_used_peak(void) {
     return atomic_load_explicit(&memory.used_peak, memory_order_relaxed);
 }
 
+void memory_settle(void) {
+    if (is_owner) {
+        pool_settle(&memory.pool);
+    }
+}
+
 const char *memory_allocator(void) {
     return memory.pool.chunks.range != NULL ? "pool" : "libc";
 }

@@ -34,6 +34,8 @@ size_t memory_used_peak(void);
  * (codec/pool.h), in huge pages, and only it may resize and free them. Without it, or where the
  * system does not give the address space, malloc does everything. */
 void memory_init(void);
+/* Give back what was freed of late and is kept at hand. By the same thread, about once a second. */
+void memory_settle(void);
 /* Where most pieces come from: "pool" or "libc". */
 const char *memory_allocator(void);
 

@@ -24,30 +24,30 @@ enum {
 #define IS_PREVIOUS_FREE UINT64_C(2)
 #define FLAGS            (IS_FREE | IS_PREVIOUS_FREE)
 
-struct piece {
+struct pool_piece {
     uint64_t size_and_flags;
 };
 
 struct pool_free_piece {
-    struct piece piece;
+    struct pool_piece piece;
     struct pool_free_piece *next;
     struct pool_free_piece *previous;
 };
 
-static uint64_t size_of(const struct piece *piece) {
+static uint64_t size_of(const struct pool_piece *piece) {
     return piece->size_and_flags & ~FLAGS;
 }
 
-static bool is_free(const struct piece *piece) {
+static bool is_free(const struct pool_piece *piece) {
     return (piece->size_and_flags & IS_FREE) != 0;
 }
 
-static struct piece *behind(struct piece *piece) {
-    return (struct piece *)(void *)((char *)piece + size_of(piece));
+static struct pool_piece *behind(struct pool_piece *piece) {
+    return (struct pool_piece *)(void *)((char *)piece + size_of(piece));
 }
 
-static struct piece *piece_of(void *at) {
-    return (struct piece *)(void *)((char *)at - POOL_HEADER_SIZE);
+static struct pool_piece *piece_of(void *at) {
+    return (struct pool_piece *)(void *)((char *)at - POOL_HEADER_SIZE);
 }
 
 /* ---- lists of free pieces ---- */
@@ -70,7 +70,7 @@ static struct list list_for(uint64_t size) {
     };
 }
 
-static void put_in_list(struct pool *pool, struct piece *piece) {
+static void put_in_list(struct pool *pool, struct pool_piece *piece) {
     struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
     struct list list = list_for(size_of(piece));
     struct pool_free_piece *next = pool->free[list.first][list.second];
@@ -84,7 +84,7 @@ static void put_in_list(struct pool *pool, struct piece *piece) {
     pool->lists_in_use |= UINT32_C(1) << list.first;
 }
 
-static void take_from_list(struct pool *pool, struct piece *piece) {
+static void take_from_list(struct pool *pool, struct pool_piece *piece) {
     struct pool_free_piece *free_piece = (struct pool_free_piece *)(void *)piece;
     if (free_piece->next != NULL) {
         free_piece->next->previous = free_piece->previous;
@@ -104,7 +104,7 @@ static void take_from_list(struct pool *pool, struct piece *piece) {
 }
 
 /* The first piece of the first list, from this one on, that holds any; NULL: there is none. */
-static struct piece *first_from(const struct pool *pool, struct list list) {
+static struct pool_piece *first_from(const struct pool *pool, struct list list) {
     uint32_t seconds = list.second < POOL_SUBLISTS
                            ? pool->sublists_in_use[list.first] & UINT32_MAX << list.second
                            : 0;
@@ -121,7 +121,7 @@ static struct piece *first_from(const struct pool *pool, struct list list) {
 
 /* A free piece of at least this size. The pieces of its own list may be too short; only the first
  * of them is tried, those of the lists behind are all long enough. */
-static struct piece *find_free(const struct pool *pool, uint64_t size) {
+static struct pool_piece *find_free(const struct pool *pool, uint64_t size) {
     struct list list = list_for(size);
     const struct pool_free_piece *first = pool->free[list.first][list.second];
     if (first != NULL && size_of(&first->piece) >= size) {
@@ -134,12 +134,12 @@ static struct piece *find_free(const struct pool *pool, uint64_t size) {
 /* ---- chunks ---- */
 
 /* A chunk as one piece, free, in no list; its end is marked. NULL: the range is used up. */
-static struct piece *take_chunk(struct pool *pool) {
+static struct pool_piece *take_chunk(struct pool *pool) {
     char *chunk = chunks_take(&pool->chunks);
     if (chunk == NULL) {
         return NULL;
     }
-    struct piece *piece = (struct piece *)(void *)(chunk + ALIGNMENT - POOL_HEADER_SIZE);
+    struct pool_piece *piece = (struct pool_piece *)(void *)(chunk + ALIGNMENT - POOL_HEADER_SIZE);
     piece->size_and_flags = CHUNK_PIECE_SIZE | IS_FREE;
     behind(piece)->size_and_flags = 0;
     return piece;
@@ -163,16 +163,16 @@ static uint64_t size_for(size_t size) {
 }
 
 /* Make a piece free and put it into its list. The one before it is not free. */
-static void make_free(struct pool *pool, struct piece *piece, uint64_t size) {
+static void make_free(struct pool *pool, struct pool_piece *piece, uint64_t size) {
     piece->size_and_flags = size | IS_FREE;
-    struct piece *next = behind(piece);
+    struct pool_piece *next = behind(piece);
     memcpy((char *)next - sizeof size, &size, sizeof size);
     next->size_and_flags |= IS_PREVIOUS_FREE;
     put_in_list(pool, piece);
 }
 
 /* Cut what an allocated piece does not need off its end. What lies behind is not free. */
-static void cut(struct pool *pool, struct piece *piece, uint64_t size) {
+static void cut(struct pool *pool, struct pool_piece *piece, uint64_t size) {
     uint64_t rest = size_of(piece) - size;
     if (rest < PIECE_MIN) {
         behind(piece)->size_and_flags &= ~IS_PREVIOUS_FREE;
@@ -182,11 +182,24 @@ static void cut(struct pool *pool, struct piece *piece, uint64_t size) {
     make_free(pool, behind(piece), rest);
 }
 
+/* The piece of exactly this size that was freed last; NULL: there is none. */
+static struct pool_piece *take_recent(struct pool *pool, uint64_t size) {
+    uint64_t number = size / ALIGNMENT;
+    if (number >= POOL_RECENT_SIZES || pool->recent_count[number] == 0) {
+        return NULL;
+    }
+    return pool->recent[number][--pool->recent_count[number]];
+}
+
 void *pool_allocate(struct pool *pool, size_t size) {
     CHECK(size >= 1);
     CHECK(size <= POOL_PIECE_MAX);
     uint64_t whole = size_for(size);
-    struct piece *piece = find_free(pool, whole);
+    struct pool_piece *recent = take_recent(pool, whole);
+    if (recent != NULL) {
+        return (char *)recent + POOL_HEADER_SIZE;
+    }
+    struct pool_piece *piece = find_free(pool, whole);
     if (piece != NULL) {
         take_from_list(pool, piece);
     } else {
@@ -200,11 +213,10 @@ void *pool_allocate(struct pool *pool, size_t size) {
     return (char *)piece + POOL_HEADER_SIZE;
 }
 
-void pool_free(struct pool *pool, void *at) {
-    struct piece *piece = piece_of(at);
+static void free_piece(struct pool *pool, struct pool_piece *piece) {
     CHECK(!is_free(piece));
     uint64_t size = size_of(piece);
-    struct piece *next = behind(piece);
+    struct pool_piece *next = behind(piece);
     if (is_free(next)) {
         take_from_list(pool, next);
         size += size_of(next);
@@ -212,7 +224,7 @@ void pool_free(struct pool *pool, void *at) {
     if ((piece->size_and_flags & IS_PREVIOUS_FREE) != 0) {
         uint64_t previous_size;
         memcpy(&previous_size, (char *)piece - sizeof previous_size, sizeof previous_size);
-        piece = (struct piece *)(void *)((char *)piece - previous_size);
+        piece = (struct pool_piece *)(void *)((char *)piece - previous_size);
         take_from_list(pool, piece);
         size += previous_size;
     }
@@ -223,11 +235,43 @@ void pool_free(struct pool *pool, void *at) {
     }
 }
 
+/* Free the older half of the recent pieces of one size. */
+static void free_older(struct pool *pool, uint64_t number) {
+    struct pool_piece **recent = pool->recent[number];
+    for (unsigned i = 0; i < POOL_RECENT_MAX / 2; i++) {
+        free_piece(pool, recent[i]);
+    }
+    memmove(recent, recent + POOL_RECENT_MAX / 2, sizeof(pool->recent[number]) / 2);
+    pool->recent_count[number] = POOL_RECENT_MAX / 2;
+}
+
+void pool_free(struct pool *pool, void *at) {
+    struct pool_piece *piece = piece_of(at);
+    uint64_t number = size_of(piece) / ALIGNMENT;
+    CHECK(!is_free(piece));
+    if (number >= POOL_RECENT_SIZES) {
+        free_piece(pool, piece);
+        return;
+    }
+    if (pool->recent_count[number] == POOL_RECENT_MAX) {
+        free_older(pool, number);
+    }
+    pool->recent[number][pool->recent_count[number]++] = piece;
+}
+
+void pool_settle(struct pool *pool) {
+    for (uint64_t number = 0; number < POOL_RECENT_SIZES; number++) {
+        while (pool->recent_count[number] > 0) {
+            free_piece(pool, pool->recent[number][--pool->recent_count[number]]);
+        }
+    }
+}
+
 bool pool_resize(struct pool *pool, void *at, size_t size) {
     CHECK(size >= 1);
     CHECK(size <= POOL_PIECE_MAX);
-    struct piece *piece = piece_of(at);
-    struct piece *next = behind(piece);
+    struct pool_piece *piece = piece_of(at);
+    struct pool_piece *next = behind(piece);
     uint64_t whole = size_for(size);
     uint64_t room = size_of(piece) + (is_free(next) ? size_of(next) : 0);
     if (whole > room) {
@@ -249,7 +293,7 @@ static int64_t check_chunk(char *chunk) {
     const char *end = at + CHUNK_PIECE_SIZE;
     bool was_free = false;
     int64_t free_count = 0;
-    for (struct piece *piece = (void *)at; (char *)piece != end; piece = behind(piece)) {
+    for (struct pool_piece *piece = (void *)at; (char *)piece != end; piece = behind(piece)) {
         if (size_of(piece) < PIECE_MIN || size_of(piece) > (size_t)(end - (char *)piece)) {
             return -1;
         }

@@ -5,8 +5,8 @@
  * Free pieces lie in lists by size, two levels of them with a bitmap each, so that allocating and
  * freeing take constant time; free neighbours are joined at once (TLSF: Masmano, Ripoll, Crespo and
  * Real, "TLSF: a new dynamic memory allocator for real-time systems", ECRTS 2004). A chunk that
- * holds nothing is given back when it becomes empty: nothing has to be tidied up later, and freeing
- * a gibibyte piece by piece never stops the program.
+ * holds nothing is given back when it becomes empty, so freeing a gibibyte piece by piece never stops
+ * the program. Only a few pieces of each size, freed of late, are kept at hand (pool_settle).
  *
  * Not thread-safe. It knows nothing of who uses it; codec/memory.h is what the project calls. */
 #ifndef CODEC_POOL_H
@@ -24,12 +24,20 @@ enum {
     POOL_HEADER_SIZE = 8,
     POOL_SUBLISTS = 32, /* sizes between two powers of two */
     POOL_LISTS = 13,
+    POOL_RECENT_SIZES = 128, /* multiples of 16 bytes */
+    POOL_RECENT_MAX = 8,     /* pieces of one size */
 };
 
+struct pool_piece;
 struct pool_free_piece;
 
 struct pool {
     struct chunks chunks;
+    /* Pieces freed of late, by size; to the chunks they are still in use. A block that grows or
+     * shrinks leaves a piece that the next such block takes: it is in the cache, and neither of
+     * them touches its neighbours, which are not. */
+    struct pool_piece *recent[POOL_RECENT_SIZES][POOL_RECENT_MAX];
+    uint8_t recent_count[POOL_RECENT_SIZES];
     uint32_t lists_in_use; /* bit i: sublists_in_use[i] is not 0 */
     uint32_t sublists_in_use[POOL_LISTS];
     struct pool_free_piece *free[POOL_LISTS][POOL_SUBLISTS];
@@ -46,6 +54,9 @@ void pool_deinit(struct pool *pool);
 MUST_CHECK void *pool_allocate(struct pool *pool, size_t size);
 /* at: from pool_allocate. */
 void pool_free(struct pool *pool, void *at);
+/* Free in earnest what was freed of late, so that chunks can become empty. Takes a fraction of a
+ * millisecond; to be called now and then. */
+void pool_settle(struct pool *pool);
 /* Make the piece size bytes long where it lies (1 .. POOL_PIECE_MAX). false: there is something
  * behind it, and it is as it was. */
 MUST_CHECK bool pool_resize(struct pool *pool, void *at, size_t size);

@@ -478,6 +478,7 @@ static void on_second(uv_timer_t *timer) {
     struct server *server = tick->server;
     server_update_time(server);
     stats_sample(&server->stats, server->now_ms);
+    memory_settle();
     if (server->settings.maxclients != tick->maxclients) { /* CONFIG SET */
         process_raise_descriptor_limit(&server->settings);
         tick->maxclients = server->settings.maxclients;

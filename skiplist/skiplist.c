@@ -368,6 +368,16 @@ static void grow_index(struct skiplist *list, uint32_t id, struct spares *spares
 static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
                       uint32_t span, struct spares *spares);
 
+/* Where to divide a full index block: at the ends of the list, where loads in order (or nearly so)
+ * insert, most of it stays together, since it may never get another child. */
+static uint32_t index_split_at(const struct index_block *index, uint32_t position) {
+    if (index->links.next == SKIPLIST_NONE)
+        return position == index->count ? index->count : index->count * 3U / 4;
+    if (index->links.previous == SKIPLIST_NONE)
+        return position <= 1 ? 1 : index->count / 4U;
+    return index->count / 2U;
+}
+
 /* Divide a full index block for a new child at position. *id and *position are then where the
  * child goes. span is the child's, key its separator. */
 static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position, uint64_t key,
@@ -375,9 +385,8 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
     struct index_block *left = nodes_index(list, *id);
     struct index_block *right = *spares->indexes++;
     uint32_t right_id = nodes_take(list, right, skiplist_node(list, *id)->level);
-    /* At the very end of the list the left block stays full, as with leaves. */
-    bool is_at_end = left->links.next == SKIPLIST_NONE && *position == left->count;
-    uint32_t at = is_at_end ? left->count : left->count / 2U;
+    uint32_t at = index_split_at(left, *position);
+    bool is_at_end = at == left->count;
     bool goes_right = is_at_end || *position > at;
     /* The child's span is no longer part of its neighbour's, but still of the parent's. */
     uint32_t right_span =

@@ -91,6 +91,7 @@ static void free_all(struct pool *pool) {
             pieces[i].at = NULL;
         }
     }
+    pool_settle(pool);
 }
 
 static void random_pieces_never_overlap(void **state) {
@@ -171,6 +172,7 @@ static void a_piece_grows_where_it_lies_only_into_free_neighbours(void **state) 
     memset(first, 'a', 100);
     assert_false(pool_resize(&pool, first, 150));
     pool_free(&pool, second);
+    pool_settle(&pool);
     assert_true(pool_resize(&pool, first, 150));
     assert_true(pool_size(first) >= 150);
     assert_int_equal(first[99], 'a');
@@ -178,6 +180,25 @@ static void a_piece_grows_where_it_lies_only_into_free_neighbours(void **state) 
     assert_true(pool_size(first) < 100);
     assert_valid(&pool);
     pool_free(&pool, first);
+    assert_valid(&pool);
+    pool_deinit(&pool);
+}
+
+static void a_piece_freed_of_late_is_the_next_of_its_size(void **state) {
+    (void)state;
+    struct pool pool;
+    assert_true(pool_init(&pool, CHUNK_SIZE, false));
+    void *kept = pool_allocate(&pool, 700);
+    void *freed = pool_allocate(&pool, 700);
+    assert_ptr_not_equal(kept, freed);
+    pool_free(&pool, freed);
+    assert_valid(&pool);
+    assert_ptr_equal(pool_allocate(&pool, 700), freed);
+    pool_free(&pool, freed);
+    pool_free(&pool, kept);
+    assert_int_equal(chunks_is_used(&pool.chunks, 0), true);
+    pool_settle(&pool);
+    assert_int_equal(chunks_is_used(&pool.chunks, 0), false);
     assert_valid(&pool);
     pool_deinit(&pool);
 }
@@ -198,6 +219,7 @@ int main(void) {
         cmocka_unit_test(a_pool_that_is_empty_again_holds_a_spare_chunk_at_most),
         cmocka_unit_test(a_range_that_is_used_up_gives_null_and_goes_on),
         cmocka_unit_test(a_piece_grows_where_it_lies_only_into_free_neighbours),
+        cmocka_unit_test(a_piece_freed_of_late_is_the_next_of_its_size),
         cmocka_unit_test(a_pool_without_range_owns_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

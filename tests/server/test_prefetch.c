@@ -1,0 +1,245 @@
+/* A group of requests that was fetched ahead has the results of the same requests run one by one,
+ * whatever the group's own changes do to what was found: two servers, the same requests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/connection.h"
+#include "server/prefetch.h"
+#include "tests/support/harness.h"
+#include "tests/support/random.h"
+
+enum {
+    MEMBERS = 9000, /* smaller boards are not fetched ahead */
+    ROUNDS = 3000,
+    ROUNDS_SHORT = 300,
+    ARGS_MAX = 16,
+    ARG_SIZE = 320,
+};
+
+struct batch {
+    char text[TICK_GROUP][ARGS_MAX][ARG_SIZE];
+    struct bytes args[TICK_GROUP][ARGS_MAX];
+    struct tick_entry entries[TICK_GROUP];
+    unsigned count;
+};
+
+/* One of the two servers; its client is a connection without a socket. */
+struct side {
+    struct harness *harness;
+    struct connection connection;
+    struct buffer output;
+    struct random random;
+    bool is_grouped;
+};
+
+/* What the first server has answered, and the second must. */
+struct record {
+    char *at;
+    size_t size;
+    size_t capacity;
+};
+
+static struct batch batch;
+
+static void add_arg(struct tick_entry *entry, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void add_arg(struct tick_entry *entry, const char *format, ...) {
+    unsigned number = (unsigned)(entry - batch.entries);
+    uint32_t arg = entry->request.count++;
+    va_list values;
+    va_start(values, format);
+    int size = vsnprintf(batch.text[number][arg], ARG_SIZE, format, values);
+    va_end(values);
+    assert_true(arg < ARGS_MAX && size < ARG_SIZE);
+    batch.args[number][arg] = (struct bytes){batch.text[number][arg], (size_t)size};
+}
+
+/* Members of a group are mostly the same few, so that one request changes what the next has found;
+ * some are long, and have pieces of memory of their own. */
+static void add_member(struct tick_entry *entry, struct random *random, uint32_t hot) {
+    uint32_t number = random_below(random, 3) > 0 ? hot + (uint32_t)random_below(random, 4)
+                                                  : (uint32_t)random_below(random, MEMBERS + 50);
+    int width = number % 97 == 0 ? 280 : number % 5 == 0 ? 40 : 12;
+    add_arg(entry, "m%0*u", width, number);
+}
+
+static void add_score(struct tick_entry *entry, struct random *random) {
+    add_arg(entry, "%u", (unsigned)random_below(random, random_below(random, 2) ? 50 : 100000));
+}
+
+static void make_request(struct tick_entry *entry, struct random *random, uint32_t hot) {
+    static const char *const conditions[] = {"NX", "XX", "GT", "LT", "CH"};
+    uint64_t kind = random_below(random, 100);
+    entry->request = (struct request){.args = batch.args[entry - batch.entries]};
+    const char *name = kind < 25   ? "ZADD"
+                       : kind < 45 ? "ZINCRBY"
+                       : kind < 55 ? "ZREM"
+                       : kind < 65 ? "ZREVRANK"
+                       : kind < 75 ? "ZSCORE"
+                       : kind < 80 ? "ZMSCORE"
+                       : kind < 85 ? "ZADD+"
+                       : kind < 90 ? "ZREVRANGE"
+                       : kind < 94 ? "ZPOPMAX"
+                       : kind < 97 ? "ZREMRANGEBYRANK"
+                       : kind < 99 ? "ZRANK"
+                                   : "DEL";
+    bool is_conditional = strcmp(name, "ZADD+") == 0;
+    add_arg(entry, "%s", is_conditional ? "ZADD" : name);
+    add_arg(entry, "%s", random_below(random, 20) == 0 ? "other" : "board");
+    if (kind < 25) {
+        add_score(entry, random);
+    } else if (kind < 45) {
+        add_arg(entry, "%d", (int)random_below(random, 9) - 2);
+    } else if (is_conditional) {
+        add_arg(entry, "%s", conditions[random_below(random, 5)]);
+        add_score(entry, random);
+    } else if (kind >= 85 && kind < 90) {
+        add_arg(entry, "%u", (unsigned)random_below(random, MEMBERS));
+        add_arg(entry, "%u", (unsigned)random_below(random, MEMBERS));
+        return;
+    } else if (kind >= 90 && kind < 94) {
+        add_arg(entry, "%u", 1 + (unsigned)random_below(random, 3));
+        return;
+    } else if (kind >= 94 && kind < 97) {
+        unsigned rank = (unsigned)random_below(random, MEMBERS);
+        add_arg(entry, "%u", rank);
+        add_arg(entry, "%u", rank + (unsigned)random_below(random, 300));
+        return;
+    } else if (kind >= 99) {
+        /* Seldom the large board: it takes long to fill again. */
+        batch.args[entry - batch.entries][1] = BYTES("other");
+        return;
+    }
+    add_member(entry, random, hot);
+    for (uint64_t more = kind >= 75 && kind < 80 ? random_below(random, 9) : 0; more > 0; more--) {
+        add_member(entry, random, hot);
+    }
+}
+
+static void make_batch(struct random *random, struct connection *connection) {
+    uint32_t hot = (uint32_t)random_below(random, MEMBERS);
+    batch.count = 2 + (unsigned)random_below(random, TICK_GROUP - 1);
+    for (unsigned i = 0; i < batch.count; i++) {
+        struct tick_entry *entry = &batch.entries[i];
+        make_request(entry, random, hot);
+        entry->connection = connection;
+        entry->epoch = connection->epoch;
+        entry->command = command_find_request(&entry->request);
+    }
+}
+
+static void run_batch(struct side *side) {
+    struct server *server = &side->harness->server;
+    struct prefetch_group group;
+    struct reply reply;
+    buffer_clear(&side->output);
+    reply_init(&reply, &side->output, 2);
+    server_update_time(server);
+    if (side->is_grouped) {
+        prefetch_entries(server, batch.entries, batch.count, &group);
+    }
+    for (unsigned i = 0; i < batch.count; i++) {
+        server->ahead = side->is_grouped ? group.ahead[i] : NULL;
+        command_execute_index(server, &side->connection.session, batch.entries[i].command,
+                              &batch.entries[i].request, &reply);
+    }
+    server->ahead = NULL;
+}
+
+static void fill(struct side *side) {
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        int width = i % 97 == 0 ? 280 : i % 5 == 0 ? 40 : 12;
+        harness_run_format(side->harness, &side->connection.session, "ZADD board %u m%0*u",
+                           i * 7919U % 100000U, width, i);
+    }
+}
+
+static void assert_valid(const struct harness *harness) {
+    const char *reason = "";
+    if (!registry_validate(harness->server.registry, &reason)) {
+        fail_msg("%s", reason);
+    }
+}
+
+static void begin(struct side *side, uint64_t seed, bool is_grouped) {
+    *side = (struct side){.harness = harness_create(NULL), .is_grouped = is_grouped};
+    struct server *server = &side->harness->server;
+    side->random.state = seed;
+    session_init(&side->connection.session, server->session_next_id++, server->now_ms);
+    server_add_session(server, &side->connection.session);
+    buffer_init(&side->output, 0);
+    fill(side);
+}
+
+static void end(struct side *side) {
+    server_remove_session(&side->harness->server, &side->connection.session);
+    session_deinit(&side->connection.session);
+    buffer_deinit(&side->output);
+    harness_destroy(side->harness);
+}
+
+/* One batch, and what it answers; in the end the whole board. */
+static struct bytes step(struct side *side, int round, int rounds) {
+    struct server *server = &side->harness->server;
+    if (round == rounds) {
+        assert_valid(side->harness);
+        harness_run(side->harness, &side->connection.session, "ZREVRANGE board 0 -1 WITHSCORES");
+        return (struct bytes){side->harness->reply.at, side->harness->reply.size};
+    }
+    side->harness->wall_us += (int64_t)random_below(&side->random, 3) * 400000;
+    make_batch(&side->random, &side->connection);
+    run_batch(side);
+    if (round % 3 == 0) {
+        registry_free_step(server->registry, 100);
+    }
+    if (round % 100 == 0) {
+        assert_valid(side->harness);
+    }
+    return (struct bytes){side->output.at, side->output.size};
+}
+
+static void note(struct record *record, struct bytes answer) {
+    if (record->size + answer.size > record->capacity) {
+        record->capacity = 2 * (record->size + answer.size);
+        record->at = realloc(record->at, record->capacity);
+        assert_non_null(record->at);
+    }
+    memcpy(record->at + record->size, answer.at, answer.size);
+    record->size += answer.size;
+}
+
+static void groups_have_the_results_of_single_requests(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    uint64_t seed = random_next(&random);
+    int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? ROUNDS_SHORT : ROUNDS;
+    struct record record = {0};
+    static struct side side;
+    begin(&side, seed, true);
+    for (int round = 0; round <= rounds; round++) {
+        note(&record, step(&side, round, rounds));
+    }
+    end(&side);
+    begin(&side, seed, false);
+    size_t at = 0;
+    for (int round = 0; round <= rounds; round++) {
+        struct bytes answer = step(&side, round, rounds);
+        assert_true(at + answer.size <= record.size);
+        assert_memory_equal(answer.at, record.at + at, answer.size);
+        at += answer.size;
+    }
+    assert_int_equal(at, record.size);
+    end(&side);
+    free(record.at);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_have_the_results_of_single_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
