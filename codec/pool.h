@@ -5,8 +5,8 @@
  * Free pieces lie in lists by size, two levels of them with a bitmap each, so that allocating and
  * freeing take constant time; free neighbours are joined at once (TLSF: Masmano, Ripoll, Crespo and
  * Real, "TLSF: a new dynamic memory allocator for real-time systems", ECRTS 2004). A chunk that
- * holds nothing is given back when it becomes empty, so freeing a gibibyte piece by piece never stops
- * the program. Only a few pieces of each size, freed of late, are kept at hand (pool_settle).
+ * holds nothing is given back when it becomes empty, so freeing a gibibyte piece by piece never
+ * stops the program. Only a few pieces of each size, freed of late, are kept at hand (pool_settle).
  *
  * Not thread-safe. It knows nothing of who uses it; codec/memory.h is what the project calls. */
 #ifndef CODEC_POOL_H
