@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <sys/un.h>
 
 #include "server/log.h"
@@ -302,6 +303,19 @@ static bool is_host_name(struct bytes word) {
     return has_letter && word.size <= HOST_NAME_SIZE_MAX && word.at[0] != '-';
 }
 
+/* An interface's name behind '%', as the kernel limits it, and of bytes that need no quotes. */
+static bool is_interface_name(const char *name) {
+    size_t size = 0;
+    for (; name[size] != '\0'; size++) {
+        char byte = name[size];
+        bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+        if (!is_letter && !(byte >= '0' && byte <= '9') && strchr("-_.:@", byte) == NULL) {
+            return false;
+        }
+    }
+    return size >= 1 && size < IF_NAMESIZE;
+}
+
 static bool is_address(struct bytes word) {
     if (word.size > 0 && word.at[0] == '-') {
         word = (struct bytes){.at = word.at + 1, .size = word.size - 1};
@@ -310,7 +324,7 @@ static bool is_address(struct bytes word) {
         return true;
     }
     char text[INET6_ADDRSTRLEN + 32]; /* an interface's name too: fe80::1%eth0 */
-    if (word.size == 0 || word.size >= sizeof text) {
+    if (word.size == 0 || word.size >= sizeof text || memchr(word.at, '\0', word.size) != NULL) {
         return false;
     }
     memcpy(text, word.at, word.size);
@@ -320,10 +334,10 @@ static bool is_address(struct bytes word) {
         return true;
     }
     char *zone = strchr(text, '%');
-    if (zone != NULL && zone[1] != '\0') {
+    if (zone != NULL) {
         *zone = '\0';
     }
-    return inet_pton(AF_INET6, text, parsed) == 1;
+    return inet_pton(AF_INET6, text, parsed) == 1 && (zone == NULL || is_interface_name(zone + 1));
 }
 
 static bool assign_bind(struct settings *settings, const struct bytes *words, size_t count,

@@ -348,6 +348,14 @@ static const char *const bad_values[][2] = {
         "allowed, with '-' in front if it may be missing"},
     {"bind a/b", AT "bind: 'a/b' is not an address: IPv4, IPv6, a host's name, * and ::* are "
                     "allowed, with '-' in front if it may be missing"},
+    {"bind fe80::1%et/h", AT "bind: 'fe80::1%et/h' is not an address: IPv4, IPv6, a host's name, "
+                             "* and ::* are allowed, with '-' in front if it may be missing"},
+    {"bind fe80::1%", AT "bind: 'fe80::1%' is not an address: IPv4, IPv6, a host's name, * and ::* "
+                         "are allowed, with '-' in front if it may be missing"},
+    {"bind fe80::1%sixteen-letters-",
+     AT "bind: 'fe80::1%sixteen-letters-' is not an address: IPv4, "
+        "IPv6, a host's name, * and ::* are allowed, with '-' in front if it may be "
+        "missing"},
     {"bind --a", AT "bind: '--a' is not an address: IPv4, IPv6, a host's name, * and ::* are "
                     "allowed, with '-' in front if it may be missing"},
     {"bind -", AT "bind: '-' is not an address: IPv4, IPv6, a host's name, * and ::* are "
