@@ -46,11 +46,9 @@ static bool wants_ready(const struct chunks *chunks) {
 
 /* With the lock held, which is let go meanwhile. */
 static void advise(struct chunks *chunks, uint32_t chunk, int advice) {
-    chunks->busy_count++;
     pthread_mutex_unlock(&chunks->lock);
     (void)madvise(chunk_at(chunks, chunk), CHUNK_SIZE, advice);
     pthread_mutex_lock(&chunks->lock);
-    chunks->busy_count--;
 }
 
 /* Sleep until there may be something to do. Growth that has paused is over. */

@@ -48,7 +48,6 @@ struct chunks {
     uint32_t *returned;
     uint32_t *leaving; /* for the keeper to give back */
     uint32_t ready_count, spare_count, returned_count, leaving_count;
-    uint32_t busy_count; /* one that the keeper has in hand */
 };
 
 /* Reserve address space of about this size. false: the system does not give it, and there is

@@ -311,12 +311,13 @@ uint32_t board_rank_of(const struct board *board, const struct board_member *mem
                          (struct skiplist_place){.leaf = member->leaf, .index = member->index});
 }
 
-bool board_rank(const struct board *board, struct bytes member, uint32_t *rank, uint64_t *key) {
-    struct found found;
-    if (!board_locate(board, member, board_hash(board, member), &found))
+bool board_rank(const struct board *board, struct bytes name, uint32_t *rank, uint64_t *key) {
+    struct board_member member;
+    board_look_up(board, name, NULL, &member);
+    if (!member.is_there)
         return false;
-    *rank = skiplist_rank(&board->list, found.place);
-    *key = block_keys(found.block)[found.place.index];
+    *rank = board_rank_of(board, &member);
+    *key = member.key;
     return true;
 }
 
