@@ -216,6 +216,7 @@ def boards(part):
                                     f" user:{number:012}", count, count)
                  for number in range(PER_BOARD)]
         loads[name] = {key: statistics.mean(cost[key] for cost in costs) for key in costs[0]}
+        time.sleep(SETTLE_S)
         bytes_a_board = (server.resident_bytes() - resident) / count
         sizes["bytes a board"][name] = bytes_a_board
         sizes["bytes a member, less its own"][name] = (bytes_a_board / PER_BOARD

@@ -163,12 +163,10 @@ static void measure(struct board *board, const char *name, run_one *run, int cou
 enum order { ORDER_ASCENDING, ORDER_DESCENDING, ORDER_RANDOM };
 static const char *const order_names[] = {"ascending", "descending", "random"};
 
-static struct board *load(uint32_t members, enum order order, size_t *resident) {
-    struct board *board = board_create(&layout, next_random());
+static void load(struct board *board, uint32_t members, enum order order) {
+    board_init(board, &layout, next_random());
     size_t before = resident_size();
     double taken = 0;
-    if (board == NULL)
-        exit(1);
     for (uint32_t next = 0; next < members;) {
         uint32_t count = members - next < OPERATIONS ? members - next : OPERATIONS;
         for (uint32_t i = 0; i < count; i++) {
@@ -184,12 +182,11 @@ static struct board *load(uint32_t members, enum order order, size_t *resident) 
         taken += micro_now_ns() - begin;
         next += count;
     }
-    *resident = resident_size() - before;
+    size_t resident = resident_size() - before;
     double overhead = (double)board_memory_size(board) / members - MICRO_MEMBER_SIZE;
-    double resident_overhead = (double)*resident / members - MICRO_MEMBER_SIZE;
+    double resident_overhead = (double)resident / members - MICRO_MEMBER_SIZE;
     printf("  put new %-10s %6.1f ns   %5.1f B a member over its own, %5.1f B resident\n",
            order_names[order], taken / members, overhead, resident_overhead);
-    return board;
 }
 
 static void run_orders(uint32_t members) {
@@ -198,8 +195,9 @@ static void run_orders(uint32_t members) {
         fflush(stdout);
         pid_t child = fork();
         if (child == 0) {
-            size_t resident;
-            struct board *board = load(members, order, &resident);
+            struct board own;
+            struct board *board = &own;
+            load(board, members, order);
             if (order == ORDER_RANDOM) {
                 measure(board, "(loop alone)", run_none, OPERATIONS, false, false);
                 measure(board, "find", run_find, OPERATIONS, true, false);

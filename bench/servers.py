@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 START_LIMIT_S = 30
-SETTLE_S = 0.3
+SETTLE_S = 1.5
 WARM_REQUESTS = 20000
 BASE = "redis-server"
 OURS = "leaderboard"

@@ -104,6 +104,14 @@ static void *get(size_t size) {
     return at != NULL ? at : malloc(size);
 }
 
+static void *get_lasting(size_t size) {
+    void *at = NULL;
+    if (is_owner && size <= POOL_PIECE_MAX) {
+        at = pool_allocate_lasting(&memory.pool, size);
+    }
+    return at != NULL ? at : malloc(size);
+}
+
 static void *get_zeroed(size_t size) {
     if (is_owner && size <= POOL_PIECE_MAX) {
         void *at = pool_allocate(&memory.pool, size);
@@ -155,6 +163,18 @@ void *memory_allocate(size_t size) {
     void *at = is_request_to_fail() ? NULL : get(size);
     if (at == NULL && release_reserve()) {
         at = get(size);
+    }
+    if (at != NULL) {
+        count_piece(at);
+    }
+    return at;
+}
+
+void *memory_allocate_lasting(size_t size) {
+    CHECK(size > 0);
+    void *at = is_request_to_fail() ? NULL : get_lasting(size);
+    if (at == NULL && release_reserve()) {
+        at = get_lasting(size);
     }
     if (at != NULL) {
         count_piece(at);

@@ -16,6 +16,9 @@
 
 /* size bytes, uninitialised; NULL when there are none. size 0 is a programming error. */
 MUST_CHECK void *memory_allocate(size_t size);
+/* The same for one of very many small things that will stay long: it lies apart from what comes and
+ * goes, which then leaves no holes between. */
+MUST_CHECK void *memory_allocate_lasting(size_t size);
 /* The same, zeroed. Large sizes come from fresh pages, so that nothing is touched up front. */
 MUST_CHECK void *memory_allocate_zeroed(size_t size);
 /* Grow or shrink; NULL when there is no memory, and then the old piece is as it was.

@@ -191,25 +191,65 @@ static struct pool_piece *take_recent(struct pool *pool, uint64_t size) {
     return pool->recent[number][--pool->recent_count[number]];
 }
 
-void *pool_allocate(struct pool *pool, size_t size) {
-    CHECK(size >= 1);
-    CHECK(size <= POOL_PIECE_MAX);
-    uint64_t whole = size_for(size);
-    struct pool_piece *recent = take_recent(pool, whole);
-    if (recent != NULL) {
-        return (char *)recent + POOL_HEADER_SIZE;
+/* Keep only the last size bytes of an allocated piece; what lies before it is not free. */
+static struct pool_piece *cut_front(struct pool *pool, struct pool_piece *piece, uint64_t size) {
+    uint64_t rest = size_of(piece) - size;
+    if (rest < PIECE_MIN) {
+        cut(pool, piece, size_of(piece));
+        return piece;
     }
-    struct pool_piece *piece = find_free(pool, whole);
+    struct pool_piece *last = (struct pool_piece *)(void *)((char *)piece + rest);
+    last->size_and_flags = size;
+    behind(last)->size_and_flags &= ~IS_PREVIOUS_FREE;
+    make_free(pool, piece, rest);
+    return last;
+}
+
+/* A piece of whole bytes or more, in no list; *is_recent: of no more, and to be used as it is.
+ * NULL: the range is used up. */
+static struct pool_piece *take_piece(struct pool *pool, uint64_t whole, bool *is_recent) {
+    struct pool_piece *piece = take_recent(pool, whole);
+    *is_recent = piece != NULL;
+    if (piece != NULL) {
+        return piece;
+    }
+    piece = find_free(pool, whole);
     if (piece != NULL) {
         take_from_list(pool, piece);
     } else {
         piece = take_chunk(pool);
-        if (piece == NULL) {
-            return NULL;
-        }
     }
-    piece->size_and_flags &= ~IS_FREE;
-    cut(pool, piece, whole);
+    if (piece != NULL) {
+        piece->size_and_flags &= ~IS_FREE;
+    }
+    return piece;
+}
+
+void *pool_allocate(struct pool *pool, size_t size) {
+    CHECK(size >= 1);
+    CHECK(size <= POOL_PIECE_MAX);
+    bool is_recent;
+    struct pool_piece *piece = take_piece(pool, size_for(size), &is_recent);
+    if (piece == NULL) {
+        return NULL;
+    }
+    if (!is_recent) {
+        cut(pool, piece, size_for(size));
+    }
+    return (char *)piece + POOL_HEADER_SIZE;
+}
+
+void *pool_allocate_lasting(struct pool *pool, size_t size) {
+    CHECK(size >= 1);
+    CHECK(size <= POOL_PIECE_MAX);
+    bool is_recent;
+    struct pool_piece *piece = take_piece(pool, size_for(size), &is_recent);
+    if (piece == NULL) {
+        return NULL;
+    }
+    if (!is_recent) {
+        piece = cut_front(pool, piece, size_for(size));
+    }
     return (char *)piece + POOL_HEADER_SIZE;
 }
 

@@ -52,7 +52,10 @@ void pool_deinit(struct pool *pool);
 /* size bytes (1 .. POOL_PIECE_MAX), uninitialised, on a boundary of 16; NULL: the range is used
  * up. */
 MUST_CHECK void *pool_allocate(struct pool *pool, size_t size);
-/* at: from pool_allocate. */
+/* The same for what will stay long where it is: it comes from the other end of the free space, so
+ * that what comes and goes leaves no holes between. */
+MUST_CHECK void *pool_allocate_lasting(struct pool *pool, size_t size);
+/* at: from either of them. */
 void pool_free(struct pool *pool, void *at);
 /* Free in earnest what was freed of late, so that chunks can become empty. Takes a fraction of a
  * millisecond; to be called now and then. */

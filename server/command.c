@@ -512,7 +512,7 @@ struct registry_key *call_find_key(const struct call *call, struct bytes name) {
 
 const struct board *call_find_board(const struct call *call, struct bytes name) {
     const struct registry_key *key = call_find_key(call, name);
-    return key != NULL ? key->board : NULL;
+    return key != NULL ? &key->board : NULL;
 }
 
 bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value) {

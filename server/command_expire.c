@@ -81,7 +81,7 @@ static void expire(struct call *call, int64_t base_ms, bool is_seconds) {
         return;
     }
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    if (key == NULL || !is_allowed(flags, key->expire_at_ms, time_ms)) {
+    if (key == NULL || !is_allowed(flags, registry_expiry(call->registry, key), time_ms)) {
         reply_integer(call->reply, 0);
         return;
     }
@@ -193,7 +193,7 @@ const struct command command_pexpireat = {
 
 static void persist_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    if (key == NULL || key->expire_at_ms == REGISTRY_NO_EXPIRY) {
+    if (key == NULL || registry_expiry(call->registry, key) == REGISTRY_NO_EXPIRY) {
         reply_integer(call->reply, 0);
         return;
     }
@@ -232,10 +232,11 @@ static int64_t time_left_ms(struct call *call, int64_t base_ms) {
     if (key == NULL) {
         return -2;
     }
-    if (key->expire_at_ms == REGISTRY_NO_EXPIRY) {
+    int64_t expire_at_ms = registry_expiry(call->registry, key);
+    if (expire_at_ms == REGISTRY_NO_EXPIRY) {
         return -1;
     }
-    return key->expire_at_ms > base_ms ? key->expire_at_ms - base_ms : 0;
+    return expire_at_ms > base_ms ? expire_at_ms - base_ms : 0;
 }
 
 static void reply_seconds(struct call *call, int64_t ms) {

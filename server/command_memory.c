@@ -32,8 +32,7 @@ static void usage_run(struct call *call) {
         reply_null(call->reply);
         return;
     }
-    size_t size = board_memory_size(key->board) + sizeof *key + key->name.size;
-    reply_integer(call->reply, (int64_t)size);
+    reply_integer(call->reply, (int64_t)registry_memory_size(key));
 }
 
 static const struct argument usage_arguments[] = {

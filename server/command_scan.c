@@ -13,8 +13,8 @@ struct name_list {
 
 static void visit_key(void *context, const struct registry_key *key) {
     struct name_list *names = context;
-    if (!names->has_pattern || glob_takes(&names->glob, key->name)) {
-        reply_bulk(names->reply, key->name);
+    if (!names->has_pattern || glob_takes(&names->glob, registry_name(key))) {
+        reply_bulk(names->reply, registry_name(key));
         names->count++;
     }
 }
@@ -53,7 +53,7 @@ static void randomkey_run(struct call *call) {
         reply_null(call->reply);
         return;
     }
-    reply_bulk(call->reply, key->name);
+    reply_bulk(call->reply, registry_name(key));
 }
 
 const struct command command_randomkey = {

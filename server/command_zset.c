@@ -78,7 +78,7 @@ void zset_remove_span(const struct call *call, struct registry_key *key, struct 
 }
 
 void zset_remove_if_empty(const struct call *call, struct registry_key *key) {
-    if (board_count(key->board) == 0) {
+    if (board_count(&key->board) == 0) {
         registry_remove(call->registry, key);
     }
 }

@@ -309,7 +309,7 @@ static void run(const struct call *call, struct zadd *zadd) {
         call_out_of_memory(call);
         return;
     }
-    run_on_board(call, key->board, zadd);
+    run_on_board(call, &key->board, zadd);
     if (is_new) {
         zset_remove_if_empty(call, key);
     }

@@ -5,9 +5,9 @@
  * board until it changes. A reply that cannot be sent takes nothing away. */
 static void pop(const struct call *call, struct registry_key *key, bool is_reverse, int64_t count,
                 enum zset_shape shape) {
-    bool is_best_first = zset_is_best_first(key->board, is_reverse);
-    struct zset_span span = zset_part_of_limit(zset_whole(key->board), is_best_first, 0, count);
-    zset_reply_span(call, key->board, span, is_best_first, shape);
+    bool is_best_first = zset_is_best_first(&key->board, is_reverse);
+    struct zset_span span = zset_part_of_limit(zset_whole(&key->board), is_best_first, 0, count);
+    zset_reply_span(call, &key->board, span, is_best_first, shape);
     if (!call->reply->out->is_broken) {
         zset_remove_span(call, key, span);
     }
@@ -135,7 +135,7 @@ static void zmpop_run(struct call *call) {
     }
     for (uint32_t i = 0; i < zmpop.key_count; i++) {
         struct registry_key *key = call_find_key(call, call_arg(call, 2 + i));
-        if (key != NULL && board_count(key->board) > 0) {
+        if (key != NULL && board_count(&key->board) > 0) {
             reply_array(call->reply, 2);
             reply_bulk(call->reply, call_arg(call, 2 + i));
             pop(call, key, zmpop.is_reverse, zmpop.count, ZSET_PAIRS);

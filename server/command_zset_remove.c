@@ -7,8 +7,8 @@ static void zrem_run(struct call *call) {
     if (key != NULL) {
         for (uint32_t i = 2; i < call->request->count; i++) {
             struct board_member member;
-            if (zset_look_up(call, key->board, call_arg(call, i), &member)) {
-                board_remove_member(key->board, &member);
+            if (zset_look_up(call, &key->board, call_arg(call, i), &member)) {
+                board_remove_member(&key->board, &member);
                 removed_count++;
             }
         }
@@ -57,7 +57,7 @@ static void zremrangebyrank_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     struct zset_span span = {0};
     if (key != NULL) {
-        span = zset_part_of_indexes(zset_whole(key->board), zset_is_best_first(key->board, false),
+        span = zset_part_of_indexes(zset_whole(&key->board), zset_is_best_first(&key->board, false),
                                     start, stop);
     }
     remove_span(call, key, span);
@@ -88,7 +88,7 @@ const struct command command_zremrangebyrank = {
 static void zremrangebyscore_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     struct zset_span span;
-    if (zset_span_of_scores(call, key != NULL ? key->board : NULL, call_arg(call, 2),
+    if (zset_span_of_scores(call, key != NULL ? &key->board : NULL, call_arg(call, 2),
                             call_arg(call, 3), &span)) {
         remove_span(call, key, span);
     }

@@ -35,8 +35,8 @@ static void find_boards(const struct server *server, const struct tick_entry *en
             last_name = name;
             last_database = database;
         }
-        if (key != NULL && board_count(key->board) >= PREFETCH_BOARD_MIN) {
-            group->boards[i] = key->board;
+        if (key != NULL && board_count(&key->board) >= PREFETCH_BOARD_MIN) {
+            group->boards[i] = &key->board;
             group->commands[i] = command;
         }
     }

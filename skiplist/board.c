@@ -1,7 +1,7 @@
-/* Invariant: with more than one leaf there is a map, and it holds (hash of the member, id of its
- * leaf) for every entry, those of dead leaves too, and nothing else. With one leaf there may be a
- * map: it comes with the second leaf and goes only when half a leaf is left, so that a board on the
- * edge does not build it again and again.
+/* Invariant: a large board's map holds (hash of the member, id of its leaf) for every entry, those
+ * of dead leaves too, and nothing else. A board becomes large when it needs a second leaf, and
+ * small again only when half a leaf is left, so that a board on the edge does not build its map
+ * again and again.
  *
  * Remains of a removed range are dead leaves (skiplist/detach.c). The map still leads to them until
  * they are freed, so whoever comes from the map asks whether a leaf is alive; without remains that
@@ -12,25 +12,7 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/map.h"
-#include "skiplist/prefetch.h"
-#include "skiplist/run.h"
-#include "skiplist/skiplist.h"
-
-struct board {
-    const struct layout *layout;
-    uint64_t hash_seed;
-    struct map *map; /* a member_index; NULL: none */
-    struct skiplist list;
-};
-
-/* What a board of more than one leaf has besides: small boards need not pay for it. */
-struct member_index {
-    struct map map;       /* first: board->map points to it */
-    struct board *next;   /* in the chain of boards with remains */
-    struct board **link;  /* what points to this board there; NULL: it is in none */
-    uint32_t added_count; /* members added since additions last freed remains */
-};
+#include "skiplist/board_parts.h"
 
 enum {
     /* Ranges below this go leaf by leaf at once: they take less than a cut does. */
@@ -40,24 +22,16 @@ enum {
     /* What freeing a segment of the map costs, and a step of shrinking it, in members. */
     SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
     SHRINK_WORK = 32,
-    /* A scan step that meets only empty buckets ends all the same. As in Redis. */
-    SCAN_STEPS_PER_MEMBER = 10,
 };
 
 _Static_assert((int)BLOCK_ENTRIES_MAX <= (int)MAP_HASHES_MAX, "a block's hashes fit map_hashes");
 
-static uint64_t board_hash(const struct board *board, struct bytes member) {
+uint64_t board_hash(const struct board *board, struct bytes member) {
     return XXH3_64bits_withSeed(member.at, member.size, board->hash_seed);
 }
 
-/* The block's tag: bits that neither the map's home bucket nor its tag is made of. */
-static uint8_t hash_tag(uint64_t hash) {
-    return (uint8_t)hash;
-}
-
-/* Hash count members of a block from index on. */
-static void hash_members(const struct board *board, const struct block *block, uint32_t index,
-                         uint32_t count, uint64_t *hashes) {
+void board_hash_members(const struct board *board, const struct block *block, uint32_t index,
+                        uint32_t count, uint64_t *hashes) {
     uint32_t offset = block_offset(block, index);
     for (uint32_t i = 0; i < count; i++) {
         hashes[i] = board_hash(board, block_member(block, index + i, offset));
@@ -65,132 +39,172 @@ static void hash_members(const struct board *board, const struct block *block, u
     }
 }
 
-/* The map asks for the hashes of one id. */
-static uint32_t board_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
-    const struct board *board = owner;
-    const struct block *block = skiplist_leaf(&board->list, id);
+/* Hash all members of one leaf; returns how many. */
+static uint32_t hash_leaf(const struct board *board, uint32_t id, uint64_t *hashes) {
+    const struct block *block = board_leaf(board, id);
     if (block == NULL)
         return 0;
-    hash_members(board, block, 0, block->count, hashes);
+    board_hash_members(board, block, 0, block->count, hashes);
     return block->count;
 }
 
-/* The skiplist tells that entries lie in another leaf now. */
+/* The map asks for the hashes of one id. */
+static uint32_t board_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct large_board *large = owner;
+    return hash_leaf(large->board, id, hashes);
+}
+
+/* The skiplist tells that entries lie in another leaf now: of a large board, for a small one has
+ * no other. */
 static void board_moved(void *owner, const struct block *block, uint32_t index, uint32_t count,
                         uint32_t from, uint32_t to) {
     struct board *board = owner;
+    struct map *map = &board->large->map;
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    hash_members(board, block, index, count, hashes);
+    board_hash_members(board, block, index, count, hashes);
     /* Every entry's bucket is another cache miss; all are under way before the first is needed. */
     for (uint32_t i = 0; i < count; i++)
-        map_prefetch(board->map, hashes[i]);
+        map_prefetch(map, hashes[i]);
     for (uint32_t i = 0; i < count; i++)
-        map_replace(board->map, hashes[i], from, to);
+        map_replace(map, hashes[i], from, to);
 }
 
 static struct skiplist_owner board_owner(struct board *board) {
     return (struct skiplist_owner){.moved = board_moved, .owner = board};
 }
 
-struct board *board_create(const struct layout *layout, uint64_t hash_seed) {
-    struct board *board = memory_allocate(sizeof *board);
-    if (board == NULL)
+/* ---- coming to be, small and large ---- */
+
+void board_init(struct board *board, const struct layout *layout, uint64_t hash_seed) {
+    *board = (struct board){.layout = layout, .hash_seed = hash_seed & BOARD_SEED_MASK};
+}
+
+static struct large_board *create_large(struct board *board) {
+    struct large_board *large = memory_allocate(sizeof *large);
+    if (large == NULL)
         return NULL;
-    board->layout = layout;
-    board->hash_seed = hash_seed;
-    board->map = NULL;
-    skiplist_init(&board->list, layout->time.bits > 0 && layout->time.is_latest);
-    return board;
+    map_init(&large->map, board_hashes, large);
+    large->board = board;
+    large->next = NULL;
+    large->link = NULL;
+    large->added_count = 0;
+    return large;
 }
 
-static struct member_index *index_of(const struct board *board) {
-    return (struct member_index *)(void *)board->map;
-}
-
-static void leave_chain(struct board *board) {
-    struct member_index *index = index_of(board);
-    if (index == NULL || index->link == NULL)
-        return;
-    *index->link = index->next;
-    if (index->next != NULL)
-        index_of(index->next)->link = index->link;
-    index->link = NULL;
-}
-
-static void drop_map(struct board *board) {
-    leave_chain(board);
-    map_deinit(board->map);
-    memory_free(board->map);
-    board->map = NULL;
-}
-
-void board_destroy(struct board *board) {
-    if (board == NULL)
-        return;
-    while (!board_destroy_step(board, UINT32_MAX))
-        continue;
-}
-
-bool board_destroy_step(struct board *board, uint32_t work_max) {
-    leave_chain(board);
-    for (uint32_t work = 0; board->map != NULL; work += SEGMENT_WORK) {
-        if (work >= work_max)
-            return false;
-        if (map_deinit_step(board->map))
-            drop_map(board);
-    }
-    if (!skiplist_deinit_step(&board->list, work_max))
+/* Make a small board large, with the same leaf. false: no memory, and it is as it was. */
+static bool make_large(struct board *board) {
+    struct large_board *large = create_large(board);
+    if (large == NULL)
         return false;
-    memory_free(board);
+    uint64_t hashes[BLOCK_ENTRIES_MAX];
+    uint32_t count = hash_leaf(board, 0, hashes);
+    if (!map_reserve(&large->map, count + 1, 1)) {
+        memory_free(large);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        map_put(&large->map, hashes[i], 0);
+    skiplist_init_leaf(&large->list, board_is_latest(board), board->leaf);
+    board->large = large;
+    board->is_large = true;
     return true;
 }
 
-static struct map *create_map(const struct board *board) {
-    struct member_index *index = memory_allocate(sizeof *index);
-    if (index == NULL)
-        return NULL;
-    map_init(&index->map, board_hashes, board);
-    index->next = NULL;
-    index->link = NULL;
-    index->added_count = 0;
-    return &index->map;
+static void leave_chain(struct board *board) {
+    struct large_board *large = board->large;
+    if (!board->is_large || large->link == NULL)
+        return;
+    *large->link = large->next;
+    if (large->next != NULL)
+        large->next->large->link = large->link;
+    large->link = NULL;
+}
+
+/* Make a large board of one leaf, or of none, small. */
+static void make_small(struct board *board) {
+    struct large_board *large = board->large;
+    leave_chain(board);
+    map_deinit(&large->map);
+    board->leaf = skiplist_take_leaf(&large->list);
+    board->is_large = false;
+    memory_free(large);
+}
+
+void board_deinit(struct board *board) {
+    while (!board_deinit_step(board, UINT32_MAX))
+        continue;
+}
+
+bool board_deinit_step(struct board *board, uint32_t work_max) {
+    struct skiplist own;
+    leave_chain(board);
+    for (uint32_t work = 0; board->is_large && !map_deinit_step(&board->large->map);) {
+        work += SEGMENT_WORK;
+        if (work >= work_max)
+            return false;
+    }
+    if (!skiplist_deinit_step(board_list(board, &own), work_max))
+        return false;
+    if (board->is_large)
+        memory_free(board->large);
+    board_init(board, board->layout, board->hash_seed);
+    return true;
+}
+
+void board_move_to(struct board *board, struct board *to) {
+    *to = *board;
+    if (to->is_large) {
+        to->large->board = to;
+        if (to->large->link != NULL)
+            *to->large->link = to;
+    }
+    board_init(board, board->layout, board->hash_seed);
 }
 
 /* Index all members of a board that has no entry in its map yet. false: no memory. */
 static bool fill_map(struct board *board) {
-    const struct skiplist *list = &board->list;
+    struct skiplist *list = &board->large->list;
+    struct map *map = &board->large->map;
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    if (!map_reserve(board->map, list->count, list->node_end))
+    if (!map_reserve(map, list->count, list->node_end))
         return false;
-    const struct block *block;
-    for (uint32_t id = list->first; id != SKIPLIST_NONE; id = block->links.next) {
-        block = skiplist_leaf(list, id);
-        hash_members(board, block, 0, block->count, hashes);
-        for (uint32_t i = 0; i < block->count; i++)
-            map_put(board->map, hashes[i], id);
+    for (uint32_t id = list->first; id != SKIPLIST_NONE; id = skiplist_leaf(list, id)->links.next) {
+        uint32_t count = hash_leaf(board, id, hashes);
+        for (uint32_t i = 0; i < count; i++)
+            map_put(map, hashes[i], id);
     }
     return true;
 }
 
-struct board *board_copy(const struct board *board) {
-    struct board *copy = board_create(board->layout, board->hash_seed);
-    if (copy == NULL)
-        return NULL;
-    if (!skiplist_copy(&board->list, &copy->list))
-        goto no_memory;
-    if (board->map != NULL) {
-        copy->map = create_map(copy);
-        if (copy->map == NULL)
-            goto no_memory;
-        /* The copy has no remains, so its map must not have them either. */
-        if (!(board_has_remains(board) ? fill_map(copy) : map_copy(board->map, copy->map)))
-            goto no_memory;
-    }
-    return copy;
+static bool copy_large(const struct board *board, struct board *copy) {
+    copy->large = create_large(copy);
+    if (copy->large == NULL)
+        return false;
+    copy->is_large = true;
+    skiplist_init(&copy->large->list, board_is_latest(board));
+    if (!skiplist_copy(&board->large->list, &copy->large->list))
+        return false;
+    /* The copy has no remains, so its map must not have them either. */
+    return board_has_remains(board) ? fill_map(copy)
+                                    : map_copy(&board->large->map, &copy->large->map);
+}
 
-no_memory:
-    board_destroy(copy);
-    return NULL;
+static bool copy_small(const struct board *board, struct board *copy) {
+    struct skiplist from;
+    struct skiplist to;
+    skiplist_init(&to, board_is_latest(board));
+    if (!skiplist_copy(board_list(board, &from), &to))
+        return false;
+    board_keep_list(copy, &to);
+    return true;
+}
+
+bool board_copy(const struct board *board, struct board *copy) {
+    board_init(copy, board->layout, board->hash_seed);
+    if (board->is_large ? copy_large(board, copy) : copy_small(board, copy))
+        return true;
+    board_deinit(copy);
+    return false;
 }
 
 const struct layout *board_layout(const struct board *board) {
@@ -198,13 +212,16 @@ const struct layout *board_layout(const struct board *board) {
 }
 
 uint32_t board_count(const struct board *board) {
-    return board->list.count;
+    if (board->is_large)
+        return board->large->list.count;
+    return board->leaf != NULL ? board->leaf->count : 0;
 }
 
 size_t board_memory_size(const struct board *board) {
-    size_t size = memory_size(board) + board->list.memory_size;
-    if (board->map != NULL)
-        size += memory_size(board->map) + map_memory_size(board->map);
+    struct skiplist own;
+    size_t size = board_list(board, &own)->memory_size;
+    if (board->is_large)
+        size += memory_size(board->large) + map_memory_size(&board->large->map);
     return size;
 }
 
@@ -219,14 +236,10 @@ struct found {
 
 static bool find_in_leaf(const struct board *board, uint32_t id, struct bytes member, uint64_t hash,
                          struct found *found) {
-    found->block = skiplist_leaf(&board->list, id);
+    found->block = board_leaf(board, id);
     found->place.leaf = id;
-    return found->block != NULL &&
-           block_find(found->block, hash_tag(hash), member, &found->place.index, &found->offset);
-}
-
-static bool is_alive(const struct board *board, uint32_t id) {
-    return !skiplist_has_dead(&board->list) || skiplist_is_alive(&board->list, id);
+    return found->block != NULL && block_find(found->block, board_hash_tag(hash), member,
+                                              &found->place.index, &found->offset);
 }
 
 /* The same as board_locate where there are remains: on its own, or looking up would be slower where
@@ -235,22 +248,22 @@ __attribute__((noinline)) static bool locate_living(const struct board *board, s
                                                     uint64_t hash, struct found *found) {
     struct map_find find;
     uint32_t id;
-    map_find(board->map, hash, &find);
+    map_find(&board->large->map, hash, &find);
     while (map_find_next(&find, &id))
-        if (find_in_leaf(board, id, member, hash, found) && is_alive(board, id))
+        if (find_in_leaf(board, id, member, hash, found) && board_leaf_is_alive(board, id))
             return true;
     return false;
 }
 
 static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
                          struct found *found) {
-    if (board->map == NULL)
-        return find_in_leaf(board, board->list.root, member, hash, found);
-    if (skiplist_has_dead(&board->list))
+    if (!board->is_large)
+        return find_in_leaf(board, 0, member, hash, found);
+    if (board_has_dead(board))
         return locate_living(board, member, hash, found);
     struct map_find find;
     uint32_t id;
-    map_find(board->map, hash, &find);
+    map_find(&board->large->map, hash, &find);
     while (map_find_next(&find, &id))
         if (find_in_leaf(board, id, member, hash, found))
             return true;
@@ -268,10 +281,10 @@ bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
 /* Is the member where prefetching has seen it? */
 static bool find_ahead(const struct board *board, const struct board_prefetch *ahead,
                        struct found *found) {
-    found->block = skiplist_leaf(&board->list, ahead->block);
+    found->block = board_leaf(board, ahead->block);
     found->place = (struct skiplist_place){.leaf = ahead->block, .index = ahead->index};
-    return found->block != NULL && !skiplist_has_dead(&board->list) &&
-           block_has(found->block, ahead->index, hash_tag(ahead->hash), ahead->member,
+    return found->block != NULL && !board_has_dead(board) &&
+           block_has(found->block, ahead->index, board_hash_tag(ahead->hash), ahead->member,
                      &found->offset);
 }
 
@@ -307,7 +320,9 @@ void board_look_up(const struct board *board, struct bytes name, const struct bo
 }
 
 uint32_t board_rank_of(const struct board *board, const struct board_member *member) {
-    return skiplist_rank(&board->list,
+    if (!board->is_large)
+        return member->index;
+    return skiplist_rank(&board->large->list,
                          (struct skiplist_place){.leaf = member->leaf, .index = member->index});
 }
 
@@ -331,60 +346,38 @@ enum {
 size_t board_growth_size(const struct board *board, uint32_t count) {
     /* Each insertion makes at most one leaf; index blocks are fewer than leaves. */
     uint32_t block_count = count < BOARD_MEMBERS_MAX / 4 ? count * 2 + SKIPLIST_LEVELS_MAX : count;
-    size_t size = (size_t)count * PUT_BLOCK_BYTES + skiplist_growth_size(&board->list, block_count);
-    uint32_t id_end = board->list.node_end + block_count;
-    if (board->map != NULL)
-        return size + map_growth_size(board->map, count, id_end);
+    struct skiplist own;
+    const struct skiplist *list = board_list(board, &own);
+    size_t size = (size_t)count * PUT_BLOCK_BYTES + skiplist_growth_size(list, block_count);
+    uint32_t id_end = list->node_end + block_count;
+    if (board->is_large)
+        return size + map_growth_size(&board->large->map, count, id_end);
     struct map empty;
     map_init(&empty, NULL, NULL);
-    return size + sizeof empty + map_growth_size(&empty, board_count(board) + count, id_end);
-}
-
-/* The second leaf is to come: index the members of the first. */
-static bool begin_map(struct board *board, uint32_t id_end) {
-    uint64_t hashes[BLOCK_ENTRIES_MAX];
-    uint32_t id = board->list.root;
-    struct map *map = create_map(board);
-    if (map == NULL)
-        return false;
-    if (!map_reserve(map, board->list.count + 1, id_end)) {
-        memory_free(map);
-        return false;
-    }
-    uint32_t count = board_hashes(board, id, hashes);
-    for (uint32_t i = 0; i < count; i++)
-        map_put(map, hashes[i], id);
-    board->map = map;
-    return true;
-}
-
-static bool reserve_map(struct board *board, const struct skiplist_plan *plan, uint32_t count) {
-    uint32_t id_end = skiplist_id_end(&board->list, plan);
-    if (board->map != NULL)
-        return map_reserve(board->map, count, id_end);
-    return !skiplist_adds_leaf(plan) || begin_map(board, id_end);
+    return size + sizeof *board->large + map_growth_size(&empty, list->count + count, id_end);
 }
 
 /* Reserve everything for an insertion that adds count entries to the map. */
-static bool board_reserve(struct board *board, struct skiplist_place place, uint8_t len,
-                          uint32_t count, struct skiplist_plan *plan) {
-    if (!skiplist_reserve(&board->list, place, len, plan))
+static bool board_reserve(struct board *board, struct skiplist *list, struct skiplist_place place,
+                          uint8_t len, uint32_t count, struct skiplist_plan *plan) {
+    if (!skiplist_reserve(list, place, len, plan))
         return false;
-    if (reserve_map(board, plan, count))
+    if (!board->is_large || map_reserve(&board->large->map, count, skiplist_id_end(list, plan)))
         return true;
-    skiplist_unreserve(&board->list, plan);
+    skiplist_unreserve(list, plan);
     return false;
 }
 
 /* Free the dead leaf that comes first. Returns how many entries it had. */
 static uint32_t free_dead_leaf(struct board *board, uint32_t id) {
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    uint32_t count = board_hashes(board, id, hashes);
+    struct map *map = &board->large->map;
+    uint32_t count = hash_leaf(board, id, hashes);
     for (uint32_t i = 0; i < count; i++)
-        map_prefetch(board->map, hashes[i]);
+        map_prefetch(map, hashes[i]);
     for (uint32_t i = 0; i < count; i++)
-        map_remove(board->map, hashes[i], id);
-    skiplist_free_dead_leaf(&board->list);
+        map_remove(map, hashes[i], id);
+    skiplist_free_dead_leaf(&board->large->list);
     return count;
 }
 
@@ -392,7 +385,7 @@ static uint32_t free_dead_leaf(struct board *board, uint32_t id) {
 static uint32_t free_dead(struct board *board, uint32_t work_max) {
     uint32_t work = 0;
     uint32_t id;
-    while (work < work_max && (id = skiplist_dead_leaf(&board->list)) != SKIPLIST_NONE)
+    while (work < work_max && (id = skiplist_dead_leaf(&board->large->list)) != SKIPLIST_NONE)
         work += free_dead_leaf(board, id);
     return work;
 }
@@ -400,10 +393,9 @@ static uint32_t free_dead(struct board *board, uint32_t work_max) {
 /* A member has been added while there are remains. Were they freed in the host's spare time only,
  * a board that is emptied and filled again all the time could outgrow it. */
 static void free_for_addition(struct board *board) {
-    struct member_index *index = index_of(board);
-    if (++index->added_count < ADDED_MAX)
+    if (++board->large->added_count < ADDED_MAX)
         return;
-    index->added_count = 0;
+    board->large->added_count = 0;
     (void)free_dead(board, ADDED_MAX);
 }
 
@@ -422,26 +414,47 @@ static struct skiplist_place place_inside(const struct skiplist *list, uint32_t 
 }
 
 /* Where the key belongs: in the leaf that was found ahead, or from the root down. */
-static struct skiplist_place board_place_for(const struct board *board, uint32_t target,
+static struct skiplist_place board_place_for(const struct skiplist *list, uint32_t target,
                                              uint64_t key) {
-    const struct skiplist *list = &board->list;
     const struct block *block = skiplist_leaf(list, target);
     if (block != NULL && belongs_inside(block, key) && !skiplist_has_dead(list))
         return place_inside(list, target, key);
     return skiplist_place_for(list, key);
 }
 
+/* Put an entry that is not on the board there. false: no memory, and nothing changed. */
+static bool insert_entry(struct board *board, const struct block_entry *entry,
+                         const struct board_member *added) {
+    struct skiplist own;
+    struct skiplist_plan plan;
+    bool needs_leaf =
+        !board->is_large && board->leaf != NULL && block_is_full_for(board->leaf, entry->len);
+    if (needs_leaf && !make_large(board))
+        return false;
+    struct skiplist *list = board_list(board, &own);
+    struct skiplist_place place = board_place_for(list, added->target, entry->key);
+    if (!board_reserve(board, list, place, entry->len, 1, &plan)) {
+        if (needs_leaf)
+            make_small(board);
+        return false;
+    }
+    uint32_t id = skiplist_insert(list, &plan, entry, board_owner(board));
+    board_keep_list(board, list);
+    if (board->is_large)
+        map_put(&board->large->map, added->hash, id);
+    return true;
+}
+
 static enum board_status board_add(struct board *board, const struct board_member *added,
                                    uint64_t key) {
     struct bytes member = added->name;
-    uint64_t hash = added->hash;
-    if (board->list.count == BOARD_MEMBERS_MAX)
+    if (board_count(board) == BOARD_MEMBERS_MAX)
         return BOARD_FULL;
     char long_bytes[BLOCK_LONG_SIZE];
     struct block_entry entry = {
         .key = key,
         .at = member.at,
-        .tag = hash_tag(hash),
+        .tag = board_hash_tag(added->hash),
         .len = block_len_of(member.size),
     };
     if (entry.len == BLOCK_LEN_LONG) {
@@ -449,26 +462,21 @@ static enum board_status board_add(struct board *board, const struct board_membe
             return BOARD_OUT_OF_MEMORY;
         entry.at = long_bytes;
     }
-    struct skiplist_place place = board_place_for(board, added->target, key);
-    struct skiplist_plan plan;
-    if (!board_reserve(board, place, entry.len, 1, &plan)) {
+    if (!insert_entry(board, &entry, added)) {
         if (entry.len == BLOCK_LEN_LONG)
             block_long_destroy(long_bytes);
         return BOARD_OUT_OF_MEMORY;
     }
-    uint32_t id = skiplist_insert(&board->list, &plan, &entry, board_owner(board));
-    if (board->map != NULL)
-        map_put(board->map, hash, id);
-    if (skiplist_has_dead(&board->list))
+    if (board_has_dead(board))
         free_for_addition(board);
     return BOARD_OK;
 }
 
 /* Where the key belongs. After a small change of score it is mostly the leaf where the member is,
  * or the one beside it; then there is no need to come down from the root. */
-static struct skiplist_place board_place_near(const struct board *board, const struct found *found,
-                                              uint32_t target, uint64_t key) {
-    const struct skiplist *list = &board->list;
+static struct skiplist_place board_place_near(const struct skiplist *list,
+                                              const struct found *found, uint32_t target,
+                                              uint64_t key) {
     const struct block *block = found->block;
     if (belongs_inside(block, key))
         return place_inside(list, found->place.leaf, key);
@@ -476,15 +484,17 @@ static struct skiplist_place board_place_near(const struct board *board, const s
     uint32_t beside = is_better ? block->links.previous : block->links.next;
     if (target == SKIPLIST_NONE && beside != SKIPLIST_NONE)
         target = beside;
-    return board_place_for(board, target, key);
+    return board_place_for(list, target, key);
 }
 
 static enum board_status board_move(struct board *board, const struct found *found,
                                     const struct board_member *member, uint64_t key) {
+    struct skiplist own;
+    struct skiplist *list = board_list(board, &own);
     struct skiplist_place from = found->place;
-    struct skiplist_place to = board_place_near(board, found, member->target, key);
+    struct skiplist_place to = board_place_near(list, found, member->target, key);
     if (to.leaf == from.leaf) {
-        skiplist_shift(&board->list, from, to.index, key);
+        skiplist_shift(list, from, to.index, key);
         return BOARD_OK;
     }
     /* Insert the new entry first, straight from the old one, which no insertion into another leaf
@@ -492,11 +502,11 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct block_entry entry = block_get(found->block, from.index, found->offset);
     entry.key = key;
     struct skiplist_plan plan;
-    if (!board_reserve(board, to, entry.len, 0, &plan))
+    if (!board_reserve(board, list, to, entry.len, 0, &plan))
         return BOARD_OUT_OF_MEMORY;
-    uint32_t id = skiplist_insert(&board->list, &plan, &entry, board_owner(board));
-    map_replace(board->map, member->hash, from.leaf, id);
-    skiplist_remove(&board->list, from, 1, true, board_owner(board));
+    uint32_t id = skiplist_insert(list, &plan, &entry, board_owner(board));
+    map_replace(&board->large->map, member->hash, from.leaf, id);
+    skiplist_remove(list, from, 1, true, board_owner(board));
     return BOARD_OK;
 }
 
@@ -507,7 +517,7 @@ enum board_status board_put_member(struct board *board, const struct board_membe
     struct found found = {
         .place = {.leaf = member->leaf, .index = member->index},
         .offset = member->offset,
-        .block = skiplist_leaf(&board->list, member->leaf),
+        .block = board_leaf(board, member->leaf),
     };
     return board_move(board, &found, member, key);
 }
@@ -521,23 +531,32 @@ enum board_status board_put(struct board *board, struct bytes name, uint64_t key
 }
 
 /* After removals. */
-static void settle_map(struct board *board) {
-    const struct skiplist *list = &board->list;
-    if (board->map == NULL)
+static void settle(struct board *board) {
+    if (!board->is_large)
         return;
-    bool is_needed = list->first != list->last || list->count > BLOCK_ENTRIES_MAX / 2;
-    if (is_needed || skiplist_has_dead(list) || !map_is_small(board->map))
-        map_step(board->map);
+    struct large_board *large = board->large;
+    bool is_needed =
+        large->list.first != large->list.last || large->list.count > BLOCK_ENTRIES_MAX / 2;
+    if (is_needed || skiplist_has_dead(&large->list) || !map_is_small(&large->map))
+        map_step(&large->map);
     else
-        drop_map(board);
+        make_small(board);
+}
+
+/* Remove count entries of one leaf, which are not in the map any more. */
+static void remove_from_leaf(struct board *board, struct skiplist_place place, uint32_t count) {
+    struct skiplist own;
+    struct skiplist *list = board_list(board, &own);
+    skiplist_remove(list, place, count, false, board_owner(board));
+    board_keep_list(board, list);
+    settle(board);
 }
 
 void board_remove_member(struct board *board, const struct board_member *member) {
-    struct skiplist_place place = {.leaf = member->leaf, .index = member->index};
-    if (board->map != NULL)
-        map_remove(board->map, member->hash, place.leaf);
-    skiplist_remove(&board->list, place, 1, false, board_owner(board));
-    settle_map(board);
+    if (board->is_large)
+        map_remove(&board->large->map, member->hash, member->leaf);
+    remove_from_leaf(board, (struct skiplist_place){.leaf = member->leaf, .index = member->index},
+                     1);
 }
 
 bool board_remove(struct board *board, struct bytes name) {
@@ -551,20 +570,20 @@ bool board_remove(struct board *board, struct bytes name) {
 /* Take entries of one leaf out of the map. */
 static void unmap(struct board *board, struct skiplist_place place, uint32_t count) {
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    if (board->map == NULL)
+    if (!board->is_large)
         return;
-    const struct block *block = skiplist_leaf(&board->list, place.leaf);
-    hash_members(board, block, place.index, count, hashes);
+    struct map *map = &board->large->map;
+    board_hash_members(board, board_leaf(board, place.leaf), place.index, count, hashes);
     for (uint32_t i = 0; i < count; i++)
-        map_prefetch(board->map, hashes[i]);
+        map_prefetch(map, hashes[i]);
     for (uint32_t i = 0; i < count; i++)
-        map_remove(board->map, hashes[i], place.leaf);
+        map_remove(map, hashes[i], place.leaf);
 }
 
-/* Remove a range whole leaves at a time, to be freed later; what it has of the leaves at its ends
- * goes at once. There is a map. */
+/* Remove a range of a large board whole leaves at a time, to be freed later; what it has of the
+ * leaves at its ends goes at once. */
 static void detach_range(struct board *board, uint32_t rank, uint32_t count) {
-    struct skiplist *list = &board->list;
+    struct skiplist *list = &board->large->list;
     struct skiplist_place begin = skiplist_at(list, rank);
     if (begin.index > 0) {
         uint32_t part = skiplist_leaf(list, begin.leaf)->count - begin.index;
@@ -585,33 +604,33 @@ static void detach_range(struct board *board, uint32_t rank, uint32_t count) {
 }
 
 void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
-    CHECK(rank <= board->list.count);
-    CHECK(count <= board->list.count - rank);
+    CHECK(rank <= board_count(board));
+    CHECK(count <= board_count(board) - rank);
     if (count >= DETACH_MIN) {
         detach_range(board, rank, count);
-        settle_map(board);
+        settle(board);
         return;
     }
     while (count > 0) {
-        struct skiplist_place place = skiplist_at(&board->list, rank);
-        uint32_t here = skiplist_leaf(&board->list, place.leaf)->count - place.index;
+        struct skiplist own;
+        struct skiplist_place place = skiplist_at(board_list(board, &own), rank);
+        uint32_t here = board_leaf(board, place.leaf)->count - place.index;
         uint32_t run = here < count ? here : count;
         unmap(board, place, run);
-        skiplist_remove(&board->list, place, run, false, board_owner(board));
-        settle_map(board);
+        remove_from_leaf(board, place, run);
         count -= run;
     }
 }
 
 bool board_has_remains(const struct board *board) {
-    return skiplist_has_dead(&board->list);
+    return board_has_dead(board);
 }
 
 bool board_free_step(struct board *board, uint32_t work_max) {
-    uint32_t work = free_dead(board, work_max);
-    while (!skiplist_has_dead(&board->list)) {
-        settle_map(board);
-        if (board->map == NULL || !map_is_unfinished(board->map)) {
+    uint32_t work = board->is_large ? free_dead(board, work_max) : 0;
+    while (!board_has_dead(board)) {
+        settle(board);
+        if (!board->is_large || !map_is_unfinished(&board->large->map)) {
             leave_chain(board);
             return true;
         }
@@ -623,308 +642,27 @@ bool board_free_step(struct board *board, uint32_t work_max) {
 }
 
 void board_chain_put(struct board_chain *chain, struct board *board) {
-    struct member_index *index = index_of(board);
-    if (!board_has_remains(board) || index->link != NULL)
+    if (!board_has_remains(board) || board->large->link != NULL)
         return;
-    index->next = chain->first;
-    index->link = &chain->first;
-    if (index->next != NULL)
-        index_of(index->next)->link = &index->next;
+    struct large_board *large = board->large;
+    large->next = chain->first;
+    large->link = &chain->first;
+    if (large->next != NULL)
+        large->next->large->link = &large->next;
     chain->first = board;
-}
-
-/* ---- ranges ---- */
-
-/* Most limits asked for are open: they lie beyond every key. */
-static bool is_above_all(const struct board *board, uint64_t key) {
-    const struct block *first = skiplist_leaf(&board->list, board->list.first);
-    return first == NULL || key > block_keys(first)[0];
-}
-
-static bool is_below_all(const struct board *board, uint64_t key) {
-    const struct block *last = skiplist_leaf(&board->list, board->list.last);
-    return last == NULL || key < block_keys(last)[last->count - 1];
-}
-
-uint32_t board_count_above(const struct board *board, uint64_t key) {
-    if (is_above_all(board, key))
-        return 0;
-    if (is_below_all(board, key))
-        return board->list.count;
-    return skiplist_rank(&board->list, skiplist_place_above(&board->list, key, false));
-}
-
-uint32_t board_count_from(const struct board *board, uint64_t key) {
-    if (is_above_all(board, key))
-        return 0;
-    if (is_below_all(board, key))
-        return board->list.count;
-    return skiplist_rank(&board->list, skiplist_place_above(&board->list, key, true));
-}
-
-static struct board_entry entry_at(const struct block *block, uint32_t index, uint32_t offset) {
-    return (struct board_entry){
-        .key = block_keys(block)[index],
-        .member = block_member(block, index, offset),
-    };
-}
-
-struct board_entry board_at(const struct board *board, uint32_t rank) {
-    struct skiplist_place place = skiplist_at(&board->list, rank);
-    const struct block *block = skiplist_leaf(&board->list, place.leaf);
-    return entry_at(block, place.index, block_offset(block, place.index));
-}
-
-/* While a walk is in one block, fetch the next one. First its node, then, some entries later, the
- * first lines of the block; once reading has begun, the processor sees the pattern itself. */
-static void fetch_nodes(const struct board_cursor *cursor) {
-    const struct block *block = cursor->block;
-    if (block == NULL)
-        return;
-    if (block->links.next != SKIPLIST_NONE)
-        prefetch_line(skiplist_node(&cursor->board->list, block->links.next));
-    if (block->links.previous != SKIPLIST_NONE)
-        prefetch_line(skiplist_node(&cursor->board->list, block->links.previous));
-}
-
-static void fetch_ahead(const struct board_cursor *cursor, uint32_t id) {
-    if (cursor->index % 8 == 4) {
-        const struct block *ahead = skiplist_leaf(&cursor->board->list, id);
-        if (ahead != NULL)
-            prefetch_lines(ahead, sizeof *ahead + 10 * BLOCK_ENTRIES_MAX);
-    }
-}
-
-void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor) {
-    *cursor = (struct board_cursor){.board = board};
-    if (rank >= board->list.count)
-        return;
-    struct skiplist_place place = skiplist_at(&board->list, rank);
-    const struct block *block = skiplist_leaf(&board->list, place.leaf);
-    cursor->block = block;
-    cursor->index = place.index;
-    cursor->member_offset = place.index > 0 ? block_offset(block, place.index) : 0;
-    fetch_nodes(cursor);
-}
-
-bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry) {
-    if (cursor->block == NULL)
-        return false;
-    *entry = entry_at(cursor->block, cursor->index, cursor->member_offset);
-    return true;
-}
-
-void board_cursor_next(struct board_cursor *cursor) {
-    const struct block *block = cursor->block;
-    if (block == NULL)
-        return;
-    cursor->member_offset += block_heap_size(block_len(block, cursor->index));
-    if (++cursor->index < block->count) {
-        fetch_ahead(cursor, block->links.next);
-        return;
-    }
-    cursor->block = skiplist_leaf(&cursor->board->list, block->links.next);
-    cursor->index = 0;
-    cursor->member_offset = 0;
-    fetch_nodes(cursor);
-}
-
-void board_cursor_previous(struct board_cursor *cursor) {
-    const struct block *block = cursor->block;
-    if (block == NULL)
-        return;
-    if (cursor->index == 0) {
-        block = skiplist_leaf(&cursor->board->list, block->links.previous);
-        cursor->block = block;
-        if (block == NULL)
-            return;
-        cursor->index = block->count;
-        cursor->member_offset = block->heap_used;
-        fetch_nodes(cursor);
-    }
-    cursor->index--;
-    cursor->member_offset -= block_heap_size(block_len(block, cursor->index));
-    fetch_ahead(cursor, block->links.previous);
-}
-
-/* The cursor has come to a block by a run, and has not looked into it yet; or to an entry, whose
- * offset nobody may ever ask for. */
-#define CURSOR_AT_EDGE UINT32_MAX
-#define OFFSET_UNKNOWN UINT32_MAX
-
-static void settle_cursor(struct board_cursor *cursor, bool is_best_first) {
-    const struct block *block = cursor->block;
-    if (cursor->index == CURSOR_AT_EDGE) {
-        cursor->index = is_best_first ? 0 : block->count - 1U;
-        cursor->member_offset = is_best_first ? 0 : OFFSET_UNKNOWN;
-    }
-    if (cursor->member_offset == OFFSET_UNKNOWN)
-        cursor->member_offset = block_offset(block, cursor->index);
-}
-
-/* Take the cursor to the block with this id, and fetch that without waiting for it. */
-static void leave_block(struct board_cursor *cursor, uint32_t id) {
-    const struct block *block = skiplist_leaf(&cursor->board->list, id);
-    cursor->block = block;
-    cursor->index = CURSOR_AT_EDGE;
-    if (block != NULL)
-        prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
-}
-
-bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t count_max,
-                      struct board_run *run) {
-    const struct block *block = cursor->block;
-    if (block == NULL)
-        return false;
-    settle_cursor(cursor, is_best_first);
-    uint32_t ahead = is_best_first ? block->links.next : block->links.previous;
-    uint32_t here = is_best_first ? block->count - cursor->index : cursor->index + 1;
-    uint32_t count = here < count_max ? here : count_max;
-    if (count > BOARD_RUN_MAX)
-        count = BOARD_RUN_MAX;
-    /* Backwards a walk stands behind its next entry. */
-    uint32_t index = is_best_first ? cursor->index : cursor->index + 1;
-    uint32_t last_size = is_best_first ? 0 : block_heap_size(block_len(block, cursor->index));
-    *run = (struct board_run){
-        .marks = block_marks(block) + index,
-        .keys = block_keys(block) + index,
-        .members = block_heap(block) + cursor->member_offset + last_size,
-        .count = count,
-        .is_best_first = is_best_first,
-    };
-    if (count == here) {
-        leave_block(cursor, ahead);
-        return true;
-    }
-    cursor->index = is_best_first ? cursor->index + count : cursor->index - count;
-    cursor->member_offset = OFFSET_UNKNOWN;
-    if (ahead != SKIPLIST_NONE)
-        prefetch_line(skiplist_node(&cursor->board->list, ahead));
-    return true;
-}
-
-/* ---- scanning ---- */
-
-struct scan {
-    const struct board *board;
-    uint64_t from; /* upper halves of hashes: from .. end - 1 */
-    uint64_t end;
-    uint32_t visited;
-    board_visit *visit;
-    void *context;
-};
-
-static void scan_leaf(void *context, uint32_t id) {
-    struct scan *scan = context;
-    const struct block *block = skiplist_leaf(&scan->board->list, id);
-    uint64_t hashes[BLOCK_ENTRIES_MAX];
-    if (block == NULL || !is_alive(scan->board, id))
-        return;
-    hash_members(scan->board, block, 0, block->count, hashes);
-    uint32_t offset = 0;
-    for (uint32_t i = 0; i < block->count; i++) {
-        uint64_t prefix = hashes[i] >> 32;
-        if (prefix >= scan->from && prefix < scan->end) {
-            struct board_entry entry = entry_at(block, i, offset);
-            scan->visit(scan->context, &entry);
-            scan->visited++;
-        }
-        offset += block_heap_size(block_len(block, i));
-    }
-}
-
-uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, board_visit *visit,
-                    void *context) {
-    const uint64_t over = UINT64_C(1) << 32;
-    struct scan scan = {
-        .board = board, .from = cursor, .end = over, .visit = visit, .context = context};
-    if (cursor >= over)
-        return 0;
-    if (board->map == NULL) {
-        scan_leaf(&scan, board->list.root);
-        return 0;
-    }
-    uint64_t steps_left = (count + UINT64_C(1)) * SCAN_STEPS_PER_MEMBER;
-    while (scan.from < over && steps_left-- > 0) {
-        map_scan(board->map, (uint32_t)scan.from, &scan.end, scan_leaf, &scan);
-        scan.from = scan.end;
-        if (scan.visited >= count)
-            break;
-    }
-    return scan.from < over ? scan.from : 0;
-}
-
-/* ---- prefetching ---- */
-
-void board_prefetch_slots(const struct board *board, struct bytes member,
-                          struct board_prefetch *state) {
-    state->board = board;
-    state->hash = board_hash(board, member);
-    state->member = member;
-    state->block = SKIPLIST_NONE;
-    state->index = SKIPLIST_NONE;
-    state->target = SKIPLIST_NONE;
-    if (board->map != NULL)
-        map_prefetch(board->map, state->hash);
-}
-
-void board_prefetch_descriptor(struct board_prefetch *state) {
-    const struct board *board = state->board;
-    struct map_find find;
-    if (board->map == NULL) {
-        state->block = board->list.root;
-        return;
-    }
-    map_find(board->map, state->hash, &find);
-    if (!map_find_next(&find, &state->block)) {
-        state->block = SKIPLIST_NONE;
-        return;
-    }
-    prefetch_line(skiplist_node(&board->list, state->block));
-}
-
-void board_prefetch_block(const struct board_prefetch *state) {
-    if (state->block < state->board->list.node_end)
-        skiplist_prefetch_leaf(&state->board->list, state->block);
-}
-
-void board_prefetch_entry(struct board_prefetch *state, bool is_change) {
-    if (!skiplist_prefetch_entry(&state->board->list, state->block, hash_tag(state->hash),
-                                 state->member.size, is_change, &state->index))
-        state->index = SKIPLIST_NONE;
-}
-
-void board_prefetch_key(const struct board *board, uint64_t key) {
-    skiplist_prefetch_place(&board->list, key);
-}
-
-void board_prefetch_way(const struct board *board, uint64_t key, struct board_way *way) {
-    *way = (struct board_way){board, key, skiplist_prefetch_way(&board->list, key)};
-}
-
-void board_prefetch_way_index(const struct board_way *way) {
-    skiplist_prefetch_way_index(&way->board->list, way->block);
-}
-
-void board_prefetch_way_leaf(struct board_way *way) {
-    way->block = skiplist_prefetch_way_leaf(&way->board->list, way->block, way->key);
-}
-
-void board_prefetch_way_end(const struct board_way *way) {
-    skiplist_prefetch_way_end(&way->board->list, way->block, way->key);
 }
 
 /* ---- checking ---- */
 
 /* Tags, and that every member is found where it is (so there is no other one like it). */
 static const char *check_leaf(const struct board *board, uint32_t id) {
-    const struct block *block = skiplist_leaf(&board->list, id);
+    const struct block *block = board_leaf(board, id);
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    hash_members(board, block, 0, block->count, hashes);
+    board_hash_members(board, block, 0, block->count, hashes);
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         struct found found;
-        if (block_tag(block, i) != hash_tag(hashes[i]))
+        if (block_tag(block, i) != board_hash_tag(hashes[i]))
             return "board: a tag is not the member's";
         if (!board_locate(board, block_member(block, i, offset), hashes[i], &found))
             return "board: a member is not found";
@@ -935,28 +673,27 @@ static const char *check_leaf(const struct board *board, uint32_t id) {
     return NULL;
 }
 
-static const char *board_check(const struct board *board) {
-    const struct skiplist *list = &board->list;
-    if (board->map == NULL && list->first != list->last)
-        return "board: two leaves and no map";
-    if (board->map == NULL && skiplist_has_dead(list))
-        return "board: remains and no map";
-    if (board->map != NULL && map_count(board->map) != list->count + skiplist_count_dead(list))
+static const char *check_large(const struct board *board) {
+    const struct large_board *large = board->large;
+    if (large->board != board)
+        return "board: its large part belongs to another one";
+    if (map_count(&large->map) != large->list.count + skiplist_count_dead(&large->list))
         return "board: the map does not hold every member and all that remains once";
-    if (board->map != NULL && index_of(board)->link != NULL && *index_of(board)->link != board)
+    if (large->link != NULL && *large->link != board)
         return "board: it is not where it thinks in its chain";
-    const char *wrong = NULL;
-    for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
-         id = skiplist_leaf(list, id)->links.next)
-        wrong = check_leaf(board, id);
-    return wrong;
+    return NULL;
 }
 
 bool board_validate(const struct board *board, const char **reason) {
-    if (!skiplist_validate(&board->list, reason))
+    struct skiplist own;
+    const struct skiplist *list = board_list(board, &own);
+    if (!skiplist_validate(list, reason))
         return false;
-    const char *wrong = board_check(board);
+    const char *wrong = board->is_large ? check_large(board) : NULL;
+    for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
+         id = board_leaf(board, id)->links.next)
+        wrong = check_leaf(board, id);
     if (wrong != NULL)
         *reason = wrong;
-    return wrong == NULL && (board->map == NULL || map_validate(board->map, reason));
+    return wrong == NULL && (!board->is_large || map_validate(&board->large->map, reason));
 }

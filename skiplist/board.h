@@ -6,7 +6,7 @@
  *
  * The member index (a hash map) leads from a member to the block that holds it; the span-indexed
  * block skiplist leads from a block to its rank, and from a rank or a key to a block. A small
- * board is one block and has no index.
+ * board is that one block and has neither.
  *
  * The board does not know clocks, names or text: it holds keys that codec/layout.h packs. Ranks
  * are 0-based, best first, always. Pointers to members that it hands out are borrowed until the
@@ -23,7 +23,18 @@ enum {
 /* Members on one board. */
 #define BOARD_MEMBERS_MAX UINT32_MAX
 
-struct board;
+/* A server may hold a million boards of ten members: what a small one takes beside its members is
+ * this and its block's header. The fields are the board's own (skiplist/board_parts.h). */
+struct board {
+    const struct layout *layout;
+    uint64_t hash_seed : 63;
+    uint64_t is_large : 1;
+    union {
+        struct block *leaf;        /* small: all there is; NULL: no members */
+        struct large_board *large; /* large: the skiplist and the index */
+    };
+};
+#define BOARD_SEED_MASK (UINT64_MAX >> 1)
 
 enum board_status {
     BOARD_OK = 0,
@@ -37,21 +48,24 @@ struct board_entry {
     struct bytes member; /* borrowed until the next change */
 };
 
-/* An empty board. layout is borrowed and outlives the board. hash_seed: random, secret.
- * NULL: no memory. */
-MUST_CHECK struct board *board_create(const struct layout *layout, uint64_t hash_seed);
-/* All at once. board may be NULL. */
-void board_destroy(struct board *board);
-/* Free about work_max members' worth; true when the board is gone. Between calls the board may
- * not be used for anything else. */
-MUST_CHECK bool board_destroy_step(struct board *board, uint32_t work_max);
+/* An empty board, which holds no memory. layout is borrowed and outlives the board. hash_seed:
+ * random, secret. */
+void board_init(struct board *board, const struct layout *layout, uint64_t hash_seed);
+/* Free everything; the board is then as after board_init. */
+void board_deinit(struct board *board);
+/* The same by about work_max members' worth; true when it is done. Between calls the board may not
+ * be used for anything else. */
+MUST_CHECK bool board_deinit_step(struct board *board, uint32_t work_max);
 
-/* Same layout, members, keys and arrival order. NULL: no memory. */
-MUST_CHECK struct board *board_copy(const struct board *board);
+/* Take the board to another place in memory, to, whatever was there; board is then empty. */
+void board_move_to(struct board *board, struct board *to);
+/* Make copy, whatever was there, a board with the same layout, members, keys and arrival order.
+ * false: no memory; copy is then empty. */
+MUST_CHECK bool board_copy(const struct board *board, struct board *copy);
 
 const struct layout *board_layout(const struct board *board);
 uint32_t board_count(const struct board *board);
-/* Heap bytes held for the board, itself and what remains of removed members included. */
+/* Heap bytes held for the board, what remains of removed members included, itself not. */
 size_t board_memory_size(const struct board *board);
 
 /* The member's packed key; false: not on the board. */

@@ -84,6 +84,11 @@ void expiry_trim(struct expiry *expiry) {
     pages_trim(&expiry->entries, expiry->count * (uint64_t)sizeof(struct expiry_entry));
 }
 
+int64_t expiry_time_ms(const struct expiry *expiry, uint32_t place) {
+    CHECK(place < expiry->count);
+    return entry_at(expiry, place)->time_ms;
+}
+
 struct expiry_entry expiry_first(const struct expiry *expiry) {
     CHECK(expiry->count > 0);
     return *entry_at(expiry, 0);

@@ -34,6 +34,8 @@ void expiry_remove(struct expiry *expiry, uint32_t *place);
 /* Give back what is no longer needed. */
 void expiry_trim(struct expiry *expiry);
 
+/* The time of the entry at place. */
+int64_t expiry_time_ms(const struct expiry *expiry, uint32_t place);
 /* The entry with the earliest time; count is 1 at least. */
 struct expiry_entry expiry_first(const struct expiry *expiry);
 

@@ -36,18 +36,6 @@ enum {
 /* Where a database's scan is over. */
 #define SCAN_END (UINT64_C(1) << 32)
 
-struct key {
-    struct registry_key key; /* first: the pointer we hand out is the pointer to this */
-    union {
-        struct {
-            uint32_t index;        /* in the database's list */
-            uint32_t expiry_place; /* in its heap, or EXPIRY_NOWHERE */
-        };
-        struct key *next_buried;
-    };
-    char name[];
-};
-
 /* A flushed database that waits to be freed. */
 struct grave {
     struct grave *next;
@@ -59,11 +47,11 @@ struct grave {
 
 struct database {
     struct map map;
-    struct pages list; /* struct key * */
+    struct pages list; /* struct registry_key * */
     uint32_t count;
     struct expiry expiry;
-    struct key *recent;  /* found last: the same key is often asked for again; or NULL */
-    struct grave *grave; /* for its burial; NULL before the first key */
+    struct registry_key *recent; /* found last: the same key is often asked for again; or NULL */
+    struct grave *grave;         /* for its burial; NULL before the first key */
     uint64_t hash_seed;
 };
 
@@ -74,10 +62,10 @@ struct registry {
     uint64_t hash_seed;
     uint64_t board_count; /* boards made so far, for their seeds */
     uint64_t expired_count;
-    struct key *buried;
+    struct registry_key *buried;
     struct grave *graves;
-    struct key *dying;    /* the one that is partly freed */
-    uint64_t dying_count; /* members it has left */
+    struct registry_key *dying; /* the one that is partly freed */
+    uint64_t dying_count;       /* members it has left */
     struct board_chain remains;
     uint64_t buried_count;
     uint64_t freed_count;
@@ -85,11 +73,11 @@ struct registry {
 
 /* ---- one database ---- */
 
-static struct key **list_at(const struct pages *list, uint32_t index) {
-    return pages_at(list, index * (uint64_t)sizeof(struct key *));
+static struct registry_key **list_at(const struct pages *list, uint32_t index) {
+    return pages_at(list, index * (uint64_t)sizeof(struct registry_key *));
 }
 
-static struct key *key_at(const struct database *database, uint32_t index) {
+static struct registry_key *key_at(const struct database *database, uint32_t index) {
     return *list_at(&database->list, index);
 }
 
@@ -97,8 +85,8 @@ static uint64_t name_hash(const struct database *database, struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, database->hash_seed);
 }
 
-static uint64_t key_hash(const struct database *database, const struct key *key) {
-    return name_hash(database, key->key.name);
+static uint64_t key_hash(const struct database *database, const struct registry_key *key) {
+    return name_hash(database, registry_name(key));
 }
 
 /* The map asks for the hash of the key at one place. */
@@ -111,14 +99,14 @@ static uint32_t database_hashes(const void *owner, uint32_t id, uint64_t *hashes
     return 1;
 }
 
-static struct key *database_find(const struct database *database, struct bytes name) {
+static struct registry_key *database_find(const struct database *database, struct bytes name) {
     struct map_find find;
     uint32_t id;
     map_find(&database->map, name_hash(database, name), &find);
     while (map_find_next(&find, &id)) {
         if (id < database->count) {
-            struct key *key = key_at(database, id);
-            if (bytes_equal(key->key.name, name)) {
+            struct registry_key *key = key_at(database, id);
+            if (bytes_equal(registry_name(key), name)) {
                 return key;
             }
         }
@@ -126,8 +114,8 @@ static struct key *database_find(const struct database *database, struct bytes n
     return NULL;
 }
 
-static struct key *database_find_again(struct database *database, struct bytes name) {
-    if (database->recent == NULL || !bytes_equal(database->recent->key.name, name)) {
+static struct registry_key *database_find_again(struct database *database, struct bytes name) {
+    if (database->recent == NULL || !bytes_equal(registry_name(database->recent), name)) {
         database->recent = database_find(database, name);
     }
     return database->recent;
@@ -140,12 +128,12 @@ static bool database_reserve(struct database *database) {
         database->grave = memory_allocate_zeroed(sizeof(*database->grave));
     }
     return database->grave != NULL && count < MAP_ID_END &&
-           pages_reserve(&database->list, count * sizeof(struct key *)) &&
+           pages_reserve(&database->list, count * sizeof(struct registry_key *)) &&
            map_reserve(&database->map, 1, (uint32_t)count);
 }
 
 /* Add a key without an expiry; database_reserve has made room. */
-static void database_put(struct database *database, struct key *key) {
+static void database_put(struct database *database, struct registry_key *key) {
     key->index = database->count++;
     key->expiry_place = EXPIRY_NOWHERE;
     *list_at(&database->list, key->index) = key;
@@ -153,14 +141,14 @@ static void database_put(struct database *database, struct key *key) {
 }
 
 /* Take a key out. What was reserved before stays, until database_settle. */
-static void database_take(struct database *database, struct key *key) {
+static void database_take(struct database *database, struct registry_key *key) {
     database->recent = NULL;
     if (key->expiry_place != EXPIRY_NOWHERE) {
         expiry_remove(&database->expiry, &key->expiry_place);
     }
     map_remove(&database->map, key_hash(database, key), key->index);
     uint32_t last_index = --database->count;
-    struct key *last = key_at(database, last_index);
+    struct registry_key *last = key_at(database, last_index);
     if (last != key) {
         map_replace(&database->map, key_hash(database, last), last_index, key->index);
         *list_at(&database->list, key->index) = last;
@@ -171,7 +159,7 @@ static void database_take(struct database *database, struct key *key) {
 /* After removals: give back memory, a little at a time. */
 static void database_settle(struct database *database) {
     map_step(&database->map);
-    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct key *));
+    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
     expiry_trim(&database->expiry);
 }
 
@@ -220,48 +208,60 @@ void registry_destroy(struct registry *registry) {
     memory_free(registry);
 }
 
-static bool is_expired(const struct key *key, int64_t now_ms) {
-    return key->key.expire_at_ms != REGISTRY_NO_EXPIRY && key->key.expire_at_ms <= now_ms;
+static int64_t expiry_of(const struct database *database, const struct registry_key *key) {
+    if (key->expiry_place == EXPIRY_NOWHERE) {
+        return REGISTRY_NO_EXPIRY;
+    }
+    return expiry_time_ms(&database->expiry, key->expiry_place);
 }
 
-static struct key *key_of(struct registry_key *key) {
-    return (struct key *)(void *)key;
+int64_t registry_expiry(const struct registry *registry, const struct registry_key *key) {
+    return expiry_of(database_read(registry, key->database), key);
+}
+
+static bool is_expired(const struct database *database, const struct registry_key *key,
+                       int64_t now_ms) {
+    return key->expiry_place != EXPIRY_NOWHERE && expiry_of(database, key) <= now_ms;
+}
+
+size_t registry_memory_size(const struct registry_key *key) {
+    return memory_size(key) + board_memory_size(&key->board);
 }
 
 /* A key of this name, in no database yet, without a board. NULL: no memory. */
-static struct key *key_create(uint32_t database, struct bytes name) {
+static struct registry_key *key_create(uint32_t database, struct bytes name) {
     CHECK(name.size > 0);
     CHECK(name.size <= REGISTRY_KEY_MAX);
-    struct key *key = memory_allocate(sizeof(*key) + name.size);
+    struct registry_key *key =
+        memory_allocate_lasting(offsetof(struct registry_key, name_at) + name.size);
     if (key == NULL) {
         return NULL;
     }
-    memcpy(key->name, name.at, name.size);
-    key->key = (struct registry_key){.name = {.at = key->name, .size = name.size},
-                                     .expire_at_ms = REGISTRY_NO_EXPIRY,
-                                     .database = database};
+    memcpy(key->name_at, name.at, name.size);
+    key->name_size = (uint32_t)name.size & UINT32_C(0xffffff);
+    key->database = (uint8_t)database;
     key->expiry_place = EXPIRY_NOWHERE;
     return key;
 }
 
 /* ---- burying and freeing ---- */
 
-static void bury(struct registry *registry, struct key *key) {
+static void bury(struct registry *registry, struct registry_key *key) {
     key->next_buried = registry->buried;
     registry->buried = key;
     registry->buried_count++;
 }
 
-static void expire(struct registry *registry, struct key *key) {
+static void expire(struct registry *registry, struct registry_key *key) {
     registry->expired_count++;
-    registry_remove(registry, &key->key);
+    registry_remove(registry, key);
 }
 
 void registry_remove(struct registry *registry, struct registry_key *key) {
     struct database *database = database_of(registry, key->database);
-    database_take(database, key_of(key));
+    database_take(database, key);
     database_settle(database);
-    bury(registry, key_of(key));
+    bury(registry, key);
 }
 
 static uint64_t flush_database(struct registry *registry, struct database *database) {
@@ -299,10 +299,10 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
 
 /* The last key of the first grave. The heap's pages, which hold more than one entry each, are gone
  * long before the keys are. */
-static struct key *exhume(struct registry *registry) {
+static struct registry_key *exhume(struct registry *registry) {
     struct grave *grave = registry->graves;
-    struct key *key = *list_at(&grave->list, --grave->count);
-    pages_trim(&grave->list, grave->count * (uint64_t)sizeof(struct key *));
+    struct registry_key *key = *list_at(&grave->list, --grave->count);
+    pages_trim(&grave->list, grave->count * (uint64_t)sizeof(struct registry_key *));
     pages_trim(&grave->expiry_entries, 1);
     if (grave->count == 0) {
         registry->graves = grave->next;
@@ -325,7 +325,7 @@ static bool pick_dying(struct registry *registry) {
     } else {
         return false;
     }
-    registry->dying_count = board_count(registry->dying->key.board) + (uint64_t)KEY_WORK;
+    registry->dying_count = board_count(&registry->dying->board) + (uint64_t)KEY_WORK;
     return true;
 }
 
@@ -341,9 +341,9 @@ static bool free_grave_map(struct registry *registry) {
 
 /* Free some of the key that is being freed; returns what work that was. */
 static uint64_t free_dying(struct registry *registry, uint64_t work_max) {
-    struct key *key = registry->dying;
+    struct registry_key *key = registry->dying;
     uint64_t work = registry->dying_count < work_max ? registry->dying_count : work_max;
-    bool is_gone = board_destroy_step(key->key.board, (uint32_t)work);
+    bool is_gone = board_deinit_step(&key->board, (uint32_t)work);
     /* The board may find more to do than its members told: their index, and what remains of
      * others. */
     registry->dying_count = less(registry->dying_count, work);
@@ -378,8 +378,8 @@ bool registry_free_step(struct registry *registry, uint32_t work_max) {
 
 void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
                            uint32_t count) {
-    board_remove_range(key->board, rank, count);
-    board_chain_put(&registry->remains, key->board);
+    board_remove_range(&key->board, rank, count);
+    board_chain_put(&registry->remains, &key->board);
 }
 
 uint64_t registry_buried_count(const struct registry *registry) {
@@ -394,21 +394,22 @@ uint64_t registry_freed_count(const struct registry *registry) {
 
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
                                    int64_t now_ms) {
-    struct key *key = database_find_again(database_of(registry, database), name);
+    struct registry_key *key = database_find_again(database_of(registry, database), name);
     if (key == NULL) {
         return NULL;
     }
-    if (is_expired(key, now_ms)) {
+    if (is_expired(database_of(registry, database), key, now_ms)) {
         expire(registry, key);
         return NULL;
     }
-    return &key->key;
+    return key;
 }
 
 const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
                                          struct bytes name, int64_t now_ms) {
-    const struct key *key = database_find(database_read(registry, database), name);
-    return key != NULL && !is_expired(key, now_ms) ? &key->key : NULL;
+    const struct database *in = database_read(registry, database);
+    const struct registry_key *key = database_find(in, name);
+    return key != NULL && !is_expired(in, key, now_ms) ? key : NULL;
 }
 
 /* Every board has a seed of its own: what can be guessed of one says nothing of another. */
@@ -424,64 +425,64 @@ struct registry_key *registry_find_or_create(struct registry *registry, uint32_t
     if (found != NULL) {
         return found;
     }
-    struct key *key = key_create(database, name);
+    struct registry_key *key = key_create(database, name);
     if (key == NULL) {
         return NULL;
     }
-    const struct layout *layout = registry->layout_for(registry->context, name);
-    key->key.board = board_create(layout, next_board_seed(registry));
-    if (key->key.board == NULL || !database_reserve(database_of(registry, database))) {
-        board_destroy(key->key.board);
+    if (!database_reserve(database_of(registry, database))) {
         memory_free(key);
         return NULL;
     }
+    board_init(&key->board, registry->layout_for(registry->context, name),
+               next_board_seed(registry));
     database_put(database_of(registry, database), key);
     *is_new = true;
-    return &key->key;
+    return key;
 }
 
 /* ---- renaming and copying ---- */
 
 static bool is_named(const struct registry_key *key, uint32_t database, struct bytes name) {
-    return key->database == database && bytes_equal(key->name, name);
+    return key->database == database && bytes_equal(registry_name(key), name);
 }
 
-/* A key that can be put where it shall stand, with the expiry it shall have, without another
- * allocation. NULL: no memory. */
-static struct key *reserve_successor(struct registry *registry, const struct registry_key *key,
-                                     uint32_t to_database, struct bytes to_name) {
+/* A key without a board that can be put where it shall stand, with an expiry if it shall have one,
+ * without another allocation. NULL: no memory. */
+static struct registry_key *reserve_successor(struct registry *registry,
+                                              const struct registry_key *key, uint32_t to_database,
+                                              struct bytes to_name) {
     struct database *database = database_of(registry, to_database);
-    struct key *successor = key_create(to_database, to_name);
+    struct registry_key *successor = key_create(to_database, to_name);
     if (successor == NULL) {
         return NULL;
     }
-    bool expires = key->expire_at_ms != REGISTRY_NO_EXPIRY;
+    bool expires = key->expiry_place != EXPIRY_NOWHERE;
     if ((expires && !expiry_reserve(&database->expiry)) || !database_reserve(database)) {
         memory_free(successor);
         return NULL;
     }
-    successor->key.expire_at_ms = key->expire_at_ms;
     return successor;
 }
 
 /* Remove what bears the successor's name, without giving back what was reserved. */
-static void clear_destination(struct registry *registry, const struct key *successor,
+static void clear_destination(struct registry *registry, const struct registry_key *successor,
                               int64_t now_ms) {
-    struct database *database = database_of(registry, successor->key.database);
-    struct key *old = database_find(database, successor->key.name);
+    struct database *database = database_of(registry, successor->database);
+    struct registry_key *old = database_find(database, registry_name(successor));
     if (old == NULL) {
         return;
     }
-    registry->expired_count += is_expired(old, now_ms);
+    registry->expired_count += is_expired(database, old, now_ms);
     database_take(database, old);
     bury(registry, old);
 }
 
-static void put_successor(struct registry *registry, struct key *successor) {
-    struct database *database = database_of(registry, successor->key.database);
+static void put_successor(struct registry *registry, struct registry_key *successor,
+                          int64_t expire_at_ms) {
+    struct database *database = database_of(registry, successor->database);
     database_put(database, successor);
-    if (successor->key.expire_at_ms != REGISTRY_NO_EXPIRY) {
-        expiry_put(&database->expiry, successor->key.expire_at_ms, &successor->expiry_place);
+    if (expire_at_ms != REGISTRY_NO_EXPIRY) {
+        expiry_put(&database->expiry, expire_at_ms, &successor->expiry_place);
     }
     database_settle(database);
 }
@@ -491,17 +492,18 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct key *successor = reserve_successor(registry, key, to_database, to_name);
+    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     struct database *from = database_of(registry, key->database);
+    int64_t expire_at_ms = expiry_of(from, key);
     clear_destination(registry, successor, now_ms);
-    successor->key.board = key->board;
-    database_take(from, key_of(key));
-    put_successor(registry, successor);
+    board_move_to(&key->board, &successor->board);
+    database_take(from, key);
+    put_successor(registry, successor, expire_at_ms);
     database_settle(from);
-    memory_free(key_of(key));
+    memory_free(key);
     return REGISTRY_OK;
 }
 
@@ -510,18 +512,17 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct board *board = board_copy(key->board);
-    if (board == NULL) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    struct key *successor = reserve_successor(registry, key, to_database, to_name);
+    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
     if (successor == NULL) {
-        board_destroy(board);
         return REGISTRY_OUT_OF_MEMORY;
     }
+    if (!board_copy(&key->board, &successor->board)) {
+        memory_free(successor);
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    int64_t expire_at_ms = registry_expiry(registry, key);
     clear_destination(registry, successor, now_ms);
-    successor->key.board = board;
-    put_successor(registry, successor);
+    put_successor(registry, successor, expire_at_ms);
     return REGISTRY_OK;
 }
 
@@ -530,7 +531,7 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
 enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
                                          int64_t expire_at_ms) {
     struct expiry *expiry = &database_of(registry, key->database)->expiry;
-    uint32_t *place = &key_of(key)->expiry_place;
+    uint32_t *place = &key->expiry_place;
     if (expire_at_ms == REGISTRY_NO_EXPIRY) {
         if (*place != EXPIRY_NOWHERE) {
             expiry_remove(expiry, place);
@@ -544,12 +545,11 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
         }
         expiry_put(expiry, expire_at_ms, place);
     }
-    key->expire_at_ms = expire_at_ms;
     return REGISTRY_OK;
 }
 
-/* The key that expires first of all databases; NULL: none does. */
-static struct key *first_to_expire(const struct registry *registry) {
+/* What expires first of all databases; place is NULL when nothing does. */
+static struct expiry_entry first_to_expire(const struct registry *registry) {
     struct expiry_entry first = {.place = NULL};
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         const struct expiry *expiry = &registry->databases[i].expiry;
@@ -560,28 +560,30 @@ static struct key *first_to_expire(const struct registry *registry) {
             }
         }
     }
-    if (first.place == NULL) {
-        return NULL;
-    }
-    return (struct key *)(void *)((char *)first.place - offsetof(struct key, expiry_place));
+    return first;
+}
+
+static struct registry_key *key_of_place(uint32_t *place) {
+    void *key = (char *)place - offsetof(struct registry_key, expiry_place);
+    return key;
 }
 
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
     while (count < keys_max) {
-        struct key *key = first_to_expire(registry);
-        if (key == NULL || !is_expired(key, now_ms)) {
+        struct expiry_entry first = first_to_expire(registry);
+        if (first.place == NULL || first.time_ms > now_ms) {
             break;
         }
-        expire(registry, key);
+        expire(registry, key_of_place(first.place));
         count++;
     }
     return count;
 }
 
 int64_t registry_next_expiry(const struct registry *registry) {
-    const struct key *key = first_to_expire(registry);
-    return key != NULL ? key->key.expire_at_ms : REGISTRY_NO_EXPIRY;
+    struct expiry_entry first = first_to_expire(registry);
+    return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
 /* ---- counts ---- */
@@ -623,9 +625,9 @@ struct registry_key *registry_random(struct registry *registry, uint32_t databas
                                      uint64_t random_bits, int64_t now_ms) {
     struct database *from = database_of(registry, database);
     while (from->count > 0) {
-        struct key *key = key_at(from, scale_random(random_bits, from->count));
-        if (!is_expired(key, now_ms)) {
-            return &key->key;
+        struct registry_key *key = key_at(from, scale_random(random_bits, from->count));
+        if (!is_expired(from, key, now_ms)) {
+            return key;
         }
         expire(registry, key);
         random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
@@ -648,14 +650,14 @@ static void scan_id(void *context, uint32_t id) {
     if (id >= scan->database->count) {
         return;
     }
-    const struct key *key = key_at(scan->database, id);
+    const struct registry_key *key = key_at(scan->database, id);
     uint64_t prefix = key_hash(scan->database, key) >> 32;
     if (prefix < scan->from || prefix >= scan->end) {
         return;
     }
     scan->met++;
-    if (!is_expired(key, scan->now_ms)) {
-        scan->visit(scan->context, &key->key);
+    if (!is_expired(scan->database, key, scan->now_ms)) {
+        scan->visit(scan->context, key);
     }
 }
 
@@ -680,9 +682,9 @@ void registry_each(const struct registry *registry, uint32_t database, int64_t n
                    registry_visit *visit, void *context) {
     const struct database *from = database_read(registry, database);
     for (uint32_t i = 0; i < from->count; i++) {
-        const struct key *key = key_at(from, i);
-        if (!is_expired(key, now_ms)) {
-            visit(context, &key->key);
+        const struct registry_key *key = key_at(from, i);
+        if (!is_expired(from, key, now_ms)) {
+            visit(context, key);
         }
     }
 }
@@ -690,29 +692,25 @@ void registry_each(const struct registry *registry, uint32_t database, int64_t n
 /* ---- validation ---- */
 
 static const char *check_key(const struct database *database, uint32_t number, uint32_t index) {
-    const struct key *key = key_at(database, index);
-    if (key->index != index || key->key.database != number) {
+    const struct registry_key *key = key_at(database, index);
+    if (key->index != index || key->database != number) {
         return "registry: a key does not stand where it thinks";
     }
-    if (database_find(database, key->key.name) != key) {
+    if (database_find(database, registry_name(key)) != key) {
         return "registry: a key is not found by its name";
     }
-    bool expires = key->key.expire_at_ms != REGISTRY_NO_EXPIRY;
-    if (expires != (key->expiry_place != EXPIRY_NOWHERE)) {
-        return "registry: a key's expiry is not in the heap";
-    }
-    if (expires) {
+    if (key->expiry_place != EXPIRY_NOWHERE) {
         if (key->expiry_place >= database->expiry.count) {
             return "registry: a key's place in the heap is outside it";
         }
         const struct expiry_entry *entry = pages_at(
             &database->expiry.entries, key->expiry_place * (uint64_t)sizeof(struct expiry_entry));
-        if (entry->place != &key->expiry_place || entry->time_ms != key->key.expire_at_ms) {
-            return "registry: the heap has another time for a key";
+        if (entry->place != &key->expiry_place) {
+            return "registry: the heap's entry for a key is another one's";
         }
     }
     const char *reason = NULL;
-    return board_validate(key->key.board, &reason) ? NULL : reason;
+    return board_validate(&key->board, &reason) ? NULL : reason;
 }
 
 static const char *check_database(const struct database *database, uint32_t number) {
@@ -743,7 +741,7 @@ bool registry_validate(const struct registry *registry, const char **reason) {
         wrong = check_database(&registry->databases[i], i);
     }
     uint64_t buried_count = registry->dying != NULL;
-    for (const struct key *key = registry->buried; key != NULL; key = key->next_buried) {
+    for (const struct registry_key *key = registry->buried; key != NULL; key = key->next_buried) {
         buried_count++;
     }
     for (const struct grave *grave = registry->graves; grave != NULL; grave = grave->next) {

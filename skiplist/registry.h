@@ -31,14 +31,31 @@ MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_layout_
 /* Frees every board at once. May be NULL. */
 void registry_destroy(struct registry *registry);
 
-/* One key of a database. Borrowed; valid until that key is removed, renamed or expired. */
+/* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
+ * be millions of them: in one piece, and no larger than it has to be. */
 struct registry_key {
-    struct bytes name;
-    struct board *board;
-    int64_t expire_at_ms; /* REGISTRY_NO_EXPIRY: none. Change it by registry_set_expiry */
-    uint32_t database;
+    struct board board;
+    /* From here on the registry's own. */
+    union {
+        struct {
+            uint32_t index;        /* in the database's list */
+            uint32_t expiry_place; /* in its heap, or EXPIRY_NOWHERE */
+        };
+        struct registry_key *next_buried;
+    };
+    uint32_t name_size : 24;
+    uint32_t database : 8;
+    char name_at[];
 };
 #define REGISTRY_NO_EXPIRY INT64_MIN
+
+static inline struct bytes registry_name(const struct registry_key *key) {
+    return (struct bytes){.at = key->name_at, .size = key->name_size};
+}
+/* When the key goes; REGISTRY_NO_EXPIRY: it stays. */
+int64_t registry_expiry(const struct registry *registry, const struct registry_key *key);
+/* Heap bytes of the key and all that is on its board. */
+size_t registry_memory_size(const struct registry_key *key);
 
 /* The key, or NULL. An expired one is removed first (and counted, registry_expired_count). */
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,

@@ -90,6 +90,13 @@ struct skiplist_owner {
 
 /* The list must stay where it is in memory. Without entries it holds no memory. */
 void skiplist_init(struct skiplist *list, bool is_latest);
+/* The same with one leaf, whose id is 0 then; NULL: none. It goes over to the list. */
+void skiplist_init_leaf(struct skiplist *list, bool is_latest, struct block *leaf);
+/* Take its leaf from a list that has but one, or has none: NULL. The list then holds no memory and
+ * is as after skiplist_init. */
+struct block *skiplist_take_leaf(struct skiplist *list);
+/* The leaf of a list made by skiplist_init_leaf that has not got another one; NULL: it is empty. */
+struct block *skiplist_only_leaf(const struct skiplist *list);
 /* Frees everything, long members too; the list is then as after skiplist_init. */
 void skiplist_deinit(struct skiplist *list);
 /* The same in steps of about work_max entries; true when all is gone. In between nothing else may

@@ -57,7 +57,8 @@ static void step(struct pool *pool, struct random *random, uint64_t number) {
     struct held *piece = &pieces[random_below(random, PIECES)];
     if (piece->at == NULL) {
         size_t size = random_size(random);
-        piece->at = pool_allocate(pool, size);
+        piece->at = random_below(random, 3) == 0 ? pool_allocate_lasting(pool, size)
+                                                 : pool_allocate(pool, size);
         if (piece->at != NULL) {
             assert_true(pool_owns(pool, piece->at));
             assert_int_equal((uintptr_t)piece->at % 16, 0);
@@ -134,6 +135,31 @@ static void a_pool_that_is_empty_again_holds_a_spare_chunk_at_most(void **state)
     }
     assert_int_equal(chunks_held_size(&pool.chunks), 6 * (size_t)CHUNK_SIZE);
     free_all(&pool);
+    pool_deinit(&pool);
+}
+
+/* What lasts must not lie between what goes: there the holes would be too small for anything. */
+static void freed_pieces_beside_lasting_ones_make_room_for_larger_ones(void **state) {
+    (void)state;
+    struct pool pool;
+    assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
+    for (size_t i = 0; i < PIECES; i++) {
+        assert_non_null(pool_allocate_lasting(&pool, 50));
+        pieces[i].at = pool_allocate(&pool, 100);
+        pieces[i].size = pool_size(pieces[i].at);
+        fill(&pieces[i], i);
+    }
+    size_t held = chunks_held_size(&pool.chunks);
+    for (size_t i = 0; i < PIECES; i++) {
+        pool_free(&pool, pieces[i].at);
+    }
+    pool_settle(&pool);
+    for (size_t i = 0; i < PIECES / 4; i++) {
+        assert_non_null(pool_allocate(&pool, 350));
+    }
+    assert_int_equal(chunks_held_size(&pool.chunks), held);
+    assert_valid(&pool);
+    memset(pieces, 0, sizeof pieces);
     pool_deinit(&pool);
 }
 
@@ -217,6 +243,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_pieces_never_overlap),
         cmocka_unit_test(a_pool_that_is_empty_again_holds_a_spare_chunk_at_most),
+        cmocka_unit_test(freed_pieces_beside_lasting_ones_make_room_for_larger_ones),
         cmocka_unit_test(a_range_that_is_used_up_gives_null_and_goes_on),
         cmocka_unit_test(a_piece_grows_where_it_lies_only_into_free_neighbours),
         cmocka_unit_test(a_piece_freed_of_late_is_the_next_of_its_size),

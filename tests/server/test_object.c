@@ -85,7 +85,7 @@ static void usage_grows_with_the_board_and_counts_board_and_name(void **state) {
     harness_run(h, s, "ZADD a 1 m");
     int64_t small = harness_run_integer(h, s, "MEMORY USAGE a");
     struct registry_key *key = registry_find(h->server.registry, 0, BYTES("a"), h->server.now_ms);
-    assert_true(small >= (int64_t)board_memory_size(key->board) + 1);
+    assert_true(small >= (int64_t)board_memory_size(&key->board) + 1);
     assert_true(small < 1000);
     for (int i = 0; i < 10000; i++) {
         harness_run_format(h, s, "ZADD a %d member:%08d", i, i);

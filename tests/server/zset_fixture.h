@@ -140,9 +140,9 @@ static inline void zset_use_resp3(struct harness *harness) {
 /* ---- what a board holds ---- */
 
 static inline struct board *zset_board(struct harness *harness, const char *key) {
-    const struct registry_key *found =
+    struct registry_key *found =
         registry_find(harness->server.registry, 0, bytes_from_text(key), harness->wall_us / 1000);
-    return found != NULL ? found->board : NULL;
+    return found != NULL ? &found->board : NULL;
 }
 
 /* Every member with its packed key, best first; NULL: no such board. To be freed. */

@@ -48,10 +48,10 @@ static struct registry_key *create_cut_key(struct registry *registry, uint32_t d
     struct registry_key *key =
         registry_find_or_create(registry, database, bytes_from_text(name), 0, &is_new);
     assert_non_null(key);
-    fill(key->board, MEMBERS);
+    fill(&key->board, MEMBERS);
     registry_remove_range(registry, key, 10, MEMBERS - 10);
-    assert_int_equal(board_count(key->board), 10);
-    assert_true(board_has_remains(key->board));
+    assert_int_equal(board_count(&key->board), 10);
+    assert_true(board_has_remains(&key->board));
     return key;
 }
 
@@ -65,7 +65,7 @@ static void remains_are_freed_in_bounded_steps(void **state) {
     (void)state;
     struct registry *registry = create_registry();
     struct registry_key *key = create_cut_key(registry, 0, "board");
-    size_t size_before = board_memory_size(key->board);
+    size_t size_before = board_memory_size(&key->board);
     /* No key is buried by it. */
     assert_int_equal(registry_buried_count(registry), 0);
     bool has_more = true;
@@ -76,9 +76,9 @@ static void remains_are_freed_in_bounded_steps(void **state) {
         assert_in_range(steps, 0, 2 * MEMBERS);
         assert_valid(registry);
     }
-    assert_false(board_has_remains(key->board));
-    assert_int_equal(board_count(key->board), 10);
-    assert_true(board_memory_size(key->board) < size_before / 2);
+    assert_false(board_has_remains(&key->board));
+    assert_int_equal(board_count(&key->board), 10);
+    assert_true(board_memory_size(&key->board) < size_before / 2);
     assert_false(registry_free_step(registry, 100));
     registry_destroy(registry);
 }
@@ -90,12 +90,12 @@ static void a_range_that_is_small_leaves_nothing_to_do(void **state) {
     struct registry_key *key =
         registry_find_or_create(registry, 0, bytes_from_text("board"), 0, &is_new);
     assert_non_null(key);
-    fill(key->board, MEMBERS);
+    fill(&key->board, MEMBERS);
     registry_remove_range(registry, key, 7, 3);
-    assert_int_equal(board_count(key->board), MEMBERS - 3);
+    assert_int_equal(board_count(&key->board), MEMBERS - 3);
     assert_false(registry_free_step(registry, 100));
     registry_remove_range(registry, key, 0, 0);
-    assert_int_equal(board_count(key->board), MEMBERS - 3);
+    assert_int_equal(board_count(&key->board), MEMBERS - 3);
     registry_destroy(registry);
 }
 
@@ -107,12 +107,12 @@ static void removing_a_range_needs_no_memory(void **state) {
         struct registry_key *key =
             registry_find_or_create(registry, 0, bytes_from_text("board"), 0, &is_new);
         assert_non_null(key);
-        fill(key->board, MEMBERS);
+        fill(&key->board, MEMBERS);
         memory_fail_at(nth);
         registry_remove_range(registry, key, MEMBERS / 7, MEMBERS / 2);
         (void)registry_free_step(registry, 1000);
         memory_fail_at(0);
-        assert_int_equal(board_count(key->board), MEMBERS - MEMBERS / 2);
+        assert_int_equal(board_count(&key->board), MEMBERS - MEMBERS / 2);
         assert_valid(registry);
         registry_destroy(registry);
     }
@@ -127,15 +127,15 @@ static void a_board_with_remains_goes_where_its_key_goes(void **state) {
     assert_true(registry_free_step(registry, 100));
     key = registry_find(registry, 3, bytes_from_text("other"), 0);
     assert_non_null(key);
-    assert_true(board_has_remains(key->board));
+    assert_true(board_has_remains(&key->board));
     assert_int_equal(registry_copy(registry, key, 4, bytes_from_text("copy"), 0), REGISTRY_OK);
     const struct registry_key *copy = registry_find(registry, 4, bytes_from_text("copy"), 0);
     assert_non_null(copy);
-    assert_false(board_has_remains(copy->board));
-    assert_int_equal(board_count(copy->board), 10);
+    assert_false(board_has_remains(&copy->board));
+    assert_int_equal(board_count(&copy->board), 10);
     assert_valid(registry);
     free_everything(registry);
-    assert_false(board_has_remains(key->board));
+    assert_false(board_has_remains(&key->board));
     registry_destroy(registry);
 }
 
@@ -153,7 +153,7 @@ static void a_board_with_remains_is_buried_as_any_other(void **state) {
         assert_int_equal(registry_set_expiry(registry, expiring, 5), REGISTRY_OK);
         registry_remove(registry, removed);
         registry_remove_range(registry, emptied, 0, 10);
-        assert_int_equal(board_count(emptied->board), 0);
+        assert_int_equal(board_count(&emptied->board), 0);
         registry_remove(registry, emptied);
         assert_int_equal(registry_flush(registry, 2), 1);
         assert_int_equal(registry_expire_due(registry, 5, 10), 1);
@@ -182,11 +182,11 @@ static void keys_and_steps_in_any_order_leave_nothing(void **state) {
         assert_non_null(key);
         switch (random_below(&random, 5)) {
         case 0:
-            fill(key->board, (uint32_t)random_below(&random, 1000) + 1);
+            fill(&key->board, (uint32_t)random_below(&random, 1000) + 1);
             break;
         case 1: {
-            uint32_t rank = (uint32_t)random_below(&random, board_count(key->board) + 1);
-            registry_remove_range(registry, key, rank, board_count(key->board) - rank);
+            uint32_t rank = (uint32_t)random_below(&random, board_count(&key->board) + 1);
+            registry_remove_range(registry, key, rank, board_count(&key->board) - rank);
             break;
         }
         case 2:

@@ -12,7 +12,8 @@
 enum { PAIR_MEMBER_MAX = 512 };
 
 struct board_pair {
-    struct board *board;
+    struct board own;
+    struct board *board; /* it */
     struct twin_board twin;
     struct layout layout;
 };
@@ -47,13 +48,13 @@ static inline void assert_board_valid(const struct board *board) {
 static inline void pair_init(struct board_pair *pair, bool is_latest, uint64_t hash_seed) {
     layout_init_default(&pair->layout);
     pair->layout.time.is_latest = is_latest;
-    pair->board = board_create(&pair->layout, hash_seed);
-    assert_non_null(pair->board);
+    board_init(&pair->own, &pair->layout, hash_seed);
+    pair->board = &pair->own;
     twin_board_init(&pair->twin, is_latest);
 }
 
 static inline void pair_deinit(struct board_pair *pair) {
-    board_destroy(pair->board);
+    board_deinit(pair->board);
     twin_board_deinit(&pair->twin);
 }
 

@@ -260,6 +260,7 @@ void twin_server_run(struct twin_server *twin, const struct bytes *args, uint32_
 /* ---- comparing ---- */
 
 struct comparison {
+    const struct registry *registry;
     const struct twin_server *twin;
     uint32_t keys;
     char *difference;
@@ -270,7 +271,7 @@ static bool differ(struct comparison *comparison, const struct registry_key *key
                    uint32_t rank) {
     if (comparison->difference[0] == '\0') {
         snprintf(comparison->difference, comparison->size, "db%u %.*s: %s at rank %u",
-                 key->database, (int)key->name.size, key->name.at, what, rank);
+                 key->database, (int)registry_name(key).size, registry_name(key).at, what, rank);
     }
     return false;
 }
@@ -282,7 +283,7 @@ static twin_wide decimal_value(struct decimal decimal) {
 static bool compare_entry(struct comparison *comparison, const struct registry_key *key,
                           const struct twin_key *twin, uint32_t rank,
                           const struct board_entry *entry) {
-    const struct layout *layout = board_layout(key->board);
+    const struct layout *layout = board_layout(&key->board);
     const struct twin_member *member = &twin->members[rank];
     uint64_t ordinals[LAYOUT_FIELDS_MAX];
     int64_t time_us;
@@ -309,21 +310,21 @@ static bool compare_entry(struct comparison *comparison, const struct registry_k
 static void compare_key(void *context, const struct registry_key *key) {
     struct comparison *comparison = context;
     struct twin_server twin = *comparison->twin;
-    const struct twin_key *other = twin_find_in(&twin, key->database, key->name);
+    const struct twin_key *other = twin_find_in(&twin, key->database, registry_name(key));
     comparison->keys++;
-    if (other == NULL || other->count != board_count(key->board)) {
-        differ(comparison, key, "count", board_count(key->board));
+    if (other == NULL || other->count != board_count(&key->board)) {
+        differ(comparison, key, "count", board_count(&key->board));
         return;
     }
-    bool has_expiry = key->expire_at_ms != REGISTRY_NO_EXPIRY;
-    if (has_expiry != other->has_expiry ||
-        (has_expiry && key->expire_at_ms != other->expire_at_ms)) {
+    int64_t expire_at_ms = registry_expiry(comparison->registry, key);
+    bool has_expiry = expire_at_ms != REGISTRY_NO_EXPIRY;
+    if (has_expiry != other->has_expiry || (has_expiry && expire_at_ms != other->expire_at_ms)) {
         differ(comparison, key, "expiry", 0);
     }
     uint32_t rank = 0;
     struct board_cursor cursor;
     struct board_entry entry;
-    for (board_seek(key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
          board_cursor_next(&cursor)) {
         if (!compare_entry(comparison, key, other, rank++, &entry)) {
             return;
@@ -336,7 +337,8 @@ static void compare_key(void *context, const struct registry_key *key) {
 
 bool twin_server_equals(const struct twin_server *twin, const struct registry *registry,
                         int64_t now_ms, char *difference, size_t size) {
-    struct comparison comparison = {.twin = twin, .difference = difference, .size = size};
+    struct comparison comparison = {
+        .registry = registry, .twin = twin, .difference = difference, .size = size};
     difference[0] = '\0';
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         registry_each(registry, database, now_ms, compare_key, &comparison);
