@@ -8,37 +8,70 @@
 #include "server/connection.h"
 
 enum {
-    PREFETCH_BOARD_MIN = 4096, /* members: smaller boards stay in the cache */
+    PREFETCH_BOARD_MIN = 4096, /* members: smaller boards stay in the cache when in use */
 };
 
-/* Neighbours in the queue often name the same key: then the lookup is saved. */
-static void find_boards(const struct server *server, const struct tick_entry *entries,
-                        unsigned count, struct prefetch_group *group) {
-    struct bytes last_name = {0};
-    uint32_t last_database = 0;
-    const struct registry_key *key = NULL;
+/* The entry's command, if it has a member to fetch; else NULL. */
+static const struct command *command_of(const struct tick_entry *entry) {
+    if (entry->command >= TICK_CLOSE || connection_is_void(entry)) {
+        return NULL;
+    }
+    const struct command *command = command_by_index(entry->command);
+    bool has_member =
+        command->member_arg != 0 && entry->request.count > (uint32_t)command->member_arg;
+    return has_member ? command : NULL;
+}
+
+/* Neighbours in the queue often name the same key: then the look-up is saved. */
+static void prefetch_keys(const struct server *server, const struct tick_entry *entries,
+                          unsigned count, struct prefetch_group *group) {
+    const struct registry *registry = server->registry;
+    const struct registry_prefetch *last = NULL;
+    group->key_count = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct tick_entry *entry = &entries[i];
-        group->boards[i] = NULL;
-        group->ahead[i] = NULL;
-        if (entry->command >= TICK_CLOSE || connection_is_void(entry)) {
-            continue;
-        }
-        const struct command *command = command_by_index(entry->command);
-        if (command->member_arg == 0 || entry->request.count <= (uint32_t)command->member_arg) {
+        const struct command *command = command_of(entry);
+        group->commands[i] = command;
+        group->key_numbers[i] = PREFETCH_NO_KEY;
+        if (command == NULL) {
             continue;
         }
         struct bytes name = entry->request.args[command->first_key];
         uint32_t database = entry->connection->session.database;
-        if (last_name.at == NULL || database != last_database || !bytes_equal(name, last_name)) {
-            key = registry_peek(server->registry, database, name, server->now_ms);
-            last_name = name;
-            last_database = database;
+        if (last == NULL || database != last->database || !bytes_equal(name, last->name)) {
+            struct registry_prefetch *key = &group->keys[group->key_count++];
+            registry_prefetch_slots(registry, database, name, key);
+            last = key;
         }
-        if (key != NULL && board_count(&key->board) >= PREFETCH_BOARD_MIN) {
-            group->boards[i] = &key->board;
-            group->commands[i] = command;
-        }
+        group->key_numbers[i] = (uint8_t)(group->key_count - 1);
+    }
+    for (unsigned i = 0; i < group->key_count; i++) {
+        registry_prefetch_place(registry, &group->keys[i]);
+    }
+    for (unsigned i = 0; i < group->key_count; i++) {
+        registry_prefetch_key(registry, &group->keys[i]);
+    }
+}
+
+/* A small board that was used last is in the cache. */
+static const struct board *board_to_fetch(const struct server *server,
+                                          struct registry_prefetch *state) {
+    const struct registry_key *key = registry_prefetch_end(server->registry, server->now_ms, state);
+    if (key == NULL || (state->is_recent && board_count(&key->board) < PREFETCH_BOARD_MIN)) {
+        return NULL;
+    }
+    return &key->board;
+}
+
+static void find_boards(const struct server *server, unsigned count, struct prefetch_group *group) {
+    const struct board *boards[TICK_GROUP];
+    for (unsigned i = 0; i < group->key_count; i++) {
+        boards[i] = board_to_fetch(server, &group->keys[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        bool has_key = group->key_numbers[i] != PREFETCH_NO_KEY;
+        group->boards[i] = has_key ? boards[group->key_numbers[i]] : NULL;
+        group->ahead[i] = NULL;
     }
 }
 
@@ -105,7 +138,8 @@ static void prefetch_ways(const struct server *server, const struct tick_entry *
 
 void prefetch_entries(const struct server *server, const struct tick_entry *entries, unsigned count,
                       struct prefetch_group *group) {
-    find_boards(server, entries, count, group);
+    prefetch_keys(server, entries, count, group);
+    find_boards(server, count, group);
     prefetch_slots(entries, count, group);
     prefetch_ways(server, entries, count, group);
     for (unsigned i = 0; i < group->member_count; i++) {
@@ -126,5 +160,11 @@ void prefetch_entries(const struct server *server, const struct tick_entry *entr
     }
     for (unsigned i = 0; i < group->way_count; i++) {
         board_prefetch_way_end(&group->ways[i]);
+    }
+}
+
+void prefetch_recall(const struct server *server, const struct prefetch_group *group, unsigned i) {
+    if (group->key_count > 1 && group->key_numbers[i] != PREFETCH_NO_KEY) {
+        registry_prefetch_recall(server->registry, &group->keys[group->key_numbers[i]]);
     }
 }

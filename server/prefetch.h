@@ -17,12 +17,18 @@
 #include "server/command.h"
 #include "server/tick.h"
 
-enum { PREFETCH_MEMBERS_MAX = 64 }; /* in a group; those beyond are not fetched */
+enum {
+    PREFETCH_MEMBERS_MAX = 64, /* in a group; those beyond are not fetched */
+    PREFETCH_NO_KEY = TICK_GROUP,
+};
 
 /* A group of entries and what was found for them. */
 struct prefetch_group {
+    struct registry_prefetch keys[TICK_GROUP]; /* neighbours with the same key share one */
+    unsigned key_count;
+    uint8_t key_numbers[TICK_GROUP];            /* by entry: in keys, or PREFETCH_NO_KEY */
     const struct board *boards[TICK_GROUP];     /* by entry; NULL: nothing to fetch */
-    const struct command *commands[TICK_GROUP]; /* of the entries that have a board */
+    const struct command *commands[TICK_GROUP]; /* by entry; NULL: nothing to fetch */
     struct board_prefetch *ahead[TICK_GROUP];   /* by entry: for its only member, or NULL */
     struct board_prefetch members[PREFETCH_MEMBERS_MAX];
     bool are_changes[PREFETCH_MEMBERS_MAX];
@@ -36,5 +42,8 @@ struct prefetch_group {
  * What was found stays in group and borrows from the entries. */
 void prefetch_entries(const struct server *server, const struct tick_entry *entries, unsigned count,
                       struct prefetch_group *group);
+
+/* Entry i of the group is the next to run: what was found for its key is handed on. */
+void prefetch_recall(const struct server *server, const struct prefetch_group *group, unsigned i);
 
 #endif

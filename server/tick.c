@@ -195,7 +195,10 @@ static void run_queue(struct tick *tick) {
         tick->server->command_begin_ticks = clock_ticks();
         /* Running them queues nothing, so the entries stay where they are. */
         for (unsigned i = 0; i < count; i++) {
-            tick->server->ahead = count > 1 ? group.ahead[i] : NULL;
+            if (count > 1) {
+                prefetch_recall(tick->server, &group, i);
+                tick->server->ahead = group.ahead[i];
+            }
             run_or_drop(tick, &tick->entries[tick->head++], &reply);
         }
         tick->server->ahead = NULL;

@@ -298,7 +298,8 @@ static void note_found(struct board_member *member, const struct found *found) {
 
 static bool is_for(const struct board_prefetch *ahead, const struct board *board,
                    struct bytes name) {
-    return ahead->board == board && ahead->member.at == name.at && ahead->member.size == name.size;
+    return ahead->board == board && ahead->hash_seed == board->hash_seed &&
+           ahead->member.at == name.at && ahead->member.size == name.size;
 }
 
 void board_look_up(const struct board *board, struct bytes name, const struct board_prefetch *ahead,

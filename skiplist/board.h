@@ -176,6 +176,7 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, 
 struct board_prefetch {
     const struct board *board;
     struct bytes member; /* borrowed */
+    uint64_t hash_seed;  /* the board's: another one may have come to lie in its place */
     uint64_t hash;
     uint32_t block;  /* candidate, or an impossible number */
     uint32_t index;  /* in the block, likewise */

@@ -6,6 +6,7 @@
 void board_prefetch_slots(const struct board *board, struct bytes member,
                           struct board_prefetch *state) {
     state->board = board;
+    state->hash_seed = board->hash_seed;
     state->hash = board_hash(board, member);
     state->member = member;
     state->block = SKIPLIST_NONE;

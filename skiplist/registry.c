@@ -22,6 +22,7 @@
 #include "skiplist/expiry.h"
 #include "skiplist/map.h"
 #include "skiplist/pages.h"
+#include "skiplist/prefetch.h"
 
 enum {
     /* What burying and freeing one key costs, in members: the key, the board, its first block. */
@@ -52,6 +53,8 @@ struct database {
     struct expiry expiry;
     struct registry_key *recent; /* found last: the same key is often asked for again; or NULL */
     struct grave *grave;         /* for its burial; NULL before the first key */
+    uint64_t
+        gone_count; /* keys, and all at once, that have gone: what was found may be among them */
     uint64_t hash_seed;
 };
 
@@ -143,6 +146,7 @@ static void database_put(struct database *database, struct registry_key *key) {
 /* Take a key out. What was reserved before stays, until database_settle. */
 static void database_take(struct database *database, struct registry_key *key) {
     database->recent = NULL;
+    database->gone_count++;
     if (key->expiry_place != EXPIRY_NOWHERE) {
         expiry_remove(&database->expiry, &key->expiry_place);
     }
@@ -282,6 +286,7 @@ static uint64_t flush_database(struct registry *registry, struct database *datab
     database->expiry = (struct expiry){0};
     database->count = 0;
     database->recent = NULL;
+    database->gone_count++;
     database->grave = NULL;
     return count;
 }
@@ -410,6 +415,63 @@ const struct registry_key *registry_peek(const struct registry *registry, uint32
     const struct database *in = database_read(registry, database);
     const struct registry_key *key = database_find(in, name);
     return key != NULL && !is_expired(in, key, now_ms) ? key : NULL;
+}
+
+/* ---- fetching ahead ---- */
+
+void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
+                             struct registry_prefetch *state) {
+    const struct database *in = database_read(registry, database);
+    *state = (struct registry_prefetch){
+        .name = name, .database = database, .index = UINT32_MAX, .gone_count = in->gone_count};
+    if (in->recent != NULL && bytes_equal(registry_name(in->recent), name)) {
+        state->key = in->recent;
+        state->is_recent = true;
+        return;
+    }
+    state->hash = name_hash(in, name);
+    map_prefetch(&in->map, state->hash);
+}
+
+void registry_prefetch_place(const struct registry *registry, struct registry_prefetch *state) {
+    const struct database *in = database_read(registry, state->database);
+    struct map_find find;
+    uint32_t index;
+    if (state->is_recent) {
+        return;
+    }
+    map_find(&in->map, state->hash, &find);
+    if (map_find_next(&find, &index) && index < in->count) {
+        state->index = index;
+        prefetch_line(list_at(&in->list, index));
+    }
+}
+
+void registry_prefetch_key(const struct registry *registry, struct registry_prefetch *state) {
+    const struct database *in = database_read(registry, state->database);
+    if (!state->is_recent && state->index != UINT32_MAX) {
+        state->key = key_at(in, state->index);
+        prefetch_lines(state->key, sizeof(*state->key) + state->name.size);
+    }
+}
+
+const struct registry_key *registry_prefetch_end(const struct registry *registry, int64_t now_ms,
+                                                 struct registry_prefetch *state) {
+    const struct database *in = database_read(registry, state->database);
+    if (!state->is_recent && state->key != NULL &&
+        !bytes_equal(registry_name(state->key), state->name)) {
+        /* Another name with the same tag: rare enough to wait for. */
+        state->key = database_find(in, state->name);
+    }
+    bool is_there = state->key != NULL && !is_expired(in, state->key, now_ms);
+    return is_there ? state->key : NULL;
+}
+
+void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
+    struct database *in = database_of(registry, state->database);
+    if (state->key != NULL && state->gone_count == in->gone_count) {
+        in->recent = state->key;
+    }
 }
 
 /* Every board has a seed of its own: what can be guessed of one says nothing of another. */

@@ -60,10 +60,35 @@ size_t registry_memory_size(const struct registry_key *key);
 /* The key, or NULL. An expired one is removed first (and counted, registry_expired_count). */
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
                                    int64_t now_ms);
-/* Fetch the lines that registry_find will read, without removing anything: the key, if it is
- * there and not expired. For prefetching. */
+/* The same without removing anything: the key, if it is there and not expired. */
 const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
                                          struct bytes name, int64_t now_ms);
+
+/* Staged prefetch of keys, as that of members (skiplist/board.h): each stage for all keys of a
+ * group before the next. Nothing is changed.
+ *
+ *     slots   hash the name, fetch its map slots
+ *     place   read the slots, fetch the place in the list
+ *     key     read the place, fetch the key
+ *     end     compare the name: the key, NULL when it is not there or has expired */
+struct registry_prefetch {
+    struct bytes name; /* borrowed */
+    uint64_t hash;
+    struct registry_key *key; /* NULL: not known (yet) */
+    uint64_t gone_count;
+    uint32_t database;
+    uint32_t index;
+    bool is_recent; /* the key found last: nothing has to be fetched */
+};
+void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
+                             struct registry_prefetch *state);
+void registry_prefetch_place(const struct registry *registry, struct registry_prefetch *state);
+void registry_prefetch_key(const struct registry *registry, struct registry_prefetch *state);
+const struct registry_key *registry_prefetch_end(const struct registry *registry, int64_t now_ms,
+                                                 struct registry_prefetch *state);
+/* The next key looked for is likely to be the one that the stages have found. A hint: changes since
+ * then do no harm. */
+void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state);
 /* Find, or create an empty board with the layout that layout_for gives the name. is_new says
  * which. NULL: no memory, and nothing changed (but an expired key of this name may be gone). A
  * caller that leaves a new board empty removes it. */

@@ -14,6 +14,7 @@
 
 enum {
     MEMBERS = 9000, /* smaller boards are not fetched ahead */
+    SMALL_BOARDS = 30,
     ROUNDS = 3000,
     ROUNDS_SHORT = 300,
     ARGS_MAX = 16,
@@ -34,6 +35,7 @@ struct side {
     struct buffer output;
     struct random random;
     bool is_grouped;
+    bool is_small; /* many small boards, not a large one */
 };
 
 /* What the first server has answered, and the second must. */
@@ -120,12 +122,44 @@ static void make_request(struct tick_entry *entry, struct random *random, uint32
     }
 }
 
-static void make_batch(struct random *random, struct connection *connection) {
+/* Many small boards, made, changed, renamed, expiring and deleted within one group: keys come and
+ * go under what was found for them. */
+static void make_small_request(struct tick_entry *entry, struct random *random) {
+    static const char *const names[] = {"ZADD",   "ZADD",    "ZADD",     "ZINCRBY",
+                                        "ZREM",   "ZSCORE",  "ZREVRANK", "DEL",
+                                        "RENAME", "PEXPIRE", "PERSIST",  "FLUSHDB"};
+    uint64_t kind = random_below(random, sizeof names / sizeof *names);
+    if (kind == 11 && random_below(random, 10) > 0) {
+        kind = 6;
+    }
+    entry->request = (struct request){.args = batch.args[entry - batch.entries]};
+    add_arg(entry, "%s", names[kind]);
+    if (kind == 11) {
+        return;
+    }
+    add_arg(entry, "board:%u", (unsigned)random_below(random, SMALL_BOARDS));
+    if (kind <= 3) {
+        add_arg(entry, "%u", (unsigned)random_below(random, 9));
+    }
+    if (kind <= 6) {
+        add_arg(entry, "m%u", (unsigned)random_below(random, 40));
+    } else if (kind == 8) {
+        add_arg(entry, "board:%u", (unsigned)random_below(random, SMALL_BOARDS));
+    } else if (kind == 9) {
+        add_arg(entry, "%u", 1 + (unsigned)random_below(random, 1000));
+    }
+}
+
+static void make_batch(struct random *random, struct connection *connection, bool is_small) {
     uint32_t hot = (uint32_t)random_below(random, MEMBERS);
     batch.count = 2 + (unsigned)random_below(random, TICK_GROUP - 1);
     for (unsigned i = 0; i < batch.count; i++) {
         struct tick_entry *entry = &batch.entries[i];
-        make_request(entry, random, hot);
+        if (is_small) {
+            make_small_request(entry, random);
+        } else {
+            make_request(entry, random, hot);
+        }
         entry->connection = connection;
         entry->epoch = connection->epoch;
         entry->command = command_find_request(&entry->request);
@@ -143,7 +177,10 @@ static void run_batch(struct side *side) {
         prefetch_entries(server, batch.entries, batch.count, &group);
     }
     for (unsigned i = 0; i < batch.count; i++) {
-        server->ahead = side->is_grouped ? group.ahead[i] : NULL;
+        if (side->is_grouped) {
+            prefetch_recall(server, &group, i);
+            server->ahead = group.ahead[i];
+        }
         command_execute_index(server, &side->connection.session, batch.entries[i].command,
                               &batch.entries[i].request, &reply);
     }
@@ -165,14 +202,17 @@ static void assert_valid(const struct harness *harness) {
     }
 }
 
-static void begin(struct side *side, uint64_t seed, bool is_grouped) {
-    *side = (struct side){.harness = harness_create(NULL), .is_grouped = is_grouped};
+static void begin(struct side *side, uint64_t seed, bool is_grouped, bool is_small) {
+    *side = (struct side){
+        .harness = harness_create(NULL), .is_grouped = is_grouped, .is_small = is_small};
     struct server *server = &side->harness->server;
     side->random.state = seed;
     session_init(&side->connection.session, server->session_next_id++, server->now_ms);
     server_add_session(server, &side->connection.session);
     buffer_init(&side->output, 0);
-    fill(side);
+    if (!is_small) {
+        fill(side);
+    }
 }
 
 static void end(struct side *side) {
@@ -187,11 +227,12 @@ static struct bytes step(struct side *side, int round, int rounds) {
     struct server *server = &side->harness->server;
     if (round == rounds) {
         assert_valid(side->harness);
-        harness_run(side->harness, &side->connection.session, "ZREVRANGE board 0 -1 WITHSCORES");
+        harness_run(side->harness, &side->connection.session,
+                    side->is_small ? "KEYS *" : "ZREVRANGE board 0 -1 WITHSCORES");
         return (struct bytes){side->harness->reply.at, side->harness->reply.size};
     }
     side->harness->wall_us += (int64_t)random_below(&side->random, 3) * 400000;
-    make_batch(&side->random, &side->connection);
+    make_batch(&side->random, &side->connection, side->is_small);
     run_batch(side);
     if (round % 3 == 0) {
         registry_free_step(server->registry, 100);
@@ -212,19 +253,18 @@ static void note(struct record *record, struct bytes answer) {
     record->size += answer.size;
 }
 
-static void groups_have_the_results_of_single_requests(void **state) {
-    (void)state;
-    struct random random = random_begin(__func__);
+static void compare_groups_with_single_requests(const char *test, bool is_small) {
+    struct random random = random_begin(test);
     uint64_t seed = random_next(&random);
     int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? ROUNDS_SHORT : ROUNDS;
     struct record record = {0};
     static struct side side;
-    begin(&side, seed, true);
+    begin(&side, seed, true, is_small);
     for (int round = 0; round <= rounds; round++) {
         note(&record, step(&side, round, rounds));
     }
     end(&side);
-    begin(&side, seed, false);
+    begin(&side, seed, false, is_small);
     size_t at = 0;
     for (int round = 0; round <= rounds; round++) {
         struct bytes answer = step(&side, round, rounds);
@@ -237,9 +277,20 @@ static void groups_have_the_results_of_single_requests(void **state) {
     free(record.at);
 }
 
+static void groups_have_the_results_of_single_requests(void **state) {
+    (void)state;
+    compare_groups_with_single_requests(__func__, false);
+}
+
+static void groups_for_many_boards_have_the_results_of_single_requests(void **state) {
+    (void)state;
+    compare_groups_with_single_requests(__func__, true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_have_the_results_of_single_requests),
+        cmocka_unit_test(groups_for_many_boards_have_the_results_of_single_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
