@@ -17,18 +17,21 @@ FUZZ_SECONDS ?= 60
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wcast-qual -Wformat=2 -Wvla -Wswitch-enum
-FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS) -fno-omit-frame-pointer
+FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARNINGS)
 LINK  := -pthread
 ifneq ($(WERROR),)
 FLAGS += -Werror
 endif
 ifneq ($(SANITIZE),)
-FLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+FLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LINK  += -fsanitize=$(SANITIZE)
 endif
 ifneq ($(TINY),)
 FLAGS += -DSKIPLIST_TINY
 endif
+# gcc compiles the server as one program, which takes 3 to 10% off a request. Tests and benches link
+# ordinary objects: there it would only take time. clang would need another linker.
+LTO := $(if $(SANITIZE)$(TINY),,$(if $(findstring Free Software,$(shell $(CC) --version)),-flto=auto))
 
 ENGINE_SOURCES   := $(wildcard codec/*.c skiplist/*.c)
 PROTOCOL_SOURCES := $(wildcard protocol/*.c)
@@ -173,9 +176,20 @@ $(ENGINE): $(call object,$(ENGINE_SOURCES))
 $(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES))
 	@rm -f $@ && $(AR) rcs $@ $^
 
+ifneq ($(LTO),)
+$(B)/lto/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(SERVER): $(patsubst %.c,$(B)/lto/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(ENGINE_SOURCES))
+	@echo "  LINK  $@"
+	@$(CC) $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) $^ -luv $(MALLOC_LIBRARY) -o $@
+else
 $(SERVER): $(B)/server/main.o $(LIBRARY) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv $(MALLOC_LIBRARY) -o $@
+endif
 
 $(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -o $@
