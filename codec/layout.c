@@ -623,6 +623,21 @@ enum layout_status layout_field_add(const struct layout_field *field, uint64_t o
     return LAYOUT_OK;
 }
 
+/* decimal_parse takes no infinity; here it is a number that no field can hold. */
+static bool is_infinity(struct bytes text) {
+    struct decimal_bound bound;
+    bool is_empty;
+    return text.size > 0 && text.at[0] != '(' &&
+           decimal_parse_bound(text, 0, true, &bound, &is_empty) == DECIMAL_OK &&
+           bound.kind != DECIMAL_BOUND_VALUE;
+}
+
+enum decimal_status layout_field_parse(const struct layout_field *field, struct bytes text,
+                                       struct decimal *value) {
+    enum decimal_status status = decimal_parse(text, field->scale, value);
+    return status == DECIMAL_NOT_A_NUMBER && is_infinity(text) ? DECIMAL_OUT_OF_RANGE : status;
+}
+
 void layout_explain_value(const struct layout_field *field, struct bytes text,
                           enum decimal_status status, char *error) {
     switch (status) {
@@ -646,6 +661,17 @@ void layout_explain_time(const struct layout *layout, int64_t time_us, char *err
     reject(error, "time %s is out of range: this layout's TIME takes %s..%s",
            show_time(time_us).text, show_time(layout_time_first_us(layout)).text,
            show_time(layout_time_last_us(layout)).text);
+}
+
+void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
+                        char *error) {
+    char text[2 * DECIMAL_TEXT_MAX + 3];
+    size_t size = decimal_print(text, layout_field_decimal(field, ordinal), field->scale);
+    memcpy(text + size, " + ", 3);
+    size += 3;
+    size += decimal_print(text + size, delta, field->scale);
+    struct bytes sum = {.at = text, .size = size};
+    layout_explain_value(field, sum, DECIMAL_OUT_OF_RANGE, error);
 }
 
 /* ---- Keys ---- */
@@ -689,6 +715,54 @@ uint64_t layout_zero_key(const struct layout *layout) {
         key = layout_with_ordinal(layout, key, i, layout_field_zero(&layout->fields[i]));
     }
     return key;
+}
+
+/* The key that is written as 0. */
+static uint64_t key_zero(const struct layout *layout) {
+    return layout->fields[0].is_signed ? UINT64_C(1) << (layout->bits_total - 1) : 0;
+}
+
+bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key) {
+    uint64_t zero = key_zero(layout);
+    uint64_t above;
+    int64_t below;
+    if (bytes_parse_u64(text, &above)) {
+        if (above > mask_of(layout->bits_total) - zero) {
+            return false;
+        }
+        *key = zero + above;
+        return true;
+    }
+    if (!bytes_parse_i64(text, &below) || 0 - (uint64_t)below > zero) {
+        return false;
+    }
+    *key = zero + (uint64_t)below;
+    return true;
+}
+
+size_t layout_key_print(const struct layout *layout, uint64_t key, char *out) {
+    uint64_t zero = key_zero(layout);
+    if (key >= zero) {
+        return bytes_print_u64(out, key - zero);
+    }
+    *out = '-';
+    return 1 + bytes_print_u64(out + 1, zero - key);
+}
+
+struct shown_key {
+    char text[BYTES_INTEGER_TEXT_MAX + 1];
+};
+
+static struct shown_key show_key(const struct layout *layout, uint64_t key) {
+    struct shown_key shown;
+    shown.text[layout_key_print(layout, key, shown.text)] = '\0';
+    return shown;
+}
+
+void layout_explain_key(const struct layout *layout, struct bytes text, char *error) {
+    reject(error, "packed key %s is not an integer of this layout's %u bits: %s..%s are allowed",
+           show(text).text, (unsigned)layout->bits_total, show_key(layout, 0).text,
+           show_key(layout, mask_of(layout->bits_total)).text);
 }
 
 /* Divisions by constants, which the compiler turns into multiplications. */

@@ -110,6 +110,10 @@ struct decimal layout_field_decimal(const struct layout_field *field, uint64_t o
 /* ordinal of (decimal of ordinal + delta). Same error, same promise. */
 MUST_CHECK enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
                                                struct decimal delta, uint64_t *sum);
+/* A field's decimal from text, at its SCALE: decimal_parse, but "inf", which no field can hold, is
+ * DECIMAL_OUT_OF_RANGE. DECIMAL_OK says nothing of the field's range: it may be an increment. */
+MUST_CHECK enum decimal_status layout_field_parse(const struct layout_field *field,
+                                                  struct bytes text, struct decimal *value);
 
 /* Write one line into error (LAYOUT_ERROR_MAX), such as
  *     value 4294967296 is out of range: field 'score' takes -4294967296..4294967295
@@ -122,6 +126,9 @@ MUST_CHECK enum layout_status layout_field_add(const struct layout_field *field,
 void layout_explain_value(const struct layout_field *field, struct bytes text,
                           enum decimal_status status, char *error);
 void layout_explain_time(const struct layout *layout, int64_t time_us, char *error);
+/* The same for layout_field_add: "value 4294967290 + 6 is out of range: field ...". */
+void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
+                        char *error);
 
 /* Pack ordinals[0 .. field_count-1] and a time (ignored when the layout has none) into *key.
  *
@@ -155,6 +162,19 @@ static inline uint64_t layout_without_time(const struct layout *layout, uint64_t
 /* The key of a new member: every decimal 0 (the lowest one where 0 is not in range; it always
  * is), time bits zero. */
 uint64_t layout_zero_key(const struct layout *layout);
+
+/* A packed key as those who pack their own keep it: an integer that is the larger the better the
+ * place. Without SIGNED it is the key itself, 0 .. 2^bits_total - 1. With a SIGNED lead field it is
+ * signed, -2^(bits_total-1) .. 2^(bits_total-1) - 1: score * 2^n + the n bits below it, so that
+ * FIELD score 64 SIGNED takes every 64-bit integer for what it is.
+ *
+ * Decimal digits only, with '-' in front where it is signed; no exponent and no fraction, which
+ * betray a key that has been a double. */
+MUST_CHECK bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key);
+/* out: room for BYTES_INTEGER_TEXT_MAX, no terminator; returns the size. */
+size_t layout_key_print(const struct layout *layout, uint64_t key, char *out);
+/* "packed key 1e3 is not an integer of this layout's 8 bits: 0..255 are allowed" */
+void layout_explain_key(const struct layout *layout, struct bytes text, char *error);
 
 /* key with its time set; unchanged when the layout has no time.
  * Error: LAYOUT_TIME_OUT_OF_RANGE; *stamped is then left unchanged. */

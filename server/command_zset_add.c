@@ -98,15 +98,6 @@ static bool check_options(const struct call *call, struct zadd *zadd) {
     return true;
 }
 
-/* decimal_parse takes no infinity; here it is a number that no field can hold. */
-static bool is_infinity(struct bytes text) {
-    struct decimal_bound bound;
-    bool is_empty;
-    return text.size > 0 && text.at[0] != '(' &&
-           decimal_parse_bound(text, 0, true, &bound, &is_empty) == DECIMAL_OK &&
-           bound.kind != DECIMAL_BOUND_VALUE;
-}
-
 static void explain_score(const struct call *call, const struct layout_field *lead,
                           struct bytes text, enum decimal_status status) {
     char error[LAYOUT_ERROR_MAX];
@@ -118,10 +109,7 @@ static bool read_score(const struct call *call, const struct layout_field *lead,
                        uint32_t pair) {
     struct bytes text = pair_score(call, zadd, pair);
     struct decimal score;
-    enum decimal_status status = decimal_parse(text, lead->scale, &score);
-    if (status == DECIMAL_NOT_A_NUMBER && is_infinity(text)) {
-        status = DECIMAL_OUT_OF_RANGE;
-    }
+    enum decimal_status status = layout_field_parse(lead, text, &score);
     if (status == DECIMAL_OK && zadd->is_increment) {
         zadd->delta = score;
     } else if (status == DECIMAL_OK &&
@@ -155,12 +143,9 @@ static bool read_pairs(const struct call *call, const struct layout_field *lead,
 
 static void explain_sum(const struct call *call, const struct layout_field *lead, uint64_t ordinal,
                         struct decimal delta) {
-    char text[2 * DECIMAL_TEXT_MAX + 3];
-    size_t size = decimal_print(text, layout_field_decimal(lead, ordinal), lead->scale);
-    memcpy(text + size, " + ", 3);
-    size += 3;
-    size += decimal_print(text + size, delta, lead->scale);
-    explain_score(call, lead, (struct bytes){.at = text, .size = size}, DECIMAL_OUT_OF_RANGE);
+    char error[LAYOUT_ERROR_MAX];
+    layout_explain_sum(lead, ordinal, delta, error);
+    reply_error_format(call->reply, "ERR %s", error);
 }
 
 static bool put(const struct call *call, struct board *board, const struct board_member *member,

@@ -689,7 +689,114 @@ static void a_negative_time_reads_as_its_floor_in_milliseconds(void **state) {
     assert_int_equal(time_ms, 0);
 }
 
+/* ---- Packed keys as text ---- */
+
+static void assert_key_text(const struct layout *layout, uint64_t key, const char *text) {
+    char out[BYTES_INTEGER_TEXT_MAX];
+    size_t size = layout_key_print(layout, key, out);
+    uint64_t parsed = ~key;
+    assert_true(bytes_equal((struct bytes){out, size}, bytes_from_text(text)));
+    assert_true(layout_key_parse(layout, bytes_from_text(text), &parsed));
+    assert_int_equal(parsed, key);
+}
+
+static void assert_no_key(const struct layout *layout, const char *text) {
+    uint64_t key = 77;
+    assert_false(layout_key_parse(layout, bytes_from_text(text), &key));
+    assert_int_equal(key, 77);
+}
+
+static void a_packed_key_is_written_as_the_integer_it_is(void **state) {
+    (void)state;
+    struct layout layout = parse("FIELD score 33 FIELD paid 1 TIME 29 S");
+    assert_key_text(&layout, 0, "0");
+    assert_key_text(&layout, 429786801779, "429786801779");
+    assert_key_text(&layout, UINT64_MAX >> 1, "9223372036854775807");
+    assert_no_key(&layout, "9223372036854775808");
+    assert_no_key(&layout, "18446744073709551616");
+    assert_no_key(&layout, "-1");
+    layout = parse("FIELD score 64");
+    assert_key_text(&layout, UINT64_MAX, "18446744073709551615");
+    layout = parse("FIELD a 1");
+    assert_key_text(&layout, 1, "1");
+    assert_no_key(&layout, "2");
+}
+
+static void a_packed_key_behind_a_signed_field_is_signed(void **state) {
+    (void)state;
+    struct layout layout = parse("FIELD score 64 SIGNED");
+    assert_key_text(&layout, 0, "-9223372036854775808");
+    assert_key_text(&layout, UINT64_C(1) << 63, "0");
+    assert_key_text(&layout, UINT64_MAX, "9223372036854775807");
+    assert_no_key(&layout, "9223372036854775808");
+    assert_no_key(&layout, "-9223372036854775809");
+    layout = parse("FIELD score 5 SIGNED FIELD level 3 SIGNED TIME 4 S");
+    int64_t elapsed_s = 3;
+    int64_t time_us = time_of("2020-01-01T00:00:00Z") + elapsed_s * 1000000;
+    for (int64_t score = -16; score < 16; score++) {
+        char text[32];
+        /* The level's 3 bits are its ordinal: -4 is 0. */
+        int64_t packed = score * 128 + (2 + 4) * 16 + (15 - elapsed_s);
+        snprintf(text, sizeof(text), "%lld", (long long)packed);
+        assert_key_text(&layout, key_of(&layout, (int64_t[]){score, 2}, time_us), text);
+    }
+    assert_no_key(&layout, "2048");
+    assert_no_key(&layout, "-2049");
+    layout = parse("FIELD depth 8 SIGNED ASC");
+    assert_key_text(&layout, key_of(&layout, (int64_t[]){-128}, 0), "127");
+    assert_key_text(&layout, key_of(&layout, (int64_t[]){127}, 0), "-128");
+}
+
+static void what_is_no_plain_integer_is_no_packed_key(void **state) {
+    (void)state;
+    struct layout layout = parse("FIELD score 64 SIGNED");
+    static const char *const texts[] = {
+        "",    "-",   "+1",  "01",  "-0",  "1.0", "1.3094266712875436e+18", " 1", "1 ",
+        "0x1", "inf", "1e3", "--1", "-01", "1_0"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        assert_no_key(&layout, texts[i]);
+    }
+    char error[LAYOUT_ERROR_MAX];
+    layout_explain_key(&layout, BYTES("1e3\n"), error);
+    assert_string_equal(error, "packed key 1e3? is not an integer of this layout's 64 bits: "
+                               "-9223372036854775808..9223372036854775807 are allowed");
+    layout = parse("FIELD a 8");
+    layout_explain_key(&layout, BYTES("256"), error);
+    assert_string_equal(error, "packed key 256 is not an integer of this layout's 8 bits: 0..255 "
+                               "are allowed");
+}
+
 /* ---- What is said when something does not fit ---- */
+
+static void a_fields_text_is_a_decimal_and_infinity_is_out_of_range(void **state) {
+    (void)state;
+    struct layout layout = parse("FIELD money 20 SCALE 2");
+    const struct layout_field *money = &layout.fields[0];
+    struct decimal value = {.magnitude = 77};
+    static const char *const infinities[] = {"inf", "-inf", "+Infinity", "1e400"};
+    for (size_t i = 0; i < sizeof(infinities) / sizeof(infinities[0]); i++) {
+        assert_int_equal(layout_field_parse(money, bytes_from_text(infinities[i]), &value),
+                         DECIMAL_OUT_OF_RANGE);
+    }
+    assert_int_equal(layout_field_parse(money, BYTES("(inf"), &value), DECIMAL_NOT_A_NUMBER);
+    assert_int_equal(layout_field_parse(money, BYTES("nan"), &value), DECIMAL_NOT_A_NUMBER);
+    assert_int_equal(layout_field_parse(money, BYTES(""), &value), DECIMAL_NOT_A_NUMBER);
+    assert_int_equal(layout_field_parse(money, BYTES("0.001"), &value), DECIMAL_TOO_PRECISE);
+    assert_int_equal(value.magnitude, 77);
+    assert_int_equal(layout_field_parse(money, BYTES("-20000.01"), &value), DECIMAL_OK);
+    assert_int_equal(value.magnitude, 2000001);
+    assert_true(value.is_negative);
+}
+
+static void a_sum_that_does_not_fit_is_named_with_its_parts(void **state) {
+    (void)state;
+    char error[LAYOUT_ERROR_MAX];
+    struct layout layout = parse("FIELD money 20 SCALE 2");
+    struct decimal delta = {.magnitude = 1048000, .is_negative = true};
+    layout_explain_sum(&layout.fields[0], 1050, delta, error);
+    assert_string_equal(error, "value 10.5 + -10480 is out of range: field 'money' takes "
+                               "0..10485.75");
+}
 
 static void a_value_that_does_not_fit_is_named_with_its_field_and_range(void **state) {
     (void)state;
@@ -770,6 +877,11 @@ int main(void) {
         cmocka_unit_test(a_layout_without_time_takes_any_time_and_keeps_none),
         cmocka_unit_test(times_past_64_bits_of_microseconds_saturate),
         cmocka_unit_test(a_negative_time_reads_as_its_floor_in_milliseconds),
+        cmocka_unit_test(a_packed_key_is_written_as_the_integer_it_is),
+        cmocka_unit_test(a_packed_key_behind_a_signed_field_is_signed),
+        cmocka_unit_test(what_is_no_plain_integer_is_no_packed_key),
+        cmocka_unit_test(a_fields_text_is_a_decimal_and_infinity_is_out_of_range),
+        cmocka_unit_test(a_sum_that_does_not_fit_is_named_with_its_parts),
         cmocka_unit_test(a_value_that_does_not_fit_is_named_with_its_field_and_range),
         cmocka_unit_test(what_a_client_sent_never_breaks_a_message),
         cmocka_unit_test(a_time_that_does_not_fit_is_named_with_the_layouts_range),
