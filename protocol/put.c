@@ -1,4 +1,4 @@
-/* The tables; the rest is in the header. */
+/* The tables, and what is too long to be put everywhere. The rest is in the header. */
 #include "protocol/put.h"
 
 #define THREE_DIGITS(a, b, c) (('0' + (a)) | ('0' + (b)) << 8 | ('0' + (c)) << 16)
@@ -22,3 +22,34 @@ const char put_headers[100][8] = {
     HEADERS_OF_TEN("4"), HEADERS_OF_TEN("5"), HEADERS_OF_TEN("6"), HEADERS_OF_TEN("7"),
     HEADERS_OF_TEN("8"), HEADERS_OF_TEN("9"),
 };
+
+char *put_large(char *out, uint64_t value) {
+    uint32_t rest = (uint32_t)(value % PUT_SMALL_LIMIT);
+    out = put_digits(out, value / PUT_SMALL_LIMIT);
+    put_word(out, put_three_digits[rest / 1000000]);
+    put_word(out + 3, put_six_digits(rest % 1000000));
+    return out + 9;
+}
+
+char *put_decimal(char *out, struct decimal value, unsigned scale, bool is_double) {
+    char text[DECIMAL_TEXT_MAX];
+    size_t size = decimal_print(text, value, scale);
+    if (is_double) {
+        *out++ = ',';
+    } else {
+        out = put_header(out, '$', size);
+    }
+    memcpy(out, text, sizeof(text));
+    return put_line_end(out + size);
+}
+
+char *put_integer(char *out, struct decimal value, bool is_resp3) {
+    if (value.is_negative) {
+        memcpy(out, ":-", 2);
+        return put_line_end(put_digits(out + 2, value.magnitude));
+    }
+    if (value.magnitude <= INT64_MAX) {
+        return put_header(out, ':', value.magnitude);
+    }
+    return is_resp3 ? put_header(out, '(', value.magnitude) : put_decimal(out, value, 0, false);
+}

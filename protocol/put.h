@@ -4,7 +4,7 @@
 #ifndef PROTOCOL_PUT_H
 #define PROTOCOL_PUT_H
 
-#include "codec/bytes.h"
+#include "codec/decimal.h"
 
 enum {
     PUT_OVERRUN = 8,
@@ -15,6 +15,8 @@ enum {
     PUT_SHORT_ROOM = 8 + PUT_SHORT_MAX + 2 + PUT_OVERRUN,
     /* Room for a member and its score. */
     PUT_SCORED_ROOM = 4 + 2 * PUT_SHORT_ROOM,
+    PUT_HEADER_ROOM = 1 + 20 + 2 + PUT_OVERRUN, /* "*18446744073709551615\r\n" */
+    PUT_NUMBER_ROOM = 8 + DECIMAL_TEXT_MAX + 2 + PUT_OVERRUN,
 };
 
 /* The texts of 000 to 999, the first digit in the lowest byte. Cutting a number in threes takes
@@ -54,6 +56,13 @@ static inline char *put_small(char *out, uint32_t value) {
     return out;
 }
 
+/* The same for PUT_SMALL_LIMIT and above: 20 bytes at most. */
+char *put_large(char *out, uint64_t value);
+
+static inline char *put_digits(char *out, uint64_t value) {
+    return value < PUT_SMALL_LIMIT ? put_small(out, (uint32_t)value) : put_large(out, value);
+}
+
 /* Copy up to PUT_SHORT_MAX bytes in words that overlap: most members and numbers are this short,
  * and a call would cost more than the copy. Reads and writes nothing beyond size. */
 static inline char *put_bytes(char *out, const char *from, size_t size) {
@@ -80,6 +89,33 @@ static inline char *put_short_bulk(char *out, struct bytes text) {
     out += 4 + (text.size >= 10);
     return put_line_end(put_bytes(out, text.at, text.size));
 }
+
+/* "<mark><value>\r\n", the header of a bulk or an array, or a whole integer. */
+static inline char *put_header(char *out, char mark, uint64_t value) {
+    if (value < 100) {
+        memcpy(out, put_headers[value], 8);
+        *out = mark;
+        return out + 4 + (value >= 10);
+    }
+    *out = mark;
+    return put_line_end(put_digits(out + 1, value));
+}
+
+/* Any bulk: PUT_HEADER_ROOM, its bytes, and the line's end. */
+static inline char *put_bulk(char *out, struct bytes text) {
+    if (text.size <= PUT_SHORT_MAX) {
+        return put_short_bulk(out, text);
+    }
+    out = put_header(out, '$', text.size);
+    memcpy(out, text.at, text.size);
+    return put_line_end(out + text.size);
+}
+
+/* A decimal as a double or as a bulk. */
+char *put_decimal(char *out, struct decimal value, unsigned scale, bool is_double);
+/* A whole number as an integer; where it does not fit one (above 2^63 - 1) as a big number of
+ * RESP3, or as a bulk. */
+char *put_integer(char *out, struct decimal value, bool is_resp3);
 
 /* A score below PUT_SMALL_LIMIT, as a double or as a bulk. */
 static inline char *put_small_score(char *out, uint32_t value, bool is_double) {

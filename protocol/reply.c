@@ -13,8 +13,8 @@
 #include "protocol/put.h"
 
 enum {
-    HEADER_MAX = 1 + BYTES_INTEGER_TEXT_MAX + 2, /* "*18446744073709551615\r\n" */
-    DOUBLE_TEXT_MAX = 32,                        /* "-1.7976931348623157e+308" */
+    HEADER_MAX = PUT_HEADER_ROOM,
+    DOUBLE_TEXT_MAX = 32, /* "-1.7976931348623157e+308" */
 };
 /* The mark of an array that is not written. */
 #define NO_MARK SIZE_MAX
@@ -47,23 +47,6 @@ static inline void reply_constant(struct reply *reply, const char *text, size_t 
         memcpy(out, text, size);
         buffer_commit(reply->out, size);
     }
-}
-
-/* value in decimal; room for BYTES_INTEGER_TEXT_MAX. */
-static inline char *put_digits(char *out, uint64_t value) {
-    return value < PUT_SMALL_LIMIT ? put_small(out, (uint32_t)value)
-                                   : out + bytes_print_u64(out, value);
-}
-
-/* "<mark><value>\r\n"; returns its end. */
-static inline char *put_header(char *out, char mark, uint64_t value) {
-    if (value < 100) {
-        memcpy(out, put_headers[value], 8);
-        *out = mark;
-        return out + 4 + (value >= 10);
-    }
-    *out = mark;
-    return put_line_end(put_digits(out + 1, value));
 }
 
 static inline void reply_header(struct reply *reply, char mark, uint64_t count) {
@@ -252,19 +235,10 @@ void reply_boolean(struct reply *reply, bool value) {
 
 __attribute__((noinline)) static void reply_any_decimal(struct reply *reply, struct decimal value,
                                                         unsigned scale) {
-    char text[DECIMAL_TEXT_MAX];
-    size_t size = decimal_print(text, value, scale);
-    char *out = reply_room(reply, 8 + DECIMAL_TEXT_MAX + 2);
-    if (out == NULL) {
-        return;
+    char *out = reply_room(reply, PUT_NUMBER_ROOM);
+    if (out != NULL) {
+        commit_to(reply, put_decimal(out, value, scale, reply->version == 3));
     }
-    if (reply->version == 3) {
-        *out++ = ',';
-    } else {
-        out = put_header(out, '$', size);
-    }
-    memcpy(out, text, sizeof(text));
-    commit_to(reply, put_line_end(out + size));
 }
 
 /* A whole number, as most scores are. */

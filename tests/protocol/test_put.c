@@ -68,10 +68,95 @@ static void bytes_of_every_short_size_are_copied_and_no_more(void **state) {
     }
 }
 
+static void assert_digits(uint64_t value) {
+    char expected[24];
+    char written[PUT_HEADER_ROOM];
+    int size = snprintf(expected, sizeof expected, "%" PRIu64, value);
+    char *end = put_digits(written, value);
+    assert_int_equal(end - written, size);
+    assert_memory_equal(written, expected, (size_t)size);
+}
+
+static void large_numbers_have_all_their_digits(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (uint64_t power = 1; power <= UINT64_MAX / 10; power *= 10) {
+        assert_digits(power * 10 - 1);
+        assert_digits(power * 10);
+        assert_digits(power * 10 + 1);
+    }
+    assert_digits(UINT64_MAX);
+    for (int i = 0; i < 20000; i++) {
+        assert_digits(random_next(&random) >> random_below(&random, 64));
+    }
+}
+
+static void assert_put(const char *at, const char *end, const char *expected) {
+    assert_int_equal(end - at, strlen(expected));
+    assert_memory_equal(at, expected, strlen(expected));
+}
+
+static void whole_numbers_are_integers_where_they_fit(void **state) {
+    (void)state;
+    static const struct {
+        struct decimal value;
+        const char *resp2, *resp3;
+    } numbers[] = {
+        {{.magnitude = 0}, ":0\r\n", ":0\r\n"},
+        {{.magnitude = 99}, ":99\r\n", ":99\r\n"},
+        {{.magnitude = 100}, ":100\r\n", ":100\r\n"},
+        {{.magnitude = 1, .is_negative = true}, ":-1\r\n", ":-1\r\n"},
+        {{.magnitude = INT64_MAX}, ":9223372036854775807\r\n", ":9223372036854775807\r\n"},
+        {{.magnitude = UINT64_C(1) << 63, .is_negative = true},
+         ":-9223372036854775808\r\n",
+         ":-9223372036854775808\r\n"},
+        {{.magnitude = UINT64_C(1) << 63},
+         "$19\r\n9223372036854775808\r\n",
+         "(9223372036854775808\r\n"},
+        {{.magnitude = UINT64_MAX}, "$20\r\n18446744073709551615\r\n", "(18446744073709551615\r\n"},
+    };
+    char out[PUT_NUMBER_ROOM];
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        assert_put(out, put_integer(out, numbers[i].value, false), numbers[i].resp2);
+        assert_put(out, put_integer(out, numbers[i].value, true), numbers[i].resp3);
+    }
+}
+
+static void decimals_are_bulks_or_doubles(void **state) {
+    (void)state;
+    char out[PUT_NUMBER_ROOM];
+    struct decimal value = {.magnitude = 1230, .is_negative = true};
+    assert_put(out, put_decimal(out, value, 2, false), "$5\r\n-12.3\r\n");
+    assert_put(out, put_decimal(out, value, 2, true), ",-12.3\r\n");
+    value = (struct decimal){.magnitude = UINT64_MAX, .is_negative = true};
+    assert_put(out, put_decimal(out, value, 18, false), "$22\r\n-18.446744073709551615\r\n");
+}
+
+static void bulks_of_any_size_are_those_of_replies(void **state) {
+    (void)state;
+    struct buffer out;
+    static char bytes[300];
+    static char written[PUT_HEADER_ROOM + sizeof bytes + 2];
+    memset(bytes, 'x', sizeof bytes);
+    buffer_init(&out, 0);
+    for (size_t size = 0; size <= sizeof bytes; size++) {
+        struct reply reply;
+        buffer_clear(&out);
+        reply_init(&reply, &out, 2);
+        reply_bulk(&reply, (struct bytes){bytes, size});
+        assert_same(&out, written, put_bulk(written, (struct bytes){bytes, size}));
+    }
+    buffer_deinit(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scored_member_is_its_parts),
         cmocka_unit_test(small_numbers_have_all_their_digits),
+        cmocka_unit_test(large_numbers_have_all_their_digits),
+        cmocka_unit_test(whole_numbers_are_integers_where_they_fit),
+        cmocka_unit_test(decimals_are_bulks_or_doubles),
+        cmocka_unit_test(bulks_of_any_size_are_those_of_replies),
         cmocka_unit_test(bytes_of_every_short_size_are_copied_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
