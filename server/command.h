@@ -67,21 +67,29 @@ struct argument {
 
 typedef void command_run(struct call *call);
 
+/* For prefetching: the key that the request's only member will have on a board with this layout.
+ * The request has as many arguments as the arity says. false: it has more members, or what it asks
+ * for does not tell. */
+typedef bool command_new_key(const struct layout *layout, const struct request *request,
+                             int64_t now_us, uint64_t *key);
+
 struct command {
     const char *name;       /* upper case: "ZADD"; a subcommand's own word: "SETNAME" */
     const char *summary;    /* one sentence, no full stop */
     const char *complexity; /* "O(log n) ..." */
     const char *since;      /* of leaderboard: "1.0.0" */
-    const char *group;      /* "sorted-set", "generic", "connection", "server" */
+    const char *group;      /* "sorted-set", "leaderboard", "generic" ... */
     int arity;              /* as Redis: the name counts; negative: at least */
     unsigned flags;
     /* Keys: args[first_key], then every key_step up to last_key (negative: from the end);
      * first_key 0: none. With COMMAND_MOVABLE_KEYS: args[key_count_arg] says how many follow it. */
     int first_key, last_key, key_step;
     int key_count_arg;
-    /* For prefetching: members stand at args[member_arg], then every member_step to the end (0:
-     * only one). member_arg 0: none. score_arg: where a lone new score stands (ZADD 2), else 0. */
+    /* For prefetching: members stand at args[member_arg] (negative: from the end), then every
+     * member_step to the end (0: only one). member_arg 0: none. score_arg: where a lone new score
+     * stands (ZADD 2), else 0; new_key, not NULL, does where that is not enough. */
     int member_arg, member_step, score_arg;
+    command_new_key *new_key;
     const struct argument *arguments;         /* NULL: none */
     const struct command *const *subcommands; /* NULL-ended; NULL: none */
     command_run *run;                         /* NULL for a container: "CLIENT" */

@@ -34,6 +34,9 @@ extern const struct command command_touch;
 extern const struct command command_ttl;
 extern const struct command command_type;
 extern const struct command command_unlink;
+/* leaderboard */
+extern const struct command command_lb_add;
+extern const struct command command_lb_get;
 /* server */
 extern const struct command command_command;
 extern const struct command command_config;
@@ -107,6 +110,9 @@ const struct command *const command_table[] = {
     &command_ttl,
     &command_type,
     &command_unlink,
+    /* leaderboard */
+    &command_lb_add,
+    &command_lb_get,
     /* server */
     &command_command,
     &command_config,

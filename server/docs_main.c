@@ -18,10 +18,8 @@ static const struct {
     const char *group;
     const char *title;
 } groups[] = {
-    {"sorted-set", "Sorted sets"},
-    {"generic", "Keys"},
-    {"connection", "Connection"},
-    {"server", "Server"},
+    {"leaderboard", "Leaderboards"}, {"sorted-set", "Sorted sets"}, {"generic", "Keys"},
+    {"connection", "Connection"},    {"server", "Server"},
 };
 enum { GROUP_COUNT = sizeof groups / sizeof groups[0] };
 
@@ -123,7 +121,8 @@ static void write_commands(void) {
     printf("# Commands\n\n"
            "This page is made from the server's own table by `make docs`. Names, options, replies\n"
            "and errors are those of Redis 7.4, so any Redis client can send them. `COMMAND DOCS`\n"
-           "answers the same from a running server.\n\n");
+           "answers the same from a running server. The commands that begin with `LB.` are the\n"
+           "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n");
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         printf("**%s**\n\n| Command | Summary |\n|---|---|\n", groups[i].title);
         for_each_of_group(groups[i].group, write_row);

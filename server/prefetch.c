@@ -6,10 +6,17 @@
 
 #include "server/command.h"
 #include "server/connection.h"
+#include "server/lookup.h"
 
-enum {
-    PREFETCH_BOARD_MIN = 4096, /* members: smaller boards stay in the cache when in use */
-};
+/* Where the first of the request's members stands; 0: it names none. */
+static uint32_t member_position(const struct command *command, const struct request *request) {
+    int64_t position = command->member_arg;
+    int64_t arity = command->arity < 0 ? -command->arity : command->arity;
+    if (position == 0 || request->count < arity || request->count <= position) {
+        return 0;
+    }
+    return (uint32_t)(position > 0 ? position : request->count + position);
+}
 
 /* The entry's command, if it has a member to fetch; else NULL. */
 static const struct command *command_of(const struct tick_entry *entry) {
@@ -17,9 +24,7 @@ static const struct command *command_of(const struct tick_entry *entry) {
         return NULL;
     }
     const struct command *command = command_by_index(entry->command);
-    bool has_member =
-        command->member_arg != 0 && entry->request.count > (uint32_t)command->member_arg;
-    return has_member ? command : NULL;
+    return member_position(command, &entry->request) > 0 ? command : NULL;
 }
 
 /* Neighbours in the queue often name the same key: then the look-up is saved. */
@@ -57,7 +62,7 @@ static void prefetch_keys(const struct server *server, const struct tick_entry *
 static const struct board *board_to_fetch(const struct server *server,
                                           struct registry_prefetch *state) {
     const struct registry_key *key = registry_prefetch_end(server->registry, server->now_ms, state);
-    if (key == NULL || (state->is_recent && board_count(&key->board) < PREFETCH_BOARD_MIN)) {
+    if (key == NULL || (state->is_recent && board_count(&key->board) < LOOKUP_BOARD_MIN)) {
         return NULL;
     }
     return &key->board;
@@ -91,7 +96,7 @@ static void prefetch_slots(const struct tick_entry *entries, unsigned count,
         const struct command *command = group->commands[i];
         const struct request *request = &entries[i].request;
         bool is_change = (command->flags & COMMAND_WRITE) != 0;
-        uint32_t at = (uint32_t)command->member_arg;
+        uint32_t at = member_position(command, request);
         bool is_only = command->member_step == 0 || at + 1 == request->count;
         if (is_only && group->member_count < PREFETCH_MEMBERS_MAX) {
             group->ahead[i] = &group->members[group->member_count];
@@ -119,17 +124,25 @@ static bool key_of_score(const struct layout *layout, struct bytes text, int64_t
     return layout_stamp(layout, *key, now_us, key) == LAYOUT_OK;
 }
 
+static bool find_new_key(const struct command *command, const struct layout *layout,
+                         const struct request *request, int64_t now_us, uint64_t *key) {
+    return command->new_key != NULL
+               ? command->new_key(layout, request, now_us, key)
+               : key_of_score(layout, request->args[command->score_arg], now_us, key);
+}
+
 static void prefetch_ways(const struct server *server, const struct tick_entry *entries,
                           unsigned count, struct prefetch_group *group) {
     group->way_count = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct board *board = group->boards[i];
-        if (board == NULL || group->commands[i]->score_arg == 0 || group->ahead[i] == NULL) {
+        if (board == NULL || group->ahead[i] == NULL) {
             continue;
         }
-        struct bytes text = entries[i].request.args[group->commands[i]->score_arg];
+        const struct command *command = group->commands[i];
         uint64_t key;
-        if (key_of_score(board_layout(board), text, server->now_us, &key)) {
+        if ((command->score_arg > 0 || command->new_key != NULL) &&
+            find_new_key(command, board_layout(board), &entries[i].request, server->now_us, &key)) {
             group->way_members[group->way_count] = group->ahead[i];
             board_prefetch_way(board, key, &group->ways[group->way_count++]);
         }

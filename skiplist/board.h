@@ -80,7 +80,7 @@ struct board_member {
     struct bytes name;
     uint64_t key; /* where it is on the board */
     bool is_there;
-    uint64_t hash; /* the rest is board.c's */
+    uint64_t hash; /* of the name, seeded; the rest is board.c's */
     uint32_t leaf;
     uint32_t index;
     uint32_t offset;

@@ -1,5 +1,5 @@
-/* What README.md and docs/layouts.md say about layouts is asked of the server: every layout line
- * parses, every range of scores is the server's, every last moment is the layout's, and the
+/* What README.md, docs/layouts.md and docs/leaderboards.md say is asked of the server: every layout
+ * line parses, every range of scores is the server's, every last moment is the layout's, and the
  * transcripts are replayed. The test is run from the repository's root. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,8 @@
 
 enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
 
-static const char readme[] = "README.md", layouts[] = "docs/layouts.md";
+static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
+                  leaderboards[] = "docs/leaderboards.md";
 
 /* ---- reading the pages ---- */
 
@@ -239,7 +240,7 @@ static void the_table_for_those_who_come_from_redis_is_right(void **state) {
         }
         rows++;
     }
-    assert_int_equal(rows, 10);
+    assert_int_equal(rows, 11);
 }
 
 /* ---- the lines of configuration and the transcripts ---- */
@@ -277,14 +278,22 @@ static void the_readme_configuration_keeps_cents_on_its_boards(void **state) {
     assert_int_equal(process_stop(&server), 0);
 }
 
-/* A reply as the page writes it: no type marks, no brackets. */
-static const char *plain(const char *reply, char *out) {
+/* A reply as the pages write it: no type marks, no brackets around the whole, nor (is_flat) inside.
+ */
+static const char *plain(const char *reply, bool is_flat, char *out) {
     size_t size = 0;
-    reply += *reply == ':' || strncmp(reply, "-ERR", 4) == 0;
-    for (; *reply != '\0' && size < LINE_MAX_SIZE - 1; reply++) {
-        if (*reply != '[' && *reply != ']') {
+    bool is_error = strncmp(reply, "-ERR", 4) == 0;
+    size_t depth = 0;
+    char before = '[';
+    reply += is_error;
+    for (; *reply != '\0' && size < LINE_MAX_SIZE - 1; before = *reply++) {
+        bool is_mark = *reply == ':' && (before == '[' || before == ' ') && !is_error;
+        bool is_bracket = (*reply == '[' || *reply == ']') && !is_error;
+        depth -= is_bracket && *reply == ']';
+        if (!is_mark && !(is_bracket && (is_flat || depth == 0))) {
             out[size++] = *reply;
         }
+        depth += is_bracket && *reply == '[';
     }
     out[size] = '\0';
     return out;
@@ -299,13 +308,13 @@ static void cut_remark(char *command) {
     command[strcspn(command, "\n")] = '\0';
 }
 
-static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
-    (void)state;
+static void replay(const char *name, bool is_flat, unsigned commands_wanted,
+                   unsigned answers_wanted) {
     struct process server;
-    start_documented(layouts, &server);
+    start_documented(name, &server);
     struct wire wire = wire_open(process_connect_tcp(&server));
     struct page page;
-    page_open(&page, layouts, "#");
+    page_open(&page, name, "#");
     char reply[LINE_MAX_SIZE] = "";
     unsigned commands = 0, answers = 0;
     bool is_due = false; /* a reply may be printed on the next line */
@@ -313,7 +322,7 @@ static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
         /* The refusal of a season that is over depends on the day. */
         if (strncmp(page.line, "> ", 2) == 0 && !strstr(page.line, "week48")) {
             cut_remark(page.line);
-            plain(wire_ask(&wire, page.line + 2), reply);
+            plain(wire_ask(&wire, page.line + 2), is_flat, reply);
             is_due = true;
             commands++;
         } else {
@@ -325,10 +334,20 @@ static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
         }
     }
     fclose(page.file);
-    assert_int_equal(commands, 13);
-    assert_int_equal(answers, 7);
+    assert_int_equal(commands, commands_wanted);
+    assert_int_equal(answers, answers_wanted);
     wire_close(&wire);
     assert_int_equal(process_stop(&server), 0);
+}
+
+static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
+    (void)state;
+    replay(layouts, true, 13, 7);
+}
+
+static void the_transcripts_of_the_leaderboards_page_are_replayed(void **state) {
+    (void)state;
+    replay(leaderboards, false, 14, 14);
 }
 
 static void a_documented_refusal_is_in_the_log(const char *config, const char *line) {
@@ -362,6 +381,7 @@ int main(void) {
         cmocka_unit_test(the_table_for_those_who_come_from_redis_is_right),
         cmocka_unit_test(the_readme_configuration_keeps_cents_on_its_boards),
         cmocka_unit_test(the_transcripts_of_the_layouts_page_are_replayed),
+        cmocka_unit_test(the_transcripts_of_the_leaderboards_page_are_replayed),
         cmocka_unit_test(bad_lines_are_refused_in_the_words_of_the_page),
     };
     return cmocka_run_group_tests_name("docs", tests, NULL, NULL);

@@ -125,7 +125,7 @@ static void make_request(struct tick_entry *entry, struct random *random, uint32
 /* Many small boards, made, changed, renamed, expiring and deleted within one group: keys come and
  * go under what was found for them. */
 static void make_small_request(struct tick_entry *entry, struct random *random) {
-    static const char *const names[] = {"ZADD",   "ZADD",    "ZADD",     "ZINCRBY",
+    static const char *const names[] = {"ZADD",   "LB.ADD",  "ZADD",     "ZINCRBY",
                                         "ZREM",   "ZSCORE",  "ZREVRANK", "DEL",
                                         "RENAME", "PEXPIRE", "PERSIST",  "FLUSHDB"};
     uint64_t kind = random_below(random, sizeof names / sizeof *names);
@@ -150,6 +150,58 @@ static void make_small_request(struct tick_entry *entry, struct random *random) 
     }
 }
 
+/* Native commands: one member or several, values of every kind, keys packed by hand. */
+static void make_native_add(struct tick_entry *entry, struct random *random, uint32_t hot) {
+    static const char *const options[] = {"INCR", "BEST", "TOUCH", "KEEPTIME", "XX", "WITHRANK"};
+    bool is_packed = random_below(random, 5) == 0;
+    uint64_t member_count = random_below(random, 4) == 0 ? 1 + random_below(random, 5) : 1;
+    add_arg(entry, "LB.ADD");
+    add_arg(entry, "board");
+    if (is_packed) {
+        add_arg(entry, "PACKED");
+    } else if (random_below(random, 2) == 0) {
+        add_arg(entry, "%s", options[random_below(random, 6)]);
+    }
+    for (; member_count > 0; member_count--) {
+        uint64_t score = random_below(random, 100000);
+        if (is_packed) {
+            add_arg(entry, "%" PRIu64, (score << 31) + random_below(random, 1000));
+        } else if (random_below(random, 9) == 0) {
+            add_arg(entry, "*");
+        } else {
+            add_arg(entry, "%s%" PRIu64, random_below(random, 5) == 0 ? "=" : "", score);
+        }
+        add_member(entry, random, hot);
+    }
+}
+
+static void make_native_get(struct tick_entry *entry, struct random *random, uint32_t hot) {
+    unsigned count = 1 + (unsigned)random_below(random, 9);
+    add_arg(entry, "LB.GET");
+    add_arg(entry, "board");
+    add_arg(entry, "%u", count);
+    for (; count > 0; count--) {
+        add_member(entry, random, hot);
+    }
+    if (random_below(random, 2) == 0) {
+        add_arg(entry, random_below(random, 2) ? "COMP" : "SORT");
+    }
+}
+
+static void make_any_request(struct tick_entry *entry, struct random *random, uint32_t hot) {
+    uint64_t kind = random_below(random, 10);
+    if (kind > 2) {
+        make_request(entry, random, hot);
+        return;
+    }
+    entry->request = (struct request){.args = batch.args[entry - batch.entries]};
+    if (kind == 0) {
+        make_native_get(entry, random, hot);
+    } else {
+        make_native_add(entry, random, hot);
+    }
+}
+
 static void make_batch(struct random *random, struct connection *connection, bool is_small) {
     uint32_t hot = (uint32_t)random_below(random, MEMBERS);
     batch.count = 2 + (unsigned)random_below(random, TICK_GROUP - 1);
@@ -158,7 +210,7 @@ static void make_batch(struct random *random, struct connection *connection, boo
         if (is_small) {
             make_small_request(entry, random);
         } else {
-            make_request(entry, random, hot);
+            make_any_request(entry, random, hot);
         }
         entry->connection = connection;
         entry->epoch = connection->epoch;
@@ -230,6 +282,12 @@ static struct bytes step(struct side *side, int round, int rounds) {
         harness_run(side->harness, &side->connection.session,
                     side->is_small ? "KEYS *" : "ZREVRANGE board 0 -1 WITHSCORES");
         return (struct bytes){side->harness->reply.at, side->harness->reply.size};
+    }
+    /* Removals must not take the board below the size that is fetched ahead. */
+    if (!side->is_small && round % 10 == 0 &&
+        harness_run_integer(side->harness, &side->connection.session, "ZCARD board") <
+            MEMBERS * 2 / 3) {
+        fill(side);
     }
     side->harness->wall_us += (int64_t)random_below(&side->random, 3) * 400000;
     make_batch(&side->random, &side->connection, side->is_small);

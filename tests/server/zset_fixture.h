@@ -1,8 +1,9 @@
 /* What the sorted-set tests share: a server whose boards have a layout of every kind, replies as
  * one readable line, and the whole content of a board to compare.
  *
- * A reply's line: bulk bytes as they are, ":7" integer, ",1.5" RESP3 double, "+OK", "-ERR ...",
- * "[a b]" array, "nil" nil bulk, "nil*" nil array, "_" RESP3 null. */
+ * A reply's line: bulk bytes as they are, ":7" integer, ",1.5" RESP3 double, "(7" big number, "#t",
+ * "+OK", "-ERR ...", "[a b]" array, "{a b}" map, "nil" nil bulk, "nil*" nil array, "_" RESP3 null.
+ */
 #ifndef TESTS_SERVER_ZSET_FIXTURE_H
 #define TESTS_SERVER_ZSET_FIXTURE_H
 
@@ -28,6 +29,9 @@ static const char zset_settings[] =
     "layout daily FIELD score 20 TIME 20 D\n"
     "layout over FIELD score 20 TIME 10 S\n"
     "layout future FIELD score 20 TIME 31 S START 2030-01-01T00:00:00Z\n"
+    "layout paid FIELD score 33 FIELD paid 1 TIME 29 S END 2029-01-01T00:00:00+08:00\n"
+    "layout mixed FIELD points 12 SIGNED SCALE 1 FIELD laps 10 ASC FIELD flag 1 FIELD depth 9 ASC "
+    "SIGNED TIME 30 S LATEST\n"
     "board laps:* laps\n"
     "board money:* money\n"
     "board fine:* fine\n"
@@ -37,7 +41,9 @@ static const char zset_settings[] =
     "board latest:* latest\n"
     "board daily:* daily\n"
     "board over:* over\n"
-    "board future:* future\n";
+    "board future:* future\n"
+    "board paid:* paid\n"
+    "board mixed:* mixed\n";
 
 static const char *const zset_layout_prefixes[] = {
     "", "laps:", "money:", "fine:", "wide:", "bare:", "three:", "latest:", "daily:"};
@@ -81,23 +87,23 @@ static inline void zset_line_value(struct zset_line *line) {
     const char *text = line->reply + 1;
     size_t size = strcspn(text, "\r");
     line->reply = text + size + 2;
-    if (kind == '$' || kind == '*') {
-        long count = strtol(text, NULL, 10);
+    if (kind == '$' || kind == '*' || kind == '%') {
+        long count = strtol(text, NULL, 10) * (kind == '%' ? 2 : 1);
         if (count < 0) {
             zset_line_add(line, kind == '$' ? "nil" : "nil*", kind == '$' ? 3 : 4);
         } else if (kind == '$') {
             zset_line_add(line, line->reply, (size_t)count);
             line->reply += count + 2;
         } else {
-            zset_line_add(line, "[", 1);
+            zset_line_add(line, kind == '%' ? "{" : "[", 1);
             for (long i = 0; i < count; i++) {
                 zset_line_add(line, " ", i > 0 ? 1 : 0);
                 zset_line_value(line);
             }
-            zset_line_add(line, "]", 1);
+            zset_line_add(line, kind == '%' ? "}" : "]", 1);
         }
     } else {
-        assert_non_null(strchr(":+-,_", kind));
+        assert_non_null(strchr(":+-,_(#", kind));
         zset_line_add(line, text - 1, size + 1);
     }
 }
