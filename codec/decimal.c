@@ -242,16 +242,22 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool 
         text.at++;
         text.size--;
     }
-    struct cut_number cut = {0};
-    if (parse_infinity(text, &cut.is_negative)) {
-        cut.is_too_wide = true;
-    } else {
-        struct number_text number;
-        if (!split_number(text, &number)) {
-            return DECIMAL_NOT_A_NUMBER;
-        }
-        cut = cut_at_scale(&number, scale);
+    bool is_negative;
+    if (parse_infinity(text, &is_negative)) {
+        bound->kind = is_negative ? DECIMAL_BOUND_LOWEST : DECIMAL_BOUND_HIGHEST;
+        *is_empty = is_negative != is_lower;
+        return DECIMAL_OK;
     }
+    if (!is_exclusive && parse_short_integer(text, scale, &bound->value)) {
+        bound->kind = DECIMAL_BOUND_VALUE;
+        *is_empty = false;
+        return DECIMAL_OK;
+    }
+    struct number_text number;
+    if (!split_number(text, &number)) {
+        return DECIMAL_NOT_A_NUMBER;
+    }
+    struct cut_number cut = cut_at_scale(&number, scale);
     if (is_lower) {
         *bound = round_up(cut, is_exclusive);
         *is_empty = bound->kind == DECIMAL_BOUND_HIGHEST;
