@@ -489,6 +489,10 @@ size_t layout_print(const struct layout *layout, char *out) {
     return (size_t)(at - out);
 }
 
+const char *layout_unit_name(enum layout_unit unit) {
+    return units[unit].name;
+}
+
 static bool is_field_equal(const struct layout_field *a, const struct layout_field *b) {
     return strcmp(a->name, b->name) == 0 && a->bits == b->bits && a->scale == b->scale &&
            a->is_signed == b->is_signed && a->is_ascending == b->is_ascending;

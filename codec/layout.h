@@ -86,6 +86,9 @@ MUST_CHECK enum layout_status layout_parse_words(const struct bytes *words, size
  * LAYOUT_TEXT_MAX; returns the size, and writes a terminator behind it. */
 size_t layout_print(const struct layout *layout, char *out);
 
+/* "US", "MS", "S", "M", "H" or "D". */
+const char *layout_unit_name(enum layout_unit unit);
+
 bool layout_equal(const struct layout *a, const struct layout *b);
 
 /* Does the structure hold together (bits, shifts, masks, names, a START or END that has a text)?

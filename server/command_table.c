@@ -36,7 +36,12 @@ extern const struct command command_type;
 extern const struct command command_unlink;
 /* leaderboard */
 extern const struct command command_lb_add;
+extern const struct command command_lb_around;
 extern const struct command command_lb_get;
+extern const struct command command_lb_hist;
+extern const struct command command_lb_info;
+extern const struct command command_lb_quantile;
+extern const struct command command_lb_range;
 /* server */
 extern const struct command command_command;
 extern const struct command command_config;
@@ -112,7 +117,12 @@ const struct command *const command_table[] = {
     &command_unlink,
     /* leaderboard */
     &command_lb_add,
+    &command_lb_around,
     &command_lb_get,
+    &command_lb_hist,
+    &command_lb_info,
+    &command_lb_quantile,
+    &command_lb_range,
     /* server */
     &command_command,
     &command_config,

@@ -347,7 +347,7 @@ static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
 
 static void the_transcripts_of_the_leaderboards_page_are_replayed(void **state) {
     (void)state;
-    replay(leaderboards, false, 14, 14);
+    replay(leaderboards, false, 22, 22);
 }
 
 static void a_documented_refusal_is_in_the_log(const char *config, const char *line) {

@@ -9,7 +9,8 @@
 
 __extension__ typedef __int128 lb_wide;
 
-enum { LB_MEMBERS = 24, LB_FIELDS = 4, LB_TEXT_MAX = 8192 };
+/* More members than two blocks hold. */
+enum { LB_MEMBERS = 100, LB_FIELDS = 4, LB_TEXT_MAX = 32768 };
 
 struct lb_member {
     bool is_there;
@@ -121,18 +122,22 @@ static inline int lb_rank(const struct lb_twin *twin, int id, bool is_competitio
     return better;
 }
 
-/* Best first; returns how many there are. */
-static inline int lb_list(const struct lb_twin *twin, int *ids) {
+static inline int lb_count(const struct lb_twin *twin) {
     int count = 0;
     for (int id = 0; id < LB_MEMBERS; id++) {
         count += twin->members[id].is_there;
     }
+    return count;
+}
+
+/* Best first; returns how many there are. */
+static inline int lb_list(const struct lb_twin *twin, int *ids) {
     for (int id = 0; id < LB_MEMBERS; id++) {
         if (twin->members[id].is_there) {
             ids[lb_rank(twin, id, false)] = id;
         }
     }
-    return count;
+    return lb_count(twin);
 }
 
 /* ---- text ---- */
@@ -218,7 +223,6 @@ static inline void lb_put_record(struct lb_twin *twin, int id, struct lb_records
     const struct layout *layout = twin->layout;
     const struct lb_member *member = &twin->members[id];
     int rank = lb_rank(twin, id, records.is_competition);
-    int ids[LB_MEMBERS];
     lb_put(twin, "[m%d :%d ", id, rank);
     if (layout->time.bits > 0) {
         int64_t time_us = layout->time.start_us + member->unit * layout->time.unit_us;
@@ -234,7 +238,7 @@ static inline void lb_put_record(struct lb_twin *twin, int id, struct lb_records
         }
     }
     if (records.with_percent) {
-        int count = lb_list(twin, ids);
+        int count = lb_count(twin);
         lb_put_decimal(twin, (lb_wide)10000000000 * (count - rank) / count, 8);
     }
     if (records.with_key) {
@@ -272,8 +276,6 @@ static inline void lb_check(struct lb_twin *twin, const char *line) {
 
 /* The whole board: its members, their fields, times and order; and that an empty one is gone. */
 static inline void lb_compare_whole(struct lb_twin *twin) {
-    int ids[LB_MEMBERS];
-    int count = lb_list(twin, ids);
     char line[LB_MEMBERS * 8 + 64];
     int size = snprintf(line, sizeof(line), "LB.GET %s %d", twin->key, LB_MEMBERS);
     for (int id = 0; id < LB_MEMBERS; id++) {
@@ -288,7 +290,7 @@ static inline void lb_compare_whole(struct lb_twin *twin) {
     lb_put(twin, "]");
     lb_check(twin, strcat(line, " PCT WITHKEY"));
     free(zset_dump(twin->harness, twin->key));
-    assert_true((zset_board(twin->harness, twin->key) != NULL) == (count > 0));
+    assert_true((zset_board(twin->harness, twin->key) != NULL) == (lb_count(twin) > 0));
 }
 
 #endif

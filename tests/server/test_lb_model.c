@@ -292,6 +292,192 @@ static void step_get(struct lb_twin *twin) {
     lb_check(twin, line);
 }
 
+/* The records of ids, as COMP and WITHKEY say. */
+static void put_records(struct lb_twin *twin, const int *ids, int count,
+                        struct lb_records records) {
+    lb_put(twin, "[");
+    for (int i = 0; i < count; i++) {
+        lb_put(twin, i > 0 ? " " : "");
+        lb_put_record(twin, ids[i], records);
+    }
+    lb_put(twin, "]");
+}
+
+static void reverse(int *ids, int count) {
+    for (int i = 0; i < count / 2; i++) {
+        int swapped = ids[i];
+        ids[i] = ids[count - 1 - i];
+        ids[count - 1 - i] = swapped;
+    }
+}
+
+static void step_range(struct lb_twin *twin) {
+    int start = (int)random_below(&twin->random, 2 * LB_MEMBERS + 6) - LB_MEMBERS - 3;
+    int stop = (int)random_below(&twin->random, 2 * LB_MEMBERS + 6) - LB_MEMBERS - 3;
+    struct lb_records records = {lb_flip(twin, 2), false, lb_flip(twin, 2)};
+    bool is_reverse = lb_flip(twin, 2);
+    int ids[LB_MEMBERS];
+    int count = lb_list(twin, ids);
+    char line[128];
+    snprintf(line, sizeof(line), "LB.RANGE %s %d %d%s%s%s", twin->key, start, stop,
+             is_reverse ? " REV" : "", records.is_competition ? " COMP" : "",
+             records.with_key ? " WITHKEY" : "");
+    if (is_reverse) {
+        reverse(ids, count);
+    }
+    start = start < 0 ? start + count : start;
+    stop = stop < 0 ? stop + count : stop;
+    start = start < 0 ? 0 : start;
+    stop = stop >= count ? count - 1 : stop;
+    put_records(twin, start <= stop ? ids + start : ids, start <= stop ? stop - start + 1 : 0,
+                records);
+    lb_check(twin, line);
+}
+
+/* Two limits, in either order, and what is inside. */
+struct limits {
+    char texts[2][32];
+    int64_t low, high; /* inclusive */
+};
+
+static void pick_limits(struct lb_twin *twin, struct limits *limits) {
+    unsigned scale = twin->layout->fields[0].scale;
+    int64_t values[2] = {lb_pick_value(twin, 0) - 1, lb_pick_value(twin, 0) + 1};
+    int low = values[0] <= values[1] ? 0 : 1;
+    limits->low = values[low];
+    limits->high = values[1 - low];
+    for (int i = 0; i < 2; i++) {
+        bool is_out = lb_flip(twin, 3);
+        bool is_open = lb_flip(twin, 6);
+        snprintf(limits->texts[i], sizeof(limits->texts[i]), "%s%lldE-%u", is_out ? "(" : "",
+                 (long long)values[i], scale);
+        if (is_open) {
+            strcpy(limits->texts[i], i == low ? "-inf" : "+inf");
+        }
+        int64_t *limit = i == low ? &limits->low : &limits->high;
+        int64_t inward = i == low ? 1 : -1;
+        *limit = is_open ? (i == low ? INT64_MIN : INT64_MAX) : *limit + (is_out ? inward : 0);
+    }
+}
+
+static void step_range_by_score(struct lb_twin *twin) {
+    struct limits limits;
+    struct lb_records records = {lb_flip(twin, 2), false, lb_flip(twin, 2)};
+    bool is_reverse = lb_flip(twin, 2);
+    int offset = (int)random_below(&twin->random, 8) - 1;
+    int limit = (int)random_below(&twin->random, 8) - 2;
+    int ids[LB_MEMBERS];
+    char line[256];
+    pick_limits(twin, &limits);
+    snprintf(line, sizeof(line), "LB.RANGE %s %s %s BYSCORE LIMIT %d %d%s%s%s", twin->key,
+             limits.texts[0], limits.texts[1], offset, limit, is_reverse ? " REV" : "",
+             records.is_competition ? " COMP" : "", records.with_key ? " WITHKEY" : "");
+    int count = 0;
+    int all = lb_list(twin, ids);
+    for (int i = 0; i < all; i++) {
+        int64_t score = twin->members[ids[i]].values[0];
+        if (score >= limits.low && score <= limits.high) {
+            ids[count++] = ids[i];
+        }
+    }
+    if (is_reverse) {
+        reverse(ids, count);
+    }
+    count = offset < 0 || offset >= count ? 0 : count - offset;
+    count = limit >= 0 && limit < count ? limit : count;
+    put_records(twin, ids + (count > 0 ? offset : 0), count, records);
+    lb_check(twin, line);
+}
+
+/* Where a newcomer with that score alone would stand. */
+static int newcomer_rank(struct lb_twin *twin, int64_t score) {
+    struct lb_member newcomer = {.is_there = true, .values = {score}, .unit = INT64_MAX};
+    newcomer.arrival = UINT64_MAX;
+    int rank = 0;
+    for (int id = 0; id < LB_MEMBERS; id++) {
+        rank += twin->members[id].is_there && lb_compare(twin, &twin->members[id], &newcomer) < 0;
+    }
+    return rank;
+}
+
+static void step_around(struct lb_twin *twin) {
+    int size = 1 + (int)random_below(&twin->random, LB_MEMBERS + 4);
+    bool is_competition = lb_flip(twin, 2);
+    bool is_score = lb_flip(twin, 2);
+    int id = lb_pick_member(twin);
+    int ids[LB_MEMBERS];
+    int count = lb_list(twin, ids);
+    int rank;
+    char line[128];
+    if (is_score) {
+        int64_t score = lb_pick_value(twin, 0);
+        rank = newcomer_rank(twin, score);
+        snprintf(line, sizeof(line), "LB.AROUND %s SCORE %lldE-%u %d%s", twin->key,
+                 (long long)score, (unsigned)twin->layout->fields[0].scale, size,
+                 is_competition ? " COMP" : "");
+    } else {
+        rank = lb_rank(twin, id, false);
+        snprintf(line, sizeof(line), "LB.AROUND %s MEMBER m%d %d%s", twin->key, id, size,
+                 is_competition ? " COMP" : "");
+        count = twin->members[id].is_there ? count : 0;
+    }
+    size = size < count ? size : count;
+    int first = rank - size / 2;
+    first = first > count - size ? count - size : first;
+    first = first < 0 ? 0 : first;
+    put_records(twin, ids + first, size, (struct lb_records){is_competition, false, false});
+    lb_check(twin, line);
+}
+
+static void step_quantile(struct lb_twin *twin) {
+    int ids[LB_MEMBERS];
+    int count = lb_list(twin, ids);
+    char line[128];
+    int size = snprintf(line, sizeof(line), "LB.QUANTILE %s", twin->key);
+    lb_put(twin, "[");
+    for (int i = 0; i < 3; i++) {
+        int thousandths = (int)random_below(&twin->random, 1001);
+        size += snprintf(line + size, sizeof(line) - (size_t)size, " %dE-3", thousandths);
+        int from_worst = (thousandths * count + 999) / 1000;
+        from_worst = from_worst == 0 ? 1 : from_worst;
+        lb_put(twin, i > 0 ? " " : "");
+        if (count > 0) {
+            lb_put_record(twin, ids[count - from_worst], (struct lb_records){0});
+        } else {
+            lb_put(twin, lb_is_resp3(twin) ? "_" : "nil*");
+        }
+    }
+    lb_put(twin, "]");
+    lb_check(twin, line);
+}
+
+/* Members with a score of low or more and below high. */
+static int count_scores(const struct lb_twin *twin, int64_t low, int64_t high) {
+    int count = 0;
+    for (int id = 0; id < LB_MEMBERS; id++) {
+        const struct lb_member *member = &twin->members[id];
+        count += member->is_there && member->values[0] >= low && member->values[0] < high;
+    }
+    return count;
+}
+
+static void step_hist(struct lb_twin *twin) {
+    int64_t edge = lb_pick_value(twin, 0) - 1;
+    int64_t low = INT64_MIN;
+    char line[128];
+    int size = snprintf(line, sizeof(line), "LB.HIST %s", twin->key);
+    lb_put(twin, "[");
+    for (uint64_t left = 1 + random_below(&twin->random, 4); left > 0; left--) {
+        size += snprintf(line + size, sizeof(line) - (size_t)size, " %lldE-%u", (long long)edge,
+                         (unsigned)twin->layout->fields[0].scale);
+        lb_put(twin, ":%d ", count_scores(twin, low, edge));
+        low = edge;
+        edge += 1 + (int64_t)random_below(&twin->random, 2);
+    }
+    lb_put(twin, ":%d]", count_scores(twin, low, INT64_MAX));
+    lb_check(twin, line);
+}
+
 static void step_clock(struct lb_twin *twin) {
     static const int64_t steps_us[] = {1, 1000, 400000, 1000000, 61000000, -5000000, -1};
     twin->harness->wall_us += steps_us[random_below(&twin->random, 7)];
@@ -299,8 +485,29 @@ static void step_clock(struct lb_twin *twin) {
 
 static void run_step(struct lb_twin *twin) {
     static void (*const steps[])(struct lb_twin *) = {
-        step_add, step_add, step_add,  step_add,     step_add,   step_add,   step_add_packed,
-        step_get, step_get, step_zrem, step_zincrby, step_clock, step_clock,
+        step_add,
+        step_add,
+        step_add,
+        step_add,
+        step_add,
+        step_add,
+        step_add,
+        step_add,
+        step_add_packed,
+        step_get,
+        step_get,
+        step_range,
+        step_range,
+        step_range_by_score,
+        step_range_by_score,
+        step_around,
+        step_around,
+        step_quantile,
+        step_hist,
+        step_zrem,
+        step_zincrby,
+        step_clock,
+        step_clock,
     };
     lb_begin_step(twin);
     steps[random_below(&twin->random, sizeof(steps) / sizeof(steps[0]))](twin);
@@ -309,7 +516,7 @@ static void run_step(struct lb_twin *twin) {
 static void run_layout(struct lb_twin *twin, int steps) {
     for (int step = 0; step < steps; step++) {
         run_step(twin);
-        if (step % 16 == 0) {
+        if (step % 32 == 0) {
             lb_compare_whole(twin);
         }
     }
@@ -318,7 +525,7 @@ static void run_layout(struct lb_twin *twin, int steps) {
 static void the_server_answers_as_the_naive_twin(void **state) {
     struct harness *h = *state;
     struct random random = random_begin("lb model");
-    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 2000 : 10000;
+    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1000 : 5000;
     for (int i = 0; i < LB_LAYOUTS; i++) {
         char key[32];
         snprintf(key, sizeof(key), "%sk", lb_prefixes[i]);

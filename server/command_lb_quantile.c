@@ -1,0 +1,91 @@
+/* LB.QUANTILE: the members at some parts of the way from the worst (0) to the best (1), by nearest
+ * rank: of n members the one at q is the ceil(q * n)th from the worst, the worst itself at 0.
+ *
+ *     n = 5, ranks     4     3     2     1     0
+ *     q             0..0.2 ..0.4 ..0.6 ..0.8  ..1
+ *
+ * q is an exact decimal, so that 0.2 of five members is one of them, and not two. */
+#include "server/command_lb.h"
+
+/* Decimals that q may have: as parts of 10^18 = UNIT * UNIT. */
+enum { Q_SCALE = 18, Q_UNIT = 1000000000 };
+
+static bool parse_q(const struct call *call, struct bytes text, uint64_t *q) {
+    const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
+    struct decimal value;
+    enum decimal_status status = decimal_parse(text, Q_SCALE, &value);
+    if (status == DECIMAL_NOT_A_NUMBER) {
+        reply_error(call->reply, "ERR value is not a valid float");
+        return false;
+    }
+    if (status == DECIMAL_TOO_PRECISE) {
+        reply_error_format(call->reply, "ERR quantile has too many decimals: %d are kept", Q_SCALE);
+        return false;
+    }
+    if (status == DECIMAL_OUT_OF_RANGE || value.is_negative || value.magnitude > one) {
+        reply_error(call->reply, "ERR quantile is out of range: 0..1 are allowed");
+        return false;
+    }
+    *q = value.magnitude;
+    return true;
+}
+
+/* ceil(q / 10^18 * count), in two steps, each of which fits 64 bits. */
+static uint32_t rank_from_worst(uint64_t q, uint32_t count) {
+    uint64_t high = q / Q_UNIT * count;
+    uint64_t low = q % Q_UNIT * count;
+    uint64_t rest = high % Q_UNIT * Q_UNIT + low;
+    const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
+    return (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
+}
+
+static void write_quantile(const struct board *board, uint64_t q, struct lb_writer *writer) {
+    uint32_t count = board_count(board);
+    uint32_t from_worst = rank_from_worst(q, count);
+    uint32_t rank = count - (from_worst > 0 ? from_worst : 1);
+    struct board_entry entry = board_at(board, rank);
+    lb_write_record(writer, entry.member, entry.key, rank);
+}
+
+/* Every q is read twice: once before the array's header, which no error may follow. */
+static void lb_quantile_run(struct call *call) {
+    struct lb_writer writer;
+    uint64_t q;
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        if (!parse_q(call, call_arg(call, i), &q)) {
+            return;
+        }
+    }
+    const struct board *board = call_find_board(call, call_arg(call, 1));
+    bool has_members = board != NULL && board_count(board) > 0;
+    lb_begin_records(call, board, (struct lb_shape){0}, &writer);
+    reply_array(call->reply, call->request->count - 2);
+    for (uint32_t i = 2; i < call->request->count && !zset_is_reply_lost(call); i++) {
+        if (has_members && parse_q(call, call_arg(call, i), &q)) {
+            write_quantile(board, q, &writer);
+        } else {
+            lb_write_nil(&writer);
+        }
+    }
+}
+
+static const struct argument lb_quantile_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "q", .type = ARGUMENT_DOUBLE, .flags = ARGUMENT_MULTIPLE},
+    {0},
+};
+
+const struct command command_lb_quantile = {
+    .name = "LB.QUANTILE",
+    .summary = "The members at some parts of the way from the worst (0) to the best (1)",
+    .complexity = "O(log n) for each quantile, n being the members of the board",
+    .since = "1.0.0",
+    .group = "leaderboard",
+    .arity = -3,
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = lb_quantile_arguments,
+    .run = lb_quantile_run,
+};
