@@ -48,8 +48,9 @@ void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key
 /* The same for a member of which is known what rank to show. */
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank);
-/* The record of nobody. */
-void lb_write_nil(const struct lb_writer *writer);
+/* The record of nobody; and an array of count of them. */
+void lb_reply_nil(const struct call *call);
+void lb_reply_nils(const struct call *call, uint32_t count);
 /* An array with the record of every member of span, best first or in reverse. */
 void lb_reply_span(const struct call *call, const struct board *board, struct zset_span span,
                    bool is_best_first, struct lb_shape shape);

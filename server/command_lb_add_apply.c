@@ -177,7 +177,7 @@ static void answer_rank(const struct call *call, struct lb_writer *writer,
     if (member->is_there) {
         lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
     } else {
-        lb_write_nil(writer);
+        lb_reply_nil(call);
     }
     if (step->had_rank) {
         reply_integer(call->reply, step->previous_rank);

@@ -65,7 +65,7 @@ static bool read_options(const struct call *call, struct get *get) {
 static struct place find_place(const struct board *board, struct bytes name,
                                const struct board_prefetch *ahead) {
     struct board_member member;
-    if (board == NULL || !zset_is_member(name)) {
+    if (!zset_is_member(name)) {
         return (struct place){.rank = NOWHERE};
     }
     board_look_up(board, name, ahead, &member);
@@ -89,20 +89,20 @@ static void find_shared_ranks(const struct board *board, struct place *places, u
     }
 }
 
-/* Find the members from begin on. board may be NULL. */
+/* Find the members from begin on. */
 static void find_group(const struct call *call, const struct get *get, const struct board *board,
                        uint32_t begin, unsigned count, struct place *places) {
     const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
     struct board_prefetch ahead[LOOKUP_GROUP];
     bool is_many = get->member_count > 1;
-    if (board != NULL && is_many) {
+    if (is_many) {
         lookup_members(board, names, 1, count, ahead);
     }
     for (unsigned i = 0; i < count; i++) {
         places[i] = find_place(board, names[i], is_many ? &ahead[i] : call->ahead);
         places[i].index = begin + i;
     }
-    if (board != NULL && get->shape.is_competition) {
+    if (get->shape.is_competition) {
         find_shared_ranks(board, places, count);
     }
 }
@@ -118,7 +118,7 @@ static void write_places(const struct call *call, const struct lb_writer *writer
                          const struct place *places, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (places[i].rank == NOWHERE) {
-            lb_write_nil(writer);
+            lb_reply_nil(call);
         } else {
             lb_write_record_as(writer, call_arg(call, FIRST_MEMBER + places[i].index),
                                places[i].key, places[i].shown_rank);
@@ -170,6 +170,10 @@ static void lb_get_run(struct call *call) {
         return;
     }
     const struct board *board = call_find_board(call, call_arg(call, 1));
+    if (board == NULL) {
+        lb_reply_nils(call, get.member_count);
+        return;
+    }
     lb_begin_records(call, board, get.shape, &writer);
     if (get.is_sorted) {
         reply_sorted(call, &get, board, &writer);

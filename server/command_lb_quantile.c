@@ -7,8 +7,12 @@
  * q is an exact decimal, so that 0.2 of five members is one of them, and not two. */
 #include "server/command_lb.h"
 
-/* Decimals that q may have: as parts of 10^18 = UNIT * UNIT. */
-enum { Q_SCALE = 18, Q_UNIT = 1000000000 };
+enum {
+    FIRST_Q = 2,
+    /* Decimals that q may have: it is in parts of 10^18 = Q_UNIT * Q_UNIT. */
+    Q_SCALE = 18,
+    Q_UNIT = 1000000000,
+};
 
 static bool parse_q(const struct call *call, struct bytes text, uint64_t *q) {
     const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
@@ -47,25 +51,34 @@ static void write_quantile(const struct board *board, uint64_t q, struct lb_writ
     lb_write_record(writer, entry.member, entry.key, rank);
 }
 
-/* Every q is read twice: once before the array's header, which no error may follow. */
-static void lb_quantile_run(struct call *call) {
-    struct lb_writer writer;
-    uint64_t q;
-    for (uint32_t i = 2; i < call->request->count; i++) {
+static bool check_quantiles(const struct call *call) {
+    for (uint32_t i = FIRST_Q; i < call->request->count; i++) {
+        uint64_t q;
         if (!parse_q(call, call_arg(call, i), &q)) {
-            return;
+            return false;
         }
     }
+    return true;
+}
+
+static void lb_quantile_run(struct call *call) {
+    uint32_t q_count = call->request->count - FIRST_Q;
+    struct lb_writer writer;
+    if (!check_quantiles(call)) {
+        return;
+    }
     const struct board *board = call_find_board(call, call_arg(call, 1));
-    bool has_members = board != NULL && board_count(board) > 0;
+    if (board == NULL || board_count(board) == 0) {
+        lb_reply_nils(call, q_count);
+        return;
+    }
     lb_begin_records(call, board, (struct lb_shape){0}, &writer);
-    reply_array(call->reply, call->request->count - 2);
-    for (uint32_t i = 2; i < call->request->count && !zset_is_reply_lost(call); i++) {
-        if (has_members && parse_q(call, call_arg(call, i), &q)) {
-            write_quantile(board, q, &writer);
-        } else {
-            lb_write_nil(&writer);
-        }
+    reply_array(call->reply, q_count);
+    for (uint32_t i = FIRST_Q; i < call->request->count && !zset_is_reply_lost(call); i++) {
+        uint64_t q = 0;
+        bool is_parsed = parse_q(call, call_arg(call, i), &q);
+        CHECK(is_parsed);
+        write_quantile(board, q, &writer);
     }
 }
 

@@ -12,9 +12,8 @@ enum { PERCENT_SCALE = 8 };
 
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer) {
-    const struct layout *layout = board != NULL ? board_layout(board) : NULL;
-    uint32_t field_count = layout != NULL ? layout->field_count : 0;
-    uint32_t element_count = 3 + field_count + shape.with_percent + shape.with_key;
+    const struct layout *layout = board_layout(board);
+    uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key;
     *writer = (struct lb_writer){
         .reply = call->reply,
         .board = board,
@@ -111,8 +110,15 @@ void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key
     lb_write_record_as(writer, member, key, shown);
 }
 
-void lb_write_nil(const struct lb_writer *writer) {
-    reply_null_array(writer->reply);
+void lb_reply_nil(const struct call *call) {
+    reply_null_array(call->reply);
+}
+
+void lb_reply_nils(const struct call *call, uint32_t count) {
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count && !zset_is_reply_lost(call); i++) {
+        lb_reply_nil(call);
+    }
 }
 
 void lb_reply_span(const struct call *call, const struct board *board, struct zset_span span,
