@@ -82,7 +82,7 @@ static void fix_seeds(struct server *server) {
     registry_destroy(server->registry);
     server->hash_seed = 1;
     server->random_state = 1;
-    server->registry = registry_create(server->hash_seed, settings_layout_for, &server->settings);
+    server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
     CHECK(server->registry != NULL);
 }
 

@@ -5,7 +5,8 @@
 
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {
-    return board != NULL ? board_layout(board) : settings_layout_for(&call->server->settings, name);
+    return board != NULL ? board_layout(board)
+                         : &settings_rules_for(&call->server->settings, name)->layout;
 }
 
 static bool refuse_value(const struct call *call, const struct layout_field *field,

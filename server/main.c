@@ -100,7 +100,7 @@ static void warn_of_layouts_without_today(void) {
     const struct settings *settings = &program.server.settings;
     int64_t now_us = clock_now_us(&program.server.clock);
     for (uint32_t i = 0; i < settings->layout_count; i++) {
-        const struct layout *layout = &settings->layouts[i]->layout;
+        const struct layout *layout = &settings->layouts[i]->rules.layout;
         if (layout->time.bits == 0 ||
             (now_us >= layout_time_first_us(layout) && now_us <= layout_time_last_us(layout))) {
             continue;

@@ -46,7 +46,7 @@ static void find_executable(struct server *server) {
 bool server_init(struct server *server) {
     server->hash_seed = random_seed();
     server->random_state = random_seed();
-    server->registry = registry_create(server->hash_seed, settings_layout_for, &server->settings);
+    server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
     if (server->registry == NULL) {
         return false;
     }

@@ -9,7 +9,7 @@
  * 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless it repeats.
  *
  * After CONFIG SET nobody is told: whoever uses a setting reads it here each time (timeout, limits,
- * maxclients, maxmemory, requirepass, slowlog and latency ones, default_layout). The one exception
+ * maxclients, maxmemory, requirepass, slowlog and latency ones, default-layout). The one exception
  * is loglevel, which CONFIG SET hands to log_set_level. The rest is SETTING_FIXED. */
 #ifndef SERVER_SETTING_H
 #define SERVER_SETTING_H
@@ -18,6 +18,7 @@
 
 #include "codec/layout.h"
 #include "codec/memory.h"
+#include "skiplist/rules.h"
 
 enum {
     SETTING_LIST_MAX = 16, /* bind addresses */
@@ -27,18 +28,18 @@ enum {
     SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
 };
 
-/* One heap piece each, so that boards may borrow the layout for as long as the settings live. */
+/* One heap piece each, so that others may borrow the layout for as long as the settings live. */
 struct setting_layout {
     char *name;
-    char *text; /* as given, one blank between words */
-    struct layout layout;
+    char *text;         /* as given, one blank between words */
+    struct rules rules; /* the layout, without options */
 };
 /* "board GLOB NAME": new boards whose key matches get that layout; first match wins. */
 struct setting_rule {
     char *pattern;
     char *layout_name;
-    char *origin;                /* "leaderboard.conf:12: board", "option --board": for errors */
-    const struct layout *layout; /* set by settings_finish */
+    char *origin;              /* "leaderboard.conf:12: board", "option --board": for errors */
+    const struct rules *rules; /* set by settings_finish */
 };
 
 struct setting_output_limit { /* client-output-buffer-limit normal */
@@ -84,7 +85,7 @@ struct settings {
     uint32_t layout_count;
     struct setting_rule rules[SETTING_RULES_MAX];
     uint32_t rule_count;
-    const struct layout *default_layout;
+    const struct rules *default_rules;
     char *default_layout_name;
     char *default_layout_origin;
     /* where they came from, absolute: for CONFIG REWRITE; NULL: no file */
@@ -108,8 +109,8 @@ MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, cha
  * something to listen on). */
 MUST_CHECK bool settings_finish(struct settings *settings, char *error);
 
-/* The layout for a new board of this name: a registry_layout_for whose context is the settings. */
-const struct layout *settings_layout_for(void *settings, struct bytes key);
+/* How a new board of this name behaves: a registry_rules_for whose context is the settings. */
+const struct rules *settings_rules_for(void *settings, struct bytes key);
 /* By name; NULL: there is none. */
 const struct layout *settings_find_layout(const struct settings *settings, struct bytes name);
 

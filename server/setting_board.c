@@ -5,8 +5,8 @@
  *     default-layout default                         -> layouts[0], built in
  *
  * A rule may stand before the layout that it names, so names are resolved at the end, once all
- * sources are read; until then a rule's layout is NULL. Layouts are only ever added: a board that
- * was made borrows its layout. */
+ * sources are read; until then a board line's rules are NULL. Layouts are only ever added: they are
+ * borrowed. */
 #include "server/setting_private.h"
 
 #include "codec/glob.h"
@@ -40,7 +40,7 @@ static struct setting_layout *find_layout(const struct settings *settings, struc
 
 const struct layout *settings_find_layout(const struct settings *settings, struct bytes name) {
     const struct setting_layout *found = find_layout(settings, name);
-    return found != NULL ? &found->layout : NULL;
+    return found != NULL ? &found->rules.layout : NULL;
 }
 
 /* ---- Layouts ---- */
@@ -79,7 +79,7 @@ static struct setting_layout *create_layout(struct bytes name, const struct byte
     if (created == NULL) {
         return NULL;
     }
-    created->layout = *layout;
+    created->rules.layout = *layout;
     created->name = setting_value_copy(name);
     created->text = join_words(words, count);
     if (created->name == NULL || created->text == NULL) {
@@ -102,7 +102,7 @@ bool setting_board_init(struct settings *settings) {
         return false;
     }
     settings->layout_count = 1;
-    settings->default_layout = &settings->layouts[0]->layout;
+    settings->default_rules = &settings->layouts[0]->rules;
     return true;
 }
 
@@ -263,7 +263,7 @@ static bool fail_without_layout(const struct settings *settings, struct bytes na
 
 bool setting_board_assign_default(struct settings *settings, struct bytes name,
                                   const struct setting_place *place, char *reason) {
-    const struct layout *found = settings_find_layout(settings, name);
+    const struct setting_layout *found = find_layout(settings, name);
     bool may_come_later = place->file_name != NULL || place->is_argument;
     if (!is_name(name)) {
         return setting_fail(reason, SETTING_REASON_MAX, "'%s' is no layout's name",
@@ -279,7 +279,7 @@ bool setting_board_assign_default(struct settings *settings, struct bytes name,
     }
     memory_free(settings->default_layout_origin);
     settings->default_layout_origin = origin;
-    settings->default_layout = found;
+    settings->default_rules = found != NULL ? &found->rules : NULL;
     return true;
 }
 
@@ -288,32 +288,33 @@ bool setting_board_resolve(struct settings *settings, char *error) {
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         struct setting_rule *rule = &settings->rules[i];
         struct bytes name = bytes_from_text(rule->layout_name);
-        rule->layout = settings_find_layout(settings, name);
-        if (rule->layout == NULL) {
+        const struct setting_layout *found = find_layout(settings, name);
+        if (found == NULL) {
             fail_without_layout(settings, name, reason);
             return setting_fail(error, SETTING_ERROR_MAX, "%s: %s", rule->origin, reason);
         }
+        rule->rules = &found->rules;
     }
     struct bytes name = bytes_from_text(settings->default_layout_name);
-    const struct layout *found = settings_find_layout(settings, name);
+    const struct setting_layout *found = find_layout(settings, name);
     if (found == NULL) {
         fail_without_layout(settings, name, reason);
         return setting_fail(error, SETTING_ERROR_MAX, "%s: %s", settings->default_layout_origin,
                             reason);
     }
-    settings->default_layout = found;
+    settings->default_rules = &found->rules;
     return true;
 }
 
-const struct layout *settings_layout_for(void *context, struct bytes key) {
+const struct rules *settings_rules_for(void *context, struct bytes key) {
     const struct settings *settings = context;
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         const struct setting_rule *rule = &settings->rules[i];
         if (glob_matches(bytes_from_text(rule->pattern), key)) {
-            return rule->layout;
+            return rule->rules;
         }
     }
-    return settings->default_layout;
+    return settings->default_rules;
 }
 
 /* ---- Text out ---- */

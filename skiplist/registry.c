@@ -6,6 +6,7 @@
  *
  * Invariant: key->index is the key's place in the list, the map holds (hash of the name, index)
  * for every key and nothing else, and a key with an expiry has an entry in its database's heap.
+ * A board uses its rules from its making until it is freed, as it reads its layout to the end.
  * The list has no holes (a removal moves the last key into one), so a key can be drawn at random,
  * and the map can ask for the hash of any place while it grows. A scan goes by hashes, which do
  * not change when keys move.
@@ -60,7 +61,8 @@ struct database {
 
 struct registry {
     struct database databases[REGISTRY_DATABASES];
-    registry_layout_for *layout_for;
+    struct rules_set rules;
+    registry_rules_for *rules_for;
     void *context;
     uint64_t hash_seed;
     uint64_t board_count; /* boards made so far, for their seeds */
@@ -179,15 +181,15 @@ static const struct database *database_read(const struct registry *registry, uin
     return &registry->databases[index];
 }
 
-struct registry *registry_create(uint64_t hash_seed, registry_layout_for *layout_for,
-                                 void *context) {
+struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for, void *context) {
     struct registry *registry = memory_allocate_zeroed(sizeof(*registry));
     if (registry == NULL) {
         return NULL;
     }
-    registry->layout_for = layout_for;
+    registry->rules_for = rules_for;
     registry->context = context;
     registry->hash_seed = hash_seed;
+    rules_set_init(&registry->rules, hash_seed);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         struct database *database = &registry->databases[i];
         database->hash_seed = hash_seed;
@@ -209,6 +211,7 @@ void registry_destroy(struct registry *registry) {
         pages_deinit(&database->expiry.entries);
         memory_free(database->grave);
     }
+    rules_set_deinit(&registry->rules);
     memory_free(registry);
 }
 
@@ -348,6 +351,7 @@ static bool free_grave_map(struct registry *registry) {
 static uint64_t free_dying(struct registry *registry, uint64_t work_max) {
     struct registry_key *key = registry->dying;
     uint64_t work = registry->dying_count < work_max ? registry->dying_count : work_max;
+    const struct rules *rules = registry_rules(key);
     bool is_gone = board_deinit_step(&key->board, (uint32_t)work);
     /* The board may find more to do than its members told: their index, and what remains of
      * others. */
@@ -356,6 +360,7 @@ static uint64_t free_dying(struct registry *registry, uint64_t work_max) {
         registry->dying_count = DYING_WORK_MIN;
     }
     if (is_gone) {
+        rules_release(&registry->rules, rules);
         memory_free(key);
         registry->dying = NULL;
         registry->buried_count--;
@@ -491,12 +496,15 @@ struct registry_key *registry_find_or_create(struct registry *registry, uint32_t
     if (key == NULL) {
         return NULL;
     }
-    if (!database_reserve(database_of(registry, database))) {
+    const struct rules *rules = NULL;
+    if (database_reserve(database_of(registry, database))) {
+        rules = rules_hold(&registry->rules, registry->rules_for(registry->context, name));
+    }
+    if (rules == NULL) {
         memory_free(key);
         return NULL;
     }
-    board_init(&key->board, registry->layout_for(registry->context, name),
-               next_board_seed(registry));
+    board_init(&key->board, &rules->layout, next_board_seed(registry));
     database_put(database_of(registry, database), key);
     *is_new = true;
     return key;
@@ -582,6 +590,7 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
         memory_free(successor);
         return REGISTRY_OUT_OF_MEMORY;
     }
+    rules_hold_again(&registry->rules, registry_rules(key));
     int64_t expire_at_ms = registry_expiry(registry, key);
     clear_destination(registry, successor, now_ms);
     put_successor(registry, successor, expire_at_ms);
@@ -753,7 +762,8 @@ void registry_each(const struct registry *registry, uint32_t database, int64_t n
 
 /* ---- validation ---- */
 
-static const char *check_key(const struct database *database, uint32_t number, uint32_t index) {
+static const char *check_key(const struct registry *registry, uint32_t number, uint32_t index) {
+    const struct database *database = database_read(registry, number);
     const struct registry_key *key = key_at(database, index);
     if (key->index != index || key->database != number) {
         return "registry: a key does not stand where it thinks";
@@ -771,14 +781,18 @@ static const char *check_key(const struct database *database, uint32_t number, u
             return "registry: the heap's entry for a key is another one's";
         }
     }
+    if (!rules_are_in(&registry->rules, registry_rules(key))) {
+        return "registry: a board's rules are not those of the set";
+    }
     const char *reason = NULL;
     return board_validate(&key->board, &reason) ? NULL : reason;
 }
 
-static const char *check_database(const struct database *database, uint32_t number) {
+static const char *check_database(const struct registry *registry, uint32_t number) {
+    const struct database *database = database_read(registry, number);
     uint32_t expiring_count = 0;
     for (uint32_t i = 0; i < database->count; i++) {
-        const char *wrong = check_key(database, number, i);
+        const char *wrong = check_key(registry, number, i);
         if (wrong != NULL) {
             return wrong;
         }
@@ -799,8 +813,16 @@ static const char *check_database(const struct database *database, uint32_t numb
 
 bool registry_validate(const struct registry *registry, const char **reason) {
     const char *wrong = NULL;
+    uint64_t board_count = registry->buried_count;
+    if (!rules_set_validate(&registry->rules, reason)) {
+        return false;
+    }
     for (uint32_t i = 0; i < REGISTRY_DATABASES && wrong == NULL; i++) {
-        wrong = check_database(&registry->databases[i], i);
+        wrong = check_database(registry, i);
+        board_count += registry_count(registry, i);
+    }
+    if (wrong == NULL && board_count != registry->rules.use_count) {
+        wrong = "registry: rules have more or fewer users than there are boards";
     }
     uint64_t buried_count = registry->dying != NULL;
     for (const struct registry_key *key = registry->buried; key != NULL; key = key->next_buried) {

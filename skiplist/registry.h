@@ -8,6 +8,7 @@
 #define SKIPLIST_REGISTRY_H
 
 #include "skiplist/board.h"
+#include "skiplist/rules.h"
 
 enum {
     REGISTRY_DATABASES = 16,
@@ -21,12 +22,12 @@ enum registry_status {
     REGISTRY_OUT_OF_MEMORY,
 };
 
-/* Which layout a new board of this name gets; called once per board that comes to be. The layout
- * lives as long as the registry. */
-typedef const struct layout *registry_layout_for(void *context, struct bytes key);
+/* Which rules a new board of this name gets; called once per board that comes to be. A copy is
+ * kept. */
+typedef const struct rules *registry_rules_for(void *context, struct bytes key);
 
 /* NULL: no memory. hash_seed: random, secret. */
-MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_layout_for *layout_for,
+MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for,
                                             void *context);
 /* Frees every board at once. May be NULL. */
 void registry_destroy(struct registry *registry);
@@ -51,6 +52,10 @@ struct registry_key {
 
 static inline struct bytes registry_name(const struct registry_key *key) {
     return (struct bytes){.at = key->name_at, .size = key->name_size};
+}
+/* How the key's board behaves. */
+static inline const struct rules *registry_rules(const struct registry_key *key) {
+    return rules_of(board_layout(&key->board));
 }
 /* When the key goes; REGISTRY_NO_EXPIRY: it stays. */
 int64_t registry_expiry(const struct registry *registry, const struct registry_key *key);
@@ -89,7 +94,7 @@ const struct registry_key *registry_prefetch_end(const struct registry *registry
 /* The next key looked for is likely to be the one that the stages have found. A hint: changes since
  * then do no harm. */
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state);
-/* Find, or create an empty board with the layout that layout_for gives the name. is_new says
+/* Find, or create an empty board with the rules that rules_for gives the name. is_new says
  * which. NULL: no memory, and nothing changed (but an expired key of this name may be gone). A
  * caller that leaves a new board empty removes it. */
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
@@ -108,7 +113,7 @@ uint64_t registry_flush(struct registry *registry, uint32_t database);
 MUST_CHECK enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
                                                 uint32_t to_database, struct bytes to_name,
                                                 int64_t now_ms);
-/* The same with a copy; layout, times, arrival order and expiry go along.
+/* The same with a copy; rules, times, arrival order and expiry go along.
  * Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
 MUST_CHECK enum registry_status registry_copy(struct registry *registry,
                                               const struct registry_key *key, uint32_t to_database,
@@ -159,7 +164,8 @@ bool registry_free_step(struct registry *registry, uint32_t work_max);
 uint64_t registry_buried_count(const struct registry *registry);
 uint64_t registry_freed_count(const struct registry *registry);
 
-/* Check the maps, the expiry heap and every board. reason: the first claim that does not hold. */
+/* Check the maps, the expiry heap, the rules and every board. reason: the first claim that does not
+ * hold. */
 MUST_CHECK bool registry_validate(const struct registry *registry, const char **reason);
 
 #endif

@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
         check_round_trip(&settings);
     } else {
         check_round_trip(&settings);
-        CHECK(settings_layout_for(&settings, text) != NULL);
+        CHECK(settings_rules_for(&settings, text) != NULL);
     }
     settings_deinit(&settings);
     CHECK(memory_live_count() == live_count);

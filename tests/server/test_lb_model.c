@@ -531,7 +531,7 @@ static void the_server_answers_as_the_naive_twin(void **state) {
         snprintf(key, sizeof(key), "%sk", lb_prefixes[i]);
         static struct lb_twin twin;
         twin = (struct lb_twin){.harness = h, .random = {random_next(&random)}, .key = key};
-        twin.layout = settings_layout_for(&h->server.settings, bytes_from_text(key));
+        twin.layout = &settings_rules_for(&h->server.settings, bytes_from_text(key))->layout;
         assert_in_range(twin.layout->field_count, 1, LB_FIELDS);
         run_layout(&twin, steps);
     }

@@ -661,7 +661,7 @@ static void a_bad_option_is_named(void **state) {
 /* ---- Layouts ---- */
 
 static const struct layout *layout_for(struct fixture *fixture, const char *key) {
-    return settings_layout_for(&fixture->settings, bytes_from_text(key));
+    return &settings_rules_for(&fixture->settings, bytes_from_text(key))->layout;
 }
 
 static const struct layout *layout_named(struct fixture *fixture, const char *name) {

@@ -493,7 +493,7 @@ static void run_layout(struct harness *h, struct random *random, const char *pre
     char key[32];
     snprintf(key, sizeof(key), "%sk", prefix);
     struct twin twin = {.harness = h, .random = random, .key = key};
-    twin.layout = settings_layout_for(&h->server.settings, bytes_from_text(key));
+    twin.layout = &settings_rules_for(&h->server.settings, bytes_from_text(key))->layout;
     twin.lowest = twin.layout->fields[0].is_signed ? -4 : 0;
     twin.highest = 6;
     for (int step = 0; step < steps; step++) {

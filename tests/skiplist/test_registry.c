@@ -14,19 +14,26 @@
 
 /* ---- helpers ---- */
 
-static struct layout usual_layout;
-static struct layout other_layout;
+static struct rules usual_rules;
+static struct rules other_rules;
 
-/* Names that begin with an 'o' get the other layout. */
-static const struct layout *layout_for(void *context, struct bytes key) {
+/* Names that begin with an 'o' get the other rules. */
+static const struct rules *rules_for(void *context, struct bytes key) {
     (*(uint64_t *)context)++;
-    return key.at[0] == 'o' ? &other_layout : &usual_layout;
+    return key.at[0] == 'o' ? &other_rules : &usual_rules;
 }
 
-static uint64_t layout_calls;
+static uint64_t rules_calls;
+
+static void make_rules(void) {
+    char error[LAYOUT_ERROR_MAX];
+    layout_init_default(&usual_rules.layout);
+    assert_int_equal(layout_parse(BYTES("FIELD a 30 FIELD b 20"), &other_rules.layout, error),
+                     LAYOUT_OK);
+}
 
 static struct registry *create_registry(void) {
-    struct registry *registry = registry_create(0x5eed, layout_for, &layout_calls);
+    struct registry *registry = registry_create(0x5eed, rules_for, &rules_calls);
     assert_non_null(registry);
     return registry;
 }
@@ -87,13 +94,13 @@ static bool is_short(void) {
 static void a_key_is_found_in_its_database_alone(void **state) {
     (void)state;
     struct registry *registry = create_registry();
-    layout_calls = 0;
+    rules_calls = 0;
     struct registry_key *key = create_key(registry, 3, "daily", 0);
-    assert_int_equal(layout_calls, 1);
+    assert_int_equal(rules_calls, 1);
     assert_true(bytes_equal(registry_name(key), BYTES("daily")));
     assert_int_equal(key->database, 3);
     assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
-    assert_ptr_equal(board_layout(&key->board), &usual_layout);
+    assert_true(rules_equal(registry_rules(key), &usual_rules));
     assert_int_equal(board_count(&key->board), 0);
     assert_ptr_equal(find_key(registry, 3, "daily", 0), key);
     assert_ptr_equal(registry_peek(registry, 3, BYTES("daily"), 0), key);
@@ -101,11 +108,11 @@ static void a_key_is_found_in_its_database_alone(void **state) {
     assert_null(find_key(registry, 3, "dail", 0));
     assert_null(find_key(registry, 3, "dailyy", 0));
     assert_null(find_key(registry, 3, "", 0));
-    assert_ptr_equal(board_layout(&create_key(registry, 0, "other", 0)->board), &other_layout);
+    assert_true(rules_equal(registry_rules(create_key(registry, 0, "other", 0)), &other_rules));
     bool is_new = true;
     assert_ptr_equal(registry_find_or_create(registry, 3, BYTES("daily"), 0, &is_new), key);
     assert_false(is_new);
-    assert_int_equal(layout_calls, 2);
+    assert_int_equal(rules_calls, 2);
     assert_int_equal(registry_count(registry, 3), 1);
     assert_int_equal(registry_count(registry, 2), 0);
     assert_valid(registry);
@@ -470,7 +477,7 @@ static void a_copy_is_a_board_of_its_own(void **state) {
     assert_int_equal(registry_copy(registry, key, 4, BYTES("copy"), 0), REGISTRY_OK);
     struct registry_key *copy = find_key(registry, 4, "copy", 0);
     assert_ptr_not_equal(&copy->board, &key->board);
-    assert_ptr_equal(board_layout(&copy->board), &other_layout);
+    assert_true(rules_equal(registry_rules(copy), &other_rules));
     assert_int_equal(board_count(&copy->board), 100);
     assert_int_equal(registry_expiry(registry, copy), 900);
     registry_remove(registry, key);
@@ -736,7 +743,7 @@ static void no_memory_leaves_the_registry_as_it_was(void **state) {
         assert_true(nth > 2);
     }
     memory_fail_at(1);
-    assert_null(registry_create(1, layout_for, &layout_calls));
+    assert_null(registry_create(1, rules_for, &rules_calls));
     memory_fail_at(0);
 }
 
@@ -1119,8 +1126,7 @@ static void many_small_boards_are_cheap(void **state) {
 
 static int set_up_layouts(void **state) {
     (void)state;
-    usual_layout = (struct layout){.field_count = 1};
-    other_layout = (struct layout){.field_count = 2};
+    make_rules();
     return 0;
 }
 

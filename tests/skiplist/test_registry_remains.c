@@ -13,16 +13,16 @@
 
 enum { MEMBERS = 5000 };
 
-static struct layout usual_layout;
+static struct rules usual_rules;
 
-static const struct layout *layout_for(void *context, struct bytes key) {
+static const struct rules *rules_for(void *context, struct bytes key) {
     (void)context;
     (void)key;
-    return &usual_layout;
+    return &usual_rules;
 }
 
 static struct registry *create_registry(void) {
-    struct registry *registry = registry_create(0x5eed, layout_for, NULL);
+    struct registry *registry = registry_create(0x5eed, rules_for, NULL);
     assert_non_null(registry);
     return registry;
 }
@@ -205,7 +205,7 @@ static void keys_and_steps_in_any_order_leave_nothing(void **state) {
 }
 
 int main(void) {
-    layout_init_default(&usual_layout);
+    layout_init_default(&usual_rules.layout);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(remains_are_freed_in_bounded_steps),
         cmocka_unit_test(a_range_that_is_small_leaves_nothing_to_do),

@@ -1,0 +1,206 @@
+/* The set is as a database is: a dense list, and a map from hashes to places in it. Somebody may
+ * make a million boards with a million different caps, so nothing here takes time that grows with
+ * the set.
+ *
+ * Invariant: rules->index is the place in the list, the map holds (hash, index) for every one and
+ * nothing else, no two are equal, and each has a user. */
+#include "skiplist/rules.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
+
+/* Bytes of rules that end behind their last field. */
+static size_t rules_size(const struct rules *rules) {
+    return offsetof(struct rules, layout.fields) +
+           rules->layout.field_count * sizeof(struct layout_field);
+}
+
+void rules_copy(const struct rules *rules, struct rules *copy) {
+    memcpy(copy, rules, rules_size(rules));
+}
+
+bool rules_equal(const struct rules *a, const struct rules *b) {
+    return a->cap == b->cap && a->keeps_best == b->keeps_best && a->is_created == b->is_created &&
+           layout_equal(&a->layout, &b->layout);
+}
+
+/* ---- hashing ---- */
+
+static uint64_t hash_words(const uint64_t *words, size_t count, uint64_t seed) {
+    return XXH3_64bits_withSeed(words, count * sizeof(words[0]), seed);
+}
+
+static uint64_t hash_field(const struct layout_field *field, uint64_t seed) {
+    const uint64_t words[] = {
+        XXH3_64bits_withSeed(field->name, strlen(field->name), seed),
+        (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
+            (uint64_t)field->is_signed << 8 | (uint64_t)field->is_ascending,
+    };
+    return hash_words(words, sizeof(words) / sizeof(words[0]), seed);
+}
+
+/* Of everything that rules_equal compares. */
+static uint64_t hash_rules(const struct rules *rules, uint64_t seed) {
+    const struct layout *layout = &rules->layout;
+    const struct layout_time *time = &layout->time;
+    uint64_t fields_hash = seed;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        fields_hash = hash_field(&layout->fields[i], fields_hash);
+    }
+    const uint64_t words[] = {
+        fields_hash,
+        (uint64_t)rules->cap << 32 | (uint64_t)rules->keeps_best << 1 | (uint64_t)rules->is_created,
+        (uint64_t)time->start_us,
+        (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
+            (uint64_t)time->is_given_by_end,
+    };
+    return hash_words(words, sizeof(words) / sizeof(words[0]), seed);
+}
+
+/* ---- the set ---- */
+
+static struct rules **list_at(const struct rules_set *set, uint32_t index) {
+    return pages_at(&set->list, index * (uint64_t)sizeof(struct rules *));
+}
+
+/* The map asks for the hash of the rules at one place. */
+static uint32_t set_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct rules_set *set = owner;
+    if (id >= set->count) {
+        return 0;
+    }
+    hashes[0] = (*list_at(set, id))->hash;
+    return 1;
+}
+
+void rules_set_init(struct rules_set *set, uint64_t hash_seed) {
+    *set = (struct rules_set){.hash_seed = hash_seed};
+    map_init(&set->map, set_hashes, set);
+}
+
+void rules_set_deinit(struct rules_set *set) {
+    CHECK(set->count == 0);
+    CHECK(set->use_count == 0);
+    map_deinit(&set->map);
+    pages_deinit(&set->list);
+}
+
+static struct rules *find_equal(const struct rules_set *set, const struct rules *like,
+                                uint64_t hash) {
+    struct map_find find;
+    uint32_t index;
+    map_find(&set->map, hash, &find);
+    while (map_find_next(&find, &index)) {
+        struct rules *rules = index < set->count ? *list_at(set, index) : NULL;
+        if (rules != NULL && rules->hash == hash && rules_equal(rules, like)) {
+            return rules;
+        }
+    }
+    return NULL;
+}
+
+/* NULL: no memory. */
+static struct rules *add(struct rules_set *set, const struct rules *like, uint64_t hash) {
+    uint64_t count = set->count + (uint64_t)1;
+    if (count >= MAP_ID_END || !pages_reserve(&set->list, count * sizeof(struct rules *)) ||
+        !map_reserve(&set->map, 1, (uint32_t)count)) {
+        return NULL;
+    }
+    struct rules *rules = memory_allocate_lasting(rules_size(like));
+    if (rules == NULL) {
+        return NULL;
+    }
+    rules_copy(like, rules);
+    rules->hash = hash;
+    rules->use_count = 0;
+    rules->index = set->count++;
+    *list_at(set, rules->index) = rules;
+    map_put(&set->map, hash, rules->index);
+    return rules;
+}
+
+/* The last of the list takes the place. */
+static void take(struct rules_set *set, struct rules *rules) {
+    map_remove(&set->map, rules->hash, rules->index);
+    uint32_t last_index = --set->count;
+    struct rules *last = *list_at(set, last_index);
+    if (last != rules) {
+        map_replace(&set->map, last->hash, last_index, rules->index);
+        *list_at(set, rules->index) = last;
+        last->index = rules->index;
+    }
+    map_step(&set->map);
+    pages_trim(&set->list, set->count * (uint64_t)sizeof(struct rules *));
+    memory_free(rules);
+}
+
+const struct rules *rules_hold(struct rules_set *set, const struct rules *like) {
+    uint64_t hash = hash_rules(like, set->hash_seed);
+    struct rules *rules = find_equal(set, like, hash);
+    if (rules == NULL) {
+        rules = add(set, like, hash);
+    }
+    if (rules != NULL) {
+        rules->use_count++;
+        set->use_count++;
+    }
+    return rules;
+}
+
+void rules_hold_again(struct rules_set *set, const struct rules *rules) {
+    (*list_at(set, rules->index))->use_count++;
+    set->use_count++;
+}
+
+void rules_release(struct rules_set *set, const struct rules *rules) {
+    struct rules *own = *list_at(set, rules->index);
+    CHECK(own == rules);
+    CHECK(own->use_count > 0);
+    set->use_count--;
+    if (--own->use_count == 0) {
+        take(set, own);
+    }
+}
+
+bool rules_are_in(const struct rules_set *set, const struct rules *rules) {
+    return rules->index < set->count && *list_at(set, rules->index) == rules;
+}
+
+/* ---- validation ---- */
+
+static const char *check_rules(const struct rules_set *set, uint32_t index) {
+    const struct rules *rules = *list_at(set, index);
+    const char *reason;
+    if (rules->index != index || rules->use_count == 0) {
+        return "rules: they do not stand where they think, or have no user";
+    }
+    if (rules->hash != hash_rules(rules, set->hash_seed)) {
+        return "rules: they have changed";
+    }
+    if (find_equal(set, rules, rules->hash) != rules) {
+        return "rules: they are not found, or not the only ones of their kind";
+    }
+    return layout_validate(&rules->layout, &reason) ? NULL : reason;
+}
+
+bool rules_set_validate(const struct rules_set *set, const char **reason) {
+    const char *wrong = NULL;
+    uint64_t use_count = 0;
+    for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
+        wrong = check_rules(set, i);
+        use_count += (*list_at(set, i))->use_count;
+    }
+    if (wrong == NULL && use_count != set->use_count) {
+        wrong = "rules: their users are not counted right";
+    }
+    if (wrong == NULL && map_count(&set->map) != set->count) {
+        wrong = "rules: the map holds more or less than the rules";
+    }
+    if (wrong != NULL) {
+        *reason = wrong;
+        return false;
+    }
+    return map_validate(&set->map, reason);
+}

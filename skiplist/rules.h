@@ -1,0 +1,71 @@
+/* How a board behaves: its layout, and what LB.CREATE and `board` lines say beside it.
+ *
+ *     board.layout --> rules.layout <-- board.layout      boards with equal rules share one copy
+ *
+ * A server may hold a million boards, so a board has no room for options of its own: it points at
+ * the layout inside its rules, and rules_of leads from there to the rest. The rules that are in use
+ * are in a set, each once, with a count of the boards that use them. Those never change. */
+#ifndef SKIPLIST_RULES_H
+#define SKIPLIST_RULES_H
+
+#include "codec/layout.h"
+#include "skiplist/map.h"
+#include "skiplist/pages.h"
+
+/* Zeroed but for the layout: a board without options. */
+struct rules {
+    uint32_t cap;    /* members that the board keeps, the best ones; 0: all */
+    bool keeps_best; /* a result must be strictly better than the member's own, or nothing changes;
+                      * increments excepted */
+    bool is_created; /* by LB.CREATE: it stays when its last member goes */
+    uint32_t index;  /* in the set; this and what follows is the set's own */
+    uint64_t use_count;
+    uint64_t hash;
+    struct layout layout; /* last: in the set it ends behind its last field */
+};
+
+/* The rules of a board of the registry, by its layout. */
+static inline const struct rules *rules_of(const struct layout *layout) {
+    const void *rules = (const char *)layout - offsetof(struct rules, layout);
+    return rules;
+}
+
+/* Take a copy, of those in a set too. */
+void rules_copy(const struct rules *rules, struct rules *copy);
+/* Do two boards with these rules behave in the same way? */
+bool rules_equal(const struct rules *a, const struct rules *b);
+
+/* May a member whose key is before be written with the key after? Not when the board keeps the best
+ * and after is not strictly better, time not counted. */
+static inline bool rules_take(const struct rules *rules, uint64_t before, uint64_t after) {
+    return !rules->keeps_best ||
+           layout_without_time(&rules->layout, after) > layout_without_time(&rules->layout, before);
+}
+
+struct rules_set {
+    struct map map;    /* (hash of the rules, index) */
+    struct pages list; /* struct rules * */
+    uint32_t count;
+    uint64_t use_count; /* of all */
+    uint64_t hash_seed;
+};
+
+/* hash_seed: random, secret. The set stays where it is. */
+void rules_set_init(struct rules_set *set, uint64_t hash_seed);
+/* Nothing is in use any more. */
+void rules_set_deinit(struct rules_set *set);
+
+/* The rules of the set that are equal to like, put there if they are new, with one user more. NULL:
+ * no memory, and nothing changed. */
+MUST_CHECK const struct rules *rules_hold(struct rules_set *set, const struct rules *like);
+/* One user more of rules that are in the set. Never fails. */
+void rules_hold_again(struct rules_set *set, const struct rules *rules);
+/* One user less; with the last one the rules go. Never fails. */
+void rules_release(struct rules_set *set, const struct rules *rules);
+/* Are these very rules in the set? */
+bool rules_are_in(const struct rules_set *set, const struct rules *rules);
+
+/* Check the map, the list and the counts. reason: the first claim that does not hold. */
+MUST_CHECK bool rules_set_validate(const struct rules_set *set, const char **reason);
+
+#endif
