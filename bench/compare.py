@@ -35,6 +35,29 @@ class Row:
         return run(server, command, requests, members, self.pipeline, self.clients)
 
 
+class ListRow(Row):
+    """The rank and score of a hundred members: one LB.GET where there is one, and it is asked for,
+    else a hundred ZREVRANK and a hundred ZSCORE in pipelines. One operation is the whole list."""
+
+    SIZE = 100
+
+    def __init__(self, name, title, is_native):
+        members = " ".join([MEMBER] * self.SIZE)
+        super().__init__(name, title, f"LB.GET board {self.SIZE} {members}", 8000)
+        self.is_native = is_native
+
+    def measure(self, run, server, members, factor=1.0):
+        if self.is_native and server.name == OURS:
+            return super().measure(run, server, members, factor)
+        requests = max(1000, int(self.requests * factor * self.SIZE / 2))
+        parts = [run(server, f"{command} board {MEMBER}", requests, members)
+                 for command in ("ZREVRANK", "ZSCORE")]
+        return {"us": self.SIZE * sum(part["us"] for part in parts),
+                "per_second": 1 / sum(self.SIZE / part["per_second"] for part in parts),
+                "busy": min(part["busy"] for part in parts)}
+
+
+MEMBER = "user:__rand_int__"
 ZADD = "ZADD board __rand_int__ user:__rand_int__"
 ZINCRBY = "ZINCRBY board 3 user:__rand_int__"
 ZREVRANK = "ZREVRANK board user:__rand_int__"
@@ -50,6 +73,8 @@ ROWS = [
         "ZREVRANGE board {third} {third9} WITHSCORES", 400000),
     Row("byscore", "ZREVRANGEBYSCORE LIMIT 0 10", "ZREVRANGEBYSCORE board +inf -inf LIMIT 0 10",
         500000),
+    ListRow("list100", "LB.GET of 100; else 100 ZREVRANK and 100 ZSCORE", True),
+    ListRow("pairs100", "100 ZREVRANK and 100 ZSCORE", False),
     Row("plain-zadd", "ZADD, no pipeline", ZADD, 100000, 1),
     Row("plain-zincrby", "ZINCRBY 3, no pipeline", ZINCRBY, 100000, 1),
     Row("plain-zrevrank", "ZREVRANK, no pipeline", ZREVRANK, 100000, 1),

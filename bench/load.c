@@ -24,7 +24,7 @@
 #include "bench/micro.h"
 
 enum {
-    NUMBERS_MAX = 16,
+    NUMBERS_MAX = 256,
     TEMPLATE_MAX = 65536,
     BLOCK_REQUESTS = 1 << 20, /* encoded at a time; bounds memory */
     READ_SIZE = 1 << 18,

@@ -51,6 +51,12 @@ static const struct row rows[] = {
      MEMBER_RANDOM, false},
     {"ZREVRANGEBYSCORE LIMIT 0 10", "ZREVRANGEBYSCORE board +inf -inf LIMIT 0 10", OPERATIONS,
      MEMBER_RANDOM, false},
+    {"LB.ADD, random update", "LB.ADD board $score $member", OPERATIONS, MEMBER_RANDOM, false},
+    {"LB.GET of ten",
+     "LB.GET board 10 $member $member $member $member $member $member $member $member $member "
+     "$member",
+     OPERATIONS / 10, MEMBER_RANDOM, false},
+    {"LB.RANGE 0 99", "LB.RANGE board 0 99", PAGES, MEMBER_RANDOM, false},
     {"ZADD, new member", "ZADD board $score $member", OPERATIONS, MEMBER_NEW, false},
     {"ZREM", "ZREM board $member", OPERATIONS, MEMBER_GONE, false},
     {"parse a ZADD", "ZADD board $score $member", OPERATIONS, MEMBER_RANDOM, true},

@@ -6,7 +6,7 @@
 #include "protocol/reply.h"
 
 /* Append words, separated by single spaces, as an array of bulks. Of the words, $score and $member
- * stand for the numbers given. */
+ * stand for the numbers given; each further $member is the one behind the last. */
 static inline void request_append(struct buffer *input, const char *words, uint64_t score,
                                   uint64_t member) {
     struct reply request; /* requests are written as replies are */
@@ -23,7 +23,7 @@ static inline void request_append(struct buffer *input, const char *words, uint6
             reply_bulk_format(&request, "%" PRIu64, score);
         } else if (bytes_is(word, "$member")) {
             char text[MICRO_MEMBER_SIZE + 1];
-            micro_write_member(text, member);
+            micro_write_member(text, member++);
             reply_bulk_text(&request, text);
         } else {
             reply_bulk(&request, word);

@@ -24,11 +24,8 @@ const char put_headers[100][8] = {
 };
 
 char *put_large(char *out, uint64_t value) {
-    uint32_t rest = (uint32_t)(value % PUT_SMALL_LIMIT);
     out = put_digits(out, value / PUT_SMALL_LIMIT);
-    put_word(out, put_three_digits[rest / 1000000]);
-    put_word(out + 3, put_six_digits(rest % 1000000));
-    return out + 9;
+    return put_nine_digits(out, (uint32_t)(value % PUT_SMALL_LIMIT));
 }
 
 char *put_decimal(char *out, struct decimal value, unsigned scale, bool is_double) {

@@ -56,7 +56,14 @@ static inline char *put_small(char *out, uint32_t value) {
     return out;
 }
 
-/* The same for PUT_SMALL_LIMIT and above: 20 bytes at most. */
+/* Exactly nine digits. */
+static inline char *put_nine_digits(char *out, uint32_t value) {
+    put_word(out, put_three_digits[value / 1000000]);
+    put_word(out + 3, put_six_digits(value % 1000000));
+    return out + 9;
+}
+
+/* value, PUT_SMALL_LIMIT or above: 20 bytes at most. */
 char *put_large(char *out, uint64_t value);
 
 static inline char *put_digits(char *out, uint64_t value) {

@@ -68,8 +68,7 @@ struct argument {
 typedef void command_run(struct call *call);
 
 /* For prefetching: the key that the request's only member will have on a board with this layout.
- * The request has as many arguments as the arity says. false: it has more members, or what it asks
- * for does not tell. */
+ * false: it has more members or is malformed, or what it asks for does not tell. */
 typedef bool command_new_key(const struct layout *layout, const struct request *request,
                              int64_t now_us, uint64_t *key);
 

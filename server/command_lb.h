@@ -34,6 +34,10 @@ struct lb_writer {
     struct lb_shape shape;
     uint32_t element_count;
     size_t room; /* for all but the member's bytes */
+    /* TIME, where all of the window is whole milliseconds from 1970 on: start_ms + u * unit_ms. */
+    bool is_time_plain;
+    uint64_t start_ms;
+    uint64_t unit_ms;
     /* COMP: the last record's fields, its rank, and that of the first member with these fields. */
     bool has_last;
     uint64_t last_fields;

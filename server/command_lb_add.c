@@ -146,8 +146,9 @@ static bool check_at(const struct call *call, const struct layout *layout, const
 static bool new_key(const struct layout *layout, const struct request *request, int64_t now_us,
                     uint64_t *key) {
     struct add add = {.operation = ADD_UNSAID};
-    if (read_options(request, &add) != NULL || !find_members(request, layout, &add) ||
-        add.member_count != 1 || add.operation == ADD_INCREMENT || add.time == ADD_TIME_KEPT) {
+    if (request->count < 4 || read_options(request, &add) != NULL ||
+        !find_members(request, layout, &add) || add.member_count != 1 ||
+        add.operation == ADD_INCREMENT || add.time == ADD_TIME_KEPT) {
         return false;
     }
     const struct bytes *values = &request->args[add.first];

@@ -10,6 +10,22 @@
 /* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
 enum { PERCENT_SCALE = 8 };
 
+/* Nearly every layout's times need no more than a multiplication. */
+static void prepare_time(struct lb_writer *writer) {
+    const struct layout_time *time = &writer->layout->time;
+    uint64_t span_ms;
+    uint64_t last_ms;
+    if (time->bits == 0 || time->start_us < 0 || time->start_us % 1000 != 0 ||
+        time->unit_us % 1000 != 0) {
+        return;
+    }
+    writer->start_ms = (uint64_t)time->start_us / 1000;
+    writer->unit_ms = (uint64_t)time->unit_us / 1000;
+    writer->is_time_plain = !__builtin_mul_overflow(time->mask, writer->unit_ms, &span_ms) &&
+                            !__builtin_add_overflow(span_ms, writer->start_ms, &last_ms) &&
+                            last_ms <= INT64_MAX / 1000;
+}
+
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer) {
     const struct layout *layout = board_layout(board);
@@ -22,28 +38,54 @@ void lb_begin_records(const struct call *call, const struct board *board, struct
         .element_count = element_count,
         .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
     };
+    prepare_time(writer);
 }
 
-static char *put_value(char *out, const struct layout_field *field, uint64_t ordinal,
-                       bool is_resp3) {
+static char *put_any_value(char *out, const struct layout_field *field, uint64_t ordinal,
+                           bool is_resp3) {
     struct decimal value = layout_field_decimal(field, ordinal);
     return field->scale == 0 ? put_integer(out, value, is_resp3)
                              : put_decimal(out, value, field->scale, is_resp3);
 }
 
-static char *put_nil(char *out, bool is_resp3) {
-    memcpy(out, is_resp3 ? "_\r\n" : "$-1\r\n", is_resp3 ? 3 : 5);
-    return out + (is_resp3 ? 3 : 5);
+static inline char *put_value(char *out, const struct layout_field *field, uint64_t ordinal,
+                              bool is_resp3) {
+    /* Below zero it wraps around, and is large. */
+    uint64_t value = ordinal - layout_field_zero(field);
+    if (field->scale == 0 && value < PUT_SMALL_LIMIT) {
+        *out = ':';
+        return put_line_end(put_small(out + 1, (uint32_t)value));
+    }
+    return put_any_value(out, field, ordinal, is_resp3);
 }
 
-static char *put_time(char *out, const struct layout *layout, uint64_t key, bool is_resp3) {
+static char *put_any_time(char *out, const struct layout *layout, uint64_t key, bool is_resp3) {
     int64_t time_ms;
     if (!layout_time_ms(layout, key, &time_ms)) {
-        return put_nil(out, is_resp3);
+        memcpy(out, is_resp3 ? "_\r\n" : "$-1\r\n", is_resp3 ? 3 : 5);
+        return out + (is_resp3 ? 3 : 5);
     }
     bool is_negative = time_ms < 0;
     uint64_t magnitude = is_negative ? 0 - (uint64_t)time_ms : (uint64_t)time_ms;
     return put_integer(out, (struct decimal){magnitude, is_negative}, is_resp3);
+}
+
+static inline char *put_time(char *out, const struct lb_writer *writer, uint64_t key,
+                             bool is_resp3) {
+    const struct layout_time *time = &writer->layout->time;
+    if (!writer->is_time_plain) {
+        return put_any_time(out, writer->layout, key, is_resp3);
+    }
+    uint64_t stored = key & time->mask;
+    uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
+    uint64_t time_ms = writer->start_ms + unit_index * writer->unit_ms;
+    uint64_t above = time_ms / PUT_SMALL_LIMIT; /* days and hours, small for long to come */
+    *out++ = ':';
+    if (above == 0 || above >= PUT_SMALL_LIMIT) {
+        return put_line_end(put_digits(out, time_ms));
+    }
+    out = put_small(out, (uint32_t)above);
+    return put_line_end(put_nine_digits(out, (uint32_t)(time_ms % PUT_SMALL_LIMIT)));
 }
 
 /* floor(100 * (count - rank) / count * 10^8), in two steps, each of which fits 64 bits. */
@@ -75,7 +117,7 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
     out = put_header(out, '*', writer->element_count);
     out = put_bulk(out, member);
     out = put_header(out, ':', shown_rank);
-    out = put_time(out, writer->layout, key, is_resp3);
+    out = put_time(out, writer, key, is_resp3);
     for (unsigned i = 0; i < writer->layout->field_count; i++) {
         out = put_value(out, &writer->layout->fields[i], layout_ordinal(writer->layout, key, i),
                         is_resp3);

@@ -11,11 +11,8 @@
 /* Where the first of the request's members stands; 0: it names none. */
 static uint32_t member_position(const struct command *command, const struct request *request) {
     int64_t position = command->member_arg;
-    int64_t arity = command->arity < 0 ? -command->arity : command->arity;
-    if (position == 0 || request->count < arity || request->count <= position) {
-        return 0;
-    }
-    return (uint32_t)(position > 0 ? position : request->count + position);
+    position += position < 0 ? request->count : 0;
+    return position > 0 && position < request->count ? (uint32_t)position : 0;
 }
 
 /* The entry's command, if it has a member to fetch; else NULL. */
