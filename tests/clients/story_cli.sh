@@ -87,6 +87,12 @@ typed=$(terminal 20 "redis-cli -p $port" "$port> " 'zadd ' 'key \[NX' '\x15ping\
     'PONG' 'quit\r')
 shows "hints arguments while typing" 'key \[NX ?\| ?XX\]' "$typed"
 shows "answers when typed" 'PONG' "$typed"
+if [ -z "$is_redis" ]; then
+    typed=$(terminal 20 "redis-cli -p $port" "$port> " 'lb.get ' 'key n member' '\x15ping\r' \
+        'PONG' 'quit\r')
+    shows "hints arguments of native commands" \
+        'key n member \[member \.\.\.\] \[COMP\] \[SORT\] \[PCT\] \[WITHKEY\]' "$typed"
+fi
 shows "switches databases" '^0$' "$(cli -n 7 dbsize)"
 says "sees what MONITOR sees" 1 "$({
     timeout 2 redis-cli -p "$port" monitor &

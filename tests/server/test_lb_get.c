@@ -47,6 +47,36 @@ static void a_record_has_every_field(void **state) {
                 "[[a :1 _ :9223372036854775807] [b :0 _ (9223372036854775808]]");
 }
 
+static void times_of_every_kind_are_unix_milliseconds(void **state) {
+    struct harness *h = *state;
+    static const struct {
+        const char *key, *at, *shown;
+    } times[] = {
+        {"old:k", "-2208988800000", "-2208988800000"},
+        {"old:k", "-1", "-1"},
+        {"old:k", "0", "0"},
+        {"old:k", "1767225600001", "1767225600001"},
+        {"early:k", "0", "0"},
+        {"early:k", "99", "99"},
+        {"early:k", "999999999", "999999999"},
+        {"early:k", "1000000000", "1000000000"},
+        {"early:k", "1099511627775", "1099511627775"},
+        {"micro:k", "1577836799001", "1577836799001"},
+        {"micro:k", "1577836800000", "1577836800000"},
+        {"far:k", "9223372036854775", "9223372022400000"},
+        {"daily:k", "1577923199999", "1577836800000"},
+        {"paid:k", "1571819021259", "1571819021000"},
+    };
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        char expected[64];
+        zset_run(h, "LB.ADD %s AT %s%s 1 a", times[i].key, times[i].at,
+                 strcmp(times[i].key, "paid:k") == 0 ? " 1" : "");
+        const char *answered = zset_run(h, "LB.GET %s 1 a", times[i].key);
+        snprintf(expected, sizeof(expected), "[[a :0 :%s :1", times[i].shown);
+        assert_memory_equal(answered, expected, strlen(expected));
+    }
+}
+
 static void replies_are_byte_for_byte(void **state) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD money:k 12.30 a-member-of-more-than-thirty-two-bytes", ":1");
@@ -172,6 +202,7 @@ int main(void) {
         zset_test(a_missing_key_has_no_members),
         zset_test(what_cannot_be_a_member_is_not_there),
         zset_test(a_record_has_every_field),
+        zset_test(times_of_every_kind_are_unix_milliseconds),
         zset_test(replies_are_byte_for_byte),
         zset_test(comp_gives_equal_fields_the_best_place),
         zset_test(sort_orders_by_rank_with_the_missing_last),

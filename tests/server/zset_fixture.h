@@ -29,6 +29,10 @@ static const char zset_settings[] =
     "layout daily FIELD score 20 TIME 20 D\n"
     "layout over FIELD score 20 TIME 10 S\n"
     "layout future FIELD score 20 TIME 31 S START 2030-01-01T00:00:00Z\n"
+    "layout old FIELD score 20 TIME 42 MS START 1900-01-01T00:00:00Z\n"
+    "layout micro FIELD score 10 TIME 51 US START 2019-12-31T23:59:59.000250Z LATEST\n"
+    "layout far FIELD score 1 TIME 63 D\n"
+    "layout early FIELD score 20 TIME 40 MS START 1970-01-01T00:00:00Z\n"
     "layout paid FIELD score 33 FIELD paid 1 TIME 29 S END 2029-01-01T00:00:00+08:00\n"
     "layout mixed FIELD points 12 SIGNED SCALE 1 FIELD laps 10 ASC FIELD flag 1 FIELD depth 9 ASC "
     "SIGNED TIME 30 S LATEST\n"
@@ -42,6 +46,10 @@ static const char zset_settings[] =
     "board daily:* daily\n"
     "board over:* over\n"
     "board future:* future\n"
+    "board old:* old\n"
+    "board micro:* micro\n"
+    "board far:* far\n"
+    "board early:* early\n"
     "board paid:* paid\n"
     "board mixed:* mixed\n";
 
