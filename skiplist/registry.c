@@ -64,6 +64,8 @@ struct registry {
     struct rules_set rules;
     registry_rules_for *rules_for;
     void *context;
+    registry_key_changed *key_changed; /* or NULL */
+    void *listener_context;
     uint64_t hash_seed;
     uint64_t board_count; /* boards made so far, for their seeds */
     uint64_t expired_count;
@@ -171,6 +173,12 @@ static void database_settle(struct database *database) {
 
 /* ---- the registry, and how keys come to be ---- */
 
+static void tell(const struct registry *registry, uint32_t database, struct bytes name) {
+    if (registry->key_changed != NULL) {
+        registry->key_changed(registry->listener_context, database, name);
+    }
+}
+
 static struct database *database_of(struct registry *registry, uint32_t index) {
     CHECK(index < REGISTRY_DATABASES);
     return &registry->databases[index];
@@ -213,6 +221,16 @@ void registry_destroy(struct registry *registry) {
     }
     rules_set_deinit(&registry->rules);
     memory_free(registry);
+}
+
+void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
+                           void *context) {
+    registry->key_changed = key_changed;
+    registry->listener_context = context;
+}
+
+void registry_tell_members(struct registry *registry, const struct registry_key *key) {
+    tell(registry, key->database, registry_name(key));
 }
 
 static int64_t expiry_of(const struct database *database, const struct registry_key *key) {
@@ -264,18 +282,25 @@ static void expire(struct registry *registry, struct registry_key *key) {
     registry_remove(registry, key);
 }
 
-void registry_remove(struct registry *registry, struct registry_key *key) {
+void registry_take_back(struct registry *registry, struct registry_key *key) {
     struct database *database = database_of(registry, key->database);
     database_take(database, key);
     database_settle(database);
     bury(registry, key);
 }
 
-static uint64_t flush_database(struct registry *registry, struct database *database) {
+void registry_remove(struct registry *registry, struct registry_key *key) {
+    registry_take_back(registry, key);
+    tell(registry, key->database, registry_name(key));
+}
+
+static uint64_t flush_database(struct registry *registry, uint32_t number) {
+    struct database *database = database_of(registry, number);
     uint32_t count = database->count;
     if (count == 0) {
         return 0;
     }
+    tell(registry, number, (struct bytes){.at = NULL});
     struct grave *grave = database->grave;
     *grave = (struct grave){.next = registry->graves,
                             .map = database->map,
@@ -296,11 +321,11 @@ static uint64_t flush_database(struct registry *registry, struct database *datab
 
 uint64_t registry_flush(struct registry *registry, uint32_t database) {
     if (database != REGISTRY_DATABASES) {
-        return flush_database(registry, database_of(registry, database));
+        return flush_database(registry, database);
     }
     uint64_t count = 0;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        count += flush_database(registry, &registry->databases[i]);
+        count += flush_database(registry, i);
     }
     return count;
 }
@@ -390,6 +415,7 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
                            uint32_t count) {
     board_remove_range(&key->board, rank, count);
     board_chain_put(&registry->remains, &key->board);
+    tell(registry, key->database, registry_name(key));
 }
 
 uint64_t registry_buried_count(const struct registry *registry) {
@@ -573,6 +599,8 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     database_take(from, key);
     put_successor(registry, successor, expire_at_ms);
     database_settle(from);
+    tell(registry, key->database, registry_name(key));
+    tell(registry, to_database, registry_name(successor));
     memory_free(key);
     return REGISTRY_OK;
 }
@@ -594,6 +622,7 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     int64_t expire_at_ms = registry_expiry(registry, key);
     clear_destination(registry, successor, now_ms);
     put_successor(registry, successor, expire_at_ms);
+    tell(registry, to_database, registry_name(successor));
     return REGISTRY_OK;
 }
 
@@ -616,6 +645,7 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
         }
         expiry_put(expiry, expire_at_ms, place);
     }
+    tell(registry, key->database, registry_name(key));
     return REGISTRY_OK;
 }
 

@@ -26,11 +26,19 @@ enum registry_status {
  * kept. */
 typedef const struct rules *registry_rules_for(void *context, struct bytes key);
 
+/* Hears of every change of a key, once it is made: of its board's members, of its expiry, that it
+ * has come to be, and that it has gone, by its time too. A flushed database is one change, told
+ * while its keys are still there: name.at is then NULL. It must not change the registry. */
+typedef void registry_key_changed(void *context, uint32_t database, struct bytes name);
+
 /* NULL: no memory. hash_seed: random, secret. */
 MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for,
                                             void *context);
 /* Frees every board at once. May be NULL. */
 void registry_destroy(struct registry *registry);
+/* Tell changes of keys from now on; NULL: tell nobody. */
+void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
+                           void *context);
 
 /* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
  * be millions of them: in one piece, and no larger than it has to be. */
@@ -96,13 +104,20 @@ const struct registry_key *registry_prefetch_end(const struct registry *registry
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state);
 /* Find, or create an empty board with the rules that rules_for gives the name. is_new says
  * which. NULL: no memory, and nothing changed (but an expired key of this name may be gone). A
- * caller that leaves a new board empty removes it. */
+ * caller that leaves a new board empty takes it back; that it has come to be is told with its first
+ * members (registry_tell_members). */
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
                                                         uint32_t database, struct bytes name,
                                                         int64_t now_ms, bool *is_new);
 
+/* Members of the key's board were put, moved or removed: tell it. What the functions below change
+ * they tell by themselves. */
+void registry_tell_members(struct registry *registry, const struct registry_key *key);
+
 /* Take the key away and bury its board. */
 void registry_remove(struct registry *registry, struct registry_key *key);
+/* The same for a key that was made just now and stayed empty: nothing has changed. */
+void registry_take_back(struct registry *registry, struct registry_key *key);
 /* The same for every key of one database, or of all with REGISTRY_DATABASES. O(1) in the number
  * of members. Returns the number of keys. */
 uint64_t registry_flush(struct registry *registry, uint32_t database);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -1130,6 +1131,85 @@ static int set_up_layouts(void **state) {
     return 0;
 }
 
+/* ---- who hears of changes ---- */
+
+/* What was told since the last look: "1:a 0:* " for key a of database 1, and for a flush. */
+static char told[256];
+
+static void note_change(void *context, uint32_t database, struct bytes name) {
+    char *end = (char *)context + strlen(context);
+    int size = name.at != NULL ? (int)name.size : 1;
+    snprintf(end, sizeof told - strlen(context), "%u:%.*s ", database, size,
+             name.at != NULL ? name.at : "*");
+}
+
+#define expect_told(expected)                                                                      \
+    do {                                                                                           \
+        assert_string_equal(told, (expected));                                                     \
+        told[0] = '\0';                                                                            \
+    } while (false)
+
+static void every_change_of_a_key_is_told_once_it_is_made(void **state) {
+    (void)state;
+    struct registry *registry = create_registry();
+    registry_set_listener(registry, note_change, told);
+    struct registry_key *key = create_key(registry, 0, "a", 1);
+    expect_told("");
+    assert_true(fill_board(&key->board, 1, 3));
+    registry_tell_members(registry, key);
+    expect_told("0:a ");
+    registry_remove_range(registry, key, 0, 1);
+    expect_told("0:a ");
+    assert_int_equal(registry_set_expiry(registry, key, 50), REGISTRY_OK);
+    expect_told("0:a ");
+    assert_int_equal(registry_copy(registry, key, 1, BYTES("b"), 1), REGISTRY_OK);
+    expect_told("1:b ");
+    assert_int_equal(registry_rename(registry, key, 2, BYTES("c"), 1), REGISTRY_OK);
+    expect_told("0:a 2:c ");
+    registry_remove(registry, find_key(registry, 1, "b", 1));
+    expect_told("1:b ");
+    assert_null(find_key(registry, 2, "c", 50));
+    expect_told("2:c ");
+    (void)create_key(registry, 3, "d", 1);
+    (void)create_key(registry, 5, "e", 1);
+    assert_int_equal(registry_flush(registry, REGISTRY_DATABASES), 2);
+    expect_told("3:* 5:* ");
+    registry_destroy(registry);
+}
+
+static void what_comes_of_its_own_time_is_told(void **state) {
+    (void)state;
+    struct registry *registry = create_registry();
+    registry_set_listener(registry, note_change, told);
+    struct registry_key *key = create_key(registry, 0, "a", 1);
+    assert_int_equal(registry_set_expiry(registry, key, 50), REGISTRY_OK);
+    key = create_key(registry, 0, "b", 1);
+    assert_int_equal(registry_set_expiry(registry, key, 60), REGISTRY_OK);
+    told[0] = '\0';
+    assert_int_equal(registry_expire_due(registry, 55, 9), 1);
+    expect_told("0:a ");
+    assert_null(registry_random(registry, 0, 7, 60));
+    expect_told("0:b ");
+    registry_destroy(registry);
+}
+
+static void what_changes_nothing_is_not_told(void **state) {
+    (void)state;
+    struct registry *registry = create_registry();
+    struct registry_key *key = create_key(registry, 0, "a", 1);
+    registry_set_listener(registry, note_change, told);
+    registry_take_back(registry, create_key(registry, 0, "new", 1));
+    assert_int_equal(registry_rename(registry, key, 0, BYTES("a"), 1), REGISTRY_OK);
+    assert_int_equal(registry_copy(registry, key, 0, BYTES("a"), 1), REGISTRY_OK);
+    assert_int_equal(registry_flush(registry, 4), 0);
+    assert_non_null(find_key(registry, 0, "a", 1));
+    expect_told("");
+    registry_set_listener(registry, NULL, NULL);
+    registry_remove(registry, key);
+    expect_told("");
+    registry_destroy(registry);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_is_found_in_its_database_alone),
@@ -1155,6 +1235,9 @@ int main(void) {
         cmocka_unit_test(no_memory_leaves_the_registry_as_it_was),
         cmocka_unit_test(it_behaves_as_an_array_of_keys_does),
         cmocka_unit_test(many_small_boards_are_cheap),
+        cmocka_unit_test(every_change_of_a_key_is_told_once_it_is_made),
+        cmocka_unit_test(what_comes_of_its_own_time_is_told),
+        cmocka_unit_test(what_changes_nothing_is_not_told),
     };
     return cmocka_run_group_tests_name("registry", tests, set_up_layouts, NULL);
 }
