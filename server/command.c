@@ -383,28 +383,95 @@ static bool is_over_memory(const struct server *server) {
     return server->settings.maxmemory > 0 && memory_used() > server->settings.maxmemory;
 }
 
-/* Answer a request that may not run; false: it may. */
-static bool refuse(struct server *server, const struct session *session, uint32_t index,
-                   const struct request *request, struct reply *reply) {
-    if (index == COMMAND_NONE) {
-        refuse_unknown(request, reply);
-        return true;
+unsigned command_needs(const struct session *session, const struct command *command) {
+    unsigned needs = command->flags;
+    if (command == &command_exec) {
+        needs |= session->transaction.flags;
     }
+    return needs & (COMMAND_WRITE | COMMAND_DENYOOM);
+}
+
+/* Between MULTI and EXEC, queueing takes memory whatever is queued. */
+static bool takes_memory(const struct session *session, const struct command *command) {
+    bool is_queueing = session->transaction.is_open && (command->flags & COMMAND_ENDS_MULTI) == 0;
+    return is_queueing || (command_needs(session, command) & COMMAND_DENYOOM) != 0;
+}
+
+/* A transaction is over when its EXEC is refused; monitors, who have seen MULTI, see that. */
+static void refuse_exec(struct server *server, struct session *session,
+                        const struct request *request, struct reply *reply, const char *text) {
+    server_end_transaction(server, session);
+    if (strncmp(text, "ERR ", 4) == 0) {
+        text += 4;
+    }
+    reply_error_format(reply, "EXECABORT Transaction discarded because of: %s", text);
+    if (server->monitor_count > 0) {
+        command_feed_monitors(server, session, &command_exec, request);
+    }
+}
+
+/* Why a command may not run; NULL: it may. arity_text: where to write about its arguments. */
+enum { ARITY_TEXT_MAX = COMMAND_FULL_NAME_MAX + 48 };
+static const char *find_refusal(const struct server *server, const struct session *session,
+                                uint32_t index, const struct request *request, char *arity_text) {
     const struct command *command = numbers[index].command;
     if (has_wrong_arity(command, request) || command->run == NULL) {
-        reply_error_format(reply, "ERR wrong number of arguments for '%s' command",
-                           numbers[index].full_name);
-        return true;
+        snprintf(arity_text, ARITY_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
+                 numbers[index].full_name);
+        return arity_text;
     }
     if (!session->is_authenticated && (command->flags & COMMAND_NO_AUTH) == 0) {
-        reply_error(reply, "NOAUTH Authentication required.");
-        return true;
+        return "NOAUTH Authentication required.";
     }
-    if ((command->flags & COMMAND_DENYOOM) != 0 && is_over_memory(server)) {
-        reply_error(reply, "OOM command not allowed when used memory > 'maxmemory'.");
-        return true;
+    if (session->transaction.is_open && (command->flags & COMMAND_NO_MULTI) != 0) {
+        return "ERR Command not allowed inside a transaction";
     }
-    return false;
+    if (takes_memory(session, command) && is_over_memory(server)) {
+        return "OOM command not allowed when used memory > 'maxmemory'.";
+    }
+    return NULL;
+}
+
+/* Answer a request that may not run; false: it may. */
+static bool refuse(struct server *server, struct session *session, uint32_t index,
+                   const struct request *request, struct reply *reply) {
+    char arity_text[ARITY_TEXT_MAX];
+    if (index == COMMAND_NONE) {
+        refuse_unknown(request, reply);
+    } else {
+        const char *text = find_refusal(server, session, index, request, arity_text);
+        if (text == NULL) {
+            return false;
+        }
+        if (numbers[index].command == &command_exec) {
+            refuse_exec(server, session, request, reply, text);
+        } else {
+            reply_error(reply, text);
+        }
+    }
+    session->transaction.is_refused = session->transaction.is_open;
+    return true;
+}
+
+/* Does the request wait for EXEC? */
+static bool is_queued(const struct session *session, uint32_t index) {
+    return session->transaction.is_open &&
+           (numbers[index].command->flags & COMMAND_NOT_QUEUED) == 0;
+}
+
+/* Of a transaction that cannot succeed any more nothing is kept. false: no memory, answered. */
+static bool queue(struct session *session, uint32_t index, const struct request *request,
+                  struct reply *reply) {
+    struct transaction *transaction = &session->transaction;
+    session->last_command = numbers[index].command;
+    if (!transaction->is_refused && !session->watches.is_stale &&
+        !transaction_queue(transaction, request, index, numbers[index].command->flags)) {
+        transaction->is_refused = true;
+        reply_error(reply, "OOM out of memory");
+        return false;
+    }
+    reply_simple(reply, "QUEUED");
+    return true;
 }
 
 /* ---- running ---- */
@@ -416,7 +483,8 @@ static void note_slow(struct server *server, const struct session *session,
     uint64_t elapsed_us = elapsed_ns / 1000;
     int64_t now_s = server->now_ms / 1000;
     if (settings->slowlog_log_slower_than_us >= 0 && settings->slowlog_max_len > 0 &&
-        elapsed_us >= (uint64_t)settings->slowlog_log_slower_than_us) {
+        elapsed_us >= (uint64_t)settings->slowlog_log_slower_than_us &&
+        (command->flags & COMMAND_NO_SLOWLOG) == 0) {
         slowlog_add(&server->slowlog, (uint32_t)settings->slowlog_max_len, request,
                     (command->flags & COMMAND_SECRET) != 0, elapsed_us, now_s, session->address,
                     session->name != NULL ? session->name : "");
@@ -435,9 +503,18 @@ static void count_errors(struct server *server, const struct reply *reply, uint6
     stats_count_error(&server->stats, reply->error_prefix);
 }
 
+static void count_refusal(struct server *server, uint32_t index, const struct reply *reply,
+                          uint64_t errors_before) {
+    if (index != COMMAND_NONE) {
+        server->stats.commands[index].rejected_calls++;
+    }
+    count_errors(server, reply, errors_before);
+}
+
 static void run(struct server *server, struct session *session, uint32_t index,
                 const struct request *request, struct reply *reply) {
     const struct command *command = numbers[index].command;
+    uint64_t begin_ticks = server->command_begin_ticks; /* EXEC's commands set it anew */
     struct call call = {
         .request = request,
         .command = command,
@@ -450,8 +527,9 @@ static void run(struct server *server, struct session *session, uint32_t index,
         .now_ms = server->now_ms,
     };
     command->run(&call);
+    server->stats.commands_processed++;
     uint64_t end_ticks = clock_ticks();
-    uint64_t elapsed_ns = clock_ticks_to_ns(end_ticks - server->command_begin_ticks);
+    uint64_t elapsed_ns = clock_ticks_to_ns(end_ticks - begin_ticks);
     server->command_begin_ticks = end_ticks;
     stats_count_call(&server->stats.commands[index], elapsed_ns);
     /* Both thresholds are far above a microsecond, unless the slow log takes everything. */
@@ -472,13 +550,13 @@ void command_execute_index(struct server *server, struct session *session, uint3
     reply->is_silent = session->reply_mode != SESSION_REPLY_ON;
     session->command_count++;
     session->active_at_ms = server->now_ms;
-    server->stats.commands_processed++;
     uint64_t errors_before = reply->error_count;
     if (refuse(server, session, index, request, reply)) {
-        if (index != COMMAND_NONE) {
-            server->stats.commands[index].rejected_calls++;
+        count_refusal(server, index, reply, errors_before);
+    } else if (is_queued(session, index)) {
+        if (!queue(session, index, request, reply)) {
+            count_refusal(server, index, reply, errors_before);
         }
-        count_errors(server, reply, errors_before);
     } else {
         session->last_command = numbers[index].command;
         run(server, session, index, request, reply);
@@ -489,6 +567,18 @@ void command_execute_index(struct server *server, struct session *session, uint3
     }
     if (is_skipped && session->reply_mode == SESSION_REPLY_SKIP) {
         session->reply_mode = SESSION_REPLY_ON;
+    }
+}
+
+void command_execute_queued(struct server *server, struct session *session, uint32_t index,
+                            const struct request *request, struct reply *reply) {
+    uint64_t errors_before = reply->error_count;
+    run(server, session, index, request, reply);
+    if (reply->error_count != errors_before) {
+        server->stats.commands[index].failed_calls++;
+        count_errors(server, reply, errors_before);
+        /* They are this command's errors, not EXEC's. */
+        reply->error_count = errors_before;
     }
 }
 

@@ -37,6 +37,10 @@ enum command_flag {
     COMMAND_NO_PAUSE = 1 << 8, /* runs during CLIENT PAUSE ALL */
     COMMAND_SECRET = 1 << 9,   /* arguments are kept out of SLOWLOG and logs: AUTH, HELLO */
     COMMAND_MOVABLE_KEYS = 1 << 10, /* keys are found by a count argument: key_count_arg */
+    COMMAND_NO_MULTI = 1 << 11,     /* not allowed between MULTI and EXEC */
+    COMMAND_NOT_QUEUED = 1 << 12,   /* runs between MULTI and EXEC, too, at once */
+    COMMAND_ENDS_MULTI = 1 << 13,   /* and allowed there past maxmemory: it gives memory back */
+    COMMAND_NO_SLOWLOG = 1 << 14,   /* EXEC: what it runs is logged */
 };
 
 /* COMMAND DOCS' argument types. */
@@ -96,6 +100,7 @@ struct command {
 
 /* Every command, NULL-ended, by group and name (command_table.c). */
 extern const struct command *const command_table[];
+extern const struct command command_exec;
 
 /* Commands and subcommands are numbered for statistics: 0 .. command_count() - 1. */
 void command_init(void); /* builds the lookup table; once, before anything else */
@@ -133,6 +138,13 @@ void command_execute(struct server *server, struct session *session, const struc
  * server->command_begin_ticks. */
 void command_execute_index(struct server *server, struct session *session, uint32_t index,
                            const struct request *request, struct reply *reply);
+/* COMMAND_WRITE and COMMAND_DENYOOM, as far as they are the command's; EXEC has those of all that
+ * the session has queued. */
+unsigned command_needs(const struct session *session, const struct command *command);
+/* Run a request that command_execute_index has queued: EXEC does. What it answers and how long it
+ * takes counts as when it comes alone; nothing is refused any more. */
+void command_execute_queued(struct server *server, struct session *session, uint32_t index,
+                            const struct request *request, struct reply *reply);
 /* Show a request that was run to every monitor (command_monitor.c). Secrets are left out. */
 void command_feed_monitors(struct server *server, const struct session *session,
                            const struct command *command, const struct request *request);

@@ -13,6 +13,12 @@ static void print_flags(const struct session *session, char *out) {
     if (session->is_monitor) {
         out[count++] = 'O';
     }
+    if (session->transaction.is_open) {
+        out[count++] = 'x';
+    }
+    if (session->watches.is_stale) {
+        out[count++] = 'd';
+    }
     if (session->is_close_after_reply) {
         out[count++] = 'c';
     }
@@ -42,11 +48,12 @@ static const char *text_or_empty(const char *text) {
 enum { CLIENT_LINE_MAX = 2048 };
 
 static void print_client(const struct session *session, int64_t now_ms, struct buffer *out) {
-    char flags[8];
+    char flags[16];
     print_flags(session, flags);
     const struct buffer *output = &session->output;
+    const struct transaction *transaction = &session->transaction;
     size_t memory =
-        sizeof *session + session->query_buffer_size + output->capacity + output->dropped;
+        sizeof *session + session_held_size(session) + output->capacity + output->dropped;
     char *line = buffer_reserve(out, CLIENT_LINE_MAX);
     if (line == NULL) {
         return;
@@ -57,15 +64,17 @@ static void print_client(const struct session *session, int64_t now_ms, struct b
     int size = snprintf(
         line, CLIENT_LINE_MAX,
         "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d sub=0 psub=0 "
-        "ssub=0 multi=-1 watch=0 qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=0 rbs=%zu rbp=%zu "
+        "ssub=0 multi=%lld watch=%u qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=%zu rbs=%zu rbp=%zu "
         "obl=%zu oll=0 omem=%zu tot-mem=%zu events=%s cmd=%s user=default redir=-1 resp=%d "
         "lib-name=%s lib-ver=%s\n",
         (unsigned long long)session->id, session->address, session->local_address, session->fd,
         text_or_empty(session->name), (long long)((now_ms - session->created_at_ms) / 1000),
         (long long)((now_ms - session->active_at_ms) / 1000), flags, session->database,
-        session->query_buffer_size, output->capacity, output->capacity, output->size,
-        output->capacity, memory, output->size > 0 ? "rw" : "r", command, session->protocol,
-        text_or_empty(session->library_name), text_or_empty(session->library_version));
+        transaction->is_open ? (long long)transaction->count : -1, session->watches.count,
+        session->query_buffer_size, transaction->memory_size, output->capacity, output->capacity,
+        output->size, output->capacity, memory, output->size > 0 ? "rw" : "r", command,
+        session->protocol, text_or_empty(session->library_name),
+        text_or_empty(session->library_version));
     CHECK(size > 0 && size < CLIENT_LINE_MAX);
     buffer_commit(out, (size_t)size);
 }

@@ -293,7 +293,8 @@ const struct command command_quit = {
     .since = "1.0.0",
     .group = "connection",
     .arity = -1,
-    .flags = COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_LOADING,
+    .flags =
+        COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = quit_run,
 };
 
@@ -301,6 +302,7 @@ const struct command command_quit = {
 static void reset_run(struct call *call) {
     call->reply->is_silent = call->session->reply_mode == SESSION_REPLY_SKIP;
     server_set_monitor(call->server, call->session, false);
+    server_end_transaction(call->server, call->session);
     session_reset(call->session, !server_has_password(call->server));
     call->reply->version = call->session->protocol;
     reply_simple(call->reply, "RESET");
@@ -313,7 +315,8 @@ const struct command command_reset = {
     .since = "1.0.0",
     .group = "connection",
     .arity = 1,
-    .flags = COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_LOADING,
+    .flags =
+        COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = reset_run,
 };
 

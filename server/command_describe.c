@@ -210,8 +210,10 @@ static struct words flag_words(const struct command *command) {
     add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
     add(&words, (flags & COMMAND_LOADING) != 0, "loading");
     add(&words, (flags & COMMAND_LOADING) != 0, "stale");
+    add(&words, (flags & COMMAND_NO_SLOWLOG) != 0, "skip_slowlog");
     add(&words, (flags & COMMAND_FAST) != 0, "fast");
     add(&words, (flags & COMMAND_NO_AUTH) != 0, "no_auth");
+    add(&words, (flags & COMMAND_NO_MULTI) != 0, "no_multi");
     add(&words, (flags & COMMAND_MOVABLE_KEYS) != 0, "movablekeys");
     return words;
 }
@@ -255,6 +257,7 @@ static struct words category_words(uint32_t index) {
     add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
     add(&words, is_admin || is_exception(name, "dangerous"), "dangerous");
     add(&words, strcmp(group, "connection") == 0 || is_exception(name, "connection"), "connection");
+    add(&words, strcmp(group, "transactions") == 0, "transaction");
     return words;
 }
 
@@ -293,7 +296,11 @@ static struct words key_words(const struct command *command, const char *name) {
     bool is_read = (command->flags & COMMAND_WRITE) == 0 || is_source;
     bool is_removed = strcmp(command->name, "DEL") == 0 || strcmp(command->name, "UNLINK") == 0;
     add(&words, true, is_read ? "RO" : is_target ? "OW" : is_removed ? "RM" : "RW");
-    add(&words, true, is_read ? "access" : is_removed ? "delete" : "update");
+    /* WATCH reads nothing of its keys. */
+    add(&words, !is_read || is_source || (command->flags & COMMAND_READ) != 0,
+        is_read      ? "access"
+        : is_removed ? "delete"
+                     : "update");
     return words;
 }
 

@@ -110,6 +110,10 @@ void command_feed_monitors(struct server *server, const struct session *session,
 }
 
 static void monitor_run(struct call *call) {
+    if (call->session->transaction.is_running) {
+        reply_error(call->reply, "ERR MONITOR isn't allowed for DENY BLOCKING client");
+        return;
+    }
     server_set_monitor(call->server, call->session, true);
     reply_ok(call->reply);
 }

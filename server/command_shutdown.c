@@ -65,7 +65,7 @@ const struct command command_shutdown = {
     .since = "1.0.0",
     .group = "server",
     .arity = -1,
-    .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE | COMMAND_NO_MULTI,
     .arguments = shutdown_arguments,
     .run = shutdown_run,
 };

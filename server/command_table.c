@@ -80,6 +80,11 @@ extern const struct command command_zrevrangebyscore;
 extern const struct command command_zrevrank;
 extern const struct command command_zscan;
 extern const struct command command_zscore;
+/* transactions */
+extern const struct command command_discard;
+extern const struct command command_multi;
+extern const struct command command_unwatch;
+extern const struct command command_watch;
 
 const struct command *const command_table[] = {
     /* connection */
@@ -161,5 +166,11 @@ const struct command *const command_table[] = {
     &command_zrevrank,
     &command_zscan,
     &command_zscore,
+    /* transactions */
+    &command_discard,
+    &command_exec,
+    &command_multi,
+    &command_unwatch,
+    &command_watch,
     NULL,
 };

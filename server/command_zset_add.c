@@ -295,8 +295,10 @@ static void run(const struct call *call, struct zadd *zadd) {
         return;
     }
     run_on_board(call, &key->board, zadd);
-    if (is_new) {
-        zset_remove_if_empty(call, key);
+    if (zadd->added_count + zadd->updated_count > 0) {
+        registry_tell_members(call->registry, key);
+    } else if (is_new) {
+        registry_take_back(call->registry, key);
     }
 }
 

@@ -1,14 +1,16 @@
 /* ZPOPMIN, ZPOPMAX and ZMPOP: take the members at one end of a board and return them. */
 #include "server/command_zset.h"
+#include "server/session.h"
 
 /* Write the first members of a walk over the board, then remove them: names are borrowed from the
- * board until it changes. A reply that cannot be sent takes nothing away. */
+ * board until it changes. A reply that cannot be sent takes nothing away, but in a transaction,
+ * which is done whole or not at all. */
 static void pop(const struct call *call, struct registry_key *key, bool is_reverse, int64_t count,
                 enum zset_shape shape) {
     bool is_best_first = zset_is_best_first(&key->board, is_reverse);
     struct zset_span span = zset_part_of_limit(zset_whole(&key->board), is_best_first, 0, count);
     zset_reply_span(call, &key->board, span, is_best_first, shape);
-    if (!call->reply->out->is_broken) {
+    if (!call->reply->out->is_broken || call->session->transaction.is_running) {
         zset_remove_span(call, key, span);
     }
 }

@@ -12,7 +12,10 @@ static void zrem_run(struct call *call) {
                 removed_count++;
             }
         }
-        zset_remove_if_empty(call, key);
+        if (removed_count > 0) {
+            registry_tell_members(call->registry, key);
+            zset_remove_if_empty(call, key);
+        }
     }
     reply_integer(call->reply, removed_count);
 }

@@ -254,14 +254,15 @@ static bool keep_rest(struct connection *connection, const char *at, size_t size
 
 static bool is_over_query_limit(struct connection *connection) {
     uint64_t limit = connection->tick->server->settings.client_query_buffer_limit;
-    if (limit == 0 || connection->session.query_buffer_size <= limit) {
+    size_t held_size = session_held_size(&connection->session);
+    if (limit == 0 || held_size <= limit) {
         return false;
     }
     log_write(LOG_WARNING,
               "client sent too much without an end, closing it id=%llu addr=%s bytes=%zu "
               "client-query-buffer-limit=%llu",
-              (unsigned long long)connection->session.id, connection->session.address,
-              connection->session.query_buffer_size, (unsigned long long)limit);
+              (unsigned long long)connection->session.id, connection->session.address, held_size,
+              (unsigned long long)limit);
     connection_close(connection, "client-query-buffer-limit");
     return true;
 }

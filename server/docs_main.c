@@ -18,8 +18,12 @@ static const struct {
     const char *group;
     const char *title;
 } groups[] = {
-    {"leaderboard", "Leaderboards"}, {"sorted-set", "Sorted sets"}, {"generic", "Keys"},
-    {"connection", "Connection"},    {"server", "Server"},
+    {"leaderboard", "Leaderboards"},
+    {"sorted-set", "Sorted sets"},
+    {"generic", "Keys"},
+    {"transactions", "Transactions"},
+    {"connection", "Connection"},
+    {"server", "Server"},
 };
 enum { GROUP_COUNT = sizeof groups / sizeof groups[0] };
 
@@ -34,6 +38,8 @@ static const struct {
     {COMMAND_FAST, "fast"},
     {COMMAND_NO_AUTH, "before authentication too"},
     {COMMAND_SECRET, "arguments are kept out of SLOWLOG and MONITOR"},
+    {COMMAND_NO_MULTI, "not in transactions"},
+    {COMMAND_NO_SLOWLOG, "kept out of SLOWLOG"},
 };
 enum { FLAG_COUNT = sizeof flag_texts / sizeof flag_texts[0] };
 

@@ -39,7 +39,7 @@ struct info_memory info_measure_memory(const struct server *server) {
         .startup = server->stats.startup_memory_size,
     };
     for (const struct session *s = server->session_first; s != NULL; s = s->next) {
-        memory.clients += sizeof *s + s->query_buffer_size + s->output.capacity;
+        memory.clients += sizeof *s + session_held_size(s) + s->output.capacity;
     }
     memory.overhead = memory.startup + memory.clients;
     if (memory.overhead > memory.used) {
@@ -127,7 +127,8 @@ static void print_clients(struct info *info) {
     put(info, "blocked_clients:0");
     put(info, "tracking_clients:0");
     put(info, "pubsub_clients:0");
-    put(info, "watching_clients:0");
+    put_u64(info, "watching_clients", info->server->watches.client_count);
+    put_u64(info, "total_watched_keys", info->server->watches.keys.count);
 }
 
 static void print_memory(struct info *info) {

@@ -43,6 +43,19 @@ static void find_executable(struct server *server) {
     server->executable_path[size > 0 ? size : 0] = '\0';
 }
 
+/* Here every change of a key is heard of, and whoever is to know of it is told. */
+static void on_key_changed(void *context, uint32_t database, struct bytes name) {
+    struct server *server = context;
+    if (server->watches.client_count == 0) {
+        return;
+    }
+    if (name.at != NULL) {
+        watch_touch(&server->watches, database, name);
+    } else {
+        watch_touch_all(&server->watches, server->registry, database);
+    }
+}
+
 bool server_init(struct server *server) {
     server->hash_seed = random_seed();
     server->random_state = random_seed();
@@ -55,6 +68,8 @@ bool server_init(struct server *server) {
         server->registry = NULL;
         return false;
     }
+    registry_set_listener(server->registry, on_key_changed, server);
+    server->watches.hash_seed = random_seed();
     slowlog_init(&server->slowlog);
     server_update_time(server);
     server->started_at_ms = server->now_ms;
@@ -89,6 +104,7 @@ void server_add_session(struct server *server, struct session *session) {
 void server_remove_session(struct server *server, struct session *session) {
     CHECK(server->session_count > 0);
     server_set_monitor(server, session, false);
+    server_end_transaction(server, session);
     server->killed_count -= session->is_killed;
     if (session->previous != NULL) {
         session->previous->next = session->next;
@@ -123,6 +139,11 @@ void server_update_time(struct server *server) {
 
 bool server_has_password(const struct server *server) {
     return server->settings.requirepass != NULL && server->settings.requirepass[0] != '\0';
+}
+
+void server_end_transaction(struct server *server, struct session *session) {
+    transaction_clear(&session->transaction);
+    watch_clear(&server->watches, &session->watches);
 }
 
 void server_set_monitor(struct server *server, struct session *session, bool is_monitor) {

@@ -29,6 +29,7 @@ struct server {
     uint64_t session_next_id;
     uint32_t monitor_count; /* sessions that are monitors */
     uint32_t killed_count;  /* sessions that are killed and not yet removed */
+    struct watches watches; /* keys that sessions watch */
     int64_t started_at_ms;
     /* The time of this tick, unix: every command of a tick shares it, arrival order breaks ties. */
     int64_t now_us, now_ms;
@@ -63,6 +64,8 @@ struct session *server_find_session(const struct server *server, uint64_t id);
 void server_update_time(struct server *server);
 /* Must clients give a password? */
 bool server_has_password(const struct server *server);
+/* Forget what a session has queued since MULTI, and all that it watches. */
+void server_end_transaction(struct server *server, struct session *session);
 /* Let a session see every command from now on (MONITOR), or no longer. */
 void server_set_monitor(struct server *server, struct session *session, bool is_monitor);
 /* Close this client as soon as the loop gets to it; nothing of it is run or sent any more. */

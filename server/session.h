@@ -5,6 +5,8 @@
 
 #include "protocol/buffer.h"
 #include "protocol/reply.h"
+#include "server/transaction.h"
+#include "server/watch.h"
 
 struct command;
 
@@ -40,6 +42,8 @@ struct session {
     bool is_close_after_reply; /* QUIT, protocol errors */
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
     enum session_reply_mode reply_mode;
+    struct transaction transaction; /* ended, with the watches, by server_end_transaction */
+    struct watch_list watches;
     int64_t created_at_ms;
     int64_t active_at_ms; /* last request, or last bytes that it took */
     const struct command *last_command;
@@ -53,13 +57,20 @@ struct session {
 /* Zero it, ids and times given; protocol 2, database 0. */
 void session_init(struct session *session, uint64_t id, int64_t now_ms);
 void session_deinit(struct session *session);
-/* As after connecting (RESET), but for is_monitor: that is server_set_monitor's. */
+/* As after connecting (RESET), but for is_monitor, transaction and watches: those are the
+ * server's. */
 void session_reset(struct session *session, bool is_authenticated);
 
 /* May a client, or its library, be called so? Printable ASCII without blanks, SESSION_NAME_MAX
  * bytes at most, so that it cannot break CLIENT LIST. */
 MUST_CHECK bool session_is_name(struct bytes text);
 #define SESSION_NAME_ERROR "ERR Client names cannot contain spaces, newlines or special characters."
+/* Bytes that are kept for the client until it goes on: unfinished input, queued requests, watches.
+ */
+static inline size_t session_held_size(const struct session *session) {
+    return session->query_buffer_size + session->transaction.memory_size +
+           session->watches.memory_size;
+}
 /* Replace one of the names by a copy of text; an empty text clears it. false: no memory, and
  * nothing changed. */
 MUST_CHECK bool session_set_text(char **name, struct bytes text);

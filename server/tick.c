@@ -114,9 +114,10 @@ static bool is_paused(const struct tick *tick, const struct tick_entry *entry) {
     if (server->pause == SERVER_PAUSE_NONE || entry->command >= TICK_CLOSE) {
         return false;
     }
-    unsigned flags = command_by_index(entry->command)->flags;
-    return server->pause == SERVER_PAUSE_ALL ? (flags & COMMAND_NO_PAUSE) == 0
-                                             : (flags & COMMAND_WRITE) != 0;
+    const struct command *command = command_by_index(entry->command);
+    return server->pause == SERVER_PAUSE_ALL
+               ? (command->flags & COMMAND_NO_PAUSE) == 0
+               : (command_needs(&entry->connection->session, command) & COMMAND_WRITE) != 0;
 }
 
 static void run_broken(struct session *session, const struct tick_entry *entry,

@@ -338,8 +338,8 @@ static void check_arguments(const struct argument *arguments) {
 
 static void every_entry_is_documented_and_consistent(void **state) {
     (void)state;
-    static const char *const groups[] = {"generic", "sorted-set", "leaderboard", "connection",
-                                         "server"};
+    static const char *const groups[] = {"generic",    "sorted-set", "leaderboard",
+                                         "connection", "server",     "transactions"};
     for (uint32_t index = 0; index < command_count(); index++) {
         const struct command *command = command_by_index(index);
         print_message("%s\n", command_full_name(index));

@@ -48,10 +48,14 @@ struct harness *harness_create(const char *settings) {
 }
 
 void harness_destroy(struct harness *harness) {
+    const char *reason = "";
+    if (!watch_validate(&harness->server.watches, &reason)) {
+        stop_test(reason);
+    }
     while (harness->server.session_first != NULL) {
         harness_disconnect(harness, harness->server.session_first);
     }
-    const char *reason = "";
+    assert_int_equal(harness->server.watches.keys.count, 0);
     if (!registry_validate(harness->server.registry, &reason)) {
         stop_test(reason);
     }

@@ -1,0 +1,545 @@
+/* WATCH and UNWATCH by bytes in and bytes out, and watch.h by itself: against a list of pairs, and
+ * with every allocation failing in turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "tests/support/harness.h"
+#include "tests/support/random.h"
+
+static int setup(void **state) {
+    *state = harness_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h);                                                        \
+    struct session *other = harness_connect(h)
+
+#define OK   "+OK\r\n"
+#define DONE "*1\r\n+PONG\r\n"
+#define NIL  "*-1\r\n"
+
+static const char *exec_ping(struct harness *h, struct session *s) {
+    harness_expect(h, s, "MULTI", OK);
+    harness_expect(h, s, "PING", "+QUEUED\r\n");
+    return harness_run(h, s, "EXEC");
+}
+
+#define expect_exec(h, s, expected) assert_string_equal(exec_ping((h), (s)), (expected))
+
+static void assert_valid(const struct watches *watches) {
+    const char *reason = "";
+    if (!watch_validate(watches, &reason)) {
+        fail_msg("%s", reason);
+    }
+}
+
+/* ---- which commands change a key ---- */
+
+/* Lines parted by ';'. */
+static void run_lines(struct harness *h, struct session *s, const char *lines) {
+    while (*lines != '\0') {
+        char line[256];
+        size_t size = strcspn(lines, ";");
+        assert_true(size < sizeof line);
+        memcpy(line, lines, size);
+        line[size] = '\0';
+        harness_run(h, s, line);
+        lines += size + (lines[size] == ';');
+    }
+}
+
+static const struct change {
+    const char *before, *line;
+    bool is_change;
+} changes[] = {
+    {"", "ZADD k 1 a", true},
+    {"ZADD k 1 a", "ZADD k 1 b", true},
+    {"ZADD k 1 a", "ZADD k 2 a", true},
+    {"ZADD k 1 a", "ZADD k 1 a", false},
+    {"ZADD k 1 a", "ZADD k NX 2 a", false},
+    {"ZADD k 1 a", "ZADD k XX 2 b", false},
+    {"ZADD k 1 a", "ZADD k GT 1 a", false},
+    {"ZADD k 1 a", "ZADD k GT 1 a 2 a", true},
+    {"ZADD k 1 a", "ZADD k LT 1 a", false},
+    {"ZADD k 1 a", "ZADD k INCR 0 a", false},
+    {"ZADD k 1 a", "ZADD k NX INCR 1 a", false},
+    {"ZADD k 1 a", "ZADD k INCR 1 a", true},
+    {"ZADD k 1 a", "ZADD k x a", false},
+    {"ZADD k 1 a", "ZADD k 2 a x b", false},
+    {"", "ZADD k XX 1 a", false},
+    {"", "ZADD k x a", false},
+    {"", "ZADD k 1 a x b", false},
+    {"", "ZADD j 1 a", false},
+    {"ZADD k 1 a", "ZINCRBY k 0 a", false},
+    {"ZADD k 1 a", "ZINCRBY k 1 a", true},
+    {"", "ZINCRBY k 0 a", true},
+    {"", "ZINCRBY k 1e300 a", false},
+    {"ZADD k 1 a 2 b", "ZREM k a", true},
+    {"ZADD k 1 a", "ZREM k a", true},
+    {"ZADD k 1 a", "ZREM k b", false},
+    {"", "ZREM k a", false},
+    {"ZADD k 1 a 2 b", "ZREMRANGEBYRANK k 0 0", true},
+    {"ZADD k 1 a", "ZREMRANGEBYRANK k 0 0", true},
+    {"ZADD k 1 a", "ZREMRANGEBYRANK k 5 6", false},
+    {"ZADD k 1 a", "ZREMRANGEBYSCORE k 1 1", true},
+    {"ZADD k 1 a", "ZREMRANGEBYSCORE k 2 3", false},
+    {"ZADD k 1 a", "ZREMRANGEBYSCORE k x 3", false},
+    {"ZADD k 1 a 2 b", "ZPOPMIN k", true},
+    {"ZADD k 1 a 2 b", "ZPOPMAX k 5", true},
+    {"ZADD k 1 a", "ZPOPMIN k 0", false},
+    {"", "ZPOPMIN k", false},
+    {"ZADD k 1 a", "ZMPOP 2 j k MIN", true},
+    {"ZADD k 1 a;ZADD j 1 a", "ZMPOP 2 j k MIN", false},
+    {"ZADD k 1 a", "DEL k", true},
+    {"ZADD k 1 a", "DEL j k", true},
+    {"ZADD k 1 a", "UNLINK k", true},
+    {"", "DEL k", false},
+    {"ZADD k 1 a", "RENAME k j", true},
+    {"ZADD j 1 a", "RENAME j k", true},
+    {"ZADD k 1 a;ZADD j 1 a", "RENAME j k", true},
+    {"ZADD k 1 a", "RENAME k k", false},
+    {"", "RENAME k j", false},
+    {"ZADD j 1 a", "RENAMENX j k", true},
+    {"ZADD k 1 a;ZADD j 1 a", "RENAMENX j k", false},
+    {"ZADD k 1 a", "COPY k j", false},
+    {"ZADD j 1 a", "COPY j k", true},
+    {"ZADD k 1 a;ZADD j 1 a", "COPY j k", false},
+    {"ZADD k 1 a;ZADD j 1 a", "COPY j k REPLACE", true},
+    {"ZADD j 1 a", "COPY j k DB 1", false},
+    {"", "COPY j k", false},
+    {"ZADD k 1 a", "EXPIRE k 100", true},
+    {"ZADD k 1 a", "EXPIRE k -1", true},
+    {"ZADD k 1 a", "PEXPIREAT k 1", true},
+    {"ZADD k 1 a", "EXPIRE k 100 XX", false},
+    {"ZADD k 1 a;EXPIRE k 50", "EXPIRE k 100 LT", false},
+    {"", "EXPIRE k 100", false},
+    {"ZADD k 1 a;EXPIRE k 50", "PERSIST k", true},
+    {"ZADD k 1 a", "PERSIST k", false},
+    {"ZADD k 1 a", "FLUSHDB", true},
+    {"ZADD k 1 a", "FLUSHALL", true},
+    {"ZADD k 1 a", "FLUSHDB nonsense", false},
+    {"", "FLUSHDB", false},
+    {"ZADD j 1 a", "FLUSHALL", false},
+    {"ZADD k 1 a", "ZRANGE k 0 -1", false},
+    {"ZADD k 1 a", "TOUCH k", false},
+    {"ZADD k 1 a", "CONFIG RESETSTAT", false},
+};
+
+/* By another client, by the same one, and inside another client's transaction. */
+static void a_write_touches_the_key_that_it_changes_and_no_other(void **state) {
+    BEGIN;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        const struct change *change = &changes[i];
+        print_message("%s; %s\n", change->before, change->line);
+        for (int way = 0; way < 3; way++) {
+            harness_run(h, other, "FLUSHALL");
+            run_lines(h, other, change->before);
+            harness_expect(h, s, "WATCH untouched k", OK);
+            if (way == 2) {
+                harness_run(h, other, "MULTI");
+            }
+            harness_run(h, way == 1 ? s : other, change->line);
+            if (way == 2) {
+                harness_run(h, other, "EXEC");
+            }
+            assert_valid(&h->server.watches);
+            assert_int_equal(s->watches.is_stale, change->is_change);
+            assert_int_equal(s->watches.count, change->is_change ? 0 : 2);
+            expect_exec(h, s, change->is_change ? NIL : DONE);
+        }
+    }
+}
+
+/* ---- the rules ---- */
+
+static void a_key_made_and_removed_again_has_changed(void **state) {
+    BEGIN;
+    harness_expect(h, s, "WATCH k", OK);
+    harness_run(h, other, "ZADD k 1 a");
+    harness_run(h, other, "DEL k");
+    expect_exec(h, s, NIL);
+}
+
+static void a_change_before_watch_or_behind_exec_does_not_count(void **state) {
+    BEGIN;
+    harness_run(h, other, "ZADD k 1 a");
+    harness_expect(h, s, "WATCH k", OK);
+    expect_exec(h, s, DONE);
+    harness_run(h, other, "ZADD k 2 a");
+    expect_exec(h, s, DONE);
+}
+
+static void a_change_between_multi_and_exec_counts(void **state) {
+    BEGIN;
+    harness_expect(h, s, "WATCH k", OK);
+    harness_expect(h, s, "MULTI", OK);
+    harness_expect(h, s, "ZADD k 7 mine", "+QUEUED\r\n");
+    harness_run(h, other, "ZADD k 1 a");
+    harness_expect(h, s, "EXEC", NIL);
+    harness_expect(h, s, "ZSCORE k mine", "$-1\r\n");
+    harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
+}
+
+static void nil_is_a_resp3_null(void **state) {
+    BEGIN;
+    s->protocol = 3;
+    harness_expect(h, s, "WATCH k", OK);
+    harness_run(h, other, "ZADD k 1 a");
+    expect_exec(h, s, "_\r\n");
+}
+
+static void what_exec_itself_changes_is_for_the_others(void **state) {
+    BEGIN;
+    harness_expect(h, s, "WATCH k", OK);
+    harness_expect(h, other, "WATCH k", OK);
+    harness_expect(h, s, "MULTI", OK);
+    harness_run(h, s, "ZADD k 1 a");
+    harness_run(h, s, "ZADD k 2 a");
+    harness_expect(h, s, "EXEC", "*2\r\n:1\r\n:0\r\n");
+    expect_exec(h, other, NIL);
+}
+
+static void watches_add_up_and_all_of_them_count(void **state) {
+    BEGIN;
+    harness_expect(h, s, "WATCH a", OK);
+    harness_expect(h, s, "WATCH b c b", OK);
+    assert_int_equal(s->watches.count, 3);
+    harness_run(h, other, "ZADD c 1 x");
+    /* What has changed has changed: more need not be watched. */
+    harness_expect(h, s, "WATCH d", OK);
+    assert_int_equal(s->watches.count, 0);
+    expect_exec(h, s, NIL);
+}
+
+static void the_same_name_in_another_database_is_another_key(void **state) {
+    BEGIN;
+    harness_expect(h, s, "WATCH k", OK);
+    harness_run(h, s, "SELECT 1");
+    harness_run(h, other, "SELECT 1");
+    harness_run(h, other, "ZADD k 1 a");
+    harness_run(h, other, "FLUSHDB");
+    expect_exec(h, s, DONE);
+    harness_expect(h, s, "WATCH k", OK);
+    harness_run(h, s, "SELECT 0");
+    harness_run(h, other, "ZADD k 1 a");
+    expect_exec(h, s, NIL);
+}
+
+static void unwatch_discard_reset_and_exec_forget_watches_and_what_befell_them(void **state) {
+    BEGIN;
+    static const char *const lines[] = {"UNWATCH",    "MULTI;DISCARD",  "RESET",
+                                        "MULTI;EXEC", "MULTI;FOO;EXEC", "EXEC x"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        for (int is_before = 0; is_before < 2; is_before++) {
+            harness_run(h, other, "FLUSHALL");
+            harness_expect(h, s, "WATCH k", OK);
+            if (is_before) {
+                harness_run(h, other, "ZADD k 1 a");
+            }
+            run_lines(h, s, lines[i]);
+            assert_int_equal(h->server.watches.client_count, 0);
+            assert_int_equal(h->server.watches.keys.count, 0);
+            harness_run(h, other, "ZADD k 2 a");
+            expect_exec(h, s, DONE);
+        }
+    }
+}
+
+static void a_refused_command_weighs_more_than_a_changed_key(void **state) {
+    BEGIN;
+    harness_expect(h, s, "WATCH k", OK);
+    harness_expect(h, s, "MULTI", OK);
+    harness_run(h, other, "ZADD k 1 a");
+    harness_run(h, s, "FOO");
+    harness_expect(h, s, "EXEC",
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+}
+
+/* ---- expiry ---- */
+
+static void a_key_that_expires_meanwhile_has_changed(void **state) {
+    BEGIN;
+    /* Nobody has looked at it; somebody has; the loop has removed it; it was flushed. */
+    static const char *const meanwhile[] = {"PING", "EXISTS k", NULL, "FLUSHALL", "ZADD k 1 a"};
+    for (size_t i = 0; i < sizeof meanwhile / sizeof meanwhile[0]; i++) {
+        harness_run(h, other, "FLUSHALL");
+        harness_run(h, other, "ZADD k 1 a");
+        harness_run(h, other, "PEXPIRE k 10");
+        harness_expect(h, s, "WATCH j k l", OK);
+        h->wall_us += 10000;
+        if (meanwhile[i] != NULL) {
+            harness_run(h, other, meanwhile[i]);
+        } else {
+            server_update_time(&h->server);
+            assert_int_equal(registry_expire_due(h->server.registry, h->server.now_ms, 9), 1);
+        }
+        expect_exec(h, s, NIL);
+    }
+}
+
+static void a_key_that_had_expired_before_has_not_changed(void **state) {
+    BEGIN;
+    static const char *const meanwhile[] = {"PING", "EXISTS k", "FLUSHALL"};
+    for (size_t i = 0; i < sizeof meanwhile / sizeof meanwhile[0]; i++) {
+        harness_run(h, other, "ZADD k 1 a");
+        harness_run(h, other, "PEXPIRE k 10");
+        h->wall_us += 10000;
+        harness_expect(h, s, "WATCH k", OK);
+        harness_run(h, other, meanwhile[i]);
+        expect_exec(h, s, DONE);
+    }
+    harness_run(h, other, "ZADD k 1 a");
+    harness_run(h, other, "PEXPIRE k 10");
+    h->wall_us += 10000;
+    harness_expect(h, s, "WATCH k", OK);
+    harness_run(h, other, "ZADD k 1 b");
+    expect_exec(h, s, NIL);
+}
+
+static void an_expiry_yet_to_come_does_not_count(void **state) {
+    BEGIN;
+    harness_run(h, other, "ZADD k 1 a");
+    harness_run(h, other, "PEXPIRE k 10");
+    harness_run(h, other, "ZADD gone 1 a");
+    harness_run(h, other, "PEXPIRE gone 5");
+    harness_expect(h, s, "WATCH k", OK);
+    h->wall_us += 9000;
+    expect_exec(h, s, DONE);
+}
+
+/* ---- flushing ---- */
+
+static void a_flush_touches_watched_keys_that_are_there(void **state) {
+    BEGIN;
+    struct random random = random_begin(__func__);
+    enum { CLIENTS = 30, KEYS = 200, ROUNDS = 50 };
+    struct session *clients[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = harness_connect(h);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        bool is_there[2][KEYS] = {{false}};
+        bool is_hit[CLIENTS] = {false};
+        uint64_t flushed = random_below(&random, 2);
+        for (int i = 0; i < KEYS; i++) {
+            for (int database = 0; database < 2; database++) {
+                is_there[database][i] = random_below(&random, 100) == 0;
+                if (is_there[database][i]) {
+                    harness_run_format(h, other, "SELECT %d", database);
+                    harness_run_format(h, other, "ZADD %d 1 m", i);
+                }
+            }
+        }
+        for (int i = 0; i < CLIENTS; i++) {
+            for (uint64_t left = 1 + random_below(&random, 20); left > 0; left--) {
+                uint64_t database = random_below(&random, 2);
+                uint64_t key = random_below(&random, KEYS);
+                harness_run_format(h, clients[i], "SELECT %d", (int)database);
+                harness_run_format(h, clients[i], "WATCH %d", (int)key);
+                is_hit[i] |= database == flushed && is_there[database][key];
+            }
+        }
+        assert_valid(&h->server.watches);
+        harness_run_format(h, s, "SELECT %d", (int)flushed);
+        harness_run(h, s, "FLUSHDB");
+        assert_valid(&h->server.watches);
+        for (int i = 0; i < CLIENTS; i++) {
+            assert_int_equal(clients[i]->watches.is_stale, is_hit[i]);
+            harness_run(h, clients[i], "UNWATCH");
+        }
+        harness_run(h, s, "FLUSHALL");
+    }
+}
+
+/* ---- watch.h by itself ---- */
+
+enum { LISTS = 40, NAMES = 60 };
+
+struct model {
+    struct watches watches;
+    struct watch_list lists[LISTS];
+    bool are_watched[LISTS][NAMES];
+    bool are_stale[LISTS];
+};
+
+static struct bytes name_of(uint64_t number) {
+    static char text[32];
+    int size = snprintf(text, sizeof text, "name:%d", (int)number);
+    return (struct bytes){.at = text, .size = (size_t)size};
+}
+
+static void compare(const struct model *model) {
+    uint32_t clients = 0;
+    uint32_t keys = 0;
+    for (int i = 0; i < LISTS; i++) {
+        uint32_t count = 0;
+        for (int name = 0; name < NAMES; name++) {
+            count += model->are_watched[i][name];
+        }
+        clients += count > 0;
+        assert_int_equal(model->lists[i].count, count);
+        assert_int_equal(model->lists[i].is_stale, model->are_stale[i]);
+        assert_int_equal(model->lists[i].memory_size > 0, count > 0);
+    }
+    for (int name = 0; name < NAMES; name++) {
+        bool is_watched = false;
+        for (int i = 0; i < LISTS; i++) {
+            is_watched |= model->are_watched[i][name];
+        }
+        keys += is_watched;
+    }
+    assert_int_equal(model->watches.client_count, clients);
+    assert_int_equal(model->watches.keys.count, keys);
+    assert_valid(&model->watches);
+}
+
+static void model_touch(struct model *model, uint64_t name) {
+    watch_touch(&model->watches, (uint32_t)name % 3, name_of(name));
+    for (int i = 0; i < LISTS; i++) {
+        if (model->are_watched[i][name]) {
+            model->are_stale[i] = true;
+            memset(model->are_watched[i], 0, sizeof model->are_watched[i]);
+        }
+    }
+}
+
+static void random_watches_and_changes_are_as_a_plain_list_has_them(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    struct model *model = memory_allocate_zeroed(sizeof *model);
+    assert_non_null(model);
+    model->watches.hash_seed = random_next(&random);
+    for (int step = 0; step < 20000; step++) {
+        uint64_t list = random_below(&random, LISTS);
+        uint64_t name = random_below(&random, NAMES);
+        uint64_t kind = random_below(&random, 100);
+        if (kind < 4) {
+            model_touch(model, name);
+        } else if (kind < 10 || model->are_stale[list]) {
+            watch_clear(&model->watches, &model->lists[list]);
+            memset(model->are_watched[list], 0, sizeof model->are_watched[list]);
+            model->are_stale[list] = false;
+        } else {
+            assert_true(
+                watch_add(&model->watches, &model->lists[list], (uint32_t)name % 3, name_of(name)));
+            model->are_watched[list][name] = true;
+        }
+        if (step % 16 == 0) {
+            compare(model);
+        }
+    }
+    for (int i = 0; i < LISTS; i++) {
+        watch_clear(&model->watches, &model->lists[i]);
+    }
+    assert_null(model->watches.keys.slots);
+    assert_null(model->watches.pairs.slots);
+    memory_free(model);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void names_of_any_bytes_and_none_are_watched(void **state) {
+    BEGIN;
+    const struct bytes names[] = {BYTES(""), BYTES("\0"), BYTES("\0\0"), BYTES("a\r\nb")};
+    struct bytes args[5] = {BYTES("WATCH")};
+    memcpy(args + 1, names, sizeof names);
+    assert_string_equal(harness_run_args(h, s, args, 5), OK);
+    assert_int_equal(s->watches.count, 4);
+    const struct bytes zadd[] = {BYTES("ZADD"), BYTES("\0\0"), BYTES("1"), BYTES("m")};
+    assert_string_equal(harness_run_args(h, other, zadd, 4), ":1\r\n");
+    expect_exec(h, s, NIL);
+}
+
+/* Each allocation of a WATCH fails in turn: then nothing is watched that was not before. */
+static void a_watch_without_memory_changes_nothing(void **state) {
+    BEGIN;
+    const struct bytes args[] = {BYTES("WATCH"), BYTES("b"), BYTES("c"), BYTES("a"), BYTES("d")};
+    const struct request request = {.count = 5, .args = args};
+    harness_expect(h, other, "WATCH c x", OK);
+    for (int watched = 0; watched < 2; watched++) {
+        bool is_done = false;
+        for (uint64_t nth = 1; !is_done; nth++) {
+            assert_true(nth < 100);
+            if (watched == 1) {
+                harness_expect(h, s, "WATCH a", OK);
+            }
+            struct reply reply;
+            buffer_clear(&h->reply);
+            assert_non_null(buffer_reserve(&h->reply, 1024));
+            reply_init(&reply, &h->reply, 2);
+            memory_fail_at(nth);
+            command_execute(&h->server, s, &request, &reply);
+            memory_fail_at(0);
+            is_done = h->reply.at[0] == '+';
+            assert_int_equal(s->watches.count, is_done ? 4 : watched);
+            assert_int_equal(h->server.watches.keys.count, is_done ? 5 : 2 + (uint32_t)watched);
+            assert_valid(&h->server.watches);
+            harness_expect(h, s, "UNWATCH", OK);
+        }
+    }
+    assert_int_equal(other->watches.count, 2);
+}
+
+/* Setting a watch that is set already, and ending one, take the same time whoever else watches. */
+static void many_clients_watch_many_keys(void **state) {
+    (void)state;
+    enum { CLIENTS = 200, KEYS = 500 };
+    uint64_t live_before = memory_live_count();
+    struct watches watches = {.hash_seed = 5};
+    struct watch_list *lists = memory_allocate_zeroed(CLIENTS * sizeof *lists);
+    assert_non_null(lists);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < CLIENTS; i++) {
+            for (uint64_t key = 0; key < KEYS; key++) {
+                assert_true(watch_add(&watches, &lists[i], 0, name_of(key)));
+            }
+        }
+        assert_int_equal(watches.pairs.count, CLIENTS * KEYS);
+        assert_int_equal(watches.keys.count, KEYS);
+    }
+    assert_valid(&watches);
+    watch_touch(&watches, 0, name_of(3));
+    assert_int_equal(watches.client_count, 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_true(lists[i].is_stale);
+    }
+    memory_free(lists);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+int main(void) {
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_write_touches_the_key_that_it_changes_and_no_other),
+        TEST(a_key_made_and_removed_again_has_changed),
+        TEST(a_change_before_watch_or_behind_exec_does_not_count),
+        TEST(a_change_between_multi_and_exec_counts),
+        TEST(nil_is_a_resp3_null),
+        TEST(what_exec_itself_changes_is_for_the_others),
+        TEST(watches_add_up_and_all_of_them_count),
+        TEST(the_same_name_in_another_database_is_another_key),
+        TEST(unwatch_discard_reset_and_exec_forget_watches_and_what_befell_them),
+        TEST(a_refused_command_weighs_more_than_a_changed_key),
+        TEST(a_key_that_expires_meanwhile_has_changed),
+        TEST(a_key_that_had_expired_before_has_not_changed),
+        TEST(an_expiry_yet_to_come_does_not_count),
+        TEST(a_flush_touches_watched_keys_that_are_there),
+        cmocka_unit_test(random_watches_and_changes_are_as_a_plain_list_has_them),
+        TEST(names_of_any_bytes_and_none_are_watched),
+        TEST(a_watch_without_memory_changes_nothing),
+        cmocka_unit_test(many_clients_watch_many_keys),
+    };
+    return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+}
