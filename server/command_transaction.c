@@ -43,7 +43,7 @@ static void discard_run(struct call *call) {
 const struct command command_discard = {
     .name = "DISCARD",
     .summary = "Forget the commands queued since MULTI, and all watched keys",
-    .complexity = "O(n) in the queued commands and watched keys",
+    .complexity = "O(1)",
     .since = "1.0.0",
     .group = "transactions",
     .arity = 1,
@@ -164,7 +164,7 @@ static void unwatch_run(struct call *call) {
 const struct command command_unwatch = {
     .name = "UNWATCH",
     .summary = "Forget all watched keys, and what has happened to them",
-    .complexity = "O(n) in the watched keys",
+    .complexity = "O(1)",
     .since = "1.0.0",
     .group = "transactions",
     .arity = 1,

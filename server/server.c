@@ -82,6 +82,7 @@ bool server_init(struct server *server) {
 
 void server_deinit(struct server *server) {
     CHECK(server->session_first == NULL);
+    watch_deinit(&server->watches);
     slowlog_deinit(&server->slowlog);
     stats_deinit(&server->stats);
     registry_destroy(server->registry);

@@ -306,11 +306,12 @@ static bool expire_some(struct tick *tick) {
     return removed == EXPIRE_KEYS_MAX;
 }
 
-/* Free some of the removed boards; true: there is more to free. */
+/* Free some of the removed boards, and of watches left behind; true: there is more to free. */
 static bool free_some(struct tick *tick) {
-    struct registry *registry = tick->server->registry;
+    struct server *server = tick->server;
     uint64_t begin = clock_ticks();
-    while (registry_free_step(registry, FREE_WORK_MAX)) {
+    while (registry_free_step(server->registry, FREE_WORK_MAX) ||
+           watch_free_step(&server->watches, FREE_WORK_MAX)) {
         if (clock_ticks_to_ns(clock_ticks() - begin) >= CHORE_BUDGET_NS) {
             return true;
         }

@@ -15,16 +15,17 @@ struct transaction_request {
 /* Zeroed: there is none. */
 struct transaction {
     struct transaction_request *first, *last;
+    struct transaction_piece *pieces; /* of memory, which they lie in; the newest first */
     uint32_t count;
     unsigned flags;     /* the command_flags of all that is queued */
-    size_t memory_size; /* what the queue takes */
+    size_t memory_size; /* of the pieces */
     bool is_open;       /* MULTI was given: requests are queued */
     bool is_refused;    /* one of them was not: EXEC will refuse the others */
     bool is_running;    /* EXEC runs them: nothing may wait, and nothing is left out */
 };
 
-/* Queue a copy of a request; command_flags are its command's. false: no memory, and nothing
- * changed. */
+/* Queue a copy of a request; command_flags are its command's. false: no memory, and nothing is
+ * queued. */
 MUST_CHECK bool transaction_queue(struct transaction *transaction, const struct request *request,
                                   uint32_t command, unsigned command_flags);
 /* Forget the queue: there is no transaction any more. */

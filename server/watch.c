@@ -1,7 +1,7 @@
 /* Watched keys and watches, each in a table of its own. See watch.h for the whole.
  *
- * A watched key holds its watches in no order; a watch list holds its own, the newest first. A key
- * goes with its last watch. */
+ * A watched key holds its watches in no order. A list holds its own by a watcher, the newest first;
+ * so it can let go of any number of them at once. A key goes with its last watch. */
 #include "server/watch.h"
 
 #define XXH_INLINE_ALL
@@ -9,7 +9,10 @@
 
 #include "codec/memory.h"
 
-enum { SLOTS_MIN = 16 };
+enum {
+    SLOTS_MIN = 16,
+    ENDED_AT_ONCE_MAX = 64, /* watches of a list that lets go of them */
+};
 
 /* How a key or a watch hangs in a table. */
 struct watch_link {
@@ -28,10 +31,17 @@ struct watch_key {
 
 struct watch {
     struct watch_link link; /* first: a link is its watch */
-    struct watch_list *list;
+    struct watcher *watcher;
     struct watch_key *key;
     struct watch *key_next, *key_previous; /* of the same key; NULL-ended */
-    struct watch *older;                   /* of the same list */
+    struct watch *older;                   /* of the same watcher */
+};
+
+struct watcher {
+    struct watch_list *list; /* NULL: left behind */
+    struct watch *newest;
+    uint32_t count;
+    struct watcher *next_left;
 };
 
 /* ---- tables ---- */
@@ -132,9 +142,9 @@ static uint64_t hash_key(const struct watches *watches, uint32_t database, struc
     return XXH3_64bits_withSeed(name.at, name.size, watches->hash_seed + database);
 }
 
-static uint64_t hash_pair(const struct watches *watches, const struct watch_list *list,
+static uint64_t hash_pair(const struct watches *watches, const struct watcher *watcher,
                           const struct watch_key *key) {
-    const uintptr_t pair[] = {(uintptr_t)list, (uintptr_t)key};
+    const uintptr_t pair[] = {(uintptr_t)watcher, (uintptr_t)key};
     return XXH3_64bits_withSeed(pair, sizeof pair, watches->hash_seed);
 }
 
@@ -155,11 +165,11 @@ static struct watch_key *find_key(const struct watches *watches, uint64_t hash, 
 }
 
 static struct watch *find_watch(const struct watches *watches, uint64_t hash,
-                                const struct watch_list *list, const struct watch_key *key) {
+                                const struct watcher *watcher, const struct watch_key *key) {
     struct watch_link *link = table_first(&watches->pairs, hash);
     for (; link != NULL; link = link->next) {
         struct watch *watch = (struct watch *)link;
-        if (watch->list == list && watch->key == key) {
+        if (watch->watcher == watcher && watch->key == key) {
             return watch;
         }
     }
@@ -202,29 +212,25 @@ static size_t watch_size(const struct watch_key *key) {
 
 static void link_watch(struct watches *watches, struct watch *watch) {
     struct watch_key *key = watch->key;
-    struct watch_list *list = watch->list;
+    struct watcher *watcher = watch->watcher;
     watch->key_next = key->watches;
     if (key->watches != NULL) {
         key->watches->key_previous = watch;
     }
     key->watches = watch;
     key->watch_count++;
-    watches->client_count += list->count == 0;
-    watch->older = list->newest;
-    list->newest = watch;
-    list->count++;
-    list->memory_size += watch_size(key);
+    watch->older = watcher->newest;
+    watcher->newest = watch;
+    watcher->count++;
     table_put(&watches->pairs, &watch->link);
 }
 
-static void end_newest(struct watches *watches, struct watch_list *list) {
-    struct watch *watch = list->newest;
+static void end_newest(struct watches *watches, struct watcher *watcher) {
+    struct watch *watch = watcher->newest;
     struct watch_key *key = watch->key;
     table_take(&watches->pairs, &watch->link);
-    list->newest = watch->older;
-    list->count--;
-    list->memory_size -= watch_size(key);
-    watches->client_count -= list->count == 0;
+    watcher->newest = watch->older;
+    watcher->count--;
     if (watch->key_previous != NULL) {
         watch->key_previous->key_next = watch->key_next;
     } else {
@@ -238,56 +244,149 @@ static void end_newest(struct watches *watches, struct watch_list *list) {
     memory_free(watch);
 }
 
-/* ---- setting and ending ---- */
+/* ---- setting ---- */
 
-bool watch_add(struct watches *watches, struct watch_list *list, uint32_t database,
-               struct bytes name) {
-    CHECK(!list->is_stale);
-    uint64_t hash = hash_key(watches, database, name);
-    struct watch_key *key = find_key(watches, hash, database, name);
-    if (key == NULL) {
-        key = add_key(watches, hash, database, name);
-        if (key == NULL) {
-            return false;
+static struct watcher *ensure_watcher(struct watches *watches, struct watch_list *list) {
+    if (list->watcher == NULL) {
+        list->watcher = memory_allocate(sizeof *list->watcher);
+        if (list->watcher != NULL) {
+            *list->watcher = (struct watcher){.list = list};
+            watches->client_count++;
         }
     }
-    uint64_t pair_hash = hash_pair(watches, list, key);
-    if (find_watch(watches, pair_hash, list, key) != NULL) {
-        return true;
+    return list->watcher;
+}
+
+static void remove_watcher_if_empty(struct watches *watches, struct watch_list *list) {
+    if (list->watcher != NULL && list->watcher->count == 0) {
+        memory_free(list->watcher);
+        list->watcher = NULL;
+        watches->client_count--;
     }
+}
+
+/* A watch that is not linked yet. NULL: no memory. */
+static struct watch *create_watch(struct watches *watches, struct watcher *watcher,
+                                  struct watch_key *key, uint64_t hash) {
     struct watch *watch = NULL;
     if (table_reserve(&watches->pairs)) {
         watch = memory_allocate(sizeof *watch);
     }
     if (watch == NULL) {
         table_shrink(&watches->pairs);
+        return NULL;
+    }
+    *watch = (struct watch){.link = {.hash = hash}, .watcher = watcher, .key = key};
+    return watch;
+}
+
+/* The watcher is there. */
+static bool add_watch(struct watches *watches, struct watch_list *list, uint32_t database,
+                      struct bytes name) {
+    uint64_t key_hash = hash_key(watches, database, name);
+    struct watch_key *key = find_key(watches, key_hash, database, name);
+    if (key == NULL) {
+        key = add_key(watches, key_hash, database, name);
+        if (key == NULL) {
+            return false;
+        }
+    }
+    uint64_t hash = hash_pair(watches, list->watcher, key);
+    if (find_watch(watches, hash, list->watcher, key) != NULL) {
+        return true;
+    }
+    struct watch *watch = create_watch(watches, list->watcher, key, hash);
+    if (watch == NULL) {
         remove_key_if_unwatched(watches, key);
         return false;
     }
-    *watch = (struct watch){.link = {.hash = pair_hash}, .list = list, .key = key};
     link_watch(watches, watch);
+    list->count++;
+    list->memory_size += watch_size(key);
     return true;
 }
 
+bool watch_add(struct watches *watches, struct watch_list *list, uint32_t database,
+               struct bytes name) {
+    CHECK(!list->is_stale);
+    if (ensure_watcher(watches, list) == NULL) {
+        return false;
+    }
+    bool is_added = add_watch(watches, list, database, name);
+    remove_watcher_if_empty(watches, list);
+    return is_added;
+}
+
+/* ---- ending ---- */
+
 void watch_cut(struct watches *watches, struct watch_list *list, uint32_t count) {
     while (list->count > count) {
-        end_newest(watches, list);
+        list->memory_size -= watch_size(list->watcher->newest->key);
+        list->count--;
+        end_newest(watches, list->watcher);
     }
+    remove_watcher_if_empty(watches, list);
+}
+
+/* The list holds no watches any more; many of them are left behind. */
+static void let_go(struct watches *watches, struct watch_list *list) {
+    if (list->count <= ENDED_AT_ONCE_MAX) {
+        watch_cut(watches, list, 0);
+        return;
+    }
+    struct watcher *watcher = list->watcher;
+    watcher->list = NULL;
+    watcher->next_left = watches->left;
+    watches->left = watcher;
+    watches->client_count--;
+    list->watcher = NULL;
+    list->count = 0;
+    list->memory_size = 0;
 }
 
 void watch_clear(struct watches *watches, struct watch_list *list) {
-    watch_cut(watches, list, 0);
+    let_go(watches, list);
     list->is_stale = false;
+}
+
+bool watch_free_step(struct watches *watches, uint32_t work_max) {
+    for (uint32_t left = work_max; left > 0 && watches->left != NULL; left--) {
+        struct watcher *watcher = watches->left;
+        end_newest(watches, watcher);
+        if (watcher->count == 0) {
+            watches->left = watcher->next_left;
+            memory_free(watcher);
+        }
+    }
+    return watches->left != NULL;
+}
+
+void watch_deinit(struct watches *watches) {
+    CHECK(watches->client_count == 0);
+    while (watch_free_step(watches, UINT32_MAX)) {}
 }
 
 /* ---- changes ---- */
 
-static void touch_key(struct watches *watches, const struct watch_key *key) {
-    /* The key goes with the last of them. */
-    for (uint32_t left = key->watch_count; left > 0; left--) {
-        struct watch_list *list = key->watches->list;
-        list->is_stale = true;
-        watch_cut(watches, list, 0);
+/* Make the lists that watch a key stale, and add them to the chain. */
+static void mark_stale(const struct watch_key *key, struct watch_list **stale) {
+    for (const struct watch *watch = key->watches; watch != NULL; watch = watch->key_next) {
+        struct watch_list *list = watch->watcher->list;
+        if (list != NULL && !list->is_stale) {
+            list->is_stale = true;
+            list->next_stale = *stale;
+            *stale = list;
+        }
+    }
+}
+
+/* Keys may go meanwhile, so all lists are marked before. */
+static void let_go_of_all(struct watches *watches, struct watch_list *stale) {
+    while (stale != NULL) {
+        struct watch_list *next = stale->next_stale;
+        stale->next_stale = NULL;
+        let_go(watches, stale);
+        stale = next;
     }
 }
 
@@ -295,9 +394,12 @@ void watch_touch(struct watches *watches, uint32_t database, struct bytes name) 
     if (watches->keys.count == 0) {
         return;
     }
-    struct watch_key *key = find_key(watches, hash_key(watches, database, name), database, name);
+    const struct watch_key *key =
+        find_key(watches, hash_key(watches, database, name), database, name);
     if (key != NULL) {
-        touch_key(watches, key);
+        struct watch_list *stale = NULL;
+        mark_stale(key, &stale);
+        let_go_of_all(watches, stale);
     }
 }
 
@@ -306,29 +408,18 @@ static bool is_held(const struct registry *registry, const struct watch_key *key
     return registry_peek(registry, key->database, key_name(key), INT64_MIN) != NULL;
 }
 
-/* The first key of a slot that a flush removes; NULL: none. */
-static const struct watch_key *find_flushed(const struct watches *watches, uint32_t slot,
-                                            const struct registry *registry, uint32_t database) {
-    const struct watch_link *link = watches->keys.slots[slot];
-    for (; link != NULL; link = link->next) {
-        const struct watch_key *key = (const struct watch_key *)link;
-        if (key->database == database && is_held(registry, key)) {
-            return key;
-        }
-    }
-    return NULL;
-}
-
 void watch_touch_all(struct watches *watches, const struct registry *registry, uint32_t database) {
-    /* From the last slot down: a removal moves entries of the last slot to a lower one, or leaves
-     * them. */
-    for (uint32_t slot = watches->keys.count; slot-- > 0;) {
-        const struct watch_key *key;
-        while (slot < watches->keys.count &&
-               (key = find_flushed(watches, slot, registry, database)) != NULL) {
-            touch_key(watches, key);
+    struct watch_list *stale = NULL;
+    for (uint32_t slot = 0; slot < watches->keys.count; slot++) {
+        const struct watch_link *link = watches->keys.slots[slot];
+        for (; link != NULL; link = link->next) {
+            const struct watch_key *key = (const struct watch_key *)link;
+            if (key->database == database && is_held(registry, key)) {
+                mark_stale(key, &stale);
+            }
         }
     }
+    let_go_of_all(watches, stale);
 }
 
 void watch_expire(const struct watch_list *list, struct registry *registry, int64_t now_ms) {
@@ -336,7 +427,7 @@ void watch_expire(const struct watch_list *list, struct registry *registry, int6
     if (next_ms == REGISTRY_NO_EXPIRY || next_ms > now_ms) {
         return;
     }
-    const struct watch *watch = list->newest;
+    const struct watch *watch = list->watcher != NULL ? list->watcher->newest : NULL;
     while (watch != NULL) {
         (void)registry_find(registry, watch->key->database, key_name(watch->key), now_ms);
         /* Then the watches are gone. */
@@ -349,8 +440,9 @@ void watch_expire(const struct watch_list *list, struct registry *registry, int6
 static const char *check_key(const struct watches *watches, const struct watch_key *key) {
     uint32_t count = 0;
     for (const struct watch *watch = key->watches; watch != NULL; watch = watch->key_next) {
-        if (watch->key != key || find_watch(watches, watch->link.hash, watch->list, key) != watch) {
-            return "watch: a watch is not found by its list and key";
+        if (watch->key != key ||
+            find_watch(watches, watch->link.hash, watch->watcher, key) != watch) {
+            return "watch: a watch is not found by its watcher and key";
         }
         count++;
     }

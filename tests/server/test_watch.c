@@ -365,7 +365,7 @@ static void a_flush_touches_watched_keys_that_are_there(void **state) {
 
 /* ---- watch.h by itself ---- */
 
-enum { LISTS = 40, NAMES = 60 };
+enum { LISTS = 40, NAMES = 300 }; /* enough for some lists to leave watches behind */
 
 struct model {
     struct watches watches;
@@ -380,7 +380,9 @@ static struct bytes name_of(uint64_t number) {
     return (struct bytes){.at = text, .size = (size_t)size};
 }
 
-static void compare(const struct model *model) {
+static void compare(struct model *model) {
+    assert_valid(&model->watches);
+    while (watch_free_step(&model->watches, 50)) {}
     uint32_t clients = 0;
     uint32_t keys = 0;
     for (int i = 0; i < LISTS; i++) {
@@ -422,13 +424,15 @@ static void random_watches_and_changes_are_as_a_plain_list_has_them(void **state
     struct model *model = memory_allocate_zeroed(sizeof *model);
     assert_non_null(model);
     model->watches.hash_seed = random_next(&random);
-    for (int step = 0; step < 20000; step++) {
+    for (int step = 0; step < 50000; step++) {
         uint64_t list = random_below(&random, LISTS);
         uint64_t name = random_below(&random, NAMES);
         uint64_t kind = random_below(&random, 100);
-        if (kind < 4) {
+        if (kind == 0) {
             model_touch(model, name);
-        } else if (kind < 10 || model->are_stale[list]) {
+        } else if (kind == 1) {
+            (void)watch_free_step(&model->watches, (uint32_t)random_below(&random, 100));
+        } else if (kind == 2 || model->are_stale[list]) {
             watch_clear(&model->watches, &model->lists[list]);
             memset(model->are_watched[list], 0, sizeof model->are_watched[list]);
             model->are_stale[list] = false;
@@ -437,13 +441,14 @@ static void random_watches_and_changes_are_as_a_plain_list_has_them(void **state
                 watch_add(&model->watches, &model->lists[list], (uint32_t)name % 3, name_of(name)));
             model->are_watched[list][name] = true;
         }
-        if (step % 16 == 0) {
+        if (step % 64 == 0) {
             compare(model);
         }
     }
     for (int i = 0; i < LISTS; i++) {
         watch_clear(&model->watches, &model->lists[i]);
     }
+    watch_deinit(&model->watches);
     assert_null(model->watches.keys.slots);
     assert_null(model->watches.pairs.slots);
     memory_free(model);
@@ -492,7 +497,6 @@ static void a_watch_without_memory_changes_nothing(void **state) {
     assert_int_equal(other->watches.count, 2);
 }
 
-/* Setting a watch that is set already, and ending one, take the same time whoever else watches. */
 static void many_clients_watch_many_keys(void **state) {
     (void)state;
     enum { CLIENTS = 200, KEYS = 500 };
@@ -514,7 +518,22 @@ static void many_clients_watch_many_keys(void **state) {
     assert_int_equal(watches.client_count, 0);
     for (int i = 0; i < CLIENTS; i++) {
         assert_true(lists[i].is_stale);
+        assert_int_equal(lists[i].count, 0);
     }
+    /* What they leave behind goes in steps, and is nobody's meanwhile. */
+    assert_int_equal(watches.pairs.count, CLIENTS * KEYS);
+    lists[7].is_stale = false;
+    assert_true(watch_add(&watches, &lists[7], 0, name_of(4)));
+    assert_true(watch_free_step(&watches, 1000));
+    assert_int_equal(watches.pairs.count, CLIENTS * KEYS + 1 - 1000);
+    assert_valid(&watches);
+    watch_touch(&watches, 0, name_of(5));
+    assert_false(lists[7].is_stale);
+    watch_touch(&watches, 0, name_of(4));
+    assert_true(lists[7].is_stale);
+    while (watch_free_step(&watches, 1000)) {}
+    assert_int_equal(watches.keys.count, 0);
+    watch_deinit(&watches);
     memory_free(lists);
     assert_int_equal(memory_live_count(), live_before);
 }

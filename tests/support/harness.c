@@ -55,6 +55,7 @@ void harness_destroy(struct harness *harness) {
     while (harness->server.session_first != NULL) {
         harness_disconnect(harness, harness->server.session_first);
     }
+    while (watch_free_step(&harness->server.watches, 100)) {}
     assert_int_equal(harness->server.watches.keys.count, 0);
     if (!registry_validate(harness->server.registry, &reason)) {
         stop_test(reason);
