@@ -172,13 +172,14 @@ static bool new_key(const struct layout *layout, const struct request *request, 
            LAYOUT_OK;
 }
 
-static void run_on_board(const struct call *call, struct board *board, struct add *add) {
+/* Returns whether any member was written. */
+static bool run_on_board(const struct call *call, struct board *board, struct add *add) {
     const struct layout *layout = board_layout(board);
     if (!find_members(call->request, layout, add)) {
         refuse_count(call, layout, add);
-    } else if (check_at(call, layout, add)) {
-        add_apply(call, board, add);
+        return false;
     }
+    return check_at(call, layout, add) && add_apply(call, board, add);
 }
 
 /* The board says what values there are, so a new one is made first, and goes again when it is left
@@ -200,10 +201,8 @@ static void lb_add_run(struct call *call) {
         call_out_of_memory(call);
         return;
     }
-    run_on_board(call, &key->board, &add);
-    if (is_new) {
-        zset_remove_if_empty(call, key);
-    }
+    bool is_changed = run_on_board(call, &key->board, &add);
+    zset_end_write(call, key, is_new, is_changed);
 }
 
 #define TOKEN(argument, word)                                                                      \

@@ -220,17 +220,19 @@ static void answer(const struct call *call, const struct board *board, const str
 
 /* ---- one member ---- */
 
-static void add_one(const struct call *call, struct board *board, const struct add *add) {
+static bool add_one(const struct call *call, struct board *board, const struct add *add) {
     struct board_member member;
     struct add_step step;
     board_look_up(board, add_name(call->request, add, 0), call->ahead, &member);
     struct add_step before = step_of(board, add, &member);
     if (!plan(call, board_layout(board), add, add_values(call->request, add, 0), &before, &step)) {
-        return;
+        return false;
     }
-    if (!step.is_written || put(call, board, &member, step.key)) {
+    bool is_done = !step.is_written || put(call, board, &member, step.key);
+    if (is_done) {
         answer(call, board, add, &step);
     }
+    return is_done && step.is_written;
 }
 
 /* ---- many members ---- */
@@ -248,6 +250,7 @@ struct many {
     struct add_step *steps;
     struct step_table table;
     uint64_t new_count; /* members that will be on the board and were not */
+    bool is_written;    /* some of them were */
 };
 
 /* The slot of a member: that of its latest step, or the free one where it belongs. */
@@ -300,6 +303,7 @@ static bool put_group(struct many *many, uint32_t begin, unsigned count) {
             if (!put(many->call, many->board, &member, keys[i])) {
                 return false;
             }
+            many->is_written = true;
         }
     }
     return true;
@@ -348,7 +352,7 @@ static void plan_and_put(struct many *many) {
     }
 }
 
-static void add_many(const struct call *call, struct board *board, const struct add *add) {
+static bool add_many(const struct call *call, struct board *board, const struct add *add) {
     struct add_step steps[STEPS_ON_STACK];
     uint32_t slots[4 * STEPS_ON_STACK] = {0};
     struct many many = {.call = call, .add = add, .board = board, .steps = steps};
@@ -371,12 +375,9 @@ static void add_many(const struct call *call, struct board *board, const struct 
         memory_free(many.steps);
         memory_free(many.table.slots);
     }
+    return many.is_written;
 }
 
-void add_apply(const struct call *call, struct board *board, const struct add *add) {
-    if (add->member_count == 1) {
-        add_one(call, board, add);
-    } else {
-        add_many(call, board, add);
-    }
+bool add_apply(const struct call *call, struct board *board, const struct add *add) {
+    return add->member_count == 1 ? add_one(call, board, add) : add_many(call, board, add);
 }

@@ -295,11 +295,7 @@ static void run(const struct call *call, struct zadd *zadd) {
         return;
     }
     run_on_board(call, &key->board, zadd);
-    if (zadd->added_count + zadd->updated_count > 0) {
-        registry_tell_members(call->registry, key);
-    } else if (is_new) {
-        registry_take_back(call->registry, key);
-    }
+    zset_end_write(call, key, is_new, zadd->added_count + zadd->updated_count > 0);
 }
 
 static void zadd_run(struct call *call) {

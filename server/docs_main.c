@@ -18,12 +18,8 @@ static const struct {
     const char *group;
     const char *title;
 } groups[] = {
-    {"leaderboard", "Leaderboards"},
-    {"sorted-set", "Sorted sets"},
-    {"generic", "Keys"},
-    {"transactions", "Transactions"},
-    {"connection", "Connection"},
-    {"server", "Server"},
+    {"leaderboard", "Leaderboards"},  {"sorted-set", "Sorted sets"}, {"generic", "Keys"},
+    {"transactions", "Transactions"}, {"connection", "Connection"},  {"server", "Server"},
 };
 enum { GROUP_COUNT = sizeof groups / sizeof groups[0] };
 
