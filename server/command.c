@@ -503,14 +503,6 @@ static void count_errors(struct server *server, const struct reply *reply, uint6
     stats_count_error(&server->stats, reply->error_prefix);
 }
 
-static void count_refusal(struct server *server, uint32_t index, const struct reply *reply,
-                          uint64_t errors_before) {
-    if (index != COMMAND_NONE) {
-        server->stats.commands[index].rejected_calls++;
-    }
-    count_errors(server, reply, errors_before);
-}
-
 static void run(struct server *server, struct session *session, uint32_t index,
                 const struct request *request, struct reply *reply) {
     const struct command *command = numbers[index].command;
@@ -541,6 +533,38 @@ static void run(struct server *server, struct session *session, uint32_t index,
     }
 }
 
+/* What nearly every request is: it may run, and at once. */
+static inline bool is_plain(const struct server *server, const struct session *session,
+                            uint32_t index, const struct request *request) {
+    if (index == COMMAND_NONE) {
+        return false;
+    }
+    const struct command *command = numbers[index].command;
+    return !has_wrong_arity(command, request) && command->run != NULL &&
+           session->is_authenticated && !session->transaction.is_open &&
+           ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
+}
+
+/* May it run now? Otherwise it is answered: refused, or queued. */
+__attribute__((noinline)) static bool is_let_run(struct server *server, struct session *session,
+                                                 uint32_t index, const struct request *request,
+                                                 struct reply *reply) {
+    uint64_t errors_before = reply->error_count;
+    if (!refuse(server, session, index, request, reply)) {
+        if (!is_queued(session, index)) {
+            return true;
+        }
+        if (queue(session, index, request, reply)) {
+            return false;
+        }
+    }
+    if (index != COMMAND_NONE) {
+        server->stats.commands[index].rejected_calls++;
+    }
+    count_errors(server, reply, errors_before);
+    return false;
+}
+
 void command_execute_index(struct server *server, struct session *session, uint32_t index,
                            const struct request *request, struct reply *reply) {
     bool is_skipped = session->reply_mode == SESSION_REPLY_SKIP_NEXT;
@@ -550,14 +574,9 @@ void command_execute_index(struct server *server, struct session *session, uint3
     reply->is_silent = session->reply_mode != SESSION_REPLY_ON;
     session->command_count++;
     session->active_at_ms = server->now_ms;
-    uint64_t errors_before = reply->error_count;
-    if (refuse(server, session, index, request, reply)) {
-        count_refusal(server, index, reply, errors_before);
-    } else if (is_queued(session, index)) {
-        if (!queue(session, index, request, reply)) {
-            count_refusal(server, index, reply, errors_before);
-        }
-    } else {
+    if (is_plain(server, session, index, request) ||
+        is_let_run(server, session, index, request, reply)) {
+        uint64_t errors_before = reply->error_count;
         session->last_command = numbers[index].command;
         run(server, session, index, request, reply);
         if (reply->error_count != errors_before) {
