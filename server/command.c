@@ -460,11 +460,9 @@ static bool is_queued(const struct session *session, uint32_t index) {
 }
 
 /* Of a transaction that cannot succeed any more nothing is kept. false: no memory, answered. */
-static bool queue(struct session *session, uint32_t index, const struct request *request,
-                  struct reply *reply) {
-    struct transaction *transaction = &session->transaction;
-    session->last_command = numbers[index].command;
-    if (!transaction->is_refused && !session->watches.is_stale &&
+static bool queue(struct transaction *transaction, bool is_stale, uint32_t index,
+                  const struct request *request, struct reply *reply) {
+    if (!transaction->is_refused && !is_stale &&
         !transaction_queue(transaction, request, index, numbers[index].command->flags)) {
         transaction->is_refused = true;
         reply_error(reply, "OOM out of memory");
@@ -503,10 +501,12 @@ static void count_errors(struct server *server, const struct reply *reply, uint6
     stats_count_error(&server->stats, reply->error_prefix);
 }
 
+/* Run a request that may, and count it. */
 static void run(struct server *server, struct session *session, uint32_t index,
                 const struct request *request, struct reply *reply) {
     const struct command *command = numbers[index].command;
     uint64_t begin_ticks = server->command_begin_ticks; /* EXEC's commands set it anew */
+    uint64_t errors_before = reply->error_count;
     struct call call = {
         .request = request,
         .command = command,
@@ -519,10 +519,10 @@ static void run(struct server *server, struct session *session, uint32_t index,
         .now_ms = server->now_ms,
     };
     command->run(&call);
-    server->stats.commands_processed++;
     uint64_t end_ticks = clock_ticks();
     uint64_t elapsed_ns = clock_ticks_to_ns(end_ticks - begin_ticks);
     server->command_begin_ticks = end_ticks;
+    server->stats.commands_processed++;
     stats_count_call(&server->stats.commands[index], elapsed_ns);
     /* Both thresholds are far above a microsecond, unless the slow log takes everything. */
     if (elapsed_ns >= 1000 || server->settings.slowlog_log_slower_than_us == 0) {
@@ -531,12 +531,16 @@ static void run(struct server *server, struct session *session, uint32_t index,
     if (server->monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
         command_feed_monitors(server, session, command, request);
     }
+    if (reply->error_count != errors_before) {
+        server->stats.commands[index].failed_calls++;
+        count_errors(server, reply, errors_before);
+    }
 }
 
-/* What nearly every request is: it may run, and at once. */
+/* What nearly every request is: it may run, at once, and is answered. */
 static inline bool is_plain(const struct server *server, const struct session *session,
                             uint32_t index, const struct request *request) {
-    if (index == COMMAND_NONE) {
+    if (index == COMMAND_NONE || session->reply_mode != SESSION_REPLY_ON) {
         return false;
     }
     const struct command *command = numbers[index].command;
@@ -545,47 +549,50 @@ static inline bool is_plain(const struct server *server, const struct session *s
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
 }
 
-/* May it run now? Otherwise it is answered: refused, or queued. */
-__attribute__((noinline)) static bool is_let_run(struct server *server, struct session *session,
-                                                 uint32_t index, const struct request *request,
-                                                 struct reply *reply) {
+/* Run it, refuse it, or queue it. */
+static void run_if_allowed(struct server *server, struct session *session, uint32_t index,
+                           const struct request *request, struct reply *reply) {
     uint64_t errors_before = reply->error_count;
     if (!refuse(server, session, index, request, reply)) {
+        session->last_command = numbers[index].command;
         if (!is_queued(session, index)) {
-            return true;
+            run(server, session, index, request, reply);
+            return;
         }
-        if (queue(session, index, request, reply)) {
-            return false;
+        if (queue(&session->transaction, session->watches.is_stale, index, request, reply)) {
+            return;
         }
     }
     if (index != COMMAND_NONE) {
         server->stats.commands[index].rejected_calls++;
     }
     count_errors(server, reply, errors_before);
-    return false;
 }
 
-void command_execute_index(struct server *server, struct session *session, uint32_t index,
-                           const struct request *request, struct reply *reply) {
+/* The long way, for the requests that are not plain. */
+static void execute_any(struct server *server, struct session *session, uint32_t index,
+                        const struct request *request, struct reply *reply) {
     bool is_skipped = session->reply_mode == SESSION_REPLY_SKIP_NEXT;
     if (is_skipped) {
         session->reply_mode = SESSION_REPLY_SKIP;
     }
     reply->is_silent = session->reply_mode != SESSION_REPLY_ON;
-    session->command_count++;
-    session->active_at_ms = server->now_ms;
-    if (is_plain(server, session, index, request) ||
-        is_let_run(server, session, index, request, reply)) {
-        uint64_t errors_before = reply->error_count;
-        session->last_command = numbers[index].command;
-        run(server, session, index, request, reply);
-        if (reply->error_count != errors_before) {
-            server->stats.commands[index].failed_calls++;
-            count_errors(server, reply, errors_before);
-        }
-    }
+    run_if_allowed(server, session, index, request, reply);
     if (is_skipped && session->reply_mode == SESSION_REPLY_SKIP) {
         session->reply_mode = SESSION_REPLY_ON;
+    }
+}
+
+void command_execute_index(struct server *server, struct session *session, uint32_t index,
+                           const struct request *request, struct reply *reply) {
+    session->command_count++;
+    session->active_at_ms = server->now_ms;
+    if (is_plain(server, session, index, request)) {
+        reply->is_silent = false;
+        session->last_command = numbers[index].command;
+        run(server, session, index, request, reply);
+    } else {
+        execute_any(server, session, index, request, reply);
     }
 }
 
@@ -593,12 +600,8 @@ void command_execute_queued(struct server *server, struct session *session, uint
                             const struct request *request, struct reply *reply) {
     uint64_t errors_before = reply->error_count;
     run(server, session, index, request, reply);
-    if (reply->error_count != errors_before) {
-        server->stats.commands[index].failed_calls++;
-        count_errors(server, reply, errors_before);
-        /* They are this command's errors, not EXEC's. */
-        reply->error_count = errors_before;
-    }
+    /* They are this command's errors, not EXEC's. */
+    reply->error_count = errors_before;
 }
 
 void command_execute(struct server *server, struct session *session, const struct request *request,
