@@ -57,8 +57,10 @@ static void on_key_changed(void *context, uint32_t database, struct bytes name) 
 }
 
 bool server_init(struct server *server) {
-    server->hash_seed = random_seed();
-    server->random_state = random_seed();
+    if (server->hash_seed == 0) {
+        server->hash_seed = random_seed();
+        server->random_state = random_seed();
+    }
     server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
     if (server->registry == NULL) {
         return false;
@@ -69,7 +71,7 @@ bool server_init(struct server *server) {
         return false;
     }
     registry_set_listener(server->registry, on_key_changed, server);
-    server->watches.hash_seed = random_seed();
+    server->watches.hash_seed = server->hash_seed;
     slowlog_init(&server->slowlog);
     server_update_time(server);
     server->started_at_ms = server->now_ms;

@@ -46,13 +46,13 @@ struct server {
     int64_t pause_until_ms;
     /* SHUTDOWN: the loop stops after this command */
     bool is_shutdown_asked;
-    bool is_shutdown_now; /* NOW: waits for nobody */
-    uint64_t hash_seed;
+    bool is_shutdown_now;  /* NOW: waits for nobody */
+    uint64_t hash_seed;    /* of keys, members and watches */
     uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
 };
 
-/* settings (and clock.wall_us) are filled in already, the rest is zero; command_init was called.
- * false: no memory. */
+/* settings (and clock.wall_us) are filled in already, the rest is zero; command_init was called. A
+ * hash_seed that is not zero is taken, for measurements that can be repeated. false: no memory. */
 MUST_CHECK bool server_init(struct server *server);
 void server_deinit(struct server *server);
 
