@@ -74,7 +74,7 @@ static bool table_reserve(struct watch_table *table) {
         return true;
     }
     uint32_t capacity = table->capacity > 0 ? table->capacity * 2 : SLOTS_MIN;
-    struct watch_link **slots = memory_resize(table->slots, capacity * sizeof *slots);
+    struct watch_link **slots = memory_resize(table->slots, capacity * sizeof(struct watch_link *));
     if (slots == NULL) {
         return false;
     }
@@ -111,7 +111,7 @@ static void table_shrink(struct watch_table *table) {
         *table = (struct watch_table){.slots = NULL};
     } else if (table->capacity > SLOTS_MIN && table->count <= table->capacity / 4) {
         struct watch_link **slots =
-            memory_resize(table->slots, table->capacity / 2 * sizeof *slots);
+            memory_resize(table->slots, table->capacity / 2 * sizeof(struct watch_link *));
         if (slots != NULL) {
             table->slots = slots;
             table->capacity /= 2;
