@@ -204,6 +204,33 @@ static void options_that_contradict_are_refused(void **state) {
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
+/* As many fields as there are bits. */
+static void sixty_four_fields_are_a_members_own(void **state) {
+    (void)state;
+    static char settings[4096], values[256], record[512];
+    int size = snprintf(settings, sizeof(settings), "layout bits");
+    for (int i = 0; i < 64; i++) {
+        size += snprintf(settings + size, sizeof(settings) - (size_t)size,
+                         " FIELD a-field-with-a-long-name-%02d 1", i);
+        strcat(values, i % 3 == 0 ? " 1" : " 0");
+        strcat(record, i % 3 == 0 ? " :1" : " :0");
+    }
+    strcat(settings, "\nboard k bits\n");
+    struct harness *h = harness_create(settings);
+    harness_connect(h);
+    char expected[1024];
+    snprintf(expected, sizeof(expected), "[[m :0 nil%s 100 10540996613548315209]]", record);
+    assert_string_equal(zset_run(h, "LB.ADD k%s m", values), ":1");
+    zset_expect(h, "LB.GET k 1 m PCT WITHKEY", expected);
+    const char *answered = zset_run(h, "LB.ADD k%s", values);
+    static const char error[] =
+        "-ERR syntax error, a member of this board stands behind 64 values: "
+        "a-field-with-a-long-name-00 a-field-with-a-long-name-01";
+    assert_memory_equal(answered, error, strlen(error));
+    assert_in_range(strlen(answered), 100, 400);
+    harness_destroy(h);
+}
+
 /* ---- times ---- */
 
 static void the_time_is_that_of_the_last_change_of_any_field(void **state) {
@@ -531,6 +558,7 @@ int main(void) {
         zset_test(values_outside_their_field_name_field_value_and_range),
         zset_test(options_stand_in_any_order_and_case),
         zset_test(options_that_contradict_are_refused),
+        cmocka_unit_test(sixty_four_fields_are_a_members_own),
         zset_test(the_time_is_that_of_the_last_change_of_any_field),
         zset_test(at_gives_the_time_also_where_no_field_changes),
         zset_test(a_time_outside_the_window_names_it),
