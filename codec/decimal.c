@@ -184,6 +184,38 @@ enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct deci
     return DECIMAL_OK;
 }
 
+/* Digits behind the point that are needed, 0 at the least. */
+static int64_t needed_scale(const struct number_text *number) {
+    struct bytes mantissa = number->mantissa;
+    while (mantissa.size > 0 &&
+           (mantissa.at[mantissa.size - 1] == '0' || mantissa.at[mantissa.size - 1] == '.')) {
+        mantissa.size--;
+    }
+    if (mantissa.size == 0) {
+        return 0;
+    }
+    /* Of whole digits alone, less than 0: zeros were cut off before the point. */
+    int64_t behind_point = (int64_t)mantissa.size - (int64_t)number->point;
+    behind_point -= mantissa.size > number->point ? 1 : 0;
+    return behind_point > number->exponent ? behind_point - number->exponent : 0;
+}
+
+enum decimal_status decimal_parse_exact(struct bytes text, struct decimal *value, unsigned *scale) {
+    struct number_text number;
+    if (!split_number(text, &number)) {
+        return DECIMAL_NOT_A_NUMBER;
+    }
+    int64_t needed = needed_scale(&number);
+    if (needed > DECIMAL_SCALE_MAX) {
+        return DECIMAL_TOO_PRECISE;
+    }
+    enum decimal_status status = decimal_parse(text, (unsigned)needed, value);
+    if (status == DECIMAL_OK) {
+        *scale = (unsigned)needed;
+    }
+    return status;
+}
+
 /* "inf" or "infinity" with an optional sign, any case, as strtod takes them. */
 static bool parse_infinity(struct bytes text, bool *is_negative) {
     if (text.size == 0) {
@@ -269,17 +301,13 @@ enum decimal_status decimal_parse_bound(struct bytes text, unsigned scale, bool 
     return DECIMAL_OK;
 }
 
-size_t decimal_print(char *out, struct decimal value, unsigned scale) {
+size_t decimal_print_digits(char *out, bool is_negative, const char *digits, size_t digit_count,
+                            unsigned scale) {
     char *at = out;
-    if (value.is_negative) {
+    if (is_negative) {
         *at++ = '-';
     }
-    if (scale == 0 || value.magnitude == 0) {
-        return (size_t)(at - out) + bytes_print_u64(at, value.magnitude);
-    }
-    char digits[BYTES_INTEGER_TEXT_MAX];
-    size_t digit_count = bytes_print_u64(digits, value.magnitude);
-    size_t fraction_count = scale;
+    size_t fraction_count = digits[0] != '0' ? scale : 0;
     while (fraction_count > 0 && digits[digit_count - 1] == '0') {
         digit_count--;
         fraction_count--;
@@ -300,6 +328,17 @@ size_t decimal_print(char *out, struct decimal value, unsigned scale) {
         at += digit_count - whole_count;
     }
     return (size_t)(at - out);
+}
+
+size_t decimal_print(char *out, struct decimal value, unsigned scale) {
+    if (scale == 0) {
+        *out = '-';
+        char *at = value.is_negative ? out + 1 : out;
+        return (size_t)(at - out) + bytes_print_u64(at, value.magnitude);
+    }
+    char digits[BYTES_INTEGER_TEXT_MAX];
+    size_t digit_count = bytes_print_u64(digits, value.magnitude);
+    return decimal_print_digits(out, value.is_negative, digits, digit_count, scale);
 }
 
 int decimal_compare(struct decimal a, struct decimal b) {

@@ -31,6 +31,11 @@ enum decimal_status {
 MUST_CHECK enum decimal_status decimal_parse(struct bytes text, unsigned scale,
                                              struct decimal *value);
 
+/* The same at the least scale that keeps all of its digits, DECIMAL_SCALE_MAX at the most. On any
+ * error *value and *scale are left unchanged. */
+MUST_CHECK enum decimal_status decimal_parse_exact(struct bytes text, struct decimal *value,
+                                                   unsigned *scale);
+
 /* One end of a range of scores: "-inf", "+inf", "inf", "5", "(5" (5 itself is outside), "1.5" on
  * a board without decimals. Any number is allowed here: a limit compares, it is not stored. */
 enum decimal_bound_kind { DECIMAL_BOUND_LOWEST, DECIMAL_BOUND_HIGHEST, DECIMAL_BOUND_VALUE };
@@ -50,6 +55,11 @@ MUST_CHECK enum decimal_status decimal_parse_bound(struct bytes text, unsigned s
 
 /* Write the text to out (room for DECIMAL_TEXT_MAX), no terminator; returns its size. */
 size_t decimal_print(char *out, struct decimal value, unsigned scale);
+
+/* The same for a magnitude of any width, given by its digits (1 at least, no leading zeros but "0"
+ * itself): out has room for them and scale + 3 bytes more. */
+size_t decimal_print_digits(char *out, bool is_negative, const char *digits, size_t digit_count,
+                            unsigned scale);
 
 /* -1, 0 or 1 as a is below, equal to or above b (same scale). */
 int decimal_compare(struct decimal a, struct decimal b);

@@ -809,11 +809,19 @@ enum layout_status layout_stamp(const struct layout *layout, uint64_t key, int64
     return LAYOUT_OK;
 }
 
-bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms) {
+bool layout_time_us(const struct layout *layout, uint64_t key, int64_t *time_us) {
     if (layout->time.bits == 0) {
         return false;
     }
-    int64_t time_us = time_us_of(&layout->time, key);
+    *time_us = time_us_of(&layout->time, key);
+    return true;
+}
+
+bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms) {
+    int64_t time_us;
+    if (!layout_time_us(layout, key, &time_us)) {
+        return false;
+    }
     *time_ms = time_us / 1000 - (time_us % 1000 < 0 ? 1 : 0);
     return true;
 }

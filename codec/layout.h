@@ -183,7 +183,9 @@ void layout_explain_key(const struct layout *layout, struct bytes text, char *er
  * Error: LAYOUT_TIME_OUT_OF_RANGE; *stamped is then left unchanged. */
 MUST_CHECK enum layout_status layout_stamp(const struct layout *layout, uint64_t key,
                                            int64_t time_us, uint64_t *stamped);
-/* The time in key, in unix milliseconds (floored); false when the layout has none. */
+/* The time in key: START + u * unit, saturated. false when the layout has none. */
+MUST_CHECK bool layout_time_us(const struct layout *layout, uint64_t key, int64_t *time_us);
+/* The same in unix milliseconds (floored). */
 MUST_CHECK bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms);
 
 /* First and last point in time the layout can hold (the last unit's last microsecond, saturated);

@@ -255,6 +255,14 @@ void reply_decimal(struct reply *reply, struct decimal value, unsigned scale) {
     reply_any_decimal(reply, value, scale);
 }
 
+void reply_decimal_text(struct reply *reply, struct bytes text) {
+    if (reply->version == 2) {
+        reply_bulk(reply, text);
+        return;
+    }
+    reply_line(reply, ',', text.at, text.size);
+}
+
 static size_t print_double(char *out, double value) {
     const char *word = isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
     int size = isfinite(value) ? snprintf(out, DOUBLE_TEXT_MAX, "%.17g", value)
@@ -266,11 +274,7 @@ static size_t print_double(char *out, double value) {
 void reply_double(struct reply *reply, double value) {
     char text[DOUBLE_TEXT_MAX];
     size_t size = print_double(text, value);
-    if (reply->version == 2) {
-        reply_bulk(reply, (struct bytes){.at = text, .size = size});
-        return;
-    }
-    reply_line(reply, ',', text, size);
+    reply_decimal_text(reply, (struct bytes){.at = text, .size = size});
 }
 
 /* ---- headers of arrays, maps, sets and pushes ---- */

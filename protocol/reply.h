@@ -43,6 +43,8 @@ void reply_null_array(struct reply *reply);
 void reply_boolean(struct reply *reply, bool value); /* RESP2: integer 1 or 0 */
 /* A score: exact decimal text; RESP3 double (","), RESP2 bulk. */
 void reply_decimal(struct reply *reply, struct decimal value, unsigned scale);
+/* A score whose text is made already. */
+void reply_decimal_text(struct reply *reply, struct bytes text);
 /* A number that is no score, with 17 digits at most as Redis prints doubles. */
 void reply_double(struct reply *reply, double value);
 void reply_array(struct reply *reply, uint64_t count);

@@ -288,9 +288,12 @@ static void reply_search(struct reply *reply, const char *name, const char *type
 }
 
 /* RO: only read; OW: written whatever it held; RM: removed; RW: changed. */
-static struct words key_words(const struct command *command, const char *name) {
+static struct words key_words(const struct command *command, const struct keys *keys) {
     struct words words = {.count = 0};
-    bool is_source = name != NULL && (strcmp(name, "source") == 0 || strcmp(name, "src") == 0);
+    const char *name = keys->name;
+    /* Keys that are counted beside a single one are what is stored there. */
+    bool is_source = (keys->is_counted && command->first_key > 0) ||
+                     (name != NULL && (strcmp(name, "source") == 0 || strcmp(name, "src") == 0));
     bool is_target = name != NULL && (strcmp(name, "destination") == 0 ||
                                       strcmp(name, "dst") == 0 || strcmp(name, "newkey") == 0);
     bool is_read = (command->flags & COMMAND_WRITE) == 0 || is_source;
@@ -309,7 +312,7 @@ static void reply_keys(struct reply *reply, const struct command *command) {
     uint32_t count = find_keys(command, keys);
     reply_set(reply, count);
     for (uint32_t i = 0; i < count; i++) {
-        struct words words = key_words(command, keys[i].name);
+        struct words words = key_words(command, &keys[i]);
         bool is_range = !keys[i].is_counted;
         reply_map(reply, 3);
         reply_bulk_text(reply, "flags");

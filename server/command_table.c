@@ -59,7 +59,12 @@ extern const struct command command_time;
 extern const struct command command_zadd;
 extern const struct command command_zcard;
 extern const struct command command_zcount;
+extern const struct command command_zdiff;
+extern const struct command command_zdiffstore;
 extern const struct command command_zincrby;
+extern const struct command command_zinter;
+extern const struct command command_zintercard;
+extern const struct command command_zinterstore;
 extern const struct command command_zlexcount;
 extern const struct command command_zmpop;
 extern const struct command command_zmscore;
@@ -69,6 +74,7 @@ extern const struct command command_zrandmember;
 extern const struct command command_zrange;
 extern const struct command command_zrangebylex;
 extern const struct command command_zrangebyscore;
+extern const struct command command_zrangestore;
 extern const struct command command_zrank;
 extern const struct command command_zrem;
 extern const struct command command_zremrangebylex;
@@ -80,6 +86,8 @@ extern const struct command command_zrevrangebyscore;
 extern const struct command command_zrevrank;
 extern const struct command command_zscan;
 extern const struct command command_zscore;
+extern const struct command command_zunion;
+extern const struct command command_zunionstore;
 /* transactions */
 extern const struct command command_discard;
 extern const struct command command_multi;
@@ -145,7 +153,12 @@ const struct command *const command_table[] = {
     &command_zadd,
     &command_zcard,
     &command_zcount,
+    &command_zdiff,
+    &command_zdiffstore,
     &command_zincrby,
+    &command_zinter,
+    &command_zintercard,
+    &command_zinterstore,
     &command_zlexcount,
     &command_zmpop,
     &command_zmscore,
@@ -155,6 +168,7 @@ const struct command *const command_table[] = {
     &command_zrange,
     &command_zrangebylex,
     &command_zrangebyscore,
+    &command_zrangestore,
     &command_zrank,
     &command_zrem,
     &command_zremrangebylex,
@@ -166,6 +180,8 @@ const struct command *const command_table[] = {
     &command_zrevrank,
     &command_zscan,
     &command_zscore,
+    &command_zunion,
+    &command_zunionstore,
     /* transactions */
     &command_discard,
     &command_exec,

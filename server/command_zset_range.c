@@ -4,7 +4,7 @@
  *       what the command's name fixes -> options -> a span of ranks -> the reply
  *
  * All of them are one question: which neighbours (by place or by score), walked which way. */
-#include "server/command_zset.h"
+#include "server/command_zset_store.h"
 
 enum range_by {
     RANGE_UNSAID, /* ZRANGE, before its options are read */
@@ -15,6 +15,7 @@ enum range_by {
 
 struct range {
     enum range_by by;
+    bool is_stored;          /* ZRANGESTORE: a destination stands before the key */
     bool is_direction_fixed; /* by the command's name: REV is no option */
     bool is_reverse;
     bool with_scores;
@@ -26,7 +27,7 @@ struct range {
 static bool read_option(const struct call *call, struct range *range, uint32_t *index) {
     struct bytes word = call_arg(call, *index);
     uint32_t left = call->request->count - *index - 1;
-    if (bytes_is(word, "WITHSCORES")) {
+    if (bytes_is(word, "WITHSCORES") && !range->is_stored) {
         range->with_scores = true;
     } else if (bytes_is(word, "LIMIT") && left >= 2) {
         if (!call_parse_integer(call, call_arg(call, *index + 1), &range->offset) ||
@@ -48,8 +49,13 @@ static bool read_option(const struct call *call, struct range *range, uint32_t *
     return true;
 }
 
+/* Where the key stands; its limits and then the options follow. */
+static uint32_t key_index(const struct range *range) {
+    return range->is_stored ? 2 : 1;
+}
+
 static bool read_options(const struct call *call, struct range *range) {
-    for (uint32_t index = 4; index < call->request->count; index++) {
+    for (uint32_t index = key_index(range) + 3; index < call->request->count; index++) {
         if (!read_option(call, range, &index)) {
             return false;
         }
@@ -78,8 +84,8 @@ static bool read_options(const struct call *call, struct range *range) {
 /* The ranks that are asked for. board may be NULL: then the arguments alone are checked. */
 static bool find_span(const struct call *call, const struct range *range, const struct board *board,
                       bool is_best_first, struct zset_span *span) {
-    struct bytes first = call_arg(call, 2);
-    struct bytes second = call_arg(call, 3);
+    struct bytes first = call_arg(call, key_index(range) + 1);
+    struct bytes second = call_arg(call, key_index(range) + 2);
     if (range->by == RANGE_BY_PLACE) {
         int64_t start;
         int64_t stop;
@@ -105,12 +111,17 @@ static void run(const struct call *call, struct range range) {
     if (!read_options(call, &range)) {
         return;
     }
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board = call_find_board(call, call_arg(call, key_index(&range)));
     bool is_best_first = board != NULL && zset_is_best_first(board, range.is_reverse);
     struct zset_span span;
-    if (find_span(call, &range, board, is_best_first, &span)) {
+    if (!find_span(call, &range, board, is_best_first, &span)) {
+        return;
+    }
+    if (!range.is_stored) {
         zset_reply_span(call, board, span, is_best_first,
                         range.with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS);
+    } else if (zset_check_key(call, call_arg(call, 1))) {
+        zset_store_span(call, call_arg(call, 1), board, span);
     }
 }
 
@@ -128,6 +139,17 @@ static void run(const struct call *call, struct range range) {
         }                                                                                          \
     }
 
+#define SORTBY_ARGUMENT                                                                            \
+    {                                                                                              \
+        .name = "sortby", .type = ARGUMENT_ONEOF, .flags = ARGUMENT_OPTIONAL,                      \
+        .children = (const struct argument[]) {                                                    \
+            {.name = "byscore", .type = ARGUMENT_PURE_TOKEN, .token = "BYSCORE"},                  \
+                {.name = "bylex", .type = ARGUMENT_PURE_TOKEN, .token = "BYLEX"}, {0},             \
+        }                                                                                          \
+    }
+#define REV_ARGUMENT                                                                               \
+    { .name = "rev", .type = ARGUMENT_PURE_TOKEN, .token = "REV", .flags = ARGUMENT_OPTIONAL }
+
 static void zrange_run(struct call *call) {
     run(call, (struct range){.by = RANGE_UNSAID});
 }
@@ -136,16 +158,8 @@ static const struct argument zrange_arguments[] = {
     {.name = "key", .type = ARGUMENT_KEY},
     {.name = "start", .type = ARGUMENT_STRING},
     {.name = "stop", .type = ARGUMENT_STRING},
-    {.name = "sortby",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "byscore", .type = ARGUMENT_PURE_TOKEN, .token = "BYSCORE"},
-             {.name = "bylex", .type = ARGUMENT_PURE_TOKEN, .token = "BYLEX"},
-             {0},
-         }},
-    {.name = "rev", .type = ARGUMENT_PURE_TOKEN, .token = "REV", .flags = ARGUMENT_OPTIONAL},
+    SORTBY_ARGUMENT,
+    REV_ARGUMENT,
     LIMIT_ARGUMENT,
     WITHSCORES_ARGUMENT,
     {0},
@@ -164,6 +178,36 @@ const struct command command_zrange = {
     .key_step = 1,
     .arguments = zrange_arguments,
     .run = zrange_run,
+};
+
+static void zrangestore_run(struct call *call) {
+    run(call, (struct range){.by = RANGE_UNSAID, .is_stored = true});
+}
+
+static const struct argument zrangestore_arguments[] = {
+    {.name = "dst", .type = ARGUMENT_KEY},
+    {.name = "src", .type = ARGUMENT_KEY},
+    {.name = "min", .type = ARGUMENT_STRING},
+    {.name = "max", .type = ARGUMENT_STRING},
+    SORTBY_ARGUMENT,
+    REV_ARGUMENT,
+    LIMIT_ARGUMENT,
+    {0},
+};
+
+const struct command command_zrangestore = {
+    .name = "ZRANGESTORE",
+    .summary = "Store what ZRANGE would show, each member with its score and its time",
+    .complexity = "O(log n + m) for m of the board's n members",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -5,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+    .first_key = 1,
+    .last_key = 2,
+    .key_step = 1,
+    .arguments = zrangestore_arguments,
+    .run = zrangestore_run,
 };
 
 static void zrevrange_run(struct call *call) {

@@ -91,6 +91,21 @@ static struct large_board *create_large(struct board *board) {
     return large;
 }
 
+/* The board is large from now on, with the leaf that it has. */
+static void adopt_large(struct board *board, struct large_board *large) {
+    skiplist_init_leaf(&large->list, board_is_latest(board), board->leaf);
+    board->large = large;
+    board->is_large = true;
+}
+
+bool board_make_large(struct board *board) {
+    struct large_board *large = create_large(board);
+    if (large == NULL)
+        return false;
+    adopt_large(board, large);
+    return true;
+}
+
 /* Make a small board large, with the same leaf. false: no memory, and it is as it was. */
 static bool make_large(struct board *board) {
     struct large_board *large = create_large(board);
@@ -104,9 +119,7 @@ static bool make_large(struct board *board) {
     }
     for (uint32_t i = 0; i < count; i++)
         map_put(&large->map, hashes[i], 0);
-    skiplist_init_leaf(&large->list, board_is_latest(board), board->leaf);
-    board->large = large;
-    board->is_large = true;
+    adopt_large(board, large);
     return true;
 }
 
@@ -161,8 +174,7 @@ void board_move_to(struct board *board, struct board *to) {
     board_init(board, board->layout, board->hash_seed);
 }
 
-/* Index all members of a board that has no entry in its map yet. false: no memory. */
-static bool fill_map(struct board *board) {
+bool board_fill_map(struct board *board) {
     struct skiplist *list = &board->large->list;
     struct map *map = &board->large->map;
     uint64_t hashes[BLOCK_ENTRIES_MAX];
@@ -170,6 +182,8 @@ static bool fill_map(struct board *board) {
         return false;
     for (uint32_t id = list->first; id != SKIPLIST_NONE; id = skiplist_leaf(list, id)->links.next) {
         uint32_t count = hash_leaf(board, id, hashes);
+        for (uint32_t i = 0; i < count; i++)
+            map_prefetch(map, hashes[i]);
         for (uint32_t i = 0; i < count; i++)
             map_put(map, hashes[i], id);
     }
@@ -185,7 +199,7 @@ static bool copy_large(const struct board *board, struct board *copy) {
     if (!skiplist_copy(&board->large->list, &copy->large->list))
         return false;
     /* The copy has no remains, so its map must not have them either. */
-    return board_has_remains(board) ? fill_map(copy)
+    return board_has_remains(board) ? board_fill_map(copy)
                                     : map_copy(&board->large->map, &copy->large->map);
 }
 

@@ -3,9 +3,9 @@
  *     small   board -> leaf block                   one leaf, 24 bytes beside it
  *     large   board -> large_board: skiplist, map   any number of leaves
  *
- * board.c looks up and changes, board_walk.c reads along the ranks, board_prefetch.c fetches ahead.
- * What they do with the skiplist of a large board they do with a list made on the stack for a small
- * one: a list of one leaf is nothing but that leaf. */
+ * board.c looks up and changes, board_append.c fills new boards, board_walk.c reads along the
+ * ranks, board_prefetch.c fetches ahead. What they do with the skiplist of a large board they do
+ * with a list made on the stack for a small one: a list of one leaf is nothing but that leaf. */
 #ifndef SKIPLIST_BOARD_PARTS_H
 #define SKIPLIST_BOARD_PARTS_H
 
@@ -55,6 +55,12 @@ static inline bool board_has_dead(const struct board *board) {
 static inline bool board_leaf_is_alive(const struct board *board, uint32_t id) {
     return !board_has_dead(board) || skiplist_is_alive(&board->large->list, id);
 }
+
+/* Make a small board large, with the same leaf and nothing in its map. false: no memory, and it is
+ * as it was. */
+MUST_CHECK bool board_make_large(struct board *board);
+/* Index all members of a large board that has no entry in its map yet. false: no memory. */
+MUST_CHECK bool board_fill_map(struct board *board);
 
 /* Hash count members of a block from index on. */
 void board_hash_members(const struct board *board, const struct block *block, uint32_t index,

@@ -511,6 +511,21 @@ static uint64_t next_board_seed(struct registry *registry) {
     return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
 }
 
+bool registry_create_board(struct registry *registry, struct bytes name, struct board *board) {
+    const struct rules *rules =
+        rules_hold(&registry->rules, registry->rules_for(registry->context, name));
+    if (rules == NULL) {
+        return false;
+    }
+    board_init(board, &rules->layout, next_board_seed(registry));
+    return true;
+}
+
+void registry_discard_board(struct registry *registry, struct board *board) {
+    board_deinit(board);
+    rules_release(&registry->rules, rules_of(board_layout(board)));
+}
+
 struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
                                              struct bytes name, int64_t now_ms, bool *is_new) {
     struct registry_key *found = registry_find(registry, database, name, now_ms);
@@ -522,15 +537,11 @@ struct registry_key *registry_find_or_create(struct registry *registry, uint32_t
     if (key == NULL) {
         return NULL;
     }
-    const struct rules *rules = NULL;
-    if (database_reserve(database_of(registry, database))) {
-        rules = rules_hold(&registry->rules, registry->rules_for(registry->context, name));
-    }
-    if (rules == NULL) {
+    if (!database_reserve(database_of(registry, database)) ||
+        !registry_create_board(registry, name, &key->board)) {
         memory_free(key);
         return NULL;
     }
-    board_init(&key->board, &rules->layout, next_board_seed(registry));
     database_put(database_of(registry, database), key);
     *is_new = true;
     return key;
@@ -544,15 +555,13 @@ static bool is_named(const struct registry_key *key, uint32_t database, struct b
 
 /* A key without a board that can be put where it shall stand, with an expiry if it shall have one,
  * without another allocation. NULL: no memory. */
-static struct registry_key *reserve_successor(struct registry *registry,
-                                              const struct registry_key *key, uint32_t to_database,
-                                              struct bytes to_name) {
+static struct registry_key *reserve_successor(struct registry *registry, uint32_t to_database,
+                                              struct bytes to_name, bool expires) {
     struct database *database = database_of(registry, to_database);
     struct registry_key *successor = key_create(to_database, to_name);
     if (successor == NULL) {
         return NULL;
     }
-    bool expires = key->expiry_place != EXPIRY_NOWHERE;
     if ((expires && !expiry_reserve(&database->expiry)) || !database_reserve(database)) {
         memory_free(successor);
         return NULL;
@@ -588,7 +597,8 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
+    bool expires = key->expiry_place != EXPIRY_NOWHERE;
+    struct registry_key *successor = reserve_successor(registry, to_database, to_name, expires);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -610,7 +620,8 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
+    bool expires = key->expiry_place != EXPIRY_NOWHERE;
+    struct registry_key *successor = reserve_successor(registry, to_database, to_name, expires);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -623,6 +634,19 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     clear_destination(registry, successor, now_ms);
     put_successor(registry, successor, expire_at_ms);
     tell(registry, to_database, registry_name(successor));
+    return REGISTRY_OK;
+}
+
+enum registry_status registry_put_board(struct registry *registry, uint32_t database,
+                                        struct bytes name, struct board *board, int64_t now_ms) {
+    struct registry_key *successor = reserve_successor(registry, database, name, false);
+    if (successor == NULL) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    clear_destination(registry, successor, now_ms);
+    board_move_to(board, &successor->board);
+    put_successor(registry, successor, REGISTRY_NO_EXPIRY);
+    tell(registry, database, registry_name(successor));
     return REGISTRY_OK;
 }
 

@@ -134,6 +134,18 @@ MUST_CHECK enum registry_status registry_copy(struct registry *registry,
                                               const struct registry_key *key, uint32_t to_database,
                                               struct bytes to_name, int64_t now_ms);
 
+/* Make an empty board with the rules that rules_for gives this name, to be filled aside and then
+ * put under the name, or discarded. false: no memory. */
+MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name,
+                                      struct board *board);
+/* Free such a board. */
+void registry_discard_board(struct registry *registry, struct board *board);
+/* Put such a board under its name, without an expiry; what stood there is removed. The board is
+ * gone then. Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
+MUST_CHECK enum registry_status registry_put_board(struct registry *registry, uint32_t database,
+                                                   struct bytes name, struct board *board,
+                                                   int64_t now_ms);
+
 /* Set the time at which the key goes, or REGISTRY_NO_EXPIRY.
  * Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
 MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,

@@ -552,6 +552,47 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
     return place.leaf;
 }
 
+/* A leaf of exactly these entries, and all that the index needs for it. */
+static bool reserve_append(struct skiplist *list, const struct block_entry *entries, uint32_t count,
+                           struct skiplist_plan *plan) {
+    uint32_t heap = 0;
+    for (uint32_t i = 0; i < count; i++)
+        heap += block_heap_size(entries[i].len);
+    plan->new_block = nodes_adopt_leaf(list, block_create(count, heap));
+    bool has_all = plan->new_block != NULL;
+    if (has_all && plan->change == PLAN_AFTER)
+        has_all = plan_indexes(list, plan);
+    if (has_all)
+        has_all = nodes_reserve(list, 1U + plan->index_count);
+    if (!has_all)
+        skiplist_unreserve(list, plan);
+    return has_all;
+}
+
+bool skiplist_append(struct skiplist *list, const struct block_entry *entries, uint32_t count) {
+    bool is_first = list->last == SKIPLIST_NONE;
+    struct skiplist_plan plan = {
+        .place = {.leaf = list->last},
+        .change = (uint8_t)(is_first ? PLAN_FIRST : PLAN_AFTER),
+    };
+    if (!is_first) {
+        const struct block *last = nodes_leaf(list, list->last);
+        CHECK(entries[0].key <= block_keys(last)[last->count - 1]);
+    }
+    if (!reserve_append(list, entries, count, &plan))
+        return false;
+    /* Nothing moves, so there is nobody to be told. */
+    uint32_t id = make_room(list, &plan, (struct skiplist_owner){.moved = NULL}).leaf;
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
+        block_insert(nodes_leaf(list, id), i, &entries[i]);
+        if (entries[i].len == BLOCK_LEN_LONG)
+            list->memory_size += block_long_memory_size(entries[i].at);
+    }
+    nodes_add_to_spans(list, id, count);
+    return true;
+}
+
 void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key) {
     block_shift(nodes_leaf(list, place.leaf), place.index, to, key);
 }

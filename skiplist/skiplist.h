@@ -147,6 +147,12 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan);
 uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
                          const struct block_entry *entry, struct skiplist_owner owner);
 
+/* Put count entries (1 .. BLOCK_ENTRIES_MAX, BLOCK_HEAP_MAX heap bytes at the most), in order, into
+ * a leaf of their own behind all others; their keys are not above any key of the list. Long
+ * members' pieces go over to the list. false: no memory, and nothing changed. */
+MUST_CHECK bool skiplist_append(struct skiplist *list, const struct block_entry *entries,
+                                uint32_t count);
+
 /* Remove count entries of one leaf and free their long members; with keeps_long those go over to
  * the caller. Never fails. */
 void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,

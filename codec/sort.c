@@ -1,0 +1,87 @@
+/* The lowest byte first, each pass stable, so that after the highest the words are in order. Bytes
+ * that are the same in all words are passed over: most words have few that differ. */
+#include "codec/sort.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    DIGITS = 8,
+    DIGIT_VALUES = 256,
+    SMALL_MAX = 48, /* counting digits costs more than moving so few */
+};
+
+static void sort_few(struct sort_record *records, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++) {
+        struct sort_record moved = records[i];
+        uint32_t at = i;
+        for (; at > 0 && records[at - 1].word > moved.word; at--) {
+            records[at] = records[at - 1];
+        }
+        records[at] = moved;
+    }
+}
+
+static bool is_sorted(const struct sort_record *records, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++) {
+        if (records[i - 1].word > records[i].word) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static unsigned digit_of(uint64_t word, unsigned digit) {
+    return (unsigned)(word >> (digit * 8)) & (DIGIT_VALUES - 1);
+}
+
+/* Bits that differ between any two words. */
+static uint64_t differing_bits(const struct sort_record *records, uint32_t count) {
+    uint64_t differing = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        differing |= records[i].word ^ records[0].word;
+    }
+    return differing;
+}
+
+/* Move from's records to to, in the order of one digit. */
+static void sort_by_digit(const struct sort_record *from, struct sort_record *to, uint32_t count,
+                          unsigned digit) {
+    uint32_t begins[DIGIT_VALUES] = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        begins[digit_of(from[i].word, digit)]++;
+    }
+    uint32_t before = 0;
+    for (unsigned value = 0; value < DIGIT_VALUES; value++) {
+        uint32_t here = begins[value];
+        begins[value] = before;
+        before += here;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        to[begins[digit_of(from[i].word, digit)]++] = from[i];
+    }
+}
+
+void sort_records(struct sort_record *records, struct sort_record *spare, uint32_t count) {
+    if (count <= SMALL_MAX) {
+        sort_few(records, count);
+        return;
+    }
+    if (is_sorted(records, count)) {
+        return;
+    }
+    uint64_t differing = differing_bits(records, count);
+    struct sort_record *from = records;
+    struct sort_record *to = spare;
+    for (unsigned digit = 0; digit < DIGITS; digit++) {
+        if (digit_of(differing, digit) != 0) {
+            sort_by_digit(from, to, count, digit);
+            struct sort_record *swapped = from;
+            from = to;
+            to = swapped;
+        }
+    }
+    if (from != records) {
+        memcpy(records, from, count * sizeof(*records));
+    }
+}

@@ -1,0 +1,80 @@
+/* Boards that are filled in rank order: leaf by leaf, and all members are indexed at the end. */
+#include "codec/memory.h"
+#include "skiplist/board_parts.h"
+
+/* Entries for one leaf. */
+struct leaf_fill {
+    struct block_entry entries[BLOCK_ENTRIES_MAX];
+    uint32_t count;
+    uint32_t heap;
+    char long_bytes[BLOCK_ENTRIES_MAX][BLOCK_LONG_SIZE];
+};
+
+static bool has_room(const struct leaf_fill *fill, uint8_t len) {
+    return fill->count < BLOCK_ENTRIES_MAX && fill->heap + block_heap_size(len) <= BLOCK_HEAP_MAX;
+}
+
+/* Take over one more entry; there is room. false: no memory. */
+static bool put_entry(struct leaf_fill *fill, const struct board *board,
+                      const struct board_entry *from) {
+    uint32_t index = fill->count;
+    struct block_entry entry = {
+        .key = from->key,
+        .at = from->member.at,
+        .tag = board_hash_tag(board_hash(board, from->member)),
+        .len = block_len_of(from->member.size),
+    };
+    if (entry.len == BLOCK_LEN_LONG) {
+        if (!block_long_create(from->member, fill->long_bytes[index]))
+            return false;
+        entry.at = fill->long_bytes[index];
+    }
+    fill->entries[index] = entry;
+    fill->count = index + 1;
+    fill->heap += block_heap_size(entry.len);
+    return true;
+}
+
+static void drop_entries(struct leaf_fill *fill) {
+    for (uint32_t i = 0; i < fill->count; i++)
+        if (fill->entries[i].len == BLOCK_LEN_LONG)
+            block_long_destroy(fill->entries[i].at);
+}
+
+/* Put a leaf behind all others. false: no memory. */
+static bool append_leaf(struct board *board, const struct leaf_fill *fill) {
+    struct skiplist own;
+    if (!board->is_large && board->leaf != NULL && !board_make_large(board))
+        return false;
+    struct skiplist *list = board_list(board, &own);
+    if (!skiplist_append(list, fill->entries, fill->count))
+        return false;
+    board_keep_list(board, list);
+    return true;
+}
+
+enum board_status board_append(struct board *board, const struct board_entry *entries,
+                               uint32_t count) {
+    if (count > BOARD_MEMBERS_MAX - board_count(board))
+        return BOARD_FULL;
+    while (count > 0) {
+        struct leaf_fill fill;
+        bool has_memory = true;
+        fill.count = 0;
+        fill.heap = 0;
+        while (count > 0 && has_memory && has_room(&fill, block_len_of(entries->member.size))) {
+            has_memory = put_entry(&fill, board, entries);
+            entries++;
+            count--;
+        }
+        if (!has_memory || !append_leaf(board, &fill)) {
+            drop_entries(&fill);
+            return BOARD_OUT_OF_MEMORY;
+        }
+    }
+    return BOARD_OK;
+}
+
+enum board_status board_append_end(struct board *board) {
+    return !board->is_large || board_fill_map(board) ? BOARD_OK : BOARD_OUT_OF_MEMORY;
+}
