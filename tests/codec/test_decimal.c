@@ -117,6 +117,87 @@ static void sixty_four_bits_fit_and_no_more(void **state) {
     assert_refused(BYTES("19"), 18, DECIMAL_OUT_OF_RANGE);
 }
 
+static void assert_parses_at(const char *text, struct decimal expected, unsigned expected_scale) {
+    struct decimal value;
+    unsigned scale = 99;
+    enum decimal_status status = decimal_parse_exact(bytes_from_text(text), &value, &scale);
+    if (status != DECIMAL_OK || decimal_compare(value, expected) != 0 || scale != expected_scale) {
+        fail_msg("'%s': status %d, scale %u", text, (int)status, scale);
+    }
+}
+
+static void a_number_is_read_at_the_least_scale_that_keeps_it(void **state) {
+    (void)state;
+    assert_parses_at("3", positive(3), 0);
+    assert_parses_at("-3.0", negative(3), 0);
+    assert_parses_at("0.25", positive(25), 2);
+    assert_parses_at("2.50", positive(25), 1);
+    assert_parses_at("-.5", negative(5), 1);
+    assert_parses_at("1e3", positive(1000), 0);
+    assert_parses_at("1200e-3", positive(12), 1);
+    assert_parses_at("1200e-2", positive(12), 0);
+    assert_parses_at("12.5e1", positive(125), 0);
+    assert_parses_at("12.5e-1", positive(125), 2);
+    assert_parses_at("0.0000", positive(0), 0);
+    assert_parses_at("0e-400", positive(0), 0);
+    assert_parses_at("0.000000000000000001", positive(1), 18);
+    assert_parses_at("1e-18", positive(1), 18);
+    assert_parses_at("100e-20", positive(1), 18);
+    assert_parses_at("18446744073709551615", positive(UINT64_MAX), 0);
+    assert_parses_at("18.446744073709551615", positive(UINT64_MAX), 18);
+}
+
+static void what_no_scale_keeps_is_refused_and_changes_nothing(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        enum decimal_status status;
+    } samples[] = {
+        {"x", DECIMAL_NOT_A_NUMBER},
+        {"", DECIMAL_NOT_A_NUMBER},
+        {"inf", DECIMAL_NOT_A_NUMBER},
+        {"nan", DECIMAL_NOT_A_NUMBER},
+        {"1e-19", DECIMAL_TOO_PRECISE},
+        {"0.1234567890123456789", DECIMAL_TOO_PRECISE},
+        {"1e-9223372036854775808", DECIMAL_TOO_PRECISE},
+        {"18446744073709551616", DECIMAL_OUT_OF_RANGE},
+        {"1844674407370955161.6", DECIMAL_OUT_OF_RANGE},
+        {"1e20", DECIMAL_OUT_OF_RANGE},
+        {"1e9223372036854775807", DECIMAL_OUT_OF_RANGE},
+    };
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        struct decimal value = positive(77);
+        unsigned scale = 99;
+        enum decimal_status status =
+            decimal_parse_exact(bytes_from_text(samples[i].text), &value, &scale);
+        if (status != samples[i].status) {
+            fail_msg("'%s': status %d", samples[i].text, (int)status);
+        }
+        assert_int_equal(value.magnitude, 77);
+        assert_int_equal(scale, 99);
+    }
+}
+
+static void any_printed_number_is_read_exactly(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 20000; i++) {
+        struct decimal value = {.magnitude = random_next(&random) >> random_below(&random, 64)};
+        unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
+        char text[DECIMAL_TEXT_MAX];
+        struct bytes printed = {.at = text, .size = decimal_print(text, value, scale)};
+        struct decimal exact;
+        unsigned exact_scale;
+        assert_int_equal(decimal_parse_exact(printed, &exact, &exact_scale), DECIMAL_OK);
+        assert_true(exact_scale <= scale);
+        assert_true(exact_scale == 0 || exact.magnitude % 10 != 0);
+        for (; exact_scale < scale; exact_scale++) {
+            exact.magnitude *= 10;
+        }
+        assert_int_equal(exact.magnitude, value.magnitude);
+    }
+}
+
 static void digits_beyond_the_scale_are_too_precise(void **state) {
     (void)state;
     static const char *const too_precise[] = {
@@ -581,6 +662,9 @@ int main(void) {
         cmocka_unit_test(zeros_in_front_and_behind_do_not_matter),
         cmocka_unit_test(every_zero_is_zero_without_a_sign),
         cmocka_unit_test(sixty_four_bits_fit_and_no_more),
+        cmocka_unit_test(a_number_is_read_at_the_least_scale_that_keeps_it),
+        cmocka_unit_test(what_no_scale_keeps_is_refused_and_changes_nothing),
+        cmocka_unit_test(any_printed_number_is_read_exactly),
         cmocka_unit_test(digits_beyond_the_scale_are_too_precise),
         cmocka_unit_test(text_of_another_form_is_not_a_number),
         cmocka_unit_test(numbers_of_many_digits_are_read_to_the_end),

@@ -380,6 +380,9 @@ static void wide_keys_unpack_and_pack_to_themselves(void **state) {
             assert_int_equal(packed, key);
             int64_t time_ms = 0;
             assert_int_equal(layout_time_ms(&layout, key, &time_ms), layout.time.bits > 0);
+            int64_t same_time_us = 0;
+            assert_int_equal(layout_time_us(&layout, key, &same_time_us), layout.time.bits > 0);
+            assert_int_equal(same_time_us, time_us);
             wide past_ms_us = (wide)time_us - (wide)time_ms * 1000;
             assert_true(past_ms_us >= 0 && past_ms_us < 1000);
             unsigned index = (unsigned)random_below(&random, layout.field_count);

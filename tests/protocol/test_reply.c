@@ -197,6 +197,13 @@ static void scores_are_exact_decimals(void **state) {
                    ",-18.446744073709551615\r\n");
 }
 
+static void a_score_may_come_as_text(void **state) {
+    (void)state;
+    ASSERT_REPLIES(reply_decimal_text(reply, BYTES("0.000000000000000000000000000000000001")),
+                   "$38\r\n0.000000000000000000000000000000000001\r\n",
+                   ",0.000000000000000000000000000000000001\r\n");
+}
+
 static void scores_of_every_length_are_exact(void **state) {
     (void)state;
     struct random random = random_begin(__func__);
@@ -422,6 +429,7 @@ int main(void) {
         cmocka_unit_test(nothing_has_one_form_in_version_3),
         cmocka_unit_test(booleans_are_integers_in_version_2),
         cmocka_unit_test(scores_are_exact_decimals),
+        cmocka_unit_test(a_score_may_come_as_text),
         cmocka_unit_test(scores_of_every_length_are_exact),
         cmocka_unit_test(doubles_have_17_digits_at_most),
         cmocka_unit_test(headers_say_how_many_values_follow),

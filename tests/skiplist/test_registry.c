@@ -490,6 +490,32 @@ static void a_copy_is_a_board_of_its_own(void **state) {
 
 /* ---- drawing ---- */
 
+static void a_board_is_put_in_place_of_what_stood_there(void **state) {
+    (void)state;
+    struct registry *registry = create_registry();
+    struct registry_key *old = create_key(registry, 2, "daily", 0);
+    assert_true(fill_board(old->board, 1, 5));
+    assert_int_equal(registry_set_expiry(registry, old, 5000), REGISTRY_OK);
+    for (int i = 0; i < 2; i++) {
+        struct bytes name = i == 0 ? BYTES("daily") : BYTES("other");
+        struct board *board = registry_create_board(registry, name);
+        assert_non_null(board);
+        assert_ptr_equal(board_layout(board), i == 0 ? &usual_layout : &other_layout);
+        assert_true(fill_board(board, 7, 3));
+        assert_int_equal(registry_put_board(registry, 2, name, board, 1), REGISTRY_OK);
+        const struct registry_key *key = registry_find(registry, 2, name, 6000);
+        assert_non_null(key);
+        assert_int_equal(board_mark(key->board), 7);
+        assert_true(key->expire_at_ms == REGISTRY_NO_EXPIRY);
+        assert_valid(registry);
+    }
+    assert_int_equal(registry_count(registry, 2), 2);
+    assert_int_equal(registry_expiring_count(registry, 2), 0);
+    assert_int_equal(registry_buried_count(registry), 1);
+    free_everything(registry);
+    registry_destroy(registry);
+}
+
 static void every_key_is_drawn_equally_often(void **state) {
     (void)state;
     struct registry *registry = create_registry();
@@ -670,6 +696,19 @@ static bool fail_copy(struct registry *registry) {
     return registry_copy(registry, key, 2, BYTES("copy"), 0) == REGISTRY_OK;
 }
 
+static bool fail_put_board(struct registry *registry) {
+    struct board *board = registry_create_board(registry, BYTES("key:0"));
+    if (board == NULL) {
+        return false;
+    }
+    bool is_put = fill_board(board, 99, 20) &&
+                  registry_put_board(registry, 0, BYTES("key:0"), board, 0) == REGISTRY_OK;
+    if (!is_put) {
+        board_destroy(board);
+    }
+    return is_put;
+}
+
 static bool fail_expiry(struct registry *registry) {
     struct registry_key *key = find_key(registry, 1, "key:0", 0);
     return registry_set_expiry(registry, key, 12345) == REGISTRY_OK;
@@ -716,8 +755,8 @@ static struct registry *create_small_world(void) {
 
 static void no_memory_leaves_the_registry_as_it_was(void **state) {
     (void)state;
-    bool (*const operations[])(struct registry *) = {fail_create, fail_rename, fail_rename_here,
-                                                     fail_copy, fail_expiry};
+    bool (*const operations[])(struct registry *) = {fail_create, fail_rename,    fail_rename_here,
+                                                     fail_copy,   fail_put_board, fail_expiry};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         bool is_done = false;
         uint64_t nth = 1;
@@ -889,6 +928,31 @@ static void twin_rename_or_copy(struct twin *twin, bool is_copy) {
     key->is_there = is_copy;
 }
 
+static void twin_put_board(struct twin *twin) {
+    uint32_t database;
+    int number;
+    struct twin_key *key = twin_pick(twin, &database, &number);
+    struct twin_key fresh = {.is_there = true,
+                             .expire_at_ms = REGISTRY_NO_EXPIRY,
+                             .mark = twin->next_mark++,
+                             .member_count = 1 + (uint32_t)random_below(&twin->random, 12)};
+    struct board *board = registry_create_board(twin->registry, twin_name(number));
+    if (board == NULL || !fill_board(board, fresh.mark, fresh.member_count) ||
+        registry_put_board(twin->registry, database, twin_name(number), board, twin->now_ms) !=
+            REGISTRY_OK) {
+        memory_fail_at(0);
+        board_destroy(board);
+        twin->failures++;
+        return;
+    }
+    memory_fail_at(0);
+    if (key->is_there) {
+        twin->expired_count += twin_is_expired(twin, key);
+        twin_remove(twin, key);
+    }
+    *key = fresh;
+}
+
 /* All keys of all databases in a row. */
 static struct twin_key *twin_key_at(struct twin *twin, int index) {
     return &twin->keys[index / TWIN_NAMES][index % TWIN_NAMES];
@@ -1014,8 +1078,10 @@ static void twin_step(struct twin *twin) {
         memory_fail_at(1 + random_below(&twin->random, 6));
     }
     uint64_t choice = random_below(&twin->random, 1000);
-    if (choice < 350) {
+    if (choice < 300) {
         twin_create(twin);
+    } else if (choice < 350) {
+        twin_put_board(twin);
     } else if (choice < 450) {
         twin_take_away(twin);
     } else if (choice < 600) {
@@ -1228,6 +1294,7 @@ int main(void) {
         cmocka_unit_test(a_key_renamed_onto_itself_stays),
         cmocka_unit_test(what_stood_at_the_destination_is_removed),
         cmocka_unit_test(a_copy_is_a_board_of_its_own),
+        cmocka_unit_test(a_board_is_put_in_place_of_what_stood_there),
         cmocka_unit_test(every_key_is_drawn_equally_often),
         cmocka_unit_test(an_expired_key_is_never_drawn),
         cmocka_unit_test(scanning_visits_what_stays_whatever_changes),

@@ -1,0 +1,172 @@
+/* Boards that are filled in rank order, at the end of which they are boards like any others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "tests/support/board_pair.h"
+#include "tests/support/random.h"
+
+enum { ENTRIES_MAX = 3000, PORTION = 128 };
+
+/* Members in rank order, with their own texts. */
+struct ranking {
+    struct board_entry entries[ENTRIES_MAX];
+    char texts[ENTRIES_MAX][PAIR_MEMBER_MAX];
+    uint32_t count;
+};
+
+static void make_ranking(struct ranking *ranking, struct random *random, uint32_t count,
+                         bool are_users) {
+    uint64_t key = UINT64_MAX - random_below(random, 3);
+    ranking->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        key -= random_below(random, 4) == 0 ? random_below(random, 1000) : 0;
+        ranking->entries[i] = (struct board_entry){
+            .key = key,
+            .member = are_users ? user_of(i, ranking->texts[i]) : member_of(i, ranking->texts[i]),
+        };
+    }
+}
+
+/* The same members in the same order by putting one after the other. */
+static void put_ranking(struct board_pair *pair, const struct ranking *ranking, bool is_latest) {
+    for (uint32_t i = 0; i < ranking->count; i++) {
+        uint32_t at = is_latest ? ranking->count - 1 - i : i;
+        twin_board_put(&pair->twin, ranking->entries[at].member, ranking->entries[at].key);
+    }
+}
+
+/* In portions of random size. */
+static enum board_status append_ranking(struct board *board, const struct ranking *ranking,
+                                        struct random *random, uint32_t portion_max) {
+    enum board_status status = BOARD_OK;
+    for (uint32_t at = 0; at < ranking->count && status == BOARD_OK;) {
+        uint32_t left = ranking->count - at;
+        uint32_t portion = (uint32_t)random_below(random, portion_max + 1);
+        portion = portion < left ? portion : left;
+        status = board_append(board, ranking->entries + at, portion);
+        at += portion;
+    }
+    return status == BOARD_OK ? board_append_end(board) : status;
+}
+
+static void change_at_random(struct board_pair *pair, struct random *random, uint32_t members) {
+    char text[PAIR_MEMBER_MAX];
+    for (int i = 0; i < 300; i++) {
+        struct bytes member = member_of((uint32_t)random_below(random, members + 50), text);
+        uint64_t choice = random_below(random, 20);
+        if (choice < 12) {
+            pair_put(pair, member, UINT64_MAX - random_below(random, 2000));
+        } else if (choice < 19) {
+            pair_remove(pair, member);
+        } else if (pair->twin.count > 0) {
+            uint32_t rank = (uint32_t)random_below(random, pair->twin.count);
+            uint32_t left = pair->twin.count - rank;
+            pair_remove_range(pair, rank, (uint32_t)random_below(random, left < 9 ? left : 9));
+        }
+        if (i % 25 == 0)
+            pair_compare(pair);
+    }
+    pair_compare(pair);
+}
+
+static struct ranking ranking;
+
+static void a_board_appended_to_is_like_one_that_was_put(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    static const uint32_t portions[] = {1, 3, 40, 128, ENTRIES_MAX};
+    int rounds = is_short_run() ? 30 : 150;
+    for (int round = 0; round < rounds; round++) {
+        bool is_latest = round % 2 == 1;
+        struct board_pair pair;
+        pair_init(&pair, is_latest, random_next(&random));
+        uint32_t most = round < 80 ? 80 : ENTRIES_MAX;
+        make_ranking(&ranking, &random, (uint32_t)random_below(&random, most), false);
+        assert_int_equal(append_ranking(pair.board, &ranking, &random, portions[round % 5]),
+                         BOARD_OK);
+        put_ranking(&pair, &ranking, is_latest);
+        pair_compare(&pair);
+        for (uint32_t i = 0; i < ranking.count; i += 7)
+            pair_compare_member(&pair, ranking.entries[i].member);
+        change_at_random(&pair, &random, ranking.count);
+        pair_deinit(&pair);
+    }
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void nothing_appended_is_an_empty_board(void **state) {
+    (void)state;
+    struct board_pair pair;
+    char text[PAIR_MEMBER_MAX];
+    pair_init(&pair, false, 1);
+    assert_int_equal(board_append(pair.board, NULL, 0), BOARD_OK);
+    assert_int_equal(board_append_end(pair.board), BOARD_OK);
+    pair_compare(&pair);
+    pair_put(&pair, user_of(1, text), 5);
+    pair_compare(&pair);
+    pair_deinit(&pair);
+}
+
+static void without_memory_the_board_is_only_destroyed(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    uint64_t live_before = memory_live_count();
+    static const uint32_t counts[] = {1, 30, 400};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        make_ranking(&ranking, &random, counts[i], false);
+        uint64_t nth = 0;
+        enum board_status status;
+        do {
+            struct board_pair pair;
+            pair_init(&pair, false, 1);
+            memory_fail_at(++nth);
+            status = append_ranking(pair.board, &ranking, &random, 128);
+            memory_fail_at(0);
+            assert_true(status == BOARD_OK || status == BOARD_OUT_OF_MEMORY);
+            pair_deinit(&pair);
+            assert_int_equal(memory_live_count(), live_before);
+        } while (status != BOARD_OK);
+        assert_true(nth > 1);
+    }
+}
+
+static void appending_takes_no_more_memory_than_putting_in_order(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct board_pair appended;
+    struct board_pair put;
+    pair_init(&appended, false, 1);
+    pair_init(&put, false, 1);
+    make_ranking(&ranking, &random, ENTRIES_MAX, true);
+    for (uint32_t at = 0; at < ranking.count; at += PORTION) {
+        uint32_t left = ranking.count - at;
+        assert_int_equal(
+            board_append(appended.board, ranking.entries + at, left < PORTION ? left : PORTION),
+            BOARD_OK);
+    }
+    assert_int_equal(board_append_end(appended.board), BOARD_OK);
+    for (uint32_t i = 0; i < ranking.count; i++)
+        assert_int_equal(board_put(put.board, ranking.entries[i].member, ranking.entries[i].key),
+                         BOARD_OK);
+    printf("%zu bytes appended, %zu put\n", board_memory_size(appended.board),
+           board_memory_size(put.board));
+    assert_true(board_memory_size(appended.board) <= board_memory_size(put.board));
+    pair_deinit(&appended);
+    pair_deinit(&put);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_board_appended_to_is_like_one_that_was_put),
+        cmocka_unit_test(nothing_appended_is_an_empty_board),
+        cmocka_unit_test(without_memory_the_board_is_only_destroyed),
+        cmocka_unit_test(appending_takes_no_more_memory_than_putting_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
