@@ -136,7 +136,7 @@ static void without_memory_the_board_is_only_destroyed(void **state) {
     }
 }
 
-static void appending_takes_no_more_memory_than_putting_in_order(void **state) {
+static void appending_takes_about_as_much_memory_as_putting_in_order(void **state) {
     (void)state;
     struct random random = random_begin(__func__);
     struct board_pair appended;
@@ -156,7 +156,8 @@ static void appending_takes_no_more_memory_than_putting_in_order(void **state) {
                          BOARD_OK);
     printf("%zu bytes appended, %zu put\n", board_memory_size(appended.board),
            board_memory_size(put.board));
-    assert_true(board_memory_size(appended.board) <= board_memory_size(put.board));
+    /* The index is sized at once, not grown into. */
+    assert_true(board_memory_size(appended.board) <= board_memory_size(put.board) * 9 / 8);
     pair_deinit(&appended);
     pair_deinit(&put);
 }
@@ -166,7 +167,7 @@ int main(void) {
         cmocka_unit_test(a_board_appended_to_is_like_one_that_was_put),
         cmocka_unit_test(nothing_appended_is_an_empty_board),
         cmocka_unit_test(without_memory_the_board_is_only_destroyed),
-        cmocka_unit_test(appending_takes_no_more_memory_than_putting_in_order),
+        cmocka_unit_test(appending_takes_about_as_much_memory_as_putting_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
