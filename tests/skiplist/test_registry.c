@@ -494,19 +494,23 @@ static void a_board_is_put_in_place_of_what_stood_there(void **state) {
     (void)state;
     struct registry *registry = create_registry();
     struct registry_key *old = create_key(registry, 2, "daily", 0);
-    assert_true(fill_board(old->board, 1, 5));
+    assert_true(fill_board(&old->board, 1, 5));
     assert_int_equal(registry_set_expiry(registry, old, 5000), REGISTRY_OK);
     for (int i = 0; i < 2; i++) {
         struct bytes name = i == 0 ? BYTES("daily") : BYTES("other");
-        struct board *board = registry_create_board(registry, name);
-        assert_non_null(board);
-        assert_ptr_equal(board_layout(board), i == 0 ? &usual_layout : &other_layout);
-        assert_true(fill_board(board, 7, 3));
-        assert_int_equal(registry_put_board(registry, 2, name, board, 1), REGISTRY_OK);
+        /* The first one is large, the second one small. */
+        uint32_t count = i == 0 ? 1000 : 3;
+        struct board board;
+        registry_init_board(registry, name, &board);
+        assert_ptr_equal(board_layout(&board), i == 0 ? &usual_layout : &other_layout);
+        assert_true(fill_board(&board, 7, count));
+        assert_int_equal(registry_put_board(registry, 2, name, &board, 1), REGISTRY_OK);
+        assert_int_equal(board_count(&board), 0);
         const struct registry_key *key = registry_find(registry, 2, name, 6000);
         assert_non_null(key);
-        assert_int_equal(board_mark(key->board), 7);
-        assert_true(key->expire_at_ms == REGISTRY_NO_EXPIRY);
+        assert_int_equal(board_mark(&key->board), 7);
+        assert_int_equal(board_count(&key->board), count);
+        assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
         assert_valid(registry);
     }
     assert_int_equal(registry_count(registry, 2), 2);
@@ -697,15 +701,11 @@ static bool fail_copy(struct registry *registry) {
 }
 
 static bool fail_put_board(struct registry *registry) {
-    struct board *board = registry_create_board(registry, BYTES("key:0"));
-    if (board == NULL) {
-        return false;
-    }
-    bool is_put = fill_board(board, 99, 20) &&
-                  registry_put_board(registry, 0, BYTES("key:0"), board, 0) == REGISTRY_OK;
-    if (!is_put) {
-        board_destroy(board);
-    }
+    struct board board;
+    registry_init_board(registry, BYTES("key:0"), &board);
+    bool is_put = fill_board(&board, 99, 20) &&
+                  registry_put_board(registry, 0, BYTES("key:0"), &board, 0) == REGISTRY_OK;
+    board_deinit(&board);
     return is_put;
 }
 
@@ -936,16 +936,17 @@ static void twin_put_board(struct twin *twin) {
                              .expire_at_ms = REGISTRY_NO_EXPIRY,
                              .mark = twin->next_mark++,
                              .member_count = 1 + (uint32_t)random_below(&twin->random, 12)};
-    struct board *board = registry_create_board(twin->registry, twin_name(number));
-    if (board == NULL || !fill_board(board, fresh.mark, fresh.member_count) ||
-        registry_put_board(twin->registry, database, twin_name(number), board, twin->now_ms) !=
-            REGISTRY_OK) {
-        memory_fail_at(0);
-        board_destroy(board);
+    struct board board;
+    registry_init_board(twin->registry, twin_name(number), &board);
+    bool is_put = fill_board(&board, fresh.mark, fresh.member_count) &&
+                  registry_put_board(twin->registry, database, twin_name(number), &board,
+                                     twin->now_ms) == REGISTRY_OK;
+    memory_fail_at(0);
+    board_deinit(&board);
+    if (!is_put) {
         twin->failures++;
         return;
     }
-    memory_fail_at(0);
     if (key->is_there) {
         twin->expired_count += twin_is_expired(twin, key);
         twin_remove(twin, key);
