@@ -8,8 +8,9 @@
  *
  * Redis orders equal scores by name and we by time, so no board ever holds two equal scores: a
  * member's scores are its number plus multiples of SCORE_STEP, and increments are multiples of it
- * too; or, in one family of keys, scores are drawn from 2^51. Everything else is random: options,
- * limits, arguments that are no numbers, arguments missing and to spare.
+ * too; or, in one family of keys, scores are drawn from 2^51. Boards are combined so that this
+ * stays so: sums in that family or over all sources, weights that are alike elsewhere. Everything
+ * else is random: options, limits, arguments that are no numbers, arguments missing and to spare.
  *
  * Where Redis promises no order (SCAN, KEYS, ZRANDMEMBER ...), sets or sizes are compared; where
  * the answer is a time that is left, 2 seconds of difference are none. */
@@ -468,6 +469,136 @@ static void zmpop(struct generator *g) {
     }
 }
 
+/* ---- combining boards ---- */
+
+/* What others write to is combined so that a member keeps its remainder; sums and weighted values
+ * go to keys of their own. */
+static void result_key(struct generator *g) {
+    word(g, "%sr%d", g->family->prefix, (int)below(g, 2));
+}
+
+static void source_keys(struct generator *g, int count) {
+    if (one_in(g, 30)) {
+        integer(g, -1, 5);
+    } else {
+        word(g, "%d", count);
+    }
+    for (; count > 0; count--) {
+        if (one_in(g, 40)) {
+            word(g, "none");
+        } else {
+            same_family_key(g);
+        }
+    }
+}
+
+/* Drawn scores are large: a double would not hold the sum of products with more. */
+static void weights(struct generator *g, int count) {
+    static const char *const small[] = {"1", "2", "1e0", "+2.0"};
+    static const char *const any[] = {"1", "2", "3", "1e0", "0.5", "+2.0", ".25"};
+    const char *weight = PICK(g, any);
+    word(g, "WEIGHTS");
+    for (; count > 0; count--) {
+        if (one_in(g, 60)) {
+            word(g, "%s", PICK(g, odd_scores));
+        } else if (g->family->has_drawn_scores) {
+            word(g, "%s", PICK(g, small));
+        } else {
+            word(g, "%s", weight);
+        }
+    }
+}
+
+/* Behind the keys of a union or an intersection. */
+static void values(struct generator *g, int count, bool may_add, bool has_weights) {
+    static const char *const names[] = {"MIN", "MAX", "min", "Max"};
+    if (has_weights) {
+        weights(g, count);
+    }
+    if (!may_add || one_in(g, 2)) {
+        word(g, "AGGREGATE");
+        word(g, "%s", one_in(g, 60) ? "AVG" : PICK(g, names));
+    } else if (one_in(g, 3)) {
+        word(g, "AGGREGATE");
+        word(g, "sum");
+    }
+}
+
+static void zcombine(struct generator *g) {
+    static const char *const names[] = {"ZUNION", "ZINTER", "ZDIFF"};
+    const char *name = PICK(g, names);
+    int count = 1 + (int)below(g, 3);
+    command(g, name);
+    g->family = &PICK(g, families);
+    source_keys(g, count);
+    bool is_large = g->family->member_count * 9 >= SCORE_STEP;
+    bool may_add = g->family->has_drawn_scores || (name == names[1] && !is_large);
+    if (name != names[2]) {
+        values(g, count, may_add, !is_large && one_in(g, 2));
+    } else if (one_in(g, 30)) {
+        weights(g, count);
+    }
+    option(g, 2, "WITHSCORES");
+}
+
+static void zcombine_store(struct generator *g) {
+    static const char *const names[] = {"ZUNIONSTORE", "ZINTERSTORE", "ZDIFFSTORE"};
+    const char *name = PICK(g, names);
+    int count = 1 + (int)below(g, 3);
+    command(g, name);
+    g->family = &PICK(g, families);
+    bool is_apart = g->family->has_drawn_scores && one_in(g, 2);
+    if (is_apart) {
+        result_key(g);
+    } else {
+        same_family_key(g);
+    }
+    source_keys(g, count);
+    if (name != names[2]) {
+        values(g, count, is_apart, is_apart && one_in(g, 2));
+    }
+    option(g, 60, "WITHSCORES");
+}
+
+static void zintercard(struct generator *g) {
+    command(g, "ZINTERCARD");
+    g->family = &PICK(g, families);
+    source_keys(g, 1 + (int)below(g, 3));
+    if (one_in(g, 2)) {
+        word(g, "LIMIT");
+        integer(g, -1, 12);
+    }
+    option(g, 60, "WITHSCORES");
+}
+
+static void read_result(struct generator *g) {
+    command(g, "ZRANGE");
+    g->family = &families[0];
+    result_key(g);
+    place(g);
+    place(g);
+    option(g, 2, "WITHSCORES");
+}
+
+static void zrangestore(struct generator *g) {
+    command(g, "ZRANGESTORE");
+    g->family = &PICK(g, families);
+    same_family_key(g);
+    same_family_key(g);
+    bool is_by_score = one_in(g, 2);
+    bool is_reverse = one_in(g, 2);
+    if (is_by_score) {
+        limits(g, is_reverse);
+        word(g, "BYSCORE");
+    } else {
+        place(g);
+        place(g);
+    }
+    option(g, is_reverse ? 1 : 1000, "REV");
+    option(g, 60, "WITHSCORES");
+    limit_option(g, is_by_score ? 2 : 30);
+}
+
 static void zrandmember(struct generator *g) {
     command(g, "ZRANDMEMBER");
     key(g);
@@ -669,10 +800,11 @@ static const struct {
     void (*make)(struct generator *g);
     int weight;
 } kinds[] = {
-    {zadd, 30},      {zadd_incr, 6},    {zincrby, 8},   {zrem, 5},        {read_member, 14},
-    {zmscore, 3},    {zcard, 3},        {zcount, 6},    {zrange, 14},     {zrangebyscore, 10},
-    {zremrange, 4},  {zpop, 3},         {zmpop, 2},     {zrandmember, 3}, {zscan, 2},
-    {rename_key, 1}, {keys_counted, 2}, {key_alone, 4}, {copy, 1},        {expire, 3},
+    {zadd, 30},      {zadd_incr, 6},      {zincrby, 8},    {zrem, 5},        {read_member, 14},
+    {zmscore, 3},    {zcard, 3},          {zcount, 6},     {zrange, 14},     {zrangebyscore, 10},
+    {zremrange, 4},  {zpop, 3},           {zmpop, 2},      {zrandmember, 3}, {zscan, 2},
+    {zcombine, 6},   {zcombine_store, 3}, {zintercard, 2}, {zrangestore, 2}, {read_result, 1},
+    {rename_key, 1}, {keys_counted, 2},   {key_alone, 4},  {copy, 1},        {expire, 3},
     {list_keys, 2},  {database, 4},
 };
 
@@ -1045,7 +1177,11 @@ static void both_servers_answer_alike(void **state) {
     static const char *const redis_arguments[] = {"--zset-max-listpack-entries", "0", NULL};
     for (int family = 0; family < FAMILIES; family++) {
         for (int id = 0; id < MEMBERS_MAX; id++) {
-            run.generator.scores[family][id] = id;
+            /* Sums of small numbers would be equal now and then. */
+            run.generator.scores[family][id] =
+                families[family].has_drawn_scores
+                    ? (int64_t)below(&run.generator, UINT64_C(1) << 50)
+                    : id;
         }
     }
     side_start(&run.ours, "ours", &(struct process_options){.config = config});

@@ -1,5 +1,5 @@
 /* What the files of the naive twin share: storage (twin_server.c), text (twin_text.c), and one
- * function a command family (twin_zadd.c, twin_zset.c, twin_keys.c). */
+ * function a command family (twin_zadd.c, twin_zset.c, twin_combine.c, twin_keys.c). */
 #ifndef TESTS_SUPPORT_TWIN_PARTS_H
 #define TESTS_SUPPORT_TWIN_PARTS_H
 
@@ -73,7 +73,13 @@ typedef void twin_run(struct twin_server *twin, const struct bytes *args, uint32
 twin_run twin_run_zadd, twin_run_zincrby, twin_run_zrem;
 /* twin_zset.c */
 twin_run twin_run_zscore, twin_run_zrank, twin_run_zcard, twin_run_zcount, twin_run_range;
-twin_run twin_run_remove_range, twin_run_zpop, twin_run_zmpop;
+twin_run twin_run_rangestore, twin_run_remove_range, twin_run_zpop, twin_run_zmpop;
+/* twin_combine.c */
+twin_run twin_run_combine;
+/* Answer ZRANGESTORE: store the members at count ranks of a key, which may be NULL if there are
+ * none. */
+void twin_store_members(struct twin_server *twin, struct bytes name, const struct twin_key *from,
+                        const uint32_t *ranks, uint32_t count);
 /* twin_keys.c */
 twin_run twin_run_del, twin_run_exists, twin_run_type, twin_run_rename, twin_run_copy;
 twin_run twin_run_flush, twin_run_dbsize, twin_run_expire, twin_run_persist, twin_run_ttl;

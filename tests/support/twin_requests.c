@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     MEMBERS_LARGE = 2500,
@@ -317,6 +318,100 @@ static void make_pop(struct twin_requests *requests) {
     }
 }
 
+/* Many members at once on a small board, with few different scores. */
+static void make_refill(struct twin_requests *requests) {
+    const struct twin_layout *layout = &twin_requests_layouts[below(requests, LAYOUTS)];
+    add(requests, "ZADD");
+    add(requests, "%s%llu", layout->prefix, 1 + (unsigned long long)below(requests, 3));
+    for (uint64_t pairs = 5 + below(requests, 20); pairs > 0; pairs--) {
+        add(requests, "%d", (int)below(requests, 6));
+        add_member(requests);
+    }
+}
+
+/* A key of this layout, nearly always a small one: the twin compares every member with every other.
+ */
+static void add_source_key(struct twin_requests *requests, const struct twin_layout *layout) {
+    uint64_t number = below(requests, 150) == 0 ? 0 : 1 + below(requests, 3);
+    add(requests, "%s%llu", layout->prefix, (unsigned long long)number);
+}
+
+static void add_weights(struct twin_requests *requests, uint64_t count) {
+    add(requests, "WEIGHTS");
+    for (; count > 0; count--) {
+        if (below(requests, 60) == 0) {
+            add(requests, "%s", ONE_OF(requests, "x", "", "nan", "inf", "-inf", "1e-30", "(1"));
+        } else {
+            add(requests, "%s",
+                ONE_OF(requests, "1", "1", "2", "0", "-1", "3.0", "1e2", "0.5", "10e-1", "1000.25",
+                       "-0.001"));
+        }
+    }
+}
+
+/* Half of the time all of them have one layout: then results mostly fit, and tie. */
+static void make_combination(struct twin_requests *requests) {
+    const char *name = ONE_OF(requests, "ZUNIONSTORE", "ZUNIONSTORE", "ZINTERSTORE", "ZDIFFSTORE",
+                              "ZUNION", "zinter", "ZDIFF", "ZINTERCARD", "zunionstore");
+    bool has_values = strstr(name, "DIFF") == NULL && strstr(name, "CARD") == NULL;
+    bool is_stored = strlen(name) >= strlen("ZDIFFSTORE") && strstr(name, "CARD") == NULL;
+    bool is_of_one = below(requests, 2) == 0;
+    const struct twin_layout *layout = &twin_requests_layouts[below(requests, LAYOUTS)];
+    uint64_t count = 1 + below(requests, 3);
+    add(requests, "%s", name);
+    if (is_stored) {
+        add_source_key(requests,
+                       is_of_one ? layout : &twin_requests_layouts[below(requests, LAYOUTS)]);
+    }
+    add(requests, "%d", below(requests, 60) == 0 ? (int)below(requests, 9) - 2 : (int)count);
+    for (uint64_t i = 0; i < count; i++) {
+        add_source_key(requests,
+                       is_of_one ? layout : &twin_requests_layouts[below(requests, LAYOUTS)]);
+    }
+    if (has_values && below(requests, 3) == 0) {
+        add_weights(requests, count);
+    }
+    if (has_values && below(requests, 2) == 0) {
+        add(requests, "AGGREGATE");
+        add(requests, "%s", ONE_OF(requests, "SUM", "MIN", "MAX", "min", "max"));
+    }
+    bool is_counted = strcmp(name, "ZINTERCARD") == 0;
+    if (!is_stored && below(requests, is_counted ? 50 : 2) == 0) {
+        add(requests, "WITHSCORES");
+    }
+    if (is_counted && below(requests, 2) == 0) {
+        add(requests, "LIMIT");
+        add(requests, "%d", (int)below(requests, 12) - 1);
+    }
+    if (below(requests, 100) == 0) {
+        add(requests, "%s", ONE_OF(requests, "LIMIT", "WEIGHTS", "AGGREGATE", "x"));
+    }
+}
+
+static void make_rangestore(struct twin_requests *requests) {
+    const struct twin_layout *layout = &twin_requests_layouts[below(requests, LAYOUTS)];
+    bool is_same = below(requests, 2) == 0;
+    bool by_score = below(requests, 2) == 0;
+    add(requests, "ZRANGESTORE");
+    add_source_key(requests, is_same ? layout : &twin_requests_layouts[below(requests, LAYOUTS)]);
+    add_source_key(requests, layout);
+    for (int i = 0; i < 2; i++) {
+        by_score ? add_bound(requests, layout) : add_integer(requests);
+    }
+    if (below(requests, 2) == 0) {
+        add(requests, "REV");
+    }
+    if (by_score) {
+        add(requests, "BYSCORE");
+    }
+    if (below(requests, by_score ? 2 : 30) == 0) {
+        add_limit(requests);
+    }
+    if (below(requests, 50) == 0) {
+        add(requests, "%s", ONE_OF(requests, "WITHSCORES", "LIMIT", "x"));
+    }
+}
+
 static void make_keys(struct twin_requests *requests) {
     add(requests, "%s", ONE_OF(requests, "DEL", "UNLINK", "EXISTS", "TOUCH", "EXISTS"));
     for (uint64_t count = 1 + below(requests, 3); count > 0; count--) {
@@ -377,10 +472,11 @@ static const struct {
     unsigned weight;
     void (*make)(struct twin_requests *requests);
 } makers[] = {
-    {3600, make_zadd},  {900, make_zincrby},   {900, make_members},     {800, make_zrank},
-    {600, make_zrange}, {500, make_old_range}, {500, make_count},       {150, make_remove_range},
-    {350, make_pop},    {60, make_keys},       {400, make_key_reading}, {200, make_rename},
-    {250, make_expire}, {100, make_dbsize},
+    {3600, make_zadd},  {900, make_zincrby},     {900, make_members},     {800, make_zrank},
+    {600, make_zrange}, {500, make_old_range},   {500, make_count},       {150, make_remove_range},
+    {350, make_pop},    {450, make_refill},      {500, make_combination}, {150, make_rangestore},
+    {60, make_keys},    {400, make_key_reading}, {200, make_rename},      {250, make_expire},
+    {100, make_dbsize},
 };
 
 void twin_requests_make(struct twin_requests *requests, int64_t now_us) {

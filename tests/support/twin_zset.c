@@ -137,8 +137,9 @@ static void answer_range(struct twin_server *twin, struct bytes name, const stru
 /* Options behind first; by_all: ZRANGE's, otherwise WITHSCORES and, by score, LIMIT. */
 static bool read_range_options(struct twin_server *twin, const struct bytes *args, uint32_t count,
                                bool by_all, struct range *range) {
-    for (uint32_t i = 4; i < count; i++) {
-        if (twin_is_word(args[i], "WITHSCORES")) {
+    bool is_stored = twin_is_word(args[0], "ZRANGESTORE");
+    for (uint32_t i = is_stored ? 5 : 4; i < count; i++) {
+        if (!is_stored && twin_is_word(args[i], "WITHSCORES")) {
             range->with_scores = true;
         } else if (twin_is_word(args[i], "LIMIT") && i + 2 < count) {
             if (!twin_read_integer(args[i + 1], &range->offset) ||
@@ -179,6 +180,19 @@ void twin_run_range(struct twin_server *twin, const struct bytes *args, uint32_t
         read_limits(twin, args, 2, 3, args[1], &range)) {
         answer_range(twin, args[1], &range);
     }
+}
+
+void twin_run_rangestore(struct twin_server *twin, const struct bytes *args, uint32_t count) {
+    struct range range = {.by_score = false};
+    if (!read_range_options(twin, args, count, true, &range) ||
+        !read_limits(twin, args, 3, 4, args[2], &range)) {
+        return;
+    }
+    const struct twin_key *key = twin_find(twin, args[2]);
+    uint32_t *ranks = twin_plain(malloc((key != NULL ? key->count + 1 : 1) * sizeof *ranks));
+    uint32_t found = key != NULL ? select_places(key, &range, ranks) : 0;
+    twin_store_members(twin, args[1], key, ranks, found);
+    free(ranks);
 }
 
 void twin_run_zcount(struct twin_server *twin, const struct bytes *args, uint32_t count) {
