@@ -148,6 +148,25 @@ static void keys_that_a_count_announces_are_a_keynum_specification(void **state)
                                   "$8\r\nfirstkey\r\n:1\r\n$7\r\nkeystep\r\n:1\r\n"));
 }
 
+static void sources_that_a_count_announces_are_only_read(void **state) {
+    BEGIN;
+    static const char stored[] = "*2\r\n*6\r\n$5\r\nflags\r\n*2\r\n+OW\r\n+update\r\n";
+    static const char read[] = "*2\r\n+RO\r\n+access\r\n";
+    static const char *const names[] = {"zunionstore", "zinterstore", "zdiffstore", "zrangestore"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *reply = harness_run_format(h, s, "COMMAND INFO %s", names[i]);
+        bool is_counted = i < 3;
+        assert_non_null(strstr(reply, is_counted ? "+movablekeys\r\n:1\r\n:1\r\n:1\r\n"
+                                                 : "+denyoom\r\n:1\r\n:2\r\n:1\r\n"));
+        const char *target = strstr(reply, stored);
+        assert_non_null(target);
+        const char *source = strstr(target, read);
+        assert_non_null(source);
+        assert_non_null(strstr(source, "$5\r\nindex\r\n:2\r\n"));
+        assert_int_equal(strstr(source, "$6\r\nkeynum\r\n") != NULL, is_counted);
+    }
+}
+
 /* ---- COMMAND DOCS ---- */
 
 static void docs_have_redis_shape(void **state) {
@@ -245,6 +264,8 @@ static void categories_are_those_of_redis(void **state) {
         {"flushdb", "+@keyspace\r\n+@write\r\n+@slow\r\n+@dangerous\r\n"},
         {"dbsize", "+@keyspace\r\n+@read\r\n+@fast\r\n"},
         {"zmpop", "+@write\r\n+@sortedset\r\n+@slow\r\n"},
+        {"zunion", "+@read\r\n+@sortedset\r\n+@slow\r\n"},
+        {"zinterstore", "+@write\r\n+@sortedset\r\n+@slow\r\n"},
         {"client", "+@slow\r\n"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -287,6 +308,9 @@ static void getkeys_finds_the_keys_of_a_command(void **state) {
         {"DEL a b a", "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\na\r\n"},
         {"copy a b DB 3", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
         {"zmpop 2 a b MIN COUNT 3", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"zunion 2 a b WEIGHTS 1 2", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"zunionstore d 2 a b WEIGHTS 1 2", "*3\r\n$1\r\nd\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"zrangestore d a 0 -1", "*2\r\n$1\r\nd\r\n$1\r\na\r\n"},
         {"object encoding a", "*1\r\n$1\r\na\r\n"},
         {"memory usage a", "*1\r\n$1\r\na\r\n"},
     };
@@ -314,6 +338,8 @@ static void getkeys_refuses_what_has_no_keys(void **state) {
         {"zmpop 9223372036854775807 a MIN", "-ERR Invalid arguments specified for command\r\n"},
         {"zmpop 4611686018427387903 a MIN", "-ERR Invalid arguments specified for command\r\n"},
         {"zmpop -9223372036854775808 a MIN", "-ERR Invalid arguments specified for command\r\n"},
+        {"zunionstore d 3 a b", "-ERR Invalid arguments specified for command\r\n"},
+        {"zinter 0 a", "-ERR Invalid arguments specified for command\r\n"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_string_equal(harness_run_format(h, s, "COMMAND GETKEYS %s", lines[i][0]),
@@ -388,6 +414,7 @@ int main(void) {
         TEST(a_subcommand_is_found_by_its_full_name),
         TEST(two_keys_are_two_key_specifications),
         TEST(keys_that_a_count_announces_are_a_keynum_specification),
+        TEST(sources_that_a_count_announces_are_only_read),
         TEST(docs_have_redis_shape),
         TEST(docs_nest_the_arguments_of_a_choice),
         TEST(docs_leave_unknown_names_out),
