@@ -164,6 +164,12 @@ static void latest_boards_show_the_last_to_come_as_the_best(void **state) {
     zset_run(h, "ZADD k 0 third 0 second 0 first");
     zset_expect(h, "ZDIFF 2 latest:k none", "[first second third]");
     zset_expect(h, "ZINTER 2 k latest:k WEIGHTS 0 1", "[third first second]");
+    /* Also where another board is the smaller one, and where the others' members are looked up. */
+    zset_run(h, "ZADD latest:l 5 a 5 b 5 c 5 d");
+    zset_run(h, "ZADD few 0 c 0 a 0 b");
+    zset_run(h, "ZADD one 0 a");
+    zset_expect(h, "ZINTER 2 latest:l few WEIGHTS 1 0", "[a b c]");
+    zset_expect(h, "ZDIFF 2 latest:l one", "[b c d]");
 }
 
 static void at_equal_times_the_first_board_that_has_the_member_decides(void **state) {
