@@ -1,7 +1,7 @@
-/* ZRANGE and its older forms ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE.
+/* ZRANGE, its older forms ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE, and ZRANGESTORE.
  *
  *     ZREVRANGE board 0 9 WITHSCORES
- *       what the command's name fixes -> options -> a span of ranks -> the reply
+ *       what the command's name fixes -> options -> a span of ranks -> the reply, or a new board
  *
  * All of them are one question: which neighbours (by place or by score), walked which way. */
 #include "server/command_zset_store.h"

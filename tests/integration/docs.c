@@ -342,7 +342,7 @@ static void replay(const char *name, bool is_flat, unsigned commands_wanted,
 
 static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
     (void)state;
-    replay(layouts, true, 13, 7);
+    replay(layouts, true, 18, 9);
 }
 
 static void the_transcripts_of_the_leaderboards_page_are_replayed(void **state) {
