@@ -248,11 +248,10 @@ static void answer(const struct call *call, struct query *query) {
 }
 
 static void run(const struct call *call, struct combining combining) {
-    struct query query;
-    query.combining = combining;
-    query.with_scores = false;
-    query.limit = 0;
-    query.combine = (struct combine){.kind = combining.kind, .now_us = call->now_us};
+    struct query query = {
+        .combining = combining,
+        .combine = {.kind = combining.kind, .now_us = call->now_us},
+    };
     tally_init(&query.combine.tally, call->server->hash_seed);
     if (!read_source_count(call, &query) || !make_sources(call, &query)) {
         return;

@@ -387,8 +387,14 @@ struct spares {
     void *const *indexes;
 };
 
+static struct index_block *take_spare(struct spares *spares) {
+    struct index_block *spare = *spares->indexes++;
+    CHECK(spare != NULL);
+    return spare;
+}
+
 static void add_root(struct skiplist *list, struct spares *spares) {
-    struct index_block *index = *spares->indexes++;
+    struct index_block *index = take_spare(spares);
     uint32_t old_root = list->root;
     index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
     list->root = nodes_take(list, index, skiplist_node(list, old_root)->level + 1);
@@ -397,7 +403,7 @@ static void add_root(struct skiplist *list, struct spares *spares) {
 
 static void grow_index(struct skiplist *list, uint32_t id, struct spares *spares) {
     struct index_block *old = nodes_index(list, id);
-    struct index_block *index = *spares->indexes++;
+    struct index_block *index = take_spare(spares);
     index->links = old->links;
     index_move(index, old, 0);
     skiplist_node(list, id)->block = index;
@@ -422,7 +428,7 @@ static uint32_t index_split_at(const struct index_block *index, uint32_t positio
 static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position, uint64_t key,
                         uint32_t span, struct spares *spares) {
     struct index_block *left = nodes_index(list, *id);
-    struct index_block *right = *spares->indexes++;
+    struct index_block *right = take_spare(spares);
     uint32_t right_id = nodes_take(list, right, skiplist_node(list, *id)->level);
     uint32_t at = index_split_at(left, *position);
     bool is_at_end = at == left->count;
@@ -569,6 +575,13 @@ static bool reserve_append(struct skiplist *list, const struct block_entry *entr
     return has_all;
 }
 
+/* A new leaf at the end of the list takes no entries from others. */
+static void nothing_moves(void *owner, const struct block *block, uint32_t index, uint32_t count,
+                          uint32_t from, uint32_t to) {
+    (void)owner, (void)block, (void)index, (void)count, (void)from, (void)to;
+    CHECK(false);
+}
+
 bool skiplist_append(struct skiplist *list, const struct block_entry *entries, uint32_t count) {
     bool is_first = list->last == SKIPLIST_NONE;
     struct skiplist_plan plan = {
@@ -581,8 +594,7 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
     }
     if (!reserve_append(list, entries, count, &plan))
         return false;
-    /* Nothing moves, so there is nobody to be told. */
-    uint32_t id = make_room(list, &plan, (struct skiplist_owner){.moved = NULL}).leaf;
+    uint32_t id = make_room(list, &plan, (struct skiplist_owner){.moved = nothing_moves}).leaf;
     for (uint32_t i = 0; i < count; i++) {
         CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
         block_insert(nodes_leaf(list, id), i, &entries[i]);
