@@ -284,6 +284,23 @@ static void stored_results_are_ordinary_boards(void **state) {
     free(zset_dump(h, "d"));
 }
 
+static void a_board_with_a_cap_keeps_the_best_results(void **state) {
+    struct harness *h = *state;
+    struct rules capped;
+    rules_copy(h->server.settings.default_rules, &capped);
+    capped.cap = 3;
+    zset_run(h, "ZADD laps:k 1 a 2 b 3 c 4 d 5 e");
+    h->server.settings.default_rules = &capped;
+    zset_expect(h, "ZUNIONSTORE d 1 laps:k", ":3");
+    zset_expect(h, "ZRANGE d 0 -1", "[c d e]");
+    zset_expect(h, "ZRANGESTORE d laps:k 0 -2", ":3");
+    zset_expect(h, "ZRANGE d 0 -1", "[b c d]");
+    zset_expect(h, "ZRANGESTORE d laps:k 0 1", ":2");
+    zset_expect(h, "RENAME laps:k k", "+OK");
+    zset_run(h, "ZADD few 1 a 2 b 3 c");
+    zset_expect(h, "ZUNIONSTORE d 2 few few", ":3");
+}
+
 static void members_of_every_length_are_stored(void **state) {
     struct harness *h = *state;
     static const int sizes[] = {1, 31, 40, 253, 254, 255, 256, 3000};
@@ -686,6 +703,7 @@ int main(void) {
         zset_test(equal_results_rank_by_who_reached_them_first),
         zset_test(at_equal_times_arrival_on_the_first_board_decides),
         zset_test(stored_results_are_ordinary_boards),
+        zset_test(a_board_with_a_cap_keeps_the_best_results),
         zset_test(members_of_every_length_are_stored),
         zset_test(results_have_other_fields_0),
         zset_test(zrangestore_keeps_the_whole_key_in_the_same_layout),

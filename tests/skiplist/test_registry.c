@@ -501,11 +501,11 @@ static void a_board_is_put_in_place_of_what_stood_there(void **state) {
         /* The first one is large, the second one small. */
         uint32_t count = i == 0 ? 1000 : 3;
         struct board board;
-        registry_init_board(registry, name, &board);
-        assert_ptr_equal(board_layout(&board), i == 0 ? &usual_layout : &other_layout);
+        assert_true(registry_create_board(registry, name, &board));
+        assert_true(
+            rules_equal(rules_of(board_layout(&board)), i == 0 ? &usual_rules : &other_rules));
         assert_true(fill_board(&board, 7, count));
         assert_int_equal(registry_put_board(registry, 2, name, &board, 1), REGISTRY_OK);
-        assert_int_equal(board_count(&board), 0);
         const struct registry_key *key = registry_find(registry, 2, name, 6000);
         assert_non_null(key);
         assert_int_equal(board_mark(&key->board), 7);
@@ -702,10 +702,14 @@ static bool fail_copy(struct registry *registry) {
 
 static bool fail_put_board(struct registry *registry) {
     struct board board;
-    registry_init_board(registry, BYTES("key:0"), &board);
+    if (!registry_create_board(registry, BYTES("key:0"), &board)) {
+        return false;
+    }
     bool is_put = fill_board(&board, 99, 20) &&
                   registry_put_board(registry, 0, BYTES("key:0"), &board, 0) == REGISTRY_OK;
-    board_deinit(&board);
+    if (!is_put) {
+        registry_discard_board(registry, &board);
+    }
     return is_put;
 }
 
@@ -937,14 +941,16 @@ static void twin_put_board(struct twin *twin) {
                              .mark = twin->next_mark++,
                              .member_count = 1 + (uint32_t)random_below(&twin->random, 12)};
     struct board board;
-    registry_init_board(twin->registry, twin_name(number), &board);
-    bool is_put = fill_board(&board, fresh.mark, fresh.member_count) &&
+    bool is_made = registry_create_board(twin->registry, twin_name(number), &board);
+    bool is_put = is_made && fill_board(&board, fresh.mark, fresh.member_count) &&
                   registry_put_board(twin->registry, database, twin_name(number), &board,
                                      twin->now_ms) == REGISTRY_OK;
     memory_fail_at(0);
-    board_deinit(&board);
     if (!is_put) {
         twin->failures++;
+        if (is_made) {
+            registry_discard_board(twin->registry, &board);
+        }
         return;
     }
     if (key->is_there) {
