@@ -479,7 +479,8 @@ static void result_key(struct generator *g) {
 
 static void source_keys(struct generator *g, int count) {
     if (one_in(g, 30)) {
-        integer(g, -1, 5);
+        /* Not more: AGGREGATE MIN would be keys, and sums be stored. */
+        integer(g, -1, count);
     } else {
         word(g, "%d", count);
     }
