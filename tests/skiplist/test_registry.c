@@ -1241,6 +1241,13 @@ static void every_change_of_a_key_is_told_once_it_is_made(void **state) {
     expect_told("0:a 2:c ");
     registry_remove(registry, find_key(registry, 1, "b", 1));
     expect_told("1:b ");
+    struct board board;
+    assert_true(registry_create_board(registry, BYTES("b"), &board));
+    expect_told("");
+    assert_int_equal(registry_put_board(registry, 1, BYTES("b"), &board, 1), REGISTRY_OK);
+    expect_told("1:b ");
+    registry_remove(registry, find_key(registry, 1, "b", 1));
+    expect_told("1:b ");
     assert_null(find_key(registry, 2, "c", 50));
     expect_told("2:c ");
     (void)create_key(registry, 3, "d", 1);
