@@ -25,8 +25,39 @@ static inline struct bytes bytes_from_text(const char *text) {
     return (struct bytes){.at = text, .size = strlen(text)};
 }
 
+static inline uint64_t bytes_word_difference(const char *a, const char *b) {
+    uint64_t word_a;
+    uint64_t word_b;
+    memcpy(&word_a, a, sizeof word_a);
+    memcpy(&word_b, b, sizeof word_b);
+    return word_a ^ word_b;
+}
+
+/* Nearly all names are short, and a call would cost more than comparing them in words that overlap.
+ */
 static inline bool bytes_equal(struct bytes a, struct bytes b) {
-    return a.size == b.size && (a.size == 0 || memcmp(a.at, b.at, a.size) == 0);
+    size_t size = a.size;
+    if (size != b.size) {
+        return false;
+    }
+    if (size < 8) {
+        for (size_t i = 0; i < size; i++) {
+            if (a.at[i] != b.at[i]) {
+                return false;
+            }
+        }
+        return true;
+    }
+    if (size > 32) {
+        return memcmp(a.at, b.at, size) == 0;
+    }
+    uint64_t difference =
+        bytes_word_difference(a.at, b.at) | bytes_word_difference(a.at + size - 8, b.at + size - 8);
+    if (size > 16) {
+        difference |= bytes_word_difference(a.at + 8, b.at + 8) |
+                      bytes_word_difference(a.at + size - 16, b.at + size - 16);
+    }
+    return difference == 0;
 }
 
 /* Equal but for the case of ASCII letters. word is upper or lower case, as the caller likes. */
