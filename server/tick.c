@@ -16,11 +16,11 @@ enum {
     ENTRIES_MIN = 256, /* of the queue at first */
     ENTRIES_KEPT_MAX = 65536,
     LENT_CAPACITY_MAX = 256 * 1024,
-    LENT_BYTES_MAX = 4 * 1024 * 1024, /* of all buffers that wait to be lent */
-    OUTPUT_ROOM_MIN = 16 * 1024,      /* for replies that can be sent at once, whatever the limit */
-    TICK_BUDGET_NS = 1000000,         /* for running the queue */
-    CHORE_BUDGET_NS = 200000,         /* for expiry, and for freeing */
-    EXPIRE_KEYS_MAX = 16,             /* between two looks at the clock */
+    LENT_BYTES_MAX = 16 * 1024 * 1024, /* of all buffers that wait to be lent */
+    OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent at once, whatever the limit */
+    TICK_BUDGET_NS = 1000000,    /* for running the queue */
+    CHORE_BUDGET_NS = 200000,    /* for expiry, and for freeing */
+    EXPIRE_KEYS_MAX = 16,        /* between two looks at the clock */
     FREE_WORK_MAX = 256,
     SECOND_MS = 1000,
     DRAIN_MS = 5000,
@@ -40,6 +40,9 @@ void tick_lend_buffer(struct tick *tick, struct session *session) {
     }
     session->output = tick->buffers[--tick->buffer_count];
     tick->buffer_bytes -= session->output.capacity;
+    if (tick->buffer_count < tick->idle_buffer_count) {
+        tick->idle_buffer_count = tick->buffer_count;
+    }
     session->output.size_max = size_max;
 }
 
@@ -57,6 +60,20 @@ void tick_take_buffer(struct tick *tick, struct session *session) {
     } else {
         buffer_deinit(&session->output);
     }
+}
+
+/* Once a second: free the buffers that were not lent since the last time. They are the lowest, for
+ * lending takes from the top. */
+static void free_idle_buffers(struct tick *tick) {
+    uint32_t idle_count = tick->idle_buffer_count;
+    for (uint32_t i = 0; i < idle_count; i++) {
+        tick->buffer_bytes -= tick->buffers[i].capacity;
+        buffer_deinit(&tick->buffers[i]);
+    }
+    tick->buffer_count -= idle_count;
+    memmove(tick->buffers, tick->buffers + idle_count,
+            tick->buffer_count * sizeof(tick->buffers[0]));
+    tick->idle_buffer_count = tick->buffer_count;
 }
 
 /* ---- the queue ---- */
@@ -483,6 +500,7 @@ static void on_second(uv_timer_t *timer) {
     struct server *server = tick->server;
     server_update_time(server);
     stats_sample(&server->stats, server->now_ms);
+    free_idle_buffers(tick);
     memory_settle();
     if (server->settings.maxclients != tick->maxclients) { /* CONFIG SET */
         process_raise_descriptor_limit(&server->settings);

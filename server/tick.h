@@ -54,10 +54,11 @@ struct tick {
     struct buffer buffers[TICK_BUFFERS_MAX];
     size_t buffer_bytes; /* their capacities together */
     uint32_t buffer_count;
-    int64_t maxclients; /* that there are descriptors for */
-    bool is_pausing;    /* connections are held back by CLIENT PAUSE */
-    bool is_draining;   /* nothing is read any more; what is queued is answered */
-    bool is_stopping;   /* the loop ends */
+    uint32_t idle_buffer_count; /* of them, not lent within this second */
+    int64_t maxclients;         /* that there are descriptors for */
+    bool is_pausing;            /* connections are held back by CLIENT PAUSE */
+    bool is_draining;           /* nothing is read any more; what is queued is answered */
+    bool is_stopping;           /* the loop ends */
     /* Called once, when draining begins: stop accepting. */
     void (*stop_listening)(void *context);
     void *context;
