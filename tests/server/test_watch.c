@@ -10,6 +10,7 @@
 #include "codec/memory.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
+#include "tests/support/twin_requests.h"
 
 static int setup(void **state) {
     *state = harness_create(NULL);
@@ -96,6 +97,7 @@ static const struct change {
     {"ZADD k 1 a", "ZREMRANGEBYSCORE k 1 1", true},
     {"ZADD k 1 a", "ZREMRANGEBYSCORE k 2 3", false},
     {"ZADD k 1 a", "ZREMRANGEBYSCORE k x 3", false},
+    {"ZADD k 1 a", "ZREMRANGEBYLEX k - +", false},
     {"ZADD k 1 a 2 b", "ZPOPMIN k", true},
     {"ZADD k 1 a 2 b", "ZPOPMAX k 5", true},
     {"ZADD k 1 a", "ZPOPMIN k 0", false},
@@ -143,6 +145,8 @@ static const struct change {
     {"", "COPY j k", false},
     {"ZADD k 1 a", "EXPIRE k 100", true},
     {"ZADD k 1 a", "EXPIRE k -1", true},
+    {"ZADD k 1 a", "PEXPIRE k 5000", true},
+    {"ZADD k 1 a", "EXPIREAT k 9999999999", true},
     {"ZADD k 1 a", "PEXPIREAT k 1", true},
     {"ZADD k 1 a", "EXPIRE k 100 XX", false},
     {"ZADD k 1 a;EXPIRE k 50", "EXPIRE k 100 LT", false},
@@ -182,6 +186,140 @@ static void a_write_touches_the_key_that_it_changes_and_no_other(void **state) {
             expect_exec(h, s, change->is_change ? NIL : DONE);
         }
     }
+}
+
+/* A newcomer to the table of commands needs a line above. */
+static void every_command_that_writes_is_among_them(void **state) {
+    (void)state;
+    command_init();
+    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
+        bool is_there = ((*entry)->flags & COMMAND_WRITE) == 0;
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+            struct bytes name = {.at = changes[i].line, .size = strcspn(changes[i].line, " ")};
+            is_there |= bytes_is(name, (*entry)->name);
+        }
+        if (!is_there) {
+            fail_msg("changes[] does not say when %s changes a key", (*entry)->name);
+        }
+    }
+}
+
+/* ---- nothing changes in silence ---- */
+
+enum { KEYS_MAX = 512, KEY_NAME_MAX = 64 };
+
+/* What a key held when it was looked at last, and whether it has been told since. */
+struct seen_key {
+    uint32_t database;
+    char name[KEY_NAME_MAX];
+    uint64_t content; /* 0: there is no such key */
+    uint64_t content_now;
+    bool is_told;
+};
+
+struct census {
+    struct registry *registry;
+    struct seen_key keys[KEYS_MAX];
+    uint32_t count;
+    uint64_t changes, told;
+};
+
+static struct seen_key *seen_key_of(struct census *census, uint32_t database, struct bytes name) {
+    for (uint32_t i = 0; i < census->count; i++) {
+        struct seen_key *seen = &census->keys[i];
+        if (seen->database == database && bytes_equal(bytes_from_text(seen->name), name)) {
+            return seen;
+        }
+    }
+    CHECK(census->count < KEYS_MAX && name.size < KEY_NAME_MAX);
+    struct seen_key *seen = &census->keys[census->count++];
+    *seen = (struct seen_key){.database = database};
+    memcpy(seen->name, name.at, name.size);
+    return seen;
+}
+
+static void note_told(void *context, uint32_t database, struct bytes name) {
+    struct census *census = context;
+    census->told++;
+    if (name.at != NULL) {
+        seen_key_of(census, database, name)->is_told = true;
+        return;
+    }
+    for (uint32_t i = 0; i < census->count; i++) {
+        census->keys[i].is_told |= census->keys[i].database == database;
+    }
+}
+
+static uint64_t mix(uint64_t sum, const void *at, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        sum = (sum ^ ((const unsigned char *)at)[i]) * 0x100000001b3U; /* FNV-1a */
+    }
+    return sum;
+}
+
+static void look_at(void *context, const struct registry_key *key) {
+    struct census *census = context;
+    uint64_t sum = 1;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor)) {
+        sum = mix(sum, &entry.key, sizeof entry.key);
+        sum = mix(sum, entry.member.at, entry.member.size);
+    }
+    int64_t expire_at_ms = registry_expiry(census->registry, key);
+    sum = mix(sum, &expire_at_ms, sizeof expire_at_ms);
+    seen_key_of(census, key->database, registry_name(key))->content_now = sum | 1;
+}
+
+/* Every key whose content is another one now must have been told. */
+static void compare_census(struct census *census, const char *command) {
+    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
+        registry_each(census->registry, database, INT64_MIN + 1, look_at, census);
+    }
+    for (uint32_t i = 0; i < census->count; i++) {
+        struct seen_key *seen = &census->keys[i];
+        bool is_changed = seen->content != seen->content_now;
+        if (is_changed && !seen->is_told) {
+            fail_msg("%s changed %s of database %u, and nobody was told", command, seen->name,
+                     seen->database);
+        }
+        census->changes += is_changed;
+        seen->content = seen->content_now;
+        seen->content_now = 0;
+        seen->is_told = false;
+    }
+}
+
+static void whatever_changes_a_key_is_told(void **state) {
+    (void)state;
+    static struct census census;
+    static struct twin_requests requests;
+    struct random random = random_begin(__func__);
+    struct harness *h = harness_create(NULL);
+    struct session *s = harness_connect(h);
+    census = (struct census){.registry = h->server.registry};
+    requests.random = &random;
+    registry_set_listener(h->server.registry, note_told, &census);
+    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 3000 : 15000;
+    for (int step = 0; step < steps; step++) {
+        h->wall_us += (int64_t)random_below(&random, 20000);
+        if (random_below(&random, 50) == 0) {
+            harness_run_format(h, s, "SELECT %d",
+                               (int)random_below(&random, TWIN_REQUESTS_DATABASES));
+        }
+        twin_requests_make(&requests, h->wall_us);
+        harness_run_args(h, s, requests.args, requests.arg_count);
+        compare_census(&census, requests.args[0].at);
+        if (random_below(&random, 20) == 0) {
+            registry_expire_due(h->server.registry, h->server.now_ms, 1);
+            compare_census(&census, "expiry");
+        }
+    }
+    printf("%llu changes, told %llu times\n", (unsigned long long)census.changes,
+           (unsigned long long)census.told);
+    assert_true(census.changes > (uint64_t)steps / 10);
+    harness_destroy(h);
 }
 
 /* ---- the rules ---- */
@@ -564,6 +702,8 @@ int main(void) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_write_touches_the_key_that_it_changes_and_no_other),
+        cmocka_unit_test(every_command_that_writes_is_among_them),
+        cmocka_unit_test(whatever_changes_a_key_is_told),
         TEST(a_key_made_and_removed_again_has_changed),
         TEST(a_change_before_watch_or_behind_exec_does_not_count),
         TEST(a_change_between_multi_and_exec_counts),
