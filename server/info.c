@@ -128,7 +128,7 @@ static void print_clients(struct info *info) {
     put(info, "tracking_clients:0");
     put(info, "pubsub_clients:0");
     put_u64(info, "watching_clients", info->server->watches.client_count);
-    put_u64(info, "total_watched_keys", info->server->watches.keys.count);
+    put_u64(info, "total_watched_keys", watch_key_count(&info->server->watches));
 }
 
 static void print_memory(struct info *info) {

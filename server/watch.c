@@ -12,6 +12,7 @@
 enum {
     SLOTS_MIN = 16,
     ENDED_AT_ONCE_MAX = 64, /* watches of a list that lets go of them */
+    ENDED_BY_A_NEW_ONE = 2, /* of those left behind */
 };
 
 /* How a key or a watch hangs in a table. */
@@ -138,8 +139,8 @@ static void table_take(struct watch_table *table, struct watch_link *link) {
 
 /* ---- keys and watches ---- */
 
-static uint64_t hash_key(const struct watches *watches, uint32_t database, struct bytes name) {
-    return XXH3_64bits_withSeed(name.at, name.size, watches->hash_seed + database);
+static uint64_t hash_name(const struct watches *watches, struct bytes name) {
+    return XXH3_64bits_withSeed(name.at, name.size, watches->hash_seed);
 }
 
 static uint64_t hash_pair(const struct watches *watches, const struct watcher *watcher,
@@ -154,10 +155,11 @@ static struct bytes key_name(const struct watch_key *key) {
 
 static struct watch_key *find_key(const struct watches *watches, uint64_t hash, uint32_t database,
                                   struct bytes name) {
-    struct watch_link *link = table_first(&watches->keys, hash);
+    CHECK(database < REGISTRY_DATABASES);
+    struct watch_link *link = table_first(&watches->keys[database], hash);
     for (; link != NULL; link = link->next) {
         struct watch_key *key = (struct watch_key *)link;
-        if (link->hash == hash && key->database == database && bytes_equal(key_name(key), name)) {
+        if (link->hash == hash && bytes_equal(key_name(key), name)) {
             return key;
         }
     }
@@ -179,12 +181,13 @@ static struct watch *find_watch(const struct watches *watches, uint64_t hash,
 /* A key that nobody watches yet. NULL: no memory. */
 static struct watch_key *add_key(struct watches *watches, uint64_t hash, uint32_t database,
                                  struct bytes name) {
-    if (!table_reserve(&watches->keys)) {
+    struct watch_table *keys = &watches->keys[database];
+    if (!table_reserve(keys)) {
         return NULL;
     }
     struct watch_key *key = memory_allocate(sizeof *key + name.size);
     if (key == NULL) {
-        table_shrink(&watches->keys);
+        table_shrink(keys);
         return NULL;
     }
     *key = (struct watch_key){
@@ -195,13 +198,13 @@ static struct watch_key *add_key(struct watches *watches, uint64_t hash, uint32_
     if (name.size > 0) {
         memcpy(key->name, name.at, name.size);
     }
-    table_put(&watches->keys, &key->link);
+    table_put(keys, &key->link);
     return key;
 }
 
 static void remove_key_if_unwatched(struct watches *watches, struct watch_key *key) {
     if (key->watch_count == 0) {
-        table_take(&watches->keys, &key->link);
+        table_take(&watches->keys[key->database], &key->link);
         memory_free(key);
     }
 }
@@ -283,7 +286,7 @@ static struct watch *create_watch(struct watches *watches, struct watcher *watch
 /* The watcher is there. */
 static bool add_watch(struct watches *watches, struct watch_list *list, uint32_t database,
                       struct bytes name) {
-    uint64_t key_hash = hash_key(watches, database, name);
+    uint64_t key_hash = hash_name(watches, name);
     struct watch_key *key = find_key(watches, key_hash, database, name);
     if (key == NULL) {
         key = add_key(watches, key_hash, database, name);
@@ -309,6 +312,7 @@ static bool add_watch(struct watches *watches, struct watch_list *list, uint32_t
 bool watch_add(struct watches *watches, struct watch_list *list, uint32_t database,
                struct bytes name) {
     CHECK(!list->is_stale);
+    (void)watch_free_step(watches, ENDED_BY_A_NEW_ONE);
     if (ensure_watcher(watches, list) == NULL) {
         return false;
     }
@@ -366,6 +370,14 @@ void watch_deinit(struct watches *watches) {
     while (watch_free_step(watches, UINT32_MAX)) {}
 }
 
+uint32_t watch_key_count(const struct watches *watches) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        count += watches->keys[i].count;
+    }
+    return count;
+}
+
 /* ---- changes ---- */
 
 /* Make the lists that watch a key stale, and add them to the chain. */
@@ -391,11 +403,10 @@ static void let_go_of_all(struct watches *watches, struct watch_list *stale) {
 }
 
 void watch_touch(struct watches *watches, uint32_t database, struct bytes name) {
-    if (watches->keys.count == 0) {
+    if (watches->keys[database].count == 0) {
         return;
     }
-    const struct watch_key *key =
-        find_key(watches, hash_key(watches, database, name), database, name);
+    const struct watch_key *key = find_key(watches, hash_name(watches, name), database, name);
     if (key != NULL) {
         struct watch_list *stale = NULL;
         mark_stale(key, &stale);
@@ -409,12 +420,12 @@ static bool is_held(const struct registry *registry, const struct watch_key *key
 }
 
 void watch_touch_all(struct watches *watches, const struct registry *registry, uint32_t database) {
+    const struct watch_table *keys = &watches->keys[database];
     struct watch_list *stale = NULL;
-    for (uint32_t slot = 0; slot < watches->keys.count; slot++) {
-        const struct watch_link *link = watches->keys.slots[slot];
-        for (; link != NULL; link = link->next) {
+    for (uint32_t slot = 0; slot < keys->count; slot++) {
+        for (const struct watch_link *link = keys->slots[slot]; link != NULL; link = link->next) {
             const struct watch_key *key = (const struct watch_key *)link;
-            if (key->database == database && is_held(registry, key)) {
+            if (is_held(registry, key)) {
                 mark_stale(key, &stale);
             }
         }
@@ -455,25 +466,38 @@ static const char *check_key(const struct watches *watches, const struct watch_k
     return NULL;
 }
 
-bool watch_validate(const struct watches *watches, const char **reason) {
+/* The keys of one database; adds up their watches. */
+static const char *check_keys(const struct watches *watches, uint32_t database,
+                              uint64_t *watch_count) {
+    const struct watch_table *keys = &watches->keys[database];
     uint64_t key_count = 0;
-    uint64_t watch_count = 0;
-    for (uint32_t slot = 0; slot < watches->keys.count; slot++) {
-        const struct watch_link *link = watches->keys.slots[slot];
-        for (; link != NULL; link = link->next) {
+    for (uint32_t slot = 0; slot < keys->count; slot++) {
+        for (const struct watch_link *link = keys->slots[slot]; link != NULL; link = link->next) {
             const struct watch_key *key = (const struct watch_key *)link;
-            const char *wrong = check_key(watches, key);
+            const char *wrong = key->database == database
+                                    ? check_key(watches, key)
+                                    : "watch: a key is in another database's table";
             if (wrong != NULL) {
-                *reason = wrong;
-                return false;
+                return wrong;
             }
             key_count++;
-            watch_count += key->watch_count;
+            *watch_count += key->watch_count;
         }
     }
-    if (key_count != watches->keys.count || watch_count != watches->pairs.count) {
-        *reason = "watch: a table does not count its entries right";
-        return false;
+    return key_count == keys->count ? NULL : "watch: a table does not count its keys right";
+}
+
+bool watch_validate(const struct watches *watches, const char **reason) {
+    uint64_t watch_count = 0;
+    const char *wrong = NULL;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES && wrong == NULL; i++) {
+        wrong = check_keys(watches, i, &watch_count);
     }
-    return true;
+    if (wrong == NULL && watch_count != watches->pairs.count) {
+        wrong = "watch: watches are not counted right";
+    }
+    if (wrong != NULL) {
+        *reason = wrong;
+    }
+    return wrong == NULL;
 }

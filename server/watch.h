@@ -28,7 +28,7 @@ struct watch_table {
 
 /* What is watched on a server. Zeroed but for hash_seed. */
 struct watches {
-    struct watch_table keys;  /* by database and name */
+    struct watch_table keys[REGISTRY_DATABASES]; /* by name */
     struct watch_table pairs; /* watches, by client and key: nobody watches a key twice */
     uint64_t hash_seed;
     uint32_t client_count; /* lists that are not empty */
@@ -56,8 +56,12 @@ void watch_cut(struct watches *watches, struct watch_list *list, uint32_t count)
 /* Forget everything: the list is as new. */
 void watch_clear(struct watches *watches, struct watch_list *list);
 
-/* End up to work_max watches that were left behind; false when there are no more. */
+/* End up to work_max watches that were left behind; false when there are no more. Every new watch
+ * ends two of them, too, so that they never pile up. */
 bool watch_free_step(struct watches *watches, uint32_t work_max);
+
+/* Keys that are watched, by one client or many. */
+uint32_t watch_key_count(const struct watches *watches);
 
 /* A key has changed. */
 void watch_touch(struct watches *watches, uint32_t database, struct bytes name);

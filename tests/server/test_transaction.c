@@ -104,7 +104,7 @@ static void a_client_that_goes_leaves_nothing(void **state) {
     struct session *other = harness_connect(h);
     harness_expect(h, other, "EXISTS a", ":0\r\n");
     assert_int_equal(h->server.watches.client_count, 0);
-    assert_int_equal(h->server.watches.keys.count, 0);
+    assert_int_equal(watch_key_count(&h->server.watches), 0);
 }
 
 /* The bytes are the input's, which is gone by then; the address sanitizer sees to that. */

@@ -56,7 +56,7 @@ void harness_destroy(struct harness *harness) {
         harness_disconnect(harness, harness->server.session_first);
     }
     while (watch_free_step(&harness->server.watches, 100)) {}
-    assert_int_equal(harness->server.watches.keys.count, 0);
+    assert_int_equal(watch_key_count(&harness->server.watches), 0);
     if (!registry_validate(harness->server.registry, &reason)) {
         stop_test(reason);
     }
