@@ -381,6 +381,24 @@ enum layout_status layout_parse_words(const struct bytes *words, size_t word_cou
     return LAYOUT_OK;
 }
 
+size_t layout_count_words(const struct bytes *words, size_t word_count) {
+    static const struct {
+        const char *word;
+        size_t size; /* with what always follows it */
+    } parts[] = {
+        {"FIELD", 3}, {"TIME", 3}, {"SCALE", 2},  {"START", 2},  {"END", 2},
+        {"ASC", 1},   {"DESC", 1}, {"SIGNED", 1}, {"LATEST", 1},
+    };
+    size_t count = 0;
+    for (size_t size = 1; size > 0 && count < word_count; count += size) {
+        size = 0;
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && size == 0; i++) {
+            size = bytes_is(words[count], parts[i].word) ? parts[i].size : 0;
+        }
+    }
+    return count < word_count ? count : word_count;
+}
+
 static bool is_blank(char byte) {
     return byte == ' ' || byte == '\t';
 }

@@ -82,6 +82,10 @@ MUST_CHECK enum layout_status layout_parse(struct bytes text, struct layout *lay
 MUST_CHECK enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
                                                  struct layout *layout, char *error);
 
+/* How many of the words, from the front, belong to a layout, right or wrong: FIELD, TIME and what
+ * follows them by the form above. Behind them something else may stand. */
+size_t layout_count_words(const struct bytes *words, size_t word_count);
+
 /* Canonical text, which layout_parse reads back to an equal layout. out has room for
  * LAYOUT_TEXT_MAX; returns the size, and writes a terminator behind it. */
 size_t layout_print(const struct layout *layout, char *out);

@@ -131,6 +131,36 @@ static void words_parse_as_the_text_they_were_cut_from(void **state) {
     assert_true(layout_equal(&layout, &from_text));
 }
 
+static void the_words_of_a_layout_end_where_something_else_begins(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t count;
+    } samples[] = {
+        {"", 0},
+        {"cap 3", 0},
+        {"FIELD a 3", 3},
+        {"FIELD a 3 KEEP BEST", 3},
+        {"field cap 3 signed desc scale 2 asc CAP 3", 8},
+        {"FIELD field 3 FIELD keep 4 TIME 3 S START 5 LATEST KEEP LAST", 12},
+        {"TIME 3 S END 5 PERIOD DAY", 5},
+        {"FIELD a 3 SCALE", 4},
+        {"FIELD a", 2},
+        {"FIELD", 1},
+        {"FIELD a cap 3", 3},
+    };
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        struct bytes words[32];
+        size_t count = 0;
+        char text[128];
+        strcpy(text, samples[i].text);
+        for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
+            words[count++] = bytes_from_text(word);
+        }
+        assert_int_equal(layout_count_words(words, count), samples[i].count);
+    }
+}
+
 static void a_word_with_a_blank_inside_is_no_two_words(void **state) {
     (void)state;
     static const struct bytes words[] = {BYTES_INIT("FIELD a 3")};
@@ -415,6 +445,7 @@ int main(void) {
         cmocka_unit_test(text_out_is_canonical),
         cmocka_unit_test(sixty_four_fields_of_the_longest_text_fit),
         cmocka_unit_test(words_parse_as_the_text_they_were_cut_from),
+        cmocka_unit_test(the_words_of_a_layout_end_where_something_else_begins),
         cmocka_unit_test(a_word_with_a_blank_inside_is_no_two_words),
         cmocka_unit_test(what_is_wrong_is_said_with_its_place_and_what_is_allowed),
         cmocka_unit_test(more_words_than_any_layout_has_are_refused),
