@@ -172,18 +172,17 @@ static bool new_key(const struct layout *layout, const struct request *request, 
            LAYOUT_OK;
 }
 
-/* Returns whether any member was written. */
-static bool run_on_board(const struct call *call, struct board *board, struct add *add) {
-    const struct layout *layout = board_layout(board);
+static void run_on_board(const struct call *call, struct writing *writing, struct add *add) {
+    const struct layout *layout = board_layout(writing->board);
     if (!find_members(call->request, layout, add)) {
         refuse_count(call, layout, add);
-        return false;
+    } else if (check_at(call, layout, add)) {
+        writing->is_only = add->member_count == 1;
+        add_apply(call, writing, add);
     }
-    return check_at(call, layout, add) && add_apply(call, board, add);
 }
 
-/* The board says what values there are, so a new one is made first, and goes again when it is left
- * empty: by an error, or by XX. */
+/* The board says what values there are, so a new one is made first. */
 static void lb_add_run(struct call *call) {
     struct add add = {.operation = ADD_UNSAID};
     const char *error = read_options(call->request, &add);
@@ -191,18 +190,11 @@ static void lb_add_run(struct call *call) {
         reply_error(call->reply, error);
         return;
     }
-    if (!zset_check_key(call, call_arg(call, 1))) {
-        return;
+    struct writing writing;
+    if (writing_begin(call, call_arg(call, 1), &writing)) {
+        run_on_board(call, &writing, &add);
+        writing_end(&writing);
     }
-    bool is_new;
-    struct registry_key *key = registry_find_or_create(call->registry, call->session->database,
-                                                       call_arg(call, 1), call->now_ms, &is_new);
-    if (key == NULL) {
-        call_out_of_memory(call);
-        return;
-    }
-    bool is_changed = run_on_board(call, &key->board, &add);
-    zset_end_write(call, key, is_new, is_changed);
 }
 
 #define TOKEN(argument, word)                                                                      \

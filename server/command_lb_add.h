@@ -3,6 +3,7 @@
 #define SERVER_COMMAND_LB_ADD_H
 
 #include "server/command_lb.h"
+#include "server/writing.h"
 
 enum add_operation {
     ADD_UNSAID, /* as ADD_SET */
@@ -44,8 +45,8 @@ static inline struct bytes add_name(const struct request *request, const struct 
 }
 
 /* Apply the command to the board and answer it; an error leaves the board as it was. Where AT is
- * given, the layout can hold it. Returns whether any member was written. */
-bool add_apply(const struct call *call, struct board *board, const struct add *add);
+ * given, the layout can hold it. */
+void add_apply(const struct call *call, struct writing *writing, const struct add *add);
 
 /* Answer that a time does not fit; returns false. */
 bool add_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);

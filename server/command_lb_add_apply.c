@@ -16,10 +16,11 @@ enum {
 
 /* What comes of one member. */
 struct add_step {
-    uint64_t key;  /* afterwards, if it is there */
-    bool is_there; /* afterwards */
+    uint64_t key;   /* afterwards, if it is there */
+    bool is_there;  /* afterwards */
+    bool was_there; /* before the command; so are had_rank and previous_rank */
     bool is_written;
-    bool had_rank; /* before the command */
+    bool had_rank;
     uint32_t previous_rank;
 };
 
@@ -115,9 +116,23 @@ static bool stamp(const struct call *call, const struct layout *layout, const st
     return true;
 }
 
+/* Is what the member has as good as what it is to get, and does it stay for that? */
+static bool is_beaten(const struct rules *rules, const struct add *add,
+                      const struct add_step *before, uint64_t key) {
+    if (!before->is_there) {
+        return false;
+    }
+    if (add->operation != ADD_INCREMENT && !rules_take(rules, before->key, key)) {
+        return true;
+    }
+    return add->operation == ADD_BEST && layout_without_time(&rules->layout, key) <=
+                                             layout_without_time(&rules->layout, before->key);
+}
+
 /* What comes of a member that is now as before says. false: the error is answered. */
-static bool plan(const struct call *call, const struct layout *layout, const struct add *add,
+static bool plan(const struct call *call, const struct rules *rules, const struct add *add,
                  const struct bytes *values, const struct add_step *before, struct add_step *step) {
+    const struct layout *layout = &rules->layout;
     bool is_skipped = before->is_there ? add->is_new_only : add->is_existing_only;
     *step = *before;
     step->is_written = false;
@@ -126,35 +141,19 @@ static bool plan(const struct call *call, const struct layout *layout, const str
         !apply_values(call, layout, add, values, is_skipped, &key)) {
         return false;
     }
-    bool is_beaten = add->operation == ADD_BEST && before->is_there &&
-                     layout_without_time(layout, key) <= layout_without_time(layout, before->key);
-    if (is_skipped || (is_beaten && add->time != ADD_TIME_NOW)) {
+    bool stays = is_beaten(rules, add, before, key);
+    if (is_skipped || (stays && (rules->keeps_best || add->time != ADD_TIME_NOW))) {
         return true;
     }
-    step->key = is_beaten ? before->key : key;
+    step->key = stays ? before->key : key;
     return stamp(call, layout, add, before, step);
 }
 
 /* ---- putting ---- */
 
-static void refuse_full(const struct call *call) {
-    reply_error_format(call->reply, "ERR board is full: %u members are the most",
-                       (unsigned)BOARD_MEMBERS_MAX);
-}
-
-static bool put(const struct call *call, struct board *board, const struct board_member *member,
-                uint64_t key) {
-    switch (board_put_member(board, member, key)) {
-    case BOARD_OK:
-        return true;
-    case BOARD_FULL:
-        refuse_full(call);
-        return false;
-    case BOARD_OUT_OF_MEMORY:
-        break;
-    }
-    call_out_of_memory(call);
-    return false;
+static enum writing_status put(struct writing *writing, const struct add *add,
+                               const struct board_member *member, uint64_t key) {
+    return writing_put(writing, member, key, add->operation == ADD_INCREMENT);
 }
 
 /* As it stands before the command. */
@@ -164,6 +163,7 @@ static struct add_step step_of(const struct board *board, const struct add *add,
     return (struct add_step){
         .key = member->key,
         .is_there = member->is_there,
+        .was_there = member->is_there,
         .had_rank = has_rank,
         .previous_rank = has_rank ? board_rank_of(board, member) : 0,
     };
@@ -220,19 +220,23 @@ static void answer(const struct call *call, const struct board *board, const str
 
 /* ---- one member ---- */
 
-static bool add_one(const struct call *call, struct board *board, const struct add *add) {
+static void add_one(const struct call *call, struct writing *writing, const struct add *add) {
     struct board_member member;
     struct add_step step;
-    board_look_up(board, add_name(call->request, add, 0), call->ahead, &member);
-    struct add_step before = step_of(board, add, &member);
-    if (!plan(call, board_layout(board), add, add_values(call->request, add, 0), &before, &step)) {
-        return false;
+    board_look_up(writing->board, add_name(call->request, add, 0), call->ahead, &member);
+    struct add_step before = step_of(writing->board, add, &member);
+    if (!plan(call, writing->rules, add, add_values(call->request, add, 0), &before, &step)) {
+        return;
     }
-    bool is_done = !step.is_written || put(call, board, &member, step.key);
-    if (is_done) {
-        answer(call, board, add, &step);
+    if (step.is_written) {
+        enum writing_status status = put(writing, add, &member, step.key);
+        if (status == WRITING_FAILED) {
+            return;
+        }
+        step.is_written = status == WRITING_PUT;
     }
-    return is_done && step.is_written;
+    writing_settle(writing);
+    answer(call, writing->board, add, &step);
 }
 
 /* ---- many members ---- */
@@ -246,11 +250,11 @@ struct step_table {
 struct many {
     const struct call *call;
     const struct add *add;
+    struct writing *writing;
     struct board *board;
     struct add_step *steps;
     struct step_table table;
     uint64_t new_count; /* members that will be on the board and were not */
-    bool is_written;    /* some of them were */
 };
 
 /* The slot of a member: that of its latest step, or the free one where it belongs. */
@@ -276,7 +280,7 @@ static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
         uint32_t *slot = find_slot(many, member.name, member.hash);
         struct add_step before =
             *slot != 0 ? many->steps[*slot - 1] : step_of(many->board, add, &member);
-        if (!plan(call, board_layout(many->board), add, add_values(call->request, add, i), &before,
+        if (!plan(call, many->writing->rules, add, add_values(call->request, add, i), &before,
                   &many->steps[i])) {
             return false;
         }
@@ -300,10 +304,9 @@ static bool put_group(struct many *many, uint32_t begin, unsigned count) {
         if (many->steps[begin + i].is_written) {
             struct board_member member;
             board_look_up(many->board, ahead[i].member, &ahead[i], &member);
-            if (!put(many->call, many->board, &member, keys[i])) {
+            if (put(many->writing, add, &member, keys[i]) == WRITING_FAILED) {
                 return false;
             }
-            many->is_written = true;
         }
     }
     return true;
@@ -333,12 +336,23 @@ static bool reserve(const struct many *many) {
     return memory_reserve_begin(size);
 }
 
+/* Members that were added and pushed out again by others of the same command were not added. */
+static void take_back_lost(struct many *many) {
+    for (uint32_t i = 0; i < many->add->member_count; i++) {
+        uint64_t key;
+        many->steps[i].is_written =
+            many->steps[i].is_written &&
+            (many->steps[i].was_there ||
+             board_find(many->board, add_name(many->call->request, many->add, i), &key));
+    }
+}
+
 static void plan_and_put(struct many *many) {
     if (!for_each_group(many, plan_group)) {
         return;
     }
     if (many->new_count > BOARD_MEMBERS_MAX - board_count(many->board)) {
-        refuse_full(many->call);
+        writing_refuse_full(many->call);
         return;
     }
     if (!reserve(many)) {
@@ -348,14 +362,19 @@ static void plan_and_put(struct many *many) {
     bool is_put = for_each_group(many, put_group);
     memory_reserve_end();
     if (is_put) {
+        writing_settle(many->writing);
+        if (many->writing->has_lost) {
+            take_back_lost(many);
+        }
         answer(many->call, many->board, many->add, many->steps);
     }
 }
 
-static bool add_many(const struct call *call, struct board *board, const struct add *add) {
+static void add_many(const struct call *call, struct writing *writing, const struct add *add) {
     struct add_step steps[STEPS_ON_STACK];
     uint32_t slots[4 * STEPS_ON_STACK] = {0};
-    struct many many = {.call = call, .add = add, .board = board, .steps = steps};
+    struct many many = {
+        .call = call, .add = add, .writing = writing, .board = writing->board, .steps = steps};
     many.table = (struct step_table){.slots = slots, .mask = 4 * STEPS_ON_STACK - 1};
     if (add->member_count > STEPS_ON_STACK) {
         uint32_t slot_count = 4 * STEPS_ON_STACK;
@@ -375,9 +394,12 @@ static bool add_many(const struct call *call, struct board *board, const struct 
         memory_free(many.steps);
         memory_free(many.table.slots);
     }
-    return many.is_written;
 }
 
-bool add_apply(const struct call *call, struct board *board, const struct add *add) {
-    return add->member_count == 1 ? add_one(call, board, add) : add_many(call, board, add);
+void add_apply(const struct call *call, struct writing *writing, const struct add *add) {
+    if (add->member_count == 1) {
+        add_one(call, writing, add);
+    } else {
+        add_many(call, writing, add);
+    }
 }

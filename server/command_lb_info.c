@@ -1,4 +1,4 @@
-/* LB.INFO: a board's layout, what its fields and times can hold, and what it takes. */
+/* LB.INFO: a board's layout, what its fields and times can hold, its options, and what it takes. */
 #include "server/command_lb.h"
 
 static void put_text(const struct call *call, const char *name, const char *text) {
@@ -53,6 +53,17 @@ static void put_time(const struct call *call, const struct layout *layout) {
     put_number(call, "last", last_ms(layout));
 }
 
+static void put_options(const struct call *call, const struct rules *rules) {
+    reply_bulk_text(call->reply, "cap");
+    if (rules->cap > 0) {
+        reply_integer(call->reply, rules->cap);
+    } else {
+        reply_null(call->reply);
+    }
+    put_text(call, "keep", rules->keeps_best ? "best" : "last");
+    put_flag(call, "created", rules->is_created);
+}
+
 static void lb_info_run(struct call *call) {
     const struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
@@ -62,7 +73,7 @@ static void lb_info_run(struct call *call) {
     const struct layout *layout = board_layout(&key->board);
     char text[LAYOUT_TEXT_MAX];
     layout_print(layout, text);
-    reply_map(call->reply, 6);
+    reply_map(call->reply, 9);
     put_text(call, "layout", text);
     put_number(call, "bits", layout->bits_total);
     put_number(call, "count", board_count(&key->board));
@@ -74,6 +85,7 @@ static void lb_info_run(struct call *call) {
     }
     reply_bulk_text(call->reply, "time");
     put_time(call, layout);
+    put_options(call, registry_rules(key));
 }
 
 static const struct argument lb_info_arguments[] = {
@@ -83,7 +95,8 @@ static const struct argument lb_info_arguments[] = {
 
 const struct command command_lb_info = {
     .name = "LB.INFO",
-    .summary = "A board's layout, the ranges of its fields and times, its members and its memory",
+    .summary = "A board's layout and options, the ranges of its fields and times, its members and "
+               "its memory",
     .complexity = "O(1)",
     .since = "1.0.0",
     .group = "leaderboard",

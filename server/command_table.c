@@ -37,6 +37,7 @@ extern const struct command command_unlink;
 /* leaderboard */
 extern const struct command command_lb_add;
 extern const struct command command_lb_around;
+extern const struct command command_lb_create;
 extern const struct command command_lb_get;
 extern const struct command command_lb_hist;
 extern const struct command command_lb_info;
@@ -131,6 +132,7 @@ const struct command *const command_table[] = {
     /* leaderboard */
     &command_lb_add,
     &command_lb_around,
+    &command_lb_create,
     &command_lb_get,
     &command_lb_hist,
     &command_lb_info,

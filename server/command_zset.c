@@ -77,17 +77,8 @@ void zset_remove_span(const struct call *call, struct registry_key *key, struct 
     }
 }
 
-void zset_end_write(const struct call *call, struct registry_key *key, bool is_new,
-                    bool is_changed) {
-    if (is_changed) {
-        registry_tell_members(call->registry, key);
-    } else if (is_new) {
-        registry_take_back(call->registry, key);
-    }
-}
-
 void zset_remove_if_empty(const struct call *call, struct registry_key *key) {
-    if (board_count(&key->board) == 0) {
+    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
         registry_remove(call->registry, key);
     }
 }

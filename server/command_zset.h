@@ -109,13 +109,10 @@ static inline bool zset_is_reply_lost(const struct call *call) {
     return call->reply->is_silent || call->reply->out->is_broken;
 }
 
-/* Remove span from the key's board, and the key with its last member. */
+/* Remove span from the key's board, and the key with its last member if it came to be by a write.
+ */
 void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span);
-/* What a write to a key of registry_find_or_create ends with: a change of members is told, and a
- * new key that was left empty taken back. */
-void zset_end_write(const struct call *call, struct registry_key *key, bool is_new,
-                    bool is_changed);
-/* Remove the key if its board is empty. */
+/* Remove the key if its board is empty, and not one of LB.CREATE. */
 void zset_remove_if_empty(const struct call *call, struct registry_key *key);
 
 /* The answer to whatever asks for order by name. */

@@ -4,13 +4,13 @@
  * member's time is set when its score changes, and all writes of one command carry one time.
  *
  *     ZADD board GT CH 100 zoe 120 kim
- *       read options -> read scores -> find or create the board -> put, pair by pair -> answer
+ *       read options -> find or make the board -> read scores -> put, pair by pair -> answer
  *
  * The whole command is applied, or nothing of it: scores are read and held against their range
  * first; a time outside the layout fails the first put, as every other one would; and for more
  * than one pair the memory is held back before the first. */
 #include "server/command_zset.h"
-#include "server/session.h"
+#include "server/writing.h"
 
 enum {
     /* Pairs whose scores need no memory of their own. */
@@ -25,15 +25,17 @@ struct zadd {
     bool is_less_only;      /* LT */
     bool is_change_counted; /* CH */
     bool is_increment;      /* INCR, ZINCRBY */
+    bool is_sum_wanted;     /* ZINCRBY: the sum is the answer, whatever comes of it */
     uint32_t first_pair;    /* index of the first score */
     uint32_t pair_count;
-    /* By pair: what to set. An increment is one pair, and is in delta. */
+    /* By pair: what to set, and after that whether it has added its member. An increment is one
+     * pair, and is in delta. */
     uint64_t *ordinals;
     uint64_t ordinals_on_stack[PAIRS_ON_STACK];
     struct decimal delta;
     uint32_t added_count;
     uint32_t updated_count;
-    bool is_skipped; /* the last pair was left alone by an option */
+    bool is_skipped; /* the last pair was left alone by an option, or pushed out */
     uint64_t result; /* the last pair's ordinal otherwise */
 };
 
@@ -148,45 +150,47 @@ static void explain_sum(const struct call *call, const struct layout_field *lead
     reply_error_format(call->reply, "ERR %s", error);
 }
 
-static bool put(const struct call *call, struct board *board, const struct board_member *member,
-                uint64_t key) {
-    const struct layout *layout = board_layout(board);
+/* Put a member with this score and the time. false: the error is answered, and the board is as it
+ * was. */
+static bool put(const struct call *call, struct writing *writing, struct zadd *zadd, uint32_t pair,
+                const struct board_member *member, uint64_t key) {
+    const struct layout *layout = board_layout(writing->board);
     uint64_t stamped;
+    if (!writing_takes(writing, member, key, zadd->is_increment)) {
+        return true;
+    }
     if (layout_stamp(layout, key, call->now_us, &stamped) != LAYOUT_OK) {
         char error[LAYOUT_ERROR_MAX];
         layout_explain_time(layout, call->now_us, error);
         reply_error_format(call->reply, "ERR %s", error);
         return false;
     }
-    switch (board_put_member(board, member, stamped)) {
-    case BOARD_OK:
-        return true;
-    case BOARD_FULL:
-        reply_error_format(call->reply, "ERR board is full: %u members are the most",
-                           (unsigned)BOARD_MEMBERS_MAX);
-        return false;
-    case BOARD_OUT_OF_MEMORY:
-        break;
+    enum writing_status status = writing_put(writing, member, stamped, zadd->is_increment);
+    zadd->is_skipped = status == WRITING_PUSHED_OUT && !zadd->is_sum_wanted;
+    if (status == WRITING_PUT) {
+        zadd->added_count += member->is_there ? 0 : 1;
+        zadd->updated_count += member->is_there ? 1 : 0;
+        zadd->ordinals[pair] = !member->is_there;
     }
-    call_out_of_memory(call);
-    return false;
+    return status != WRITING_FAILED;
 }
 
 /* false: the error is answered, and the board is as it was. */
-static bool apply_pair(const struct call *call, struct board *board, struct zadd *zadd,
+static bool apply_pair(const struct call *call, struct writing *writing, struct zadd *zadd,
                        uint32_t pair) {
-    const struct layout *layout = board_layout(board);
+    const struct layout *layout = board_layout(writing->board);
     const struct layout_field *lead = &layout->fields[0];
     struct board_member member;
-    board_look_up(board, pair_member(call, zadd, pair), call->ahead, &member);
+    board_look_up(writing->board, pair_member(call, zadd, pair), call->ahead, &member);
     bool is_there = member.is_there;
+    uint64_t after = zadd->is_increment ? 0 : zadd->ordinals[pair];
+    zadd->ordinals[pair] = false;
     zadd->is_skipped = is_there ? zadd->is_new_only : zadd->is_existing_only;
     if (zadd->is_skipped) {
         return true;
     }
     uint64_t key = is_there ? member.key : layout_zero_key(layout);
     uint64_t before = layout_ordinal(layout, key, 0);
-    uint64_t after = zadd->is_increment ? 0 : zadd->ordinals[pair];
     if (zadd->is_increment && layout_field_add(lead, before, zadd->delta, &after) != LAYOUT_OK) {
         explain_sum(call, lead, before, zadd->delta);
         return false;
@@ -200,12 +204,7 @@ static bool apply_pair(const struct call *call, struct board *board, struct zadd
     if (is_there && after == before) {
         return true;
     }
-    if (!put(call, board, &member, layout_with_ordinal(layout, key, 0, after))) {
-        return false;
-    }
-    zadd->added_count += is_there ? 0 : 1;
-    zadd->updated_count += is_there ? 1 : 0;
-    return true;
+    return put(call, writing, zadd, pair, &member, layout_with_ordinal(layout, key, 0, after));
 }
 
 /* Are there places for every pair's member? Counted only when the board is nearly full. */
@@ -230,23 +229,41 @@ static bool reserve(const struct call *call, const struct board *board, const st
     return memory_reserve_begin(size);
 }
 
-static bool apply_pairs(const struct call *call, struct board *board, struct zadd *zadd) {
-    if (zadd->pair_count == 1) {
-        return apply_pair(call, board, zadd, 0);
+/* Members that were added and pushed out again by others of the same command were not added. */
+static void take_back_lost(const struct call *call, const struct board *board, struct zadd *zadd) {
+    for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
+        uint64_t key;
+        bool is_lost =
+            zadd->ordinals[pair] != 0 && !board_find(board, pair_member(call, zadd, pair), &key);
+        zadd->added_count -= is_lost;
     }
-    if (!has_room(call, board, zadd)) {
-        reply_error_format(call->reply, "ERR board is full: %u members are the most",
-                           (unsigned)BOARD_MEMBERS_MAX);
+}
+
+static bool apply_many(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    bool is_applied = true;
+    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied; pair++) {
+        is_applied = apply_pair(call, writing, zadd, pair);
+    }
+    writing_settle(writing);
+    if (writing->has_lost) {
+        take_back_lost(call, writing->board, zadd);
+    }
+    return is_applied;
+}
+
+static bool apply_pairs(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    if (zadd->pair_count == 1) {
+        return apply_pair(call, writing, zadd, 0);
+    }
+    if (!has_room(call, writing->board, zadd)) {
+        writing_refuse_full(call);
         return false;
     }
-    if (!reserve(call, board, zadd)) {
+    if (!reserve(call, writing->board, zadd)) {
         call_out_of_memory(call);
         return false;
     }
-    bool is_applied = true;
-    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied; pair++) {
-        is_applied = apply_pair(call, board, zadd, pair);
-    }
+    bool is_applied = apply_many(call, writing, zadd);
     memory_reserve_end();
     return is_applied;
 }
@@ -263,8 +280,8 @@ static void answer(const struct call *call, const struct layout_field *lead,
     }
 }
 
-static void run_on_board(const struct call *call, struct board *board, struct zadd *zadd) {
-    const struct layout_field *lead = zset_lead(board);
+static void run_on_board(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    const struct layout_field *lead = zset_lead(writing->board);
     zadd->ordinals = zadd->ordinals_on_stack;
     if (zadd->pair_count > PAIRS_ON_STACK) {
         zadd->ordinals = memory_allocate(zadd->pair_count * sizeof(zadd->ordinals[0]));
@@ -273,7 +290,7 @@ static void run_on_board(const struct call *call, struct board *board, struct za
             return;
         }
     }
-    if (read_pairs(call, lead, zadd) && apply_pairs(call, board, zadd)) {
+    if (read_pairs(call, lead, zadd) && apply_pairs(call, writing, zadd)) {
         answer(call, lead, zadd);
     }
     if (zadd->ordinals != zadd->ordinals_on_stack) {
@@ -281,21 +298,14 @@ static void run_on_board(const struct call *call, struct board *board, struct za
     }
 }
 
-/* The board gives the scores their range, so a new one is made first, and goes again when it is
- * left empty: by an error, or by XX. */
+/* The board gives the scores their range, so a new one is made first. */
 static void run(const struct call *call, struct zadd *zadd) {
-    if (!zset_check_key(call, call_arg(call, 1))) {
-        return;
+    struct writing writing;
+    if (writing_begin(call, call_arg(call, 1), &writing)) {
+        writing.is_only = zadd->pair_count == 1;
+        run_on_board(call, &writing, zadd);
+        writing_end(&writing);
     }
-    bool is_new;
-    struct registry_key *key = registry_find_or_create(call->registry, call->session->database,
-                                                       call_arg(call, 1), call->now_ms, &is_new);
-    if (key == NULL) {
-        call_out_of_memory(call);
-        return;
-    }
-    run_on_board(call, &key->board, zadd);
-    zset_end_write(call, key, is_new, zadd->added_count + zadd->updated_count > 0);
 }
 
 static void zadd_run(struct call *call) {
@@ -359,7 +369,8 @@ const struct command command_zadd = {
 };
 
 static void zincrby_run(struct call *call) {
-    struct zadd zadd = {.is_increment = true, .first_pair = 2, .pair_count = 1};
+    struct zadd zadd = {
+        .is_increment = true, .is_sum_wanted = true, .first_pair = 2, .pair_count = 1};
     run(call, &zadd);
 }
 

@@ -25,6 +25,7 @@ enum {
     SETTING_LAYOUTS_MAX = 256,
     SETTING_RULES_MAX = 1024,
     SETTING_ERROR_MAX = 512,   /* room for any message of this file */
+    SETTING_REASON_MAX = 384,  /* room for one without where */
     SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
 };
 
@@ -34,12 +35,14 @@ struct setting_layout {
     char *text;         /* as given, one blank between words */
     struct rules rules; /* the layout, without options */
 };
-/* "board GLOB NAME": new boards whose key matches get that layout; first match wins. */
+/* "board GLOB NAME [options]": new boards whose key matches behave so; first match wins. */
 struct setting_rule {
     char *pattern;
     char *layout_name;
     char *origin;              /* "leaderboard.conf:12: board", "option --board": for errors */
-    const struct rules *rules; /* set by settings_finish */
+    char *options;             /* as given, one blank between words; NULL: none */
+    struct rules *own;         /* what the options say; NULL without options */
+    const struct rules *rules; /* own or the layout's; set by settings_finish */
 };
 
 struct setting_output_limit { /* client-output-buffer-limit normal */
@@ -113,6 +116,16 @@ MUST_CHECK bool settings_finish(struct settings *settings, char *error);
 const struct rules *settings_rules_for(void *settings, struct bytes key);
 /* By name; NULL: there is none. */
 const struct layout *settings_find_layout(const struct settings *settings, struct bytes name);
+/* "there is no layout 'lasp'; did you mean 'laps'?" reason: SETTING_REASON_MAX. */
+void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason);
+
+/* What is said of a board beside its layout, on `board` lines and by LB.CREATE: words of any case,
+ * options in any order, each once. */
+#define SETTING_OPTIONS "[CAP n] [KEEP LAST|BEST]"
+/* Put what the words say into *rules; the rest of it stays. On false *rules is as it was, and
+ * reason (SETTING_REASON_MAX) says which option is wrong, what was given and what is allowed. */
+MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,
+                                       struct rules *rules, char *reason);
 
 /* One entry of the table. */
 enum setting_flag {

@@ -2,6 +2,7 @@
  *
  *     layout laps FIELD time_ms 32 ASC TIME 32 S     layouts[1]
  *     board race:* laps                              rules[0] -> layouts[1]
+ *     board top:* default CAP 100                    rules[1] -> its own: layouts[0], and a cap
  *     default-layout default                         -> layouts[0], built in
  *
  * A rule may stand before the layout that it names, so names are resolved at the end, once all
@@ -180,15 +181,22 @@ static void deinit_rule(struct setting_rule *rule) {
     memory_free(rule->pattern);
     memory_free(rule->layout_name);
     memory_free(rule->origin);
+    memory_free(rule->options);
+    memory_free(rule->own);
     *rule = (struct setting_rule){0};
 }
 
+static bool is_same_text(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 /* An equal rule before it: this one would never be reached. */
-static bool has_rule(const struct settings *settings, struct bytes pattern, struct bytes name) {
+static bool has_rule(const struct settings *settings, const struct setting_rule *like) {
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         const struct setting_rule *rule = &settings->rules[i];
-        if (bytes_equal(bytes_from_text(rule->pattern), pattern) &&
-            bytes_equal(bytes_from_text(rule->layout_name), name)) {
+        if (is_same_text(rule->pattern, like->pattern) &&
+            is_same_text(rule->layout_name, like->layout_name) &&
+            is_same_text(rule->options, like->options)) {
             return true;
         }
     }
@@ -196,9 +204,10 @@ static bool has_rule(const struct settings *settings, struct bytes pattern, stru
 }
 
 static bool check_rule(const struct bytes *words, size_t count, char *reason) {
-    if (count != 2) {
-        return setting_fail(reason, SETTING_REASON_MAX,
-                            "a pattern of keys and a layout's name are needed: board GLOB NAME");
+    if (count < 2) {
+        return setting_fail(
+            reason, SETTING_REASON_MAX,
+            "a pattern of keys and a layout's name are needed: board GLOB NAME " SETTING_OPTIONS);
     }
     if (words[0].size == 0 || words[0].size > SETTING_STRING_MAX) {
         return setting_fail(reason, SETTING_REASON_MAX, "a pattern of 1 to %d bytes is needed",
@@ -211,29 +220,52 @@ static bool check_rule(const struct bytes *words, size_t count, char *reason) {
     return true;
 }
 
-bool setting_board_assign_rule(struct settings *settings, const struct bytes *words, size_t count,
-                               const struct setting_place *place, char *reason) {
-    if (!check_rule(words, count, reason)) {
-        return false;
-    }
-    if (has_rule(settings, words[0], words[1])) {
+/* The words behind the layout's name. */
+static bool init_options(struct setting_rule *rule, const struct bytes *words, size_t count,
+                         char *reason) {
+    if (count == 0) {
         return true;
     }
-    if (settings->rule_count == SETTING_RULES_MAX) {
-        return setting_fail(reason, SETTING_REASON_MAX, "at most %d board rules are allowed",
-                            SETTING_RULES_MAX);
+    rule->own = memory_allocate_zeroed(sizeof *rule->own);
+    rule->options = join_words(words, count);
+    if (rule->own == NULL || rule->options == NULL) {
+        return fail_without_memory(reason);
     }
-    struct setting_rule rule = {
+    return settings_parse_options(words, count, rule->own, reason);
+}
+
+/* On false *rule owns what is to be given back. */
+static bool init_rule(struct setting_rule *rule, const struct bytes *words, size_t count,
+                      const struct setting_place *place, char *reason) {
+    *rule = (struct setting_rule){
         .pattern = setting_value_copy(words[0]),
         .layout_name = setting_value_copy(words[1]),
         .origin = copy_place(place, "board"),
     };
-    if (rule.pattern == NULL || rule.layout_name == NULL || rule.origin == NULL) {
-        deinit_rule(&rule);
+    if (rule->pattern == NULL || rule->layout_name == NULL || rule->origin == NULL) {
         return fail_without_memory(reason);
     }
-    settings->rules[settings->rule_count++] = rule;
-    return true;
+    return init_options(rule, words + 2, count - 2, reason);
+}
+
+bool setting_board_assign_rule(struct settings *settings, const struct bytes *words, size_t count,
+                               const struct setting_place *place, char *reason) {
+    struct setting_rule rule;
+    if (!check_rule(words, count, reason)) {
+        return false;
+    }
+    bool is_fine = init_rule(&rule, words, count, place, reason);
+    bool is_new = is_fine && !has_rule(settings, &rule);
+    if (is_new && settings->rule_count == SETTING_RULES_MAX) {
+        is_fine = setting_fail(reason, SETTING_REASON_MAX, "at most %d board rules are allowed",
+                               SETTING_RULES_MAX);
+    }
+    if (is_fine && is_new) {
+        settings->rules[settings->rule_count++] = rule;
+    } else {
+        deinit_rule(&rule);
+    }
+    return is_fine;
 }
 
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count) {
@@ -253,12 +285,11 @@ static const char *next_layout_name(const void *context, uint32_t index) {
     return index < settings->layout_count ? settings->layouts[index]->name : NULL;
 }
 
-/* "there is no layout 'lasp'; did you mean 'laps'?" */
-static bool fail_without_layout(const struct settings *settings, struct bytes name, char *reason) {
+void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason) {
     const char *nearest = setting_words_nearest(name, next_layout_name, settings);
-    return setting_fail(reason, SETTING_REASON_MAX, "there is no layout '%s'%s%s%s",
-                        setting_show(name).text, nearest != NULL ? "; did you mean '" : "",
-                        nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    setting_fail(reason, SETTING_REASON_MAX, "there is no layout '%s'%s%s%s",
+                 setting_show(name).text, nearest != NULL ? "; did you mean '" : "",
+                 nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
 }
 
 bool setting_board_assign_default(struct settings *settings, struct bytes name,
@@ -270,7 +301,8 @@ bool setting_board_assign_default(struct settings *settings, struct bytes name,
                             setting_show(name).text);
     }
     if (found == NULL && !may_come_later) {
-        return fail_without_layout(settings, name, reason);
+        settings_explain_layout(settings, name, reason);
+        return false;
     }
     char *origin = copy_place(place, "default-layout");
     if (origin == NULL || !setting_value_replace(&settings->default_layout_name, name)) {
@@ -283,22 +315,32 @@ bool setting_board_assign_default(struct settings *settings, struct bytes name,
     return true;
 }
 
+static bool resolve_rule(const struct settings *settings, struct setting_rule *rule, char *reason) {
+    struct bytes name = bytes_from_text(rule->layout_name);
+    const struct setting_layout *found = find_layout(settings, name);
+    if (found == NULL) {
+        settings_explain_layout(settings, name, reason);
+        return false;
+    }
+    if (rule->own != NULL) {
+        rule->own->layout = found->rules.layout;
+    }
+    rule->rules = rule->own != NULL ? rule->own : &found->rules;
+    return true;
+}
+
 bool setting_board_resolve(struct settings *settings, char *error) {
     char reason[SETTING_REASON_MAX];
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         struct setting_rule *rule = &settings->rules[i];
-        struct bytes name = bytes_from_text(rule->layout_name);
-        const struct setting_layout *found = find_layout(settings, name);
-        if (found == NULL) {
-            fail_without_layout(settings, name, reason);
+        if (!resolve_rule(settings, rule, reason)) {
             return setting_fail(error, SETTING_ERROR_MAX, "%s: %s", rule->origin, reason);
         }
-        rule->rules = &found->rules;
     }
     struct bytes name = bytes_from_text(settings->default_layout_name);
     const struct setting_layout *found = find_layout(settings, name);
     if (found == NULL) {
-        fail_without_layout(settings, name, reason);
+        settings_explain_layout(settings, name, reason);
         return setting_fail(error, SETTING_ERROR_MAX, "%s: %s", settings->default_layout_origin,
                             reason);
     }
@@ -325,7 +367,8 @@ static size_t print_layout(const struct setting_layout *layout, char *out) {
 
 static size_t print_rule(const struct setting_rule *rule, char *out) {
     size_t size = setting_words_quote(out, bytes_from_text(rule->pattern));
-    return size + (size_t)sprintf(out + size, " %s", rule->layout_name);
+    size += (size_t)sprintf(out + size, " %s", rule->layout_name);
+    return rule->options == NULL ? size : size + (size_t)sprintf(out + size, " %s", rule->options);
 }
 
 bool setting_board_print_line(const struct settings *settings, uint32_t id, uint32_t index,

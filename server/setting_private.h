@@ -4,6 +4,7 @@
  *     setting_words.c   a line <-> words
  *     setting_value.c   words <-> the fields of struct settings
  *     setting_board.c   the same for layouts and the rules that pick them
+ *     setting_options.c words -> board options
  *     setting_file.c    files and the command line
  *     setting_rewrite.c CONFIG REWRITE
  *     setting_docs.c    leaderboard.conf, docs/settings.md, --help
@@ -55,8 +56,7 @@ enum {
     /* Bytes of one string: four times as many, quoted, still fit a line with its name. */
     SETTING_STRING_MAX = 4000,
     SETTING_LAYOUT_NAME_MAX = 64,
-    SETTING_REASON_MAX = 384, /* room for what is wrong, without where */
-    SETTING_SHOWN_MAX = 64,   /* bytes of somebody's text inside a message */
+    SETTING_SHOWN_MAX = 64, /* bytes of somebody's text inside a message */
 };
 
 /* printf into a message of size bytes; returns false, so that a failure is one statement. */

@@ -304,15 +304,21 @@ const struct setting setting_table[] = {
     {
         .name = "board",
         .section = BOARDS,
-        .value_syntax = "GLOB NAME",
+        .value_syntax = "GLOB NAME " SETTING_OPTIONS,
         .example = "race:* laps",
         .flags = SETTING_FIXED | SETTING_REPEATS,
         .id = SETTING_BOARD,
         .summary =
-            "New boards whose key matches the pattern get the layout of that name. May stand on "
-            "up to 1024 lines; the first that matches wins, so put the narrow patterns first. The "
-            "layout may be defined above or below. A board keeps the layout that it was made "
-            "with for as long as it is there.\n"
+            "New boards whose key matches the pattern get the layout of that name, and the options "
+            "behind it. May stand on up to 1024 lines; the first that matches wins, so put the "
+            "narrow patterns first. The layout may be defined above or below. A board keeps the "
+            "layout and the options that it was made with for as long as it is there.\n"
+            "CAP n keeps the best n members: a newcomer worse than a full board's last is not "
+            "kept. KEEP BEST keeps a member's best result: a write that is not strictly better "
+            "changes nothing, unless it is an increment. Both hold for every command, and for "
+            "clients that know nothing of them.\n"
+            "    board top:*  default CAP 1000\n"
+            "    board race:* laps    CAP 100 KEEP BEST\n"
             "In a pattern, * is any run of characters, ? is one character, [abc] and [a-z] are "
             "one of these, [^a] is one but these, and \\ takes the next character as it is.",
     },

@@ -511,9 +511,9 @@ static uint64_t next_board_seed(struct registry *registry) {
     return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
 }
 
-bool registry_create_board(struct registry *registry, struct bytes name, struct board *board) {
-    const struct rules *rules =
-        rules_hold(&registry->rules, registry->rules_for(registry->context, name));
+/* An empty board that behaves like this. false: no memory. */
+static bool make_board(struct registry *registry, const struct rules *like, struct board *board) {
+    const struct rules *rules = rules_hold(&registry->rules, like);
     if (rules == NULL) {
         return false;
     }
@@ -521,9 +521,29 @@ bool registry_create_board(struct registry *registry, struct bytes name, struct 
     return true;
 }
 
+bool registry_create_board(struct registry *registry, struct bytes name, struct board *board) {
+    return make_board(registry, registry->rules_for(registry->context, name), board);
+}
+
 void registry_discard_board(struct registry *registry, struct board *board) {
     board_deinit(board);
     rules_release(&registry->rules, rules_of(board_layout(board)));
+}
+
+/* Make a key with an empty board that behaves like this. NULL: no memory, and nothing changed. */
+static struct registry_key *make_key(struct registry *registry, uint32_t number, struct bytes name,
+                                     const struct rules *like) {
+    struct database *database = database_of(registry, number);
+    struct registry_key *key = key_create(number, name);
+    if (key == NULL) {
+        return NULL;
+    }
+    if (!database_reserve(database) || !make_board(registry, like, &key->board)) {
+        memory_free(key);
+        return NULL;
+    }
+    database_put(database, key);
+    return key;
 }
 
 struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
@@ -533,17 +553,19 @@ struct registry_key *registry_find_or_create(struct registry *registry, uint32_t
     if (found != NULL) {
         return found;
     }
-    struct registry_key *key = key_create(database, name);
-    if (key == NULL) {
-        return NULL;
+    const struct rules *rules = registry->rules_for(registry->context, name);
+    struct registry_key *key = make_key(registry, database, name, rules);
+    *is_new = key != NULL;
+    return key;
+}
+
+struct registry_key *registry_create_key(struct registry *registry, uint32_t database,
+                                         struct bytes name, const struct rules *rules) {
+    CHECK(database_find(database_of(registry, database), name) == NULL);
+    struct registry_key *key = make_key(registry, database, name, rules);
+    if (key != NULL) {
+        tell(registry, database, name);
     }
-    if (!database_reserve(database_of(registry, database)) ||
-        !registry_create_board(registry, name, &key->board)) {
-        memory_free(key);
-        return NULL;
-    }
-    database_put(database_of(registry, database), key);
-    *is_new = true;
     return key;
 }
 
@@ -639,6 +661,8 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
 
 enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                         struct bytes name, struct board *board, int64_t now_ms) {
+    uint32_t cap = rules_of(board_layout(board))->cap;
+    CHECK(cap == 0 || board_count(board) <= cap);
     struct registry_key *successor = reserve_successor(registry, database, name, false);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;

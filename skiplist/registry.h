@@ -109,6 +109,10 @@ void registry_prefetch_recall(struct registry *registry, const struct registry_p
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
                                                         uint32_t database, struct bytes name,
                                                         int64_t now_ms, bool *is_new);
+/* Make an empty board that behaves like this, under a name that registry_find has just not found. A
+ * copy of the rules is kept. NULL: no memory, and nothing changed. */
+MUST_CHECK struct registry_key *registry_create_key(struct registry *registry, uint32_t database,
+                                                    struct bytes name, const struct rules *rules);
 
 /* Members of the key's board were put, moved or removed: tell it. What the functions below change
  * they tell by themselves. */
@@ -140,8 +144,8 @@ MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes na
                                       struct board *board);
 /* Free such a board. */
 void registry_discard_board(struct registry *registry, struct board *board);
-/* Put such a board under its name, without an expiry; what stood there is removed. The board is
- * gone then. Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
+/* Put such a board, which is within its cap, under its name, without an expiry; what stood there is
+ * removed. The board is gone then. Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
 MUST_CHECK enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                                    struct bytes name, struct board *board,
                                                    int64_t now_ms);

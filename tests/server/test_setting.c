@@ -711,6 +711,35 @@ static void the_first_rule_that_matches_wins(void **state) {
     assert_string_equal(line_of(&fixture->settings, "board", 3), "\"a b*\" laps");
 }
 
+static void a_rule_says_how_its_boards_behave(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "board top:* laps cap 1000 KEEP best\n"
+                          "board last:* laps KEEP LAST\n"
+                          "board * laps\n"
+                          "layout laps FIELD t 32 ASC\n");
+    assert_finishes(fixture);
+    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("top:1"));
+    assert_int_equal(rules->cap, 1000);
+    assert_true(rules->keeps_best);
+    assert_false(rules->is_created);
+    assert_true(layout_equal(&rules->layout, layout_named(fixture, "laps")));
+    rules = settings_rules_for(&fixture->settings, BYTES("last:1"));
+    const struct rules *plain = settings_rules_for(&fixture->settings, BYTES("other"));
+    assert_true(rules_equal(rules, plain));
+    assert_int_equal(plain->cap, 0);
+    assert_false(plain->keeps_best);
+    assert_string_equal(line_of(&fixture->settings, "board", 0), "top:* laps cap 1000 KEEP best");
+    assert_string_equal(line_of(&fixture->settings, "board", 1), "last:* laps KEEP LAST");
+    /* The same line again is no other rule, other options make one. */
+    assert_true(load_arguments(
+        fixture, ARGUMENTS("--board", "top:*", "laps", "cap", "1000", "KEEP", "best")));
+    assert_int_equal(fixture->settings.rule_count, 3);
+    assert_true(load_arguments(fixture, ARGUMENTS("--board", "top:*", "laps", "CAP", "9")));
+    assert_int_equal(fixture->settings.rule_count, 4);
+    assert_finishes(fixture);
+    assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"))->cap, 1000);
+}
+
 static void a_rule_may_stand_before_its_layout(void **state) {
     struct fixture *fixture = *state;
     assert_loads(fixture, "board race:* laps\ndefault-layout money\n"
@@ -756,9 +785,20 @@ static void bad_layouts_and_rules_are_refused(void **state) {
         {"layout a FIELD s 1\nlayout a FIELD s 1",
          "leaderboard.conf:2: layout: layout 'a' is there already"},
         {"board race:*", AT "board: a pattern of keys and a layout's name are needed: board GLOB "
-                            "NAME"},
-        {"board a b c", AT "board: a pattern of keys and a layout's name are needed: board GLOB "
-                           "NAME"},
+                            "NAME [CAP n] [KEEP LAST|BEST]"},
+        {"board a b c", AT "board: unknown board option 'c': [CAP n] [KEEP LAST|BEST] are allowed"},
+        {"board a b CAP", AT "board: CAP needs a number of members: 1..4294967295"},
+        {"board a b CAP 0", AT "board: CAP '0' is no number of members: 1..4294967295 are allowed"},
+        {"board a b cap 4294967296",
+         AT "board: CAP '4294967296' is no number of members: 1..4294967295 are allowed"},
+        {"board a b CAP 1e3",
+         AT "board: CAP '1e3' is no number of members: 1..4294967295 are allowed"},
+        {"board a b CAP 1 KEEP BEST cap 1", AT "board: CAP is allowed once"},
+        {"board a b KEEP", AT "board: KEEP needs LAST or BEST behind it"},
+        {"board a b KEEP WORST", AT "board: KEEP 'WORST' is unknown: LAST and BEST are allowed"},
+        {"board a b KEEP LAST KEEP LAST", AT "board: KEEP is allowed once"},
+        {"board a b FIELD s 3",
+         AT "board: 'FIELD' is out of place: a layout is given once, before the options"},
         {"board '' default", AT "board: a pattern of 1 to 4000 bytes is needed"},
         {"board x a/b", AT "board: 'a/b' is no layout's name"},
         {"default-layout a/b", AT "default-layout: 'a/b' is no layout's name"},
@@ -930,7 +970,8 @@ static void set_leaves_the_other_strings_where_they_are(void **state) {
 
 #define FULL_TEXT                                                                                  \
     "bind 10.0.0.1 10.0.0.2\nunixsocket /tmp/s\nrequirepass 'a b'\npidfile /tmp/p\n"               \
-    "logfile /tmp/l\nboard a* laps\nboard b* laps\nlayout laps FIELD t 32 ASC TIME 20 S\n"         \
+    "logfile /tmp/l\nboard a* laps\nboard b* laps CAP 9 keep best\nlayout laps FIELD t 32 ASC "    \
+    "TIME 20 S\n"                                                                                  \
     "default-layout laps\n"
 
 static void without_memory_loading_leaves_the_settings_as_they_were(void **state) {
@@ -1141,6 +1182,7 @@ int main(void) {
         TEST(a_bad_option_is_named),
         TEST(without_rules_every_board_has_the_built_in_layout),
         TEST(the_first_rule_that_matches_wins),
+        TEST(a_rule_says_how_its_boards_behave),
         TEST(a_rule_may_stand_before_its_layout),
         TEST(a_layout_that_is_nowhere_is_refused_with_the_line_that_names_it),
         TEST(a_default_that_is_nowhere_is_refused_with_its_line),

@@ -319,13 +319,14 @@ static void a_rewritten_file_says_what_holds(void **state) {
     struct fixture *fixture = *state;
     struct random random = random_begin(__func__);
     static const char *const lines[] = {
-        "# a comment\n",    "\n",
-        "port 7000\n",      "timeout 5\n",
-        "timeout 6\n",      "maxmemory 10mb\n",
-        "loglevel debug\n", "requirepass \"x y\"\n",
-        "requirepass z\n",  "client-output-buffer-limit normal 1mb 1mb 1\n",
-        "board a l\n",      "board b l\n",
-        "board a l\n",      "bind 127.0.0.1\n",
+        "# a comment\n",     "\n",
+        "port 7000\n",       "timeout 5\n",
+        "timeout 6\n",       "maxmemory 10mb\n",
+        "loglevel debug\n",  "requirepass \"x y\"\n",
+        "requirepass z\n",   "client-output-buffer-limit normal 1mb 1mb 1\n",
+        "board a l\n",       "board b l\n",
+        "board a l\n",       "bind 127.0.0.1\n",
+        "board a l CAP 5\n", "board c  l keep best  cap 7\n",
     };
     static const char *const values[][2] = {
         {"timeout", "0"},
