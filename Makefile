@@ -89,7 +89,7 @@ test: ## install what is missing, build, run all tests
 	@.ci/install-packages test
 	@$(MAKE) --no-print-directory tests-build
 	@$(MAKE) --no-print-directory tiny-build B=$(B)/tiny TINY=1
-	@tests/run $(UNITS) $(TINY_UNITS) $(INTEGRATION) tests/clients/run.sh
+	@tests/run $(UNITS) $(TINY_UNITS) $(INTEGRATION) tests/moving/run tests/clients/run.sh
 
 install: build ## install the server and its configuration under PREFIX (/usr/local)
 	install -D -m 755 $(SERVER) $(DESTDIR)$(PREFIX)/bin/leaderboard-server

@@ -1,0 +1,86 @@
+"""The two servers: redis-server, and ours with a clock that begins inside the page's examples."""
+import ctypes
+import glob
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import redis
+
+# Inside the periods of the page, whenever the tests are run.
+CLOCK = "@2026-11-20 12:00:00"
+CLOCK_MS = 1795176000000
+START_LIMIT_S = 20
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def end_with_the_test():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Server:
+    def __init__(self, program, words=(), environment=None):
+        self.port = free_port()
+        self.directory = tempfile.mkdtemp(prefix="leaderboard-moving-")
+        self.log = Path(self.directory) / "log"
+        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", *words]
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                command, cwd=self.directory, env={**os.environ, "TZ": "UTC", **(environment or {})},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=end_with_the_test)
+        give_up_at = time.monotonic() + START_LIMIT_S
+        while not self.answers():
+            if time.monotonic() > give_up_at or self.process.poll() is not None:
+                raise SystemExit(f"{program} does not start:\n{self.log.read_text()}")
+            time.sleep(0.02)
+
+    def answers(self):
+        try:
+            return self.client().ping()
+        except redis.ConnectionError:
+            return False
+
+    def client(self):
+        return redis.Redis(port=self.port)
+
+    def raw_client(self):
+        """Replies as they are on the wire: integers, bytes, lists, None."""
+        client = self.client()
+        client.response_callbacks.clear()
+        return client
+
+    def stop(self):
+        """The exit status."""
+        self.process.terminate()
+        status = self.process.wait(START_LIMIT_S)
+        if status != 0:
+            print(self.log.read_text()[-5000:])
+        shutil.rmtree(self.directory)
+        return status
+
+
+def start_redis():
+    program = shutil.which("redis-server")
+    if program is None:
+        raise SystemExit("redis-server is missing: make test links the one of redis-tools")
+    return Server(program, ["--save", "", "--appendonly", "no"])
+
+
+def start_leaderboard():
+    libraries = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+    if not libraries:
+        raise SystemExit("libfaketime is missing (Debian: libfaketime)")
+    program = os.environ.get("LEADERBOARD_SERVER") or str(ROOT / "build" / "leaderboard-server")
+    return Server(program, environment={"LD_PRELOAD": libraries[0], "FAKETIME": CLOCK,
+                                        "FAKETIME_DONT_FAKE_MONOTONIC": "1"})

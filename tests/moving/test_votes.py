@@ -1,0 +1,103 @@
+"""Votes: points and milliseconds left, changed by a loop under WATCH."""
+from concurrent.futures import ThreadPoolExecutor
+
+from moving import DAY, Moving, Recent, few, meant, place_of, ranked
+from servers import CLOCK_MS
+
+END_MS = 1804262399000
+VOTERS = 8
+VOTES = 25
+
+
+def pack(points, ms):
+    return (points << 34) + END_MS - ms
+
+
+class Votes(Moving):
+    heading = "30 bits of points, 34 bits of milliseconds left, and WATCH"
+
+    def begin_with(self, fields):
+        self.run_transcript(0)
+        rows = meant(fields, CLOCK_MS - 60 * DAY, CLOCK_MS)
+        self.fill("poll", ((row.member, pack(*row.fields, row.ms)) for row in rows))
+        return rows
+
+    def test_below_524288_the_keys_move_from_redis(self):
+        rows = self.begin_with(few(524287))
+        self.run_python(1)
+        right = ranked(rows, by_name=True)
+        self.assert_moved("poll", right)
+        self.assertEqual([record[0] for record in right], self.shown_by_redis("poll"))
+        self.assert_keys("poll", rows, pack)
+        place = place_of(rows, 1)
+        self.check_table(
+            ("ZINCRBY poll 1 ann", b"1"), ("ZSCORE poll ann", b"1"),
+            ("LB.GET poll 1 ann", [[b"ann", place, Recent(1), 1]]),
+            ("ZREVRANK poll ann", place), ("LB.RANGE poll 0 9", right[:10]))
+        self.check_candidates(right)
+
+    def check_candidates(self, right):
+        self.run_python(3)
+        for name, rank, ms, points in right[:5]:
+            self.assertEqual(self.names["candidate"]("poll", name), (points, ms, rank + 1))
+        self.assertEqual(self.names["candidate"]("poll", "nobody"), (0, None, -1))
+
+    def test_above_points_move_from_redis_and_all_of_it_from_records(self):
+        rows = self.begin_with(few(2**30 - 1))
+        self.run_python(1)
+        times = {row.member: row.ms for row in rows}
+        board = self.board("poll")
+        self.assertEqual({record[0]: (record[3],) for record in board},
+                         {row.member: row.fields for row in rows})
+        worst = max(abs(record[2] - times[record[0]]) for record in board)
+        self.assertTrue(0 < worst <= 1024, worst)
+        self.new.delete("poll")
+        self.run_transcript(0)
+        self.run_python(2, [(row.member, *row.fields, row.ms) for row in rows])
+        right = ranked(rows)
+        self.assert_moved("poll", right)
+        self.assert_keys("poll", rows, pack)
+        self.assert_ranked_otherwise_by_redis("poll", right)
+
+    def test_redis_makes_one_of_two_milliseconds_and_a_point_too_many_outside_the_window(self):
+        self.assert_redis_keeps_up_to((524287 << 34) + (1 << 34) - 1, (524288 << 34) + 1)
+        early_ms = END_MS - 200 * DAY
+        self.assertEqual(int(self.kept_by_redis(pack(5, early_ms))) >> 34, 6)
+        self.run_transcript(0)
+        first_ms = END_MS - (1 << 34) + 1
+        self.assertEqual(self.new.execute_command("LB.ADD", "poll", "AT", first_ms, 5, "ann"), 1)
+        self.assert_refused("LB.ADD", "poll", "AT", first_ms - 1, 5, "bob")
+        self.assertEqual(round((1 << 34) / DAY, 1), 198.8)
+        self.assertTrue(1 << 31 < 31 * DAY < 1 << 32)
+
+    def test_every_writer_is_in_the_way_of_every_other(self):
+        error = self.names["redis"].WatchError
+        for server in (self.redis_server, self.leaderboard):
+            client = server.client()
+            with client.pipeline() as pipe:
+                pipe.watch("poll")
+                client.zadd("poll", {"somebody else": 1})
+                pipe.multi()
+                pipe.zadd("poll", {"ann": 1})
+                with self.assertRaises(error):
+                    pipe.execute()
+
+    def test_the_loop_runs_unchanged_and_one_command_replaces_it(self):
+        self.run_python(0)
+        self.run_transcript(1)
+        self.assertEqual(self.names["END_MS"], END_MS)
+        vote = self.names["vote"]
+        with self.clock(), ThreadPoolExecutor(VOTERS) as voters:
+            for server, poll in (("old", "poll"), ("new", "poll:packed")):
+                ballots = [voters.submit(vote, self.names[server], poll, b"ann")
+                           for _ in range(VOTERS * VOTES)]
+                counted = sum(ballot.result() for ballot in ballots)
+                key = int(self.names[server].zscore(poll, b"ann"))
+                self.assertGreater(counted, 0)
+                self.assertEqual(key >> 34, counted)
+                self.assertEqual(END_MS - key % (1 << 34), Recent(1))
+            self.run_transcript(0)
+            for ballot in [voters.submit(self.names["new"].zincrby, "poll", 1, b"ann")
+                           for _ in range(VOTERS * VOTES)]:
+                ballot.result()
+        self.assertEqual(self.new.zscore("poll", "ann"), b"%d" % (VOTERS * VOTES))
