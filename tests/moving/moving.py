@@ -148,6 +148,11 @@ class Moving(unittest.TestCase):
             self.assertEqual(shown(self.new.execute_command(*command.split())), "\n".join(answer),
                              command)
 
+    def assert_said(self, *claims):
+        """The section's prose makes these claims, which the test has shown to be true."""
+        for claim in claims:
+            self.assertIn(claim, self.section.prose())
+
     def check_table(self, *steps):
         """steps: (a command of the right column, its answer); all of them, in the table's order."""
         self.assertEqual([command for command, _ in steps], self.section.commands())

@@ -61,6 +61,10 @@ class Section:
         return [line.split(" ", 3)[3] for block in self.blocks("") for line in block.splitlines()
                 if line.startswith("> LB.CREATE ")]
 
+    def prose(self):
+        """All of it on one line."""
+        return " ".join(" ".join(self.lines).split())
+
     def unused(self):
         there = {(language, i) for language in ("", "python", "sh")
                  for i in range(len(self.blocks(language)))}

@@ -1,4 +1,5 @@
 """The two servers: redis-server, and ours with a clock that begins inside the page's examples."""
+import atexit
 import ctypes
 import glob
 import os
@@ -33,6 +34,7 @@ class Server:
     def __init__(self, program, words=(), environment=None):
         self.port = free_port()
         self.directory = tempfile.mkdtemp(prefix="leaderboard-moving-")
+        atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         self.log = Path(self.directory) / "log"
         command = [program, "--port", str(self.port), "--bind", "127.0.0.1", *words]
         with open(self.log, "wb") as log:
@@ -66,7 +68,6 @@ class Server:
         status = self.process.wait(START_LIMIT_S)
         if status != 0:
             print(self.log.read_text()[-5000:])
-        shutil.rmtree(self.directory)
         return status
 
 

@@ -71,7 +71,20 @@ class ScoreAndUnixSeconds(Packed):
         self.assertEqual([record[0] for record in right], self.shown_by_redis("arena"))
         self.assert_keys("arena", rows, pack)
 
+    def test_above_scores_move_from_redis_and_all_of_it_from_records(self):
+        self.assert_said("Above 2097151 scores are still exact, and times within 1024 seconds")
+        rows = self.begin_with(few(4294967295))
+        self.run_python(0)
+        self.assert_fields_moved_and_times_within(rows, 1025 * SECOND)
+        self.new.delete("arena")
+        self.run_transcript()
+        self.run_python(2, self.records(rows))
+        right = ranked(rows, SECOND)
+        self.assert_moved("arena", right)
+        self.assert_ranked_otherwise_by_redis("arena", right)
+
     def test_redis_makes_one_of_two_seconds(self):
+        self.assert_said("above a score of 2097151", "scores up to 4294967295")
         self.assert_redis_keeps_up_to((2097151 << 32) + 4294967295, (2097152 << 32) + 1763000001)
         self.assert_redis_loses_an_addition(lambda number: number + (1 << 32))
 
@@ -102,6 +115,7 @@ class PointsAndMilliseconds(Packed):
             ("ZREVRANGE week:47 0 9 WITHSCORES", top_with_scores(right)))
 
     def test_above_points_move_from_redis_and_all_of_it_from_records(self):
+        self.assert_said("Up to 4095 points this is exact", "within 512 milliseconds")
         rows = self.begin_with(few(4194303))
         self.run_python(0)
         self.assert_fields_moved_and_times_within(rows, 512)
@@ -114,6 +128,7 @@ class PointsAndMilliseconds(Packed):
         self.assert_ranked_otherwise_by_redis(self.key, right)
 
     def test_redis_makes_one_of_two_milliseconds_and_loses_an_addition(self):
+        self.assert_said("It breaks at 4096 points")
         self.assert_redis_keeps_up_to((4096 << 41) - 1, self.pack(4096, self.END_MS - 1))
         self.assert_redis_loses_an_addition(lambda number: number + (1 << 41))
         self.run_transcript()
@@ -122,9 +137,11 @@ class PointsAndMilliseconds(Packed):
             client.zincrby(self.key, 1, "ann")
         self.assertEqual(self.new.zscore(self.key, "ann"), b"2")
 
-    def test_a_write_after_the_end_takes_a_point_in_redis_and_is_refused_here(self):
+    def test_a_write_after_the_end_spoils_points_in_redis_and_is_refused_here(self):
+        self.assert_said("the points are no longer what they were", "is an error that changes nothing")
         late_ms = self.END_MS + 1
-        self.assertEqual(int(self.kept_by_redis(self.pack(7, late_ms))) >> 41, 6)
+        for key in (self.pack(7, late_ms), 7 << 41 | self.END_MS - late_ms):
+            self.assertNotEqual(int(self.kept_by_redis(key)) >> 41, 7)
         self.run_transcript()
         last = ("LB.ADD", self.key, "AT", self.END_MS, 7, "ann")
         self.assertEqual(self.new.execute_command(*last), 1)
@@ -177,7 +194,8 @@ class FarEnd(Packed):
             ("ZREVRANGE scores 0 9 WITHSCORES", top_with_scores(right)))
 
     def test_above_from_records(self):
-        self.assert_redis_keeps_up_to((4095 << 41) + (1 << 41) - 1, self.pack(4096, CLOCK_MS + 1))
+        self.assert_said("Above 4095 points")
+        self.assert_redis_keeps_up_to((4096 << 41) - 1, self.pack(4096, CLOCK_MS + 1))
         self.assert_redis_loses_an_addition(lambda number: number + (1 << 41))
         rows = self.begin_with(few(4194303))
         self.run_python(0)
@@ -221,6 +239,7 @@ class CountersAndDay(Packed):
 
     def test_above_all_of_it_moves_from_records(self):
         rows = self.begin_with(few(4194303, 4194303))
+        self.assert_said("stops the lines before anything is written", "up to 4194303")
         with self.assertRaises(ValueError):
             self.run_python(0)
         self.assertEqual(self.board("posts"), [])
@@ -230,6 +249,7 @@ class CountersAndDay(Packed):
         self.assert_ranked_otherwise_by_redis("posts", right)
 
     def test_redis_makes_one_of_two_days_and_loses_an_addition(self):
+        self.assert_said("It breaks at 2048 of the first counter", "all `agree` are below 2048")
         self.assert_redis_keeps_up_to(2047 << 42 | 4194303 << 20 | 991231, 2048 << 42 | 261121)
         self.assert_redis_loses_an_addition(lambda number: number + (1 << 42))
 
@@ -275,6 +295,7 @@ class ScoreFlagSeconds(Packed):
         rows = self.begin_with(few(8589934591, 1))
         self.run_python(0)
         self.assert_fields_moved_and_times_within(rows, 513 * SECOND)
+        self.assert_said("Up to 8388607 this is exact", "within 512 seconds")
         self.new.delete("contest")
         self.run_transcript()
         self.run_python(1, self.records(rows))
@@ -314,7 +335,7 @@ class ScoreFlagSeconds(Packed):
         self.old.response_callbacks.clear()
         self.assertEqual(self.old.zscore("one", "ann"), answer)
         self.assertNotEqual(int(float(answer)), key)
-        self.assertIn(answer.decode(), "\n".join(self.section.lines))
+        self.assert_said("above a score of 8388607", f"`{answer.decode()}`")
 
     def test_the_example_of_five(self):
         """The board that the page loads in both ways, key by key."""

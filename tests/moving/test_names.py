@@ -40,6 +40,7 @@ class TimeInFront(Moving):
         self.assert_moved("arena", right)
 
     def test_redis_reads_the_later_one_first(self):
+        self.assert_said("of equal scores the *later* one comes first")
         best = [member for member in self.shown_by_redis("arena")
                 if self.old.zscore("arena", member) == 4294967295]
         self.assertGreater(best[0][:19], best[-1][:19])
@@ -51,6 +52,7 @@ class TimeInFront(Moving):
     def test_a_user_who_is_there_twice_keeps_the_later_entry(self):
         """The old member was not taken away: the program ended in between."""
         later = [Row(row.member, (5,), CLOCK_MS - SECOND) for row in random.sample(self.rows, 100)]
+        self.assert_said("loaded twice, and keeps the later entry")
         self.fill("arena", ((dated(row), 5) for row in later))
         self.assertEqual(self.old.zcard("arena"), MEMBERS + 100)
         self.run_python(0)
@@ -90,6 +92,7 @@ class TimeBehind(Moving):
         self.run_transcript()
         rows = meant(few(4194303, 1), 1571000000000, CLOCK_MS - 1)
         later = [Row(row.member, (7, 1), CLOCK_MS) for row in random.sample(rows, 100)]
+        self.assert_said("A user who is there twice keeps the later entry")
         self.fill_orders(rows + later)
         self.run_python(0)
         mended = {row.member: row for row in rows}
@@ -98,7 +101,7 @@ class TimeBehind(Moving):
 
     def test_larger_scores_keep_seconds_and_the_exact_order(self):
         layout = "FIELD score 33 FIELD paid 1 TIME 30 S"
-        self.assertIn(layout, " ".join(self.section.lines))
+        self.assert_said(f"Scores beyond 4194303 need `{layout}`")
         self.new.execute_command("LB.CREATE", "orders", *layout.split())
         rows = meant(few(8589934591, 1), CLOCK_MS - 60 * DAY, CLOCK_MS)
         self.fill_orders(rows)

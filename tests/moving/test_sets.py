@@ -42,7 +42,7 @@ class ScoresAlone(Moving):
     def test_decimals_come_over_with_a_scale(self):
         self.new.delete("arena")
         layout = "FIELD score 40 SIGNED SCALE 2 TIME 24 M"
-        self.assertIn(layout, " ".join(self.section.lines))
+        self.assert_said(layout, 'f"{score:.2f}"` in place of `int(score)')
         self.new.execute_command("LB.CREATE", "arena", *layout.split())
         self.fill("arena", [(b"ann", 0.1 + 0.2), (b"bob", -12.34), (b"cid", 5497558138.87)])
         line = self.section.block("python", 0).replace("int(score)", 'f"{score:.2f}"')
@@ -70,6 +70,7 @@ class TwoSortedSets(Moving):
         self.assert_ranked_otherwise_by_redis("arena:scores", right)
         used = sum(self.old.memory_usage(key, samples=0) for key in ("arena:scores", "arena:times"))
         self.assertLess(self.new.memory_usage("arena"), used / 2)
+        self.assert_said("less than half of the memory")
         self.check_table(
             ("ZADD arena 120 ann", 1), ("ZINCRBY arena 5 ann", b"125"),
             ("LB.RANGE arena 0 9", right[:10]),
@@ -79,6 +80,7 @@ class TwoSortedSets(Moving):
 
     def test_larger_scores_keep_seconds_and_the_exact_order(self):
         rows = self.fill_both(4294967295)
+        self.assert_said("Scores beyond 4194303", "put `rows.sort()` before the last line")
         first, last = self.section.block("python", 0).strip().rsplit("\n", 1)
         self.execute(f"{first}\nrows.sort()\n{last}", "sorted by time")
         right = ranked(rows)
@@ -103,6 +105,7 @@ class TwoSortedSets(Moving):
         self.run_transcript()
         self.fill_both(9)
         self.old.zrem("arena:times", self.shown_by_redis("arena:times")[7])
+        self.assert_said("stops the second line with a `KeyError`, before anything is written")
         with self.assertRaises(KeyError):
             self.run_python(0)
         self.assertEqual(self.board("arena"), [])

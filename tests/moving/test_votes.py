@@ -1,5 +1,6 @@
 """Votes: points and milliseconds left, changed by a loop under WATCH."""
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 from moving import DAY, Moving, Recent, few, meant, place_of, ranked
 from servers import CLOCK_MS
@@ -51,6 +52,7 @@ class Votes(Moving):
                          {row.member: row.fields for row in rows})
         worst = max(abs(record[2] - times[record[0]]) for record in board)
         self.assertTrue(0 < worst <= 1024, worst)
+        self.assert_said("From 524288 points on", "the times within 1024 ms")
         self.new.delete("poll")
         self.run_transcript(0)
         self.run_python(2, [(row.member, *row.fields, row.ms) for row in rows])
@@ -67,6 +69,7 @@ class Votes(Moving):
         first_ms = END_MS - (1 << 34) + 1
         self.assertEqual(self.new.execute_command("LB.ADD", "poll", "AT", first_ms, 5, "ann"), 1)
         self.assert_refused("LB.ADD", "poll", "AT", first_ms - 1, 5, "bob")
+        self.assert_said("34 bits are 198.8 days", "(A month in milliseconds takes 32 bits.)")
         self.assertEqual(round((1 << 34) / DAY, 1), 198.8)
         self.assertTrue(1 << 31 < 31 * DAY < 1 << 32)
 
@@ -82,7 +85,22 @@ class Votes(Moving):
                 with self.assertRaises(error):
                     pipe.execute()
 
+    def test_the_loop_gives_up_after_fifteen_tries(self):
+        self.assert_said("gives up after 15 tries")
+        self.run_python(0)
+        module, tries = self.names["redis"], []
+
+        def lose(pipe):
+            tries.append(pipe)
+            pipe.reset()
+            raise module.WatchError
+
+        with mock.patch.object(module.client.Pipeline, "execute", lose):
+            self.assertFalse(self.names["vote"](self.names["old"], "poll", b"ann"))
+        self.assertEqual(len(tries), 15)
+
     def test_the_loop_runs_unchanged_and_one_command_replaces_it(self):
+        self.assert_said("the loop runs unchanged")
         self.run_python(0)
         self.run_transcript(1)
         self.assertEqual(self.names["END_MS"], END_MS)
