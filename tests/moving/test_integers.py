@@ -138,7 +138,8 @@ class PointsAndMilliseconds(Packed):
         self.assertEqual(self.new.zscore(self.key, "ann"), b"2")
 
     def test_a_write_after_the_end_spoils_points_in_redis_and_is_refused_here(self):
-        self.assert_said("the points are no longer what they were", "is an error that changes nothing")
+        self.assert_said("the points are no longer what they were",
+                         "is an error that changes nothing")
         late_ms = self.END_MS + 1
         for key in (self.pack(7, late_ms), 7 << 41 | self.END_MS - late_ms):
             self.assertNotEqual(int(self.kept_by_redis(key)) >> 41, 7)
