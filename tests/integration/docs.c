@@ -1,24 +1,28 @@
 /* What README.md and the pages of docs/ say is asked of the server: every layout line parses, every
  * range of scores is the server's, every last moment is the layout's, and the transcripts are
- * replayed (those of moving-from-redis.md by tests/moving). The test is run from the repository's
- * root. */
+ * replayed (those of moving-from-redis.md by tests/moving; those of guides.md in this process, by
+ * the clock that the page sets). The test is run from the repository's root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
+#include "tests/support/harness.h"
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
 
 enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
 
 static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
-                  leaderboards[] = "docs/leaderboards.md", moving[] = "docs/moving-from-redis.md";
+                  leaderboards[] = "docs/leaderboards.md", moving[] = "docs/moving-from-redis.md",
+                  guides[] = "docs/guides.md";
 
 /* ---- reading the pages ---- */
 
@@ -351,6 +355,78 @@ static void the_transcripts_of_the_leaderboards_page_are_replayed(void **state) 
     replay(leaderboards, false, 26, 26);
 }
 
+/* A server in this process, whose clock is ours, and a socket behind which its replies are read. */
+struct clocked {
+    struct harness *harness;
+    struct session *session;
+    struct wire wire;
+    int fd; /* the other end of wire */
+};
+
+static void clocked_start(struct clocked *clocked, const char *name) {
+    struct text config = {0};
+    int ends[2];
+    read_config(name, &config);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    clocked->harness = harness_create(config.at);
+    clocked->session = harness_connect(clocked->harness);
+    clocked->wire = wire_open(ends[0]);
+    clocked->fd = ends[1];
+    text_free(&config);
+}
+
+static void clocked_stop(struct clocked *clocked) {
+    wire_close(&clocked->wire);
+    close(clocked->fd);
+    harness_destroy(clocked->harness);
+}
+
+static const char *clocked_ask(struct clocked *clocked, const char *command) {
+    const char *reply = harness_run(clocked->harness, clocked->session, command);
+    size_t size = clocked->harness->reply.size;
+    assert_int_equal(write(clocked->fd, reply, size), size);
+    return wire_reply(&clocked->wire);
+}
+
+/* "# 2026-11-16T09:00:00+08:00   Monday morning" */
+static void set_clock(struct clocked *clocked, const char *line) {
+    struct bytes text = {.at = line, .size = strcspn(line, " ")};
+    int64_t time_us;
+    assert_true(timestamp_parse(text, &time_us));
+    assert_true(time_us >= clocked->harness->wall_us);
+    clocked->harness->wall_us = time_us;
+}
+
+/* Every command is followed by its answer, one line. All that differ are printed. */
+static void the_transcripts_of_the_guides_are_replayed(void **state) {
+    (void)state;
+    struct clocked clocked;
+    clocked_start(&clocked, guides);
+    struct page page;
+    page_open(&page, guides, "#");
+    char command[LINE_MAX_SIZE], reply[LINE_MAX_SIZE];
+    unsigned commands = 0, differences = 0;
+    while (page_read(&page)) {
+        if (strncmp(page.line, "# 2", 3) == 0) {
+            set_clock(&clocked, page.line + 2);
+        } else if (strncmp(page.line, "> ", 2) == 0) {
+            cut_remark(page.line);
+            snprintf(command, sizeof command, "%s", page.line);
+            plain(clocked_ask(&clocked, command + 2), false, reply);
+            assert_true(page_read(&page));
+            commands++;
+            if (strcmp(page.line, reply) != 0) {
+                print_error("%s\n- %s\n+ %s\n", command, page.line, reply);
+                differences++;
+            }
+        }
+    }
+    fclose(page.file);
+    clocked_stop(&clocked);
+    assert_int_equal(differences, 0);
+    assert_int_equal(commands, 47);
+}
+
 static void a_documented_refusal_is_in_the_log(const char *config, const char *line) {
     struct page page;
     page_open(&page, layouts, line);
@@ -383,6 +459,7 @@ int main(void) {
         cmocka_unit_test(the_readme_configuration_keeps_cents_on_its_boards),
         cmocka_unit_test(the_transcripts_of_the_layouts_page_are_replayed),
         cmocka_unit_test(the_transcripts_of_the_leaderboards_page_are_replayed),
+        cmocka_unit_test(the_transcripts_of_the_guides_are_replayed),
         cmocka_unit_test(bad_lines_are_refused_in_the_words_of_the_page),
     };
     return cmocka_run_group_tests_name("docs", tests, NULL, NULL);
