@@ -102,7 +102,8 @@ def ten_million(part):
              for name, server in part.start().items()}
     say("  load: " + ", ".join(f"{name} {cost['us']:.2f} us" for name, cost in loads.items()))
     rows = [{"name": "load", "title": f"load, {3 * members:,} random ZADDs", "servers": loads}]
-    rows += part.measure(rows_named("zadd", "zincrby", "zrevrank"), members)
+    rows += part.measure(rows_named("zadd", "zincrby", "zrevrank", "plain-zadd", "plain-zrevrank"),
+                         members)
     subtitle = (f"One board of {members:,} members, random scores; 50 clients, pipeline 32;"
                 f" median of {part.options.rounds} rounds, one load")
     part.write_rows("ten-million", "Ten million members", part.results(subtitle, rows=rows))

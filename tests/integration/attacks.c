@@ -491,7 +491,7 @@ static void clients_killed_in_storms_while_pipelining_lose_no_step(void **state)
         case 2:
             request.size = 0;
             text_format(&request, "CLIENT KILL ID %llu",
-                        (unsigned long long)random_below(&random, 10000));
+                        1 + (unsigned long long)random_below(&random, 10000));
             wire_check_prefix(&witness, request.at, ":");
             break;
         default:
