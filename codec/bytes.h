@@ -33,6 +33,9 @@ static inline uint64_t bytes_word_difference(const char *a, const char *b) {
     return word_a ^ word_b;
 }
 
+/* What bytes_equal does with more than 32 bytes of equal size. */
+bool bytes_equal_long(struct bytes a, struct bytes b);
+
 /* Nearly all names are short, and a call would cost more than comparing them in words that overlap.
  */
 static inline bool bytes_equal(struct bytes a, struct bytes b) {
@@ -49,7 +52,7 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
         return true;
     }
     if (size > 32) {
-        return memcmp(a.at, b.at, size) == 0;
+        return bytes_equal_long(a, b);
     }
     uint64_t difference =
         bytes_word_difference(a.at, b.at) | bytes_word_difference(a.at + size - 8, b.at + size - 8);
