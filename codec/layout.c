@@ -844,6 +844,23 @@ bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms)
     return true;
 }
 
+void layout_set_start(struct layout *layout, int64_t start_us) {
+    CHECK(layout->time.bits > 0);
+    layout->time.start_us = start_us;
+    layout->time.is_given_by_end = false;
+}
+
+enum layout_status layout_set_end(struct layout *layout, int64_t last_us) {
+    int64_t start_us;
+    CHECK(layout->time.bits > 0);
+    if (!start_from_end(&layout->time, last_us, &start_us)) {
+        return LAYOUT_TIME_OUT_OF_RANGE;
+    }
+    layout->time.start_us = start_us;
+    layout->time.is_given_by_end = true;
+    return LAYOUT_OK;
+}
+
 int64_t layout_time_first_us(const struct layout *layout) {
     return layout->time.start_us;
 }

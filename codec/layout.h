@@ -192,6 +192,12 @@ MUST_CHECK bool layout_time_us(const struct layout *layout, uint64_t key, int64_
 /* The same in unix milliseconds (floored). */
 MUST_CHECK bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms);
 
+/* Move the window of a layout that has a time: to where it begins, or (END) to where its last unit
+ * begins. Keys keep their bits. Error: LAYOUT_TIME_OUT_OF_RANGE, END is before all time; *layout is
+ * then left unchanged. */
+void layout_set_start(struct layout *layout, int64_t start_us);
+MUST_CHECK enum layout_status layout_set_end(struct layout *layout, int64_t end_us);
+
 /* First and last point in time the layout can hold (the last unit's last microsecond, saturated);
  * both 0 when the layout has no time. */
 int64_t layout_time_first_us(const struct layout *layout);

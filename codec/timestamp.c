@@ -1,7 +1,7 @@
-/* Civil time by counting days in 400-year eras that begin on 1 March, so that the leap day is an
- * era's, and a year's, last day. Source: Howard Hinnant, "chrono-Compatible Low-Level Date
- * Algorithms". */
+/* Text <-> date and time of day <-> microseconds. */
 #include "codec/timestamp.h"
+
+#include "codec/date.h"
 
 #define US_PER_MS     1000LL
 #define US_PER_SECOND 1000000LL
@@ -10,50 +10,6 @@
 /* 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z. */
 #define FIRST_US (-719162 * US_PER_DAY)
 #define LIMIT_US (2932897 * US_PER_DAY)
-
-enum { DAYS_PER_ERA = 146097, DAYS_TO_1970 = 719468 };
-
-struct date {
-    int year;  /* 0 .. 10000 */
-    int month; /* 1 .. 12 */
-    int day;   /* 1 .. 31 */
-};
-
-static int64_t days_from_date(struct date date) {
-    int year = date.month <= 2 ? date.year - 1 : date.year;
-    int era = (year >= 0 ? year : year - 399) / 400;
-    int year_of_era = year - era * 400;
-    int month_from_march = date.month > 2 ? date.month - 3 : date.month + 9;
-    int day_of_year = (153 * month_from_march + 2) / 5 + date.day - 1;
-    int day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return (int64_t)era * DAYS_PER_ERA + day_of_era - DAYS_TO_1970;
-}
-
-/* days is within years 1 to 9999. */
-static struct date date_from_days(int64_t days) {
-    int from_march_0 = (int)days + DAYS_TO_1970;
-    int era = from_march_0 / DAYS_PER_ERA;
-    int day_of_era = from_march_0 % DAYS_PER_ERA;
-    int year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int month_from_march = (5 * day_of_year + 2) / 153;
-    struct date date = {
-        .year = year_of_era + era * 400,
-        .month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9,
-        .day = day_of_year - (153 * month_from_march + 2) / 5 + 1,
-    };
-    if (date.month <= 2) {
-        date.year++;
-    }
-    return date;
-}
-
-static int days_in_month(int year, int month) {
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return month == 2 && is_leap ? 29 : days[month - 1];
-}
 
 /* Reads from the front of a text; once something is not as expected, is_bad stays. */
 struct reader {
@@ -129,7 +85,7 @@ static bool parse_iso(struct bytes text, int64_t *time_us) {
     take(&reader, '-');
     date.month = take_number(&reader, 2, 1, 12);
     take(&reader, '-');
-    date.day = take_number(&reader, 2, 1, days_in_month(date.year, date.month));
+    date.day = take_number(&reader, 2, 1, date_days_in_month(date.year, date.month));
     take(&reader, 'T');
     int hour = take_number(&reader, 2, 0, 23);
     take(&reader, ':');
@@ -141,7 +97,7 @@ static bool parse_iso(struct bytes text, int64_t *time_us) {
     if (reader.is_bad || reader.rest.size > 0) {
         return false;
     }
-    int64_t time = days_from_date(date) * US_PER_DAY + (hour * 60 + minute) * US_PER_MINUTE +
+    int64_t time = date_to_days(date) * US_PER_DAY + (hour * 60 + minute) * US_PER_MINUTE +
                    second * US_PER_SECOND + fraction_us - offset_us;
     if (time < FIRST_US || time >= LIMIT_US) {
         return false;

@@ -857,6 +857,31 @@ static void a_time_that_does_not_fit_is_named_with_the_layouts_range(void **stat
                                "2020-01-01T00:00:00Z..9223372036854775");
 }
 
+static void a_moved_window_is_that_of_the_text(void **state) {
+    (void)state;
+    static const char *const units[] = {"US", "MS", "S", "M", "H", "D"};
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        char text[128];
+        int64_t time_us = INT64_C(1795284000000000);
+        snprintf(text, sizeof(text), "FIELD a 3 TIME 20 %s LATEST", units[i]);
+        struct layout layout = parse(text);
+        layout_set_start(&layout, time_us);
+        snprintf(text, sizeof(text), "FIELD a 3 TIME 20 %s START 1795284000000 LATEST", units[i]);
+        struct layout expected = parse(text);
+        assert_true(layout_equal(&layout, &expected));
+        assert_int_equal(layout_set_end(&layout, time_us), LAYOUT_OK);
+        snprintf(text, sizeof(text), "FIELD a 3 TIME 20 %s END 1795284000000 LATEST", units[i]);
+        expected = parse(text);
+        assert_true(layout_equal(&layout, &expected));
+        layout_set_start(&layout, time_us);
+        assert_false(layout_equal(&layout, &expected));
+    }
+    struct layout layout = parse("FIELD a 1 TIME 63 US START 5");
+    struct layout before = layout;
+    assert_int_equal(layout_set_end(&layout, -5), LAYOUT_TIME_OUT_OF_RANGE);
+    assert_true(layout_equal(&layout, &before));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(score_flag_and_seconds_to_the_end_pack_as_their_users_print_them),
@@ -888,6 +913,7 @@ int main(void) {
         cmocka_unit_test(a_value_that_does_not_fit_is_named_with_its_field_and_range),
         cmocka_unit_test(what_a_client_sent_never_breaks_a_message),
         cmocka_unit_test(a_time_that_does_not_fit_is_named_with_the_layouts_range),
+        cmocka_unit_test(a_moved_window_is_that_of_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,254 @@
+/* Days, weeks and months in any offset, against the C library's calendar and a naive search. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "codec/period.h"
+#include "codec/timestamp.h"
+#include "tests/support/random.h"
+
+static const enum period_unit units[] = {PERIOD_DAY, PERIOD_WEEK, PERIOD_MONTH};
+
+static int64_t ms_of(const char *text) {
+    int64_t time_us = 0;
+    assert_true(timestamp_parse(bytes_from_text(text), &time_us));
+    return time_us / 1000 - (time_us % 1000 < 0);
+}
+
+static void assert_period(enum period_unit unit, int zone_minutes, const char *time,
+                          const char *start, const char *end, const char *date) {
+    int64_t time_ms = ms_of(time);
+    char text[PERIOD_DATE_TEXT_MAX];
+    assert_true(period_start(unit, zone_minutes, time_ms) == ms_of(start));
+    assert_true(period_start_after(unit, zone_minutes, time_ms, 1) == ms_of(end));
+    struct bytes printed = {text, period_print_date(text, unit, zone_minutes, time_ms)};
+    assert_true(bytes_equal(printed, bytes_from_text(date)));
+}
+
+static void a_day_begins_at_midnight(void **state) {
+    (void)state;
+    assert_period(PERIOD_DAY, 0, "2026-11-16T12:00:00Z", "2026-11-16T00:00:00Z",
+                  "2026-11-17T00:00:00Z", "2026-11-16");
+    assert_period(PERIOD_DAY, 0, "2026-12-31T23:59:59.999Z", "2026-12-31T00:00:00Z",
+                  "2027-01-01T00:00:00Z", "2026-12-31");
+    assert_period(PERIOD_DAY, 480, "2026-11-16T12:00:00+08:00", "2026-11-16T00:00:00+08:00",
+                  "2026-11-17T00:00:00+08:00", "2026-11-16");
+    assert_period(PERIOD_DAY, -210, "2026-11-16T03:29:59.999Z", "2026-11-15T00:00:00-03:30",
+                  "2026-11-16T00:00:00-03:30", "2026-11-15");
+    assert_period(PERIOD_DAY, -210, "2026-11-16T03:30:00Z", "2026-11-16T00:00:00-03:30",
+                  "2026-11-17T00:00:00-03:30", "2026-11-16");
+    assert_period(PERIOD_DAY, 840, "2026-11-15T10:00:00Z", "2026-11-15T10:00:00Z",
+                  "2026-11-16T10:00:00Z", "2026-11-16");
+    assert_period(PERIOD_DAY, 0, "1969-12-31T23:59:59.999Z", "1969-12-31T00:00:00Z",
+                  "1970-01-01T00:00:00Z", "1969-12-31");
+}
+
+static void a_week_begins_on_monday(void **state) {
+    (void)state;
+    assert_period(PERIOD_WEEK, 480, "2026-11-16T00:00:00+08:00", "2026-11-16T00:00:00+08:00",
+                  "2026-11-23T00:00:00+08:00", "2026-11-16");
+    assert_period(PERIOD_WEEK, 480, "2026-11-22T23:59:59.999+08:00", "2026-11-16T00:00:00+08:00",
+                  "2026-11-23T00:00:00+08:00", "2026-11-16");
+    assert_period(PERIOD_WEEK, 0, "2027-01-01T12:00:00Z", "2026-12-28T00:00:00Z",
+                  "2027-01-04T00:00:00Z", "2026-12-28");
+    assert_period(PERIOD_WEEK, 0, "2024-02-29T12:00:00Z", "2024-02-26T00:00:00Z",
+                  "2024-03-04T00:00:00Z", "2024-02-26");
+    assert_period(PERIOD_WEEK, 0, "1970-01-01T00:00:00Z", "1969-12-29T00:00:00Z",
+                  "1970-01-05T00:00:00Z", "1969-12-29");
+}
+
+static void a_month_begins_on_its_first_day_however_long_it_is(void **state) {
+    (void)state;
+    assert_period(PERIOD_MONTH, 0, "2026-02-28T23:59:59.999Z", "2026-02-01T00:00:00Z",
+                  "2026-03-01T00:00:00Z", "2026-02-01");
+    assert_period(PERIOD_MONTH, 0, "2024-02-29T23:59:59.999Z", "2024-02-01T00:00:00Z",
+                  "2024-03-01T00:00:00Z", "2024-02-01");
+    assert_period(PERIOD_MONTH, 0, "2100-02-28T23:59:59.999Z", "2100-02-01T00:00:00Z",
+                  "2100-03-01T00:00:00Z", "2100-02-01");
+    assert_period(PERIOD_MONTH, 0, "2000-02-29T00:00:00Z", "2000-02-01T00:00:00Z",
+                  "2000-03-01T00:00:00Z", "2000-02-01");
+    assert_period(PERIOD_MONTH, -720, "2027-01-01T11:59:59.999Z", "2026-12-01T00:00:00-12:00",
+                  "2027-01-01T00:00:00-12:00", "2026-12-01");
+    assert_period(PERIOD_MONTH, 840, "2026-12-31T10:00:00Z", "2026-12-31T10:00:00Z",
+                  "2027-01-31T10:00:00Z", "2027-01-01");
+    assert_period(PERIOD_MONTH, 0, "2026-04-30T23:59:59.999Z", "2026-04-01T00:00:00Z",
+                  "2026-05-01T00:00:00Z", "2026-04-01");
+}
+
+static void periods_are_counted_from_any_time_in_one(void **state) {
+    (void)state;
+    int64_t time_ms = ms_of("2026-11-19T12:00:00Z");
+    assert_true(period_start_after(PERIOD_DAY, 0, time_ms, 45) == ms_of("2027-01-03T00:00:00Z"));
+    assert_true(period_start_after(PERIOD_WEEK, 0, time_ms, 52) == ms_of("2027-11-15T00:00:00Z"));
+    assert_true(period_start_after(PERIOD_MONTH, 0, time_ms, 1) == ms_of("2026-12-01T00:00:00Z"));
+    assert_true(period_start_after(PERIOD_MONTH, 0, time_ms, 2) == ms_of("2027-01-01T00:00:00Z"));
+    assert_true(period_start_after(PERIOD_MONTH, 0, time_ms, 1202) ==
+                ms_of("2127-01-01T00:00:00Z"));
+}
+
+/* ---- against the C library ---- */
+
+static int64_t library_start(enum period_unit unit, int zone_minutes, int64_t time_ms) {
+    int64_t local_ms = time_ms + zone_minutes * INT64_C(60000);
+    time_t seconds = local_ms / 1000 - (local_ms % 1000 < 0);
+    struct tm tm;
+    assert_non_null(gmtime_r(&seconds, &tm));
+    tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+    if (unit == PERIOD_WEEK) {
+        tm.tm_mday -= (tm.tm_wday + 6) % 7;
+    } else if (unit == PERIOD_MONTH) {
+        tm.tm_mday = 1;
+    }
+    return timegm(&tm) * INT64_C(1000) - zone_minutes * INT64_C(60000);
+}
+
+static void check_time(enum period_unit unit, int zone_minutes, int64_t time_ms) {
+    int64_t start_ms = period_start(unit, zone_minutes, time_ms);
+    int64_t end_ms = period_start_after(unit, zone_minutes, time_ms, 1);
+    assert_true(start_ms == library_start(unit, zone_minutes, time_ms));
+    assert_true(start_ms <= time_ms);
+    assert_true(time_ms < end_ms);
+    assert_true(end_ms - start_ms <= period_longest_ms(unit));
+    /* To the millisecond, on both sides of both ends. */
+    assert_true(period_start(unit, zone_minutes, start_ms) == start_ms);
+    assert_true(period_start(unit, zone_minutes, end_ms - 1) == start_ms);
+    assert_true(period_start(unit, zone_minutes, end_ms) == end_ms);
+    assert_true(period_start_after(unit, zone_minutes, start_ms - 1, 1) == start_ms);
+    char text[PERIOD_DATE_TEXT_MAX];
+    char expected[64];
+    size_t size = period_print_date(text, unit, zone_minutes, time_ms);
+    time_t seconds = start_ms / 1000 + zone_minutes * 60;
+    struct tm tm;
+    assert_non_null(gmtime_r(&seconds, &tm));
+    int64_t year = (int64_t)tm.tm_year + 1900;
+    snprintf(expected, sizeof expected, "%s%04lld-%02d-%02d", year < 0 ? "-" : "",
+             (long long)(year < 0 ? -year : year), tm.tm_mon + 1, tm.tm_mday);
+    assert_true(size <= PERIOD_DATE_TEXT_MAX);
+    assert_int_equal(strlen(expected), size);
+    assert_memory_equal(text, expected, size);
+}
+
+static int pick_zone(struct random *random) {
+    return PERIOD_ZONE_MIN + (int)random_below(random, PERIOD_ZONE_MAX - PERIOD_ZONE_MIN + 1);
+}
+
+static void periods_are_those_of_the_c_library_over_centuries(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    int64_t first_ms = ms_of("1600-01-01T00:00:00Z");
+    int64_t span_ms = ms_of("2600-01-01T00:00:00Z") - first_ms;
+    for (int i = 0; i < 100000; i++) {
+        int64_t time_ms = first_ms + (int64_t)random_below(&random, (uint64_t)span_ms);
+        check_time(units[i % 3], pick_zone(&random), time_ms);
+    }
+    for (int i = 0; i < 30000; i++) {
+        int64_t time_ms = (int64_t)random_below(&random, 2 * PERIOD_TIME_MAX) - PERIOD_TIME_MAX;
+        check_time(units[i % 3], pick_zone(&random), time_ms);
+    }
+}
+
+static void every_day_of_eight_centuries_in_the_outermost_zones(void **state) {
+    (void)state;
+    static const int zones[] = {PERIOD_ZONE_MIN, 0, 345, PERIOD_ZONE_MAX};
+    int64_t time_ms = ms_of("1700-01-01T11:22:33.444Z");
+    int64_t end_ms = ms_of("2500-01-01T00:00:00Z");
+    for (unsigned day = 0; time_ms < end_ms; day++) {
+        for (unsigned i = 0; i < 4; i++) {
+            check_time(units[(i + day) % 3], zones[i], time_ms);
+        }
+        time_ms += 86400000;
+    }
+}
+
+/* ---- against going one by one ---- */
+
+static void the_count_th_period_is_reached_one_by_one(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (int i = 0; i < 60; i++) {
+        enum period_unit unit = units[i % 3];
+        int zone = pick_zone(&random);
+        int64_t time_ms = (int64_t)random_below(&random, INT64_C(4000000000000));
+        int64_t at_ms = period_start(unit, zone, time_ms);
+        for (uint32_t count = 0; count < 500; count++) {
+            assert_true(period_start_after(unit, zone, time_ms, count) == at_ms);
+            at_ms = period_start_after(unit, zone, at_ms, 1);
+        }
+    }
+}
+
+static void times_past_all_dates_are_the_last_ones(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        int64_t last_ms = period_start(units[i], PERIOD_ZONE_MAX, PERIOD_TIME_MAX);
+        int64_t first_ms = period_start(units[i], PERIOD_ZONE_MIN, -PERIOD_TIME_MAX);
+        assert_true(period_start(units[i], PERIOD_ZONE_MAX, INT64_MAX) == last_ms);
+        assert_true(period_start(units[i], PERIOD_ZONE_MIN, INT64_MIN) == first_ms);
+        /* As microseconds they fit as well. */
+        assert_true(last_ms < INT64_MAX / 1000);
+        assert_true(first_ms > INT64_MIN / 1000);
+        assert_true(period_start_after(units[i], 0, INT64_MAX, PERIOD_COUNT_MAX + 1) > last_ms);
+    }
+}
+
+/* ---- text ---- */
+
+static void zones_are_hours_and_minutes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int minutes;
+    } samples[] = {{"+00:00", 0},   {"-00:00", 0},   {"Z", 0},         {"z", 0},
+                   {"+08:00", 480}, {"+14:00", 840}, {"-12:00", -720}, {"-03:30", -210},
+                   {"+05:45", 345}, {"+13:59", 839}, {"-11:59", -719}};
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        int minutes = 7;
+        assert_true(period_parse_zone(bytes_from_text(samples[i].text), &minutes));
+        assert_int_equal(minutes, samples[i].minutes);
+    }
+    static const char *const wrong[] = {"",        "8",      "+8",     "+8:00",  "08:00",
+                                        "+14:01",  "-12:01", "+08:60", "+0800",  "+08:0",
+                                        "+08:000", "UTC",    "+ 8:00", "+08;00", "+80:00"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        int minutes = 7;
+        assert_false(period_parse_zone(bytes_from_text(wrong[i]), &minutes));
+        assert_int_equal(minutes, 7);
+    }
+    for (int zone = PERIOD_ZONE_MIN; zone <= PERIOD_ZONE_MAX; zone++) {
+        char text[PERIOD_ZONE_TEXT_SIZE];
+        int minutes = 7;
+        period_print_zone(text, zone);
+        assert_true(period_parse_zone((struct bytes){text, sizeof text}, &minutes));
+        assert_int_equal(minutes, zone);
+    }
+}
+
+static void units_have_names(void **state) {
+    (void)state;
+    assert_int_equal(period_parse_unit(BYTES("week")), PERIOD_WEEK);
+    assert_int_equal(period_parse_unit(BYTES("NONE")), PERIOD_NONE);
+    assert_int_equal(period_parse_unit(BYTES("YEAR")), PERIOD_NONE);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(period_parse_unit(bytes_from_text(period_unit_name(units[i]))), units[i]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_day_begins_at_midnight),
+        cmocka_unit_test(a_week_begins_on_monday),
+        cmocka_unit_test(a_month_begins_on_its_first_day_however_long_it_is),
+        cmocka_unit_test(periods_are_counted_from_any_time_in_one),
+        cmocka_unit_test(periods_are_those_of_the_c_library_over_centuries),
+        cmocka_unit_test(every_day_of_eight_centuries_in_the_outermost_zones),
+        cmocka_unit_test(the_count_th_period_is_reached_one_by_one),
+        cmocka_unit_test(times_past_all_dates_are_the_last_ones),
+        cmocka_unit_test(zones_are_hours_and_minutes),
+        cmocka_unit_test(units_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
