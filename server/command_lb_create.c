@@ -62,20 +62,24 @@ static bool read_rules(const struct call *call, struct rules *rules) {
         rules_copy(settings_rules_for(&call->server->settings, call_arg(call, 1)), rules);
         rules->is_created = true;
     }
-    return settings_parse_options(&request->args[next], request->count - next, rules, reason) ||
-           refuse(call, reason);
+    bool is_fine =
+        settings_parse_options(&request->args[next], request->count - next, rules, reason) &&
+        settings_check_rules(rules, reason);
+    return is_fine || refuse(call, reason);
 }
 
 static void lb_create_run(struct call *call) {
     struct rules rules;
     struct bytes name = call_arg(call, 1);
+    bool is_new;
     if (!zset_check_key(call, name) || !read_rules(call, &rules)) {
         return;
     }
-    if (call_find_key(call, name) != NULL) {
-        reply_error(call->reply, "BUSYKEY Target key name already exists.");
-    } else if (registry_create_key(call->registry, call->session->database, name, &rules) == NULL) {
+    if (registry_find_or_create_like(call->registry, call->session->database, name, &rules,
+                                     call->now_ms, &is_new) == NULL) {
         call_out_of_memory(call);
+    } else if (!is_new) {
+        reply_error(call->reply, "BUSYKEY Target key name already exists.");
     } else {
         reply_ok(call->reply);
     }
@@ -134,6 +138,17 @@ static const struct argument fields_arguments[] = {
     {0},
 };
 
+static const struct argument period_arguments[] = {
+    {.name = "unit",
+     .type = ARGUMENT_ONEOF,
+     .children =
+         (const struct argument[]){
+             TOKEN("day", "DAY"), TOKEN("week", "WEEK"), TOKEN("month", "MONTH"), {0}}},
+    {.name = "offset", .type = ARGUMENT_STRING, .token = "TZ", .flags = ARGUMENT_OPTIONAL},
+    {.name = "periods", .type = ARGUMENT_INTEGER, .token = "ARCHIVE", .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
 static const struct argument lb_create_arguments[] = {
     {.name = "key", .type = ARGUMENT_KEY},
     {.name = "layout",
@@ -151,6 +166,11 @@ static const struct argument lb_create_arguments[] = {
      .token = "KEEP",
      .flags = ARGUMENT_OPTIONAL,
      .children = (const struct argument[]){TOKEN("last", "LAST"), TOKEN("best", "BEST"), {0}}},
+    {.name = "period",
+     .type = ARGUMENT_BLOCK,
+     .token = "PERIOD",
+     .flags = ARGUMENT_OPTIONAL,
+     .children = period_arguments},
     {0},
 };
 

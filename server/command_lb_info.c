@@ -53,6 +53,26 @@ static void put_time(const struct call *call, const struct layout *layout) {
     put_number(call, "last", last_ms(layout));
 }
 
+static void put_period(const struct call *call, const struct rules *rules) {
+    char zone[PERIOD_ZONE_TEXT_SIZE + 1] = "";
+    if (rules->period == PERIOD_NONE) {
+        reply_null(call->reply);
+        return;
+    }
+    period_print_zone(zone, rules->zone_minutes);
+    reply_map(call->reply, 5);
+    put_text(call, "unit", period_unit_name(rules->period));
+    put_text(call, "tz", zone);
+    put_number(call, "start", rules->period_start_ms);
+    put_number(call, "end", rules->period_end_ms);
+    reply_bulk_text(call->reply, "archive");
+    if (rules->archives_max == RULES_ARCHIVES_ALL) {
+        reply_null(call->reply);
+    } else {
+        reply_integer(call->reply, rules->archives_max);
+    }
+}
+
 static void put_options(const struct call *call, const struct rules *rules) {
     reply_bulk_text(call->reply, "cap");
     if (rules->cap > 0) {
@@ -62,6 +82,8 @@ static void put_options(const struct call *call, const struct rules *rules) {
     }
     put_text(call, "keep", rules->keeps_best ? "best" : "last");
     put_flag(call, "created", rules->is_created);
+    reply_bulk_text(call->reply, "period");
+    put_period(call, rules);
 }
 
 static void lb_info_run(struct call *call) {
@@ -73,7 +95,7 @@ static void lb_info_run(struct call *call) {
     const struct layout *layout = board_layout(&key->board);
     char text[LAYOUT_TEXT_MAX];
     layout_print(layout, text);
-    reply_map(call->reply, 9);
+    reply_map(call->reply, 10);
     put_text(call, "layout", text);
     put_number(call, "bits", layout->bits_total);
     put_number(call, "count", board_count(&key->board));

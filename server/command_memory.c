@@ -68,6 +68,7 @@ static void put_number(struct call *call, const char *name, double number) {
 static void stats_run(struct call *call) {
     struct info_memory memory = info_measure_memory(call->server);
     uint64_t keys = 0;
+    registry_roll_due(call->registry, call->now_ms, UINT32_MAX);
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         keys += registry_count(call->registry, database);
     }

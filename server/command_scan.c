@@ -26,6 +26,7 @@ static void keys_run(struct call *call) {
         .has_pattern = true,
     };
     size_t mark = reply_array_begin(call->reply);
+    registry_roll_due(call->registry, call->now_ms, UINT32_MAX);
     registry_each(call->registry, call->session->database, call->now_ms, visit_key, &names);
     reply_array_end(call->reply, mark, names.count);
 }
@@ -128,6 +129,7 @@ static void scan_run(struct call *call) {
     buffer_init(&text, 0);
     reply_init(&aside, &text, call->reply->version);
     options.names.reply = &aside;
+    registry_roll_due(call->registry, call->now_ms, UINT32_MAX);
     cursor =
         registry_scan(call->registry, call->session->database, cursor, options.count, call->now_ms,
                       options.is_other_type ? skip_key : visit_key, &options.names);

@@ -49,6 +49,7 @@ const struct command command_time = {
 };
 
 static void dbsize_run(struct call *call) {
+    registry_roll_due(call->registry, call->now_ms, UINT32_MAX);
     reply_integer(call->reply, registry_count(call->registry, call->session->database));
 }
 

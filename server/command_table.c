@@ -43,6 +43,7 @@ extern const struct command command_lb_hist;
 extern const struct command command_lb_info;
 extern const struct command command_lb_quantile;
 extern const struct command command_lb_range;
+extern const struct command command_lb_roll;
 /* server */
 extern const struct command command_command;
 extern const struct command command_config;
@@ -138,6 +139,7 @@ const struct command *const command_table[] = {
     &command_lb_info,
     &command_lb_quantile,
     &command_lb_range,
+    &command_lb_roll,
     /* server */
     &command_command,
     &command_config,

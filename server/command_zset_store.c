@@ -22,7 +22,7 @@ struct filling {
 
 /* false: no memory, which is answered. */
 static bool begin(const struct call *call, struct bytes destination, struct filling *filling) {
-    if (!registry_create_board(call->registry, destination, &filling->board)) {
+    if (!registry_create_board(call->registry, destination, call->now_ms, &filling->board)) {
         call_out_of_memory(call);
         return false;
     }

@@ -176,6 +176,7 @@ static void print_stats(struct info *info) {
     put(info, "instantaneous_output_kbps:%.2f", stats->output_kbps);
     put_u64(info, "rejected_connections", stats->connections_rejected);
     put_u64(info, "expired_keys", registry_expired_count(info->server->registry));
+    put_u64(info, "rolled_boards", registry_rolled_count(info->server->registry));
     put(info, "evicted_keys:0");
     put(info, "evicted_clients:0");
     put_u64(info, "keyspace_hits", stats->keyspace_hits);
@@ -274,7 +275,8 @@ static void print_cluster(struct info *info) {
 }
 
 static void print_keyspace(struct info *info) {
-    const struct registry *registry = info->server->registry;
+    struct registry *registry = info->server->registry;
+    registry_roll_due(registry, info->now_ms, UINT32_MAX);
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         uint32_t count = registry_count(registry, database);
         if (count > 0) {

@@ -94,6 +94,24 @@ static bool watch_signals(void) {
     return true;
 }
 
+/* Do all boards with this layout have a PERIOD, which moves its times to today? */
+static bool is_moved_by_periods(const struct settings *settings, const char *layout_name) {
+    bool is_used = false;
+    if (strcmp(settings->default_layout_name, layout_name) == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < settings->rule_count; i++) {
+        const struct setting_rule *rule = &settings->rules[i];
+        if (strcmp(rule->layout_name, layout_name) == 0) {
+            is_used = true;
+            if (rule->rules->period == PERIOD_NONE) {
+                return false;
+            }
+        }
+    }
+    return is_used;
+}
+
 /* A layout whose times do not reach today refuses every write: better said now than to the first
  * player. */
 static void warn_of_layouts_without_today(void) {
@@ -101,7 +119,7 @@ static void warn_of_layouts_without_today(void) {
     int64_t now_us = clock_now_us(&program.server.clock);
     for (uint32_t i = 0; i < settings->layout_count; i++) {
         const struct layout *layout = &settings->layouts[i]->rules.layout;
-        if (layout->time.bits == 0 ||
+        if (layout->time.bits == 0 || is_moved_by_periods(settings, settings->layouts[i]->name) ||
             (now_us >= layout_time_first_us(layout) && now_us <= layout_time_last_us(layout))) {
             continue;
         }

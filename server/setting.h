@@ -121,11 +121,14 @@ void settings_explain_layout(const struct settings *settings, struct bytes name,
 
 /* What is said of a board beside its layout, on `board` lines and by LB.CREATE: words of any case,
  * options in any order, each once. */
-#define SETTING_OPTIONS "[CAP n] [KEEP LAST|BEST]"
+#define SETTING_OPTIONS "[CAP n] [KEEP LAST|BEST] [PERIOD DAY|WEEK|MONTH [TZ +08:00] [ARCHIVE n]]"
 /* Put what the words say into *rules; the rest of it stays. On false *rules is as it was, and
  * reason (SETTING_REASON_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,
                                        struct rules *rules, char *reason);
+/* Can the layout do what the options want: are its times fine enough for the PERIOD? reason, as
+ * above, says how many bits are needed. */
+MUST_CHECK bool settings_check_rules(const struct rules *rules, char *reason);
 
 /* One entry of the table. */
 enum setting_flag {

@@ -326,7 +326,7 @@ static bool resolve_rule(const struct settings *settings, struct setting_rule *r
         rule->own->layout = found->rules.layout;
     }
     rule->rules = rule->own != NULL ? rule->own : &found->rules;
-    return true;
+    return settings_check_rules(rule->rules, reason);
 }
 
 bool setting_board_resolve(struct settings *settings, char *error) {

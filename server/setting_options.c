@@ -1,6 +1,7 @@
 /* Words <-> how a board behaves beside its layout.
  *
- *     CAP 100 KEEP BEST   ->   .cap = 100, .keeps_best = true */
+ *     CAP 100 KEEP BEST         ->   .cap = 100, .keeps_best = true
+ *     PERIOD WEEK TZ +08:00     ->   .period = PERIOD_WEEK, .zone_minutes = 480 */
 #include "server/setting_private.h"
 #include "skiplist/board.h"
 
@@ -10,7 +11,7 @@ struct option_parser {
     size_t next;
     struct rules *rules;
     char *reason;
-    bool has_cap, has_keep;
+    bool has_cap, has_keep, has_period, has_zone, has_archive;
 };
 
 /* Take the next word if it is this one. */
@@ -60,6 +61,59 @@ static bool parse_keep(struct option_parser *parser) {
     return true;
 }
 
+/* Without ARCHIVE all archives are kept. */
+static bool parse_period(struct option_parser *parser) {
+    struct rules *rules = parser->rules;
+    if (is_at_end(parser)) {
+        return setting_fail(parser->reason, SETTING_REASON_MAX,
+                            "PERIOD needs DAY, WEEK or MONTH behind it");
+    }
+    enum period_unit unit = period_parse_unit(parser->words[parser->next]);
+    if (unit == PERIOD_NONE) {
+        return setting_fail(parser->reason, SETTING_REASON_MAX,
+                            "PERIOD '%s' is unknown: DAY, WEEK and MONTH are allowed",
+                            show_next(parser).text);
+    }
+    parser->next++;
+    if (rules->period == PERIOD_NONE && !parser->has_archive) {
+        rules->archives_max = RULES_ARCHIVES_ALL;
+    }
+    rules->period = unit;
+    return true;
+}
+
+static bool parse_zone(struct option_parser *parser) {
+    int zone_minutes;
+    if (is_at_end(parser)) {
+        return setting_fail(parser->reason, SETTING_REASON_MAX,
+                            "TZ needs an offset from UTC behind it: -12:00..+14:00");
+    }
+    if (!period_parse_zone(parser->words[parser->next], &zone_minutes)) {
+        return setting_fail(parser->reason, SETTING_REASON_MAX,
+                            "TZ '%s' is no offset from UTC: -12:00..+14:00 are allowed",
+                            show_next(parser).text);
+    }
+    parser->next++;
+    parser->rules->zone_minutes = (int16_t)zone_minutes;
+    return true;
+}
+
+static bool parse_archive(struct option_parser *parser) {
+    uint64_t count;
+    if (is_at_end(parser)) {
+        return setting_fail(parser->reason, SETTING_REASON_MAX,
+                            "ARCHIVE needs a number of periods: 0..%d", PERIOD_COUNT_MAX);
+    }
+    if (!bytes_parse_u64(parser->words[parser->next], &count) || count > PERIOD_COUNT_MAX) {
+        return setting_fail(parser->reason, SETTING_REASON_MAX,
+                            "ARCHIVE '%s' is no number of periods: 0..%d are allowed",
+                            show_next(parser).text, PERIOD_COUNT_MAX);
+    }
+    parser->next++;
+    parser->rules->archives_max = (uint32_t)count;
+    return true;
+}
+
 typedef bool parse_option(struct option_parser *parser);
 
 static bool parse_once(struct option_parser *parser, const char *name, bool *has_option,
@@ -77,6 +131,15 @@ static bool parse_one(struct option_parser *parser) {
     }
     if (take_word(parser, "KEEP")) {
         return parse_once(parser, "KEEP", &parser->has_keep, parse_keep);
+    }
+    if (take_word(parser, "PERIOD")) {
+        return parse_once(parser, "PERIOD", &parser->has_period, parse_period);
+    }
+    if (take_word(parser, "TZ")) {
+        return parse_once(parser, "TZ", &parser->has_zone, parse_zone);
+    }
+    if (take_word(parser, "ARCHIVE")) {
+        return parse_once(parser, "ARCHIVE", &parser->has_archive, parse_archive);
     }
     if (bytes_is(parser->words[parser->next], "FIELD") ||
         bytes_is(parser->words[parser->next], "TIME") ||
@@ -101,6 +164,33 @@ bool settings_parse_options(const struct bytes *words, size_t word_count, struct
             return false;
         }
     }
+    if (parsed.period == PERIOD_NONE && (parser.has_zone || parser.has_archive)) {
+        return setting_fail(reason, SETTING_REASON_MAX,
+                            "%s needs a PERIOD beside it: PERIOD DAY|WEEK|MONTH",
+                            parser.has_zone ? "TZ" : "ARCHIVE");
+    }
     rules_copy(&parsed, rules);
     return true;
+}
+
+/* Bits for every unit of the longest period; 1 at least. */
+static unsigned bits_for_period(const struct rules *rules) {
+    uint64_t span_us = (uint64_t)period_longest_ms(rules->period) * 1000;
+    uint64_t last_unit = (span_us - 1) / (uint64_t)rules->layout.time.unit_us;
+    return last_unit > 0 ? 64 - (unsigned)__builtin_clzll(last_unit) : 1;
+}
+
+bool settings_check_rules(const struct rules *rules, char *reason) {
+    const struct layout_time *time = &rules->layout.time;
+    if (rules->period == PERIOD_NONE || time->bits == 0) {
+        return true;
+    }
+    unsigned bits = bits_for_period(rules);
+    if (time->bits >= bits) {
+        return true;
+    }
+    const char *unit = layout_unit_name(time->unit);
+    return setting_fail(reason, SETTING_REASON_MAX,
+                        "PERIOD %s needs TIME %u %s at least: TIME %u %s is too few bits for it",
+                        period_unit_name(rules->period), bits, unit, (unsigned)time->bits, unit);
 }

@@ -317,8 +317,15 @@ const struct setting setting_table[] = {
             "kept. KEEP BEST keeps a member's best result: a write that is not strictly better "
             "changes nothing, unless it is an increment. Both hold for every command, and for "
             "clients that know nothing of them.\n"
+            "PERIOD lets a board begin anew with every day, week (on Monday) or month of the time "
+            "zone that is TZ ahead of UTC: at the end of the period it becomes an archive, called "
+            "by the date on which the period began, such as top:eu@2026-11-16, and START of its "
+            "times moves to the next one. An archive is kept for n periods with ARCHIVE n, for "
+            "ever "
+            "without it.\n"
             "    board top:*  default CAP 1000\n"
             "    board race:* laps    CAP 100 KEEP BEST\n"
+            "    board week:* default PERIOD WEEK TZ +08:00 ARCHIVE 8\n"
             "In a pattern, * is any run of characters, ? is one character, [abc] and [a-z] are "
             "one of these, [^a] is one but these, and \\ takes the next character as it is.",
     },

@@ -19,8 +19,8 @@ enum {
     LENT_BYTES_MAX = 16 * 1024 * 1024, /* of all buffers that wait to be lent */
     OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent at once, whatever the limit */
     TICK_BUDGET_NS = 1000000,    /* for running the queue */
-    CHORE_BUDGET_NS = 200000,    /* for expiry, and for freeing */
-    EXPIRE_KEYS_MAX = 16,        /* between two looks at the clock */
+    CHORE_BUDGET_NS = 200000,    /* for periods, for expiry, and for freeing */
+    DUE_KEYS_MAX = 16,           /* between two looks at the clock */
     FREE_WORK_MAX = 256,
     SECOND_MS = 1000,
     DRAIN_MS = 5000,
@@ -306,21 +306,30 @@ static void note_latency(struct tick *tick, const char *event, uint64_t elapsed_
     }
 }
 
-/* Remove keys whose time has come; true: there are more. */
-static bool expire_some(struct tick *tick) {
-    struct server *server = tick->server;
-    if (registry_next_expiry(server->registry) == REGISTRY_NO_EXPIRY) {
-        return false;
-    }
+typedef uint32_t run_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
+
+/* true: there are more. */
+static bool run_some(struct tick *tick, run_due *run, const char *event) {
     uint64_t begin = clock_ticks();
     uint64_t elapsed_ns = 0;
-    uint32_t removed;
+    uint32_t count;
     do {
-        removed = registry_expire_due(server->registry, server->now_ms, EXPIRE_KEYS_MAX);
+        count = run(tick->server->registry, tick->server->now_ms, DUE_KEYS_MAX);
         elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
-    } while (removed == EXPIRE_KEYS_MAX && elapsed_ns < CHORE_BUDGET_NS);
-    note_latency(tick, "expire-cycle", elapsed_ns);
-    return removed == EXPIRE_KEYS_MAX;
+    } while (count == DUE_KEYS_MAX && elapsed_ns < CHORE_BUDGET_NS);
+    note_latency(tick, event, elapsed_ns);
+    return count == DUE_KEYS_MAX;
+}
+
+/* Let boards begin anew whose periods are over, and remove keys whose time has come; true: there
+ * are more. */
+static bool handle_due(struct tick *tick) {
+    int64_t due_ms = registry_next_due(tick->server->registry);
+    if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->now_ms) {
+        return false;
+    }
+    bool has_more = run_some(tick, registry_roll_due, "roll-cycle");
+    return run_some(tick, registry_expire_due, "expire-cycle") || has_more;
 }
 
 /* Free some of the removed boards, and of watches left behind; true: there is more to free. */
@@ -359,10 +368,10 @@ static void on_wake(uv_timer_t *timer) {
     set_idle(tick, true);
 }
 
-/* Wake up for the next expiry, or the end of a pause. */
+/* Wake up for the next expiry, the next end of a period, or the end of a pause. */
 static void set_wake(struct tick *tick) {
     const struct server *server = tick->server;
-    int64_t at_ms = registry_next_expiry(server->registry);
+    int64_t at_ms = registry_next_due(server->registry);
     at_ms = at_ms == REGISTRY_NO_EXPIRY ? INT64_MAX : at_ms;
     if (tick->is_pausing && server->pause_until_ms < at_ms) {
         at_ms = server->pause_until_ms;
@@ -480,7 +489,7 @@ static void on_check(uv_check_t *check) {
     finish_dirty(tick);
     resume_paused(tick);
     close_killed(tick);
-    bool has_more = expire_some(tick);
+    bool has_more = handle_due(tick);
     has_more |= free_some(tick);
     input_give_back(&tick->input, tick->queued_total, tick->done_total);
     uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);

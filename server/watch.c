@@ -434,13 +434,13 @@ void watch_touch_all(struct watches *watches, const struct registry *registry, u
 }
 
 void watch_expire(const struct watch_list *list, struct registry *registry, int64_t now_ms) {
-    int64_t next_ms = registry_next_expiry(registry);
+    int64_t next_ms = registry_next_due(registry);
     if (next_ms == REGISTRY_NO_EXPIRY || next_ms > now_ms) {
         return;
     }
     const struct watch *watch = list->watcher != NULL ? list->watcher->newest : NULL;
     while (watch != NULL) {
-        (void)registry_find(registry, watch->key->database, key_name(watch->key), now_ms);
+        registry_catch_up(registry, watch->key->database, key_name(watch->key), now_ms);
         /* Then the watches are gone. */
         watch = list->is_stale ? NULL : watch->older;
     }

@@ -67,7 +67,8 @@ uint32_t watch_key_count(const struct watches *watches);
 void watch_touch(struct watches *watches, uint32_t database, struct bytes name);
 /* A database will be flushed: those of its keys change that the registry holds. */
 void watch_touch_all(struct watches *watches, const struct registry *registry, uint32_t database);
-/* Have the registry remove those of the list's keys whose time has come, and tell it. */
+/* Have the registry remove those of the list's keys whose time has come, let those begin anew whose
+ * period is over, and tell it. */
 void watch_expire(const struct watch_list *list, struct registry *registry, int64_t now_ms);
 
 /* Check both tables against the watches. reason: the first claim that does not hold. */

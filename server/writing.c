@@ -60,20 +60,11 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
     return WRITING_FAILED;
 }
 
-void writing_settle(struct writing *writing) {
+void writing_cut(struct writing *writing) {
     uint32_t cap = writing->rules->cap;
     uint32_t count = board_count(writing->board);
-    if (cap > 0 && count > cap) {
+    if (count > cap) {
         registry_remove_range(writing->call->registry, writing->key, cap, count - cap);
         writing->has_lost = true;
-    }
-}
-
-void writing_end(struct writing *writing) {
-    writing_settle(writing);
-    if (writing->is_changed) {
-        registry_tell_members(writing->call->registry, writing->key);
-    } else if (writing->is_new) {
-        registry_take_back(writing->call->registry, writing->key);
     }
 }

@@ -49,11 +49,23 @@ MUST_CHECK enum writing_status writing_put(struct writing *writing,
                                            bool is_increment);
 
 /* Push out who is behind the board's cap. Ranks are final then. */
-void writing_settle(struct writing *writing);
+void writing_cut(struct writing *writing);
+static inline void writing_settle(struct writing *writing) {
+    if (writing->rules->cap > 0) {
+        writing_cut(writing);
+    }
+}
 
 /* The last thing: a change is told, and a new board that was left empty, after an error or by XX,
  * is taken back. */
-void writing_end(struct writing *writing);
+static inline void writing_end(struct writing *writing) {
+    writing_settle(writing);
+    if (writing->is_changed) {
+        registry_tell_members(writing->call->registry, writing->key);
+    } else if (writing->is_new) {
+        registry_take_back(writing->call->registry, writing->key);
+    }
+}
 
 /* Answer that the board has as many members as a board can have. */
 void writing_refuse_full(const struct call *call);

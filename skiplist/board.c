@@ -225,6 +225,12 @@ const struct layout *board_layout(const struct board *board) {
     return board->layout;
 }
 
+void board_set_layout(struct board *board, const struct layout *layout) {
+    CHECK(layout->bits_total == board->layout->bits_total);
+    CHECK(layout->time.bits == board->layout->time.bits);
+    board->layout = layout;
+}
+
 uint32_t board_count(const struct board *board) {
     if (board->is_large)
         return board->large->list.count;

@@ -64,6 +64,9 @@ void board_move_to(struct board *board, struct board *to);
 MUST_CHECK bool board_copy(const struct board *board, struct board *copy);
 
 const struct layout *board_layout(const struct board *board);
+/* Read the board's keys by another layout from now on, which outlives the board. It cuts them as
+ * the one before did, and differs in START at the most. */
+void board_set_layout(struct board *board, const struct layout *layout);
 uint32_t board_count(const struct board *board);
 /* Heap bytes held for the board, what remains of removed members included, itself not. */
 size_t board_memory_size(const struct board *board);

@@ -5,7 +5,8 @@
  *                                           weekly    season     daily   -> board
  *
  * Invariant: key->index is the key's place in the list, the map holds (hash of the name, index)
- * for every key and nothing else, and a key with an expiry has an entry in its database's heap.
+ * for every key and nothing else, and a key with an expiry has an entry in its database's heap, as
+ * has one with a PERIOD in another (registry_roll.c).
  * A board uses its rules from its making until it is freed, as it reads its layout to the end.
  * The list has no holes (a removal moves the last key into one), so a key can be drawn at random,
  * and the map can ask for the hash of any place while it grows. A scan goes by hashes, which do
@@ -20,10 +21,8 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/expiry.h"
-#include "skiplist/map.h"
-#include "skiplist/pages.h"
 #include "skiplist/prefetch.h"
+#include "skiplist/registry_parts.h"
 
 enum {
     /* What burying and freeing one key costs, in members: the key, the board, its first block. */
@@ -37,46 +36,6 @@ enum {
 };
 /* Where a database's scan is over. */
 #define SCAN_END (UINT64_C(1) << 32)
-
-/* A flushed database that waits to be freed. */
-struct grave {
-    struct grave *next;
-    struct map map;
-    struct pages list;
-    struct pages expiry_entries;
-    uint32_t count;
-};
-
-struct database {
-    struct map map;
-    struct pages list; /* struct registry_key * */
-    uint32_t count;
-    struct expiry expiry;
-    struct registry_key *recent; /* found last: the same key is often asked for again; or NULL */
-    struct grave *grave;         /* for its burial; NULL before the first key */
-    uint64_t
-        gone_count; /* keys, and all at once, that have gone: what was found may be among them */
-    uint64_t hash_seed;
-};
-
-struct registry {
-    struct database databases[REGISTRY_DATABASES];
-    struct rules_set rules;
-    registry_rules_for *rules_for;
-    void *context;
-    registry_key_changed *key_changed; /* or NULL */
-    void *listener_context;
-    uint64_t hash_seed;
-    uint64_t board_count; /* boards made so far, for their seeds */
-    uint64_t expired_count;
-    struct registry_key *buried;
-    struct grave *graves;
-    struct registry_key *dying; /* the one that is partly freed */
-    uint64_t dying_count;       /* members it has left */
-    struct board_chain remains;
-    uint64_t buried_count;
-    uint64_t freed_count;
-};
 
 /* ---- one database ---- */
 
@@ -106,7 +65,7 @@ static uint32_t database_hashes(const void *owner, uint32_t id, uint64_t *hashes
     return 1;
 }
 
-static struct registry_key *database_find(const struct database *database, struct bytes name) {
+struct registry_key *registry_find_name(const struct database *database, struct bytes name) {
     struct map_find find;
     uint32_t id;
     map_find(&database->map, name_hash(database, name), &find);
@@ -123,36 +82,44 @@ static struct registry_key *database_find(const struct database *database, struc
 
 static struct registry_key *database_find_again(struct database *database, struct bytes name) {
     if (database->recent == NULL || !bytes_equal(registry_name(database->recent), name)) {
-        database->recent = database_find(database, name);
+        database->recent = registry_find_name(database, name);
     }
     return database->recent;
 }
 
 /* Get ready for one more key. false: no memory; no key has changed. */
-static bool database_reserve(struct database *database) {
+static bool database_reserve(struct database *database, bool is_periodic) {
     uint64_t count = database->count + (uint64_t)1;
     if (database->grave == NULL) {
         database->grave = memory_allocate_zeroed(sizeof(*database->grave));
     }
     return database->grave != NULL && count < MAP_ID_END &&
+           (!is_periodic || expiry_reserve(&database->rolls)) &&
            pages_reserve(&database->list, count * sizeof(struct registry_key *)) &&
            map_reserve(&database->map, 1, (uint32_t)count);
 }
 
-/* Add a key without an expiry; database_reserve has made room. */
-static void database_put(struct database *database, struct registry_key *key) {
+/* Add a key with its board, without an expiry; database_reserve has made room. */
+static void put(struct registry *registry, struct registry_key *key) {
+    struct database *database = registry_database(registry, key->database);
     key->index = database->count++;
     key->expiry_place = EXPIRY_NOWHERE;
     *list_at(&database->list, key->index) = key;
     map_put(&database->map, key_hash(database, key), key->index);
+    if (key->is_periodic) {
+        registry_await_roll(registry, key);
+    }
 }
 
-/* Take a key out. What was reserved before stays, until database_settle. */
-static void database_take(struct database *database, struct registry_key *key) {
+void registry_take(struct registry *registry, struct registry_key *key) {
+    struct database *database = registry_database(registry, key->database);
     database->recent = NULL;
     database->gone_count++;
     if (key->expiry_place != EXPIRY_NOWHERE) {
         expiry_remove(&database->expiry, &key->expiry_place);
+    }
+    if (key->is_periodic) {
+        expiry_remove(&database->rolls, &registry_tail(key)->roll_place);
     }
     map_remove(&database->map, key_hash(database, key), key->index);
     uint32_t last_index = --database->count;
@@ -164,29 +131,19 @@ static void database_take(struct database *database, struct registry_key *key) {
     }
 }
 
-/* After removals: give back memory, a little at a time. */
-static void database_settle(struct database *database) {
+void registry_trim(struct database *database) {
     map_step(&database->map);
     pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
     expiry_trim(&database->expiry);
+    expiry_trim(&database->rolls);
 }
 
 /* ---- the registry, and how keys come to be ---- */
 
-static void tell(const struct registry *registry, uint32_t database, struct bytes name) {
+void registry_tell(const struct registry *registry, uint32_t database, struct bytes name) {
     if (registry->key_changed != NULL) {
         registry->key_changed(registry->listener_context, database, name);
     }
-}
-
-static struct database *database_of(struct registry *registry, uint32_t index) {
-    CHECK(index < REGISTRY_DATABASES);
-    return &registry->databases[index];
-}
-
-static const struct database *database_read(const struct registry *registry, uint32_t index) {
-    CHECK(index < REGISTRY_DATABASES);
-    return &registry->databases[index];
 }
 
 struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for, void *context) {
@@ -197,6 +154,8 @@ struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_f
     registry->rules_for = rules_for;
     registry->context = context;
     registry->hash_seed = hash_seed;
+    registry->roll_at_ms = INT64_MAX;
+    registry->roll_failed_ms = INT64_MIN;
     rules_set_init(&registry->rules, hash_seed);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         struct database *database = &registry->databases[i];
@@ -217,6 +176,7 @@ void registry_destroy(struct registry *registry) {
         map_deinit(&database->map);
         pages_deinit(&database->list);
         pages_deinit(&database->expiry.entries);
+        pages_deinit(&database->rolls.entries);
         memory_free(database->grave);
     }
     rules_set_deinit(&registry->rules);
@@ -230,23 +190,14 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
 }
 
 void registry_tell_members(struct registry *registry, const struct registry_key *key) {
-    tell(registry, key->database, registry_name(key));
-}
-
-static int64_t expiry_of(const struct database *database, const struct registry_key *key) {
-    if (key->expiry_place == EXPIRY_NOWHERE) {
-        return REGISTRY_NO_EXPIRY;
-    }
-    return expiry_time_ms(&database->expiry, key->expiry_place);
+    registry_tell(registry, key->database, registry_name(key));
 }
 
 int64_t registry_expiry(const struct registry *registry, const struct registry_key *key) {
-    return expiry_of(database_read(registry, key->database), key);
-}
-
-static bool is_expired(const struct database *database, const struct registry_key *key,
-                       int64_t now_ms) {
-    return key->expiry_place != EXPIRY_NOWHERE && expiry_of(database, key) <= now_ms;
+    if (key->expiry_place == EXPIRY_NOWHERE) {
+        return REGISTRY_NO_EXPIRY;
+    }
+    return expiry_time_ms(&registry_read(registry, key->database)->expiry, key->expiry_place);
 }
 
 size_t registry_memory_size(const struct registry_key *key) {
@@ -254,64 +205,77 @@ size_t registry_memory_size(const struct registry_key *key) {
 }
 
 /* A key of this name, in no database yet, without a board. NULL: no memory. */
-static struct registry_key *key_create(uint32_t database, struct bytes name) {
-    CHECK(name.size > 0);
-    CHECK(name.size <= REGISTRY_KEY_MAX);
-    struct registry_key *key =
-        memory_allocate_lasting(offsetof(struct registry_key, name_at) + name.size);
+static struct registry_key *create_key(uint32_t database, struct registry_new_name name,
+                                       bool is_periodic) {
+    size_t size = name.first.size + name.second.size;
+    CHECK(size > 0);
+    CHECK(size <= REGISTRY_KEY_MAX + PERIOD_NAME_MAX);
+    size_t end = offsetof(struct registry_key, name_at) + size;
+    if (is_periodic) {
+        end = registry_tail_offset(size) + sizeof(struct registry_tail);
+    }
+    struct registry_key *key = memory_allocate_lasting(end);
     if (key == NULL) {
         return NULL;
     }
-    memcpy(key->name_at, name.at, name.size);
-    key->name_size = (uint32_t)name.size & UINT32_C(0xffffff);
-    key->database = (uint8_t)database;
+    memcpy(key->name_at, name.first.at, name.first.size);
+    if (name.second.size > 0) {
+        memcpy(key->name_at + name.first.size, name.second.at, name.second.size);
+    }
+    key->name_size = (uint32_t)size & UINT32_C(0xffffff);
+    key->database = database & UINT32_C(0x7f);
+    key->is_periodic = is_periodic;
     key->expiry_place = EXPIRY_NOWHERE;
+    if (is_periodic) {
+        *registry_tail(key) = (struct registry_tail){.key = key, .roll_place = EXPIRY_NOWHERE};
+    }
     return key;
 }
 
 /* ---- burying and freeing ---- */
 
-static void bury(struct registry *registry, struct registry_key *key) {
+void registry_bury(struct registry *registry, struct registry_key *key) {
     key->next_buried = registry->buried;
     registry->buried = key;
     registry->buried_count++;
 }
 
-static void expire(struct registry *registry, struct registry_key *key) {
+void registry_expire(struct registry *registry, struct registry_key *key) {
     registry->expired_count++;
     registry_remove(registry, key);
 }
 
 void registry_take_back(struct registry *registry, struct registry_key *key) {
-    struct database *database = database_of(registry, key->database);
-    database_take(database, key);
-    database_settle(database);
-    bury(registry, key);
+    registry_take(registry, key);
+    registry_trim(registry_database(registry, key->database));
+    registry_bury(registry, key);
 }
 
 void registry_remove(struct registry *registry, struct registry_key *key) {
     registry_take_back(registry, key);
-    tell(registry, key->database, registry_name(key));
+    registry_tell(registry, key->database, registry_name(key));
 }
 
 static uint64_t flush_database(struct registry *registry, uint32_t number) {
-    struct database *database = database_of(registry, number);
+    struct database *database = registry_database(registry, number);
     uint32_t count = database->count;
     if (count == 0) {
         return 0;
     }
-    tell(registry, number, (struct bytes){.at = NULL});
+    registry_tell(registry, number, (struct bytes){.at = NULL});
     struct grave *grave = database->grave;
     *grave = (struct grave){.next = registry->graves,
                             .map = database->map,
                             .list = database->list,
                             .expiry_entries = database->expiry.entries,
+                            .roll_entries = database->rolls.entries,
                             .count = count};
     registry->graves = grave;
     registry->buried_count += count;
     map_init(&database->map, database_hashes, database);
     database->list = (struct pages){0};
     database->expiry = (struct expiry){0};
+    database->rolls = (struct expiry){0};
     database->count = 0;
     database->recent = NULL;
     database->gone_count++;
@@ -330,16 +294,18 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
     return count;
 }
 
-/* The last key of the first grave. The heap's pages, which hold more than one entry each, are gone
+/* The last key of the first grave. The heaps' pages, which hold more than one entry each, are gone
  * long before the keys are. */
 static struct registry_key *exhume(struct registry *registry) {
     struct grave *grave = registry->graves;
     struct registry_key *key = *list_at(&grave->list, --grave->count);
     pages_trim(&grave->list, grave->count * (uint64_t)sizeof(struct registry_key *));
     pages_trim(&grave->expiry_entries, 1);
+    pages_trim(&grave->roll_entries, 1);
     if (grave->count == 0) {
         registry->graves = grave->next;
         pages_deinit(&grave->expiry_entries);
+        pages_deinit(&grave->roll_entries);
         memory_free(grave);
     }
     return key;
@@ -415,7 +381,7 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
                            uint32_t count) {
     board_remove_range(&key->board, rank, count);
     board_chain_put(&registry->remains, &key->board);
-    tell(registry, key->database, registry_name(key));
+    registry_tell(registry, key->database, registry_name(key));
 }
 
 uint64_t registry_buried_count(const struct registry *registry) {
@@ -428,31 +394,46 @@ uint64_t registry_freed_count(const struct registry *registry) {
 
 /* ---- finding and creating ---- */
 
-struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
-                                   int64_t now_ms) {
-    struct registry_key *key = database_find_again(database_of(registry, database), name);
+/* Into every caller: this is what each request does. */
+__attribute__((always_inline)) static inline struct registry_key *
+find_settled(struct registry *registry, uint32_t database, struct bytes name, int64_t now_ms) {
+    struct registry_key *key = database_find_again(registry_database(registry, database), name);
     if (key == NULL) {
         return NULL;
     }
-    if (is_expired(database_of(registry, database), key, now_ms)) {
-        expire(registry, key);
+    if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
+        registry_expire(registry, key);
         return NULL;
     }
     return key;
 }
 
+struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
+                                   int64_t now_ms) {
+    return registry_settle(registry, database, name, now_ms)
+               ? find_settled(registry, database, name, now_ms)
+               : NULL;
+}
+
+/* Is the key there as it is? Not when it has expired, or its period is over. */
+static bool is_current(const struct database *database, const struct registry_key *key,
+                       int64_t now_ms) {
+    return key != NULL && !registry_has_expired(database, key, now_ms) &&
+           !registry_is_over(key, now_ms);
+}
+
 const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
                                          struct bytes name, int64_t now_ms) {
-    const struct database *in = database_read(registry, database);
-    const struct registry_key *key = database_find(in, name);
-    return key != NULL && !is_expired(in, key, now_ms) ? key : NULL;
+    const struct database *in = registry_read(registry, database);
+    const struct registry_key *key = registry_find_name(in, name);
+    return is_current(in, key, now_ms) ? key : NULL;
 }
 
 /* ---- fetching ahead ---- */
 
 void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
                              struct registry_prefetch *state) {
-    const struct database *in = database_read(registry, database);
+    const struct database *in = registry_read(registry, database);
     *state = (struct registry_prefetch){
         .name = name, .database = database, .index = UINT32_MAX, .gone_count = in->gone_count};
     if (in->recent != NULL && bytes_equal(registry_name(in->recent), name)) {
@@ -465,7 +446,7 @@ void registry_prefetch_slots(const struct registry *registry, uint32_t database,
 }
 
 void registry_prefetch_place(const struct registry *registry, struct registry_prefetch *state) {
-    const struct database *in = database_read(registry, state->database);
+    const struct database *in = registry_read(registry, state->database);
     struct map_find find;
     uint32_t index;
     if (state->is_recent) {
@@ -479,7 +460,7 @@ void registry_prefetch_place(const struct registry *registry, struct registry_pr
 }
 
 void registry_prefetch_key(const struct registry *registry, struct registry_prefetch *state) {
-    const struct database *in = database_read(registry, state->database);
+    const struct database *in = registry_read(registry, state->database);
     if (!state->is_recent && state->index != UINT32_MAX) {
         state->key = key_at(in, state->index);
         prefetch_lines(state->key, sizeof(*state->key) + state->name.size);
@@ -488,41 +469,49 @@ void registry_prefetch_key(const struct registry *registry, struct registry_pref
 
 const struct registry_key *registry_prefetch_end(const struct registry *registry, int64_t now_ms,
                                                  struct registry_prefetch *state) {
-    const struct database *in = database_read(registry, state->database);
+    const struct database *in = registry_read(registry, state->database);
     if (!state->is_recent && state->key != NULL &&
         !bytes_equal(registry_name(state->key), state->name)) {
         /* Another name with the same tag: rare enough to wait for. */
-        state->key = database_find(in, state->name);
+        state->key = registry_find_name(in, state->name);
     }
-    bool is_there = state->key != NULL && !is_expired(in, state->key, now_ms);
-    return is_there ? state->key : NULL;
+    return is_current(in, state->key, now_ms) ? state->key : NULL;
 }
 
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
-    struct database *in = database_of(registry, state->database);
+    struct database *in = registry_database(registry, state->database);
     if (state->key != NULL && state->gone_count == in->gone_count) {
         in->recent = state->key;
     }
 }
 
-/* Every board has a seed of its own: what can be guessed of one says nothing of another. */
-static uint64_t next_board_seed(struct registry *registry) {
+uint64_t registry_next_seed(struct registry *registry) {
     uint64_t number = registry->board_count++;
     return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
 }
 
-/* An empty board that behaves like this. false: no memory. */
-static bool make_board(struct registry *registry, const struct rules *like, struct board *board) {
-    const struct rules *rules = rules_hold(&registry->rules, like);
+/* An empty board that behaves like this from now on. false: no memory. */
+static bool make_board(struct registry *registry, const struct rules *like, int64_t now_ms,
+                       struct board *board) {
+    const struct rules *rules;
+    if (like->period == PERIOD_NONE) {
+        rules = rules_hold(&registry->rules, like);
+    } else {
+        struct rules current;
+        rules_copy(like, &current);
+        rules_begin_period(&current, now_ms);
+        rules = rules_hold(&registry->rules, &current);
+    }
     if (rules == NULL) {
         return false;
     }
-    board_init(board, &rules->layout, next_board_seed(registry));
+    board_init(board, &rules->layout, registry_next_seed(registry));
     return true;
 }
 
-bool registry_create_board(struct registry *registry, struct bytes name, struct board *board) {
-    return make_board(registry, registry->rules_for(registry->context, name), board);
+bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
+                           struct board *board) {
+    return make_board(registry, registry->rules_for(registry->context, name), now_ms, board);
 }
 
 void registry_discard_board(struct registry *registry, struct board *board) {
@@ -531,40 +520,54 @@ void registry_discard_board(struct registry *registry, struct board *board) {
 }
 
 /* Make a key with an empty board that behaves like this. NULL: no memory, and nothing changed. */
-static struct registry_key *make_key(struct registry *registry, uint32_t number, struct bytes name,
-                                     const struct rules *like) {
-    struct database *database = database_of(registry, number);
-    struct registry_key *key = key_create(number, name);
+static struct registry_key *make_key(struct registry *registry, uint32_t database,
+                                     struct bytes name, const struct rules *like, int64_t now_ms) {
+    bool is_periodic = like->period != PERIOD_NONE;
+    struct registry_key *key =
+        create_key(database, (struct registry_new_name){.first = name}, is_periodic);
     if (key == NULL) {
         return NULL;
     }
-    if (!database_reserve(database) || !make_board(registry, like, &key->board)) {
+    if (!database_reserve(registry_database(registry, database), is_periodic) ||
+        !make_board(registry, like, now_ms, &key->board)) {
         memory_free(key);
         return NULL;
     }
-    database_put(database, key);
+    put(registry, key);
+    return key;
+}
+
+/* like: how a new board behaves; NULL: as rules_for says. */
+static struct registry_key *find_or_make(struct registry *registry, uint32_t database,
+                                         struct bytes name, const struct rules *like,
+                                         int64_t now_ms, bool *is_new) {
+    *is_new = false;
+    if (!registry_settle(registry, database, name, now_ms)) {
+        return NULL;
+    }
+    struct registry_key *key = find_settled(registry, database, name, now_ms);
+    if (key != NULL) {
+        return key;
+    }
+    if (like == NULL) {
+        like = registry->rules_for(registry->context, name);
+    }
+    key = make_key(registry, database, name, like, now_ms);
+    *is_new = key != NULL;
     return key;
 }
 
 struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
                                              struct bytes name, int64_t now_ms, bool *is_new) {
-    struct registry_key *found = registry_find(registry, database, name, now_ms);
-    *is_new = false;
-    if (found != NULL) {
-        return found;
-    }
-    const struct rules *rules = registry->rules_for(registry->context, name);
-    struct registry_key *key = make_key(registry, database, name, rules);
-    *is_new = key != NULL;
-    return key;
+    return find_or_make(registry, database, name, NULL, now_ms, is_new);
 }
 
-struct registry_key *registry_create_key(struct registry *registry, uint32_t database,
-                                         struct bytes name, const struct rules *rules) {
-    CHECK(database_find(database_of(registry, database), name) == NULL);
-    struct registry_key *key = make_key(registry, database, name, rules);
-    if (key != NULL) {
-        tell(registry, database, name);
+struct registry_key *registry_find_or_create_like(struct registry *registry, uint32_t database,
+                                                  struct bytes name, const struct rules *rules,
+                                                  int64_t now_ms, bool *is_new) {
+    struct registry_key *key = find_or_make(registry, database, name, rules, now_ms, is_new);
+    if (*is_new) {
+        registry_tell(registry, database, name);
     }
     return key;
 }
@@ -575,43 +578,53 @@ static bool is_named(const struct registry_key *key, uint32_t database, struct b
     return key->database == database && bytes_equal(registry_name(key), name);
 }
 
-/* A key without a board that can be put where it shall stand, with an expiry if it shall have one,
- * without another allocation. NULL: no memory. */
-static struct registry_key *reserve_successor(struct registry *registry, uint32_t to_database,
-                                              struct bytes to_name, bool expires) {
-    struct database *database = database_of(registry, to_database);
-    struct registry_key *successor = key_create(to_database, to_name);
-    if (successor == NULL) {
+struct registry_key *registry_reserve_key(struct registry *registry, uint32_t number,
+                                          struct registry_new_name name, bool expires,
+                                          bool is_periodic) {
+    struct database *database = registry_database(registry, number);
+    struct registry_key *key = create_key(number, name, is_periodic);
+    if (key == NULL) {
         return NULL;
     }
-    if ((expires && !expiry_reserve(&database->expiry)) || !database_reserve(database)) {
-        memory_free(successor);
+    if ((expires && !expiry_reserve(&database->expiry)) ||
+        !database_reserve(database, is_periodic)) {
+        memory_free(key);
         return NULL;
     }
-    return successor;
+    return key;
 }
 
-/* Remove what bears the successor's name, without giving back what was reserved. */
-static void clear_destination(struct registry *registry, const struct registry_key *successor,
+/* Remove what bears the key's name, without giving back what was reserved. */
+static void clear_destination(struct registry *registry, const struct registry_key *key,
                               int64_t now_ms) {
-    struct database *database = database_of(registry, successor->database);
-    struct registry_key *old = database_find(database, registry_name(successor));
+    struct database *database = registry_database(registry, key->database);
+    struct registry_key *old = registry_find_name(database, registry_name(key));
     if (old == NULL) {
         return;
     }
-    registry->expired_count += is_expired(database, old, now_ms);
-    database_take(database, old);
-    bury(registry, old);
+    registry->expired_count += registry_has_expired(database, old, now_ms);
+    registry_take(registry, old);
+    registry_bury(registry, old);
 }
 
-static void put_successor(struct registry *registry, struct registry_key *successor,
-                          int64_t expire_at_ms) {
-    struct database *database = database_of(registry, successor->database);
-    database_put(database, successor);
+void registry_put_reserved(struct registry *registry, struct registry_key *key,
+                           int64_t expire_at_ms, int64_t now_ms) {
+    struct database *database = registry_database(registry, key->database);
+    clear_destination(registry, key, now_ms);
+    put(registry, key);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        expiry_put(&database->expiry, expire_at_ms, &successor->expiry_place);
+        expiry_put(&database->expiry, expire_at_ms, &key->expiry_place);
     }
-    database_settle(database);
+    registry_trim(database);
+    registry_tell(registry, key->database, registry_name(key));
+}
+
+/* The same for another key with this key's expiry and PERIOD. */
+static struct registry_key *reserve_successor(struct registry *registry,
+                                              const struct registry_key *key, uint32_t to_database,
+                                              struct bytes to_name) {
+    return registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
+                                key->expiry_place != EXPIRY_NOWHERE, key->is_periodic);
 }
 
 enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
@@ -619,20 +632,19 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    bool expires = key->expiry_place != EXPIRY_NOWHERE;
-    struct registry_key *successor = reserve_successor(registry, to_database, to_name, expires);
+    if (!registry_settle(registry, to_database, to_name, now_ms)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    struct database *from = database_of(registry, key->database);
-    int64_t expire_at_ms = expiry_of(from, key);
-    clear_destination(registry, successor, now_ms);
+    int64_t expire_at_ms = registry_expiry(registry, key);
     board_move_to(&key->board, &successor->board);
-    database_take(from, key);
-    put_successor(registry, successor, expire_at_ms);
-    database_settle(from);
-    tell(registry, key->database, registry_name(key));
-    tell(registry, to_database, registry_name(successor));
+    registry_take(registry, key);
+    registry_tell(registry, key->database, registry_name(key));
+    registry_put_reserved(registry, successor, expire_at_ms, now_ms);
+    registry_trim(registry_database(registry, key->database));
     memory_free(key);
     return REGISTRY_OK;
 }
@@ -642,8 +654,10 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    bool expires = key->expiry_place != EXPIRY_NOWHERE;
-    struct registry_key *successor = reserve_successor(registry, to_database, to_name, expires);
+    if (!registry_settle(registry, to_database, to_name, now_ms)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -652,25 +666,25 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
         return REGISTRY_OUT_OF_MEMORY;
     }
     rules_hold_again(&registry->rules, registry_rules(key));
-    int64_t expire_at_ms = registry_expiry(registry, key);
-    clear_destination(registry, successor, now_ms);
-    put_successor(registry, successor, expire_at_ms);
-    tell(registry, to_database, registry_name(successor));
+    registry_put_reserved(registry, successor, registry_expiry(registry, key), now_ms);
     return REGISTRY_OK;
 }
 
 enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                         struct bytes name, struct board *board, int64_t now_ms) {
-    uint32_t cap = rules_of(board_layout(board))->cap;
-    CHECK(cap == 0 || board_count(board) <= cap);
-    struct registry_key *successor = reserve_successor(registry, database, name, false);
-    if (successor == NULL) {
+    const struct rules *rules = rules_of(board_layout(board));
+    CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
+    if (!registry_settle(registry, database, name, now_ms)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    clear_destination(registry, successor, now_ms);
-    board_move_to(board, &successor->board);
-    put_successor(registry, successor, REGISTRY_NO_EXPIRY);
-    tell(registry, database, registry_name(successor));
+    struct registry_key *key =
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name}, false,
+                             rules->period != PERIOD_NONE);
+    if (key == NULL) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    board_move_to(board, &key->board);
+    registry_put_reserved(registry, key, REGISTRY_NO_EXPIRY, now_ms);
     return REGISTRY_OK;
 }
 
@@ -678,7 +692,7 @@ enum registry_status registry_put_board(struct registry *registry, uint32_t data
 
 enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
                                          int64_t expire_at_ms) {
-    struct expiry *expiry = &database_of(registry, key->database)->expiry;
+    struct expiry *expiry = &registry_database(registry, key->database)->expiry;
     uint32_t *place = &key->expiry_place;
     if (expire_at_ms == REGISTRY_NO_EXPIRY) {
         if (*place != EXPIRY_NOWHERE) {
@@ -693,23 +707,12 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
         }
         expiry_put(expiry, expire_at_ms, place);
     }
-    tell(registry, key->database, registry_name(key));
+    registry_tell(registry, key->database, registry_name(key));
     return REGISTRY_OK;
 }
 
-/* What expires first of all databases; place is NULL when nothing does. */
 static struct expiry_entry first_to_expire(const struct registry *registry) {
-    struct expiry_entry first = {.place = NULL};
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        const struct expiry *expiry = &registry->databases[i].expiry;
-        if (expiry->count > 0) {
-            struct expiry_entry entry = expiry_first(expiry);
-            if (first.place == NULL || entry.time_ms < first.time_ms) {
-                first = entry;
-            }
-        }
-    }
-    return first;
+    return registry_first(registry, offsetof(struct database, expiry));
 }
 
 static struct registry_key *key_of_place(uint32_t *place) {
@@ -724,7 +727,12 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
         if (first.place == NULL || first.time_ms > now_ms) {
             break;
         }
-        expire(registry, key_of_place(first.place));
+        struct registry_key *key = key_of_place(first.place);
+        if (!registry_is_over(key, first.time_ms)) {
+            registry_expire(registry, key);
+        } else if (!registry_roll_key(registry, key, now_ms)) {
+            break;
+        }
         count++;
     }
     return count;
@@ -735,19 +743,28 @@ int64_t registry_next_expiry(const struct registry *registry) {
     return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
+int64_t registry_next_due(const struct registry *registry) {
+    int64_t expiry_ms = registry_next_expiry(registry);
+    struct expiry_entry roll = registry_first(registry, offsetof(struct database, rolls));
+    if (roll.place == NULL) {
+        return expiry_ms;
+    }
+    return expiry_ms != REGISTRY_NO_EXPIRY && expiry_ms < roll.time_ms ? expiry_ms : roll.time_ms;
+}
+
 /* ---- counts ---- */
 
 uint32_t registry_count(const struct registry *registry, uint32_t database) {
-    return database_read(registry, database)->count;
+    return registry_read(registry, database)->count;
 }
 
 uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
-    return database_read(registry, database)->expiry.count;
+    return registry_read(registry, database)->expiry.count;
 }
 
 int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database,
                                 int64_t now_ms) {
-    const struct expiry *expiry = &database_read(registry, database)->expiry;
+    const struct expiry *expiry = &registry_read(registry, database)->expiry;
     if (expiry->count == 0) {
         return 0;
     }
@@ -772,13 +789,14 @@ static uint32_t scale_random(uint64_t random_bits, uint32_t limit) {
 
 struct registry_key *registry_random(struct registry *registry, uint32_t database,
                                      uint64_t random_bits, int64_t now_ms) {
-    struct database *from = database_of(registry, database);
+    struct database *from = registry_database(registry, database);
+    (void)registry_roll_due(registry, now_ms, UINT32_MAX);
     while (from->count > 0) {
         struct registry_key *key = key_at(from, scale_random(random_bits, from->count));
-        if (!is_expired(from, key, now_ms)) {
+        if (!registry_has_expired(from, key, now_ms)) {
             return key;
         }
-        expire(registry, key);
+        registry_expire(registry, key);
         random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
     }
     return NULL;
@@ -805,14 +823,14 @@ static void scan_id(void *context, uint32_t id) {
         return;
     }
     scan->met++;
-    if (!is_expired(scan->database, key, scan->now_ms)) {
+    if (!registry_has_expired(scan->database, key, scan->now_ms)) {
         scan->visit(scan->context, key);
     }
 }
 
 uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
                        uint32_t count, int64_t now_ms, registry_visit *visit, void *context) {
-    struct scan scan = {.database = database_read(registry, database),
+    struct scan scan = {.database = registry_read(registry, database),
                         .end = cursor,
                         .now_ms = now_ms,
                         .visit = visit,
@@ -829,10 +847,10 @@ uint64_t registry_scan(const struct registry *registry, uint32_t database, uint6
 
 void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
                    registry_visit *visit, void *context) {
-    const struct database *from = database_read(registry, database);
+    const struct database *from = registry_read(registry, database);
     for (uint32_t i = 0; i < from->count; i++) {
         const struct registry_key *key = key_at(from, i);
-        if (!is_expired(from, key, now_ms)) {
+        if (!registry_has_expired(from, key, now_ms)) {
             visit(context, key);
         }
     }
@@ -841,12 +859,12 @@ void registry_each(const struct registry *registry, uint32_t database, int64_t n
 /* ---- validation ---- */
 
 static const char *check_key(const struct registry *registry, uint32_t number, uint32_t index) {
-    const struct database *database = database_read(registry, number);
+    const struct database *database = registry_read(registry, number);
     const struct registry_key *key = key_at(database, index);
     if (key->index != index || key->database != number) {
         return "registry: a key does not stand where it thinks";
     }
-    if (database_find(database, registry_name(key)) != key) {
+    if (registry_find_name(database, registry_name(key)) != key) {
         return "registry: a key is not found by its name";
     }
     if (key->expiry_place != EXPIRY_NOWHERE) {
@@ -862,28 +880,35 @@ static const char *check_key(const struct registry *registry, uint32_t number, u
     if (!rules_are_in(&registry->rules, registry_rules(key))) {
         return "registry: a board's rules are not those of the set";
     }
+    const char *wrong = registry_check_roll(database, key);
+    if (wrong != NULL) {
+        return wrong;
+    }
     const char *reason = NULL;
     return board_validate(&key->board, &reason) ? NULL : reason;
 }
 
 static const char *check_database(const struct registry *registry, uint32_t number) {
-    const struct database *database = database_read(registry, number);
+    const struct database *database = registry_read(registry, number);
     uint32_t expiring_count = 0;
+    uint32_t periodic_count = 0;
     for (uint32_t i = 0; i < database->count; i++) {
         const char *wrong = check_key(registry, number, i);
         if (wrong != NULL) {
             return wrong;
         }
         expiring_count += key_at(database, i)->expiry_place != EXPIRY_NOWHERE;
+        periodic_count += key_at(database, i)->is_periodic;
     }
-    if (expiring_count != database->expiry.count) {
-        return "registry: the heap holds more than the keys";
+    if (expiring_count != database->expiry.count || periodic_count != database->rolls.count) {
+        return "registry: a heap holds more than the keys";
     }
     if (map_count(&database->map) != database->count) {
         return "registry: the map holds more or less than the keys";
     }
     const char *reason = NULL;
-    if (!map_validate(&database->map, &reason) || !expiry_validate(&database->expiry, &reason)) {
+    if (!map_validate(&database->map, &reason) || !expiry_validate(&database->expiry, &reason) ||
+        !expiry_validate(&database->rolls, &reason)) {
         return reason;
     }
     return NULL;

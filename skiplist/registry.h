@@ -3,7 +3,18 @@
  * A board belongs to exactly one key of one database. A key is expired from the millisecond of its
  * expiry on. Expired keys are removed when they are looked up, and by registry_expire_due. Removed
  * boards are not freed at once: they are buried, and registry_free_step frees them piece by piece.
- * The registry has no clock: now_ms is an argument (unix milliseconds). */
+ * The registry has no clock: now_ms is an argument (unix milliseconds).
+ *
+ * A board with a PERIOD (skiplist/rules.h) begins anew at the end of its period, to the
+ * millisecond:
+ *
+ *     daily -> [zoe 900, ann 700]            daily             -> [] (or gone, as below)
+ *                                   ---->    daily@2026-11-16  -> [zoe 900, ann 700]
+ *
+ * That is done by registry_roll_due, and by every look-up that could tell that it has not been done
+ * yet. A board of LB.CREATE stays, empty; one that came to be by a write is gone until the next
+ * one. What the look-ups below cannot know of are whole databases: whoever counts keys or walks
+ * over them calls registry_roll_due before. */
 #ifndef SKIPLIST_REGISTRY_H
 #define SKIPLIST_REGISTRY_H
 
@@ -53,7 +64,8 @@ struct registry_key {
         struct registry_key *next_buried;
     };
     uint32_t name_size : 24;
-    uint32_t database : 8;
+    uint32_t database : 7;
+    uint32_t is_periodic : 1; /* something follows the name (skiplist/registry_parts.h) */
     char name_at[];
 };
 #define REGISTRY_NO_EXPIRY INT64_MIN
@@ -70,10 +82,14 @@ int64_t registry_expiry(const struct registry *registry, const struct registry_k
 /* Heap bytes of the key and all that is on its board. */
 size_t registry_memory_size(const struct registry_key *key);
 
-/* The key, or NULL. An expired one is removed first (and counted, registry_expired_count). */
+/* The key, or NULL. An expired one is removed first (and counted, registry_expired_count), and a
+ * board whose period is over begins anew. If there is no memory for that, the key is not there,
+ * until a later look-up in another millisecond has it; what makes keys says that there is none. The
+ * name is read to the end: whoever hears of changes must not free it (registry_catch_up). */
 struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
                                    int64_t now_ms);
-/* The same without removing anything: the key, if it is there and not expired. */
+/* The same without changing anything: the key, if it is there, has not expired, and is in its
+ * period. */
 const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
                                          struct bytes name, int64_t now_ms);
 
@@ -103,16 +119,18 @@ const struct registry_key *registry_prefetch_end(const struct registry *registry
  * then do no harm. */
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state);
 /* Find, or create an empty board with the rules that rules_for gives the name. is_new says
- * which. NULL: no memory, and nothing changed (but an expired key of this name may be gone). A
- * caller that leaves a new board empty takes it back; that it has come to be is told with its first
- * members (registry_tell_members). */
+ * which. NULL: no memory, and nothing changed (but a key of this name may have expired or rolled).
+ * A caller that leaves a new board empty takes it back; that it has come to be is told with its
+ * first members (registry_tell_members). */
 MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
                                                         uint32_t database, struct bytes name,
                                                         int64_t now_ms, bool *is_new);
-/* Make an empty board that behaves like this, under a name that registry_find has just not found. A
- * copy of the rules is kept. NULL: no memory, and nothing changed. */
-MUST_CHECK struct registry_key *registry_create_key(struct registry *registry, uint32_t database,
-                                                    struct bytes name, const struct rules *rules);
+/* The same for a board that shall behave like this if it is new, and be told at once. A copy of the
+ * rules is kept. */
+MUST_CHECK struct registry_key *registry_find_or_create_like(struct registry *registry,
+                                                             uint32_t database, struct bytes name,
+                                                             const struct rules *rules,
+                                                             int64_t now_ms, bool *is_new);
 
 /* Members of the key's board were put, moved or removed: tell it. What the functions below change
  * they tell by themselves. */
@@ -140,7 +158,7 @@ MUST_CHECK enum registry_status registry_copy(struct registry *registry,
 
 /* Make an empty board with the rules that rules_for gives this name, to be filled aside and then
  * put under the name, or discarded. false: no memory. */
-MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name,
+MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
                                       struct board *board);
 /* Free such a board. */
 void registry_discard_board(struct registry *registry, struct board *board);
@@ -158,6 +176,30 @@ MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
 /* When the next key expires; REGISTRY_NO_EXPIRY: none will. */
 int64_t registry_next_expiry(const struct registry *registry);
+
+/* Let the boards whose periods are over begin anew, the earliest first, at most keys_max. Returns
+ * how many; fewer than keys_max: all that can be done is done. */
+uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
+/* Let happen what is due of this name, and tell it, as a look-up does. The name may be gone as soon
+ * as a change is told: it is for those who keep names of their own and hear of changes. Where there
+ * is no memory for it the name is told all the same. */
+void registry_catch_up(struct registry *registry, uint32_t database, struct bytes name,
+                       int64_t now_ms);
+/* When something happens by itself next: an expiry, or the end of a period. REGISTRY_NO_EXPIRY:
+ * never.
+ */
+int64_t registry_next_due(const struct registry *registry);
+/* The same by hand: the members of a key's board become another one, of a name that no key has,
+ * with the same layout, times and arrival order, and expire at expire_at_ms (or
+ * REGISTRY_NO_EXPIRY); an empty board has no archive. What begins in its place behaves like next.
+ * NULL: as the board has behaved; one that came to be by a write is then gone, and so is key.
+ *
+ * Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */
+MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct registry_key *key,
+                                              struct bytes archive, const struct rules *next,
+                                              int64_t expire_at_ms, int64_t now_ms);
+/* Boards that have begun anew because their period was over, since the start. */
+uint64_t registry_rolled_count(const struct registry *registry);
 
 /* Keys of one database that are in the map (an expired key counts until it is removed), and how
  * many of them have an expiry. */

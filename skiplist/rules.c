@@ -23,7 +23,37 @@ void rules_copy(const struct rules *rules, struct rules *copy) {
 
 bool rules_equal(const struct rules *a, const struct rules *b) {
     return a->cap == b->cap && a->keeps_best == b->keeps_best && a->is_created == b->is_created &&
-           layout_equal(&a->layout, &b->layout);
+           a->period == b->period && a->zone_minutes == b->zone_minutes &&
+           a->archives_max == b->archives_max && a->period_start_ms == b->period_start_ms &&
+           a->period_end_ms == b->period_end_ms && layout_equal(&a->layout, &b->layout);
+}
+
+/* ---- periods ---- */
+
+void rules_begin_period(struct rules *rules, int64_t now_ms) {
+    rules->period_start_ms = period_start(rules->period, rules->zone_minutes, now_ms);
+    rules->period_end_ms = period_start_after(rules->period, rules->zone_minutes, now_ms, 1);
+    if (rules->layout.time.bits > 0) {
+        layout_set_start(&rules->layout, rules->period_start_ms * 1000);
+    }
+}
+
+void rules_end_period(const struct rules *rules, struct rules *archive) {
+    rules_copy(rules, archive);
+    archive->is_created = false;
+    archive->zone_minutes = 0;
+    archive->period = PERIOD_NONE;
+    archive->archives_max = 0;
+    archive->period_start_ms = 0;
+    archive->period_end_ms = 0;
+}
+
+int64_t rules_archive_end_ms(const struct rules *rules) {
+    if (rules->archives_max == RULES_ARCHIVES_ALL) {
+        return INT64_MAX;
+    }
+    return period_start_after(rules->period, rules->zone_minutes, rules->period_start_ms,
+                              rules->archives_max + 1);
 }
 
 /* ---- hashing ---- */
@@ -52,6 +82,10 @@ static uint64_t hash_rules(const struct rules *rules, uint64_t seed) {
     const uint64_t words[] = {
         fields_hash,
         (uint64_t)rules->cap << 32 | (uint64_t)rules->keeps_best << 1 | (uint64_t)rules->is_created,
+        (uint64_t)rules->archives_max << 32 | (uint64_t)(uint16_t)rules->zone_minutes << 8 |
+            (uint64_t)rules->period,
+        (uint64_t)rules->period_start_ms,
+        (uint64_t)rules->period_end_ms,
         (uint64_t)time->start_us,
         (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
             (uint64_t)time->is_given_by_end,
@@ -181,6 +215,14 @@ static const char *check_rules(const struct rules_set *set, uint32_t index) {
     }
     if (find_equal(set, rules, rules->hash) != rules) {
         return "rules: they are not found, or not the only ones of their kind";
+    }
+    if (rules->period != PERIOD_NONE) {
+        struct rules same;
+        rules_copy(rules, &same);
+        rules_begin_period(&same, rules->period_start_ms);
+        if (!rules_equal(rules, &same)) {
+            return "rules: their period is none of the calendar's, or START is not its start";
+        }
     }
     return layout_validate(&rules->layout, &reason) ? NULL : reason;
 }

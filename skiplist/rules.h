@@ -4,13 +4,20 @@
  *
  * A server may hold a million boards, so a board has no room for options of its own: it points at
  * the layout inside its rules, and rules_of leads from there to the rest. The rules that are in use
- * are in a set, each once, with a count of the boards that use them. Those never change. */
+ * are in a set, each once, with a count of the boards that use them. Those never change.
+ *
+ * A board with a PERIOD begins anew with every day, week or month: it is given other rules then,
+ * those of the new period, in which the START of its times is the period's. */
 #ifndef SKIPLIST_RULES_H
 #define SKIPLIST_RULES_H
 
 #include "codec/layout.h"
+#include "codec/period.h"
 #include "skiplist/map.h"
 #include "skiplist/pages.h"
+
+/* ARCHIVE is not said: all are kept. */
+#define RULES_ARCHIVES_ALL UINT32_MAX
 
 /* Zeroed but for the layout: a board without options. */
 struct rules {
@@ -18,7 +25,13 @@ struct rules {
     bool keeps_best; /* a result must be strictly better than the member's own, or nothing changes;
                       * increments excepted */
     bool is_created; /* by LB.CREATE: it stays when its last member goes */
-    uint32_t index;  /* in the set; this and what follows is the set's own */
+    /* PERIOD; zero without one. */
+    int16_t zone_minutes;
+    enum period_unit period;
+    uint32_t archives_max;   /* periods that an archive is kept for, or RULES_ARCHIVES_ALL */
+    int64_t period_start_ms; /* of the period that the board is in; 0: none yet */
+    int64_t period_end_ms;
+    uint32_t index; /* in the set; this and what follows is the set's own */
     uint64_t use_count;
     uint64_t hash;
     struct layout layout; /* last: in the set it ends behind its last field */
@@ -34,6 +47,19 @@ static inline const struct rules *rules_of(const struct layout *layout) {
 void rules_copy(const struct rules *rules, struct rules *copy);
 /* Do two boards with these rules behave in the same way? */
 bool rules_equal(const struct rules *a, const struct rules *b);
+
+/* Move rules with a PERIOD to the period that holds this time, and the START of their layout with
+ * it. */
+void rules_begin_period(struct rules *rules, int64_t now_ms);
+/* Is the period over at this time? Never without one. */
+static inline bool rules_are_over(const struct rules *rules, int64_t now_ms) {
+    return rules->period != PERIOD_NONE && rules->period_end_ms <= now_ms;
+}
+/* Make archive the rules of what remains of the board when its period is over: without PERIOD, and
+ * it goes with its last member. */
+void rules_end_period(const struct rules *rules, struct rules *archive);
+/* When an archive of this period is no longer one of the newest that are kept; INT64_MAX: never. */
+int64_t rules_archive_end_ms(const struct rules *rules);
 
 /* May a member whose key is before be written with the key after? Not when the board keeps the best
  * and after is not strictly better, time not counted. */

@@ -352,7 +352,7 @@ static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
 
 static void the_transcripts_of_the_leaderboards_page_are_replayed(void **state) {
     (void)state;
-    replay(leaderboards, false, 26, 26);
+    replay(leaderboards, false, 31, 31);
 }
 
 /* A server in this process, whose clock is ours, and a socket behind which its replies are read. */

@@ -157,7 +157,11 @@ static void its_layout_is_given_by_name_or_by_words_or_by_its_own_name(void **st
 static void expect_options(struct harness *h, const char *key, const char *options) {
     const char *info = zset_run(h, "LB.INFO %s", key);
     assert_non_null(strstr(info, " cap "));
-    assert_string_equal(strstr(info, " cap ") + 1, options);
+    const char *end = strstr(info, " period nil]");
+    assert_non_null(end);
+    size_t size = (size_t)(end - strstr(info, " cap ")) - 1;
+    assert_int_equal(size, strlen(options));
+    assert_memory_equal(strstr(info, " cap ") + 1, options, size);
 }
 
 static void what_is_not_said_is_as_the_settings_say(void **state) {
@@ -166,18 +170,18 @@ static void what_is_not_said_is_as_the_settings_say(void **state) {
                                        "board top:* laps CAP 5 KEEP BEST\n");
     harness_connect(h);
     zset_expect(h, "LB.CREATE top:a", "+OK");
-    expect_options(h, "top:a", "cap :5 keep best created :1]");
+    expect_options(h, "top:a", "cap :5 keep best created :1");
     zset_expect(h, "LB.CREATE top:b CAP 7", "+OK");
-    expect_options(h, "top:b", "cap :7 keep best created :1]");
+    expect_options(h, "top:b", "cap :7 keep best created :1");
     zset_expect(h, "LB.CREATE top:c keep LAST", "+OK");
-    expect_options(h, "top:c", "cap :5 keep last created :1]");
+    expect_options(h, "top:c", "cap :5 keep last created :1");
     /* A layout that is given here stands alone. */
     zset_expect(h, "LB.CREATE top:d LAYOUT laps", "+OK");
-    expect_options(h, "top:d", "cap nil keep last created :1]");
+    expect_options(h, "top:d", "cap nil keep last created :1");
     zset_expect(h, "ZADD top:e 5 a", ":1");
-    expect_options(h, "top:e", "cap :5 keep best created :0]");
+    expect_options(h, "top:e", "cap :5 keep best created :0");
     zset_expect(h, "ZADD other 5 a", ":1");
-    expect_options(h, "other", "cap nil keep last created :0]");
+    expect_options(h, "other", "cap nil keep last created :0");
     harness_destroy(h);
 }
 
@@ -196,7 +200,7 @@ static void what_is_wrong_is_named_and_makes_no_board(void **state) {
                                      "allowed"},
         {"LB.CREATE k TIME 3 S", "-ERR TIME stands before the first FIELD: TIME must be last"},
         {"LB.CREATE k FIELD a 3 best",
-         "-ERR unknown board option 'best': [CAP n] [KEEP LAST|BEST] are allowed"},
+         "-ERR unknown board option 'best': " SETTING_OPTIONS " are allowed"},
         {"LB.CREATE k LAYOUT laps FIELD a 3",
          "-ERR 'FIELD' is out of place: a layout is given once, before the options"},
         {"LB.CREATE k CAP 3 LAYOUT laps",
@@ -210,6 +214,25 @@ static void what_is_wrong_is_named_and_makes_no_board(void **state) {
         {"LB.CREATE k KEEP", "-ERR KEEP needs LAST or BEST behind it"},
         {"LB.CREATE k KEEP CAP 3", "-ERR KEEP 'CAP' is unknown: LAST and BEST are allowed"},
         {"LB.CREATE k KEEP BEST KEEP BEST", "-ERR KEEP is allowed once"},
+        {"LB.CREATE k PERIOD", "-ERR PERIOD needs DAY, WEEK or MONTH behind it"},
+        {"LB.CREATE k PERIOD YEAR",
+         "-ERR PERIOD 'YEAR' is unknown: DAY, WEEK and MONTH are allowed"},
+        {"LB.CREATE k PERIOD DAY PERIOD DAY", "-ERR PERIOD is allowed once"},
+        {"LB.CREATE k PERIOD DAY TZ", "-ERR TZ needs an offset from UTC behind it: -12:00..+14:00"},
+        {"LB.CREATE k PERIOD DAY TZ +14:01",
+         "-ERR TZ '+14:01' is no offset from UTC: -12:00..+14:00 are allowed"},
+        {"LB.CREATE k PERIOD DAY TZ Europe/Berlin",
+         "-ERR TZ 'Europe/Berlin' is no offset from UTC: -12:00..+14:00 are allowed"},
+        {"LB.CREATE k PERIOD DAY TZ Z TZ Z", "-ERR TZ is allowed once"},
+        {"LB.CREATE k TZ +08:00", "-ERR TZ needs a PERIOD beside it: PERIOD DAY|WEEK|MONTH"},
+        {"LB.CREATE k PERIOD DAY ARCHIVE", "-ERR ARCHIVE needs a number of periods: 0..1000000"},
+        {"LB.CREATE k PERIOD DAY ARCHIVE 1000001",
+         "-ERR ARCHIVE '1000001' is no number of periods: 0..1000000 are allowed"},
+        {"LB.CREATE k PERIOD DAY ARCHIVE -1",
+         "-ERR ARCHIVE '-1' is no number of periods: 0..1000000 are allowed"},
+        {"LB.CREATE k ARCHIVE 3", "-ERR ARCHIVE needs a PERIOD beside it: PERIOD DAY|WEEK|MONTH"},
+        {"LB.CREATE k FIELD a 34 TIME 29 MS PERIOD WEEK",
+         "-ERR PERIOD WEEK needs TIME 30 MS at least: TIME 29 MS is too few bits for it"},
     };
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         zset_expect(h, samples[i][0], samples[i][1]);
@@ -227,7 +250,7 @@ static void renaming_and_copying_take_everything_along(void **state) {
     for (int i = 0; i < 2; i++) {
         const char *key = i == 0 ? "laps:b" : "laps:c";
         assert_non_null(strstr(zset_run(h, "LB.INFO %s", key), "layout FIELD points 9 bits"));
-        expect_options(h, key, "cap :3 keep best created :1]");
+        expect_options(h, key, "cap :3 keep best created :1");
     }
     zset_expect(h, "ZADD laps:b 1 m 2 n 3 o 4 p", ":3");
     zset_expect(h, "ZREVRANGE laps:b 0 -1", "[p o n]");

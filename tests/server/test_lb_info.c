@@ -8,7 +8,8 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
     char line[64], expected[1024];
     snprintf(line, sizeof(line), "LB.INFO %s", key);
     snprintf(expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
-             begin[0] == '{' ? "cap _ keep last created #f}" : "cap nil keep last created :0]");
+             begin[0] == '{' ? "cap _ keep last created #f period _}"
+                             : "cap nil keep last created :0 period nil]");
     zset_expect(h, line, expected);
 }
 
@@ -83,7 +84,7 @@ static void a_board_tells_its_options(void **state) {
     zset_use_resp3(h);
     const char *info = zset_run(h, "LB.INFO k");
     assert_non_null(strstr(info, " count :0 "));
-    assert_non_null(strstr(info, " cap :4294967295 keep best created #t}"));
+    assert_non_null(strstr(info, " cap :4294967295 keep best created #t period _}"));
 }
 
 static void a_missing_key_is_an_error(void **state) {

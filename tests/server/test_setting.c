@@ -740,6 +740,64 @@ static void a_rule_says_how_its_boards_behave(void **state) {
     assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"))->cap, 1000);
 }
 
+static void a_rule_may_give_periods(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "board a* fine PERIOD week tz +05:45 ARCHIVE 4\n"
+                          "board b* fine ARCHIVE 0 PERIOD DAY\n"
+                          "board c* bare PERIOD MONTH\n"
+                          "layout fine FIELD s 34 TIME 30 MS\n"
+                          "layout bare FIELD s 34\n");
+    assert_finishes(fixture);
+    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("a1"));
+    assert_int_equal(rules->period, PERIOD_WEEK);
+    assert_int_equal(rules->zone_minutes, 345);
+    assert_int_equal(rules->archives_max, 4);
+    assert_int_equal(rules->period_end_ms, 0);
+    rules = settings_rules_for(&fixture->settings, BYTES("b1"));
+    assert_int_equal(rules->period, PERIOD_DAY);
+    assert_int_equal(rules->archives_max, 0);
+    rules = settings_rules_for(&fixture->settings, BYTES("c1"));
+    assert_int_equal(rules->period, PERIOD_MONTH);
+    assert_true(rules->archives_max == RULES_ARCHIVES_ALL);
+    assert_string_equal(line_of(&fixture->settings, "board", 0),
+                        "a* fine PERIOD week tz +05:45 ARCHIVE 4");
+}
+
+/* How many bits of which unit the longest period needs: one less is refused with that number. */
+static void a_period_needs_bits_for_its_times(void **state) {
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *period, *unit;
+        int bits;
+    } samples[] = {
+        {"DAY", "US", 37},   {"DAY", "MS", 27},   {"DAY", "S", 17},   {"DAY", "M", 11},
+        {"DAY", "H", 5},     {"DAY", "D", 1},     {"WEEK", "US", 40}, {"WEEK", "MS", 30},
+        {"WEEK", "S", 20},   {"WEEK", "M", 14},   {"WEEK", "H", 8},   {"WEEK", "D", 3},
+        {"MONTH", "US", 42}, {"MONTH", "MS", 32}, {"MONTH", "S", 22}, {"MONTH", "M", 16},
+        {"MONTH", "H", 10},  {"MONTH", "D", 5},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        for (int bits = samples[i].bits; bits > 0 && bits >= samples[i].bits - 1; bits--) {
+            char text[256];
+            char expected[256];
+            settings_deinit(&fixture->settings);
+            assert_true(settings_init(&fixture->settings));
+            snprintf(text, sizeof text, "layout l FIELD s 3 TIME %d %s\nboard x l PERIOD %s\n",
+                     bits, samples[i].unit, samples[i].period);
+            assert_loads(fixture, text);
+            if (bits == samples[i].bits) {
+                assert_finishes(fixture);
+                continue;
+            }
+            snprintf(expected, sizeof expected,
+                     "leaderboard.conf:2: board: PERIOD %s needs TIME %d %s at least: TIME %d %s "
+                     "is too few bits for it",
+                     samples[i].period, samples[i].bits, samples[i].unit, bits, samples[i].unit);
+            assert_not_finished(fixture, expected);
+        }
+    }
+}
+
 static void a_rule_may_stand_before_its_layout(void **state) {
     struct fixture *fixture = *state;
     assert_loads(fixture, "board race:* laps\ndefault-layout money\n"
@@ -785,8 +843,8 @@ static void bad_layouts_and_rules_are_refused(void **state) {
         {"layout a FIELD s 1\nlayout a FIELD s 1",
          "leaderboard.conf:2: layout: layout 'a' is there already"},
         {"board race:*", AT "board: a pattern of keys and a layout's name are needed: board GLOB "
-                            "NAME [CAP n] [KEEP LAST|BEST]"},
-        {"board a b c", AT "board: unknown board option 'c': [CAP n] [KEEP LAST|BEST] are allowed"},
+                            "NAME " SETTING_OPTIONS},
+        {"board a b c", AT "board: unknown board option 'c': " SETTING_OPTIONS " are allowed"},
         {"board a b CAP", AT "board: CAP needs a number of members: 1..4294967295"},
         {"board a b CAP 0", AT "board: CAP '0' is no number of members: 1..4294967295 are allowed"},
         {"board a b cap 4294967296",
@@ -797,6 +855,14 @@ static void bad_layouts_and_rules_are_refused(void **state) {
         {"board a b KEEP", AT "board: KEEP needs LAST or BEST behind it"},
         {"board a b KEEP WORST", AT "board: KEEP 'WORST' is unknown: LAST and BEST are allowed"},
         {"board a b KEEP LAST KEEP LAST", AT "board: KEEP is allowed once"},
+        {"board a b PERIOD", AT "board: PERIOD needs DAY, WEEK or MONTH behind it"},
+        {"board a b PERIOD HOUR",
+         AT "board: PERIOD 'HOUR' is unknown: DAY, WEEK and MONTH are allowed"},
+        {"board a b PERIOD DAY TZ 8",
+         AT "board: TZ '8' is no offset from UTC: -12:00..+14:00 are allowed"},
+        {"board a b TZ +08:00", AT "board: TZ needs a PERIOD beside it: PERIOD DAY|WEEK|MONTH"},
+        {"board a b PERIOD DAY ARCHIVE all",
+         AT "board: ARCHIVE 'all' is no number of periods: 0..1000000 are allowed"},
         {"board a b FIELD s 3",
          AT "board: 'FIELD' is out of place: a layout is given once, before the options"},
         {"board '' default", AT "board: a pattern of 1 to 4000 bytes is needed"},
@@ -970,7 +1036,8 @@ static void set_leaves_the_other_strings_where_they_are(void **state) {
 
 #define FULL_TEXT                                                                                  \
     "bind 10.0.0.1 10.0.0.2\nunixsocket /tmp/s\nrequirepass 'a b'\npidfile /tmp/p\n"               \
-    "logfile /tmp/l\nboard a* laps\nboard b* laps CAP 9 keep best\nlayout laps FIELD t 32 ASC "    \
+    "logfile /tmp/l\nboard a* laps\nboard b* laps CAP 9 keep best PERIOD DAY\nlayout laps FIELD "  \
+    "t 32 ASC "                                                                                    \
     "TIME 20 S\n"                                                                                  \
     "default-layout laps\n"
 
@@ -1183,6 +1250,8 @@ int main(void) {
         TEST(without_rules_every_board_has_the_built_in_layout),
         TEST(the_first_rule_that_matches_wins),
         TEST(a_rule_says_how_its_boards_behave),
+        TEST(a_rule_may_give_periods),
+        TEST(a_period_needs_bits_for_its_times),
         TEST(a_rule_may_stand_before_its_layout),
         TEST(a_layout_that_is_nowhere_is_refused_with_the_line_that_names_it),
         TEST(a_default_that_is_nowhere_is_refused_with_its_line),

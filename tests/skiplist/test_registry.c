@@ -501,7 +501,7 @@ static void a_board_is_put_in_place_of_what_stood_there(void **state) {
         /* The first one is large, the second one small. */
         uint32_t count = i == 0 ? 1000 : 3;
         struct board board;
-        assert_true(registry_create_board(registry, name, &board));
+        assert_true(registry_create_board(registry, name, 0, &board));
         assert_true(
             rules_equal(rules_of(board_layout(&board)), i == 0 ? &usual_rules : &other_rules));
         assert_true(fill_board(&board, 7, count));
@@ -702,7 +702,7 @@ static bool fail_copy(struct registry *registry) {
 
 static bool fail_put_board(struct registry *registry) {
     struct board board;
-    if (!registry_create_board(registry, BYTES("key:0"), &board)) {
+    if (!registry_create_board(registry, BYTES("key:0"), 0, &board)) {
         return false;
     }
     bool is_put = fill_board(&board, 99, 20) &&
@@ -941,7 +941,7 @@ static void twin_put_board(struct twin *twin) {
                              .mark = twin->next_mark++,
                              .member_count = 1 + (uint32_t)random_below(&twin->random, 12)};
     struct board board;
-    bool is_made = registry_create_board(twin->registry, twin_name(number), &board);
+    bool is_made = registry_create_board(twin->registry, twin_name(number), twin->now_ms, &board);
     bool is_put = is_made && fill_board(&board, fresh.mark, fresh.member_count) &&
                   registry_put_board(twin->registry, database, twin_name(number), &board,
                                      twin->now_ms) == REGISTRY_OK;
@@ -1242,7 +1242,7 @@ static void every_change_of_a_key_is_told_once_it_is_made(void **state) {
     registry_remove(registry, find_key(registry, 1, "b", 1));
     expect_told("1:b ");
     struct board board;
-    assert_true(registry_create_board(registry, BYTES("b"), &board));
+    assert_true(registry_create_board(registry, BYTES("b"), 0, &board));
     expect_told("");
     assert_int_equal(registry_put_board(registry, 1, BYTES("b"), &board, 1), REGISTRY_OK);
     expect_told("1:b ");

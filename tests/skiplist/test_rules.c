@@ -90,25 +90,32 @@ static void every_difference_makes_other_rules(void **state) {
         "FIELD a 15 FIELD b 15 TIME 20 S",
     };
     enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
-    const struct rules *held[LAYOUTS + 3];
+    enum { OPTIONS = 8 };
+    const struct rules *held[LAYOUTS + OPTIONS];
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct rules rules = rules_from(layouts[i]);
         held[i] = hold(&rules);
         assert_int_equal(set.count, i + 1);
     }
-    struct rules options[3];
-    for (size_t i = 0; i < 3; i++) {
+    struct rules options[OPTIONS];
+    for (size_t i = 0; i < OPTIONS; i++) {
         options[i] = rules_from(layouts[0]);
     }
     options[0].cap = 1;
     options[1].keeps_best = true;
     options[2].is_created = true;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 3; i < OPTIONS; i++) {
+        options[i].period = i == 3 ? PERIOD_WEEK : PERIOD_DAY;
+        options[i].zone_minutes = i == 5 ? -60 : 0;
+        options[i].archives_max = i == 6 ? 1 : 0;
+        rules_begin_period(&options[i], i == 7 ? 86400000 : 0);
+    }
+    for (size_t i = 0; i < OPTIONS; i++) {
         held[LAYOUTS + i] = hold(&options[i]);
         assert_int_equal(set.count, LAYOUTS + i + 1);
     }
     assert_valid();
-    for (size_t i = 0; i < LAYOUTS + 3; i++) {
+    for (size_t i = 0; i < LAYOUTS + OPTIONS; i++) {
         rules_release(&set, held[i]);
     }
 }
@@ -141,6 +148,41 @@ static void keep_best_takes_what_is_strictly_better_and_looks_past_the_time(void
     assert_false(rules_take(&rules, 0x1234, 0x1134));
     assert_true(rules_take(&rules, 0x1234, 0x1300));
     assert_true(rules_take(&rules, 0x1234, 0x2034));
+}
+
+static void a_period_moves_the_times_and_leaves_the_rest(void **state) {
+    (void)state;
+    struct rules rules = rules_from("FIELD a 30 TIME 30 MS END 2000-01-01T00:00:00Z");
+    int64_t now_ms = INT64_C(1794830400000); /* Monday 2026-11-16T12:00:00Z */
+    assert_false(rules_are_over(&rules, INT64_MAX));
+    rules.period = PERIOD_WEEK;
+    rules.zone_minutes = 480;
+    rules.archives_max = 2;
+    rules.cap = 9;
+    rules_begin_period(&rules, now_ms);
+    assert_true(rules.period_start_ms == INT64_C(1794758400000));
+    assert_true(rules.period_end_ms == INT64_C(1795363200000));
+    assert_true(rules.layout.time.start_us == INT64_C(1794758400000000));
+    assert_false(rules.layout.time.is_given_by_end);
+    assert_false(rules_are_over(&rules, rules.period_end_ms - 1));
+    assert_true(rules_are_over(&rules, rules.period_end_ms));
+    assert_true(rules_archive_end_ms(&rules) == rules.period_end_ms + 2 * INT64_C(604800000));
+    struct rules archive;
+    rules_end_period(&rules, &archive);
+    assert_true(layout_equal(&archive.layout, &rules.layout));
+    assert_int_equal(archive.cap, 9);
+    struct rules plain = rules_from("FIELD a 30");
+    plain.cap = 9;
+    plain.layout = rules.layout;
+    assert_true(rules_equal(&archive, &plain));
+    rules.archives_max = RULES_ARCHIVES_ALL;
+    assert_true(rules_archive_end_ms(&rules) == INT64_MAX);
+    /* A layout without times has nothing to move. */
+    struct rules bare = rules_from("FIELD a 30");
+    bare.period = PERIOD_MONTH;
+    rules_begin_period(&bare, now_ms);
+    struct layout layout = rules_from("FIELD a 30").layout;
+    assert_true(layout_equal(&bare.layout, &layout));
 }
 
 static void no_memory_leaves_the_set_as_it_was(void **state) {
@@ -243,6 +285,7 @@ int main(void) {
         rules_test(every_difference_makes_other_rules),
         rules_test(a_set_keeps_only_the_fields_that_are_there),
         rules_test(keep_best_takes_what_is_strictly_better_and_looks_past_the_time),
+        rules_test(a_period_moves_the_times_and_leaves_the_rest),
         rules_test(no_memory_leaves_the_set_as_it_was),
         rules_test(a_set_is_as_its_naive_twin),
         rules_test(many_kinds_are_as_quick_as_a_few),

@@ -1,0 +1,307 @@
+/* Boards that begin anew, at the end of their period or by hand.
+ *
+ *     key ---- board, rules of the week 47            key -------- empty board, rules of week 48
+ *                                          ---->      archive ---- board, rules without a period
+ *
+ * The board goes over to the archive's key whole, however many members it has; what is left behind
+ * is as new. Everything that takes memory is done first: from then on nothing can fail.
+ *
+ * Invariant: a key whose board has a PERIOD, and no other, has a tail, and an entry in its
+ * database's heap of rolls with the end of the period. The registry's roll_at_ms is not later than
+ * any of them; it may be earlier, since removals leave it as it is. */
+#include "codec/memory.h"
+#include "skiplist/registry_parts.h"
+
+/* ---- waiting ---- */
+
+static struct expiry_entry first_to_roll(const struct registry *registry) {
+    return registry_first(registry, offsetof(struct database, rolls));
+}
+
+static void note_next_roll(struct registry *registry) {
+    struct expiry_entry first = first_to_roll(registry);
+    registry->roll_at_ms = first.place != NULL ? first.time_ms : INT64_MAX;
+}
+
+void registry_await_roll(struct registry *registry, struct registry_key *key) {
+    struct database *database = registry_database(registry, key->database);
+    int64_t end_ms = registry_rules(key)->period_end_ms;
+    uint32_t *place = &registry_tail(key)->roll_place;
+    if (*place == EXPIRY_NOWHERE) {
+        expiry_put(&database->rolls, end_ms, place);
+    } else {
+        expiry_change(&database->rolls, place, end_ms);
+    }
+    if (end_ms < registry->roll_at_ms) {
+        registry->roll_at_ms = end_ms;
+    }
+}
+
+static struct registry_key *key_of_place(uint32_t *place) {
+    const void *tail = (char *)place - offsetof(struct registry_tail, roll_place);
+    return ((const struct registry_tail *)tail)->key;
+}
+
+/* ---- rolling ---- */
+
+/* Where the members go. */
+struct archive {
+    struct registry_new_name name;
+    int64_t expire_at_ms;
+};
+
+/* What was reserved. */
+struct rolling {
+    const struct rules *next;       /* of the board that begins; NULL: the key goes */
+    const struct rules *archived;   /* of the archive; NULL: there is none */
+    struct registry_key *successor; /* gets the members, to be put or buried; NULL: they stay */
+};
+
+/* Members go to the archive, or (NULL) nowhere; then they are buried with the key, or if that stays
+ * with one made for it. */
+static bool reserve_successor(struct registry *registry, const struct registry_key *key,
+                              const struct archive *archive, struct rolling *rolling) {
+    if (archive == NULL) {
+        if (rolling->next != NULL) {
+            rolling->successor = registry_reserve_key(
+                registry, key->database, (struct registry_new_name){.first = registry_name(key)},
+                false, false);
+        }
+        return rolling->next == NULL || rolling->successor != NULL;
+    }
+    struct rules rules;
+    rules_end_period(registry_rules(key), &rules);
+    rolling->archived = rules_hold(&registry->rules, &rules);
+    if (rolling->archived == NULL) {
+        return false;
+    }
+    rolling->successor = registry_reserve_key(registry, key->database, archive->name,
+                                              archive->expire_at_ms != REGISTRY_NO_EXPIRY, false);
+    return rolling->successor != NULL;
+}
+
+/* next: how the board behaves that begins, or NULL. false: no memory; nothing changed. */
+static bool reserve(struct registry *registry, const struct registry_key *key,
+                    const struct rules *next, const struct archive *archive,
+                    struct rolling *rolling) {
+    *rolling = (struct rolling){.next = NULL};
+    if (next != NULL) {
+        rolling->next = rules_hold(&registry->rules, next);
+        if (rolling->next == NULL) {
+            return false;
+        }
+    }
+    if (board_count(&key->board) == 0 || reserve_successor(registry, key, archive, rolling)) {
+        return true;
+    }
+    if (rolling->archived != NULL) {
+        rules_release(&registry->rules, rolling->archived);
+    }
+    if (rolling->next != NULL) {
+        rules_release(&registry->rules, rolling->next);
+    }
+    return false;
+}
+
+/* Move the board over to the successor. */
+static void move_members(struct registry *registry, struct registry_key *key,
+                         const struct archive *archive, const struct rolling *rolling,
+                         int64_t now_ms) {
+    struct registry_key *successor = rolling->successor;
+    const struct rules *rules = registry_rules(key);
+    board_move_to(&key->board, &successor->board);
+    if (rolling->archived == NULL) {
+        registry_bury(registry, successor);
+        return;
+    }
+    board_set_layout(&successor->board, &rolling->archived->layout);
+    rules_release(&registry->rules, rules);
+    registry_put_reserved(registry, successor, archive->expire_at_ms, now_ms);
+}
+
+/* Let the board begin anew: its members have gone over to a successor, or there were none. */
+static void begin_next(struct registry *registry, struct registry_key *key,
+                       const struct rolling *rolling) {
+    if (rolling->successor != NULL) {
+        board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
+    } else {
+        const struct rules *rules = registry_rules(key);
+        board_set_layout(&key->board, &rolling->next->layout);
+        rules_release(&registry->rules, rules);
+    }
+    if (key->is_periodic) {
+        registry_await_roll(registry, key);
+    }
+}
+
+static void roll(struct registry *registry, struct registry_key *key, const struct archive *archive,
+                 const struct rolling *rolling, int64_t now_ms) {
+    uint32_t number = key->database;
+    if (rolling->successor != NULL) {
+        move_members(registry, key, archive, rolling, now_ms);
+    }
+    if (rolling->next != NULL) {
+        begin_next(registry, key, rolling);
+        registry_tell(registry, number, registry_name(key));
+        return;
+    }
+    registry_take(registry, key);
+    registry_trim(registry_database(registry, number));
+    registry_tell(registry, number, registry_name(key));
+    if (rolling->successor != NULL) {
+        memory_free(key);
+    } else {
+        registry_bury(registry, key);
+    }
+}
+
+/* ---- at the end of a period ---- */
+
+bool registry_roll_key(struct registry *registry, struct registry_key *key, int64_t now_ms) {
+    const struct rules *rules = registry_rules(key);
+    int64_t expire_at_ms = registry_expiry(registry, key);
+    if (expire_at_ms != REGISTRY_NO_EXPIRY && expire_at_ms < rules->period_end_ms) {
+        registry_expire(registry, key);
+        return true;
+    }
+    char suffix[PERIOD_NAME_MAX] = "@";
+    size_t date_size =
+        period_print_date(suffix + 1, rules->period, rules->zone_minutes, rules->period_start_ms);
+    int64_t archive_end_ms = rules_archive_end_ms(rules);
+    struct archive archive = {
+        .name = {registry_name(key), {.at = suffix, .size = 1 + date_size}},
+        .expire_at_ms = archive_end_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : archive_end_ms,
+    };
+    struct rules next;
+    rules_copy(rules, &next);
+    rules_begin_period(&next, now_ms);
+    struct rolling rolling;
+    /* One that is too old already is made all the same: it replaces what bears its name, and
+     * expires. */
+    const struct archive *kept = rules->archives_max > 0 ? &archive : NULL;
+    if (!reserve(registry, key, rules->is_created ? &next : NULL, kept, &rolling)) {
+        registry->roll_failed_ms = now_ms;
+        return false;
+    }
+    roll(registry, key, kept, &rolling, now_ms);
+    registry->rolled_count++;
+    return true;
+}
+
+uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
+    uint32_t count = 0;
+    if (now_ms < registry->roll_at_ms) {
+        return 0;
+    }
+    while (count < keys_max) {
+        struct expiry_entry first = first_to_roll(registry);
+        if (first.place == NULL || first.time_ms > now_ms ||
+            !registry_roll_key(registry, key_of_place(first.place), now_ms)) {
+            break;
+        }
+        count++;
+    }
+    note_next_roll(registry);
+    return count;
+}
+
+/* The name of which this is an archive's: what stands before '@' and a date. false: it is none. */
+static bool find_base(struct bytes name, struct bytes *base) {
+    size_t size_max = name.size < PERIOD_NAME_MAX ? name.size : PERIOD_NAME_MAX;
+    for (size_t size = 1; size <= size_max; size++) {
+        if (name.at[name.size - size] == '@') {
+            *base = (struct bytes){.at = name.at, .size = name.size - size};
+            return base->size > 0;
+        }
+    }
+    return false;
+}
+
+/* false: no memory, now or before in the same millisecond. */
+static bool settle_key(struct registry *registry, uint32_t database, struct bytes name,
+                       int64_t now_ms) {
+    struct registry_key *key = registry_find_name(registry_database(registry, database), name);
+    if (key == NULL || !registry_is_over(key, now_ms)) {
+        return true;
+    }
+    return registry->roll_failed_ms != now_ms && registry_roll_key(registry, key, now_ms);
+}
+
+bool registry_settle_name(struct registry *registry, uint32_t database, struct bytes name,
+                          int64_t now_ms) {
+    struct bytes base;
+    note_next_roll(registry);
+    if (now_ms < registry->roll_at_ms) {
+        return true;
+    }
+    return settle_key(registry, database, name, now_ms) &&
+           (!find_base(name, &base) || settle_key(registry, database, base, now_ms));
+}
+
+void registry_catch_up(struct registry *registry, uint32_t number, struct bytes name,
+                       int64_t now_ms) {
+    struct database *database = registry_database(registry, number);
+    struct registry_key *key = registry_find_name(database, name);
+    struct bytes base;
+    struct registry_key *original =
+        find_base(name, &base) ? registry_find_name(database, base) : NULL;
+    bool has_memory = true;
+    if (key != NULL && registry_is_over(key, now_ms)) {
+        has_memory = registry_roll_key(registry, key, now_ms);
+    } else if (key != NULL && registry_has_expired(database, key, now_ms)) {
+        registry_expire(registry, key);
+    } else if (original != NULL && registry_is_over(original, now_ms)) {
+        has_memory = registry_roll_key(registry, original, now_ms);
+    }
+    if (!has_memory) {
+        registry_tell(registry, number, name);
+    }
+}
+
+uint64_t registry_rolled_count(const struct registry *registry) {
+    return registry->rolled_count;
+}
+
+/* ---- by hand ---- */
+
+enum registry_status registry_roll(struct registry *registry, struct registry_key *key,
+                                   struct bytes archive_name, const struct rules *next,
+                                   int64_t expire_at_ms, int64_t now_ms) {
+    struct archive archive = {.name = {.first = archive_name}, .expire_at_ms = expire_at_ms};
+    struct rolling rolling;
+    struct rules same;
+    if (next == NULL && registry_rules(key)->is_created) {
+        rules_copy(registry_rules(key), &same);
+        next = &same;
+    }
+    CHECK(next == NULL || (next->period != PERIOD_NONE) == key->is_periodic);
+    if (!registry_settle(registry, key->database, archive_name, now_ms) ||
+        !reserve(registry, key, next, &archive, &rolling)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    roll(registry, key, &archive, &rolling, now_ms);
+    return REGISTRY_OK;
+}
+
+/* ---- validation ---- */
+
+const char *registry_check_roll(const struct database *database, const struct registry_key *key) {
+    const struct rules *rules = registry_rules(key);
+    if (key->is_periodic != (rules->period != PERIOD_NONE)) {
+        return "registry: a key and its board differ about having a period";
+    }
+    if (!key->is_periodic) {
+        return NULL;
+    }
+    const void *at = (const char *)key + registry_tail_offset(key->name_size);
+    const struct registry_tail *tail = at;
+    if (tail->key != key || tail->roll_place >= database->rolls.count) {
+        return "registry: a key's tail is another one's, or its place is outside the heap";
+    }
+    const struct expiry_entry *entry = pages_at(
+        &database->rolls.entries, tail->roll_place * (uint64_t)sizeof(struct expiry_entry));
+    if (entry->place != &tail->roll_place || entry->time_ms != rules->period_end_ms) {
+        return "registry: a key does not wait for the end of its period";
+    }
+    return NULL;
+}
