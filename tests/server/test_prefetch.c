@@ -122,29 +122,42 @@ static void make_request(struct tick_entry *entry, struct random *random, uint32
     }
 }
 
-/* Many small boards, made, changed, renamed, expiring and deleted within one group: keys come and
- * go under what was found for them. */
+/* Some of the small boards begin anew with every day, others throw members out. */
+static const char small_settings[] = "board board:1* default PERIOD DAY ARCHIVE 3\n"
+                                     "board board:2* default CAP 5 KEEP BEST\n";
+
+static void add_small_key(struct tick_entry *entry, struct random *random) {
+    unsigned number = (unsigned)random_below(random, SMALL_BOARDS);
+    if (random_below(random, 8) == 0) {
+        add_arg(entry, "board:%u@2026-01-%02u", number, 1 + (unsigned)random_below(random, 9));
+    } else {
+        add_arg(entry, "board:%u", number);
+    }
+}
+
+/* Many small boards, made, changed, renamed, expiring, beginning anew and deleted within one group:
+ * keys come and go under what was found for them. */
 static void make_small_request(struct tick_entry *entry, struct random *random) {
-    static const char *const names[] = {"ZADD",   "LB.ADD",  "ZADD",     "ZINCRBY",
-                                        "ZREM",   "ZSCORE",  "ZREVRANK", "DEL",
-                                        "RENAME", "PEXPIRE", "PERSIST",  "FLUSHDB"};
+    static const char *const names[] = {"ZADD",    "LB.ADD",    "ZADD",    "ZINCRBY", "ZREM",
+                                        "ZSCORE",  "ZREVRANK",  "DEL",     "RENAME",  "PEXPIRE",
+                                        "PERSIST", "LB.CREATE", "LB.ROLL", "FLUSHDB"};
     uint64_t kind = random_below(random, sizeof names / sizeof *names);
-    if (kind == 11 && random_below(random, 10) > 0) {
+    if (kind == 13 && random_below(random, 10) > 0) {
         kind = 6;
     }
     entry->request = (struct request){.args = batch.args[entry - batch.entries]};
     add_arg(entry, "%s", names[kind]);
-    if (kind == 11) {
+    if (kind == 13) {
         return;
     }
-    add_arg(entry, "board:%u", (unsigned)random_below(random, SMALL_BOARDS));
+    add_small_key(entry, random);
     if (kind <= 3) {
         add_arg(entry, "%u", (unsigned)random_below(random, 9));
     }
     if (kind <= 6) {
         add_arg(entry, "m%u", (unsigned)random_below(random, 40));
-    } else if (kind == 8) {
-        add_arg(entry, "board:%u", (unsigned)random_below(random, SMALL_BOARDS));
+    } else if (kind == 8 || kind == 12) {
+        add_small_key(entry, random);
     } else if (kind == 9) {
         add_arg(entry, "%u", 1 + (unsigned)random_below(random, 1000));
     }
@@ -256,7 +269,7 @@ static void assert_valid(const struct harness *harness) {
 
 static void begin(struct side *side, uint64_t seed, bool is_grouped, bool is_small) {
     *side = (struct side){
-        .harness = harness_create(NULL), .is_grouped = is_grouped, .is_small = is_small};
+        .harness = harness_create(small_settings), .is_grouped = is_grouped, .is_small = is_small};
     struct server *server = &side->harness->server;
     side->random.state = seed;
     session_init(&side->connection.session, server->session_next_id++, server->now_ms);
@@ -290,6 +303,9 @@ static struct bytes step(struct side *side, int round, int rounds) {
         fill(side);
     }
     side->harness->wall_us += (int64_t)random_below(&side->random, 3) * 400000;
+    if (side->is_small && random_below(&side->random, 10) == 0) {
+        side->harness->wall_us += INT64_C(15000000000);
+    }
     make_batch(&side->random, &side->connection, side->is_small);
     run_batch(side);
     if (round % 3 == 0) {
