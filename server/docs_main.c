@@ -45,11 +45,13 @@ static void print_name(char *out, const struct command *container, const struct 
              container != NULL ? " " : "", command->name);
 }
 
-/* GitHub's anchor of a heading: lower case, '-' for blanks. */
+/* GitHub's anchor of a heading: lower case, '-' for blanks, and no dots. */
 static void write_anchor(const char *name) {
     for (const char *at = name; *at != '\0'; at++) {
         char byte = *at >= 'A' && *at <= 'Z' ? (char)(*at | 0x20) : *at;
-        putchar(byte == ' ' ? '-' : byte);
+        if (byte != '.') {
+            putchar(byte == ' ' ? '-' : byte);
+        }
     }
 }
 
