@@ -158,40 +158,28 @@ void memory_init(void) {
 
 /* ---- what the header promises ---- */
 
-void *memory_allocate(size_t size) {
+static inline void *allocate(size_t size, void *(*get_one)(size_t)) {
     CHECK(size > 0);
-    void *at = is_request_to_fail() ? NULL : get(size);
+    void *at = is_request_to_fail() ? NULL : get_one(size);
     if (at == NULL && release_reserve()) {
-        at = get(size);
+        at = get_one(size);
     }
     if (at != NULL) {
         count_piece(at);
     }
     return at;
+}
+
+void *memory_allocate(size_t size) {
+    return allocate(size, get);
 }
 
 void *memory_allocate_lasting(size_t size) {
-    CHECK(size > 0);
-    void *at = is_request_to_fail() ? NULL : get_lasting(size);
-    if (at == NULL && release_reserve()) {
-        at = get_lasting(size);
-    }
-    if (at != NULL) {
-        count_piece(at);
-    }
-    return at;
+    return allocate(size, get_lasting);
 }
 
 void *memory_allocate_zeroed(size_t size) {
-    CHECK(size > 0);
-    void *at = is_request_to_fail() ? NULL : get_zeroed(size);
-    if (at == NULL && release_reserve()) {
-        at = get_zeroed(size);
-    }
-    if (at != NULL) {
-        count_piece(at);
-    }
-    return at;
+    return allocate(size, get_zeroed);
 }
 
 void *memory_resize(void *at, size_t size) {

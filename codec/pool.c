@@ -225,7 +225,9 @@ static struct pool_piece *take_piece(struct pool *pool, uint64_t whole, bool *is
     return piece;
 }
 
-void *pool_allocate(struct pool *pool, size_t size) {
+/* A piece from the beginning of the free space, or from its end; what it does not need is cut off.
+ */
+static inline void *allocate(struct pool *pool, size_t size, bool is_lasting) {
     CHECK(size >= 1);
     CHECK(size <= POOL_PIECE_MAX);
     bool is_recent;
@@ -233,24 +235,20 @@ void *pool_allocate(struct pool *pool, size_t size) {
     if (piece == NULL) {
         return NULL;
     }
-    if (!is_recent) {
+    if (!is_recent && is_lasting) {
+        piece = cut_front(pool, piece, size_for(size));
+    } else if (!is_recent) {
         cut(pool, piece, size_for(size));
     }
     return (char *)piece + POOL_HEADER_SIZE;
 }
 
+void *pool_allocate(struct pool *pool, size_t size) {
+    return allocate(pool, size, false);
+}
+
 void *pool_allocate_lasting(struct pool *pool, size_t size) {
-    CHECK(size >= 1);
-    CHECK(size <= POOL_PIECE_MAX);
-    bool is_recent;
-    struct pool_piece *piece = take_piece(pool, size_for(size), &is_recent);
-    if (piece == NULL) {
-        return NULL;
-    }
-    if (!is_recent) {
-        piece = cut_front(pool, piece, size_for(size));
-    }
-    return (char *)piece + POOL_HEADER_SIZE;
+    return allocate(pool, size, true);
 }
 
 static void free_piece(struct pool *pool, struct pool_piece *piece) {

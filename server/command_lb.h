@@ -65,6 +65,9 @@ static inline uint64_t lb_best_key(const struct layout *layout, uint64_t key) {
     return key | layout->time.mask;
 }
 
+/* What can be said of the window of a layout's times: START or END. */
+extern const struct argument lb_window_arguments[];
+
 /* A field's value, as records have it. */
 void lb_reply_value(const struct call *call, const struct layout_field *field, uint64_t ordinal);
 

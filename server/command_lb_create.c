@@ -114,12 +114,7 @@ static const struct argument time_arguments[] = {
     {.name = "window",
      .type = ARGUMENT_ONEOF,
      .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "start", .type = ARGUMENT_STRING, .token = "START"},
-             {.name = "end", .type = ARGUMENT_STRING, .token = "END"},
-             {0},
-         }},
+     .children = lb_window_arguments},
     {.name = "latest", .type = ARGUMENT_PURE_TOKEN, .token = "LATEST", .flags = ARGUMENT_OPTIONAL},
     {0},
 };

@@ -142,12 +142,7 @@ static const struct argument lb_roll_arguments[] = {
     {.name = "window",
      .type = ARGUMENT_ONEOF,
      .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "start", .type = ARGUMENT_STRING, .token = "START"},
-             {.name = "end", .type = ARGUMENT_STRING, .token = "END"},
-             {0},
-         }},
+     .children = lb_window_arguments},
     {.name = "seconds", .type = ARGUMENT_INTEGER, .token = "EX", .flags = ARGUMENT_OPTIONAL},
     {0},
 };

@@ -1,7 +1,7 @@
 /* What ZUNIONSTORE, ZINTERSTORE, ZDIFFSTORE and ZRANGESTORE make of their destination: layouts,
  * times, ties, refusals. */
 #include "server/command_zset.h"
-#include "tests/server/zset_fixture.h"
+#include "tests/server/failing_memory.h"
 #include "tests/support/random.h"
 
 #define SYNTAX   "-ERR syntax error"
@@ -576,25 +576,6 @@ this_week_is_the_sum_of_its_days_and_ties_go_to_who_reached_the_sum_first(void *
 
 enum { WORLD_MEMBERS = 300 };
 
-/* Like harness_run, but nothing outside the command asks for memory. */
-static const char *run_words(struct harness *h, const char *line) {
-    static char words[4096];
-    static struct bytes args[64];
-    struct request request = {.args = args, .size = strlen(line)};
-    assert_true(request.size < sizeof(words));
-    strcpy(words, line);
-    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
-        args[request.count++] = bytes_from_text(word);
-    }
-    buffer_clear(&h->reply);
-    struct reply reply;
-    reply_init(&reply, &h->reply, 2);
-    server_update_time(&h->server);
-    command_execute(&h->server, h->server.session_first, &request, &reply);
-    h->reply.at[h->reply.size] = '\0';
-    return h->reply.at;
-}
-
 /* Boards k and l share half of their members; few has ten of k's; d is to be replaced. */
 static struct harness *make_world(void) {
     void *state;
@@ -630,7 +611,7 @@ static char *dump_world(struct harness *h) {
 }
 
 /* Fail each allocation of a line in turn: it is done, or nothing is. */
-static void fail_each_allocation(const char *line) {
+static void fail_each_allocation_in_world(const char *line) {
     struct harness *twin = make_world();
     char *dump_before = dump_world(twin);
     char *expected = strdup(run_words(twin, line));
@@ -680,7 +661,7 @@ static void without_memory_nothing_changes(void **state) {
         "ZUNION 20 k l k l k l k l k l k l k l k l k l k l",
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        fail_each_allocation(lines[i]);
+        fail_each_allocation_in_world(lines[i]);
     }
 }
 
