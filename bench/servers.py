@@ -48,9 +48,8 @@ class Server:
     def __init__(self, name, path):
         self.name, self.path, self.port = name, path, free_port()
         self.directory = tempfile.mkdtemp(prefix="leaderboard-bench-")
-        words = [path, "--port", str(self.port), "--bind", "127.0.0.1"]
-        if name != OURS:
-            words += ["--save", "", "--appendonly", "no", "--dir", self.directory]
+        words = [path, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+                 "--appendonly", "no", "--dir", self.directory]
         with open(Path(self.directory) / "log", "wb") as log:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT, preexec_fn=pinned(cores()[0]))

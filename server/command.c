@@ -1,7 +1,7 @@
 /* From a request to its handler, and the counting around it.
  *
  *     name -> slot of the lookup table -> number -> entry (-> subcommand) -> arity,
- *     authentication, memory -> run -> statistics, slow log, monitors
+ *     authentication, memory, disk, loading -> run -> statistics, slow log, monitors
  *
  * Numbers are given in the order of command_table, a container's subcommands right behind it, so
  * that a subcommand's number is its container's plus its place plus one. */
@@ -397,6 +397,23 @@ static bool takes_memory(const struct session *session, const struct command *co
     return is_queueing || (command_needs(session, command) & COMMAND_DENYOOM) != 0;
 }
 
+/* Is there anything that keeps commands from running, whoever sends them? Hardly ever. */
+static inline bool is_restricted(const struct server *server) {
+    return server->is_loading || server->write_refusal != NULL;
+}
+
+/* Why this command does not run now, whoever sends it; NULL: it does. */
+static const char *find_restriction(const struct server *server, const struct session *session,
+                                    const struct command *command) {
+    if (server->write_refusal != NULL && (command_needs(session, command) & COMMAND_WRITE) != 0) {
+        return server->write_refusal;
+    }
+    if (server->is_loading && (command->flags & COMMAND_LOADING) == 0) {
+        return "LOADING Redis is loading the dataset in memory";
+    }
+    return NULL;
+}
+
 /* A transaction is over when its EXEC is refused; monitors, who have seen MULTI, see that. */
 static void refuse_exec(struct server *server, struct session *session,
                         const struct request *request, struct reply *reply, const char *text) {
@@ -429,7 +446,7 @@ static const char *find_refusal(const struct server *server, const struct sessio
     if (takes_memory(session, command) && is_over_memory(server)) {
         return "OOM command not allowed when used memory > 'maxmemory'.";
     }
-    return NULL;
+    return is_restricted(server) ? find_restriction(server, session, command) : NULL;
 }
 
 /* Answer a request that may not run; false: it may. */
@@ -545,7 +562,7 @@ static inline bool is_plain(const struct server *server, const struct session *s
     }
     const struct command *command = numbers[index].command;
     return !has_wrong_arity(command, request) && command->run != NULL &&
-           session->is_authenticated && !session->transaction.is_open &&
+           session->is_authenticated && !session->transaction.is_open && !is_restricted(server) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
 }
 

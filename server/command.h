@@ -129,7 +129,7 @@ int command_key_positions(const struct command *command, const struct request *r
  * terminator; returns the length. */
 size_t command_print_syntax(const struct command *command, char *out, size_t size);
 
-/* Run one request: look up, check arity, authentication and memory, run, count. Everything a
+/* Run one request: look up, check arity, authentication, memory and disk, run, count. Everything a
  * client sends comes through here. Exactly one reply is written, unless the session's replies are
  * off. The session says afterwards whether to close. */
 void command_execute(struct server *server, struct session *session, const struct request *request,

@@ -218,7 +218,8 @@ const struct command command_ping = {
     .since = "1.0.0",
     .group = "connection",
     .arity = -1,
-    .flags = COMMAND_FAST,
+    /* Redis does not answer it while it loads; whoever asks for PONG wants to know who lives. */
+    .flags = COMMAND_FAST | COMMAND_LOADING,
     .arguments = ping_arguments,
     .run = ping_run,
 };

@@ -148,7 +148,8 @@ const struct command command_watch = {
     .since = "1.0.0",
     .group = "transactions",
     .arity = -2,
-    .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
+    .flags =
+        COMMAND_FAST | COMMAND_NOT_QUEUED, /* not while loading: keys come to be all the time */
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,

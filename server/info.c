@@ -276,7 +276,9 @@ static void print_cluster(struct info *info) {
 
 static void print_keyspace(struct info *info) {
     struct registry *registry = info->server->registry;
-    registry_roll_due(registry, info->now_ms, UINT32_MAX);
+    if (!info->server->is_loading) {
+        registry_roll_due(registry, info->now_ms, UINT32_MAX);
+    }
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
         uint32_t count = registry_count(registry, database);
         if (count > 0) {

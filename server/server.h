@@ -16,9 +16,12 @@
 
 enum server_pause { SERVER_PAUSE_NONE, SERVER_PAUSE_WRITE, SERVER_PAUSE_ALL };
 
+struct persistence;
+
 struct server {
     struct settings settings;
     struct registry *registry;
+    struct persistence *persistence; /* NULL: none, as in tests of handlers */
     struct clock clock;
     struct stats stats;
     struct slowlog slowlog;
@@ -41,6 +44,11 @@ struct server {
     char run_id[41]; /* 40 hex digits */
     char executable_path[4096];
     int64_t tcp_port;
+    /* What is on disk is being loaded: only COMMAND_LOADING commands run, and what has come due
+     * waits. */
+    bool is_loading;
+    /* Why nothing may be changed now, "MISCONF ..."; borrowed; NULL: it may. */
+    const char *write_refusal;
     /* CLIENT PAUSE */
     enum server_pause pause;
     int64_t pause_until_ms;

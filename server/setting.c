@@ -21,7 +21,7 @@ const struct setting *setting_find(struct bytes name) {
 
 /* ---- Owned strings ---- */
 
-enum { LONE_STRING_COUNT = 7, STRING_COUNT = LONE_STRING_COUNT + SETTING_LIST_MAX };
+enum { LONE_STRING_COUNT = 9, STRING_COUNT = LONE_STRING_COUNT + SETTING_LIST_MAX };
 
 static void list_strings(struct settings *settings, char **slots[STRING_COUNT]) {
     slots[0] = &settings->unixsocket;
@@ -31,6 +31,8 @@ static void list_strings(struct settings *settings, char **slots[STRING_COUNT]) 
     slots[4] = &settings->default_layout_name;
     slots[5] = &settings->default_layout_origin;
     slots[6] = &settings->file_path;
+    slots[7] = &settings->dir;
+    slots[8] = &settings->appenddirname;
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
         slots[LONE_STRING_COUNT + i] = &settings->bind[i];
     }

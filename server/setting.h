@@ -9,8 +9,9 @@
  * 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless it repeats.
  *
  * After CONFIG SET nobody is told: whoever uses a setting reads it here each time (timeout, limits,
- * maxclients, maxmemory, requirepass, slowlog and latency ones, default-layout). The one exception
- * is loglevel, which CONFIG SET hands to log_set_level. The rest is SETTING_FIXED. */
+ * maxclients, maxmemory, requirepass, slowlog and latency ones, default-layout, appendonly and
+ * what else may change of durability). The one exception is loglevel, which CONFIG SET hands to
+ * log_set_level. The rest is SETTING_FIXED. */
 #ifndef SERVER_SETTING_H
 #define SERVER_SETTING_H
 
@@ -24,6 +25,7 @@ enum {
     SETTING_LIST_MAX = 16, /* bind addresses */
     SETTING_LAYOUTS_MAX = 256,
     SETTING_RULES_MAX = 1024,
+    SETTING_SAVE_POINTS_MAX = 64,
     SETTING_ERROR_MAX = 512,   /* room for any message of this file */
     SETTING_REASON_MAX = 384,  /* room for one without where */
     SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
@@ -48,6 +50,16 @@ struct setting_rule {
 struct setting_output_limit { /* client-output-buffer-limit normal */
     uint64_t hard_bytes, soft_bytes;
     int64_t soft_seconds;
+};
+
+struct setting_save_point { /* a snapshot after so many seconds with so many changes */
+    int64_t seconds;        /* 1 .. INT32_MAX */
+    int64_t changes;        /* 0 .. INT64_MAX */
+};
+enum setting_appendfsync {
+    SETTING_APPENDFSYNC_EVERYSEC,
+    SETTING_APPENDFSYNC_ALWAYS,
+    SETTING_APPENDFSYNC_NO,
 };
 
 /* Strings are owned and terminated, without zero bytes inside; NULL when the setting is "". A
@@ -83,6 +95,17 @@ struct settings {
     int64_t slowlog_max_len;
     int64_t latency_monitor_threshold_ms;
     bool latency_tracking;
+    /* durability */
+    char *dir;           /* never NULL; as given: relative to where the server was started */
+    char *appenddirname; /* never NULL; a name in dir */
+    bool appendonly;
+    int appendfsync; /* enum setting_appendfsync */
+    struct setting_save_point save_points[SETTING_SAVE_POINTS_MAX];
+    uint32_t save_point_count; /* 0: no snapshots by themselves */
+    bool is_save_begun;        /* a further `save` line of this file adds to those before it */
+    int64_t auto_aof_rewrite_percentage; /* 0: never */
+    uint64_t auto_aof_rewrite_min_size;
+    bool stop_writes_on_bgsave_error;
     /* boards */
     struct setting_layout *layouts[SETTING_LAYOUTS_MAX]; /* [0] is the built-in "default" */
     uint32_t layout_count;
@@ -138,7 +161,7 @@ enum setting_flag {
 };
 struct setting {
     const char *name;
-    const char *section;       /* "network", "limits", "general", "boards" */
+    const char *section;       /* "network", "limits", "general", "durability", "boards" */
     const char *value_syntax;  /* "0..65535", "yes|no", "debug|verbose|notice|warning" */
     const char *default_value; /* as a line of the file has it; NULL: no line */
     const char *example;       /* a line's value for leaderboard.conf; NULL: the default */

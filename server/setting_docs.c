@@ -16,6 +16,8 @@ static const struct {
      "What clients may use up. Sizes take units: 1k is 1000 bytes, 1kb is 1024 "
      "bytes, and so on with 1m 1mb 1g 1gb, in upper or lower case."},
     {"general", "General", "How the server runs, and what it notes down."},
+    {"durability", "Durability",
+     "What is kept on disk, and when: docs/durability.md explains how to choose."},
     {"boards", "Boards",
      "Which layout a new board gets: how the 64 bits that rank a member are cut "
      "into fields."},
@@ -195,8 +197,8 @@ void settings_write_docs(FILE *file) {
         "A line of the file is a name and one or more values, cut at blanks. In `\"double\n"
         "quotes\"` a value may hold blanks, `\\n \\r \\t \\a \\b \\\" \\\\` and `\\xHH`; in\n"
         "`'single quotes'` only `\\'` is special. A line whose first character is `#` is a\n"
-        "comment. If a setting stands on several lines the last one counts; `layout` and `board`\n"
-        "lines add up. Sizes take `1k 1kb 1m 1mb 1g 1gb`, where `k` is 1000 and `kb` is 1024.\n\n"
+        "comment. If a setting stands on several lines the last one counts; `layout`, `board`\n"
+        "and `save` lines add up. Sizes take `1k 1kb 1m 1mb 1g 1gb`; `k` is 1000, `kb` is 1024.\n\n"
         "On the command line a setting's values go on to the next word that begins with `--`.\n"
         "`-` as the first or the last word reads a file from the standard input.\n\n"
         "A setting that is unknown or has a bad value stops the server at its start, with the\n"

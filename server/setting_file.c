@@ -69,6 +69,7 @@ static bool load_text(struct settings *settings, struct bytes text, const char *
     struct setting_words words;
     char reason[SETTING_REASON_MAX];
     struct bytes line;
+    settings->is_save_begun = false;
     while (setting_words_next_line(&text, &line)) {
         place.line++;
         if (setting_words_is_silent(line)) {
@@ -226,6 +227,7 @@ static bool load_option(struct settings *settings, const char *option, char *con
 }
 
 static bool load_options(struct settings *settings, int argc, char **argv, char *error) {
+    settings->is_save_begun = false;
     for (int i = 0; i < argc;) {
         if (!is_option(argv[i])) {
             return setting_fail(error, SETTING_ERROR_MAX,

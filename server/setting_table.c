@@ -4,10 +4,11 @@
  * plain text: a line break begins a paragraph, a line that begins with blanks is an example. */
 #include "server/setting_private.h"
 
-#define NETWORK "network"
-#define LIMITS  "limits"
-#define GENERAL "general"
-#define BOARDS  "boards"
+#define NETWORK    "network"
+#define LIMITS     "limits"
+#define GENERAL    "general"
+#define DURABILITY "durability"
+#define BOARDS     "boards"
 
 const struct setting setting_table[] = {
     /* network */
@@ -225,26 +226,6 @@ const struct setting setting_table[] = {
                    "setting is here because clients ask for it.",
     },
     {
-        .name = "save",
-        .section = GENERAL,
-        .value_syntax = "\"\"",
-        .default_value = "\"\"",
-        .id = SETTING_SAVE,
-        .summary = "When snapshots are written. This version keeps boards in memory only and "
-                   "writes none, so \"\" is the only value; what is on the boards is gone when "
-                   "the server stops. The setting is here because clients ask for it.",
-    },
-    {
-        .name = "appendonly",
-        .section = GENERAL,
-        .value_syntax = "no",
-        .default_value = "no",
-        .id = SETTING_APPENDONLY,
-        .summary = "Whether changes are written to a log on disk. This version keeps boards in "
-                   "memory only, so no is the only value. The setting is here because clients ask "
-                   "for it.",
-    },
-    {
         .name = "slowlog-log-slower-than",
         .section = GENERAL,
         .value_syntax = "-1..9223372036854775807 microseconds",
@@ -278,6 +259,98 @@ const struct setting setting_table[] = {
         .default_value = "yes",
         .id = SETTING_LATENCY_TRACKING,
         .summary = "Keep a histogram of every command's running times, for LATENCY HISTOGRAM.",
+    },
+    /* durability */
+    {
+        .name = "dir",
+        .section = DURABILITY,
+        .value_syntax = "path",
+        .default_value = "./",
+        .example = "/var/lib/leaderboard",
+        .flags = SETTING_FIXED,
+        .id = SETTING_DIR,
+        .summary = "The directory under which the server keeps its files. It must be there. A path "
+                   "that does not begin with / counts from where the server is started; CONFIG GET "
+                   "shows the whole one.",
+    },
+    {
+        .name = "appenddirname",
+        .section = DURABILITY,
+        .value_syntax = "name",
+        .default_value = "appendonlydir",
+        .flags = SETTING_FIXED,
+        .id = SETTING_APPENDDIRNAME,
+        .summary = "The name of the directory inside dir that holds the snapshot, the journal and "
+                   "the manifest that names them. The server makes it. One server uses it at a "
+                   "time: a second one refuses to start.",
+    },
+    {
+        .name = "appendonly",
+        .section = DURABILITY,
+        .value_syntax = "yes|no",
+        .default_value = "no",
+        .id = SETTING_APPENDONLY,
+        .summary = "Write every change to a journal on disk, so that a crash loses nothing or next "
+                   "to nothing; appendfsync says which. With no, what has changed since the last "
+                   "snapshot is lost in a crash. docs/durability.md helps to choose. What is on "
+                   "disk is loaded at start with either. yes on a running server writes a snapshot "
+                   "first; the journal counts from when that is done.",
+    },
+    {
+        .name = "appendfsync",
+        .section = DURABILITY,
+        .value_syntax = "everysec|always|no",
+        .default_value = "everysec",
+        .id = SETTING_APPENDFSYNC,
+        .summary = "When the journal is forced onto the disk. everysec: once a second; if the "
+                   "machine loses power, about a second of changes is lost, and if only the server "
+                   "crashes, none that was answered. always: before a change is answered, and "
+                   "before anybody reads it; nothing that was answered is lost, and clients wait "
+                   "for the disk, many of them for one and the same fsync. no: when the system "
+                   "likes to, which may take half a minute.",
+    },
+    {
+        .name = "auto-aof-rewrite-percentage",
+        .section = DURABILITY,
+        .value_syntax = "0..2147483647",
+        .default_value = "100",
+        .id = SETTING_AUTO_AOF_REWRITE_PERCENTAGE,
+        .summary = "Write a new snapshot, which the journal then begins behind, when the files "
+                   "have grown by this many percent since the last one: 100 is when they are twice "
+                   "as large. 0 never does.",
+    },
+    {
+        .name = "auto-aof-rewrite-min-size",
+        .section = DURABILITY,
+        .value_syntax = "size",
+        .default_value = "64mb",
+        .id = SETTING_AUTO_AOF_REWRITE_MIN_SIZE,
+        .summary = "But not as long as the files are smaller than this.",
+    },
+    {
+        .name = "save",
+        .section = DURABILITY,
+        .value_syntax = "seconds changes [seconds changes ...] | \"\"",
+        .default_value = "3600 1 300 100 60 10000",
+        .id = SETTING_SAVE,
+        .summary = "With appendonly no: write a snapshot when so many seconds have passed since "
+                   "the last one and so much has changed, for any of the pairs; and at the end, "
+                   "when the server is asked to stop. \"\" writes none by itself, at the end "
+                   "neither; BGSAVE and SAVE still do. May stand on several lines of a file, which "
+                   "add up; the first one takes the place of the default. With appendonly yes the "
+                   "journal holds every change, and its growth says when a snapshot is due.\n"
+                   "    save 3600 1 300 100 60 10000",
+    },
+    {
+        .name = "stop-writes-on-bgsave-error",
+        .section = DURABILITY,
+        .value_syntax = "yes|no",
+        .default_value = "yes",
+        .id = SETTING_STOP_WRITES_ON_BGSAVE_ERROR,
+        .summary = "Refuse changes, with an error that begins with MISCONF, after a snapshot of a "
+                   "save line has failed, until one succeeds: so that somebody notices that "
+                   "nothing is kept any more. Reading goes on. A journal that cannot be written "
+                   "refuses changes in any case.",
     },
     /* boards */
     {

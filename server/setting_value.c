@@ -9,21 +9,26 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <net/if.h>
+#include <stdlib.h>
 #include <sys/un.h>
 
 #include "server/log.h"
 
 enum value_type {
-    VALUE_INTEGER, /* int64_t */
-    VALUE_OCTAL,   /* int64_t */
-    VALUE_SIZE,    /* uint64_t, with units */
-    VALUE_BOOLEAN, /* bool */
-    VALUE_CHOICE,  /* int: an index of choices */
-    VALUE_STRING,  /* char *, owned; maximum is its size */
-    VALUE_ONLY,    /* no field: one value is allowed, choices[0]; choices[1] says why */
+    VALUE_INTEGER,   /* int64_t */
+    VALUE_OCTAL,     /* int64_t */
+    VALUE_SIZE,      /* uint64_t, with units */
+    VALUE_BOOLEAN,   /* bool */
+    VALUE_CHOICE,    /* int: an index of choices */
+    VALUE_STRING,    /* char *, owned; minimum and maximum are its size */
+    VALUE_DIRECTORY, /* the same, the path of one */
+    VALUE_FILE_NAME, /* the same, without directories */
+    VALUE_ONLY,      /* no field: one value is allowed, choices[0]; choices[1] says why */
     VALUE_BIND,
     VALUE_OUTPUT_LIMIT,
+    VALUE_SAVE,
     VALUE_LAYOUT,
     VALUE_BOARD,
     VALUE_DEFAULT_LAYOUT,
@@ -45,15 +50,22 @@ static const char *const loglevels[] = {
     NULL,
 };
 static const char *const databases_only[] = {"16", "the number of databases is fixed"};
-static const char *const save_only[] = {"", "this version keeps boards in memory only"};
-static const char *const appendonly_only[] = {"no", "this version keeps boards in memory only"};
+static const char *const appendfsyncs[] = {
+    [SETTING_APPENDFSYNC_EVERYSEC] = "everysec",
+    [SETTING_APPENDFSYNC_ALWAYS] = "always",
+    [SETTING_APPENDFSYNC_NO] = "no",
+    NULL,
+};
 static const char *const policy_only[] = {"noeviction",
                                           "a member or a board is never dropped to make room"};
 
 #define FIELD(name) offsetof(struct settings, name)
 #define MEBIBYTE    (1024 * 1024)
 
-enum { HOST_NAME_SIZE_MAX = 253 }; /* RFC 1035 */
+enum {
+    HOST_NAME_SIZE_MAX = 253, /* RFC 1035 */
+    FILE_NAME_SIZE_MAX = 255, /* Linux's NAME_MAX */
+};
 
 static const struct value_kind kinds[SETTING_ID_COUNT] = {
     [SETTING_BIND] = {.type = VALUE_BIND, .has_many_words = true},
@@ -100,8 +112,6 @@ static const struct value_kind kinds[SETTING_ID_COUNT] = {
                          .maximum = SETTING_STRING_MAX},
     [SETTING_LOGLEVEL] = {.type = VALUE_CHOICE, .offset = FIELD(loglevel), .choices = loglevels},
     [SETTING_DATABASES] = {.type = VALUE_ONLY, .choices = databases_only},
-    [SETTING_SAVE] = {.type = VALUE_ONLY, .choices = save_only},
-    [SETTING_APPENDONLY] = {.type = VALUE_ONLY, .choices = appendonly_only},
     [SETTING_SLOWLOG_LOG_SLOWER_THAN] = {.type = VALUE_INTEGER,
                                          .offset = FIELD(slowlog_log_slower_than_us),
                                          .minimum = -1,
@@ -113,6 +123,27 @@ static const struct value_kind kinds[SETTING_ID_COUNT] = {
                                            .offset = FIELD(latency_monitor_threshold_ms),
                                            .maximum = INT64_MAX},
     [SETTING_LATENCY_TRACKING] = {.type = VALUE_BOOLEAN, .offset = FIELD(latency_tracking)},
+    [SETTING_DIR] = {.type = VALUE_DIRECTORY,
+                     .offset = FIELD(dir),
+                     .minimum = 1,
+                     .maximum = SETTING_STRING_MAX},
+    [SETTING_APPENDDIRNAME] = {.type = VALUE_FILE_NAME,
+                               .offset = FIELD(appenddirname),
+                               .minimum = 1,
+                               .maximum = FILE_NAME_SIZE_MAX},
+    [SETTING_APPENDONLY] = {.type = VALUE_BOOLEAN, .offset = FIELD(appendonly)},
+    [SETTING_APPENDFSYNC] = {.type = VALUE_CHOICE,
+                             .offset = FIELD(appendfsync),
+                             .choices = appendfsyncs},
+    [SETTING_AUTO_AOF_REWRITE_PERCENTAGE] = {.type = VALUE_INTEGER,
+                                             .offset = FIELD(auto_aof_rewrite_percentage),
+                                             .maximum = INT32_MAX},
+    [SETTING_AUTO_AOF_REWRITE_MIN_SIZE] = {.type = VALUE_SIZE,
+                                           .offset = FIELD(auto_aof_rewrite_min_size),
+                                           .maximum = INT64_MAX},
+    [SETTING_SAVE] = {.type = VALUE_SAVE, .has_many_words = true},
+    [SETTING_STOP_WRITES_ON_BGSAVE_ERROR] = {.type = VALUE_BOOLEAN,
+                                             .offset = FIELD(stop_writes_on_bgsave_error)},
     [SETTING_LAYOUT] = {.type = VALUE_LAYOUT, .has_many_words = true},
     [SETTING_BOARD] = {.type = VALUE_BOARD, .has_many_words = true},
     [SETTING_DEFAULT_LAYOUT] = {.type = VALUE_DEFAULT_LAYOUT},
@@ -275,7 +306,18 @@ static bool assign_string(char **field, const struct value_kind *kind, struct by
         return setting_fail(reason, SETTING_REASON_MAX,
                             "argument may have at most %" PRId64 " bytes", kind->maximum);
     }
+    if (word.size < (size_t)kind->minimum) {
+        return fail(reason, "argument can't be empty");
+    }
     return setting_value_replace(field, word) || fail_without_memory(reason);
+}
+
+static bool assign_file_name(char **field, const struct value_kind *kind, struct bytes word,
+                             char *reason) {
+    if (memchr(word.at, '/', word.size) != NULL || bytes_is(word, ".") || bytes_is(word, "..")) {
+        return fail(reason, "argument can't be a path, just a name");
+    }
+    return assign_string(field, kind, word, reason);
 }
 
 static bool check_only(const struct value_kind *kind, struct bytes word, char *reason) {
@@ -389,6 +431,31 @@ static bool assign_output_limit(struct setting_output_limit *field, const struct
     return true;
 }
 
+/* Without words: no snapshots. */
+static bool assign_save(struct settings *settings, const struct bytes *words, size_t count,
+                        const struct setting_place *place, char *reason) {
+    bool is_list = place->is_argument || place->file_name != NULL;
+    uint32_t before = is_list && settings->is_save_begun ? settings->save_point_count : 0;
+    if (count % 2 != 0) {
+        return fail(reason, "Invalid save parameters");
+    }
+    if (before + count / 2 > SETTING_SAVE_POINTS_MAX) {
+        return setting_fail(reason, SETTING_REASON_MAX, "at most %d pairs are allowed",
+                            SETTING_SAVE_POINTS_MAX);
+    }
+    struct setting_save_point *point = &settings->save_points[before];
+    for (size_t i = 0; i < count; i += 2, point++) {
+        if (!bytes_parse_i64(words[i], &point->seconds) || point->seconds < 1 ||
+            point->seconds > INT32_MAX || !bytes_parse_i64(words[i + 1], &point->changes) ||
+            point->changes < 0) {
+            return fail(reason, "Invalid save parameters");
+        }
+    }
+    settings->save_point_count = count > 0 ? before + (uint32_t)(count / 2) : 0;
+    settings->is_save_begun = is_list;
+    return true;
+}
+
 static bool assign_words(struct settings *settings, const struct setting *setting,
                          const struct bytes *words, size_t count, const struct setting_place *place,
                          char *reason) {
@@ -406,13 +473,18 @@ static bool assign_words(struct settings *settings, const struct setting *settin
     case VALUE_CHOICE:
         return assign_choice(field, kind, words[0], reason);
     case VALUE_STRING:
+    case VALUE_DIRECTORY:
         return assign_string(field, kind, words[0], reason);
+    case VALUE_FILE_NAME:
+        return assign_file_name(field, kind, words[0], reason);
     case VALUE_ONLY:
         return check_only(kind, words[0], reason);
     case VALUE_BIND:
         return assign_bind(settings, words, count, reason);
     case VALUE_OUTPUT_LIMIT:
         return assign_output_limit(&settings->output_limit, words, count, reason);
+    case VALUE_SAVE:
+        return assign_save(settings, words, count, place, reason);
     case VALUE_LAYOUT:
         return setting_board_assign_layout(settings, words, count, place, reason);
     case VALUE_BOARD:
@@ -435,7 +507,7 @@ static bool assign_list(struct settings *settings, const struct setting *setting
     if (!setting_words_split(list, &words, reason)) {
         return false;
     }
-    if (words.count == 0) {
+    if (words.count == 0 && kind_of(setting)->type != VALUE_SAVE) {
         return fail_count(setting, reason);
     }
     return assign_words(settings, setting, words.words, words.count, place, reason);
@@ -501,6 +573,25 @@ static size_t print_output_limit(const struct setting_output_limit *limit, char 
     return size + (size_t)sprintf(out + size, " %" PRId64, limit->soft_seconds);
 }
 
+/* As Redis shows it: absolute, as far as there is such a directory. */
+static size_t print_directory(char *out, const char *path, bool is_for_file) {
+    char absolute[PATH_MAX];
+    if (!is_for_file && realpath(path, absolute) != NULL) {
+        path = absolute;
+    }
+    return print_text(out, path, is_for_file);
+}
+
+static size_t print_save(const struct settings *settings, char *out, bool is_for_file) {
+    size_t size = 0;
+    for (uint32_t i = 0; i < settings->save_point_count; i++) {
+        const struct setting_save_point *point = &settings->save_points[i];
+        size += (size_t)sprintf(out + size, "%s%" PRId64 " %" PRId64, i > 0 ? " " : "",
+                                point->seconds, point->changes);
+    }
+    return size > 0 ? size : print_text(out, "", is_for_file);
+}
+
 static size_t print_value(const struct settings *settings, const struct setting *setting, char *out,
                           bool is_for_file) {
     const struct value_kind *kind = kind_of(setting);
@@ -517,13 +608,18 @@ static size_t print_value(const struct settings *settings, const struct setting 
     case VALUE_CHOICE:
         return print_text(out, kind->choices[*(const int *)field], false);
     case VALUE_STRING:
+    case VALUE_FILE_NAME:
         return print_text(out, *(char *const *)field, is_for_file);
+    case VALUE_DIRECTORY:
+        return print_directory(out, *(char *const *)field, is_for_file);
     case VALUE_ONLY:
         return print_text(out, kind->choices[0], is_for_file);
     case VALUE_BIND:
         return print_bind(settings, out);
     case VALUE_OUTPUT_LIMIT:
         return print_output_limit(&settings->output_limit, out, is_for_file);
+    case VALUE_SAVE:
+        return print_save(settings, out, is_for_file);
     case VALUE_DEFAULT_LAYOUT:
         return print_text(out, settings->default_layout_name, is_for_file);
     case VALUE_LAYOUT:

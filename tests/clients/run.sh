@@ -24,8 +24,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
     port=$((20000 + RANDOM % 12000))
     (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
 done
-arguments=(--port "$port" --bind 127.0.0.1)
-[ -z "$kind" ] || arguments+=(--save '' --dir "$directory")
+arguments=(--port "$port" --bind 127.0.0.1 --save '' --dir "$directory")
 "$server" "${arguments[@]}" >"$directory/log" 2>&1 &
 server_pid=$!
 for _ in $(seq 200); do

@@ -31,12 +31,13 @@ def end_with_the_test():
 
 
 class Server:
-    def __init__(self, program, words=(), environment=None):
+    def __init__(self, program, environment=None):
         self.port = free_port()
         self.directory = tempfile.mkdtemp(prefix="leaderboard-moving-")
         atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         self.log = Path(self.directory) / "log"
-        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", *words]
+        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+                   "--appendonly", "no", "--dir", self.directory]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 command, cwd=self.directory, env={**os.environ, "TZ": "UTC", **(environment or {})},
@@ -75,7 +76,7 @@ def start_redis():
     program = shutil.which("redis-server")
     if program is None:
         raise SystemExit("redis-server is missing: make test links the one of redis-tools")
-    return Server(program, ["--save", "", "--appendonly", "no"])
+    return Server(program)
 
 
 def start_leaderboard():

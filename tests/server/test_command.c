@@ -205,6 +205,91 @@ static void past_maxmemory_writers_that_may_need_memory_are_refused(void **state
     harness_expect(h, s, "ZADD k 1 b", ":1\r\n");
 }
 
+#define LOADING "-LOADING Redis is loading the dataset in memory\r\n"
+
+static void while_boards_are_loaded_only_what_needs_none_runs(void **state) {
+    BEGIN;
+    h->server.is_loading = true;
+    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
+        bool reads = ((*entry)->flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
+        if (reads || strcmp((*entry)->name, "WATCH") == 0) {
+            assert_int_equal((*entry)->flags & COMMAND_LOADING, 0);
+        }
+    }
+    harness_expect(h, s, "PING", "+PONG\r\n");
+    harness_expect(h, s, "ECHO a", "$1\r\na\r\n");
+    harness_expect(h, s, "SELECT 1", "+OK\r\n");
+    harness_expect_prefix(h, s, "HELLO", "*14\r\n");
+    harness_expect_prefix(h, s, "INFO", "$");
+    harness_expect_prefix(h, s, "CLIENT LIST", "$");
+    harness_expect_prefix(h, s, "COMMAND COUNT", ":");
+    harness_expect_prefix(h, s, "CONFIG GET save", "*2\r\n");
+    harness_expect(h, s, "SLOWLOG LEN", ":0\r\n");
+    harness_expect(h, s, "LATENCY LATEST", "*0\r\n");
+    harness_expect(h, s, "ZADD k 1 a", LOADING);
+    harness_expect(h, s, "ZCARD k", LOADING);
+    harness_expect(h, s, "DBSIZE", LOADING);
+    harness_expect(h, s, "KEYS *", LOADING);
+    harness_expect(h, s, "FLUSHALL", LOADING);
+    harness_expect(h, s, "MEMORY STATS", LOADING);
+    harness_expect(h, s, "WATCH k", LOADING);
+    /* What is wrong with the request itself is said first. */
+    harness_expect_prefix(h, s, "ZCARD", "-ERR wrong number of arguments");
+    assert_int_equal(stats_of(h, "ZADD")->rejected_calls, 1);
+    h->server.is_loading = false;
+    harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
+}
+
+static void a_transaction_that_needs_boards_is_discarded_while_they_are_loaded(void **state) {
+    BEGIN;
+    h->server.is_loading = true;
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "PING", "+QUEUED\r\n");
+    harness_expect(h, s, "ZCARD k", LOADING);
+    harness_expect(h, s, "EXEC",
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "PING", "+QUEUED\r\n");
+    harness_expect(h, s, "EXEC", "*1\r\n+PONG\r\n");
+    h->server.is_loading = false;
+}
+
+#define DISK "MISCONF Errors writing to the disk\r\n"
+
+static void while_the_disk_fails_writers_are_refused_and_readers_are_not(void **state) {
+    BEGIN;
+    harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
+    h->server.write_refusal = "MISCONF Errors writing to the disk";
+    harness_expect(h, s, "ZADD k 1 b", "-" DISK);
+    harness_expect(h, s, "ZREM k a", "-" DISK);
+    harness_expect(h, s, "DEL k", "-" DISK);
+    harness_expect(h, s, "FLUSHALL", "-" DISK);
+    harness_expect(h, s, "LB.CREATE b", "-" DISK);
+    harness_expect(h, s, "ZSCORE k a", "$1\r\n1\r\n");
+    harness_expect(h, s, "CONFIG SET timeout 0", "+OK\r\n");
+    harness_expect_prefix(h, s, "INFO errorstats", "$");
+    assert_non_null(strstr(h->reply.at, "errorstat_MISCONF:count=5"));
+    h->server.write_refusal = NULL;
+    harness_expect(h, s, "ZADD k 1 b", ":1\r\n");
+}
+
+static void while_the_disk_fails_no_transaction_writes(void **state) {
+    BEGIN;
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "ZADD k 1 a", "+QUEUED\r\n");
+    h->server.write_refusal = "MISCONF Errors writing to the disk";
+    harness_expect(h, s, "EXEC", "-EXECABORT Transaction discarded because of: " DISK);
+    harness_expect(h, s, "EXISTS k", ":0\r\n");
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "ZADD k 1 a", "-" DISK);
+    harness_expect(h, s, "EXEC",
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "EXISTS k", "+QUEUED\r\n");
+    harness_expect(h, s, "EXEC", "*1\r\n:0\r\n");
+    h->server.write_refusal = NULL;
+}
+
 /* ---- key positions ---- */
 
 static int positions_of(const char *const *words, uint32_t count, uint32_t *positions, int max) {
@@ -383,6 +468,14 @@ int main(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(past_maxmemory_writers_that_may_need_memory_are_refused,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(while_boards_are_loaded_only_what_needs_none_runs, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(
+            a_transaction_that_needs_boards_is_discarded_while_they_are_loaded, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            while_the_disk_fails_writers_are_refused_and_readers_are_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(while_the_disk_fails_no_transaction_writes, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(keys_stand_where_the_entry_says, setup, teardown),
         cmocka_unit_test_setup_teardown(counted_keys_must_all_be_there, setup, teardown),
         cmocka_unit_test(syntax_is_printed_as_in_the_manual_of_redis),

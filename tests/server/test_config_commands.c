@@ -85,7 +85,7 @@ static void get_star_answers_every_setting(void **state) {
 }
 
 static void get_answers_what_redis_benchmark_asks_at_its_start(void **state) {
-    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
+    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$23\r\n3600 1 300 100 60 10000\r\n");
     expect(state, "CONFIG GET appendonly", "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n");
     expect(state, "CONFIG GET databases", "*2\r\n$9\r\ndatabases\r\n$2\r\n16\r\n");
     expect(state, "CONFIG GET maxmemory-policy",
@@ -153,13 +153,22 @@ static void set_is_all_or_nothing(void **state) {
     assert_int_equal(settings_of(state)->timeout_s, 0);
 }
 
-static void set_says_plainly_that_boards_are_in_memory_only(void **state) {
-    expect(state, "CONFIG SET appendonly yes",
-           "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - this version "
-           "keeps boards in memory only, so the only value is no\r\n");
-    expect(state, "CONFIG SET save \"3600 1\"",
-           "-ERR CONFIG SET failed (possibly related to argument 'save') - this version keeps "
-           "boards in memory only, so the only value is \"\"\r\n");
+static void set_takes_what_durability_may_be_changed_to(void **state) {
+    expect(state,
+           "CONFIG SET appendonly yes appendfsync always save \"60 1 30 2\" "
+           "auto-aof-rewrite-percentage 50 auto-aof-rewrite-min-size 1mb "
+           "stop-writes-on-bgsave-error no",
+           "+OK\r\n");
+    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$9\r\n60 1 30 2\r\n");
+    expect(state, "CONFIG GET appendfsync", "*2\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n");
+    expect(state, "CONFIG SET save \"\"", "+OK\r\n");
+    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
+    expect(state, "CONFIG SET save \"60\"",
+           "-ERR CONFIG SET failed (possibly related to argument 'save') - Invalid save "
+           "parameters\r\n");
+    expect(state, "CONFIG SET dir /tmp",
+           "-ERR CONFIG SET failed (possibly related to argument 'dir') - can't set immutable "
+           "config\r\n");
 }
 
 static void set_with_a_name_that_breaks_lines_keeps_the_framing(void **state) {
@@ -312,7 +321,7 @@ int main(void) {
         TEST(without_memory_get_answers_an_error),
         TEST(set_changes_several_settings),
         TEST(set_is_all_or_nothing),
-        TEST(set_says_plainly_that_boards_are_in_memory_only),
+        TEST(set_takes_what_durability_may_be_changed_to),
         TEST(set_with_a_name_that_breaks_lines_keeps_the_framing),
         TEST(set_counts_its_arguments_as_redis_does),
         TEST(set_loglevel_holds_at_once),

@@ -142,6 +142,18 @@ static void assert_arguments_refused(struct fixture *fixture, const char *const 
     assert_string_equal(fixture->error, error);
 }
 
+/* "3600/1 300/100 " */
+static void assert_save_points(const struct settings *settings, const char *expected) {
+    char text[4096] = "";
+    size_t size = 0;
+    for (uint32_t i = 0; i < settings->save_point_count; i++) {
+        size += (size_t)snprintf(text + size, sizeof text - size, "%lld/%lld ",
+                                 (long long)settings->save_points[i].seconds,
+                                 (long long)settings->save_points[i].changes);
+    }
+    assert_string_equal(text, expected);
+}
+
 /* ---- Defaults ---- */
 
 static void the_defaults_are_those_of_the_documentation(void **state) {
@@ -172,6 +184,14 @@ static void the_defaults_are_those_of_the_documentation(void **state) {
     assert_int_equal(settings->slowlog_max_len, 128);
     assert_int_equal(settings->latency_monitor_threshold_ms, 0);
     assert_true(settings->latency_tracking);
+    assert_string_equal(settings->dir, "./");
+    assert_string_equal(settings->appenddirname, "appendonlydir");
+    assert_false(settings->appendonly);
+    assert_int_equal(settings->appendfsync, SETTING_APPENDFSYNC_EVERYSEC);
+    assert_int_equal(settings->auto_aof_rewrite_percentage, 100);
+    assert_int_equal(settings->auto_aof_rewrite_min_size, 64 * 1024 * 1024);
+    assert_save_points(settings, "3600/1 300/100 60/10000 ");
+    assert_true(settings->stop_writes_on_bgsave_error);
     assert_int_equal(settings->layout_count, 1);
     assert_int_equal(settings->rule_count, 0);
     assert_string_equal(settings->default_layout_name, "default");
@@ -180,8 +200,13 @@ static void the_defaults_are_those_of_the_documentation(void **state) {
 
 static void what_clients_ask_for_is_answered(void **state) {
     const struct settings *settings = &((struct fixture *)*state)->settings;
-    assert_string_equal(value_of(settings, "save"), "");
+    assert_string_equal(value_of(settings, "save"), "3600 1 300 100 60 10000");
     assert_string_equal(value_of(settings, "appendonly"), "no");
+    assert_string_equal(value_of(settings, "appendfsync"), "everysec");
+    assert_string_equal(value_of(settings, "appenddirname"), "appendonlydir");
+    assert_string_equal(value_of(settings, "auto-aof-rewrite-percentage"), "100");
+    assert_string_equal(value_of(settings, "auto-aof-rewrite-min-size"), "67108864");
+    assert_string_equal(value_of(settings, "stop-writes-on-bgsave-error"), "yes");
     assert_string_equal(value_of(settings, "databases"), "16");
     assert_int_equal(settings->databases, 16);
     assert_string_equal(value_of(settings, "maxmemory-policy"), "noeviction");
@@ -270,7 +295,20 @@ static const struct good good_values[] = {
     {"loglevel warning", "loglevel", "warning", "warning"},
     {"databases 16", "databases", "16", "16"},
     {"save \"\"", "save", "", "\"\""},
+    {"save 900 1 60 0", "save", "900 1 60 0", "900 1 60 0"},
+    {"save \"2147483647 9223372036854775807\"", "save", "2147483647 9223372036854775807",
+     "2147483647 9223372036854775807"},
+    {"dir /no/such/directory", "dir", "/no/such/directory", "/no/such/directory"},
+    {"dir '/no such'", "dir", "/no such", "\"/no such\""},
+    {"dir /tmp/../", "dir", "/", "/tmp/../"},
+    {"appenddirname .boards", "appenddirname", ".boards", ".boards"},
     {"appendonly no", "appendonly", "no", "no"},
+    {"appendonly Yes", "appendonly", "yes", "yes"},
+    {"appendfsync Always", "appendfsync", "always", "always"},
+    {"appendfsync no", "appendfsync", "no", "no"},
+    {"auto-aof-rewrite-percentage 0", "auto-aof-rewrite-percentage", "0", "0"},
+    {"auto-aof-rewrite-min-size 1gb", "auto-aof-rewrite-min-size", "1073741824", "1gb"},
+    {"stop-writes-on-bgsave-error no", "stop-writes-on-bgsave-error", "no", "no"},
     {"slowlog-log-slower-than -1", "slowlog-log-slower-than", "-1", "-1"},
     {"slowlog-max-len 0", "slowlog-max-len", "0", "0"},
     {"latency-monitor-threshold 100", "latency-monitor-threshold", "100", "100"},
@@ -368,11 +406,25 @@ static const char *const bad_values[][2] = {
     {"requirepass a\\x00", NULL},
     {"requirepass \"a\\x00b\"", AT "requirepass: a zero byte is not allowed"},
     {"databases 4", AT "databases: the number of databases is fixed, so the only value is 16"},
-    {"save 3600 1", AT "save: wrong number of arguments, the form is: save \"\""},
-    {"save '3600 1'", AT "save: this version keeps boards in memory only, so the only value "
-                         "is \"\""},
-    {"appendonly yes", AT "appendonly: this version keeps boards in memory only, so the only "
-                          "value is no"},
+    {"save", AT "save: wrong number of arguments, the form is: save seconds changes [seconds "
+                "changes ...] | \"\""},
+    {"save 3600", AT "save: Invalid save parameters"},
+    {"save '3600 1 60'", AT "save: Invalid save parameters"},
+    {"save 0 1", AT "save: Invalid save parameters"},
+    {"save 60 -1", AT "save: Invalid save parameters"},
+    {"save 60 x", AT "save: Invalid save parameters"},
+    {"save 2147483648 1", AT "save: Invalid save parameters"},
+    {"appendonly maybe", AT "appendonly: argument must be 'yes' or 'no'"},
+    {"appendfsync hourly",
+     AT "appendfsync: argument(s) must be one of the following: everysec, always, no"},
+    {"dir ''", AT "dir: argument can't be empty"},
+    {"appenddirname ''", AT "appenddirname: argument can't be empty"},
+    {"appenddirname a/b", AT "appenddirname: argument can't be a path, just a name"},
+    {"appenddirname ..", AT "appenddirname: argument can't be a path, just a name"},
+    {"auto-aof-rewrite-percentage -1",
+     AT "auto-aof-rewrite-percentage: argument must be between 0 and 2147483647 inclusive"},
+    {"auto-aof-rewrite-min-size 1zb",
+     AT "auto-aof-rewrite-min-size: argument must be a memory value"},
     {"maxmemory-policy allkeys-lru",
      AT "maxmemory-policy: a member or a board is never dropped to make room, so the only "
         "value is noeviction"},
@@ -979,12 +1031,19 @@ static void set_refuses_in_the_words_of_redis(void **state) {
         {"client-output-buffer-limit", "normal 1 2",
          "CONFIG SET failed (possibly related to argument 'client-output-buffer-limit') - Wrong "
          "number of arguments in buffer limit configuration."},
-        {"appendonly", "yes",
-         "CONFIG SET failed (possibly related to argument 'appendonly') - this version keeps "
-         "boards in memory only, so the only value is no"},
-        {"save", "3600 1",
-         "CONFIG SET failed (possibly related to argument 'save') - this version keeps boards in "
-         "memory only, so the only value is \"\""},
+        {"dir", "/tmp",
+         "CONFIG SET failed (possibly related to argument 'dir') - can't set immutable config"},
+        {"appenddirname", "a",
+         "CONFIG SET failed (possibly related to argument 'appenddirname') - can't set immutable "
+         "config"},
+        {"appendonly", "perhaps",
+         "CONFIG SET failed (possibly related to argument 'appendonly') - argument must be 'yes' "
+         "or 'no'"},
+        {"appendfsync", "never",
+         "CONFIG SET failed (possibly related to argument 'appendfsync') - argument(s) must be one "
+         "of the following: everysec, always, no"},
+        {"save", "3600",
+         "CONFIG SET failed (possibly related to argument 'save') - Invalid save parameters"},
         {"default-layout", "defualt",
          "CONFIG SET failed (possibly related to argument 'default-layout') - there is no layout "
          "'defualt'; did you mean 'default'?"},
@@ -1001,6 +1060,48 @@ static void set_refuses_in_the_words_of_redis(void **state) {
     assert_false(settings_set(&fixture->settings, zero, 1, fixture->error));
     assert_string_equal(fixture->error, "CONFIG SET failed (possibly related to argument "
                                         "'requirepass') - a zero byte is not allowed");
+}
+
+static void save_lines_of_one_place_add_up_and_take_the_place_of_others(void **state) {
+    struct fixture *fixture = *state;
+    struct settings *settings = &fixture->settings;
+    assert_loads(fixture, "save 900 1\nsave 300 10 60 20\n");
+    assert_save_points(settings, "900/1 300/10 60/20 ");
+    assert_string_equal(value_of(settings, "save"), "900 1 300 10 60 20");
+    assert_loads(fixture, "save 900 1\nsave ''\nsave 60 5\n");
+    assert_save_points(settings, "60/5 ");
+    assert_true(load_arguments(fixture, ARGUMENTS("--save", "30", "3", "--save", "20 2")));
+    assert_save_points(settings, "30/3 20/2 ");
+    assert_true(set(fixture, "save", "10 1"));
+    assert_save_points(settings, "10/1 ");
+    assert_true(set(fixture, "save", "11 1 12 2"));
+    assert_save_points(settings, "11/1 12/2 ");
+    assert_true(set(fixture, "save", ""));
+    assert_save_points(settings, "");
+    assert_loads(fixture, "timeout 1\n");
+    assert_save_points(settings, "");
+}
+
+static void at_most_64_save_points_are_taken(void **state) {
+    struct fixture *fixture = *state;
+    char text[1024] = "";
+    for (int i = 1; i <= SETTING_SAVE_POINTS_MAX; i++) {
+        size_t size = strlen(text);
+        snprintf(text + size, sizeof text - size, "save %d 1\n", i);
+    }
+    assert_loads(fixture, text);
+    assert_int_equal(fixture->settings.save_point_count, 64);
+    assert_true(load_arguments(fixture, ARGUMENTS("--save", "1 2")));
+    strcat(text, "save 9 9\n");
+    assert_refused(fixture, text, "leaderboard.conf:65: save: at most 64 pairs are allowed");
+    assert_save_points(&fixture->settings, "1/2 ");
+}
+
+static void the_directory_is_shown_whole(void **state) {
+    const struct settings *settings = &((struct fixture *)*state)->settings;
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_string_equal(value_of(settings, "dir"), here);
 }
 
 static void set_default_layout_holds_for_new_boards_and_moves_no_layout(void **state) {
@@ -1262,6 +1363,9 @@ int main(void) {
         TEST(set_takes_several_pairs),
         TEST(set_is_all_or_nothing),
         TEST(set_refuses_in_the_words_of_redis),
+        TEST(save_lines_of_one_place_add_up_and_take_the_place_of_others),
+        TEST(at_most_64_save_points_are_taken),
+        TEST(the_directory_is_shown_whole),
         TEST(set_default_layout_holds_for_new_boards_and_moves_no_layout),
         TEST(set_leaves_the_other_strings_where_they_are),
         TEST(without_memory_loading_leaves_the_settings_as_they_were),

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -27,6 +28,7 @@ enum {
     PORT_FIRST = 20000, /* below the range the kernel takes client ports from */
     PORT_COUNT = 12000,
     SOCKET_LIMIT_S = 30,
+    DIRECTORIES_OPEN_MAX = 16,
 };
 
 int64_t process_now_ms(void) {
@@ -174,24 +176,24 @@ static void complain(const struct process *process, const char *what) {
     free(log);
 }
 
-static void remove_directory(const char *path) {
-    DIR *directory = opendir(path);
-    const struct dirent *entry;
-    while (directory && (entry = readdir(directory)) != NULL) {
-        unlinkat(dirfd(directory), entry->d_name, 0); /* "." and ".." fail, as they should */
-    }
-    if (directory) {
-        closedir(directory);
-        rmdir(path);
-    }
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
 }
 
 static bool make_directory(struct process *process, const struct process_options *options) {
-    snprintf(process->directory, sizeof process->directory, "/tmp/leaderboard-test-XXXXXX");
-    if (!mkdtemp(process->directory)) {
-        fprintf(stderr, "process: mkdtemp: %s\n", strerror(errno));
-        process->directory[0] = '\0';
-        return false;
+    if (options->directory) {
+        snprintf(process->directory, sizeof process->directory, "%s", options->directory);
+        process->is_directory_kept = true;
+    } else {
+        snprintf(process->directory, sizeof process->directory, "/tmp/leaderboard-test-XXXXXX");
+        if (!mkdtemp(process->directory)) {
+            fprintf(stderr, "process: mkdtemp: %s\n", strerror(errno));
+            process->directory[0] = '\0';
+            return false;
+        }
     }
     /* Members of one struct: the format reads one array while another is written. */
     char directory[PROCESS_PATH_MAX / 2];
@@ -221,13 +223,13 @@ static void fill_words(const struct process *process, const struct process_optio
     if (process->config_path[0]) {
         words[count++] = process->config_path;
     }
-    static const char *const redis_words[] = {"--save",      "",  "--appendonly", "no",
-                                              "--daemonize", "no"};
-    for (size_t i = 0; process->is_redis && i < sizeof redis_words / sizeof redis_words[0]; i++) {
-        words[count++] = redis_words[i];
-    }
-    const char *const usual[] = {"--port",    port_text,      "--bind",
-                                 "127.0.0.1", "--unixsocket", process->socket_path};
+    const char *const usual[] = {"--save",       "",
+                                 "--appendonly", "no",
+                                 "--daemonize",  "no",
+                                 "--dir",        process->directory,
+                                 "--port",       port_text,
+                                 "--bind",       "127.0.0.1",
+                                 "--unixsocket", process->socket_path};
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
         words[count++] = usual[i];
     }
@@ -383,7 +385,9 @@ int process_stop(struct process *process) {
         complain(process, what);
     }
     if (process->directory[0]) {
-        remove_directory(process->directory);
+        if (!process->is_directory_kept) {
+            nftw(process->directory, remove_entry, DIRECTORIES_OPEN_MAX, FTW_DEPTH | FTW_PHYS);
+        }
         process->directory[0] = '\0';
     }
     return process->exit_status;

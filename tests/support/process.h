@@ -29,6 +29,7 @@ enum {
 /* Zeroed is the usual server. Everything is borrowed for the call. */
 struct process_options {
     const char *program;            /* NULL: as above */
+    const char *directory;          /* one that is there, and stays; NULL: a fresh one */
     const char *config;             /* text of a configuration file; NULL: none is given */
     const char *const *arguments;   /* further words, NULL-ended; they win over the usual ones */
     const char *const *environment; /* "NAME=value", NULL-ended */
@@ -41,6 +42,7 @@ struct process_options {
 struct process {
     pid_t pid; /* 0: not running */
     bool is_redis;
+    bool is_directory_kept;             /* it was given */
     uint16_t port;                      /* 0: no TCP */
     int exit_status;                    /* once it has ended; a signal n gives 128 + n */
     char directory[PROCESS_PATH_MAX];   /* its own; removed by process_stop */
