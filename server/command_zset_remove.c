@@ -8,7 +8,7 @@ static void zrem_run(struct call *call) {
         for (uint32_t i = 2; i < call->request->count; i++) {
             struct board_member member;
             if (zset_look_up(call, &key->board, call_arg(call, i), &member)) {
-                board_remove_member(&key->board, &member);
+                registry_take_member(call->registry, key, &member);
                 removed_count++;
             }
         }

@@ -46,7 +46,7 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
         is_pushed_out(writing, key)) {
         return WRITING_PUSHED_OUT;
     }
-    switch (board_put_member(writing->board, member, key)) {
+    switch (registry_put_member(writing->call->registry, writing->key, member, key)) {
     case BOARD_OK:
         writing->is_changed = true;
         return WRITING_PUT;

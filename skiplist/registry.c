@@ -10,11 +10,7 @@
  * A board uses its rules from its making until it is freed, as it reads its layout to the end.
  * The list has no holes (a removal moves the last key into one), so a key can be drawn at random,
  * and the map can ask for the hash of any place while it grows. A scan goes by hashes, which do
- * not change when keys move.
- *
- * Burial must not fail, so nothing is allocated for it: a removed key is linked through itself,
- * and a flushed database through a record that was made with its first key. Boards with remains are
- * chained through their member indexes; a board may be buried or renamed meanwhile. */
+ * not change when keys move. */
 #include "skiplist/registry.h"
 
 #define XXH_INLINE_ALL
@@ -25,26 +21,16 @@
 #include "skiplist/registry_parts.h"
 
 enum {
-    /* What burying and freeing one key costs, in members: the key, the board, its first block. */
-    KEY_WORK = 2,
     /* A scan step that meets only empty buckets ends all the same. As in Redis. */
     SCAN_STEPS_PER_KEY = 10,
-    /* What freeing a segment of a map costs, in members. */
-    SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
-    /* The least that a board is asked to free at a time. */
-    DYING_WORK_MIN = 32,
 };
 /* Where a database's scan is over. */
 #define SCAN_END (UINT64_C(1) << 32)
 
 /* ---- one database ---- */
 
-static struct registry_key **list_at(const struct pages *list, uint32_t index) {
-    return pages_at(list, index * (uint64_t)sizeof(struct registry_key *));
-}
-
 static struct registry_key *key_at(const struct database *database, uint32_t index) {
-    return *list_at(&database->list, index);
+    return *registry_list_at(&database->list, index);
 }
 
 static uint64_t name_hash(const struct database *database, struct bytes name) {
@@ -80,7 +66,7 @@ struct registry_key *registry_find_name(const struct database *database, struct 
     return NULL;
 }
 
-static struct registry_key *database_find_again(struct database *database, struct bytes name) {
+struct registry_key *registry_find_again(struct database *database, struct bytes name) {
     if (database->recent == NULL || !bytes_equal(registry_name(database->recent), name)) {
         database->recent = registry_find_name(database, name);
     }
@@ -104,7 +90,7 @@ static void put(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
     key->index = database->count++;
     key->expiry_place = EXPIRY_NOWHERE;
-    *list_at(&database->list, key->index) = key;
+    *registry_list_at(&database->list, key->index) = key;
     map_put(&database->map, key_hash(database, key), key->index);
     if (key->is_periodic) {
         registry_await_roll(registry, key);
@@ -126,7 +112,7 @@ void registry_take(struct registry *registry, struct registry_key *key) {
     struct registry_key *last = key_at(database, last_index);
     if (last != key) {
         map_replace(&database->map, key_hash(database, last), last_index, key->index);
-        *list_at(&database->list, key->index) = last;
+        *registry_list_at(&database->list, key->index) = last;
         last->index = key->index;
     }
 }
@@ -169,6 +155,8 @@ void registry_destroy(struct registry *registry) {
     if (registry == NULL) {
         return;
     }
+    /* To whoever writes effects down, the boards stay. */
+    registry_set_effects(registry, NULL, NULL);
     registry_flush(registry, REGISTRY_DATABASES);
     while (registry_free_step(registry, UINT32_MAX)) {}
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
@@ -223,7 +211,8 @@ static struct registry_key *create_key(uint32_t database, struct registry_new_na
         memcpy(key->name_at + name.first.size, name.second.at, name.second.size);
     }
     key->name_size = (uint32_t)size & UINT32_C(0xffffff);
-    key->database = database & UINT32_C(0x7f);
+    key->database = database & UINT32_C(0x3f);
+    key->is_untold = false;
     key->is_periodic = is_periodic;
     key->expiry_place = EXPIRY_NOWHERE;
     if (is_periodic) {
@@ -232,13 +221,7 @@ static struct registry_key *create_key(uint32_t database, struct registry_new_na
     return key;
 }
 
-/* ---- burying and freeing ---- */
-
-void registry_bury(struct registry *registry, struct registry_key *key) {
-    key->next_buried = registry->buried;
-    registry->buried = key;
-    registry->buried_count++;
-}
+/* ---- going ---- */
 
 void registry_expire(struct registry *registry, struct registry_key *key) {
     registry->expired_count++;
@@ -253,6 +236,7 @@ void registry_take_back(struct registry *registry, struct registry_key *key) {
 
 void registry_remove(struct registry *registry, struct registry_key *key) {
     registry_take_back(registry, key);
+    registry_hear_removal(registry, key);
     registry_tell(registry, key->database, registry_name(key));
 }
 
@@ -263,15 +247,7 @@ static uint64_t flush_database(struct registry *registry, uint32_t number) {
         return 0;
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
-    struct grave *grave = database->grave;
-    *grave = (struct grave){.next = registry->graves,
-                            .map = database->map,
-                            .list = database->list,
-                            .expiry_entries = database->expiry.entries,
-                            .roll_entries = database->rolls.entries,
-                            .count = count};
-    registry->graves = grave;
-    registry->buried_count += count;
+    registry_bury_database(registry, database);
     map_init(&database->map, database_hashes, database);
     database->list = (struct pages){0};
     database->expiry = (struct expiry){0};
@@ -279,7 +255,7 @@ static uint64_t flush_database(struct registry *registry, uint32_t number) {
     database->count = 0;
     database->recent = NULL;
     database->gone_count++;
-    database->grave = NULL;
+    registry_hear_flush(registry, number);
     return count;
 }
 
@@ -294,102 +270,12 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
     return count;
 }
 
-/* The last key of the first grave. The heaps' pages, which hold more than one entry each, are gone
- * long before the keys are. */
-static struct registry_key *exhume(struct registry *registry) {
-    struct grave *grave = registry->graves;
-    struct registry_key *key = *list_at(&grave->list, --grave->count);
-    pages_trim(&grave->list, grave->count * (uint64_t)sizeof(struct registry_key *));
-    pages_trim(&grave->expiry_entries, 1);
-    pages_trim(&grave->roll_entries, 1);
-    if (grave->count == 0) {
-        registry->graves = grave->next;
-        pages_deinit(&grave->expiry_entries);
-        pages_deinit(&grave->roll_entries);
-        memory_free(grave);
-    }
-    return key;
-}
-
-/* The key to be freed next; false: none is buried. */
-static bool pick_dying(struct registry *registry) {
-    if (registry->dying != NULL) {
-        return true;
-    }
-    if (registry->buried != NULL) {
-        registry->dying = registry->buried;
-        registry->buried = registry->dying->next_buried;
-    } else if (registry->graves != NULL) {
-        registry->dying = exhume(registry);
-    } else {
-        return false;
-    }
-    registry->dying_count = board_count(&registry->dying->board) + (uint64_t)KEY_WORK;
-    return true;
-}
-
-static uint64_t less(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
-/* Free a segment of a flushed database's map; false: there is none. A grave's map goes before its
- * keys, and nothing asks it for hashes any more. */
-static bool free_grave_map(struct registry *registry) {
-    return registry->graves != NULL && !map_deinit_step(&registry->graves->map);
-}
-
-/* Free some of the key that is being freed; returns what work that was. */
-static uint64_t free_dying(struct registry *registry, uint64_t work_max) {
-    struct registry_key *key = registry->dying;
-    uint64_t work = registry->dying_count < work_max ? registry->dying_count : work_max;
-    const struct rules *rules = registry_rules(key);
-    bool is_gone = board_deinit_step(&key->board, (uint32_t)work);
-    /* The board may find more to do than its members told: their index, and what remains of
-     * others. */
-    registry->dying_count = less(registry->dying_count, work);
-    if (registry->dying_count < DYING_WORK_MIN) {
-        registry->dying_count = DYING_WORK_MIN;
-    }
-    if (is_gone) {
-        rules_release(&registry->rules, rules);
-        memory_free(key);
-        registry->dying = NULL;
-        registry->buried_count--;
-        registry->freed_count++;
-    }
-    return work;
-}
-
-bool registry_free_step(struct registry *registry, uint32_t work_max) {
-    uint64_t work_left = work_max;
-    while (work_left > 0) {
-        if (free_grave_map(registry)) {
-            work_left = less(work_left, SEGMENT_WORK);
-        } else if (pick_dying(registry)) {
-            work_left -= free_dying(registry, work_left);
-        } else {
-            break;
-        }
-    }
-    if (work_left > 0 && registry->remains.first != NULL) {
-        (void)board_free_step(registry->remains.first, (uint32_t)work_left);
-    }
-    return registry->buried_count > 0 || registry->remains.first != NULL;
-}
-
 void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
                            uint32_t count) {
+    registry_hear_cut(registry, key, rank, count);
     board_remove_range(&key->board, rank, count);
     board_chain_put(&registry->remains, &key->board);
     registry_tell(registry, key->database, registry_name(key));
-}
-
-uint64_t registry_buried_count(const struct registry *registry) {
-    return registry->buried_count;
-}
-
-uint64_t registry_freed_count(const struct registry *registry) {
-    return registry->freed_count;
 }
 
 /* ---- finding and creating ---- */
@@ -397,7 +283,7 @@ uint64_t registry_freed_count(const struct registry *registry) {
 /* Into every caller: this is what each request does. */
 __attribute__((always_inline)) static inline struct registry_key *
 find_settled(struct registry *registry, uint32_t database, struct bytes name, int64_t now_ms) {
-    struct registry_key *key = database_find_again(registry_database(registry, database), name);
+    struct registry_key *key = registry_find_again(registry_database(registry, database), name);
     if (key == NULL) {
         return NULL;
     }
@@ -455,7 +341,7 @@ void registry_prefetch_place(const struct registry *registry, struct registry_pr
     map_find(&in->map, state->hash, &find);
     if (map_find_next(&find, &index) && index < in->count) {
         state->index = index;
-        prefetch_line(list_at(&in->list, index));
+        prefetch_line(registry_list_at(&in->list, index));
     }
 }
 
@@ -490,18 +376,9 @@ uint64_t registry_next_seed(struct registry *registry) {
     return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
 }
 
-/* An empty board that behaves like this from now on. false: no memory. */
-static bool make_board(struct registry *registry, const struct rules *like, int64_t now_ms,
-                       struct board *board) {
-    const struct rules *rules;
-    if (like->period == PERIOD_NONE) {
-        rules = rules_hold(&registry->rules, like);
-    } else {
-        struct rules current;
-        rules_copy(like, &current);
-        rules_begin_period(&current, now_ms);
-        rules = rules_hold(&registry->rules, &current);
-    }
+/* An empty board that behaves like this. false: no memory. */
+static bool make_board(struct registry *registry, const struct rules *like, struct board *board) {
+    const struct rules *rules = rules_hold(&registry->rules, like);
     if (rules == NULL) {
         return false;
     }
@@ -509,9 +386,22 @@ static bool make_board(struct registry *registry, const struct rules *like, int6
     return true;
 }
 
+/* How a board that shall behave like this behaves when it begins now; room is for a copy. */
+static const struct rules *rules_from_now(const struct rules *like, int64_t now_ms,
+                                          struct rules *room) {
+    if (like->period == PERIOD_NONE) {
+        return like;
+    }
+    rules_copy(like, room);
+    rules_begin_period(room, now_ms);
+    return room;
+}
+
 bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
                            struct board *board) {
-    return make_board(registry, registry->rules_for(registry->context, name), now_ms, board);
+    struct rules room;
+    const struct rules *like = registry->rules_for(registry->context, name);
+    return make_board(registry, rules_from_now(like, now_ms, &room), board);
 }
 
 void registry_discard_board(struct registry *registry, struct board *board) {
@@ -519,17 +409,16 @@ void registry_discard_board(struct registry *registry, struct board *board) {
     rules_release(&registry->rules, rules_of(board_layout(board)));
 }
 
-/* Make a key with an empty board that behaves like this. NULL: no memory, and nothing changed. */
-static struct registry_key *make_key(struct registry *registry, uint32_t database,
-                                     struct bytes name, const struct rules *like, int64_t now_ms) {
-    bool is_periodic = like->period != PERIOD_NONE;
+struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
+                                       struct bytes name, const struct rules *rules) {
+    bool is_periodic = rules->period != PERIOD_NONE;
     struct registry_key *key =
         create_key(database, (struct registry_new_name){.first = name}, is_periodic);
     if (key == NULL) {
         return NULL;
     }
     if (!database_reserve(registry_database(registry, database), is_periodic) ||
-        !make_board(registry, like, now_ms, &key->board)) {
+        !make_board(registry, rules, &key->board)) {
         memory_free(key);
         return NULL;
     }
@@ -552,14 +441,19 @@ static struct registry_key *find_or_make(struct registry *registry, uint32_t dat
     if (like == NULL) {
         like = registry->rules_for(registry->context, name);
     }
-    key = make_key(registry, database, name, like, now_ms);
+    struct rules room;
+    key = registry_make_key(registry, database, name, rules_from_now(like, now_ms, &room));
     *is_new = key != NULL;
     return key;
 }
 
 struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
                                              struct bytes name, int64_t now_ms, bool *is_new) {
-    return find_or_make(registry, database, name, NULL, now_ms, is_new);
+    struct registry_key *key = find_or_make(registry, database, name, NULL, now_ms, is_new);
+    if (*is_new) {
+        key->is_untold = registry->hear != NULL;
+    }
+    return key;
 }
 
 struct registry_key *registry_find_or_create_like(struct registry *registry, uint32_t database,
@@ -567,6 +461,7 @@ struct registry_key *registry_find_or_create_like(struct registry *registry, uin
                                                   int64_t now_ms, bool *is_new) {
     struct registry_key *key = find_or_make(registry, database, name, rules, now_ms, is_new);
     if (*is_new) {
+        registry_hear_key(registry, EFFECT_CREATE, key);
         registry_tell(registry, database, name);
     }
     return key;
@@ -605,6 +500,7 @@ static void clear_destination(struct registry *registry, const struct registry_k
     registry->expired_count += registry_has_expired(database, old, now_ms);
     registry_take(registry, old);
     registry_bury(registry, old);
+    registry_hear_removal(registry, old);
 }
 
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
@@ -644,6 +540,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     registry_take(registry, key);
     registry_tell(registry, key->database, registry_name(key));
     registry_put_reserved(registry, successor, expire_at_ms, now_ms);
+    registry_hear_move(registry, EFFECT_RENAME, key, successor);
     registry_trim(registry_database(registry, key->database));
     memory_free(key);
     return REGISTRY_OK;
@@ -667,6 +564,7 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     }
     rules_hold_again(&registry->rules, registry_rules(key));
     registry_put_reserved(registry, successor, registry_expiry(registry, key), now_ms);
+    registry_hear_move(registry, EFFECT_COPY, key, successor);
     return REGISTRY_OK;
 }
 
@@ -685,6 +583,7 @@ enum registry_status registry_put_board(struct registry *registry, uint32_t data
     }
     board_move_to(board, &key->board);
     registry_put_reserved(registry, key, REGISTRY_NO_EXPIRY, now_ms);
+    registry_hear_key(registry, EFFECT_FILL, key);
     return REGISTRY_OK;
 }
 
@@ -707,6 +606,7 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
         }
         expiry_put(expiry, expire_at_ms, place);
     }
+    registry_hear_key(registry, EFFECT_EXPIRE, key);
     registry_tell(registry, key->database, registry_name(key));
     return REGISTRY_OK;
 }

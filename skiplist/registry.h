@@ -45,7 +45,7 @@ typedef void registry_key_changed(void *context, uint32_t database, struct bytes
 /* NULL: no memory. hash_seed: random, secret. */
 MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for,
                                             void *context);
-/* Frees every board at once. May be NULL. */
+/* Frees every board at once, which is no effect. May be NULL. */
 void registry_destroy(struct registry *registry);
 /* Tell changes of keys from now on; NULL: tell nobody. */
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
@@ -64,7 +64,8 @@ struct registry_key {
         struct registry_key *next_buried;
     };
     uint32_t name_size : 24;
-    uint32_t database : 7;
+    uint32_t database : 6;
+    uint32_t is_untold : 1;   /* that it has come to be is told with its first member */
     uint32_t is_periodic : 1; /* something follows the name (skiplist/registry_parts.h) */
     char name_at[];
 };
@@ -132,8 +133,17 @@ MUST_CHECK struct registry_key *registry_find_or_create_like(struct registry *re
                                                              const struct rules *rules,
                                                              int64_t now_ms, bool *is_new);
 
-/* Members of the key's board were put, moved or removed: tell it. What the functions below change
- * they tell by themselves. */
+/* Put or take off members of a key's board: as board_put_member and board_remove_member, and as an
+ * effect (skiplist/effect.h). Nothing but these and registry_remove_range may change a board that
+ * is under its key. The caller removes a board that is empty then. */
+MUST_CHECK enum board_status registry_put_member(struct registry *registry,
+                                                 struct registry_key *key,
+                                                 const struct board_member *member,
+                                                 uint64_t packed_key);
+void registry_take_member(struct registry *registry, struct registry_key *key,
+                          const struct board_member *member);
+/* Once a command has put or taken all its members: tell that they changed. What the functions below
+ * change they tell by themselves. */
 void registry_tell_members(struct registry *registry, const struct registry_key *key);
 
 /* Take the key away and bury its board. */

@@ -1,10 +1,14 @@
 /* Private to the registry: what it is made of.
  *
- *     registry.c        keys: found, made, removed, renamed, expired, walked over
- *     registry_roll.c   boards with a PERIOD, which begin anew at its end */
+ *     registry.c          keys: found, made, removed, renamed, expired, scanned
+ *     registry_burial.c   what is removed, until it is freed
+ *     registry_effects.c  telling every change, member by member
+ *     registry_roll.c     boards with a PERIOD, which begin anew at its end
+ *     effect.c            the reverse of telling: changes, applied */
 #ifndef SKIPLIST_REGISTRY_PARTS_H
 #define SKIPLIST_REGISTRY_PARTS_H
 
+#include "skiplist/effect.h"
 #include "skiplist/expiry.h"
 #include "skiplist/map.h"
 #include "skiplist/pages.h"
@@ -45,6 +49,8 @@ struct registry {
     void *context;
     registry_key_changed *key_changed; /* or NULL */
     void *listener_context;
+    registry_hear *hear; /* effects; or NULL */
+    void *hear_context;
     uint64_t hash_seed;
     uint64_t board_count; /* boards made so far, for their seeds */
     uint64_t expired_count;
@@ -96,7 +102,17 @@ struct registry_new_name {
     struct bytes first, second;
 };
 
+static inline struct registry_key **registry_list_at(const struct pages *list, uint32_t index) {
+    return pages_at(list, index * (uint64_t)sizeof(struct registry_key *));
+}
+
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
+/* The same, at once if it is the key that was found last. */
+struct registry_key *registry_find_again(struct database *database, struct bytes name);
+/* Make a key with an empty board that behaves like this, and tell nobody. NULL: no memory, and
+ * nothing changed. */
+MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
+                                                  struct bytes name, const struct rules *rules);
 /* A key without a board that registry_put_reserved can put where it shall stand, with an expiry and
  * a PERIOD if it shall have one, without another allocation. NULL: no memory. */
 MUST_CHECK struct registry_key *registry_reserve_key(struct registry *registry, uint32_t database,
@@ -109,7 +125,6 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
 void registry_take(struct registry *registry, struct registry_key *key);
 /* Give back memory after removals, a little at a time. */
 void registry_trim(struct database *database);
-void registry_bury(struct registry *registry, struct registry_key *key);
 static inline bool registry_has_expired(const struct database *database,
                                         const struct registry_key *key, int64_t now_ms) {
     return key->expiry_place != EXPIRY_NOWHERE &&
@@ -120,6 +135,26 @@ void registry_expire(struct registry *registry, struct registry_key *key);
 void registry_tell(const struct registry *registry, uint32_t database, struct bytes name);
 /* Every board has a seed of its own: what can be guessed of one says nothing of another. */
 uint64_t registry_next_seed(struct registry *registry);
+
+/* ---- burial, registry_burial.c ---- */
+
+void registry_bury(struct registry *registry, struct registry_key *key);
+/* All keys of a database, which is then to be made anew. */
+void registry_bury_database(struct registry *registry, struct database *database);
+
+/* ---- effects, registry_effects.c ---- */
+
+/* CREATE, EXPIRE, RULES, FILL: of a key. */
+void registry_hear_key(const struct registry *registry, enum effect_kind kind,
+                       struct registry_key *key);
+void registry_hear_removal(const struct registry *registry, struct registry_key *key);
+/* RENAME, COPY: from the key of this name; key is the new one. */
+void registry_hear_move(const struct registry *registry, enum effect_kind kind,
+                        const struct registry_key *from, const struct registry_key *key);
+/* Before the members go. */
+void registry_hear_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
+                       uint32_t count);
+void registry_hear_flush(const struct registry *registry, uint32_t database);
 
 /* ---- periods, registry_roll.c ---- */
 

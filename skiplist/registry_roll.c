@@ -112,17 +112,20 @@ static void move_members(struct registry *registry, struct registry_key *key,
     board_move_to(&key->board, &successor->board);
     if (rolling->archived == NULL) {
         registry_bury(registry, successor);
+        registry_hear_removal(registry, key);
         return;
     }
     board_set_layout(&successor->board, &rolling->archived->layout);
     rules_release(&registry->rules, rules);
     registry_put_reserved(registry, successor, archive->expire_at_ms, now_ms);
+    registry_hear_move(registry, EFFECT_RENAME, key, successor);
 }
 
 /* Let the board begin anew: its members have gone over to a successor, or there were none. */
 static void begin_next(struct registry *registry, struct registry_key *key,
                        const struct rolling *rolling) {
-    if (rolling->successor != NULL) {
+    bool is_anew = rolling->successor != NULL;
+    if (is_anew) {
         board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
     } else {
         const struct rules *rules = registry_rules(key);
@@ -131,6 +134,10 @@ static void begin_next(struct registry *registry, struct registry_key *key,
     }
     if (key->is_periodic) {
         registry_await_roll(registry, key);
+    }
+    registry_hear_key(registry, is_anew ? EFFECT_CREATE : EFFECT_RULES, key);
+    if (is_anew && key->expiry_place != EXPIRY_NOWHERE) {
+        registry_hear_key(registry, EFFECT_EXPIRE, key);
     }
 }
 
@@ -151,6 +158,7 @@ static void roll(struct registry *registry, struct registry_key *key, const stru
     if (rolling->successor != NULL) {
         memory_free(key);
     } else {
+        registry_hear_removal(registry, key);
         registry_bury(registry, key);
     }
 }

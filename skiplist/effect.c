@@ -1,0 +1,248 @@
+/* Applying effects: each is checked against what is there, then done as the registry does it.
+ *
+ * Invariant: an effect that cannot be applied has changed nothing. */
+#include "skiplist/effect.h"
+
+#include "codec/memory.h"
+#include "skiplist/registry_parts.h"
+
+/* A time at which nothing has expired and no period is over. */
+#define BEFORE_ALL INT64_MIN
+
+/* ---- what fits ---- */
+
+static bool is_name(struct bytes name) {
+    return name.size >= 1 && name.size <= REGISTRY_KEY_MAX + PERIOD_NAME_MAX;
+}
+
+static bool is_member(struct bytes member) {
+    return member.size >= 1 && member.size <= BOARD_MEMBER_MAX;
+}
+
+static bool is_packed_by(const struct layout *layout, uint64_t key) {
+    return layout->bits_total == 64 || key >> layout->bits_total == 0;
+}
+
+/* The key that an effect is about, or NULL. */
+static struct registry_key *find(struct registry *registry, uint32_t database, struct bytes name) {
+    return database < REGISTRY_DATABASES && is_name(name)
+               ? registry_find_again(&registry->databases[database], name)
+               : NULL;
+}
+
+/* Can a key of this name come to be? */
+static bool is_free(struct registry *registry, uint32_t database, struct bytes name) {
+    return database < REGISTRY_DATABASES && is_name(name) &&
+           registry_find_name(&registry->databases[database], name) == NULL;
+}
+
+/* Do these rules cut keys as the board's own do? Only when a time begins may differ. */
+static bool are_akin(const struct board *board, const struct rules *rules) {
+    struct rules akin;
+    rules_copy(rules_of(board_layout(board)), &akin);
+    akin.layout.time.start_us = rules->layout.time.start_us;
+    akin.layout.time.is_given_by_end = rules->layout.time.is_given_by_end;
+    return layout_equal(&akin.layout, &rules->layout);
+}
+
+/* ---- members ---- */
+
+static enum effect_status apply_put(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key = find(registry, effect->database, effect->name);
+    struct board_member member;
+    if (key == NULL || !is_member(effect->member) ||
+        !is_packed_by(board_layout(&key->board), effect->member_key)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    board_look_up(&key->board, effect->member, NULL, &member);
+    switch (board_put_member(&key->board, &member, effect->member_key)) {
+    case BOARD_OK:
+        return EFFECT_OK;
+    case BOARD_FULL:
+        return EFFECT_IMPOSSIBLE;
+    case BOARD_OUT_OF_MEMORY:
+        break;
+    }
+    return EFFECT_OUT_OF_MEMORY;
+}
+
+static enum effect_status apply_take(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key = find(registry, effect->database, effect->name);
+    struct board_member member;
+    if (key == NULL || !is_member(effect->member)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    board_look_up(&key->board, effect->member, NULL, &member);
+    if (!member.is_there) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    board_remove_member(&key->board, &member);
+    return EFFECT_OK;
+}
+
+static enum effect_status apply_cut(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key = find(registry, effect->database, effect->name);
+    if (key == NULL || effect->rank > board_count(&key->board) ||
+        effect->count > board_count(&key->board) - effect->rank) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    registry_remove_range(registry, key, effect->rank, effect->count);
+    return EFFECT_OK;
+}
+
+/* ---- keys ---- */
+
+static enum effect_status apply_create(struct registry *registry, const struct effect *effect) {
+    if (effect->rules == NULL || !is_free(registry, effect->database, effect->name)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    return registry_make_key(registry, effect->database, effect->name, effect->rules) != NULL
+               ? EFFECT_OK
+               : EFFECT_OUT_OF_MEMORY;
+}
+
+static enum effect_status apply_remove(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key = find(registry, effect->database, effect->name);
+    if (key == NULL) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    registry_remove(registry, key);
+    return EFFECT_OK;
+}
+
+static enum effect_status apply_flush(struct registry *registry, const struct effect *effect) {
+    if (effect->database >= REGISTRY_DATABASES) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    (void)registry_flush(registry, effect->database);
+    return EFFECT_OK;
+}
+
+static enum effect_status apply_expire(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key = find(registry, effect->database, effect->name);
+    if (key == NULL) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    return registry_set_expiry(registry, key, effect->expire_at_ms) == REGISTRY_OK
+               ? EFFECT_OK
+               : EFFECT_OUT_OF_MEMORY;
+}
+
+static enum effect_status apply_rules(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key = find(registry, effect->database, effect->name);
+    if (key == NULL || effect->rules == NULL || board_count(&key->board) > 0 ||
+        !are_akin(&key->board, effect->rules) ||
+        (effect->rules->period != PERIOD_NONE) != key->is_periodic) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    const struct rules *before = registry_rules(key);
+    const struct rules *rules = rules_hold(&registry->rules, effect->rules);
+    if (rules == NULL) {
+        return EFFECT_OUT_OF_MEMORY;
+    }
+    board_set_layout(&key->board, &rules->layout);
+    rules_release(&registry->rules, before);
+    if (key->is_periodic) {
+        registry_await_roll(registry, key);
+    }
+    return EFFECT_OK;
+}
+
+/* ---- keys that go elsewhere ---- */
+
+/* A key for RENAME and COPY, whose board is not made yet, and the rules that it will have. NULL: no
+ * memory, and nothing changed. */
+static struct registry_key *reserve_successor(struct registry *registry,
+                                              const struct effect *effect,
+                                              const struct rules **rules) {
+    *rules = rules_hold(&registry->rules, effect->rules);
+    if (*rules == NULL) {
+        return NULL;
+    }
+    struct registry_key *successor = registry_reserve_key(
+        registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
+        effect->expire_at_ms != REGISTRY_NO_EXPIRY, effect->rules->period != PERIOD_NONE);
+    if (successor == NULL) {
+        rules_release(&registry->rules, *rules);
+    }
+    return successor;
+}
+
+static void rename_to(struct registry *registry, struct registry_key *key,
+                      struct registry_key *successor, const struct rules *rules,
+                      int64_t expire_at_ms) {
+    const struct rules *before = registry_rules(key);
+    board_move_to(&key->board, &successor->board);
+    board_set_layout(&successor->board, &rules->layout);
+    rules_release(&registry->rules, before);
+    registry_take(registry, key);
+    registry_put_reserved(registry, successor, expire_at_ms, BEFORE_ALL);
+    registry_trim(registry_database(registry, key->database));
+    memory_free(key);
+}
+
+static enum effect_status apply_move(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key = find(registry, effect->database, effect->name);
+    const struct rules *rules;
+    if (key == NULL || effect->rules == NULL || !are_akin(&key->board, effect->rules) ||
+        !is_free(registry, effect->to_database, effect->to_name)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    struct registry_key *successor = reserve_successor(registry, effect, &rules);
+    if (successor == NULL) {
+        return EFFECT_OUT_OF_MEMORY;
+    }
+    if (effect->kind == EFFECT_RENAME) {
+        rename_to(registry, key, successor, rules, effect->expire_at_ms);
+        return EFFECT_OK;
+    }
+    if (!board_copy(&key->board, &successor->board)) {
+        memory_free(successor);
+        rules_release(&registry->rules, rules);
+        return EFFECT_OUT_OF_MEMORY;
+    }
+    board_set_layout(&successor->board, &rules->layout);
+    registry_put_reserved(registry, successor, effect->expire_at_ms, BEFORE_ALL);
+    return EFFECT_OK;
+}
+
+/* ---- all of them ---- */
+
+static enum effect_status apply(struct registry *registry, const struct effect *effect) {
+    switch (effect->kind) {
+    case EFFECT_PUT:
+        return apply_put(registry, effect);
+    case EFFECT_TAKE:
+        return apply_take(registry, effect);
+    case EFFECT_CUT:
+        return apply_cut(registry, effect);
+    case EFFECT_CREATE:
+        return apply_create(registry, effect);
+    case EFFECT_REMOVE:
+        return apply_remove(registry, effect);
+    case EFFECT_FLUSH:
+        return apply_flush(registry, effect);
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+        return apply_move(registry, effect);
+    case EFFECT_EXPIRE:
+        return apply_expire(registry, effect);
+    case EFFECT_RULES:
+        return apply_rules(registry, effect);
+    case EFFECT_FILL:
+        break;
+    }
+    return EFFECT_IMPOSSIBLE;
+}
+
+enum effect_status effect_apply(struct registry *registry, const struct effect *effects,
+                                uint32_t count, uint32_t *applied) {
+    CHECK(registry->hear == NULL);
+    enum effect_status status = EFFECT_OK;
+    uint32_t done = 0;
+    while (done < count && (status = apply(registry, &effects[done])) == EFFECT_OK) {
+        done++;
+    }
+    *applied = done;
+    return status;
+}

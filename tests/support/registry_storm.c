@@ -1,0 +1,363 @@
+/* See registry_storm.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "tests/support/registry_storm.h"
+
+enum {
+    NAME_MAX_SIZE = 64,
+    MEMBERS = 400, /* different ones */
+    KEYS = 40,     /* different packed keys: ties are many */
+};
+
+/* How a new board behaves is said by the first letter of its name. */
+enum kind { PLAIN, LATEST, TIMELESS, CAPPED, DAYS, WEEKS, MONTHS, KINDS };
+static const char letters[] = "pltcdwm";
+static struct rules kinds[KINDS];
+
+static const struct rules *rules_for(void *context, struct bytes key) {
+    (void)context;
+    const char *at = strchr(letters, key.at[0]);
+    return &kinds[at != NULL ? at - letters : PLAIN];
+}
+
+static void make_kinds(void) {
+    static const char *const layouts[KINDS] = {
+        "FIELD a 30 TIME 30 S",       "FIELD a 20 TIME 30 MS LATEST", "FIELD a 64 SIGNED",
+        "FIELD a 33 TIME 31 S",       "FIELD a 30 TIME 27 MS",        "FIELD a 30",
+        "FIELD a 30 TIME 22 S LATEST"};
+    char error[LAYOUT_ERROR_MAX];
+    memset(kinds, 0, sizeof kinds);
+    for (int i = 0; i < KINDS; i++) {
+        assert_int_equal(layout_parse(bytes_from_text(layouts[i]), &kinds[i].layout, error),
+                         LAYOUT_OK);
+    }
+    kinds[CAPPED].cap = 30;
+    kinds[CAPPED].keeps_best = true;
+    kinds[DAYS].period = PERIOD_DAY;
+    kinds[DAYS].zone_minutes = 480;
+    kinds[DAYS].archives_max = RULES_ARCHIVES_ALL;
+    kinds[WEEKS].period = PERIOD_WEEK;
+    kinds[WEEKS].archives_max = 2;
+    kinds[MONTHS].period = PERIOD_MONTH;
+    kinds[MONTHS].zone_minutes = -210;
+    kinds[MONTHS].archives_max = 0;
+}
+
+struct registry *storm_create_registry(uint64_t hash_seed) {
+    make_kinds();
+    struct registry *registry = registry_create(hash_seed, rules_for, NULL);
+    assert_non_null(registry);
+    return registry;
+}
+
+void storm_begin(struct storm *storm, const char *test_name, uint32_t members_max) {
+    *storm = (struct storm){
+        .registry = storm_create_registry(0x5eed),
+        .random = random_begin(test_name),
+        .now_ms = INT64_C(1795000000000),
+        .members_max = members_max,
+    };
+}
+
+void storm_end(struct storm *storm) {
+    registry_destroy(storm->registry);
+}
+
+/* ---- picking ---- */
+
+static uint32_t below(struct storm *storm, uint64_t limit) {
+    return (uint32_t)random_below(&storm->random, limit);
+}
+
+/* Half of the time database 0, so that some are crowded. */
+static uint32_t pick_database(struct storm *storm) {
+    return below(storm, 2) == 0 ? 0 : below(storm, REGISTRY_DATABASES);
+}
+
+static struct bytes pick_name(struct storm *storm, char *text) {
+    uint32_t kind = below(storm, KINDS);
+    int size =
+        below(storm, 8) == 0
+            ? snprintf(text, NAME_MAX_SIZE, "%c@2026-11-%u", letters[kind], 10 + below(storm, 20))
+            : snprintf(text, NAME_MAX_SIZE, "%c%u", letters[kind], below(storm, 3));
+    return (struct bytes){text, (size_t)size};
+}
+
+/* A key that is there, or NULL. */
+static struct registry_key *pick_key(struct storm *storm) {
+    char text[NAME_MAX_SIZE];
+    uint32_t database = pick_database(storm);
+    if (below(storm, 2) == 0) {
+        uint64_t bits = random_next(&storm->random);
+        return registry_random(storm->registry, database, bits, storm->now_ms);
+    }
+    return registry_find(storm->registry, database, pick_name(storm, text), storm->now_ms);
+}
+
+static struct bytes pick_member(struct storm *storm, char *text) {
+    /* Some are so long that they lie in pieces of their own. */
+    uint32_t number = below(storm, MEMBERS);
+    int size = snprintf(text, 512, "m%0*u", number % 50 == 0 ? 300 : (int)(number % 9), number);
+    return (struct bytes){text, (size_t)size};
+}
+
+/* ---- commands ---- */
+
+/* A board goes with its last member. */
+static void remove_if_empty(struct storm *storm, struct registry_key *key) {
+    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+        registry_remove(storm->registry, key);
+    }
+}
+
+static void put_members(struct storm *storm, struct registry_key *key, bool is_new) {
+    char text[512];
+    uint32_t count = below(storm, 4) == 0 ? below(storm, storm->members_max) : below(storm, 4);
+    bool is_changed = false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct board_member member;
+        board_look_up(&key->board, pick_member(storm, text), NULL, &member);
+        bool is_put =
+            registry_put_member(storm->registry, key, &member, below(storm, KEYS)) == BOARD_OK;
+        storm->failures += !is_put;
+        is_changed |= is_put;
+    }
+    uint32_t cap = registry_rules(key)->cap;
+    if (cap > 0 && board_count(&key->board) > cap) {
+        registry_remove_range(storm->registry, key, cap, board_count(&key->board) - cap);
+    }
+    if (is_changed) {
+        registry_tell_members(storm->registry, key);
+    } else if (is_new) {
+        registry_take_back(storm->registry, key);
+    }
+}
+
+static void write_board(struct storm *storm) {
+    char text[NAME_MAX_SIZE];
+    bool is_new;
+    uint32_t database = pick_database(storm);
+    struct registry_key *key = registry_find_or_create(
+        storm->registry, database, pick_name(storm, text), storm->now_ms, &is_new);
+    if (key == NULL) {
+        storm->failures++;
+    } else {
+        put_members(storm, key, is_new);
+    }
+}
+
+static void create_board(struct storm *storm) {
+    char text[NAME_MAX_SIZE];
+    struct rules rules;
+    bool is_new;
+    rules_copy(&kinds[below(storm, KINDS)], &rules);
+    rules.is_created = true;
+    storm->failures +=
+        registry_find_or_create_like(storm->registry, pick_database(storm), pick_name(storm, text),
+                                     &rules, storm->now_ms, &is_new) == NULL;
+}
+
+static void take_members(struct storm *storm) {
+    struct registry_key *key = pick_key(storm);
+    if (key == NULL) {
+        return;
+    }
+    for (uint32_t left = below(storm, 6); left > 0 && board_count(&key->board) > 0; left--) {
+        struct bytes name = board_at(&key->board, below(storm, board_count(&key->board))).member;
+        struct board_member member;
+        char text[512];
+        memcpy(text, name.at, name.size);
+        board_look_up(&key->board, (struct bytes){text, name.size}, NULL, &member);
+        assert_true(member.is_there);
+        registry_take_member(storm->registry, key, &member);
+    }
+    remove_if_empty(storm, key);
+}
+
+static void cut(struct storm *storm) {
+    struct registry_key *key = pick_key(storm);
+    if (key == NULL) {
+        return;
+    }
+    uint32_t rank = below(storm, board_count(&key->board) + UINT64_C(1));
+    uint32_t count = below(storm, board_count(&key->board) - rank + UINT64_C(1));
+    registry_remove_range(storm->registry, key, rank, count);
+    remove_if_empty(storm, key);
+}
+
+static void put_board(struct storm *storm) {
+    char name_text[NAME_MAX_SIZE];
+    char text[512];
+    struct board board;
+    struct bytes name = pick_name(storm, name_text);
+    if (!registry_create_board(storm->registry, name, storm->now_ms, &board)) {
+        storm->failures++;
+        return;
+    }
+    uint32_t cap = rules_of(board_layout(&board))->cap;
+    uint32_t count = below(storm, storm->members_max);
+    bool is_filled = true;
+    for (uint32_t i = 0; i < count && is_filled && (cap == 0 || i < cap); i++) {
+        is_filled = board_put(&board, pick_member(storm, text), below(storm, KEYS)) == BOARD_OK;
+    }
+    if (!is_filled || board_count(&board) == 0 ||
+        registry_put_board(storm->registry, pick_database(storm), name, &board, storm->now_ms) !=
+            REGISTRY_OK) {
+        storm->failures += board_count(&board) > 0;
+        registry_discard_board(storm->registry, &board);
+    }
+}
+
+static void rename_or_copy(struct storm *storm) {
+    char text[NAME_MAX_SIZE];
+    struct registry_key *key = pick_key(storm);
+    uint32_t database = pick_database(storm);
+    struct bytes to = pick_name(storm, text);
+    if (key == NULL) {
+        return;
+    }
+    /* As a command does: what is due of the destination happens before the key is looked up. */
+    uint32_t from = key->database;
+    char name_text[REGISTRY_KEY_MAX];
+    struct bytes name = {name_text, registry_name(key).size};
+    memcpy(name_text, registry_name(key).at, name.size);
+    (void)registry_find(storm->registry, database, to, storm->now_ms);
+    key = registry_find(storm->registry, from, name, storm->now_ms);
+    if (key == NULL) {
+        return;
+    }
+    enum registry_status status =
+        below(storm, 2) == 0 ? registry_rename(storm->registry, key, database, to, storm->now_ms)
+                             : registry_copy(storm->registry, key, database, to, storm->now_ms);
+    storm->failures += status != REGISTRY_OK;
+}
+
+static void set_expiry(struct storm *storm) {
+    struct registry_key *key = pick_key(storm);
+    int64_t time_ms = storm->now_ms + below(storm, UINT64_C(400000000));
+    if (key != NULL) {
+        int64_t expire_at_ms = below(storm, 4) == 0 ? REGISTRY_NO_EXPIRY : time_ms;
+        storm->failures += registry_set_expiry(storm->registry, key, expire_at_ms) != REGISTRY_OK;
+    }
+}
+
+static void roll_by_hand(struct storm *storm) {
+    static uint32_t archives;
+    char text[NAME_MAX_SIZE];
+    struct registry_key *key = pick_key(storm);
+    if (key == NULL) {
+        return;
+    }
+    struct rules next;
+    rules_copy(registry_rules(key), &next);
+    bool has_next = next.period == PERIOD_NONE && below(storm, 2) == 0;
+    if (has_next && next.layout.time.bits > 0) {
+        layout_set_start(&next.layout, storm->now_ms * 1000);
+    }
+    int size = snprintf(text, sizeof text, "archive:%u", archives++);
+    int64_t expire_at_ms =
+        below(storm, 2) == 0 ? REGISTRY_NO_EXPIRY : storm->now_ms + below(storm, 100000000);
+    storm->failures +=
+        registry_roll(storm->registry, key, (struct bytes){text, (size_t)size},
+                      has_next ? &next : NULL, expire_at_ms, storm->now_ms) != REGISTRY_OK;
+}
+
+/* Time goes by, now and then so much that periods end, or archives go. */
+static void wait_some(struct storm *storm) {
+    storm->now_ms += below(storm, below(storm, 8) == 0 ? UINT64_C(3000000000) : 40000000);
+    (void)registry_roll_due(storm->registry, storm->now_ms, below(storm, 8));
+    (void)registry_expire_due(storm->registry, storm->now_ms, below(storm, 8));
+}
+
+static void remove_key(struct storm *storm) {
+    struct registry_key *key = pick_key(storm);
+    if (key != NULL) {
+        registry_remove(storm->registry, key);
+    }
+}
+
+void storm_step(struct storm *storm) {
+    static const struct {
+        uint32_t weight;
+        void (*run)(struct storm *);
+    } commands[] = {
+        {40, write_board},   {10, take_members}, {4, cut},
+        {5, put_board},      {4, create_board},  {5, remove_key},
+        {8, rename_or_copy}, {5, set_expiry},    {3, roll_by_hand},
+        {3, wait_some},
+    };
+    uint32_t turn = below(storm, 88);
+    if (turn == 87 && below(storm, 8) == 0) {
+        uint32_t database = below(storm, REGISTRY_DATABASES + 3);
+        registry_flush(storm->registry,
+                       database < REGISTRY_DATABASES ? database : REGISTRY_DATABASES);
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (turn < commands[i].weight) {
+            commands[i].run(storm);
+            break;
+        }
+        turn -= commands[i].weight;
+    }
+    memory_fail_at(0);
+    (void)registry_free_step(storm->registry, below(storm, 200));
+}
+
+/* ---- comparing ---- */
+
+struct comparison {
+    const struct registry *a;
+    const struct registry *b;
+};
+
+static void compare_boards(const struct board *a, const struct board *b) {
+    struct board_cursor at_a;
+    struct board_cursor at_b;
+    struct board_entry entry_a;
+    struct board_entry entry_b;
+    assert_int_equal(board_count(a), board_count(b));
+    board_seek(a, 0, &at_a);
+    board_seek(b, 0, &at_b);
+    while (board_cursor_read(&at_a, &entry_a)) {
+        assert_true(board_cursor_read(&at_b, &entry_b));
+        assert_int_equal(entry_a.key, entry_b.key);
+        assert_true(bytes_equal(entry_a.member, entry_b.member));
+        board_cursor_next(&at_a);
+        board_cursor_next(&at_b);
+    }
+}
+
+static void compare_key(void *context, const struct registry_key *key) {
+    const struct comparison *comparison = context;
+    const struct registry_key *other =
+        registry_peek(comparison->b, key->database, registry_name(key), INT64_MIN);
+    assert_non_null(other);
+    assert_int_equal(registry_expiry(comparison->a, key), registry_expiry(comparison->b, other));
+    assert_true(rules_equal(registry_rules(key), registry_rules(other)));
+    compare_boards(&key->board, &other->board);
+}
+
+static void assert_valid(const struct registry *registry) {
+    const char *reason = "";
+    if (!registry_validate(registry, &reason)) {
+        fail_msg("%s", reason);
+    }
+}
+
+void storm_assert_equal(const struct registry *a, const struct registry *b) {
+    struct comparison comparison = {.a = a, .b = b};
+    assert_valid(a);
+    assert_valid(b);
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        assert_int_equal(registry_count(a, i), registry_count(b, i));
+        registry_each(a, i, INT64_MIN, compare_key, &comparison);
+    }
+}

@@ -1,0 +1,31 @@
+/* Random operations on a registry, of every kind that changes it, as commands do them; and the
+ * question whether two registries are equal. To be included behind cmocka.h. */
+#ifndef TESTS_SUPPORT_REGISTRY_STORM_H
+#define TESTS_SUPPORT_REGISTRY_STORM_H
+
+#include "skiplist/registry.h"
+#include "tests/support/random.h"
+
+struct storm {
+    struct registry *registry;
+    struct random random;
+    int64_t now_ms;
+    uint32_t members_max; /* put at once */
+    uint64_t failures;    /* for want of memory */
+};
+
+/* A registry whose new boards behave as the first letters of their names say: LATEST layouts,
+ * layouts without a time, periods of all kinds, caps. */
+void storm_begin(struct storm *storm, const char *test_name, uint32_t members_max);
+void storm_end(struct storm *storm);
+/* One command's worth. Whoever makes allocations fail (memory_fail_at) does it before: the storm
+ * takes that back. */
+void storm_step(struct storm *storm);
+/* A registry that would make the same boards. */
+struct registry *storm_create_registry(uint64_t hash_seed);
+
+/* Do both have the same keys, boards, order, rules and expiries, and hold together? Fails the test
+ * if not. */
+void storm_assert_equal(const struct registry *a, const struct registry *b);
+
+#endif
