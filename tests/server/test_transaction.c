@@ -520,8 +520,9 @@ static void the_table_says_of_transactions_what_redis_says(void **state) {
                    ":0\r\n:0\r\n:0\r\n*2\r\n+@fast\r\n+@transaction\r\n*0\r\n*0\r\n*0\r\n"
                    "*10\r\n$4\r\nexec\r\n:1\r\n*3\r\n+loading\r\n+stale\r\n+skip_slowlog\r\n"
                    ":0\r\n:0\r\n:0\r\n*2\r\n+@slow\r\n+@transaction\r\n*0\r\n*0\r\n*0\r\n");
+    /* But for this: while boards are loaded, what is watched would change all the time. */
     harness_expect_prefix(h, s, "COMMAND INFO watch",
-                          "*1\r\n*10\r\n$5\r\nwatch\r\n:-2\r\n*3\r\n+loading\r\n+stale\r\n+fast\r\n"
+                          "*1\r\n*10\r\n$5\r\nwatch\r\n:-2\r\n*1\r\n+fast\r\n"
                           ":1\r\n:-1\r\n:1\r\n*2\r\n+@fast\r\n+@transaction\r\n*0\r\n"
                           "*1\r\n*6\r\n$5\r\nflags\r\n*1\r\n+RO\r\n");
     assert_non_null(strstr(harness_run(h, s, "COMMAND INFO shutdown"), "+no_multi\r\n"));
