@@ -184,15 +184,15 @@ $(B)/lto/%.o: %.c
 
 $(SERVER): $(patsubst %.c,$(B)/lto/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(ENGINE_SOURCES))
 	@echo "  LINK  $@"
-	@$(CC) $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) $^ -luv $(MALLOC_LIBRARY) -o $@
+	@$(CC) $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) $^ -luv -lzstd $(MALLOC_LIBRARY) -o $@
 else
 $(SERVER): $(B)/server/main.o $(LIBRARY) $(ENGINE)
 	@echo "  LINK  $@"
-	@$(CC) $(LINK) $(LDFLAGS) $^ -luv $(MALLOC_LIBRARY) -o $@
+	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -lzstd $(MALLOC_LIBRARY) -o $@
 endif
 
 $(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(ENGINE)
-	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -o $@
+	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -lzstd -o $@
 
 $(SUPPORT): $(call object,$(SUPPORT_SOURCES))
 	@rm -f $@ && $(AR) rcs $@ $^
@@ -204,15 +204,15 @@ $(ENGINE_UNITS): $(B)/%: $(B)/%.o $(SUPPORT) $(ENGINE)
 
 $(SERVER_UNITS) $(INTEGRATION): $(B)/%: $(B)/%.o $(SUPPORT) $(LIBRARY) $(ENGINE)
 	@echo "  LINK  $@"
-	@$(CC) $(LINK) $(LDFLAGS) $^ -lcmocka -lhiredis -luv -lm -o $@
+	@$(CC) $(LINK) $(LDFLAGS) $^ -lcmocka -lhiredis -luv -lzstd -lm -o $@
 
 $(FUZZERS): $(B)/%: $(B)/%.o $(LIBRARY) $(ENGINE)
 	@echo "  LINK  $@"
-	@$(CC) -pthread -fsanitize=fuzzer,address,undefined $^ -luv -o $@
+	@$(CC) -pthread -fsanitize=fuzzer,address,undefined $^ -luv -lzstd -o $@
 
 $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(ENGINE)
 	@echo "  LINK  $@"
-	@$(CC) $(LINK) $(LDFLAGS) $^ -luv $(MALLOC_LIBRARY) -o $@
+	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -lzstd $(MALLOC_LIBRARY) -o $@
 
 tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server
 tiny-build: $(patsubst %.c,$(B)/%,$(wildcard tests/skiplist/*.c))
