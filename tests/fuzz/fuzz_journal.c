@@ -1,0 +1,206 @@
+/* Any bytes as a journal: never a crash, and the same judgement as a model gives that looks at the
+ * whole file at once. The first byte picks: bytes as they are, or groups and damage that they
+ * describe; whether it is the last increment; and how small the reader's buffer is. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/little.h"
+#include "codec/memory.h"
+#include "server/journal_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+
+enum { FILE_MAX = 65536, FIRST = 100, ID = 0x1234567 };
+#define FILE_ID (UINT64_C(0x9e3779b97f4a7c15) ^ ID)
+
+struct file {
+    char bytes[FILE_MAX];
+    size_t size;
+};
+
+/* ---- a file from instructions ---- */
+
+static void put_file_head(struct file *file) {
+    memcpy(file->bytes, "LBJRNL01", 8);
+    little_put_u64(file->bytes + 8, FILE_ID);
+    little_put_u64(file->bytes + 16, FIRST);
+    little_put_u64(file->bytes + 24, XXH3_64bits(file->bytes, 24));
+    file->size = JOURNAL_FILE_HEAD;
+}
+
+/* Three bytes an instruction: mostly a group of so many bytes that says so many were unsynced;
+ * otherwise damage. */
+static void obey(struct file *file, const uint8_t *instruction, uint64_t *sequence) {
+    uint32_t size = 1 + instruction[1] % 100U;
+    if (file->size + JOURNAL_GROUP_HEAD + size > FILE_MAX) {
+        return;
+    }
+    char *at = file->bytes + file->size;
+    switch (instruction[0] % 16) {
+    case 0: /* bytes that are no group */
+        memset(at, instruction[2], size);
+        file->size += size;
+        return;
+    case 1: /* a bit somewhere */
+        at = file->bytes + (size_t)instruction[1] * 256 % file->size + instruction[2] % 32U;
+        *at = (char)(*at ^ (1 << instruction[0] / 32));
+        return;
+    case 2: /* the end cut off */
+        file->size -= instruction[1] % file->size;
+        return;
+    case 3: /* a number left out, or used twice */
+        *sequence += instruction[1] % 2 != 0 ? 1 : UINT64_MAX;
+        return;
+    default:
+        memset(at + JOURNAL_GROUP_HEAD, instruction[2], size);
+        journal_group_seal(at, size, (*sequence)++, instruction[2] % 20U, 7, FILE_ID);
+        file->size += JOURNAL_GROUP_HEAD + size;
+    }
+}
+
+/* ---- the model ---- */
+
+struct verdict {
+    enum journal_status status;
+    uint64_t group_count;
+    uint64_t size; /* up to the end of the last group that was given */
+    uint64_t groups_behind;
+};
+
+static uint64_t id_of(const struct file *file) {
+    return little_get_u64(file->bytes + 8);
+}
+
+/* The size of the whole group at offset with its head; 0: there is none. */
+static size_t group_at(const struct file *file, size_t offset) {
+    if (file->size - offset <= JOURNAL_GROUP_HEAD) {
+        return 0;
+    }
+    const char *head = file->bytes + offset;
+    uint32_t size = little_get_u32(head + 8);
+    if (size == 0 || size > file->size - offset - JOURNAL_GROUP_HEAD ||
+        XXH3_64bits_withSeed(head + 8, size + 24, id_of(file)) != little_get_u64(head)) {
+        return 0;
+    }
+    return size + (size_t)JOURNAL_GROUP_HEAD;
+}
+
+static void judge_tail(const struct file *file, uint64_t expected, struct verdict *verdict) {
+    verdict->status = JOURNAL_TORN;
+    for (size_t at = verdict->size + 1; at < file->size;) {
+        size_t size = group_at(file, at);
+        uint64_t sequence = little_get_u64(file->bytes + at + 16) ^ id_of(file);
+        if (size == 0 || sequence <= expected || sequence - expected > at - verdict->size) {
+            at++;
+            continue;
+        }
+        if (sequence - little_get_u32(file->bytes + at + 12) >= expected) {
+            verdict->status = JOURNAL_DAMAGED;
+            return;
+        }
+        verdict->groups_behind++;
+        at += size;
+    }
+}
+
+static struct verdict judge(const struct file *file, uint64_t first, bool is_last) {
+    struct verdict verdict = {.status = JOURNAL_DAMAGED};
+    if (file->size < JOURNAL_FILE_HEAD) {
+        verdict.status = is_last ? JOURNAL_TORN : JOURNAL_DAMAGED;
+        return verdict;
+    }
+    if (memcmp(file->bytes, "LBJRNL01", 8) != 0 || little_get_u64(file->bytes + 16) != first ||
+        little_get_u64(file->bytes + 24) != XXH3_64bits(file->bytes, 24)) {
+        return verdict;
+    }
+    verdict.size = JOURNAL_FILE_HEAD;
+    while (verdict.size < file->size) {
+        size_t size = group_at(file, verdict.size);
+        if (size == 0) {
+            if (is_last) {
+                judge_tail(file, first + verdict.group_count, &verdict);
+            }
+            return verdict;
+        }
+        uint64_t sequence = little_get_u64(file->bytes + verdict.size + 16) ^ id_of(file);
+        if (sequence != first + verdict.group_count) {
+            return verdict;
+        }
+        verdict.size += size;
+        verdict.group_count++;
+    }
+    verdict.status = JOURNAL_END;
+    return verdict;
+}
+
+/* ---- the reader ---- */
+
+/* buffer_size 0: as it is. */
+static struct verdict read_file(const struct file *file, uint64_t first, bool is_last,
+                                size_t buffer_size) {
+    struct journal_reader reader;
+    struct journal_group group;
+    int fd = memfd_create("journal", MFD_CLOEXEC);
+    CHECK(fd >= 0 && write(fd, file->bytes, file->size) == (ssize_t)file->size);
+    enum journal_status status = journal_reader_open(&reader, fd, "fuzz.journal", first, is_last);
+    if (status == JOURNAL_GROUP && buffer_size != 0) {
+        reader.window.used = 0;
+        reader.window.buffer_size = buffer_size;
+    }
+    struct verdict verdict = {0};
+    while (status == JOURNAL_GROUP &&
+           (status = journal_reader_next(&reader, &group)) == JOURNAL_GROUP) {
+        CHECK(group.sequence == first + verdict.group_count);
+        CHECK(memcmp(group.payload, file->bytes + group.offset + JOURNAL_GROUP_HEAD, group.size) ==
+              0);
+        verdict.group_count++;
+    }
+    CHECK(status != JOURNAL_FAILED);
+    CHECK((status == JOURNAL_DAMAGED) == (reader.error[0] != '\0'));
+    CHECK(status != JOURNAL_TORN || (reader.torn.offset == reader.offset &&
+                                     reader.torn.offset + reader.torn.size == file->size));
+    verdict.status = status;
+    verdict.size = reader.offset;
+    verdict.groups_behind = status == JOURNAL_TORN ? reader.torn.groups_behind : 0;
+    journal_reader_close(&reader);
+    return verdict;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
+    static struct file file;
+    if (size == 0 || size > FILE_MAX) {
+        return 0;
+    }
+    bool is_last = (input[0] & 1) != 0;
+    uint64_t first = FIRST;
+    if ((input[0] & 2) != 0) {
+        uint64_t sequence = FIRST;
+        put_file_head(&file);
+        for (size_t at = 1; at + 3 <= size && file.size > JOURNAL_FILE_HEAD - 1; at += 3) {
+            obey(&file, input + at, &sequence);
+        }
+    } else {
+        file.size = size - 1;
+        memcpy(file.bytes, input + 1, file.size);
+        first = file.size >= JOURNAL_FILE_HEAD ? little_get_u64(file.bytes + 16) : 0;
+    }
+    uint64_t live_count = memory_live_count();
+    struct verdict expected = judge(&file, first, is_last);
+    struct verdict found =
+        read_file(&file, first, is_last, (input[0] & 4) != 0 ? 32 + input[0] / 8U * 4 : 0);
+    CHECK(found.status == expected.status);
+    CHECK(found.group_count == expected.group_count);
+    CHECK(found.size == expected.size);
+    CHECK(found.status != JOURNAL_TORN || found.groups_behind == expected.groups_behind);
+    if (found.status == JOURNAL_TORN && found.size >= JOURNAL_FILE_HEAD) {
+        file.size = found.size;
+        CHECK(read_file(&file, first, false, 0).status == JOURNAL_END);
+    }
+    CHECK(memory_live_count() == live_count);
+    return 0;
+}
