@@ -176,7 +176,7 @@ static void rename_to(struct registry *registry, struct registry_key *key,
     board_set_layout(&successor->board, &rules->layout);
     rules_release(&registry->rules, before);
     registry_take(registry, key);
-    registry_put_reserved(registry, successor, expire_at_ms, BEFORE_ALL);
+    registry_put_reserved(registry, successor, REGISTRY_WALK_DONE, expire_at_ms, BEFORE_ALL);
     registry_trim(registry_database(registry, key->database));
     memory_free(key);
 }
@@ -202,7 +202,8 @@ static enum effect_status apply_move(struct registry *registry, const struct eff
         return EFFECT_OUT_OF_MEMORY;
     }
     board_set_layout(&successor->board, &rules->layout);
-    registry_put_reserved(registry, successor, effect->expire_at_ms, BEFORE_ALL);
+    registry_put_reserved(registry, successor, REGISTRY_WALK_DONE, effect->expire_at_ms,
+                          BEFORE_ALL);
     return EFFECT_OK;
 }
 

@@ -85,13 +85,32 @@ static bool database_reserve(struct database *database, bool is_periodic) {
            map_reserve(&database->map, 1, (uint32_t)count);
 }
 
+/* Move the key at one place in the list to another one, which is free. */
+static void move_key(struct database *database, uint32_t from, uint32_t to) {
+    struct registry_key *key = key_at(database, from);
+    if (from != to) {
+        map_replace(&database->map, key_hash(database, key), from, to);
+        *registry_list_at(&database->list, to) = key;
+        key->index = to;
+    }
+}
+
 /* Add a key with its board, without an expiry; database_reserve has made room. */
-static void put(struct registry *registry, struct registry_key *key) {
+static void put(struct registry *registry, struct registry_key *key,
+                enum registry_walk_state state) {
     struct database *database = registry_database(registry, key->database);
     key->index = database->count++;
+    if (state == REGISTRY_WALK_AHEAD) {
+        uint32_t last_index = key->index;
+        key->index = database->ahead_count++;
+        if (key->index != last_index) {
+            move_key(database, key->index, last_index);
+        }
+    }
     key->expiry_place = EXPIRY_NOWHERE;
     *registry_list_at(&database->list, key->index) = key;
     map_put(&database->map, key_hash(database, key), key->index);
+    registry_walk_note_put(registry, key, state);
     if (key->is_periodic) {
         registry_await_roll(registry, key);
     }
@@ -99,6 +118,7 @@ static void put(struct registry *registry, struct registry_key *key) {
 
 void registry_take(struct registry *registry, struct registry_key *key) {
     struct database *database = registry_database(registry, key->database);
+    registry_walk_note_taken(registry, key);
     database->recent = NULL;
     database->gone_count++;
     if (key->expiry_place != EXPIRY_NOWHERE) {
@@ -108,12 +128,29 @@ void registry_take(struct registry *registry, struct registry_key *key) {
         expiry_remove(&database->rolls, &registry_tail(key)->roll_place);
     }
     map_remove(&database->map, key_hash(database, key), key->index);
-    uint32_t last_index = --database->count;
-    struct registry_key *last = key_at(database, last_index);
-    if (last != key) {
-        map_replace(&database->map, key_hash(database, last), last_index, key->index);
-        *registry_list_at(&database->list, key->index) = last;
-        last->index = key->index;
+    uint32_t hole = key->index;
+    if (hole < database->ahead_count) {
+        move_key(database, --database->ahead_count, hole);
+        hole = database->ahead_count;
+    }
+    move_key(database, --database->count, hole);
+}
+
+void registry_pass_by(struct registry *registry, struct registry_key *key) {
+    struct database *database = registry_database(registry, key->database);
+    if (registry->walk.open == key) {
+        registry->walk.open = NULL;
+    }
+    if (key->index < database->ahead_count) {
+        uint32_t index = key->index;
+        uint32_t last_index = --database->ahead_count;
+        struct registry_key *last = key_at(database, last_index);
+        if (last != key) {
+            map_replace(&database->map, key_hash(database, key), index, last_index);
+            move_key(database, last_index, index);
+            *registry_list_at(&database->list, last_index) = key;
+            key->index = last_index;
+        }
     }
 }
 
@@ -247,6 +284,7 @@ static uint64_t flush_database(struct registry *registry, uint32_t number) {
         return 0;
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
+    registry_walk_note_flush(registry, database);
     registry_bury_database(registry, database);
     map_init(&database->map, database_hashes, database);
     database->list = (struct pages){0};
@@ -273,6 +311,9 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
 void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
                            uint32_t count) {
     registry_hear_cut(registry, key, rank, count);
+    if (registry->walk.open == key) {
+        registry_walk_note_cut(registry, rank, count);
+    }
     board_remove_range(&key->board, rank, count);
     board_chain_put(&registry->remains, &key->board);
     registry_tell(registry, key->database, registry_name(key));
@@ -422,7 +463,7 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
         memory_free(key);
         return NULL;
     }
-    put(registry, key);
+    put(registry, key, REGISTRY_WALK_DONE);
     return key;
 }
 
@@ -504,10 +545,10 @@ static void clear_destination(struct registry *registry, const struct registry_k
 }
 
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
-                           int64_t expire_at_ms, int64_t now_ms) {
+                           enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
     struct database *database = registry_database(registry, key->database);
     clear_destination(registry, key, now_ms);
-    put(registry, key);
+    put(registry, key, state);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
         expiry_put(&database->expiry, expire_at_ms, &key->expiry_place);
     }
@@ -536,10 +577,11 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
         return REGISTRY_OUT_OF_MEMORY;
     }
     int64_t expire_at_ms = registry_expiry(registry, key);
+    enum registry_walk_state state = registry_walk_state(registry, key);
     board_move_to(&key->board, &successor->board);
     registry_take(registry, key);
     registry_tell(registry, key->database, registry_name(key));
-    registry_put_reserved(registry, successor, expire_at_ms, now_ms);
+    registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);
     registry_hear_move(registry, EFFECT_RENAME, key, successor);
     registry_trim(registry_database(registry, key->database));
     memory_free(key);
@@ -563,7 +605,9 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
         return REGISTRY_OUT_OF_MEMORY;
     }
     rules_hold_again(&registry->rules, registry_rules(key));
-    registry_put_reserved(registry, successor, registry_expiry(registry, key), now_ms);
+    bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
+    registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
+                          registry_expiry(registry, key), now_ms);
     registry_hear_move(registry, EFFECT_COPY, key, successor);
     return REGISTRY_OK;
 }
@@ -582,7 +626,7 @@ enum registry_status registry_put_board(struct registry *registry, uint32_t data
         return REGISTRY_OUT_OF_MEMORY;
     }
     board_move_to(board, &key->board);
-    registry_put_reserved(registry, key, REGISTRY_NO_EXPIRY, now_ms);
+    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, REGISTRY_NO_EXPIRY, now_ms);
     registry_hear_key(registry, EFFECT_FILL, key);
     return REGISTRY_OK;
 }
@@ -815,7 +859,7 @@ static const char *check_database(const struct registry *registry, uint32_t numb
 }
 
 bool registry_validate(const struct registry *registry, const char **reason) {
-    const char *wrong = NULL;
+    const char *wrong = registry_check_walk(registry);
     uint64_t board_count = registry->buried_count;
     if (!rules_set_validate(&registry->rules, reason)) {
         return false;

@@ -1,11 +1,12 @@
 /* Telling effects, as skiplist/effect.h has them.
  *
- * Without anybody who listens a change costs one test more. */
+ * Without anybody who observes it a change of a member costs one test more. */
 #include "skiplist/registry_parts.h"
 
 void registry_set_effects(struct registry *registry, registry_hear *hear, void *context) {
     registry->hear = hear;
     registry->hear_context = context;
+    registry_observe(registry);
 }
 
 static void tell(const struct registry *registry, const struct effect *effect) {
@@ -92,42 +93,55 @@ void registry_hear_flush(const struct registry *registry, uint32_t database) {
 
 static void hear_member(const struct registry *registry, enum effect_kind kind,
                         struct registry_key *key, struct bytes member, uint64_t packed_key) {
-    introduce(registry, key);
-    struct effect effect = effect_of(kind, key);
-    effect.member = member;
-    effect.member_key = packed_key;
-    tell(registry, &effect);
+    if (registry->hear != NULL) {
+        introduce(registry, key);
+        struct effect effect = effect_of(kind, key);
+        effect.member = member;
+        effect.member_key = packed_key;
+        tell(registry, &effect);
+    }
 }
 
-/* Apart from what follows, so that a change of which nobody hears is a test and a jump. */
-__attribute__((noinline)) static enum board_status put_heard(struct registry *registry,
-                                                             struct registry_key *key,
-                                                             const struct board_member *member,
-                                                             uint64_t packed_key) {
+/* Apart from what follows, so that a change that nobody observes is a test and a jump. */
+__attribute__((noinline)) static enum board_status put_observed(struct registry *registry,
+                                                                struct registry_key *key,
+                                                                const struct board_member *member,
+                                                                uint64_t packed_key) {
+    bool is_open = registry->walk.open == key;
+    uint32_t rank = registry->walk.rank;
+    if (is_open) {
+        registry_walk_note_put_member(registry, member, packed_key);
+    }
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
         hear_member(registry, EFFECT_PUT, key, member->name, packed_key);
+    } else if (is_open) {
+        registry->walk.rank = rank;
     }
     return status;
 }
 
 enum board_status registry_put_member(struct registry *registry, struct registry_key *key,
                                       const struct board_member *member, uint64_t packed_key) {
-    return registry->hear == NULL ? board_put_member(&key->board, member, packed_key)
-                                  : put_heard(registry, key, member, packed_key);
+    return registry->is_observed ? put_observed(registry, key, member, packed_key)
+                                 : board_put_member(&key->board, member, packed_key);
 }
 
-__attribute__((noinline)) static void
-take_heard(struct registry *registry, struct registry_key *key, const struct board_member *member) {
+__attribute__((noinline)) static void take_observed(struct registry *registry,
+                                                    struct registry_key *key,
+                                                    const struct board_member *member) {
+    if (registry->walk.open == key) {
+        registry_walk_note_take_member(registry, member);
+    }
     board_remove_member(&key->board, member);
     hear_member(registry, EFFECT_TAKE, key, member->name, 0);
 }
 
 void registry_take_member(struct registry *registry, struct registry_key *key,
                           const struct board_member *member) {
-    if (registry->hear == NULL) {
-        board_remove_member(&key->board, member);
+    if (registry->is_observed) {
+        take_observed(registry, key, member);
     } else {
-        take_heard(registry, key, member);
+        board_remove_member(&key->board, member);
     }
 }

@@ -4,6 +4,7 @@
  *     registry_burial.c   what is removed, until it is freed
  *     registry_effects.c  telling every change, member by member
  *     registry_roll.c     boards with a PERIOD, which begin anew at its end
+ *     registry_walk.c     a walk over all boards while they change
  *     effect.c            the reverse of telling: changes, applied */
 #ifndef SKIPLIST_REGISTRY_PARTS_H
 #define SKIPLIST_REGISTRY_PARTS_H
@@ -13,6 +14,7 @@
 #include "skiplist/map.h"
 #include "skiplist/pages.h"
 #include "skiplist/registry.h"
+#include "skiplist/registry_walk.h"
 
 enum {
     /* What a period's end puts behind a name: '@' and a date. */
@@ -33,6 +35,7 @@ struct database {
     struct map map;
     struct pages list; /* struct registry_key * */
     uint32_t count;
+    uint32_t ahead_count; /* so many, the first ones of the list, the walk has not come to yet */
     struct expiry expiry;
     struct expiry rolls;         /* ends of periods; the places are in the keys' tails */
     struct registry_key *recent; /* found last: the same key is often asked for again; or NULL */
@@ -40,6 +43,17 @@ struct database {
     uint64_t
         gone_count; /* keys, and all at once, that have gone: what was found may be among them */
     uint64_t hash_seed;
+};
+
+struct registry_walk {
+    const struct registry_key *open;  /* whose board is being walked; or NULL */
+    const struct registry_key *taken; /* the last key that went, and where the walk was with it */
+    enum registry_walk_state taken_state;
+    uint32_t rank;     /* of the open board's next entry */
+    uint64_t last_key; /* of the last entry that was given */
+    bool has_last;     /* one was */
+    bool has_begun;    /* a piece was */
+    bool is_going;
 };
 
 struct registry {
@@ -51,6 +65,9 @@ struct registry {
     void *listener_context;
     registry_hear *hear; /* effects; or NULL */
     void *hear_context;
+    struct registry_walk walk;
+    bool is_observed; /* somebody hears effects, or walks: the one thing that every change of a
+                       * member asks */
     uint64_t hash_seed;
     uint64_t board_count; /* boards made so far, for their seeds */
     uint64_t expired_count;
@@ -118,9 +135,12 @@ MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uin
 MUST_CHECK struct registry_key *registry_reserve_key(struct registry *registry, uint32_t database,
                                                      struct registry_new_name name, bool expires,
                                                      bool is_periodic);
-/* Put it there with its board, in the place of what bears its name, and tell it. */
+/* Put it there with its board, in the place of what bears its name, and tell it. state: what the
+ * walk shall make of it. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
-                           int64_t expire_at_ms, int64_t now_ms);
+                           enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
+/* The walk shall make no more of a key that was ahead, or open. */
+void registry_pass_by(struct registry *registry, struct registry_key *key);
 /* Take a key out. What was reserved before stays, until registry_trim. */
 void registry_take(struct registry *registry, struct registry_key *key);
 /* Give back memory after removals, a little at a time. */
@@ -155,6 +175,24 @@ void registry_hear_move(const struct registry *registry, enum effect_kind kind,
 void registry_hear_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
                        uint32_t count);
 void registry_hear_flush(const struct registry *registry, uint32_t database);
+
+/* ---- the walk, registry_walk.c ---- */
+
+static inline void registry_observe(struct registry *registry) {
+    registry->is_observed = registry->hear != NULL || registry->walk.is_going;
+}
+/* A key has been put where this state belongs; is about to be taken; or all of a database's are. */
+void registry_walk_note_put(struct registry *registry, const struct registry_key *key,
+                            enum registry_walk_state state);
+void registry_walk_note_taken(struct registry *registry, const struct registry_key *key);
+void registry_walk_note_flush(struct registry *registry, struct database *database);
+/* The open board is about to change. */
+void registry_walk_note_put_member(struct registry *registry, const struct board_member *member,
+                                   uint64_t packed_key);
+void registry_walk_note_take_member(struct registry *registry, const struct board_member *member);
+void registry_walk_note_cut(struct registry *registry, uint32_t rank, uint32_t count);
+/* What is wrong with the walk; NULL: nothing. */
+const char *registry_check_walk(const struct registry *registry);
 
 /* ---- periods, registry_roll.c ---- */
 

@@ -109,15 +109,18 @@ static void move_members(struct registry *registry, struct registry_key *key,
                          int64_t now_ms) {
     struct registry_key *successor = rolling->successor;
     const struct rules *rules = registry_rules(key);
+    enum registry_walk_state state = registry_walk_state(registry, key);
     board_move_to(&key->board, &successor->board);
     if (rolling->archived == NULL) {
         registry_bury(registry, successor);
         registry_hear_removal(registry, key);
+        registry_pass_by(registry, key);
         return;
     }
     board_set_layout(&successor->board, &rolling->archived->layout);
     rules_release(&registry->rules, rules);
-    registry_put_reserved(registry, successor, archive->expire_at_ms, now_ms);
+    registry_put_reserved(registry, successor, state, archive->expire_at_ms, now_ms);
+    registry_pass_by(registry, key);
     registry_hear_move(registry, EFFECT_RENAME, key, successor);
 }
 

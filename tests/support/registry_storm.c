@@ -12,7 +12,6 @@
 #include "tests/support/registry_storm.h"
 
 enum {
-    NAME_MAX_SIZE = 64,
     MEMBERS = 400, /* different ones */
     KEYS = 40,     /* different packed keys: ties are many */
 };
@@ -64,6 +63,7 @@ void storm_begin(struct storm *storm, const char *test_name, uint32_t members_ma
         .random = random_begin(test_name),
         .now_ms = INT64_C(1795000000000),
         .members_max = members_max,
+        .database_count = REGISTRY_DATABASES,
     };
 }
 
@@ -77,29 +77,40 @@ static uint32_t below(struct storm *storm, uint64_t limit) {
     return (uint32_t)random_below(&storm->random, limit);
 }
 
-/* Half of the time database 0, so that some are crowded. */
+/* Half of the time database 0, so that it is crowded. */
 static uint32_t pick_database(struct storm *storm) {
-    return below(storm, 2) == 0 ? 0 : below(storm, REGISTRY_DATABASES);
+    return below(storm, 2) == 0 ? 0 : below(storm, storm->database_count);
 }
 
 static struct bytes pick_name(struct storm *storm, char *text) {
     uint32_t kind = below(storm, KINDS);
     int size =
         below(storm, 8) == 0
-            ? snprintf(text, NAME_MAX_SIZE, "%c@2026-11-%u", letters[kind], 10 + below(storm, 20))
-            : snprintf(text, NAME_MAX_SIZE, "%c%u", letters[kind], below(storm, 3));
+            ? snprintf(text, STORM_NAME_MAX, "%c@2026-11-%u", letters[kind], 10 + below(storm, 20))
+            : snprintf(text, STORM_NAME_MAX, "%c%u", letters[kind], below(storm, 3));
     return (struct bytes){text, (size_t)size};
+}
+
+/* A place, where a key may be or not. */
+static struct bytes pick_place(struct storm *storm, uint32_t *database, char *text) {
+    if (storm->favourite_size > 0 && below(storm, 3) == 0) {
+        *database = storm->favourite_database;
+        memcpy(text, storm->favourite, storm->favourite_size);
+        return (struct bytes){text, storm->favourite_size};
+    }
+    *database = pick_database(storm);
+    return pick_name(storm, text);
 }
 
 /* A key that is there, or NULL. */
 static struct registry_key *pick_key(struct storm *storm) {
-    char text[NAME_MAX_SIZE];
-    uint32_t database = pick_database(storm);
-    if (below(storm, 2) == 0) {
-        uint64_t bits = random_next(&storm->random);
-        return registry_random(storm->registry, database, bits, storm->now_ms);
-    }
-    return registry_find(storm->registry, database, pick_name(storm, text), storm->now_ms);
+    char text[STORM_NAME_MAX];
+    uint32_t database;
+    struct bytes name = pick_place(storm, &database, text);
+    uint64_t bits = random_next(&storm->random);
+    return below(storm, 2) == 0 || name.size == storm->favourite_size
+               ? registry_find(storm->registry, database, name, storm->now_ms)
+               : registry_random(storm->registry, database, bits, storm->now_ms);
 }
 
 static struct bytes pick_member(struct storm *storm, char *text) {
@@ -142,11 +153,12 @@ static void put_members(struct storm *storm, struct registry_key *key, bool is_n
 }
 
 static void write_board(struct storm *storm) {
-    char text[NAME_MAX_SIZE];
+    char text[STORM_NAME_MAX];
     bool is_new;
-    uint32_t database = pick_database(storm);
-    struct registry_key *key = registry_find_or_create(
-        storm->registry, database, pick_name(storm, text), storm->now_ms, &is_new);
+    uint32_t database;
+    struct bytes name = pick_place(storm, &database, text);
+    struct registry_key *key =
+        registry_find_or_create(storm->registry, database, name, storm->now_ms, &is_new);
     if (key == NULL) {
         storm->failures++;
     } else {
@@ -155,14 +167,15 @@ static void write_board(struct storm *storm) {
 }
 
 static void create_board(struct storm *storm) {
-    char text[NAME_MAX_SIZE];
+    char text[STORM_NAME_MAX];
     struct rules rules;
     bool is_new;
+    uint32_t database;
+    struct bytes name = pick_place(storm, &database, text);
     rules_copy(&kinds[below(storm, KINDS)], &rules);
     rules.is_created = true;
-    storm->failures +=
-        registry_find_or_create_like(storm->registry, pick_database(storm), pick_name(storm, text),
-                                     &rules, storm->now_ms, &is_new) == NULL;
+    storm->failures += registry_find_or_create_like(storm->registry, database, name, &rules,
+                                                    storm->now_ms, &is_new) == NULL;
 }
 
 static void take_members(struct storm *storm) {
@@ -194,10 +207,11 @@ static void cut(struct storm *storm) {
 }
 
 static void put_board(struct storm *storm) {
-    char name_text[NAME_MAX_SIZE];
+    char name_text[STORM_NAME_MAX];
     char text[512];
     struct board board;
-    struct bytes name = pick_name(storm, name_text);
+    uint32_t database;
+    struct bytes name = pick_place(storm, &database, name_text);
     if (!registry_create_board(storm->registry, name, storm->now_ms, &board)) {
         storm->failures++;
         return;
@@ -209,18 +223,17 @@ static void put_board(struct storm *storm) {
         is_filled = board_put(&board, pick_member(storm, text), below(storm, KEYS)) == BOARD_OK;
     }
     if (!is_filled || board_count(&board) == 0 ||
-        registry_put_board(storm->registry, pick_database(storm), name, &board, storm->now_ms) !=
-            REGISTRY_OK) {
+        registry_put_board(storm->registry, database, name, &board, storm->now_ms) != REGISTRY_OK) {
         storm->failures += board_count(&board) > 0;
         registry_discard_board(storm->registry, &board);
     }
 }
 
 static void rename_or_copy(struct storm *storm) {
-    char text[NAME_MAX_SIZE];
+    char text[STORM_NAME_MAX];
     struct registry_key *key = pick_key(storm);
-    uint32_t database = pick_database(storm);
-    struct bytes to = pick_name(storm, text);
+    uint32_t database;
+    struct bytes to = pick_place(storm, &database, text);
     if (key == NULL) {
         return;
     }
@@ -251,7 +264,7 @@ static void set_expiry(struct storm *storm) {
 
 static void roll_by_hand(struct storm *storm) {
     static uint32_t archives;
-    char text[NAME_MAX_SIZE];
+    char text[STORM_NAME_MAX];
     struct registry_key *key = pick_key(storm);
     if (key == NULL) {
         return;

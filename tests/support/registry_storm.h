@@ -6,12 +6,19 @@
 #include "skiplist/registry.h"
 #include "tests/support/random.h"
 
+enum { STORM_NAME_MAX = 64 };
+
 struct storm {
     struct registry *registry;
     struct random random;
     int64_t now_ms;
-    uint32_t members_max; /* put at once */
-    uint64_t failures;    /* for want of memory */
+    uint32_t members_max;    /* put at once */
+    uint32_t database_count; /* REGISTRY_DATABASES, unless the test says less */
+    uint64_t failures;       /* for want of memory */
+    /* A key that a third of the commands are about; a size of 0: there is none. */
+    uint32_t favourite_database;
+    size_t favourite_size;
+    char favourite[STORM_NAME_MAX];
 };
 
 /* A registry whose new boards behave as the first letters of their names say: LATEST layouts,
