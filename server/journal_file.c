@@ -214,7 +214,8 @@ static bool may_be_later_group(const struct journal_reader *reader, const char *
            size <= reader->window.file_size - offset - JOURNAL_GROUP_HEAD;
 }
 
-/* A whole group at offset? Then *size is its own with its head, otherwise 0. */
+/* A whole group at offset? Then it is counted, and *size is its own with its head; otherwise 0. The
+ * first that shows that the broken group had been on disk makes the file damaged. */
 static enum journal_status look_for_group(struct journal_reader *reader, uint64_t offset,
                                           uint64_t *size) {
     *size = 0;
@@ -224,7 +225,7 @@ static enum journal_status look_for_group(struct journal_reader *reader, uint64_
         return fail(reader, offset);
     }
     if (!may_be_later_group(reader, head, offset)) {
-        return JOURNAL_GROUP;
+        return JOURNAL_TORN;
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     uint64_t synced = sequence - little_get_u32(head + GROUP_UNSYNCED);
@@ -234,11 +235,12 @@ static enum journal_status look_for_group(struct journal_reader *reader, uint64_
         return fail(reader, offset);
     }
     if (result == CHECK_BROKEN) {
-        return JOURNAL_GROUP;
+        return JOURNAL_TORN;
     }
     *size = JOURNAL_GROUP_HEAD + (uint64_t)payload_size;
-    if (synced < reader->next_sequence) {
-        return JOURNAL_GROUP;
+    reader->torn.groups_behind++;
+    if (synced < reader->next_sequence || reader->error[0] != '\0') {
+        return JOURNAL_TORN;
     }
     return refuse(reader, reader->offset,
                   "%s, and group %" PRIu64 " at offset %" PRIu64 " shows that group %" PRIu64
@@ -254,19 +256,18 @@ static enum journal_status judge_tail(struct journal_reader *reader, const char 
     uint64_t file_size = reader->window.file_size;
     reader->torn = (struct journal_torn){
         .offset = reader->offset, .size = file_size - reader->offset, .description = description};
-    for (uint64_t at = reader->offset + 1; file_size - at > JOURNAL_GROUP_HEAD;) {
+    enum journal_status judgement = JOURNAL_TORN;
+    uint64_t at = reader->offset + 1;
+    while (at < file_size && file_size - at > JOURNAL_GROUP_HEAD) {
         uint64_t size;
         enum journal_status status = look_for_group(reader, at, &size);
-        if (status != JOURNAL_GROUP) {
+        if (status == JOURNAL_FAILED) {
             return status;
         }
-        reader->torn.groups_behind += size != 0;
+        judgement = status == JOURNAL_DAMAGED ? status : judgement;
         at += size != 0 ? size : 1;
-        if (at >= file_size) {
-            break;
-        }
     }
-    return JOURNAL_TORN;
+    return judgement;
 }
 
 /* Room for a group larger than the buffer, once it is known to be whole. */

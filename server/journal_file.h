@@ -87,10 +87,11 @@ struct journal_reader {
     const char *path;          /* borrowed, for messages */
     bool is_last;
     uint64_t id;
-    uint64_t offset;        /* of the next group */
-    uint64_t next_sequence; /* expected there */
-    uint64_t group_count;   /* read so far */
-    struct journal_torn torn;
+    uint64_t offset;          /* of the next group */
+    uint64_t next_sequence;   /* expected there */
+    uint64_t group_count;     /* read so far */
+    struct journal_torn torn; /* also after JOURNAL_DAMAGED: what a cut would drop; size 0: no cut
+                                 will do */
     char error[DISK_ERROR_MAX];
 };
 

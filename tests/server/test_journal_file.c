@@ -270,11 +270,12 @@ static void check_flip(const struct made *made, const struct result *result, siz
     /* The groups behind a hole are what they were, so they can speak for the one that is gone. */
     bool is_torn = is_last && (!is_synced || hit == GROUPS - 1);
     assert_int_equal(result->status, is_torn ? JOURNAL_TORN : JOURNAL_DAMAGED);
-    if (is_torn) {
+    if (is_last) {
         assert_int_equal(result->torn.offset, made->starts[hit]);
         assert_int_equal(result->torn.size, made->size - made->starts[hit]);
         assert_int_equal(result->torn.groups_behind, GROUPS - 1 - hit);
-    } else {
+    }
+    if (!is_torn) {
         char offset[64];
         snprintf(offset, sizeof offset, "is damaged at offset %zu: ", made->starts[hit]);
         assert_error_has(result, offset);
@@ -378,6 +379,7 @@ static void a_whole_group_with_another_number_is_damage(void **state) {
         assert_int_equal(result.status, JOURNAL_DAMAGED);
         assert_int_equal(result.group_count, gone);
         assert_error_has(&result, "is expected");
+        assert_int_equal(result.torn.size, 0);
         /* One group twice. */
         memcpy(bytes, made.bytes, made.starts[gone + 1]);
         memcpy(bytes + made.starts[gone + 1], made.bytes + made.starts[gone],
