@@ -174,19 +174,24 @@ void board_move_to(struct board *board, struct board *to) {
     board_init(board, board->layout, board->hash_seed);
 }
 
-bool board_fill_map(struct board *board) {
-    struct skiplist *list = &board->large->list;
+uint32_t board_index_leaf(struct board *board, uint32_t *id) {
     struct map *map = &board->large->map;
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    if (!map_reserve(map, list->count, list->node_end))
+    uint32_t count = hash_leaf(board, *id, hashes);
+    for (uint32_t i = 0; i < count; i++)
+        map_prefetch(map, hashes[i]);
+    for (uint32_t i = 0; i < count; i++)
+        map_put(map, hashes[i], *id);
+    *id = board_leaf(board, *id)->links.next;
+    return count;
+}
+
+bool board_fill_map(struct board *board) {
+    const struct skiplist *list = &board->large->list;
+    if (!map_reserve(&board->large->map, list->count, list->node_end))
         return false;
-    for (uint32_t id = list->first; id != SKIPLIST_NONE; id = skiplist_leaf(list, id)->links.next) {
-        uint32_t count = hash_leaf(board, id, hashes);
-        for (uint32_t i = 0; i < count; i++)
-            map_prefetch(map, hashes[i]);
-        for (uint32_t i = 0; i < count; i++)
-            map_put(map, hashes[i], id);
-    }
+    for (uint32_t id = list->first; id != SKIPLIST_NONE;)
+        (void)board_index_leaf(board, &id);
     return true;
 }
 

@@ -108,14 +108,23 @@ MUST_CHECK enum board_status board_put_member(struct board *board,
 
 /* Fill a new board in rank order, which takes a fraction of what board_put takes: as many calls as
  * one likes (each begins a leaf of its own: some hundred entries at a time waste nothing), then
- * board_append_end. In between the board may only be deinitialised. Keys never increase, and no
- * member comes twice: the caller answers for that. Equal keys stand in the order in which they
- * come, whatever the layout.
+ * board_append_end, or board_append_end_step until *is_done. In between the board may only be
+ * deinitialised. Keys never increase, and no member comes twice: the caller answers for that. Equal
+ * keys stand in the order in which they come, whatever the layout.
  *
  * Errors: BOARD_OUT_OF_MEMORY, BOARD_FULL; then only deinitialising it is left. */
 MUST_CHECK enum board_status board_append(struct board *board, const struct board_entry *entries,
                                           uint32_t count);
 MUST_CHECK enum board_status board_append_end(struct board *board);
+/* Index about work_max members' worth of the board. progress: zeroed before the first step. */
+struct board_indexing {
+    uint32_t indexed_count; /* members; the rest is board_append.c's */
+    uint32_t next_leaf;
+    bool has_begun;
+};
+MUST_CHECK enum board_status board_append_end_step(struct board *board,
+                                                   struct board_indexing *progress,
+                                                   uint32_t work_max, bool *is_done);
 
 /* Bytes that board_put of count new members may take, beside the members' own: an estimate, high
  * rather than low, for memory_reserve_begin. */

@@ -2,6 +2,12 @@
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
 
+enum {
+    /* What making a segment of the map takes, in members to be indexed: it is cleared, and its
+     * memory touched for the first time. */
+    SEGMENT_WORK = MAP_SEGMENT_BUCKETS + 1,
+};
+
 /* Entries for one leaf. */
 struct leaf_fill {
     struct block_entry entries[BLOCK_ENTRIES_MAX];
@@ -77,4 +83,29 @@ enum board_status board_append(struct board *board, const struct board_entry *en
 
 enum board_status board_append_end(struct board *board) {
     return !board->is_large || board_fill_map(board) ? BOARD_OK : BOARD_OUT_OF_MEMORY;
+}
+
+/* Get a step nearer to a map for all members. Returns what work that was. */
+static uint32_t prepare_map(struct large_board *large, enum board_status *status, bool *is_ready) {
+    if (!map_prepare(&large->map, large->list.count, large->list.node_end, is_ready))
+        *status = BOARD_OUT_OF_MEMORY;
+    return SEGMENT_WORK;
+}
+
+enum board_status board_append_end_step(struct board *board, struct board_indexing *progress,
+                                        uint32_t work_max, bool *is_done) {
+    enum board_status status = BOARD_OK;
+    *is_done = !board->is_large;
+    for (uint32_t work = 0; !*is_done && work < work_max && status == BOARD_OK;) {
+        if (!progress->has_begun) {
+            work += prepare_map(board->large, &status, &progress->has_begun);
+            progress->next_leaf = board->large->list.first;
+        } else {
+            uint32_t count = board_index_leaf(board, &progress->next_leaf);
+            progress->indexed_count += count;
+            work += count;
+            *is_done = progress->next_leaf == SKIPLIST_NONE;
+        }
+    }
+    return status;
 }

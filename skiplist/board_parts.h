@@ -61,6 +61,8 @@ static inline bool board_leaf_is_alive(const struct board *board, uint32_t id) {
 MUST_CHECK bool board_make_large(struct board *board);
 /* Index all members of a large board that has no entry in its map yet. false: no memory. */
 MUST_CHECK bool board_fill_map(struct board *board);
+/* Index the members of one leaf; there is room. *id is the next leaf then. Returns how many. */
+uint32_t board_index_leaf(struct board *board, uint32_t *id);
 
 /* Hash count members of a block from index on. */
 void board_hash_members(const struct board *board, const struct block *block, uint32_t index,

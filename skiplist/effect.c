@@ -6,13 +6,18 @@
 #include "codec/memory.h"
 #include "skiplist/registry_parts.h"
 
+enum {
+    GROUP = 32,             /* effects whose waits for memory overlap */
+    FETCH_BOARD_MIN = 4096, /* members; a board with fewer stays in the cache while it is written */
+};
+
 /* A time at which nothing has expired and no period is over. */
 #define BEFORE_ALL INT64_MIN
 
 /* ---- what fits ---- */
 
 static bool is_name(struct bytes name) {
-    return name.size >= 1 && name.size <= REGISTRY_KEY_MAX + PERIOD_NAME_MAX;
+    return name.size >= 1 && name.size <= REGISTRY_NAME_MAX;
 }
 
 static bool is_member(struct bytes member) {
@@ -47,15 +52,12 @@ static bool are_akin(const struct board *board, const struct rules *rules) {
 
 /* ---- members ---- */
 
-static enum effect_status apply_put(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    struct board_member member;
-    if (key == NULL || !is_member(effect->member) ||
-        !is_packed_by(board_layout(&key->board), effect->member_key)) {
+static enum effect_status put_member(struct registry_key *key, const struct effect *effect,
+                                     const struct board_member *member) {
+    if (!is_packed_by(board_layout(&key->board), effect->member_key)) {
         return EFFECT_IMPOSSIBLE;
     }
-    board_look_up(&key->board, effect->member, NULL, &member);
-    switch (board_put_member(&key->board, &member, effect->member_key)) {
+    switch (board_put_member(&key->board, member, effect->member_key)) {
     case BOARD_OK:
         return EFFECT_OK;
     case BOARD_FULL:
@@ -66,19 +68,148 @@ static enum effect_status apply_put(struct registry *registry, const struct effe
     return EFFECT_OUT_OF_MEMORY;
 }
 
-static enum effect_status apply_take(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
+/* PUT and TAKE. key: NULL, there is none. ahead: as for board_look_up. */
+static enum effect_status apply_member(struct registry_key *key, const struct effect *effect,
+                                       const struct board_prefetch *ahead) {
     struct board_member member;
-    if (key == NULL || !is_member(effect->member)) {
+    if (key == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
-    board_look_up(&key->board, effect->member, NULL, &member);
+    board_look_up(&key->board, effect->member, ahead, &member);
+    if (effect->kind == EFFECT_PUT) {
+        return put_member(key, effect, &member);
+    }
     if (!member.is_there) {
         return EFFECT_IMPOSSIBLE;
     }
     board_remove_member(&key->board, &member);
     return EFFECT_OK;
 }
+
+/* ---- members, many at once ---- */
+
+/* Neighbours that put or take members, whose waits for memory overlap: stage by stage for all of
+ * them, as the server does with requests. */
+struct group {
+    uint32_t count;
+    uint32_t key_count; /* neighbours often name the same key */
+    uint32_t way_count;
+    uint32_t key_numbers[GROUP];
+    uint32_t way_members[GROUP];
+    struct registry_key *keys[GROUP];
+    struct registry_prefetch names[GROUP];
+    struct board_prefetch ahead[GROUP];
+    struct board_way ways[GROUP];
+};
+
+static bool is_of_member(const struct effect *effect) {
+    return (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE) &&
+           effect->database < REGISTRY_DATABASES && is_name(effect->name) &&
+           is_member(effect->member);
+}
+
+static void find_keys(struct registry *registry, const struct effect *effects,
+                      struct group *group) {
+    const struct registry_prefetch *last = NULL;
+    group->key_count = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct effect *effect = &effects[i];
+        if (last == NULL || effect->database != last->database ||
+            !bytes_equal(effect->name, last->name)) {
+            struct registry_prefetch *name = &group->names[group->key_count++];
+            registry_prefetch_slots(registry, effect->database, effect->name, name);
+            last = name;
+        }
+        group->key_numbers[i] = group->key_count - 1;
+    }
+    for (uint32_t i = 0; i < group->key_count; i++) {
+        registry_prefetch_place(registry, &group->names[i]);
+    }
+    for (uint32_t i = 0; i < group->key_count; i++) {
+        registry_prefetch_key(registry, &group->names[i]);
+    }
+    for (uint32_t i = 0; i < group->key_count; i++) {
+        struct registry_prefetch *name = &group->names[i];
+        bool is_there = registry_prefetch_end(registry, BEFORE_ALL, name) != NULL;
+        group->keys[i] = is_there ? name->key : NULL;
+        registry_prefetch_recall(registry, name);
+    }
+}
+
+static void begin_members(const struct effect *effects, struct group *group) {
+    group->way_count = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct board *board = &group->keys[group->key_numbers[i]]->board;
+        board_prefetch_slots(board, effects[i].member, &group->ahead[i]);
+        if (effects[i].kind == EFFECT_PUT) {
+            group->way_members[group->way_count] = i;
+            board_prefetch_way(board, effects[i].member_key, &group->ways[group->way_count++]);
+        }
+    }
+}
+
+static void fetch_members(const struct effect *effects, struct group *group) {
+    begin_members(effects, group);
+    for (uint32_t i = 0; i < group->count; i++) {
+        board_prefetch_descriptor(&group->ahead[i]);
+    }
+    for (uint32_t i = 0; i < group->way_count; i++) {
+        board_prefetch_way_index(&group->ways[i]);
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        board_prefetch_block(&group->ahead[i]);
+    }
+    for (uint32_t i = 0; i < group->way_count; i++) {
+        board_prefetch_way_leaf(&group->ways[i]);
+        group->ahead[group->way_members[i]].target = group->ways[i].block;
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        board_prefetch_entry(&group->ahead[i], true);
+    }
+    for (uint32_t i = 0; i < group->way_count; i++) {
+        board_prefetch_way_end(&group->ways[i]);
+    }
+}
+
+/* Fetching ahead is of no use for one small board, which is in the cache after its first member.
+ * What follows a key that is not there waits until that has been refused. */
+static bool is_worth_fetching(struct group *group) {
+    if (group->key_count == 1) {
+        return group->keys[0] != NULL && board_count(&group->keys[0]->board) >= FETCH_BOARD_MIN;
+    }
+    for (uint32_t i = 0; i < group->key_count; i++) {
+        if (group->keys[i] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Apply the first effects, which are all of members. */
+static enum effect_status apply_group(struct registry *registry, const struct effect *effects,
+                                      uint32_t count, uint32_t *applied) {
+    struct group group;
+    group.count = 0;
+    while (group.count < count && group.count < GROUP && is_of_member(&effects[group.count])) {
+        group.count++;
+    }
+    find_keys(registry, effects, &group);
+    bool is_ahead = is_worth_fetching(&group);
+    if (is_ahead) {
+        fetch_members(effects, &group);
+    }
+    enum effect_status status = EFFECT_OK;
+    uint32_t done = 0;
+    while (done < group.count && status == EFFECT_OK) {
+        status = apply_member(group.keys[group.key_numbers[done]], &effects[done],
+                              is_ahead ? &group.ahead[done] : NULL);
+        done += status == EFFECT_OK;
+    }
+    *applied = done;
+    return status;
+}
+
+/* ---- keys ---- */
 
 static enum effect_status apply_cut(struct registry *registry, const struct effect *effect) {
     struct registry_key *key = find(registry, effect->database, effect->name);
@@ -89,8 +220,6 @@ static enum effect_status apply_cut(struct registry *registry, const struct effe
     registry_remove_range(registry, key, effect->rank, effect->count);
     return EFFECT_OK;
 }
-
-/* ---- keys ---- */
 
 static enum effect_status apply_create(struct registry *registry, const struct effect *effect) {
     if (effect->rules == NULL || !is_free(registry, effect->database, effect->name)) {
@@ -209,12 +338,8 @@ static enum effect_status apply_move(struct registry *registry, const struct eff
 
 /* ---- all of them ---- */
 
-static enum effect_status apply(struct registry *registry, const struct effect *effect) {
+static enum effect_status apply_one(struct registry *registry, const struct effect *effect) {
     switch (effect->kind) {
-    case EFFECT_PUT:
-        return apply_put(registry, effect);
-    case EFFECT_TAKE:
-        return apply_take(registry, effect);
     case EFFECT_CUT:
         return apply_cut(registry, effect);
     case EFFECT_CREATE:
@@ -230,6 +355,8 @@ static enum effect_status apply(struct registry *registry, const struct effect *
         return apply_expire(registry, effect);
     case EFFECT_RULES:
         return apply_rules(registry, effect);
+    case EFFECT_PUT:
+    case EFFECT_TAKE: /* of an impossible name or member */
     case EFFECT_FILL:
         break;
     }
@@ -240,10 +367,17 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
                                 uint32_t count, uint32_t *applied) {
     CHECK(registry->hear == NULL);
     enum effect_status status = EFFECT_OK;
-    uint32_t done = 0;
-    while (done < count && (status = apply(registry, &effects[done])) == EFFECT_OK) {
-        done++;
+    *applied = 0;
+    while (*applied < count && status == EFFECT_OK) {
+        const struct effect *next = &effects[*applied];
+        uint32_t done;
+        if (is_of_member(next)) {
+            status = apply_group(registry, next, count - *applied, &done);
+        } else {
+            status = apply_one(registry, next);
+            done = status == EFFECT_OK;
+        }
+        *applied += done;
     }
-    *applied = done;
     return status;
 }

@@ -396,6 +396,14 @@ bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
     return true;
 }
 
+bool map_prepare(struct map *map, uint32_t count, uint32_t id_end, bool *is_ready) {
+    CHECK(map_count(map) == 0);
+    *is_ready = id_end <= MAP_ID_END && map_has_room(map, count, id_end);
+    if (*is_ready || id_end > MAP_ID_END)
+        return *is_ready;
+    return map_has_next(map) ? map_work(map) : map_begin_next(map, count, id_end);
+}
+
 size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
     const struct map_table *newest = map_has_next(map) ? &map->next : &map->table;
     uint64_t entry_count = map_count(map) + count;

@@ -110,6 +110,10 @@ static inline uint64_t map_count(const struct map *map) {
  * false: no memory, or id_end is past MAP_ID_END; the entries are then as they were. */
 MUST_CHECK bool map_reserve(struct map *map, uint32_t count, uint32_t id_end);
 
+/* A step of map_reserve for an empty map, which for a large count takes many: about as long as one
+ * segment takes to be cleared. *is_ready: it is done. false: as map_reserve. */
+MUST_CHECK bool map_prepare(struct map *map, uint32_t count, uint32_t id_end, bool *is_ready);
+
 /* Bytes that map_reserve of this takes at the most; 0 as long as there is room. */
 size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end);
 

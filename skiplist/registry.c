@@ -234,7 +234,7 @@ static struct registry_key *create_key(uint32_t database, struct registry_new_na
                                        bool is_periodic) {
     size_t size = name.first.size + name.second.size;
     CHECK(size > 0);
-    CHECK(size <= REGISTRY_KEY_MAX + PERIOD_NAME_MAX);
+    CHECK(size <= REGISTRY_NAME_MAX);
     size_t end = offsetof(struct registry_key, name_at) + size;
     if (is_periodic) {
         end = registry_tail_offset(size) + sizeof(struct registry_tail);
@@ -445,6 +445,11 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
     return make_board(registry, rules_from_now(like, now_ms, &room), board);
 }
 
+bool registry_create_board_like(struct registry *registry, const struct rules *rules,
+                                struct board *board) {
+    return make_board(registry, rules, board);
+}
+
 void registry_discard_board(struct registry *registry, struct board *board) {
     board_deinit(board);
     rules_release(&registry->rules, rules_of(board_layout(board)));
@@ -612,23 +617,35 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     return REGISTRY_OK;
 }
 
-enum registry_status registry_put_board(struct registry *registry, uint32_t database,
-                                        struct bytes name, struct board *board, int64_t now_ms) {
-    const struct rules *rules = rules_of(board_layout(board));
-    CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
-    if (!registry_settle(registry, database, name, now_ms)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
+static enum registry_status put_board(struct registry *registry, uint32_t database,
+                                      struct bytes name, struct board *board, int64_t expire_at_ms,
+                                      int64_t now_ms) {
+    bool is_periodic = rules_of(board_layout(board))->period != PERIOD_NONE;
     struct registry_key *key =
-        registry_reserve_key(registry, database, (struct registry_new_name){.first = name}, false,
-                             rules->period != PERIOD_NONE);
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
+                             expire_at_ms != REGISTRY_NO_EXPIRY, is_periodic);
     if (key == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
     board_move_to(board, &key->board);
-    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, REGISTRY_NO_EXPIRY, now_ms);
+    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
     registry_hear_key(registry, EFFECT_FILL, key);
     return REGISTRY_OK;
+}
+
+enum registry_status registry_put_board(struct registry *registry, uint32_t database,
+                                        struct bytes name, struct board *board, int64_t now_ms) {
+    const struct rules *rules = rules_of(board_layout(board));
+    CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
+    return registry_settle(registry, database, name, now_ms)
+               ? put_board(registry, database, name, board, REGISTRY_NO_EXPIRY, now_ms)
+               : REGISTRY_OUT_OF_MEMORY;
+}
+
+enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
+                                         struct bytes name, struct board *board,
+                                         int64_t expire_at_ms) {
+    return put_board(registry, database, name, board, expire_at_ms, INT64_MIN);
 }
 
 /* ---- expiry ---- */

@@ -24,6 +24,8 @@
 enum {
     REGISTRY_DATABASES = 16,
     REGISTRY_KEY_MAX = 65536, /* bytes; 1 at least */
+    /* The same with what a period's end puts behind it for the archive's name: '@' and a date. */
+    REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + 1 + PERIOD_DATE_TEXT_MAX,
 };
 
 struct registry;
@@ -177,6 +179,15 @@ void registry_discard_board(struct registry *registry, struct board *board);
 MUST_CHECK enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                                    struct bytes name, struct board *board,
                                                    int64_t now_ms);
+
+/* The same for boards that are loaded: one that behaves like this to the letter, in the period that
+ * the rules say; and put it under a name (REGISTRY_NAME_MAX) with an expiry, or REGISTRY_NO_EXPIRY,
+ * whatever its cap. The end of its period is waited for. */
+MUST_CHECK bool registry_create_board_like(struct registry *registry, const struct rules *rules,
+                                           struct board *board);
+MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
+                                                    struct bytes name, struct board *board,
+                                                    int64_t expire_at_ms);
 
 /* Set the time at which the key goes, or REGISTRY_NO_EXPIRY.
  * Error: REGISTRY_OUT_OF_MEMORY, and nothing changed. */

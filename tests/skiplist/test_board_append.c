@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
+#include "skiplist/block.h"
 #include "tests/support/board_pair.h"
 #include "tests/support/random.h"
 
@@ -40,6 +41,21 @@ static void put_ranking(struct board_pair *pair, const struct ranking *ranking, 
     }
 }
 
+/* At once, or in steps of some members. */
+static enum board_status end_ranking(struct board *board, struct random *random) {
+    if (random_below(random, 2) == 0)
+        return board_append_end(board);
+    struct board_indexing progress = {0};
+    enum board_status status = BOARD_OK;
+    for (bool is_done = false; !is_done && status == BOARD_OK;) {
+        uint32_t before = progress.indexed_count;
+        uint32_t work_max = 1 + (uint32_t)random_below(random, 200);
+        status = board_append_end_step(board, &progress, work_max, &is_done);
+        assert_true(progress.indexed_count - before < work_max + BLOCK_ENTRIES_MAX);
+    }
+    return status;
+}
+
 /* In portions of random size. */
 static enum board_status append_ranking(struct board *board, const struct ranking *ranking,
                                         struct random *random, uint32_t portion_max) {
@@ -51,7 +67,7 @@ static enum board_status append_ranking(struct board *board, const struct rankin
         status = board_append(board, ranking->entries + at, portion);
         at += portion;
     }
-    return status == BOARD_OK ? board_append_end(board) : status;
+    return status == BOARD_OK ? end_ranking(board, random) : status;
 }
 
 static void change_at_random(struct board_pair *pair, struct random *random, uint32_t members) {

@@ -266,6 +266,47 @@ static void archives_live_for_their_number_of_periods(void **state) {
     registry_destroy(registry);
 }
 
+static void a_loaded_board_is_in_the_period_that_its_rules_say(void **state) {
+    (void)state;
+    static char name_text[REGISTRY_NAME_MAX];
+    struct registry *registry = create_registry();
+    int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
+    struct rules rules = kinds[DAYS];
+    struct board board;
+    rules_begin_period(&rules, now_ms);
+    rules.cap = 2; /* more are loaded all the same */
+    assert_true(registry_create_board_like(registry, &rules, &board));
+    for (int i = 0; i < 3; i++) {
+        char member[2] = {(char)('e' - i), '\0'};
+        struct board_entry entry = {.key = 77, .member = bytes_from_text(member)};
+        assert_int_equal(board_append(&board, &entry, 1), BOARD_OK);
+    }
+    assert_int_equal(board_append_end(&board), BOARD_OK);
+    memory_fail_at(1);
+    assert_int_equal(registry_put_loaded(registry, 0, BYTES("d"), &board, now_ms),
+                     REGISTRY_OUT_OF_MEMORY);
+    memory_fail_at(0);
+    assert_int_equal(board_count(&board), 3);
+    /* It has expired, and its period is over, by the time of whoever asks; not before. */
+    assert_int_equal(registry_put_loaded(registry, 0, BYTES("d"), &board, rules.period_end_ms + 5),
+                     REGISTRY_OK);
+    const struct registry_key *key = find(registry, "d", now_ms);
+    assert_true(rules_equal(registry_rules(key), &rules));
+    assert_true(registry_expiry(registry, key) == rules.period_end_ms + 5);
+    assert_true(registry_next_due(registry) == rules.period_end_ms);
+    assert_valid(registry);
+    assert_int_equal(count_of(registry, "d@2026-11-16", rules.period_end_ms), 3);
+    /* An archive may have a name that no client could give. */
+    memset(name_text, 'x', sizeof name_text);
+    struct bytes name = {name_text, sizeof name_text};
+    assert_true(registry_create_board_like(registry, &kinds[PLAIN], &board));
+    assert_int_equal(registry_put_loaded(registry, 0, name, &board, REGISTRY_NO_EXPIRY),
+                     REGISTRY_OK);
+    assert_non_null(registry_find(registry, 0, name, now_ms));
+    assert_valid(registry);
+    registry_destroy(registry);
+}
+
 static void without_archives_the_members_are_gone(void **state) {
     (void)state;
     struct registry *registry = create_registry();
@@ -1206,6 +1247,7 @@ int main(void) {
         cmocka_unit_test(an_empty_board_leaves_no_archive),
         cmocka_unit_test(a_large_board_goes_over_at_once),
         cmocka_unit_test(archives_live_for_their_number_of_periods),
+        cmocka_unit_test(a_loaded_board_is_in_the_period_that_its_rules_say),
         cmocka_unit_test(without_archives_the_members_are_gone),
         cmocka_unit_test(what_bears_the_archives_name_is_replaced),
         cmocka_unit_test(several_periods_without_anybody_are_one_roll),
