@@ -228,6 +228,7 @@ static bool is_exception(const char *full_name, const char *category) {
         {"flushall", "dangerous"},      {"flushall", "keyspace"},
         {"flushdb", "dangerous"},       {"flushdb", "keyspace"},
         {"info", "dangerous"},          {"keys", "dangerous"},
+        {"lastsave", "admin"},          {"lastsave", "dangerous"},
     };
     for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
         if (strcmp(exceptions[i][0], full_name) == 0 && strcmp(exceptions[i][1], category) == 0) {
@@ -251,7 +252,7 @@ static struct words category_words(uint32_t index) {
     add(&words, (flags & COMMAND_READ) != 0, "read");
     add(&words, (flags & COMMAND_WRITE) != 0, "write");
     add(&words, strcmp(group, "sorted-set") == 0 || strcmp(group, "leaderboard") == 0, "sortedset");
-    add(&words, is_admin, "admin");
+    add(&words, is_admin || is_exception(name, "admin"), "admin");
     add(&words, is_fast, "fast");
     add(&words, !is_fast, "slow");
     add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");

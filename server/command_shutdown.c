@@ -1,7 +1,7 @@
-/* SHUTDOWN: ask the loop to end. Boards live in memory alone, so there is nothing to save, and a
- * client that asks to save is told so instead of losing what it wanted kept. */
+/* SHUTDOWN: have everything on disk, then ask the loop to end. If the disk fails, the server goes
+ * on: an operator who wants it to end all the same says so, with NOSAVE or FORCE. */
 #include "server/command.h"
-#include "server/server.h"
+#include "server/shutdown.h"
 
 struct shutdown_options {
     bool is_save, is_nosave, is_now, is_force, is_abort;
@@ -27,6 +27,14 @@ static bool parse_options(const struct call *call, struct shutdown_options *opti
            !(options->is_abort && call->request->count != 2);
 }
 
+/* What may be lost may be lost; what was to be kept and cannot is said. */
+static bool prepare(struct server *server, const struct shutdown_options *options) {
+    enum persistence_ending ending = options->is_save     ? PERSISTENCE_END_SAVE
+                                     : options->is_nosave ? PERSISTENCE_END_NOSAVE
+                                                          : PERSISTENCE_END_AS_SET;
+    return shutdown_prepare(server, ending) || options->is_force;
+}
+
 /* No reply when it works: the connection closes. */
 static void shutdown_run(struct call *call) {
     struct shutdown_options options = {0};
@@ -34,9 +42,8 @@ static void shutdown_run(struct call *call) {
         call_syntax_error(call);
     } else if (options.is_abort) {
         reply_error(call->reply, "ERR No shutdown in progress.");
-    } else if (options.is_save) {
-        reply_error(call->reply, "ERR Boards are kept in memory only and cannot be saved. Use "
-                                 "SHUTDOWN NOSAVE to stop without saving.");
+    } else if (!prepare(call->server, &options)) {
+        reply_error(call->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
     } else {
         call->server->is_shutdown_asked = true;
         call->server->is_shutdown_now = options.is_now;
@@ -60,8 +67,8 @@ static const struct argument shutdown_arguments[] = {
 };
 const struct command command_shutdown = {
     .name = "SHUTDOWN",
-    .summary = "Stop the server; what the boards hold is gone",
-    .complexity = "O(1)",
+    .summary = "Have everything on disk that is to be kept, then stop the server",
+    .complexity = "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
     .since = "1.0.0",
     .group = "server",
     .arity = -1,

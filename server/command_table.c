@@ -45,15 +45,19 @@ extern const struct command command_lb_quantile;
 extern const struct command command_lb_range;
 extern const struct command command_lb_roll;
 /* server */
+extern const struct command command_bgrewriteaof;
+extern const struct command command_bgsave;
 extern const struct command command_command;
 extern const struct command command_config;
 extern const struct command command_dbsize;
 extern const struct command command_flushall;
 extern const struct command command_flushdb;
 extern const struct command command_info;
+extern const struct command command_lastsave;
 extern const struct command command_latency;
 extern const struct command command_memory;
 extern const struct command command_monitor;
+extern const struct command command_save;
 extern const struct command command_shutdown;
 extern const struct command command_slowlog;
 extern const struct command command_time;
@@ -141,15 +145,19 @@ const struct command *const command_table[] = {
     &command_lb_range,
     &command_lb_roll,
     /* server */
+    &command_bgrewriteaof,
+    &command_bgsave,
     &command_command,
     &command_config,
     &command_dbsize,
     &command_flushall,
     &command_flushdb,
     &command_info,
+    &command_lastsave,
     &command_latency,
     &command_memory,
     &command_monitor,
+    &command_save,
     &command_shutdown,
     &command_slowlog,
     &command_time,

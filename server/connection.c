@@ -29,6 +29,59 @@ enum {
     UNKNOWN_OUTPUT_MAX = 1024,
 };
 
+/* ---- waiting for the disk ---- */
+
+static void leave_gate(struct connection *connection) {
+    struct connection_gate *gate = &connection->gate;
+    struct tick *tick = connection->tick;
+    if (gate->mark_group == 0) {
+        return;
+    }
+    if (gate->previous != NULL) {
+        gate->previous->gate.next = gate->next;
+    } else {
+        tick->gated_first = gate->next;
+    }
+    if (gate->next != NULL) {
+        gate->next->gate.previous = gate->previous;
+    }
+    *gate = (struct connection_gate){.mark_group = 0};
+}
+
+void connection_gate(struct connection *connection, size_t size_before, uint64_t group) {
+    struct connection_gate *gate = &connection->gate;
+    struct tick *tick = connection->tick;
+    size_t size = connection->session.output.size;
+    if (gate->mark_group == 0) {
+        *gate = (struct connection_gate){.free_size = size_before,
+                                         .mark_end = size,
+                                         .mark_group = group,
+                                         .next = tick->gated_first};
+        if (gate->next != NULL) {
+            gate->next->gate.previous = connection;
+        }
+        tick->gated_first = connection;
+    } else if (gate->mark_group == group && gate->mark_end == size_before) {
+        gate->mark_end = size;
+    } else {
+        gate->rest_group = group; /* groups only grow */
+    }
+}
+
+void connection_open_gate(struct connection *connection, uint64_t group) {
+    struct connection_gate *gate = &connection->gate;
+    while (gate->mark_group != 0 && gate->mark_group <= group) {
+        if (gate->rest_group == 0) {
+            leave_gate(connection);
+            return;
+        }
+        gate->free_size = gate->mark_end;
+        gate->mark_end = connection->session.output.size;
+        gate->mark_group = gate->rest_group;
+        gate->rest_group = 0;
+    }
+}
+
 /* ---- open and close ---- */
 
 union socket_address {
@@ -193,6 +246,7 @@ void connection_close(struct connection *connection, const char *reason) {
     struct session *session = &connection->session;
     struct server *server = connection->tick->server;
     connection->is_closing = true;
+    leave_gate(connection);
     log_write(LOG_VERBOSE, "client closed id=%llu addr=%s reason=\"%s\" clients=%u",
               (unsigned long long)session->id, session->address, reason, server->session_count - 1);
     server_remove_session(server, session);
@@ -466,7 +520,7 @@ void connection_update_events(struct connection *connection) {
         !connection->tick->is_draining && !connection->session.is_close_after_reply) {
         events |= UV_READABLE;
     }
-    if (connection->session.output.size > 0) {
+    if (connection_sendable_size(connection) > 0) {
         events |= UV_WRITABLE;
     }
     if (events == connection->events) {
@@ -568,8 +622,9 @@ static bool is_over_output_limit(struct connection *connection) {
 bool connection_flush(struct connection *connection) {
     struct session *session = &connection->session;
     struct buffer *output = &session->output;
-    if (output->size > 0 && !output->is_broken) {
-        size_t size = output->size < WRITE_MAX ? output->size : (size_t)WRITE_MAX;
+    size_t sendable = connection_sendable_size(connection);
+    if (sendable > 0 && !output->is_broken) {
+        size_t size = sendable < WRITE_MAX ? sendable : (size_t)WRITE_MAX;
         ssize_t written = write(session->fd, output->at, size);
         if (written < 0 && errno != EAGAIN && errno != EINTR) {
             connection_close(connection, "connection lost");
@@ -577,6 +632,10 @@ bool connection_flush(struct connection *connection) {
         }
         if (written > 0) {
             buffer_drop_front(output, (size_t)written);
+            if (connection->gate.mark_group != 0) {
+                connection->gate.free_size -= (size_t)written;
+                connection->gate.mark_end -= (size_t)written;
+            }
             session->active_at_ms = connection->tick->server->now_ms;
             session->output_bytes += (uint64_t)written;
             connection->tick->server->stats.output_bytes += (uint64_t)written;

@@ -25,6 +25,17 @@ struct connection_input {
     size_t begin, end, capacity;
 };
 
+/* Output that has to wait until what it shows is on disk. In the order of the output:
+ *
+ *     [ free_size: may leave ][ .. mark_end: group mark_group ][ the rest: rest_group, 0: none ]
+ */
+struct connection_gate {
+    size_t free_size, mark_end;
+    uint64_t mark_group; /* 0: nothing waits */
+    uint64_t rest_group;
+    struct connection *previous, *next; /* of those that wait */
+};
+
 struct connection {
     struct session session; /* first: every session of the loop is a connection's */
     struct tick *tick;
@@ -40,6 +51,7 @@ struct connection {
     bool is_handle_closed;
     struct resp_parser parser;
     struct connection_input pending;
+    struct connection_gate gate;
     const char *region_end; /* behind the waiting requests' bytes */
     int events;             /* that are polled: UV_READABLE, UV_WRITABLE */
     uv_poll_t poll;
@@ -51,6 +63,15 @@ static inline struct connection *connection_of(struct session *session) {
 
 /* Take over an accepted, non-blocking socket. false: it is refused, and closed. */
 bool connection_open(struct tick *tick, int fd, bool is_unix_socket, const char *unix_path);
+/* What was added to the output since it had size_before bytes waits for this group. */
+void connection_gate(struct connection *connection, size_t size_before, uint64_t group);
+/* What waits for groups up to this one may leave. */
+void connection_open_gate(struct connection *connection, uint64_t group);
+/* How much of the output may be sent. */
+static inline size_t connection_sendable_size(const struct connection *connection) {
+    return connection->gate.mark_group == 0 ? connection->session.output.size
+                                            : connection->gate.free_size;
+}
 /* Close now: unsent output and waiting requests are dropped. reason: for the log. */
 void connection_close(struct connection *connection, const char *reason);
 

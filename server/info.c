@@ -13,6 +13,7 @@
 
 #include "codec/memory.h"
 #include "server/command.h"
+#include "server/persistence.h"
 
 static uint64_t resident_size(void) {
     char text[128];
@@ -156,13 +157,85 @@ static void print_memory(struct info *info) {
     put_u64(info, "lazyfreed_objects", registry_freed_count(server->registry));
 }
 
-/* ioredis waits for loading:0; boards live in memory alone. */
+static void put_i64(struct info *info, const char *name, int64_t value) {
+    put(info, "%s:%lld", name, (long long)value);
+}
+
+static const char *status_text(bool is_ok) {
+    return is_ok ? "ok" : "err";
+}
+
+/* BGSAVE and BGREWRITEAOF are one snapshot here, so both families of fields tell of the same. */
+static void print_snapshot(struct info *info, const struct persistence_info *kept) {
+    put(info, "current_cow_peak:0");
+    put(info, "current_cow_size:0");
+    put(info, "current_cow_size_age:0");
+    put(info, "current_fork_perc:0.00");
+    put_u64(info, "snapshot_members_saved", kept->saved_members);
+    put_u64(info, "rdb_changes_since_last_save", kept->changes);
+    put(info, "rdb_bgsave_in_progress:%d", kept->is_saving);
+    put_i64(info, "rdb_last_save_time", kept->last_save_s);
+    put(info, "rdb_last_bgsave_status:%s", status_text(kept->is_last_save_ok));
+    put_i64(info, "rdb_last_bgsave_time_sec", kept->last_save_seconds);
+    put_i64(info, "rdb_current_bgsave_time_sec", kept->current_save_seconds);
+    put_u64(info, "rdb_saves", kept->save_count);
+    put(info, "rdb_last_cow_size:0");
+    put(info, "aof_enabled:%d", kept->is_journal_on);
+    put(info, "aof_rewrite_in_progress:%d", kept->is_saving);
+    put(info, "aof_rewrite_scheduled:0");
+    put_i64(info, "aof_last_rewrite_time_sec", kept->last_save_seconds);
+    put_i64(info, "aof_current_rewrite_time_sec", kept->current_save_seconds);
+    put(info, "aof_last_bgrewrite_status:%s", status_text(kept->is_last_save_ok));
+    put_u64(info, "aof_rewrites", kept->save_count);
+    put(info, "aof_last_write_status:%s", status_text(kept->is_journal_ok));
+    put(info, "aof_last_cow_size:0");
+}
+
+static void print_journal(struct info *info, const struct persistence_info *kept) {
+    bool is_synced_by_us = info->server->settings.appendfsync != SETTING_APPENDFSYNC_NO;
+    put_u64(info, "aof_current_size", kept->journal_size);
+    put_u64(info, "aof_base_size", kept->journal_base_size);
+    put(info, "aof_pending_rewrite:0");
+    put_u64(info, "aof_buffer_length", kept->waiting_size);
+    put(info, "aof_pending_bio_fsync:%d",
+        is_synced_by_us && kept->written_group > kept->synced_group);
+    put_u64(info, "aof_delayed_fsync", kept->delayed_sync_count);
+    put_u64(info, "journal_group", kept->group);
+    put_u64(info, "journal_written_group", kept->written_group);
+    put_u64(info, "journal_synced_group", kept->synced_group);
+    put_u64(info, "journal_fsync_longest_us", kept->sync_longest_us);
+}
+
+static void print_loading(struct info *info, const struct persistence_info *kept) {
+    put_i64(info, "loading_start_time", kept->loading_start_s);
+    put_u64(info, "loading_total_bytes", kept->loading_total_size);
+    put_u64(info, "loading_loaded_bytes", kept->loading_loaded_size);
+    put(info, "loading_loaded_perc:%.2f", kept->loading_percent);
+    put_i64(info, "loading_eta_seconds", kept->loading_eta_s);
+    put_u64(info, "loading_loaded_members", kept->loading_members);
+}
+
 static void print_persistence(struct info *info) {
-    put(info, "loading:0");
+    const struct server *server = info->server;
+    struct persistence_info kept = {
+        .is_last_save_ok = true,
+        .last_save_s = server->started_at_ms / 1000,
+        .last_save_seconds = -1,
+        .current_save_seconds = -1,
+        .is_journal_ok = true,
+    };
+    if (server->persistence != NULL) {
+        persistence_describe(server->persistence, &kept);
+    }
+    put(info, "loading:%d", server->is_loading);
     put(info, "async_loading:0");
-    put(info, "rdb_bgsave_in_progress:0");
-    put(info, "aof_enabled:0");
-    put(info, "aof_rewrite_in_progress:0");
+    print_snapshot(info, &kept);
+    if (kept.is_journal_on) {
+        print_journal(info, &kept);
+    }
+    if (server->is_loading) {
+        print_loading(info, &kept);
+    }
 }
 
 static void print_stats(struct info *info) {

@@ -2,8 +2,8 @@
  *
  *     settings -> listeners (a taken port stops here) -> log -> background -> loop -> drain -> exit
  *
- * SIGTERM, SIGINT: answer what is queued, then exit with 0; once more: at once. SIGHUP: open the
- * log anew. */
+ * SIGTERM, SIGINT: have everything on disk, answer what is queued, then exit with 0; once more: at
+ * once. If the disk fails, the server goes on. SIGHUP: open the log anew. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,9 @@
 #include "server/command.h"
 #include "server/listener.h"
 #include "server/log.h"
+#include "server/persistence.h"
 #include "server/process.h"
+#include "server/shutdown.h"
 #include "server/tick.h"
 
 enum { SIGNALS = 3 };
@@ -20,6 +22,7 @@ static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
 
 static struct {
     struct server server;
+    struct persistence *persistence;
     struct listeners listeners;
     struct tick tick;
     uv_loop_t loop;
@@ -66,7 +69,11 @@ static bool prepare(int argc, char **argv, char *error) {
         listeners_close(&program.listeners);
         return false;
     }
-    return true;
+    program.persistence = persistence_open(settings, error);
+    if (program.persistence == NULL) {
+        listeners_close(&program.listeners);
+    }
+    return program.persistence != NULL;
 }
 
 static void on_signal(uv_signal_t *signal, int number) {
@@ -78,7 +85,9 @@ static void on_signal(uv_signal_t *signal, int number) {
         return;
     }
     log_write(LOG_NOTICE, "signal received signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
-    tick_shutdown(&program.tick, false);
+    if (program.tick.is_draining || shutdown_prepare(&program.server, PERSISTENCE_END_AS_SET)) {
+        tick_shutdown(&program.tick, false);
+    }
 }
 
 /* Signals do not keep the loop alive. */
@@ -136,12 +145,29 @@ static void stop_listening(void *context) {
     listeners_close(context);
 }
 
+static void on_disk_changed(void *context) {
+    tick_open_gates(context);
+}
+
+static bool start_persistence(void) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (!persistence_start(program.persistence, &program.server, &program.loop, on_disk_changed,
+                           &program.tick, error)) {
+        log_write(LOG_WARNING, "cannot start: %s", error);
+        return false;
+    }
+    if (program.server.is_loading) {
+        tick_wake(&program.tick);
+    }
+    return true;
+}
+
 static bool start(void) {
     program.tick.stop_listening = stop_listening;
     program.tick.context = &program.listeners;
     return server_init(&program.server) && uv_loop_init(&program.loop) == 0 && watch_signals() &&
            tick_init(&program.tick, &program.loop, &program.server) &&
-           listeners_watch(&program.listeners, &program.tick);
+           listeners_watch(&program.listeners, &program.tick) && start_persistence();
 }
 
 /* Closing libuv's handles gives the signals their default back, which would kill a server that is
@@ -158,11 +184,13 @@ static void block_signals(void) {
 static void run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     block_signals();
+    persistence_stop(program.persistence);
     for (int i = 0; i < SIGNALS; i++) {
         uv_close((uv_handle_t *)&program.signals[i], NULL);
     }
     uv_run(&program.loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&program.loop) == 0);
+    persistence_destroy(program.persistence);
     tick_deinit(&program.tick);
     server_deinit(&program.server);
 }
@@ -172,7 +200,7 @@ int main(int argc, char **argv) {
     if (answer_and_exit(argc, argv)) {
         return EXIT_SUCCESS;
     }
-    char error[SETTING_ERROR_MAX];
+    char error[PERSISTENCE_ERROR_MAX];
     command_init();
     if (!prepare(argc, argv, error)) {
         return fail_with(error);
@@ -197,8 +225,9 @@ int main(int argc, char **argv) {
     if (pidfile[0] != '\0') {
         process_remove_pidfile(pidfile);
     }
+    bool is_fine = !program.server.is_end_failed;
     log_write(LOG_NOTICE, "bye");
     log_close();
     settings_deinit(settings);
-    return EXIT_SUCCESS;
+    return is_fine ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -46,6 +46,7 @@ static void find_executable(struct server *server) {
 /* Here every change of a key is heard of, and whoever is to know of it is told. */
 static void on_key_changed(void *context, uint32_t database, struct bytes name) {
     struct server *server = context;
+    server->change_count++;
     if (server->watches.client_count == 0) {
         return;
     }

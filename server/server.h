@@ -44,6 +44,10 @@ struct server {
     char run_id[41]; /* 40 hex digits */
     char executable_path[4096];
     int64_t tcp_port;
+    /* Changes of keys, for `save` points; and effects heard of by whoever keeps them, by which a
+     * session's own changes are told from others'. */
+    uint64_t change_count;
+    uint64_t effect_count;
     /* What is on disk is being loaded: only COMMAND_LOADING commands run, and what has come due
      * waits. */
     bool is_loading;
@@ -54,9 +58,11 @@ struct server {
     int64_t pause_until_ms;
     /* SHUTDOWN: the loop stops after this command */
     bool is_shutdown_asked;
-    bool is_shutdown_now;  /* NOW: waits for nobody */
-    uint64_t hash_seed;    /* of keys, members and watches */
-    uint64_t random_state; /* for ZRANDMEMBER, RANDOMKEY */
+    bool is_shutdown_now;     /* NOW: waits for nobody */
+    unsigned shutdown_ending; /* enum persistence_ending: SAVE, NOSAVE or neither */
+    bool is_end_failed;       /* what changed last is not on disk, and the server has ended */
+    uint64_t hash_seed;       /* of keys, members and watches */
+    uint64_t random_state;    /* for ZRANDMEMBER, RANDOMKEY */
 };
 
 /* settings (and clock.wall_us) are filled in already, the rest is zero; command_init was called. A

@@ -308,12 +308,15 @@ static enum store_status say_in_use(const struct opening *opening) {
     return STORE_IN_USE;
 }
 
-static void write_pid(const struct store *store) {
+void store_note_process(const struct store *store) {
     char text[BYTES_INTEGER_TEXT_MAX + 1];
     size_t size = bytes_print_i64(text, getpid());
     text[size++] = '\n';
+    int fd = disk_open(store->directory, STORE_LOCK_NAME, O_WRONLY | O_TRUNC, 0);
+    bool is_written = fd >= 0 && disk_write_all(fd, text, size, NULL);
+    disk_close(fd);
     /* The text is for messages only: the lock holds without it. */
-    if (!disk_truncate(store->lock, 0) || !disk_write_all(store->lock, text, size, NULL)) {
+    if (!is_written) {
         log_write(LOG_WARNING,
                   "cannot write the process id path=%s/" STORE_LOCK_NAME " error=\"%s\"",
                   store->path, strerror(errno));
@@ -336,7 +339,7 @@ static enum store_status take_lock(const struct opening *opening) {
         return errno == EWOULDBLOCK ? say_in_use(opening) : fail(opening, "lock", STORE_LOCK_NAME);
     }
     if (!is_reading) {
-        write_pid(store);
+        store_note_process(store);
     }
     return STORE_OK;
 }

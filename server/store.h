@@ -73,13 +73,16 @@ enum store_mode {
     STORE_CREATE, /* the same, and a directory or manifest that is not there is made */
 };
 
-/* Open the directory `name` in the directory `parent` and lock it. The lock belongs to the process
- * that opens: fork before. A directory without a manifest is as good as none, unless there are
- * bases or journals in it: then it is damaged.
+/* Open the directory `name` in the directory `parent` and lock it; a child that inherits the store
+ * holds the lock as well. A directory without a manifest is as good as none, unless there are bases
+ * or journals in it: then it is damaged.
  *
  * Not STORE_OK: error (DISK_ERROR_MAX) says what is wrong and what to do; nothing is held. */
 MUST_CHECK enum store_status store_open(struct store *store, const char *parent, const char *name,
                                         enum store_mode mode, char *error);
+/* Write this process's id into the lock, as opening does: after going to the background, where the
+ * lock is still held. */
+void store_note_process(const struct store *store);
 /* Give the lock back. The files stay. */
 void store_close(struct store *store);
 

@@ -9,8 +9,10 @@
 #include "server/command.h"
 #include "server/connection.h"
 #include "server/log.h"
+#include "server/persistence.h"
 #include "server/prefetch.h"
 #include "server/process.h"
+#include "server/shutdown.h"
 
 enum {
     ENTRIES_MIN = 256, /* of the queue at first */
@@ -146,6 +148,32 @@ static void run_broken(struct session *session, const struct tick_entry *entry,
     session->is_close_after_reply = true;
 }
 
+/* Does what this command has answered show what is not on disk yet, as far as it has to be? What it
+ * has changed itself, or with appendfsync always whatever it could see. A command that was refused
+ * has seen nothing. */
+static void gate_reply(const struct tick *tick, const struct tick_entry *entry, size_t size_before,
+                       bool has_changed) {
+    const struct persistence *persistence = tick->server->persistence;
+    struct connection *connection = entry->connection;
+    uint64_t group = persistence_last_group(persistence);
+    if (group <= persistence_safe_group(persistence) ||
+        connection->session.output.size == size_before) {
+        return;
+    }
+    bool sees_boards = entry->command != COMMAND_NONE &&
+                       (command_by_index(entry->command)->flags & COMMAND_LOADING) == 0;
+    if (has_changed || (sees_boards && persistence_holds_readers(persistence))) {
+        connection_gate(connection, size_before, group);
+    }
+}
+
+/* Will it be refused for what keeps the disk from being written to? */
+static bool is_refused_write(const struct server *server, const struct tick_entry *entry) {
+    return server->write_refusal != NULL && entry->command != COMMAND_NONE &&
+           (command_needs(&entry->connection->session, command_by_index(entry->command)) &
+            COMMAND_WRITE) != 0;
+}
+
 static void run_entry(struct tick *tick, const struct tick_entry *entry, struct reply *reply) {
     struct connection *connection = entry->connection;
     struct session *session = &connection->session;
@@ -158,7 +186,14 @@ static void run_entry(struct tick *tick, const struct tick_entry *entry, struct 
         run_broken(session, entry, reply);
         return;
     }
-    command_execute_index(tick->server, session, entry->command, &entry->request, reply);
+    struct server *server = tick->server;
+    size_t size_before = session->output.size;
+    uint64_t effects_before = server->effect_count;
+    bool is_refused = is_refused_write(server, entry);
+    command_execute_index(server, session, entry->command, &entry->request, reply);
+    if (server->persistence != NULL && !is_refused) {
+        gate_reply(tick, entry, size_before, server->effect_count != effects_before);
+    }
     /* A client that asks for much and reads little holds up its own requests, no one else's. */
     if (session->output.size > CONNECTION_OUTPUT_HIGH && !session->is_killed) {
         (void)!connection_flush(connection);
@@ -231,6 +266,19 @@ static void run_queue(struct tick *tick) {
 }
 
 /* ---- the end of a tick ---- */
+
+void tick_open_gates(struct tick *tick) {
+    uint64_t group = persistence_safe_group(tick->server->persistence);
+    struct connection *connection = tick->gated_first;
+    while (connection != NULL) {
+        struct connection *next = connection->gate.next;
+        connection_open_gate(connection, group);
+        if (connection_sendable_size(connection) > 0) {
+            connection_finish(connection);
+        }
+        connection = next;
+    }
+}
 
 static void finish_dirty(struct tick *tick) {
     while (tick->dirty_first != NULL) {
@@ -325,7 +373,7 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
  * are more. */
 static bool handle_due(struct tick *tick) {
     int64_t due_ms = registry_next_due(tick->server->registry);
-    if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->now_ms) {
+    if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->now_ms || tick->server->is_loading) {
         return false;
     }
     bool has_more = run_some(tick, registry_roll_due, "roll-cycle");
@@ -413,6 +461,7 @@ static void stop(struct tick *tick) {
     }
     tick->is_stopping = true;
     drop_queue(tick);
+    shutdown_finish(tick->server);
     while (tick->server->session_first != NULL) {
         connection_close(connection_of(tick->server->session_first), "shutdown");
     }
@@ -486,11 +535,17 @@ static void on_check(uv_check_t *check) {
         run_queue(tick);
         mark_monitors(tick);
     }
+    bool has_more = handle_due(tick);
+    if (server->persistence != NULL) {
+        persistence_end_tick(server->persistence);
+    }
     finish_dirty(tick);
     resume_paused(tick);
     close_killed(tick);
-    bool has_more = handle_due(tick);
     has_more |= free_some(tick);
+    if (server->persistence != NULL) {
+        has_more |= persistence_step(server->persistence);
+    }
     input_give_back(&tick->input, tick->queued_total, tick->done_total);
     uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
     if (elapsed_ns / 1000 > server->stats.tick_longest_us) {
@@ -509,6 +564,9 @@ static void on_second(uv_timer_t *timer) {
     struct server *server = tick->server;
     server_update_time(server);
     stats_sample(&server->stats, server->now_ms);
+    if (server->persistence != NULL) {
+        persistence_second(server->persistence);
+    }
     free_idle_buffers(tick);
     memory_settle();
     if (server->settings.maxclients != tick->maxclients) { /* CONFIG SET */
@@ -521,6 +579,10 @@ static void on_second(uv_timer_t *timer) {
         connection_check_time(connection_of(session));
         session = next;
     }
+}
+
+void tick_wake(struct tick *tick) {
+    set_idle(tick, true);
 }
 
 bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {

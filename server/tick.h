@@ -51,6 +51,7 @@ struct tick {
     size_t head, end, capacity;
     uint64_t queued_total, done_total;
     struct connection *dirty_first, *dirty_last; /* to be finished at the end of the tick */
+    struct connection *gated_first;              /* with output that waits for the disk */
     struct buffer buffers[TICK_BUFFERS_MAX];
     size_t buffer_bytes; /* their capacities together */
     uint32_t buffer_count;
@@ -72,6 +73,11 @@ void tick_deinit(struct tick *tick);
 /* Stop: answer what is queued and flush what is unsent, for a bounded time, then close everything.
  * is_now, or a second time: flush nothing. */
 void tick_shutdown(struct tick *tick, bool is_now);
+
+/* Turn once without waiting for anything. */
+void tick_wake(struct tick *tick);
+/* Send what has waited for the disk and need not any more. */
+void tick_open_gates(struct tick *tick);
 
 /* Where a connection may read to, what of it is kept, and where arguments go: see input.h. */
 MUST_CHECK static inline char *tick_input_room(struct tick *tick, size_t *size) {

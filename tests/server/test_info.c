@@ -170,7 +170,7 @@ static void nothing_is_loading(void **state) {
     BEGIN;
     expect_field(h, s, "persistence", "loading", "0");
     expect_field(h, s, "persistence", "aof_enabled", "0");
-    expect_field(h, s, "persistence", "rdb_last_save_time", "");
+    expect_field(h, s, "persistence", "rdb_last_save_time", "1767225600");
 }
 
 static void stats_are_counters(void **state) {

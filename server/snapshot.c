@@ -1,0 +1,342 @@
+/* A snapshot being written. See snapshot.h for the whole.
+ *
+ * Invariant: while the worker is busy, writing, file, footer, journal, error, what (and new_state
+ * and the store with the last job) are its own. */
+#include "server/snapshot.h"
+
+#include <errno.h>
+
+#include "server/clock.h"
+#include "server/log.h"
+
+enum {
+    STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* of a piece: the loader fills leaves with as many */
+    CUT_NAMED_MAX = 4096,              /* members cut from the open board that are told by name */
+    CHUNK_END = 896 * 1024,            /* a chunk that is longer is closed */
+    CHUNKS_MAX = 64,
+    AHEAD_MAX = 4 * 1024 * 1024, /* walked, and not yet taken by the thread */
+    FILLING_MAX = 1 << 30,       /* and with effects: the disk does not keep up */
+    KEPT_MAX = 8 * 1024 * 1024,
+};
+
+/* ---- chunks ---- */
+
+static void begin_chunk(struct snapshot *snapshot) {
+    snapshot->chunk_at = snapshot->filling.size;
+    effect_encode_begin(&snapshot->encoder, &snapshot->filling);
+}
+
+static void close_chunk(struct snapshot *snapshot) {
+    size_t size = snapshot->filling.size - snapshot->chunk_at;
+    if (size > 0) {
+        snapshot->chunk_sizes[snapshot->chunk_count++] = (uint32_t)size;
+        begin_chunk(snapshot);
+    }
+}
+
+/* After each record. */
+static void check_chunk(struct snapshot *snapshot) {
+    if (snapshot->filling.size - snapshot->chunk_at >= CHUNK_END &&
+        snapshot->chunk_count < CHUNKS_MAX - 1) {
+        close_chunk(snapshot);
+    }
+    if (snapshot->filling.is_broken || snapshot->filling.size > FILLING_MAX) {
+        snapshot->is_failed = true;
+    }
+}
+
+/* ---- the thread's jobs ---- */
+
+static bool fail(struct snapshot *snapshot, const char *what) {
+    snapshot->error = errno;
+    snapshot->what = what;
+    return false;
+}
+
+static bool write_chunks(struct snapshot *snapshot) {
+    const char *at = snapshot->writing.at;
+    for (uint32_t i = 0; i < snapshot->writing_count; i++) {
+        if (!snapshot_writer_block(&snapshot->file, at, snapshot->writing_sizes[i])) {
+            return fail(snapshot, "cannot write");
+        }
+        at += snapshot->writing_sizes[i];
+    }
+    return true;
+}
+
+static void run_write(void *context) {
+    (void)write_chunks(context);
+}
+
+static bool make_journal(struct snapshot *snapshot) {
+    char name[STORE_NAME_MAX];
+    store_print_name(name, STORE_JOURNAL, snapshot->journal_number);
+    if (!journal_file_create(&snapshot->journal, snapshot->store->directory, name,
+                             snapshot->footer.sequence + 1)) {
+        snapshot->journal.fd = -1;
+        return fail(snapshot, "cannot make a journal");
+    }
+    return true;
+}
+
+static bool adopt(struct snapshot *snapshot) {
+    switch (store_set(snapshot->store, &snapshot->new_state)) {
+    case STORE_SET:
+        (void)store_remove_old(snapshot->store, &snapshot->old_state);
+        return true;
+    case STORE_SET_FAILED:
+        break;
+    case STORE_SET_UNKNOWN:
+        snapshot->is_kept = true;
+    }
+    return fail(snapshot, "cannot change the manifest");
+}
+
+static void run_end(void *context) {
+    struct snapshot *snapshot = context;
+    if (!write_chunks(snapshot)) {
+        return;
+    }
+    if (!snapshot_writer_finish(&snapshot->file, &snapshot->footer)) {
+        (void)fail(snapshot, "cannot write");
+        return;
+    }
+    if (!snapshot->makes_journal || make_journal(snapshot)) {
+        (void)adopt(snapshot);
+    }
+}
+
+/* ---- the loop's side ---- */
+
+static void hand_over(struct snapshot *snapshot, worker_run *run) {
+    struct buffer spare = snapshot->writing;
+    snapshot->writing = snapshot->filling;
+    snapshot->filling = spare;
+    snapshot->writing_count = snapshot->chunk_count;
+    memcpy(snapshot->writing_sizes, snapshot->chunk_sizes, sizeof snapshot->chunk_sizes);
+    snapshot->chunk_count = 0;
+    begin_chunk(snapshot);
+    worker_start(&snapshot->worker, run);
+}
+
+static void close_files(struct snapshot *snapshot) {
+    snapshot_writer_close(&snapshot->file);
+    snapshot->file.fd = -1;
+    buffer_deinit(&snapshot->filling);
+    buffer_deinit(&snapshot->writing);
+}
+
+static void end(struct snapshot *snapshot, bool is_done) {
+    if (snapshot->state == SNAPSHOT_WALKS) {
+        registry_walk_end(snapshot->registry);
+    }
+    snapshot->state = SNAPSHOT_IDLE;
+    snapshot->file_size = snapshot->file.size;
+    close_files(snapshot);
+    if (!is_done) {
+        log_write(LOG_WARNING, "snapshot: given up: %s%s%s",
+                  snapshot->what != NULL
+                      ? snapshot->what
+                      : "no memory, or the disk does not keep up with the writes",
+                  snapshot->error != 0 ? ": " : "",
+                  snapshot->error != 0 ? strerror(snapshot->error) : "");
+        journal_file_close(&snapshot->journal);
+        if (!snapshot->is_kept) {
+            (void)store_remove(snapshot->store, STORE_BASE, snapshot->number);
+            if (snapshot->makes_journal) {
+                (void)store_remove(snapshot->store, STORE_JOURNAL, snapshot->journal_number);
+            }
+        }
+        snapshot->journal.fd = -1;
+    }
+    snapshot->over(snapshot->context, is_done);
+}
+
+/* What the file will be part of. */
+static void prepare_state(struct snapshot *snapshot) {
+    struct store *store = snapshot->store;
+    struct store_state *state = &snapshot->new_state;
+    snapshot->old_state = store->state;
+    *state = (struct store_state){.base_number = snapshot->number,
+                                  .base_sequence = snapshot->footer.sequence};
+    if (snapshot->makes_journal) {
+        snapshot->journal_number = store_take_number(store);
+        state->journals[state->journal_count++] = (struct store_journal){
+            .number = snapshot->journal_number, .first_sequence = snapshot->footer.sequence + 1};
+    } else if (snapshot->keeps_journal) {
+        state->journals[state->journal_count++] =
+            store->state.journals[store->state.journal_count - 1];
+    }
+}
+
+static void begin_end(struct snapshot *snapshot) {
+    close_chunk(snapshot);
+    prepare_state(snapshot);
+    snapshot->is_ending = true;
+    hand_over(snapshot, run_end);
+}
+
+/* Give the thread what there is, if it is free. */
+static void go_on(struct snapshot *snapshot) {
+    if (snapshot->worker.is_busy || snapshot->state == SNAPSHOT_IDLE) {
+        return;
+    }
+    if (snapshot->is_failed) {
+        end(snapshot, false);
+    } else if (snapshot->state == SNAPSHOT_ENDS) {
+        begin_end(snapshot);
+    } else if (snapshot->chunk_count > 0) {
+        /* Whole chunks only: what grows begins anew behind them. */
+        close_chunk(snapshot);
+        hand_over(snapshot, run_write);
+    }
+}
+
+static void on_done(void *context) {
+    struct snapshot *snapshot = context;
+    buffer_clear(&snapshot->writing);
+    if (snapshot->writing.capacity > KEPT_MAX) {
+        buffer_deinit(&snapshot->writing);
+    }
+    if (snapshot->what != NULL) {
+        snapshot->is_failed = true;
+    } else if (snapshot->is_ending) {
+        end(snapshot, true);
+        return;
+    }
+    go_on(snapshot);
+}
+
+bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop) {
+    snapshot->file.fd = -1;
+    snapshot->journal.fd = -1;
+    buffer_init(&snapshot->filling, 0);
+    buffer_init(&snapshot->writing, 0);
+    return worker_init(&snapshot->worker, loop, on_done, snapshot);
+}
+
+void snapshot_deinit(struct snapshot *snapshot) {
+    snapshot->is_failed = true;
+    worker_wait(&snapshot->worker);
+    go_on(snapshot);
+    worker_deinit(&snapshot->worker);
+}
+
+bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
+    CHECK(snapshot->state == SNAPSHOT_IDLE && !snapshot->worker.is_busy);
+    char name[STORE_NAME_MAX];
+    snapshot->number = store_take_number(snapshot->store);
+    store_print_name(name, STORE_BASE, snapshot->number);
+    if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory, name,
+                              (uint64_t)(now_us / 1000), SNAPSHOT_LEVEL)) {
+        snapshot->file.fd = -1;
+        return false;
+    }
+    snapshot->state = SNAPSHOT_WALKS;
+    snapshot->is_failed = false;
+    snapshot->is_ending = false;
+    snapshot->is_kept = false;
+    snapshot->makes_journal = false;
+    snapshot->keeps_journal = false;
+    snapshot->journal.fd = -1;
+    snapshot->error = 0;
+    snapshot->what = NULL;
+    snapshot->board_count = 0;
+    snapshot->member_count = 0;
+    snapshot->chunk_count = 0;
+    snapshot->begin_us = uv_hrtime() / 1000;
+    begin_chunk(snapshot);
+    registry_walk_begin(snapshot->registry);
+    return true;
+}
+
+/* ---- effects ---- */
+
+/* Members that are cut from a board that is half walked: by name, since ranks mean nothing to
+ * whoever has read pieces of different times. Of very many it is less to begin the board anew. */
+static void hear_cut(struct snapshot *snapshot, const struct effect *effect) {
+    if (effect->count > CUT_NAMED_MAX) {
+        registry_walk_reopen(snapshot->registry);
+        effect_encode_reopen(&snapshot->encoder);
+        return;
+    }
+    struct effect take = *effect;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    take.kind = EFFECT_TAKE;
+    board_seek(&effect->key->board, effect->rank, &cursor);
+    for (uint32_t i = 0; i < effect->count && board_cursor_read(&cursor, &entry); i++) {
+        take.member = entry.member;
+        effect_encode(&snapshot->encoder, &take);
+        board_cursor_next(&cursor);
+    }
+}
+
+void snapshot_hear(struct snapshot *snapshot, const struct effect *effect) {
+    enum registry_walk_state state = effect->key == NULL
+                                         ? REGISTRY_WALK_DONE
+                                         : registry_walk_state(snapshot->registry, effect->key);
+    if (snapshot->state != SNAPSHOT_WALKS || state == REGISTRY_WALK_AHEAD) {
+        return;
+    }
+    if (effect->kind == EFFECT_CUT && state == REGISTRY_WALK_OPEN) {
+        hear_cut(snapshot, effect);
+    } else {
+        effect_encode(&snapshot->encoder, effect);
+    }
+    check_chunk(snapshot);
+}
+
+/* ---- walking ---- */
+
+static void write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
+                        const struct board_entry *entries) {
+    struct effect_encoder *encoder = &snapshot->encoder;
+    if (piece->is_first) {
+        effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
+        snapshot->board_count++;
+    }
+    if (piece->count > 0) {
+        effect_encode_piece(encoder, entries, piece->count);
+        snapshot->member_count += piece->count;
+    }
+    if (piece->is_last) {
+        effect_encode_close(encoder);
+    }
+    check_chunk(snapshot);
+}
+
+/* All is walked: this is the state that the file will hold. */
+static void end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) {
+    registry_walk_end(snapshot->registry);
+    snapshot->state = SNAPSHOT_ENDS;
+    snapshot->footer = (struct snapshot_footer){
+        .sequence = group,
+        .time_us = (uint64_t)now_us,
+        .board_count = snapshot->board_count,
+        .member_count = snapshot->member_count,
+    };
+    snapshot->walked(snapshot->context);
+}
+
+static bool has_room(const struct snapshot *snapshot) {
+    return !snapshot->worker.is_busy || snapshot->filling.size < AHEAD_MAX;
+}
+
+bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group, int64_t now_us) {
+    struct board_entry entries[STEP_ENTRIES];
+    struct registry_walk_piece piece;
+    uint64_t begin = clock_ticks();
+    while (snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed && has_room(snapshot)) {
+        if (!registry_walk_next(snapshot->registry, entries, STEP_ENTRIES, &piece)) {
+            end_walk(snapshot, group, now_us);
+        } else if (piece.key != NULL) {
+            write_piece(snapshot, &piece, entries);
+        }
+        if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
+            break;
+        }
+    }
+    go_on(snapshot);
+    return snapshot->state == SNAPSHOT_WALKS && has_room(snapshot);
+}

@@ -1,0 +1,44 @@
+/* A thread that does one job at a time for the loop: what may wait for the disk.
+ *
+ *     loop     worker_start --> .......................... done() --> worker_start --> ...
+ *     thread                    run(): no allocation, no log,
+ *                               nothing that the loop touches meanwhile
+ *
+ * What belongs to a job belongs to the thread from worker_start to done. So the two share nothing,
+ * and only the hand-over takes a lock. */
+#ifndef SERVER_WORKER_H
+#define SERVER_WORKER_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "codec/check.h"
+
+typedef void worker_run(void *context);
+
+struct worker {
+    uv_thread_t thread;
+    uv_mutex_t mutex;
+    uv_cond_t changed;
+    uv_async_t async;
+    enum { WORKER_IDLE, WORKER_ASKED, WORKER_DONE, WORKER_ENDING } state; /* under the mutex */
+    worker_run *run;
+    worker_run *done;
+    void *context;
+    bool is_busy; /* the loop's own view: from worker_start to done */
+    bool is_started;
+};
+
+/* done: called on the loop, after each job. The worker does not keep the loop alive. false: no
+ * memory or threads. */
+MUST_CHECK bool worker_init(struct worker *worker, uv_loop_t *loop, worker_run *done,
+                            void *context);
+/* Give it a job; it must not be busy. */
+void worker_start(struct worker *worker, worker_run *run);
+/* Wait for its job, if it has one, and call done. */
+void worker_wait(struct worker *worker);
+/* Wait, end the thread, and close the handle; the loop has to turn once more before the memory may
+ * go. */
+void worker_deinit(struct worker *worker);
+
+#endif
