@@ -293,8 +293,8 @@ bool journal_init(struct journal *journal, uv_loop_t *loop) {
     journal->file.fd = -1;
     buffer_init(&journal->filling, 0);
     buffer_init(&journal->writing, 0);
-    return worker_init(&journal->writer, loop, on_written, journal) &&
-           worker_init(&journal->syncer, loop, on_synced, journal);
+    return worker_init(&journal->writer, loop, WORKER_AS_THE_LOOP, on_written, journal) &&
+           worker_init(&journal->syncer, loop, WORKER_AS_THE_LOOP, on_synced, journal);
 }
 
 void journal_deinit(struct journal *journal) {

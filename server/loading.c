@@ -566,7 +566,7 @@ bool loading_init(struct loading *loading, uv_loop_t *loop) {
         loading->size_total += size_of(loading, STORE_JOURNAL, state->journals[i].number);
     }
     loading->phase = state->base_number != 0 ? LOADING_BASE : LOADING_JOURNALS;
-    return worker_init(&loading->worker, loop, on_read, loading);
+    return worker_init(&loading->worker, loop, WORKER_AS_THE_LOOP, on_read, loading);
 }
 
 void loading_deinit(struct loading *loading) {

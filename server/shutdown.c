@@ -22,8 +22,7 @@ bool shutdown_prepare(struct server *server, enum persistence_ending ending) {
         ending = PERSISTENCE_END_NOSAVE;
     }
     server->shutdown_ending = ending;
-    return prepare(server, ending,
-                   "the server goes on; make room, or end it with SHUTDOWN FORCE");
+    return prepare(server, ending, "the server goes on; make room, or end it with SHUTDOWN FORCE");
 }
 
 /* SAVE has saved already; another time is only for what came in while clients were drained. */

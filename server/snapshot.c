@@ -212,7 +212,7 @@ bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop) {
     snapshot->journal.fd = -1;
     buffer_init(&snapshot->filling, 0);
     buffer_init(&snapshot->writing, 0);
-    return worker_init(&snapshot->worker, loop, on_done, snapshot);
+    return worker_init(&snapshot->worker, loop, WORKER_BEHIND, on_done, snapshot);
 }
 
 void snapshot_deinit(struct snapshot *snapshot) {

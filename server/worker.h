@@ -16,12 +16,18 @@
 
 typedef void worker_run(void *context);
 
+enum worker_priority {
+    WORKER_AS_THE_LOOP, /* somebody waits for it */
+    WORKER_BEHIND,      /* it takes what processor time the loop leaves, where both share one */
+};
+
 struct worker {
     uv_thread_t thread;
     uv_mutex_t mutex;
     uv_cond_t changed;
     uv_async_t async;
     enum { WORKER_IDLE, WORKER_ASKED, WORKER_DONE, WORKER_ENDING } state; /* under the mutex */
+    enum worker_priority priority;
     worker_run *run;
     worker_run *done;
     void *context;
@@ -31,8 +37,8 @@ struct worker {
 
 /* done: called on the loop, after each job. The worker does not keep the loop alive. false: no
  * memory or threads. */
-MUST_CHECK bool worker_init(struct worker *worker, uv_loop_t *loop, worker_run *done,
-                            void *context);
+MUST_CHECK bool worker_init(struct worker *worker, uv_loop_t *loop, enum worker_priority priority,
+                            worker_run *done, void *context);
 /* Give it a job; it must not be busy. */
 void worker_start(struct worker *worker, worker_run *run);
 /* Wait for its job, if it has one, and call done. */
