@@ -52,18 +52,26 @@ static enum loading_status fail_meaning(struct loading *loading, const char *wha
 /* ---- effects ---- */
 
 static enum loading_status apply_batch(struct loading *loading) {
-    uint32_t applied = 0;
+    const struct effect *batch = loading->batch;
     uint32_t count = loading->batch_count;
+    uint32_t applied = 0;
     loading->batch_count = 0;
-    switch (effect_apply(loading->registry, loading->batch, count, &applied)) {
-    case EFFECT_OK:
-        return LOADING_MORE;
-    case EFFECT_OUT_OF_MEMORY:
-        return fail_memory(loading);
-    case EFFECT_IMPOSSIBLE:
-        break;
+    for (;;) {
+        switch (effect_apply(loading->registry, batch, count, &applied)) {
+        case EFFECT_OK:
+            return LOADING_MORE;
+        case EFFECT_OUT_OF_MEMORY:
+            return fail_memory(loading);
+        case EFFECT_IMPOSSIBLE:
+            break;
+        }
+        if (!loading->applies_kept || batch[applied].kind != EFFECT_TAKE) {
+            return fail_meaning(loading, "a change does not fit the boards");
+        }
+        /* A member that was taken before the walk came to it stands in no piece. */
+        batch += applied + 1;
+        count -= applied + 1;
     }
-    return fail_meaning(loading, "a change does not fit the boards");
 }
 
 static bool is_open_board(const struct loading *loading, uint32_t database, struct bytes name) {
@@ -265,7 +273,9 @@ static enum loading_status close_board(struct loading *loading) {
     open->is_open = false;
     open->is_ending = false;
     loading->board_count++;
+    loading->applies_kept = true;
     enum loading_status status = apply_kept(loading);
+    loading->applies_kept = false;
     board_deinit(&open->touched);
     buffer_deinit(&open->kept);
     return status;

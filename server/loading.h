@@ -70,6 +70,7 @@ struct loading {
     bool is_decoding;
     struct effect batch[LOADING_BATCH];
     uint32_t batch_count;
+    bool applies_kept; /* the batch is of kept effects */
     char path[STORE_PATH_MAX + STORE_NAME_MAX];
     char error[LOADING_ERROR_MAX];
     /* what was read */
