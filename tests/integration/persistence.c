@@ -1,0 +1,603 @@
+/* What survives a server: orderly ends, kill -9, snapshots, settings changed on the run, loading,
+ * backups, a directory that is taken or cannot be written, and a full disk. */
+#include <errno.h>
+#include <ftw.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/process.h"
+#include "tests/support/wire.h"
+
+enum {
+    LONG_BOARD = 3000000,
+    LONG_BOARD_SHORT = 600000,
+    MEMBERS_PER_COMMAND = 500,
+    WAIT_LIMIT_MS = 60000,
+    DIRECTORIES_OPEN_MAX = 16,
+};
+
+static struct process server;
+static struct wire wire;
+static char directory[PROCESS_PATH_MAX]; /* of all servers of one test */
+
+static const char *const no_words[] = {NULL};
+static const char *const with_journal[] = {"--appendonly", "yes", NULL};
+static const char *const with_always[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+static const char *const with_save[] = {"--save", "3600 1000000", NULL};
+
+/* ---- fixture ---- */
+
+static int make_directory(void **state) {
+    (void)state;
+    snprintf(directory, sizeof directory, "/tmp/leaderboard-test-XXXXXX");
+    return mkdtemp(directory) != NULL ? 0 : -1;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static int remove_directory(void **state) {
+    (void)state;
+    wire_close(&wire);
+    process_stop(&server);
+    nftw(directory, remove_entry, DIRECTORIES_OPEN_MAX, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    return 0;
+}
+
+static void wait_until_loaded(void) {
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    while (strncmp(wire_ask(&wire, "DBSIZE"), "-LOADING", 8) == 0) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(5);
+    }
+}
+
+static void start(const char *const *words) {
+    const struct process_options options = {.directory = directory, .arguments = words};
+    assert_true(process_start(&server, &options));
+    wire = wire_open(process_connect_unix(&server));
+    wait_until_loaded();
+}
+
+/* The signal ends it, and with 0 unless it is SIGKILL. */
+static void end(int signal_number) {
+    wire_close(&wire);
+    process_signal(&server, signal_number);
+    assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
+    assert_int_equal(server.exit_status, signal_number == SIGKILL ? 128 + SIGKILL : 0);
+}
+
+static void check_start_refused(const char *const *words, const char *const *told) {
+    const struct process_options options = {.arguments = words, .is_start_failure_expected = true};
+    struct process refused;
+    assert_true(process_start(&refused, &options));
+    assert_int_equal(refused.exit_status, 1);
+    char *log = process_log(&refused);
+    for (size_t i = 0; told[i]; i++) {
+        if (!strstr(log, told[i])) {
+            fail_msg("the log does not say \"%s\": %s", told[i], log);
+        }
+    }
+    free(log);
+    process_stop(&refused);
+}
+
+/* INFO's field, "" if it is not there; valid until the next call. */
+static const char *info(const char *name) {
+    static char value[128];
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "\n%s:", name);
+    const char *at = strstr(wire_ask(&wire, "INFO persistence"), wanted);
+    value[0] = '\0';
+    if (at) {
+        at += strlen(wanted);
+        snprintf(value, sizeof value, "%.*s", (int)strcspn(at, "\r"), at);
+    }
+    return value;
+}
+
+static void wait_for_info(const char *name, const char *value) {
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    while (strcmp(info(name), value) != 0) {
+        if (process_now_ms() > give_up_at) {
+            fail_msg("%s never was %s, it is %s", name, value, info(name));
+        }
+        process_sleep_ms(5);
+    }
+}
+
+static void save_in_background(void) {
+    char before[128];
+    snprintf(before, sizeof before, "%s", info("rdb_saves"));
+    wire_check(&wire, "BGSAVE", "Background saving started");
+    wait_for_info("rdb_bgsave_in_progress", "0");
+    assert_string_equal(info("rdb_last_bgsave_status"), "ok");
+    assert_string_not_equal(info("rdb_saves"), before);
+}
+
+/* Members m0 .. m<count-1> on one board, each with its number as score. */
+static void fill(const char *board, int count) {
+    struct text requests = {0};
+    for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
+        int last = first + MEMBERS_PER_COMMAND < count ? first + MEMBERS_PER_COMMAND : count;
+        text_format(&requests, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * (last - first),
+                    strlen(board), board);
+        for (int i = first; i < last; i++) {
+            char number[16];
+            int size = snprintf(number, sizeof number, "%d", i);
+            text_format(&requests, "$%d\r\n%s\r\n$%d\r\nm%s\r\n", size, number, size + 1, number);
+        }
+    }
+    wire_send(&wire, requests.at, requests.size);
+    for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
+        assert_int_equal(wire_reply(&wire)[0], ':');
+    }
+    text_free(&requests);
+}
+
+/* One of everything that has to be there again. */
+static void write_story(void) {
+    wire_check(&wire, "ZADD arena 100 zoe 90 ann", ":2");
+    wire_check(&wire, "ZINCRBY arena 10 ann", "100");
+    wire_check(&wire, "ZADD arena 100 bob 250 kim 1 gone", ":3");
+    wire_check(&wire, "ZREM arena gone", ":1");
+    wire_check(&wire, "LB.CREATE laps FIELD ms 32 ASC TIME 32 S CAP 2 KEEP BEST", "OK");
+    wire_check(&wire, "ZADD laps 300 a 200 b 100 c", ":2");
+    wire_check(&wire, "LB.CREATE empty FIELD s 20 TIME 44 MS", "OK");
+    wire_check(&wire, "SELECT 9", "OK");
+    wire_check(&wire, "ZADD far 7 away", ":1");
+    wire_check(&wire, "EXPIREAT far 4102444800", ":1");
+    wire_check(&wire, "ZADD short 7 lived", ":1");
+    wire_check(&wire, "PEXPIRE short 1", ":1");
+    wire_check(&wire, "SELECT 0", "OK");
+    wire_check(&wire, "RENAME arena hall", "OK");
+    wire_check(&wire, "COPY hall arena", ":1");
+    wire_check(&wire, "DEL hall", ":1");
+}
+
+static void check_story(void) {
+    wire_check(&wire, "ZREVRANGE arena 0 -1 WITHSCORES", "[kim 250 zoe 100 ann 100 bob 100]");
+    wire_check(&wire, "ZRANGE laps 0 -1 WITHSCORES", "[c 100 b 200]");
+    wire_check(&wire, "EXISTS arena laps empty hall", ":3");
+    /* Options hold for what comes. */
+    wire_check(&wire, "MULTI", "OK");
+    wire_check(&wire, "ZADD laps 90 d 500 c", "QUEUED");
+    wire_check(&wire, "ZRANGE laps 0 -1 WITHSCORES", "QUEUED");
+    wire_check(&wire, "EXEC", "[:1 [d 90 c 100]]");
+    wire_check(&wire, "ZREM laps d", ":1");
+    wire_check(&wire, "ZADD laps 200 b", ":1");
+    wire_check(&wire, "SELECT 9", "OK");
+    wire_check(&wire, "ZSCORE far away", "7");
+    wire_check(&wire, "EXPIRETIME far", ":4102444800");
+    wire_check(&wire, "EXISTS short", ":0");
+    wire_check(&wire, "SELECT 0", "OK");
+}
+
+/* ---- ends and beginnings ---- */
+
+static void an_orderly_end_keeps_everything(void **state) {
+    (void)state;
+    static const char *const *const settings[] = {with_journal, with_always, with_save};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        start(settings[i]);
+        wire_check(&wire, "FLUSHALL", "OK");
+        write_story();
+        for (int times = 0; times < 3; times++) {
+            end(SIGTERM);
+            start(settings[i]);
+            check_story();
+        }
+        end(SIGINT);
+    }
+}
+
+static void the_process_may_be_killed_at_any_time(void **state) {
+    (void)state;
+    static const char *const *const settings[] = {with_journal, with_always};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        start(settings[i]);
+        wire_check(&wire, "FLUSHALL", "OK");
+        write_story();
+        for (int times = 0; times < 3; times++) {
+            end(SIGKILL);
+            start(settings[i]);
+            check_story();
+        }
+        end(SIGKILL);
+    }
+}
+
+static void what_was_saved_is_loaded_with_either_setting_of_appendonly(void **state) {
+    (void)state;
+    start(with_journal);
+    write_story();
+    end(SIGKILL);
+    start(no_words);
+    check_story();
+    wire_check(&wire, "ZADD late 1 x", ":1");
+    end(SIGKILL); /* appendonly no: nothing of that was kept */
+    start(with_journal);
+    check_story();
+    wire_check(&wire, "EXISTS late", ":0");
+}
+
+static void without_a_journal_a_crash_leaves_the_last_snapshot(void **state) {
+    (void)state;
+    start(no_words);
+    write_story();
+    wire_check(&wire, "SELECT 9", "OK");
+    while (strcmp(wire_ask(&wire, "EXISTS short"), ":0") != 0) {} /* its end is a change, too */
+    wire_check(&wire, "SELECT 0", "OK");
+    int64_t started_s = wire_ask_integer(&wire, "LASTSAVE");
+    save_in_background();
+    assert_true(wire_ask_integer(&wire, "LASTSAVE") >= started_s);
+    assert_string_equal(info("rdb_changes_since_last_save"), "0");
+    wire_check(&wire, "ZADD late 1 x", ":1");
+    assert_string_equal(info("rdb_changes_since_last_save"), "1");
+    end(SIGKILL);
+    start(no_words);
+    check_story();
+    wire_check(&wire, "EXISTS late", ":0");
+    wire_check(&wire, "ZADD late 1 x", ":1");
+    wire_check(&wire, "SAVE", "OK");
+    end(SIGKILL);
+    start(no_words);
+    wire_check(&wire, "EXISTS late", ":1");
+}
+
+static void with_a_journal_a_snapshot_takes_its_place(void **state) {
+    (void)state;
+    start(with_journal);
+    write_story();
+    fill("big", 20000);
+    long long size_before = atoll(info("aof_current_size"));
+    for (int times = 0; times < 50; times++) {
+        fill("big", 20000);
+        wire_check(&wire, "DEL big", ":1");
+    }
+    assert_true(atoll(info("aof_current_size")) > size_before);
+    wire_check(&wire, "BGREWRITEAOF", "Background append only file rewriting started");
+    wait_for_info("aof_rewrite_in_progress", "0");
+    assert_true(atoll(info("aof_current_size")) < size_before);
+    wire_check(&wire, "ZADD late 1 x", ":1");
+    end(SIGKILL);
+    start(with_journal);
+    check_story();
+    wire_check(&wire, "EXISTS late big", ":1");
+}
+
+/* Members go at both ends of what is walked: few, and more than are told one by one. */
+static void a_snapshot_is_exact_while_writers_go_on(void **state) {
+    (void)state;
+    start(with_journal);
+    write_story();
+    fill("big", 200000);
+    for (int round = 0; round < 5; round++) {
+        wire_check(&wire, "BGSAVE", "Background saving started");
+        for (int i = 0; i < 300; i++) {
+            char line[64];
+            snprintf(line, sizeof line, "ZINCRBY sum:%d 1 ann", i % 7);
+            assert_int_equal(wire_ask_integer(&wire, "ZREMRANGEBYRANK big 0 9"), 10);
+            (void)wire_ask(&wire, line);
+            assert_int_equal(wire_ask_integer(&wire, "ZREMRANGEBYRANK big -5 -1"), 5);
+            if (i == 10) {
+                wire_check(&wire, "ZREMRANGEBYRANK big 0 4999", ":5000");
+                wire_check(&wire, "RENAME big large", "OK");
+                wire_check(&wire, "COPY large big", ":1");
+                wire_check(&wire, "DEL large", ":1");
+            }
+        }
+        wait_for_info("rdb_bgsave_in_progress", "0");
+    }
+    assert_string_equal(info("rdb_last_bgsave_status"), "ok");
+    end(SIGKILL);
+    start(no_words);
+    check_story();
+    wire_check(&wire, "ZCARD big", ":152500");
+    wire_check(&wire, "ZRANGE big 0 0", "[m40000]");
+    wire_check(&wire, "ZRANGE big -1 -1", "[m192499]");
+    wire_check(&wire, "ZSCORE sum:0 ann", "215");
+    wire_check(&wire, "ZSCORE sum:6 ann", "210");
+}
+
+static void shutdown_saves_or_not_as_it_is_told(void **state) {
+    (void)state;
+    start(no_words);
+    write_story();
+    wire_send_text(&wire, "SHUTDOWN SAVE\r\n");
+    assert_true(wire_is_closed(&wire, PROCESS_STOP_LIMIT_MS));
+    assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
+    assert_int_equal(server.exit_status, 0);
+    wire_close(&wire);
+    start(with_save);
+    check_story();
+    wire_check(&wire, "ZADD late 1 x", ":1");
+    wire_send_text(&wire, "SHUTDOWN NOSAVE\r\n");
+    assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
+    assert_int_equal(server.exit_status, 0);
+    wire_close(&wire);
+    start(with_save);
+    check_story();
+    wire_check(&wire, "EXISTS late", ":0");
+}
+
+/* ---- settings changed on the run ---- */
+
+static void the_journal_can_be_turned_on_and_off(void **state) {
+    (void)state;
+    start(no_words);
+    write_story();
+    assert_string_equal(info("aof_enabled"), "0");
+    wire_check(&wire, "CONFIG SET appendonly yes", "OK");
+    wait_for_info("aof_enabled", "1");
+    wire_check(&wire, "ZADD late 1 x", ":1");
+    end(SIGKILL);
+    start(with_journal);
+    check_story();
+    wire_check(&wire, "EXISTS late", ":1");
+    wire_check(&wire, "CONFIG SET appendfsync always", "OK");
+    wire_check(&wire, "ZADD late 2 y", ":1");
+    wire_check(&wire, "CONFIG SET appendfsync no", "OK");
+    wire_check(&wire, "ZADD late 3 z", ":1");
+    wire_check(&wire, "CONFIG SET appendonly no", "OK");
+    wait_for_info("aof_enabled", "0");
+    wire_check(&wire, "ZADD later 1 x", ":1");
+    end(SIGKILL);
+    start(no_words);
+    check_story();
+    wire_check(&wire, "ZCARD late", ":3");
+    wire_check(&wire, "EXISTS later", ":0");
+    /* On once more: the old journals must not come back behind the new snapshot. */
+    wire_check(&wire, "CONFIG SET appendonly yes", "OK");
+    wait_for_info("aof_enabled", "1");
+    wire_check(&wire, "DEL late", ":1");
+    end(SIGKILL);
+    start(no_words);
+    check_story();
+    wire_check(&wire, "EXISTS late later", ":0");
+}
+
+static void save_points_write_snapshots_by_themselves(void **state) {
+    (void)state;
+    start((const char *[]){"--save", "1 3", NULL});
+    wire_check(&wire, "ZADD a 1 x 2 y", ":2");
+    process_sleep_ms(2500);
+    assert_string_equal(info("rdb_saves"), "0");
+    write_story();
+    wait_for_info("rdb_saves", "1");
+    end(SIGKILL);
+    start(no_words);
+    check_story();
+    static const char set[] = "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$4\r\nsave\r\n$3\r\n1 1\r\n";
+    wire_send_text(&wire, set);
+    wire_expect(&wire, "+OK\r\n");
+    wire_check(&wire, "ZADD late 1 x", ":1");
+    wait_for_info("rdb_changes_since_last_save", "0");
+    end(SIGKILL);
+    start(no_words);
+    wire_check(&wire, "EXISTS late", ":1");
+}
+
+/* ---- loading ---- */
+
+static int long_board(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") ? LONG_BOARD_SHORT : LONG_BOARD;
+}
+
+static void while_boards_are_loaded_clients_are_told_so(void **state) {
+    (void)state;
+    start(with_journal);
+    write_story();
+    fill("big", long_board());
+    end(SIGTERM);
+    const struct process_options options = {.directory = directory, .arguments = with_journal};
+    assert_true(process_start(&server, &options));
+    wire = wire_open(process_connect_unix(&server));
+    int loading_count = 0;
+    while (strncmp(wire_ask(&wire, "ZCARD big"), "-LOADING", 8) == 0) {
+        assert_string_equal(wire.reply.at, "-LOADING Redis is loading the dataset in memory");
+        wire_check(&wire, "PING", "PONG");
+        const char *text = wire_ask(&wire, "INFO persistence");
+        if (strstr(text, "\nloading:1\r")) {
+            assert_non_null(strstr(text, "\nloading_loaded_perc:"));
+            loading_count++;
+        }
+        process_sleep_ms(2);
+    }
+    char count[16];
+    snprintf(count, sizeof count, ":%d", long_board());
+    assert_string_equal(wire.reply.at, count);
+    assert_string_equal(info("loading"), "0");
+    assert_true(loading_count > 0);
+    check_story();
+    char *log = process_log(&server);
+    assert_non_null(strstr(log, "loaded "));
+    free(log);
+}
+
+static void a_server_that_loads_can_be_stopped_and_loses_nothing(void **state) {
+    (void)state;
+    start(with_journal);
+    fill("big", long_board());
+    save_in_background();
+    wire_check(&wire, "ZADD late 1 x", ":1");
+    end(SIGKILL);
+    static const int signals[] = {SIGTERM, SIGKILL};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        const struct process_options options = {.directory = directory, .arguments = with_journal};
+        assert_true(process_start(&server, &options));
+        end(signals[i]);
+    }
+    start(with_journal);
+    assert_int_equal(wire_ask_integer(&wire, "ZCARD big"), long_board());
+    wire_check(&wire, "EXISTS late", ":1");
+}
+
+/* ---- directories ---- */
+
+static void a_second_server_on_the_same_directory_is_refused(void **state) {
+    (void)state;
+    start(with_journal);
+    write_story();
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", (int)server.pid);
+    const char *words[] = {"--dir", directory, "--appendonly", "yes", NULL};
+    check_start_refused(words, (const char *[]){"another server", pid, "appendonlydir", NULL});
+    const char *reading[] = {"--dir", directory, NULL};
+    check_start_refused(reading, (const char *[]){"another server", pid, NULL});
+    check_story();
+    end(SIGKILL); /* its lock goes with it */
+    start(with_journal);
+    check_story();
+}
+
+static void a_directory_that_cannot_be_used_is_named(void **state) {
+    (void)state;
+    const char *missing[] = {"--dir", "/no-such-directory", "--appendonly", "yes", NULL};
+    check_start_refused(missing,
+                        (const char *[]){"/no-such-directory", "No such file or directory", NULL});
+    const char *unwritable[] = {"--dir", "/proc", "--appendonly", "yes", NULL};
+    check_start_refused(unwritable, (const char *[]){"/proc/appendonlydir", NULL});
+    const char *a_file[] = {"--dir", directory, "--appenddirname", "taken", "--appendonly",
+                            "yes",   NULL};
+    char path[2 * PROCESS_PATH_MAX];
+    snprintf(path, sizeof path, "%s/taken", directory);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    check_start_refused(a_file, (const char *[]){"taken", "Not a directory", NULL});
+}
+
+static void without_a_journal_the_directory_is_not_needed_until_something_is_saved(void **state) {
+    (void)state;
+    start((const char *[]){"--dir", "/proc", NULL});
+    wire_check(&wire, "ZADD a 1 x", ":1");
+    wire_check_prefix(&wire, "BGSAVE", "-ERR ");
+    assert_non_null(strstr(wire.reply.at, "/proc"));
+    wire_check_prefix(&wire, "SAVE", "-ERR ");
+    assert_string_equal(info("rdb_last_bgsave_status"), "err");
+    wire_check(&wire, "SHUTDOWN SAVE", "-ERR Errors trying to SHUTDOWN. Check logs.");
+    wire_check(&wire, "ZADD a 2 y", ":1");
+}
+
+/* As docs/durability.md has it. */
+static void a_copy_of_a_running_servers_directory_is_a_backup(void **state) {
+    (void)state;
+    char command[4 * PROCESS_PATH_MAX];
+    start(with_journal);
+    write_story();
+    fill("big", 100000);
+    save_in_background();
+    for (int i = 0; i < 100; i++) {
+        wire_check_prefix(&wire, "ZINCRBY votes 1 ann", "");
+    }
+    snprintf(command, sizeof command, "cp -a %s/appendonlydir %s/copy", directory, directory);
+    assert_int_equal(system(command), 0);
+    wire_check(&wire, "FLUSHALL", "OK");
+    end(SIGTERM);
+    start((const char *[]){"--appenddirname", "copy", "--appendonly", "yes", NULL});
+    check_story();
+    wire_check(&wire, "ZCARD big", ":100000");
+    wire_check(&wire, "ZSCORE votes ann", "100");
+}
+
+/* ---- full disks ---- */
+
+/* A small disk of our own, which goes with this program. */
+static bool mount_small_disk(void) {
+    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", directory, "tmpfs", 0, "size=4m") == 0;
+}
+
+static void write_filler(const char *path, size_t size) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (size_t i = 0; i < size; i += 4096) {
+        char page[4096] = {0};
+        fwrite(page, 1, sizeof page, file);
+    }
+    fclose(file);
+}
+
+static void on_a_full_disk_writers_are_refused_until_there_is_room(void **state) {
+    (void)state;
+    if (!mount_small_disk()) {
+        print_message("skipped, a disk cannot be mounted here: %s\n", strerror(errno));
+        skip();
+    }
+    char filler[2 * PROCESS_PATH_MAX];
+    snprintf(filler, sizeof filler, "%s/filler", directory);
+    start(with_journal);
+    write_story();
+    write_filler(filler, 16 * 1024 * 1024);
+    int acknowledged = 0;
+    for (;;) {
+        char line[64];
+        snprintf(line, sizeof line, "ZADD late %d player-%d\r\n", acknowledged, acknowledged);
+        wire_send_text(&wire, line);
+        if (wire_is_silent(&wire, 500)) {
+            break; /* it waits for the disk */
+        }
+        assert_string_equal(wire_reply(&wire), ":1");
+        acknowledged++;
+        assert_true(acknowledged < 200000);
+    }
+    struct wire waiting = wire;
+    wire = wire_open(process_connect_unix(&server));
+    wire_check_prefix(&wire, "ZADD late 1 other", "-MISCONF ");
+    wire_check_prefix(&wire, "DEL arena", "-MISCONF ");
+    assert_string_equal(info("aof_last_write_status"), "err");
+    wire_check_prefix(&wire, "SAVE", "-ERR ");
+    wire_check(&wire, "SHUTDOWN", "-ERR Errors trying to SHUTDOWN. Check logs.");
+    wire_check(&wire, "ZSCORE arena kim", "250");
+    assert_int_equal(unlink(filler), 0);
+    wait_for_info("aof_last_write_status", "ok");
+    assert_string_equal(wire_reply(&waiting), ":1");
+    wire_close(&waiting);
+    wire_check(&wire, "ZADD room 1 x", ":1");
+    end(SIGKILL);
+    start(with_journal);
+    check_story();
+    assert_int_equal(wire_ask_integer(&wire, "ZCARD late"), acknowledged + 1);
+    wire_check(&wire, "EXISTS room", ":1");
+    wire_close(&wire);
+    process_stop(&server);
+    umount2(directory, MNT_DETACH);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
+    const struct CMUnitTest tests[] = {
+        TEST(an_orderly_end_keeps_everything),
+        TEST(the_process_may_be_killed_at_any_time),
+        TEST(what_was_saved_is_loaded_with_either_setting_of_appendonly),
+        TEST(without_a_journal_a_crash_leaves_the_last_snapshot),
+        TEST(with_a_journal_a_snapshot_takes_its_place),
+        TEST(a_snapshot_is_exact_while_writers_go_on),
+        TEST(shutdown_saves_or_not_as_it_is_told),
+        TEST(the_journal_can_be_turned_on_and_off),
+        TEST(save_points_write_snapshots_by_themselves),
+        TEST(while_boards_are_loaded_clients_are_told_so),
+        TEST(a_server_that_loads_can_be_stopped_and_loses_nothing),
+        TEST(a_second_server_on_the_same_directory_is_refused),
+        TEST(a_directory_that_cannot_be_used_is_named),
+        TEST(without_a_journal_the_directory_is_not_needed_until_something_is_saved),
+        TEST(a_copy_of_a_running_servers_directory_is_a_backup),
+        TEST(on_a_full_disk_writers_are_refused_until_there_is_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
