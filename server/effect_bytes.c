@@ -94,10 +94,13 @@ static void encode_board_anew(struct effect_encoder *encoder, uint32_t database,
 /* Say which board the next record is about, unless it is the same. */
 static inline void encode_board(struct effect_encoder *encoder, uint32_t database,
                                 struct bytes name) {
-    struct bytes current = {.at = encoder->out->at + encoder->name_at, .size = encoder->name_size};
-    if (encoder->name_size == 0 || encoder->database != database || !bytes_equal(current, name)) {
-        encode_board_anew(encoder, database, name);
+    if (encoder->name_size > 0 && encoder->database == database) {
+        const char *current = encoder->out->at + encoder->name_at;
+        if (bytes_equal((struct bytes){.at = current, .size = encoder->name_size}, name)) {
+            return;
+        }
     }
+    encode_board_anew(encoder, database, name);
 }
 
 static void encode_put(struct effect_encoder *encoder, struct bytes member, uint64_t key) {

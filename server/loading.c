@@ -247,6 +247,9 @@ static enum loading_status append_entries(struct loading *loading) {
 static enum loading_status apply_kept(struct loading *loading) {
     struct loading_board *open = &loading->open;
     struct effect_decoder *decoder = &loading->kept_decoder;
+    if (open->kept.size == 0) {
+        return LOADING_MORE;
+    }
     effect_decode_begin(decoder, (struct bytes){.at = open->kept.at, .size = open->kept.size});
     while (effect_decode(decoder) == EFFECT_RECORD_EFFECT) {
         struct effect *effect = &loading->batch[loading->batch_count++];
