@@ -30,10 +30,17 @@ __attribute__((format(printf, 2, 3))) static enum loading_status fail(struct loa
 }
 
 static enum loading_status fail_memory(struct loading *loading) {
+    loading->is_out_of_memory = true;
     return fail(loading,
                 "no memory to load %s: %llu members are loaded; give the server more, or "
                 "start it where there is more",
                 loading->path, (unsigned long long)loading->member_count);
+}
+
+/* What a reader says, and what to do about it. */
+static enum loading_status fail_reading(struct loading *loading, const char *error,
+                                        bool is_damaged) {
+    return fail(loading, "%s%s", error, is_damaged ? "; " STORE_ADVICE : "");
 }
 
 /* Where the chunk that is decoded lies. */
@@ -388,8 +395,9 @@ static enum loading_status open_base(struct loading *loading) {
                     strerror(errno));
     }
     loading->is_base_open = true;
-    if (snapshot_reader_open(&loading->base, fd, loading->path) != SNAPSHOT_BLOCK) {
-        return fail(loading, "%s", loading->base.error);
+    enum snapshot_status status = snapshot_reader_open(&loading->base, fd, loading->path);
+    if (status != SNAPSHOT_BLOCK) {
+        return fail_reading(loading, loading->base.error, status == SNAPSHOT_DAMAGED);
     }
     if (!allocate_blocks(loading)) {
         return fail_memory(loading);
@@ -457,7 +465,7 @@ static enum loading_status take_block(struct loading *loading) {
     case SNAPSHOT_FAILED:
         break;
     }
-    return fail(loading, "%s", loading->base.error);
+    return fail_reading(loading, loading->base.error, loading->next_status == SNAPSHOT_DAMAGED);
 }
 
 static enum loading_status step_base(struct loading *loading) {
@@ -500,7 +508,9 @@ static enum loading_status open_journal(struct loading *loading) {
         loading->phase = LOADING_END;
         return LOADING_MORE;
     }
-    return status == JOURNAL_GROUP ? LOADING_MORE : fail(loading, "%s", loading->journal.error);
+    return status == JOURNAL_GROUP
+               ? LOADING_MORE
+               : fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
 }
 
 static enum loading_status close_journal(struct loading *loading) {
@@ -517,7 +527,8 @@ static enum loading_status close_journal(struct loading *loading) {
 
 static enum loading_status take_group(struct loading *loading) {
     struct journal_group *group = &loading->group;
-    switch (journal_reader_next(&loading->journal, group)) {
+    enum journal_status status = journal_reader_next(&loading->journal, group);
+    switch (status) {
     case JOURNAL_GROUP:
         loading->size_done = loading->size_before + group->offset;
         if (group->sequence <= loading->sequence) {
@@ -541,7 +552,7 @@ static enum loading_status take_group(struct loading *loading) {
     case JOURNAL_FAILED:
         break;
     }
-    return fail(loading, "%s", loading->journal.error);
+    return fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
 }
 
 static enum loading_status step_journals(struct loading *loading) {

@@ -73,6 +73,7 @@ struct loading {
     bool applies_kept; /* the batch is of kept effects */
     char path[STORE_PATH_MAX + STORE_NAME_MAX];
     char error[LOADING_ERROR_MAX];
+    bool is_out_of_memory; /* that is what error says */
     /* what was read */
     uint64_t size_total, size_done; /* bytes of files */
     uint64_t size_before;           /* of the files before this one */

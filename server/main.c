@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/check.h"
 #include "server/command.h"
 #include "server/listener.h"
 #include "server/log.h"
@@ -46,6 +47,21 @@ static bool answer_and_exit(int argc, char **argv) {
         return true;
     }
     return false;
+}
+
+/* --check DIR [--fix]; *status is then the program's. */
+static bool check_and_exit(int argc, char **argv, int *status) {
+    if (argc < 2 || strcmp(argv[1], "--check") != 0) {
+        return false;
+    }
+    bool is_fixing = argc == 4 && strcmp(argv[3], "--fix") == 0;
+    if (argc != 3 && !is_fixing) {
+        *status = fail_with("usage: leaderboard-server --check DIR [--fix]");
+        return true;
+    }
+    clock_calibrate();
+    *status = (int)check_run(argv[2], is_fixing, stdout);
+    return true;
 }
 
 static bool load_settings(int argc, char **argv, char *error) {
@@ -199,6 +215,10 @@ int main(int argc, char **argv) {
     memory_init();
     if (answer_and_exit(argc, argv)) {
         return EXIT_SUCCESS;
+    }
+    int status;
+    if (check_and_exit(argc, argv, &status)) {
+        return status;
     }
     char error[PERSISTENCE_ERROR_MAX];
     command_init();

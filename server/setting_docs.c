@@ -226,7 +226,10 @@ void settings_write_help(FILE *file) {
           "  leaderboard-server                              all defaults: 127.0.0.1, port 6379\n"
           "  leaderboard-server leaderboard.conf             settings from a file\n"
           "  leaderboard-server leaderboard.conf --port 7000 options win over the file\n"
-          "  leaderboard-server - < leaderboard.conf         settings from the standard input\n\n"
+          "  leaderboard-server - < leaderboard.conf         settings from the standard input\n"
+          "  leaderboard-server --check DIR                  are the files in DIR whole?\n"
+          "  leaderboard-server --check DIR --fix            and cut a damaged end off the "
+          "journal\n\n"
           "Settings, with their defaults (leaderboard.conf explains them):\n",
           file);
     for (size_t i = 0; i < SECTION_COUNT; i++) {

@@ -1,0 +1,387 @@
+/* leaderboard-server --check, on what a real server has left on disk: whole, torn, and damaged in
+ * every byte. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/check.h"
+#include "server/clock.h"
+#include "server/store.h"
+#include "tests/support/directory.h"
+#include "tests/support/process.h"
+#include "tests/support/wire.h"
+
+static char directory[DIRECTORY_PATH_MAX];
+static struct process server;
+static struct wire wire;
+
+static int set_up(void **state) {
+    (void)state;
+    clock_calibrate();
+    directory_make(directory);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    wire_close(&wire);
+    process_stop(&server);
+    directory_remove(directory);
+    return 0;
+}
+
+/* ---- servers ---- */
+
+static const char *const words_always[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+static const char *const words_no[] = {"--appendonly", "yes", "--appendfsync", "no", NULL};
+
+static void start(const char *const *arguments) {
+    const struct process_options options = {.directory = directory, .arguments = arguments};
+    assert_true(process_start(&server, &options));
+    wire = wire_open(process_connect_unix(&server));
+    /* PING is answered before everything is loaded. */
+    for (int i = 0; strncmp(wire_ask(&wire, "DBSIZE"), "-LOADING", 8) == 0; i++) {
+        assert_in_range(i, 0, 2000);
+        process_sleep_ms(5);
+    }
+}
+
+static void end(int signal_number) {
+    wire_close(&wire);
+    process_signal(&server, signal_number);
+    assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
+}
+
+static void add(const char *board, int first, int count) {
+    for (int i = first; i < first + count; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "ZADD %s %d player:%d", board, i, i);
+        wire_check(&wire, command, ":1");
+    }
+}
+
+static void save(void) {
+    wire_check(&wire, "SAVE", "OK");
+}
+
+/* ---- checking ---- */
+
+/* What was said, valid until the next check. */
+static char *said;
+
+static enum check_result check(bool is_fixing) {
+    size_t size = 0;
+    free(said);
+    said = NULL;
+    FILE *out = open_memstream(&said, &size);
+    assert_non_null(out);
+    enum check_result result = check_run(directory, is_fixing, out);
+    fclose(out);
+    return result;
+}
+
+static void assert_said(const char *words) {
+    if (strstr(said, words) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", words, said);
+    }
+}
+
+static const char *kept(const char *name) {
+    char inside[DIRECTORY_PATH_MAX];
+    snprintf(inside, sizeof inside, "appendonlydir/%s", name);
+    return directory_join(directory, inside);
+}
+
+static void look_at_state(struct store_state *state) {
+    static struct store store;
+    char error[DISK_ERROR_MAX];
+    assert_int_equal(store_open(&store, directory, "appendonlydir", STORE_READ, error), STORE_OK);
+    *state = store.state;
+    store_close(&store);
+}
+
+/* The last journal's path, until the fourth path from now. */
+static const char *last_journal(void) {
+    static struct store_state state;
+    char name[STORE_NAME_MAX];
+    look_at_state(&state);
+    assert_true(state.journal_count > 0);
+    store_print_name(name, STORE_JOURNAL, state.journals[state.journal_count - 1].number);
+    return kept(name);
+}
+
+static void flip(const char *path, size_t at) {
+    size_t size;
+    char *bytes = file_read(path, &size);
+    assert_in_range(at, 0, size - 1);
+    bytes[at] = (char)(bytes[at] ^ 0x10);
+    file_write(path, bytes, size);
+    free(bytes);
+}
+
+static void assert_start_refused(const char *words) {
+    const struct process_options options = {
+        .directory = directory, .arguments = words_always, .is_start_failure_expected = true};
+    assert_true(process_start(&server, &options));
+    assert_int_not_equal(server.exit_status, 0);
+    char *log = process_log(&server);
+    if (strstr(log, words) == NULL || strstr(log, "--check") == NULL) {
+        fail_msg("\"%s\" or the advice is not in \"%s\"", words, log);
+    }
+    free(log);
+}
+
+/* ---- what is whole ---- */
+
+static void what_a_server_leaves_is_whole(void **state) {
+    (void)state;
+    start(words_always);
+    add("one", 0, 50);
+    save();
+    add("two", 0, 30);
+    end(SIGKILL);
+    assert_int_equal(check(false), CHECK_IS_WHOLE);
+    assert_said(".base: whole, ");
+    assert_said(" 1 boards, 50 members, everything up to group ");
+    assert_said(".journal: whole, ");
+    assert_said("boards: 2 with 80 members, as of group ");
+    start(words_always);
+    add("three", 0, 3);
+    end(SIGTERM);
+    assert_int_equal(check(false), CHECK_IS_WHOLE);
+    assert_said("boards: 3 with 83 members");
+}
+
+static void a_snapshot_alone_is_whole(void **state) {
+    (void)state;
+    start((const char *[]){"--appendonly", "no", NULL});
+    add("one", 0, 50);
+    save();
+    end(SIGKILL);
+    assert_int_equal(check(false), CHECK_IS_WHOLE);
+    assert_said("a base, 0 journals");
+    assert_said("boards: 1 with 50 members");
+}
+
+static void the_directory_itself_will_do_as_well(void **state) {
+    (void)state;
+    start(words_always);
+    add("one", 0, 5);
+    end(SIGKILL);
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    assert_int_equal(check_run(kept(""), false, out), CHECK_IS_WHOLE);
+    fclose(out);
+}
+
+static void files_of_no_use_are_named_and_left(void **state) {
+    (void)state;
+    start(words_always);
+    add("one", 0, 5);
+    end(SIGKILL);
+    file_write(kept("leaderboard.77.base"), "x", 1);
+    assert_int_equal(check(true), CHECK_IS_WHOLE);
+    assert_said("leaderboard.77.base: not named by the manifest, the next start removes it");
+    assert_true(file_exists(kept("leaderboard.77.base")));
+}
+
+/* ---- what cannot be checked ---- */
+
+static void a_directory_in_use_or_missing_is_not_checked(void **state) {
+    (void)state;
+    assert_int_equal(check(false), CHECK_IS_UNKNOWN);
+    assert_int_equal(check_run("/nowhere/at/all", true, stderr), CHECK_IS_UNKNOWN);
+    char who[64];
+    start(words_always);
+    add("one", 0, 5);
+    snprintf(who, sizeof who, "(pid %d)", (int)server.pid);
+    assert_int_equal(check(true), CHECK_IS_UNKNOWN);
+    assert_said(who);
+    add("two", 0, 5);
+}
+
+/* ---- a torn tail ---- */
+
+static void a_torn_tail_is_said_and_cut_when_asked(void **state) {
+    (void)state;
+    start(words_no);
+    add("one", 0, 40);
+    end(SIGKILL);
+    size_t size;
+    char *bytes = file_read(last_journal(), &size);
+    for (size_t cut = 1; cut < 60; cut += 7) {
+        file_write(last_journal(), bytes, size - cut);
+        assert_int_equal(check(false), CHECK_IS_DAMAGED);
+        assert_said(" is torn at offset ");
+        assert_said("the server cuts it off when it starts");
+        assert_said("with 3"); /* 38 or 39 members */
+        size_t size_after;
+        free(file_read(last_journal(), &size_after));
+        assert_int_equal(size_after, size - cut);
+        assert_int_equal(check(true), CHECK_IS_WHOLE);
+        assert_said("fixed: cut at offset ");
+        assert_int_equal(check(true), CHECK_IS_WHOLE);
+        assert_null(strstr(said, "fixed"));
+    }
+    free(bytes);
+    start(words_no);
+    assert_int_equal(wire_ask_integer(&wire, "ZCARD one"), 38);
+}
+
+static void a_hole_in_an_unsynced_tail_says_what_is_behind_it(void **state) {
+    (void)state;
+    start(words_no);
+    add("one", 0, 40);
+    end(SIGKILL);
+    flip(last_journal(), 200);
+    assert_int_equal(check(false), CHECK_IS_DAMAGED);
+    assert_said("torn at offset ");
+    assert_said(" whole groups among them");
+}
+
+/* ---- damage ---- */
+
+static void a_synced_group_that_changed_is_refused_and_given_up_only_when_asked(void **state) {
+    (void)state;
+    start(words_always);
+    add("one", 0, 40);
+    end(SIGKILL);
+    size_t size;
+    free(file_read(last_journal(), &size));
+    flip(last_journal(), size / 2);
+    assert_start_refused(".journal is damaged at offset ");
+    assert_int_equal(check(false), CHECK_IS_DAMAGED);
+    assert_said("had been on disk as a whole");
+    assert_said("or give up all from this offset on with --fix");
+    assert_int_equal(check(true), CHECK_IS_WHOLE);
+    assert_said("fixed: cut at offset ");
+    start(words_always);
+    assert_in_range(wire_ask_integer(&wire, "ZCARD one"), 15, 25);
+    add("one", 100, 1);
+}
+
+static void a_damaged_base_is_not_repaired(void **state) {
+    (void)state;
+    static struct store_state kept_state;
+    char name[STORE_NAME_MAX];
+    start(words_always);
+    add("one", 0, 200);
+    save();
+    add("one", 200, 20);
+    end(SIGKILL);
+    look_at_state(&kept_state);
+    store_print_name(name, STORE_BASE, kept_state.base_number);
+    flip(kept(name), 100);
+    /* A torn tail behind it stays as well: somebody may want to look at all of it. */
+    size_t size;
+    char *bytes = file_read(last_journal(), &size);
+    file_write(last_journal(), bytes, size - 3);
+    assert_start_refused(".base is damaged at offset ");
+    assert_int_equal(check(true), CHECK_IS_DAMAGED);
+    assert_said(".base is damaged at offset 32: the checksum of a block is wrong");
+    assert_said("a base cannot be repaired");
+    assert_null(strstr(said, "fixed"));
+    size_t size_after;
+    free(file_read(last_journal(), &size_after));
+    assert_int_equal(size_after, size - 3);
+    free(bytes);
+}
+
+/* ---- every byte ---- */
+
+static void damage_everywhere(const char *path) {
+    size_t size;
+    char *bytes = file_read(path, &size);
+    for (size_t at = 0; at < size; at++) {
+        bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+        file_write(path, bytes, size);
+        assert_int_equal(check(false), CHECK_IS_DAMAGED);
+        bytes[at] = (char)(bytes[at] ^ (1 << at % 8));
+    }
+    file_write(path, bytes, size);
+    free(bytes);
+    assert_int_equal(check(false), CHECK_IS_WHOLE);
+}
+
+static void every_flipped_byte_of_every_file_is_found(void **state) {
+    (void)state;
+    static struct store_state kept_state;
+    char name[STORE_NAME_MAX];
+    start(words_always);
+    add("one", 0, 10);
+    wire_check(&wire, "EXPIRE one 100000", ":1");
+    save();
+    add("two", 0, 4);
+    wire_check(&wire, "RENAME two three", "OK");
+    end(SIGKILL);
+    look_at_state(&kept_state);
+    damage_everywhere(kept(STORE_MANIFEST_NAME));
+    store_print_name(name, STORE_BASE, kept_state.base_number);
+    damage_everywhere(kept(name));
+    for (uint32_t i = 0; i < kept_state.journal_count; i++) {
+        store_print_name(name, STORE_JOURNAL, kept_state.journals[i].number);
+        damage_everywhere(kept(name));
+    }
+}
+
+/* ---- the program ---- */
+
+/* Its exit status. */
+static int run_program(const char *arguments) {
+    char command[1024];
+    snprintf(command, sizeof command, "%s %s >%s 2>&1", process_default_program(), arguments,
+             directory_join(directory, "out"));
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void the_program_exits_with_what_it_found(void **state) {
+    (void)state;
+    char arguments[512];
+    start(words_always);
+    add("one", 0, 40);
+    end(SIGKILL);
+    snprintf(arguments, sizeof arguments, "--check %s", directory);
+    assert_int_equal(run_program(arguments), 0);
+    size_t size;
+    free(file_read(last_journal(), &size));
+    flip(last_journal(), size / 2);
+    assert_int_equal(run_program(arguments), 1);
+    snprintf(arguments, sizeof arguments, "--check %s --fix", directory);
+    assert_int_equal(run_program(arguments), 0);
+    assert_int_equal(run_program("--check /nowhere/at/all"), 2);
+    assert_int_equal(run_program("--check"), 1);
+    assert_int_equal(run_program("--check a --repair"), 1);
+    char *text = file_read(directory_join(directory, "out"), &size);
+    assert_non_null(strstr(text, "usage: leaderboard-server --check DIR [--fix]"));
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(what_a_server_leaves_is_whole),
+        TEST(a_snapshot_alone_is_whole),
+        TEST(the_directory_itself_will_do_as_well),
+        TEST(files_of_no_use_are_named_and_left),
+        TEST(a_directory_in_use_or_missing_is_not_checked),
+        TEST(a_torn_tail_is_said_and_cut_when_asked),
+        TEST(a_hole_in_an_unsynced_tail_says_what_is_behind_it),
+        TEST(a_synced_group_that_changed_is_refused_and_given_up_only_when_asked),
+        TEST(a_damaged_base_is_not_repaired),
+        TEST(every_flipped_byte_of_every_file_is_found),
+        TEST(the_program_exits_with_what_it_found),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(said);
+    return failed;
+}
