@@ -5,8 +5,10 @@
  *
  * Requests are encoded before the clock runs, all of one size; what is left to do while it runs is
  * to send slices of them and to count replies. Words as redis-benchmark has them: __rand_int__ is
- * 12 digits of 0 .. range-1; besides, __seq_int__ counts 0, 1, 2 ..., and __mixed_int__ visits the
- * same numbers once each in no order. One line of JSON comes out: requests, seconds, errors.
+ * 12 digits of 0 .. range-1; besides, __seq_int__ counts 0, 1, 2 ..., __mixed_int__ visits the same
+ * numbers once each in no order, and __score_int__ is random below --score-range, with as many
+ * digits as that needs. One line of JSON comes out: requests, seconds, errors.
+ * --rate n: so many requests a second instead of as many as go.
  * --wait 1: says "ready" when the clients are connected, and sends when a line comes in; leaves
  * when there is no more input. So connecting can be kept out of what is measured.
  *
@@ -30,20 +32,23 @@ enum {
     READ_SIZE = 1 << 18,
     CLIENTS_MAX = 10000,
     EVENTS_MAX = 128,
+    SILENCE_MAX_MS = 60000,
     ERROR_SHOWN_MAX = 160,
 };
 
-enum number_kind { NUMBER_RANDOM, NUMBER_SEQUENTIAL, NUMBER_MIXED };
+enum number_kind { NUMBER_RANDOM, NUMBER_SEQUENTIAL, NUMBER_MIXED, NUMBER_SCORE };
 
 struct load {
     const char *address;
     unsigned port;
-    uint64_t client_count, pipeline, requests, range, seed;
+    uint64_t client_count, pipeline, requests, range, score_range, seed;
+    uint64_t rate; /* 0: as many as go */
     bool is_waiting;
     /* one request, and where its numbers stand */
     char template[TEMPLATE_MAX];
     size_t request_size;
     size_t number_at[NUMBERS_MAX];
+    size_t number_size[NUMBERS_MAX];
     enum number_kind number_kind[NUMBERS_MAX];
     size_t number_count;
     struct random random;
@@ -76,7 +81,8 @@ static void die(const char *what) {
 static void usage(const char *complaint) {
     fprintf(stderr,
             "load: %s\nusage: load [--host a.b.c.d] --port n [--clients 50] [--pipeline 1]"
-            " [--requests n] [--range n] [--seed n] [--wait 1] COMMAND [word ...]\n",
+            " [--requests n] [--range n] [--score-range n] [--rate n] [--seed n] [--wait 1] "
+            "COMMAND [word ...]\n",
             complaint);
     exit(2);
 }
@@ -91,27 +97,38 @@ static void template_add(struct load *load, const char *at, size_t size) {
     load->request_size += size;
 }
 
+static size_t score_digits(const struct load *load) {
+    size_t digits = 1;
+    for (uint64_t left = (load->score_range - 1) / 10; left > 0; left /= 10) {
+        digits++;
+    }
+    return digits;
+}
+
 /* Replace a placeholder by room for its digits. Returns the placeholder's size; 0: there is none
  * at this place. */
 static size_t take_placeholder(struct load *load, const char *at) {
-    static const char *const names[] = {"__rand_int__", "__seq_int__", "__mixed_int__"};
-    for (int kind = NUMBER_RANDOM; kind <= NUMBER_MIXED; kind++) {
+    static const char *const names[] = {"__rand_int__", "__seq_int__", "__mixed_int__",
+                                        "__score_int__"};
+    for (int kind = NUMBER_RANDOM; kind <= NUMBER_SCORE; kind++) {
         size_t size = strlen(names[kind]);
         if (strncmp(at, names[kind], size) == 0) {
             if (load->number_count == NUMBERS_MAX) {
                 usage("too many numbers in the command");
             }
+            size_t digits = kind == NUMBER_SCORE ? score_digits(load) : MICRO_DIGITS;
             load->number_at[load->number_count] = load->request_size;
+            load->number_size[load->number_count] = digits;
             load->number_kind[load->number_count++] = (enum number_kind)kind;
-            template_add(load, "000000000000", MICRO_DIGITS);
+            template_add(load, "000000000000", digits);
             return size;
         }
     }
     return 0;
 }
 
-static size_t word_size(const char *word) {
-    struct load measured = {.request_size = 0};
+static size_t word_size(const struct load *load, const char *word) {
+    struct load measured = {.score_range = load->score_range};
     for (const char *at = word; *at;) {
         size_t taken = take_placeholder(&measured, at);
         if (taken == 0) {
@@ -127,7 +144,7 @@ static void make_template(struct load *load, char **words, int count) {
     char head[32];
     template_add(load, head, (size_t)snprintf(head, sizeof head, "*%d\r\n", count));
     for (int i = 0; i < count; i++) {
-        size_t size = (size_t)snprintf(head, sizeof head, "$%zu\r\n", word_size(words[i]));
+        size_t size = (size_t)snprintf(head, sizeof head, "$%zu\r\n", word_size(load, words[i]));
         template_add(load, head, size);
         for (const char *at = words[i]; *at;) {
             size_t taken = take_placeholder(load, at);
@@ -147,6 +164,8 @@ static uint64_t number(struct load *load, enum number_kind kind) {
         return load->encoded_count % load->range;
     case NUMBER_MIXED:
         return load->mixed;
+    case NUMBER_SCORE:
+        return random_below(&load->random, load->score_range);
     case NUMBER_RANDOM:
     default:
         return random_below(&load->random, load->range);
@@ -161,7 +180,10 @@ static void encode_block(struct load *load) {
     for (uint64_t i = 0; i < load->block_count; i++) {
         memcpy(at, load->template, load->request_size);
         for (size_t n = 0; n < load->number_count; n++) {
-            micro_write_digits(at + load->number_at[n], number(load, load->number_kind[n]));
+            char digits[MICRO_DIGITS];
+            size_t size = load->number_size[n];
+            micro_write_digits(digits, number(load, load->number_kind[n]));
+            memcpy(at + load->number_at[n], digits + MICRO_DIGITS - size, size);
         }
         load->encoded_count++;
         load->mixed = (load->mixed + load->mixing_step) % load->range;
@@ -341,26 +363,46 @@ static void serve_client(struct load *load, struct client *client, uint32_t even
         return;
     }
     take_input(load, client, input, (size_t)got);
-    if (client->replies_left == 0) {
+    if (client->replies_left == 0 && load->rate == 0) {
         send_next(load, client);
     }
+}
+
+/* With a rate: the pipelines that are due by now, from each client in turn. One that still waits
+ * holds up those behind it. Returns the client whose turn is next. */
+static uint64_t send_due(struct load *load, struct client *clients, uint64_t turn,
+                         double begun_at) {
+    uint64_t due = (uint64_t)((micro_now_ns() - begun_at) * 1e-9 * (double)load->rate);
+    due = due < load->block_count ? due : load->block_count;
+    while (load->block_sent < due && clients[turn].replies_left == 0) {
+        send_next(load, &clients[turn]);
+        turn = (turn + 1) % load->client_count;
+    }
+    return turn;
 }
 
 /* Send the encoded block and wait for all its replies; returns the seconds that took. */
 static double run_block(struct load *load, struct client *clients) {
     struct epoll_event events[EVENTS_MAX];
+    int wait_ms = load->rate > 0 ? 1 : SILENCE_MAX_MS;
+    int silent_ms = 0;
+    uint64_t turn = 0;
     double begun_at = micro_now_ns();
-    for (uint64_t i = 0; i < load->client_count; i++) {
+    for (uint64_t i = 0; i < load->client_count && load->rate == 0; i++) {
         send_next(load, &clients[i]);
     }
     while (load->block_answered < load->block_count) {
-        int ready = epoll_wait(load->epoll, events, EVENTS_MAX, 60000);
-        if (ready == 0) {
+        int ready = epoll_wait(load->epoll, events, EVENTS_MAX, wait_ms);
+        silent_ms = ready == 0 ? silent_ms + wait_ms : 0;
+        if (silent_ms >= SILENCE_MAX_MS) {
             fprintf(stderr, "load: no reply for a minute\n");
             exit(1);
         }
         for (int i = 0; i < ready; i++) {
             serve_client(load, events[i].data.ptr, events[i].events);
+        }
+        if (load->rate > 0) {
+            turn = send_due(load, clients, turn, begun_at);
         }
     }
     return (micro_now_ns() - begun_at) * 1e-9;
@@ -394,6 +436,10 @@ static int parse_options(struct load *load, int argc, char **argv) {
             load->requests = parse_count(value, UINT64_MAX / 2);
         } else if (strcmp(name, "range") == 0) {
             load->range = parse_count(value, 999999999999ULL);
+        } else if (strcmp(name, "score-range") == 0) {
+            load->score_range = parse_count(value, 999999999999ULL);
+        } else if (strcmp(name, "rate") == 0) {
+            load->rate = parse_count(value, UINT32_MAX);
         } else if (strcmp(name, "seed") == 0) {
             load->seed = parse_count(value, UINT64_MAX);
         } else if (strcmp(name, "wait") == 0) {
@@ -445,6 +491,7 @@ int main(int argc, char **argv) {
                                .pipeline = 1,
                                .requests = 100000,
                                .range = 1000000,
+                               .score_range = 1000000,
                                .seed = 1};
     int first_word = parse_options(&load, argc, argv);
     make_template(&load, argv + first_word, argc - first_word);

@@ -238,8 +238,20 @@ def of_stalls(results):
                       results["versions"], rows, " ms")
 
 
+def of_durability(results):
+    """CPU per ZADD without and with a journal."""
+    rows = [(f"pipeline {row['pipeline']}, "
+             + ("no journal" if row["mode"] == "no" else f"appendfsync {row['mode']}"),
+             {name: cell["us"] for name, cell in row["servers"].items()})
+            for row in results["cost"]["rows"]]
+    return value_bars("CPU per ZADD, with and without a journal", results["subtitle"],
+                      results["base"], results["versions"], rows, " \u00b5s")
+
+
 def of_any(results):
     """By what the file holds."""
+    if "cost" in results:
+        return of_durability(results)
     if "growth" in results:
         return of_growth(results)
     if "stalls" in results:

@@ -45,28 +45,34 @@ def free_port():
 class Server:
     """One running server. CPU time and memory are the kernel's figures of all its threads."""
 
-    def __init__(self, name, path):
+    def __init__(self, name, path, settings=(), directory=None, core=cores()[0]):
+        """settings: more words of the command line. directory: the caller's, which stays; None:
+        one of its own. core: None for any."""
         self.name, self.path, self.port = name, path, free_port()
-        self.directory = tempfile.mkdtemp(prefix="leaderboard-bench-")
+        self.is_directory_own = directory is None
+        self.directory = directory or tempfile.mkdtemp(prefix="leaderboard-bench-")
         words = [path, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
-                 "--appendonly", "no", "--dir", self.directory]
+                 "--appendonly", "no", "--dir", self.directory, *settings]
         with open(Path(self.directory) / "log", "wb") as log:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=subprocess.STDOUT, preexec_fn=pinned(cores()[0]))
+                                            stderr=subprocess.STDOUT, preexec_fn=pinned(core))
         self.wait_until_ready()
 
     def wait_until_ready(self):
         give_up_at = time.monotonic() + START_LIMIT_S
         while time.monotonic() < give_up_at and self.process.poll() is None:
             try:
-                if self.ask("PING") == "PONG":
+                if self.ask("PING")[:8] in ("PONG", "-LOADING"):
                     return
             except OSError:
                 pass
             time.sleep(0.02)
-        log = (Path(self.directory) / "log").read_text(errors="replace")
+        log = self.log()
         self.stop()
         sys.exit(f"{self.name} ({self.path}) does not start:\n{log}")
+
+    def log(self):
+        return (Path(self.directory) / "log").read_text(errors="replace")
 
     def ask(self, line):
         """Send one inline command, return its reply's first line, or a bulk's text."""
@@ -74,6 +80,8 @@ class Server:
             client.sendall(line.encode() + b"\r\n")
             reader = client.makefile("rb")
             head = reader.readline().decode().rstrip()
+            if head[:8] == "-LOADING":
+                return head
             if head[:1] == "-":
                 sys.exit(f"{self.name}: {line}: {head}")
             return reader.read(int(head[1:])).decode() if head[:1] == "$" else head[1:]
@@ -86,6 +94,11 @@ class Server:
             except FileNotFoundError:
                 pass
         return total
+
+    def cpu_seconds(self):
+        """Of threads and children that have ended, too; in steps of 10 ms."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
     def resident_bytes(self):
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
@@ -108,7 +121,8 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        if self.is_directory_own:
+            shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Generator:
@@ -121,14 +135,19 @@ class Generator:
         if not os.access(self.directory / "load", os.X_OK):
             sys.exit(f"{self.directory / 'load'} is missing: make bench-build makes it")
 
-    def run(self, server, command, requests, number_range, pipeline=None, clients=None):
-        """With load. What connecting costs is not counted. Returns figures as cost() does."""
+    def words(self, server, command, requests, number_range, pipeline=None, clients=None):
+        """load's command line."""
         self.run_count += 1
         words = [self.directory / "load", "--wait", "1", "--port", server.port,
                  "--clients", clients or self.clients, "--pipeline", pipeline or self.pipeline,
                  "--requests", requests, "--range", number_range, "--seed", self.run_count,
                  *command.split()]
-        with subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE,
+        return [str(word) for word in words]
+
+    def run(self, server, command, requests, number_range, pipeline=None, clients=None):
+        """With load. What connecting costs is not counted. Returns figures as cost() does."""
+        words = self.words(server, command, requests, number_range, pipeline, clients)
+        with subprocess.Popen(words, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               preexec_fn=pinned(cores()[1])) as load:
             is_ready = load.stdout.readline() != ""

@@ -3,16 +3,18 @@
  *     stall --port 6379 ZREMRANGEBYRANK board 0 999999
  *     stall --port 6379 --seconds 20                    without a command: while others load
  *
- * One connection sends PINGs some 50 us apart and waits for each reply; after half a second a
- * second one, on a thread of its own, sends the command. PINGs go on for --seconds (2) after its
- * reply, since what is removed is freed later. One line of JSON comes out: the command's own time,
- * the longest PING before it was sent (what the machine itself does) and from then on, and the
- * 99.9th percentile. */
+ * Without a command SIGTERM ends it, too. One connection sends PINGs some 50 us apart and waits for
+ * each reply; --sleep n: sleeps so many us in between, so that others may have its core. After half
+ * a second a second connection, on a thread of its own, sends the command. PINGs go on for
+ * --seconds (2) after its reply, since what is removed is freed later. One line of JSON comes out:
+ * the command's own time, the longest PING before it was sent (what the machine itself does) and
+ * from then on, and the 99.9th percentile. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +37,7 @@ enum {
 struct stall {
     unsigned port;
     double seconds;
+    unsigned sleep_us; /* 0: turns round */
     char request[REQUEST_MAX];
     size_t request_size;
     uint64_t begin_ns; /* of the PINGs */
@@ -47,6 +50,13 @@ struct trips {
     uint64_t count, longest_ns;
     uint32_t buckets[BUCKETS];
 };
+
+static volatile sig_atomic_t is_asked_to_end;
+
+static void on_signal(int number) {
+    (void)number;
+    is_asked_to_end = 1;
+}
 
 static void die(const char *what) {
     fprintf(stderr, "stall: %s: %s\n", what, strerror(errno));
@@ -137,8 +147,20 @@ static bool is_over(const struct stall *stall) {
         if (!atomic_load(&stall->is_answered))
             return false;
         from = atomic_load(&stall->answered_ns);
+    } else if (is_asked_to_end) {
+        return true;
     }
     return (double)(now_ns() - from) > stall->seconds * 1e9;
+}
+
+static void pause_between(const struct stall *stall) {
+    struct timespec asleep = {.tv_nsec = (long)stall->sleep_us * 1000};
+    uint64_t begin = now_ns();
+    if (stall->sleep_us > 0) {
+        nanosleep(&asleep, NULL);
+        return;
+    }
+    while (now_ns() - begin < PAUSE_NS) {}
 }
 
 static void run_pings(struct stall *stall, struct trips *before, struct trips *after) {
@@ -150,7 +172,7 @@ static void run_pings(struct stall *stall, struct trips *before, struct trips *a
         uint64_t sent_ns = atomic_load(&stall->sent_ns);
         bool is_before = stall->request_size > 0 && (sent_ns == 0 || sent_ns > begin + ns);
         add_trip(is_before ? before : after, ns);
-        while (now_ns() - begin - ns < PAUSE_NS) {}
+        pause_between(stall);
     }
     close(fd);
 }
@@ -192,12 +214,15 @@ int main(int argc, char **argv) {
             stall.port = (unsigned)strtoul(argv[index + 1], NULL, 10);
         } else if (strcmp(argv[index], "--seconds") == 0) {
             stall.seconds = strtod(argv[index + 1], NULL);
+        } else if (strcmp(argv[index], "--sleep") == 0) {
+            stall.sleep_us = (unsigned)strtoul(argv[index + 1], NULL, 10) % 1000000;
         } else {
-            fprintf(stderr, "usage: stall [--port n] [--seconds 2] [command ...]\n");
+            fprintf(stderr, "usage: stall [--port n] [--seconds 2] [--sleep us] [command ...]\n");
             return 2;
         }
     }
     pthread_t thread;
+    (void)signal(SIGTERM, on_signal);
     if (index < argc) {
         encode(&stall, argc - index, argv + index);
         if (pthread_create(&thread, NULL, run_command, &stall) != 0)
