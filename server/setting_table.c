@@ -334,11 +334,12 @@ const struct setting setting_table[] = {
         .default_value = "3600 1 300 100 60 10000",
         .id = SETTING_SAVE,
         .summary = "With appendonly no: write a snapshot when so many seconds have passed since "
-                   "the last one and so much has changed, for any of the pairs; and at the end, "
-                   "when the server is asked to stop. \"\" writes none by itself, at the end "
-                   "neither; BGSAVE and SAVE still do. May stand on several lines of a file, which "
-                   "add up; the first one takes the place of the default. With appendonly yes the "
-                   "journal holds every change, and its growth says when a snapshot is due.\n"
+                   "the last one and so many changes have come, for any of the pairs (a command "
+                   "that changes a board is one); and at the end, when the server is asked to "
+                   "stop. \"\" writes none by itself, at the end neither; BGSAVE and SAVE still "
+                   "do. May stand on several lines of a file, which add up; the first one takes "
+                   "the place of the default. With appendonly yes the journal holds every change, "
+                   "and its growth says when a snapshot is due.\n"
                    "    save 3600 1 300 100 60 10000",
     },
     {

@@ -533,38 +533,50 @@ static void write_filler(const char *path, size_t size) {
     fclose(file);
 }
 
+static const char *filler_path(void) {
+    static char path[2 * PROCESS_PATH_MAX];
+    snprintf(path, sizeof path, "%s/filler", directory);
+    return path;
+}
+
+/* Take all room, and write until a reply waits for the disk. Returns how many came; `waiting` is
+ * left with the one that did not, and `wire` is a new client. */
+static int write_until_full(struct wire *waiting) {
+    int count = 0;
+    write_filler(filler_path(), 16 * 1024 * 1024);
+    for (;;) {
+        char line[64];
+        snprintf(line, sizeof line, "ZADD late %d player-%d\r\n", count, count);
+        wire_send_text(&wire, line);
+        if (wire_is_silent(&wire, 500)) {
+            break;
+        }
+        assert_string_equal(wire_reply(&wire), ":1");
+        count++;
+        assert_true(count < 200000);
+    }
+    *waiting = wire;
+    wire = wire_open(process_connect_unix(&server));
+    return count;
+}
+
 static void on_a_full_disk_writers_are_refused_until_there_is_room(void **state) {
     (void)state;
     if (!mount_small_disk()) {
         print_message("skipped, a disk cannot be mounted here: %s\n", strerror(errno));
         skip();
     }
-    char filler[2 * PROCESS_PATH_MAX];
-    snprintf(filler, sizeof filler, "%s/filler", directory);
     start(with_journal);
     write_story();
-    write_filler(filler, 16 * 1024 * 1024);
-    int acknowledged = 0;
-    for (;;) {
-        char line[64];
-        snprintf(line, sizeof line, "ZADD late %d player-%d\r\n", acknowledged, acknowledged);
-        wire_send_text(&wire, line);
-        if (wire_is_silent(&wire, 500)) {
-            break; /* it waits for the disk */
-        }
-        assert_string_equal(wire_reply(&wire), ":1");
-        acknowledged++;
-        assert_true(acknowledged < 200000);
-    }
-    struct wire waiting = wire;
-    wire = wire_open(process_connect_unix(&server));
+    struct wire waiting;
+    int acknowledged = write_until_full(&waiting);
     wire_check_prefix(&wire, "ZADD late 1 other", "-MISCONF ");
     wire_check_prefix(&wire, "DEL arena", "-MISCONF ");
     assert_string_equal(info("aof_last_write_status"), "err");
     wire_check_prefix(&wire, "SAVE", "-ERR ");
     wire_check(&wire, "SHUTDOWN", "-ERR Errors trying to SHUTDOWN. Check logs.");
     wire_check(&wire, "ZSCORE arena kim", "250");
-    assert_int_equal(unlink(filler), 0);
+    assert_int_equal(unlink(filler_path()), 0);
     wait_for_info("aof_last_write_status", "ok");
     assert_string_equal(wire_reply(&waiting), ":1");
     wire_close(&waiting);
@@ -574,6 +586,34 @@ static void on_a_full_disk_writers_are_refused_until_there_is_room(void **state)
     check_story();
     assert_int_equal(wire_ask_integer(&wire, "ZCARD late"), acknowledged + 1);
     wire_check(&wire, "EXISTS room", ":1");
+    wire_close(&wire);
+    process_stop(&server);
+    umount2(directory, MNT_DETACH);
+}
+
+static void on_a_full_disk_the_server_can_be_forced_to_end(void **state) {
+    (void)state;
+    if (!mount_small_disk()) {
+        print_message("skipped, a disk cannot be mounted here: %s\n", strerror(errno));
+        skip();
+    }
+    start(with_journal);
+    write_story();
+    struct wire waiting;
+    int acknowledged = write_until_full(&waiting);
+    process_signal(&server, SIGTERM);
+    process_sleep_ms(200);
+    wire_check(&wire, "ZSCORE arena kim", "250"); /* it goes on */
+    wire_send_text(&wire, "SHUTDOWN FORCE\r\n");
+    assert_true(process_wait(&server, PROCESS_STOP_LIMIT_MS));
+    assert_int_equal(server.exit_status, 1);
+    assert_null(wire_try_reply(&waiting));
+    wire_close(&waiting);
+    wire_close(&wire);
+    assert_int_equal(unlink(filler_path()), 0);
+    start(with_journal);
+    check_story();
+    assert_int_equal(wire_ask_integer(&wire, "ZCARD late"), acknowledged);
     wire_close(&wire);
     process_stop(&server);
     umount2(directory, MNT_DETACH);
@@ -598,6 +638,7 @@ int main(void) {
         TEST(without_a_journal_the_directory_is_not_needed_until_something_is_saved),
         TEST(a_copy_of_a_running_servers_directory_is_a_backup),
         TEST(on_a_full_disk_writers_are_refused_until_there_is_room),
+        TEST(on_a_full_disk_the_server_can_be_forced_to_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
