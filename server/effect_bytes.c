@@ -471,7 +471,6 @@ static bool take_time(struct effect_decoder *decoder, struct layout_time *time) 
 }
 
 static bool take_layout(struct effect_decoder *decoder, struct layout *layout) {
-    const char *reason;
     if (!take_time(decoder, &layout->time) || !take_byte(decoder, &layout->field_count) ||
         layout->field_count == 0 || layout->field_count > LAYOUT_FIELDS_MAX) {
         return false;
@@ -484,7 +483,7 @@ static bool take_layout(struct effect_decoder *decoder, struct layout *layout) {
         bits += layout->fields[i].bits;
     }
     place_fields(layout);
-    return layout_validate(layout, &reason);
+    return true;
 }
 
 static bool take_period(struct effect_decoder *decoder, struct rules *rules) {
@@ -497,11 +496,11 @@ static bool take_period(struct effect_decoder *decoder, struct rules *rules) {
            (take_bytes(decoder, &rules->zone_minutes, sizeof rules->zone_minutes) &&
             take_bytes(decoder, &rules->archives_max, sizeof rules->archives_max) &&
             take_bytes(decoder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
-            take_bytes(decoder, &rules->period_end_ms, sizeof rules->period_end_ms) &&
-            rules->period_start_ms < rules->period_end_ms);
+            take_bytes(decoder, &rules->period_end_ms, sizeof rules->period_end_ms));
 }
 
 static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
+    const char *reason;
     uint8_t flags;
     uint64_t cap;
     memset(rules, 0, sizeof *rules);
@@ -512,7 +511,7 @@ static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
     rules->keeps_best = (flags & RULES_KEEPS_BEST) != 0;
     rules->is_created = (flags & RULES_IS_CREATED) != 0;
     rules->cap = (uint32_t)cap;
-    return take_layout(decoder, &rules->layout);
+    return take_layout(decoder, &rules->layout) && rules_validate(rules, &reason);
 }
 
 static bool take_rules(struct effect_decoder *decoder, const struct rules **rules) {

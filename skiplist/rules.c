@@ -204,6 +204,28 @@ bool rules_are_in(const struct rules_set *set, const struct rules *rules) {
 
 /* ---- validation ---- */
 
+/* Is the period one of the calendar's, and does START stand where rules_begin_period puts it? */
+static bool is_period_right(const struct rules *rules) {
+    struct rules same;
+    if (rules->zone_minutes < PERIOD_ZONE_MIN || rules->zone_minutes > PERIOD_ZONE_MAX) {
+        return false;
+    }
+    rules_copy(rules, &same);
+    rules_begin_period(&same, rules->period_start_ms);
+    return rules_equal(rules, &same);
+}
+
+bool rules_validate(const struct rules *rules, const char **reason) {
+    if (!layout_validate(&rules->layout, reason)) {
+        return false;
+    }
+    if (rules->period != PERIOD_NONE && !is_period_right(rules)) {
+        *reason = "rules: their period is none of the calendar's, or START is not its start";
+        return false;
+    }
+    return true;
+}
+
 static const char *check_rules(const struct rules_set *set, uint32_t index) {
     const struct rules *rules = *list_at(set, index);
     const char *reason;
@@ -216,15 +238,7 @@ static const char *check_rules(const struct rules_set *set, uint32_t index) {
     if (find_equal(set, rules, rules->hash) != rules) {
         return "rules: they are not found, or not the only ones of their kind";
     }
-    if (rules->period != PERIOD_NONE) {
-        struct rules same;
-        rules_copy(rules, &same);
-        rules_begin_period(&same, rules->period_start_ms);
-        if (!rules_equal(rules, &same)) {
-            return "rules: their period is none of the calendar's, or START is not its start";
-        }
-    }
-    return layout_validate(&rules->layout, &reason) ? NULL : reason;
+    return rules_validate(rules, &reason) ? NULL : reason;
 }
 
 bool rules_set_validate(const struct rules_set *set, const char **reason) {

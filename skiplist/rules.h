@@ -68,6 +68,10 @@ static inline bool rules_take(const struct rules *rules, uint64_t before, uint64
            layout_without_time(&rules->layout, after) > layout_without_time(&rules->layout, before);
 }
 
+/* Can boards behave like this: does the layout hold together, and is the period one of the
+ * calendar's, with which the layout's times begin? reason: what does not. */
+MUST_CHECK bool rules_validate(const struct rules *rules, const char **reason);
+
 struct rules_set {
     struct map map;    /* (hash of the rules, index) */
     struct pages list; /* struct rules * */
