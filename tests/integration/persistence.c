@@ -507,6 +507,9 @@ static void a_copy_of_a_running_servers_directory_is_a_backup(void **state) {
     }
     snprintf(command, sizeof command, "cp -a %s/appendonlydir %s/copy", directory, directory);
     assert_int_equal(system(command), 0);
+    snprintf(command, sizeof command, "%s --check %s/copy >%s/check", process_default_program(),
+             directory, directory);
+    assert_int_equal(system(command), 0);
     wire_check(&wire, "FLUSHALL", "OK");
     end(SIGTERM);
     start((const char *[]){"--appenddirname", "copy", "--appendonly", "yes", NULL});
