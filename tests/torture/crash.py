@@ -1,0 +1,213 @@
+"""Process crashes: kill -9 at random moments under load, and what is there after the restart.
+
+Proven by a clean run: every command that was acknowledged, or whose effect another client was shown,
+is there after the restart; nothing is there that was not sent; a command or MULTI block is there
+whole or not at all; ranks, ties, reach times, expiries and options are what they were."""
+import random
+import shutil
+import threading
+import time
+from collections import Counter
+
+import dump
+import judge
+import load
+import player
+import servers
+
+WIPE_EVERY = 50  # cycles on one directory
+
+
+class Trouble(Exception):
+    """A promise is broken; the text says which, by lines."""
+
+
+class Arena:
+    """A server, its players, and the twin's side of both. seed repeats the commands."""
+
+    def __init__(self, program, directory, policy, seed, player_count=50, settings=()):
+        self.server = servers.Server(program, directory, policy, settings)
+        self.random = random.Random(f"{seed}/arena")
+        self.seed, self.player_count = seed, player_count
+        self.counts = Counter()
+        self.load = None
+        self.life = 0
+        self.begin_anew()
+
+    def begin_anew(self):
+        """An empty directory, and players who know of nothing."""
+        shutil.rmtree(self.server.directory, ignore_errors=True)
+        self.server.directory.mkdir(parents=True)
+        self.server.log.unlink(missing_ok=True)
+        self.life += 1
+        self.players = [player.Player(i, f"{self.seed}/{self.life}", self.server.is_redis)
+                        for i in range(self.player_count)]
+        for one in self.players:
+            one.others = [other for other in self.players if other is not one]
+        self.shared_base = {}
+
+    def connect(self):
+        self.load = load.Load(self.players, self.server.port)
+
+    def disconnect(self):
+        """The load is over: what was answered, and what it was answered."""
+        self.load.close()
+        self.counts["sent"] += sum(len(one.commands) for one in self.players)
+        self.counts["acked"] += sum(len(one.acked_at) for one in self.players)
+        if self.load.faults:
+            raise Trouble("replies that the twin has told otherwise:\n" +
+                          "\n".join(self.load.faults))
+
+    def judge(self):
+        """What is there now. Raises Trouble at what can never be; what is lost is the caller's."""
+        first_s = time.time()
+        seen = dump.take(self.server.port, self.server.is_redis)
+        window = judge.Window(first_s, time.time())
+        judgement = judge.Judgement(self.players, self.shared_base, seen, window)
+        self.counts["boards"] += len(seen)
+        self.counts["members"] += sum(len(board.records) for board in seen.values())
+        if judgement.faults:
+            raise Trouble("\n".join(judgement.faults))
+        return judgement
+
+    def adopt(self, judgement):
+        self.shared_base = judgement.shared
+        judgement.adopt()
+
+    def judge_and_go_on(self):
+        """As after a crash that may lose nothing."""
+        judgement = self.judge()
+        self.counts["lost"] += judgement.lost
+        if judgement.lost:
+            raise Trouble("\n".join(judgement.lost_lines()))
+        self.adopt(judgement)
+
+
+def at_some_point(arena, delay_s, words):
+    """An operator's command on a connection of its own, after some time; the reply is not waited
+    for, and the server may be gone."""
+    def run():
+        time.sleep(delay_s)
+        try:
+            client = arena.server.client()
+            client.send([words])
+            time.sleep(1)
+            client.close()
+        except OSError:
+            pass
+    threading.Thread(target=run, daemon=True).start()
+
+
+def snapshot_command(arena):
+    if arena.server.policy == "off" or (not arena.server.is_redis and arena.random.random() < 0.3):
+        return ("BGSAVE",)
+    return ("BGREWRITEAOF",)
+
+
+def random_settings(arena):
+    """Settings of one start: sometimes the journal is rewritten again and again by itself."""
+    if arena.random.random() < 0.3:
+        return ("--auto-aof-rewrite-min-size", "64kb", "--auto-aof-rewrite-percentage", "20")
+    return ()
+
+
+def kill_under_load(arena):
+    """Load for a moment, perhaps a snapshot just before the end, and kill -9."""
+    moment_s = arena.random.uniform(0.01, 0.35)
+    if arena.random.random() < 0.5:
+        ahead_s = arena.random.uniform(0, 0.04)
+        at_some_point(arena, max(0, moment_s - ahead_s), snapshot_command(arena))
+        arena.counts["snapshots"] += 1
+    killer = threading.Timer(moment_s, arena.server.kill)
+    killer.start()
+    arena.load.run()
+    killer.join()
+
+
+def kill_at_start(arena):
+    """Start it again and kill it at once, while it loads or just after."""
+    for _ in range(arena.random.randint(1, 3)):
+        arena.server.spawn(*random_settings(arena))
+        time.sleep(arena.random.uniform(0, 0.04))
+        arena.server.kill()
+        arena.counts["kills at start"] += 1
+
+
+def crash_cycle(arena):
+    """Kill, restart, judge."""
+    arena.connect()
+    kill_under_load(arena)
+    arena.disconnect()
+    if arena.random.random() < 0.2:
+        kill_at_start(arena)
+    arena.server.start(*random_settings(arena))
+    arena.judge_and_go_on()
+
+
+def still_cycle(arena):
+    """Stop the load, read everything, kill -9, restart: everything reads the same again."""
+    arena.connect()
+    if arena.random.random() < 0.5:
+        at_some_point(arena, arena.random.uniform(0, 0.2), snapshot_command(arena))
+    arena.load.run(time.monotonic() + arena.random.uniform(0.05, 0.2))
+    arena.disconnect()
+    before = dump.take(arena.server.port, arena.server.is_redis)
+    arena.server.kill()
+    arena.server.start(*random_settings(arena))
+    after = dump.take(arena.server.port, arena.server.is_redis)
+    compare_dumps(before, after)
+    arena.counts["still"] += 1
+    arena.judge_and_go_on()
+
+
+def compare_dumps(before, after):
+    """Equal, but for keys whose time came in between."""
+    lines = []
+    for place in set(before) | set(after):
+        old, new = before.get(place), after.get(place)
+        is_over = new is None and old.expire_at_ms != -1 and \
+            old.expire_at_ms <= player.now_ms()
+        if old != new and not is_over:
+            lines.append(f"{place}\n    before {old}\n    after  {new}")
+    if lines:
+        raise Trouble("a restart has changed what is there:\n" + "\n".join(lines[:10]))
+
+
+def shutdown_cycle(arena):
+    """SIGTERM under load: what was acknowledged is there, and the server has ended well."""
+    arena.connect()
+    ender = threading.Timer(arena.random.uniform(0.02, 0.2), arena.server.process.terminate)
+    ender.start()
+    arena.load.run()
+    ender.join()
+    arena.disconnect()
+    if arena.server.process.wait(servers.START_LIMIT_S) != 0:
+        raise Trouble("SIGTERM: exit status "
+                      f"{arena.server.process.returncode}\n{arena.server.log_tail()}")
+    arena.server.start(*random_settings(arena))
+    arena.counts["shutdowns"] += 1
+    arena.judge_and_go_on()
+
+
+def run_cycles(arena, cycles, until_s=float("inf"), progress=lambda done: None):
+    """So many cycles, or until the time (time.monotonic) has come. Raises Trouble."""
+    arena.server.start()
+    try:
+        for done in range(cycles):
+            if time.monotonic() > until_s:
+                break
+            if done > 0 and done % WIPE_EVERY == 0:
+                arena.server.kill()
+                arena.begin_anew()
+                arena.server.start()
+            cycle = arena.random.choices((crash_cycle, still_cycle, shutdown_cycle),
+                                         (90, 7, 3))[0]
+            try:
+                cycle(arena)
+            except servers.StartFailed as failure:
+                raise Trouble(f"the server does not start again: {failure}") from None
+            arena.counts["cycles"] += 1
+            progress(done + 1)
+    finally:
+        arena.server.kill()
+    return arena.counts

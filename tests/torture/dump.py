@@ -1,0 +1,69 @@
+"""Everything that a server holds, as its clients can see it."""
+from collections import namedtuple
+
+import resp
+
+# records: as LB.RANGE answers them, best first (Redis: [name, None, None, score], lowest first).
+# rules: layout, cap, keep, created. expire_at_ms: -1 for none.
+Seen = namedtuple("Seen", "records expire_at_ms rules")
+DATABASE_COUNT = 16
+
+
+def keys_of(client, database):
+    """The names of a database's keys."""
+    names, cursor = [], b"0"
+    while True:
+        cursor, found = client.ask("SCAN", cursor, "COUNT", 1000)
+        names += found
+        if cursor == b"0":
+            return sorted({name.decode() for name in names})
+
+
+def used_databases(client):
+    """The databases that INFO knows of."""
+    lines = client.ask("INFO", "keyspace").decode().splitlines()
+    return [int(line[2:line.index(":")]) for line in lines if line.startswith("db")]
+
+
+def seen_rules(answer):
+    """What of LB.INFO must survive."""
+    if not isinstance(answer, list):
+        return None
+    told = dict(zip(answer[::2], answer[1::2]))
+    period = told[b"period"]
+    return (told[b"layout"].decode(), told[b"cap"] or 0, told[b"keep"] == b"best",
+            bool(told[b"created"]), tuple(period) if period else None)
+
+
+def board_requests(key, is_redis):
+    ranged = ("ZRANGE", key, 0, -1, "WITHSCORES") if is_redis else ("LB.RANGE", key, 0, -1)
+    return [ranged, ("PEXPIRETIME", key)] + ([] if is_redis else [("LB.INFO", key)])
+
+
+def read_board(replies, is_redis):
+    """The Seen of one key, by the replies to board_requests. None: it has gone meanwhile."""
+    records, expire_at_ms = replies[:2]
+    if isinstance(records, resp.Error) or expire_at_ms == -2:
+        return None
+    if is_redis:
+        pairs = zip(records[::2], records[1::2])
+        return Seen([[name, None, None, score] for name, score in pairs], expire_at_ms, None)
+    rules = seen_rules(replies[2])
+    return Seen(records, expire_at_ms, rules) if rules else None
+
+
+def take(port, is_redis=False):
+    """All boards: (database, key) -> Seen."""
+    seen = {}
+    with resp.Client(port) as client:
+        for database in used_databases(client):
+            client.ask("SELECT", database)
+            names = keys_of(client, database)
+            requests = [request for name in names for request in board_requests(name, is_redis)]
+            replies = client.ask_all(requests)
+            step = len(board_requests("", is_redis))
+            for i, name in enumerate(names):
+                board = read_board(replies[i * step:(i + 1) * step], is_redis)
+                if board is not None:
+                    seen[database, name] = board
+    return seen
