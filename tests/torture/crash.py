@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import dump
 import judge
@@ -31,6 +32,7 @@ class Arena:
         self.seed, self.player_count = seed, player_count
         self.counts = Counter()
         self.load = None
+        self.keep = None  # a directory for copies of the files as every crash left them
         self.life = 0
         self.begin_anew()
 
@@ -45,6 +47,13 @@ class Arena:
         for one in self.players:
             one.others = [other for other in self.players if other is not one]
         self.shared_base = {}
+
+    def keep_copy(self):
+        """The files as they are now, for whoever wants to know what went wrong."""
+        if self.keep:
+            copy = Path(self.keep) / f"{self.server.policy}-{self.seed.replace('/', '-')}"
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(self.server.directory, copy)
 
     def connect(self):
         self.load = load.Load(self.players, self.server.port)
@@ -140,6 +149,7 @@ def crash_cycle(arena):
     arena.disconnect()
     if arena.random.random() < 0.2:
         kill_at_start(arena)
+    arena.keep_copy()
     arena.server.start(*random_settings(arena))
     arena.judge_and_go_on()
 
@@ -153,6 +163,7 @@ def still_cycle(arena):
     arena.disconnect()
     before = dump.take(arena.server.port, arena.server.is_redis)
     arena.server.kill()
+    arena.keep_copy()
     arena.server.start(*random_settings(arena))
     after = dump.take(arena.server.port, arena.server.is_redis)
     compare_dumps(before, after)

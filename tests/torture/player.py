@@ -42,7 +42,10 @@ class Command:
     def is_right(self, reply):
         """Is this the reply that the twin has told?"""
         if callable(self.expected):
-            return self.expected(reply)
+            try:
+                return self.expected(reply)
+            except (TypeError, ValueError, AttributeError, KeyError):
+                return False  # it is of another shape altogether
         if self.expected is None:
             return not isinstance(reply, resp.Error)
         return reply == self.expected

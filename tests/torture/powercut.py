@@ -104,7 +104,8 @@ class Disk:
 
 
 class Rig:
-    """A disk, a server on it, and its players. lies: syncs that are answered and not done."""
+    """A disk, a server on it, and its players. lies: syncs that are answered and not done once
+    the server has started."""
 
     def __init__(self, program, work_directory, policy, seed, player_count=50, lies=0):
         self.work = Path(work_directory)
@@ -116,9 +117,9 @@ class Rig:
         self.arena.server.log = self.work / "log"
         self.lost_ms = []
         self.cut_at = None
+        self.lies = lies
         if lies:
             self.faults = faults.Faults(self.work, directory)
-            self.faults.lie(lies)
             self.arena.server.environment = self.faults.environment
 
     def close(self):
@@ -147,11 +148,19 @@ class Rig:
             answered = sum(at < self.cut_at for at in one.acked_at)
             one.promised_index = one.first_index + answered - 1
 
+    def start(self):
+        """Start the server; from then on its syncs lie, if they do."""
+        if self.lies:
+            self.faults.lie(0)
+        self.arena.server.start(*crash.random_settings(self.arena))
+        if self.lies:
+            self.faults.lie(self.lies)
+
     def restart(self):
         self.arena.server.kill()
         self.disk.come_back()
         try:
-            self.arena.server.start(*crash.random_settings(self.arena))
+            self.start()
         except servers.StartFailed as failure:
             raise Trouble(f"the server does not start after a power cut: {failure}") from None
 
@@ -160,7 +169,7 @@ def cut_under_load(rig, moment_s, settle_s):
     """Load; the power goes at the moment; a little later the server is killed."""
     arena = rig.arena
     arena.connect()
-    if arena.random.random() < 0.4:
+    if arena.random.random() < 0.4 and not rig.lies:
         ahead_s = arena.random.uniform(0, 0.08)
         crash.at_some_point(arena, max(0, moment_s - ahead_s), crash.snapshot_command(arena))
 
@@ -250,13 +259,13 @@ CYCLES = {"always": always_cycle, "everysec": everysec_cycle, "off": save_cycle}
 def run_cycles(rig, cycles, until_s=float("inf"), progress=lambda done: None):
     """So many power cuts, or until the time has come. Raises Trouble."""
     arena = rig.arena
-    arena.server.start()
+    rig.start()
     for done in range(cycles):
         if time.monotonic() > until_s:
             break
         if done > 0 and done % WIPE_EVERY == 0:
             rig.begin_anew()
-            arena.server.start()
+            rig.start()
         CYCLES[arena.server.policy](rig)
         arena.counts["cuts"] += 1
         progress(done + 1)
