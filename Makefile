@@ -43,7 +43,8 @@ INTEGRATION_SOURCES := $(wildcard tests/integration/*.c)
 FUZZ_SOURCES     := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SOURCES    := $(wildcard bench/*.c)
 ALL_SOURCES := $(ENGINE_SOURCES) $(PROTOCOL_SOURCES) $(wildcard server/*.c) $(SUPPORT_SOURCES) \
-               $(ENGINE_UNIT_SOURCES) $(SERVER_UNIT_SOURCES) $(INTEGRATION_SOURCES) $(FUZZ_SOURCES) $(BENCH_SOURCES)
+               $(ENGINE_UNIT_SOURCES) $(SERVER_UNIT_SOURCES) $(INTEGRATION_SOURCES) $(FUZZ_SOURCES) $(BENCH_SOURCES) \
+               $(wildcard tests/torture/*.c)
 HEADERS := $(wildcard codec/*.h skiplist/*.h protocol/*.h server/*.h tests/support/*.h bench/*.h)
 
 object = $(patsubst %.c,$(B)/%.o,$(1))
@@ -64,7 +65,7 @@ FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check sanitize fuzz lint layers format format-check docs docs-check \
+.PHONY: help build run test torture check sanitize fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install \
         tests-build tiny-build fuzz-build redis-server
 .SECONDARY:
@@ -89,7 +90,13 @@ test: ## install what is missing, build, run all tests
 	@.ci/install-packages test
 	@$(MAKE) --no-print-directory tests-build
 	@$(MAKE) --no-print-directory tiny-build B=$(B)/tiny TINY=1
-	@tests/run $(UNITS) $(TINY_UNITS) $(INTEGRATION) tests/moving/run tests/clients/run.sh
+	@tests/run $(UNITS) $(TINY_UNITS) $(INTEGRATION) tests/moving/run tests/clients/run.sh \
+	    tests/torture/run
+
+torture: ## kills, power cuts, failing disks, damaged files, at length (TORTURE_ARGS); tests/torture/
+	@.ci/install-packages test
+	@$(MAKE) --no-print-directory $(SERVER)
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
 
 install: build ## install the server and its configuration under PREFIX (/usr/local)
 	install -D -m 755 $(SERVER) $(DESTDIR)$(PREFIX)/bin/leaderboard-server

@@ -5,8 +5,9 @@ A prefix is told by its length, and a set of lengths is an integer: bit n stands
 key of a player allows some lengths; the player's prefix must be allowed by all of its keys."""
 from collections import namedtuple
 
+import rolling
 from player import CLOCK_SLACK_MS, SHARED_BOARD, stored
-from twin import NOW, REDIS, Board, Entry, Expiry, Rules, rules_of
+from twin import REDIS, Board, Entry, Expiry, Rules, rules_of
 
 # candidates: a set of lengths; needed: the shortest that loses nothing acknowledged.
 Verdict = namedtuple("Verdict", "player candidates needed faults")
@@ -112,8 +113,18 @@ def needed_length(player):
     return needed
 
 
+def lengths_of_rolling(player, board, seen, window):
+    """The same of a board whose period ends."""
+    found = rolling.lengths(player, board, seen, window)
+    return span(*found) if found else 0
+
+
 def describe(player, place, allowed, seen, needed):
     """A line for a key that does not fit."""
+    if place[1] in player.rolling:
+        board = player.rolling[place[1]]
+        return (f"  {place}: a day that ends at {board.end_ms}, {len(board.added)} members; seen "
+                f"{seen}, and {board.archive()}")
     history = player.history.get(place, [(-1, None)])
     told = None
     for index, board in history:
@@ -131,7 +142,10 @@ def judge_player(player, seen, window):
     everything = span(0, len(player.commands) + 1)
     needed = needed_length(player)
     by_key = {counter: lengths_of_counter(player, seen.get(counter))}
-    for place in set(player.history) | set(seen) - {counter}:
+    rolling_places = rolling.places(player)
+    for board in player.rolling.values():
+        by_key[0, board.key] = lengths_of_rolling(player, board, seen, window)
+    for place in set(player.history) | set(seen) - {counter} - rolling_places:
         history = player.history.get(place, [(-1, None)])
         by_key[place] = lengths_of_key(player, history, seen.get(place), window)
     candidates = everything
@@ -247,7 +261,10 @@ class Judgement:
             player = verdict.player
             seen = self.by_player[player.name]
             counter = seen.pop((0, f"{player.name}:n"), None)
-            state = {place: adopted(player, board) for place, board in seen.items()}
+            rolling_places = rolling.places(player)
+            state = {place: adopted(player, board) for place, board in seen.items()
+                     if place not in rolling_places}
+            player.rolling = rolling.adopted(player, seen)
             player.begin(state, self.shared, int(counter.records[0][3]) if counter else 0)
 
 

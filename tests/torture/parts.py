@@ -15,6 +15,7 @@ import faults
 import io_failures
 import powercut
 import report
+import selftest
 from crash import Trouble
 
 MEMORY = "/dev/shm"
@@ -82,6 +83,19 @@ def until(options):
 
 def seed_of(options, name, policy, job):
     return f"{options.seed}/{name}/{policy}/{job}"
+
+
+# ---- the judge ----
+
+def run_selftest(options):
+    """Changes of what a server holds must be found."""
+    counts, trouble = Counter(), None
+    try:
+        selftest.run(options.program, work_directory(options, "selftest"), options.seed, counts)
+    except Trouble as found:
+        trouble = str(found)
+    return report.Row("the judge itself", "", counts["changes"], 0, None,
+                      "changes in what is there; all found", trouble)
 
 
 # ---- kill -9 ----

@@ -8,6 +8,7 @@ import time
 from decimal import Decimal
 
 import resp
+import rolling
 import twin
 from twin import NOW, Board, Expiry, Writing
 
@@ -68,7 +69,8 @@ class Player:
     """state: (database, key) -> Board. history: (database, key) -> [(index, Board or None)], the
     first being what was there at the beginning. acked_count of the commands are answered."""
 
-    def __init__(self, number, seed, is_redis=False):
+    def __init__(self, number, seed, is_redis=False, is_timeless=False):
+        """is_timeless: nothing that goes or rolls by itself."""
         self.number = number
         self.name = f"p{number:02}"
         self.random = random.Random(f"{seed}/{number}")
@@ -79,9 +81,10 @@ class Player:
         self.index = -1
         self.known_times = {}  # (symbolic time, unit) -> unix milliseconds, as the server said
         self.others = []
-        self.choices = [(op, weight) for op, weight, needs_lb in OPERATIONS
-                        if not (needs_lb and is_redis)]
-        self.operations, self.weights = zip(*self.choices)
+        self.rolling = {}  # key -> RollingBoard
+        self.operations, self.weights = zip(*(
+            (operation, weight) for operation, weight, needs_lb in OPERATIONS
+            if not (needs_lb and is_redis) and not (is_timeless and operation in TIMED)))
         self.begin({}, {}, 0)
 
     def begin(self, state, shared, counter):
@@ -167,6 +170,11 @@ class Player:
         for additions in (self.counter_history, self.shared_added):
             while additions and additions[-1][0] == command.index:
                 additions.pop()
+        for key, board in list(self.rolling.items()):
+            if board.added and board.added[-1].index == command.index:
+                board.added.pop()
+            if board.created == command.index:
+                del self.rolling[key]
 
     def sent(self, count, at):
         """The latest commands have been sent, all at this time."""
@@ -669,4 +677,7 @@ OPERATIONS = (
     (zstore, 2, False), (zrangestore, 1.5, False), (select, 1.5, False), (block, 3, False),
     (read_score, 3, False), (read_order, 2, False), (lb_create, 3, True), (lb_add, 12, True),
     (lb_increase, 3, True), (lb_roll, 0.8, True), (read_records, 3, True),
+    (rolling.create, 0.3, True), (rolling.add, 1.5, True),
 )
+# Those whose effects come or go by themselves, later.
+TIMED = (doom, rolling.create, rolling.add)
