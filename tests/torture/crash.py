@@ -48,6 +48,7 @@ class Arena:
         for one in self.players:
             one.others = [other for other in self.players if other is not one]
         self.shared_base = {}
+        self.named_bases = set()
 
     def keep_copy(self):
         """The files as they are now, for whoever wants to know what went wrong."""
@@ -68,11 +69,19 @@ class Arena:
             raise Trouble("replies that the twin has told otherwise:\n" +
                           "\n".join(self.load.faults))
 
+    def read(self):
+        """All that is there, and when it was read: within one minute, so that no board's day ends
+        between the listing of the keys and their reading."""
+        while True:
+            first_s = time.time()
+            seen = dump.take(self.server.port, self.server.is_redis)
+            window = judge.Window(first_s, time.time())
+            if window.first_ms // rolling.MINUTE_MS == window.last_ms // rolling.MINUTE_MS:
+                return seen, window
+
     def judge(self):
         """What is there now. Raises Trouble at what can never be; what is lost is the caller's."""
-        first_s = time.time()
-        seen = dump.take(self.server.port, self.server.is_redis)
-        window = judge.Window(first_s, time.time())
+        seen, window = self.read()
         judgement = judge.Judgement(self.players, self.shared_base, seen, window)
         self.counts["boards"] += len(seen)
         self.counts["members"] += sum(len(board.records) for board in seen.values())
@@ -134,6 +143,18 @@ def kill_under_load(arena):
     killer.join()
 
 
+def note_files(arena):
+    """Count what a crash has come upon: a new base since the last one, and one half written (it is
+    there, and the manifest does not name it)."""
+    manifests = [path.read_text(errors="replace")
+                 for path in arena.server.directory.rglob("*.manifest") if "temp" not in path.name]
+    bases = {path.name for path in arena.server.directory.rglob("*base*")}
+    named = {name for name in bases if any(name in text for text in manifests)}
+    arena.counts["new bases"] += bool(named - arena.named_bases)
+    arena.counts["half bases"] += bool(bases - named)
+    arena.named_bases = named
+
+
 def kill_at_start(arena):
     """Start it again and kill it at once, while it loads or just after."""
     for _ in range(arena.random.randint(1, 3)):
@@ -148,6 +169,7 @@ def crash_cycle(arena):
     arena.connect()
     kill_under_load(arena)
     arena.disconnect()
+    note_files(arena)
     if arena.random.random() < 0.2:
         kill_at_start(arena)
     arena.keep_copy()
@@ -162,13 +184,12 @@ def still_cycle(arena):
         at_some_point(arena, arena.random.uniform(0, 0.2), snapshot_command(arena))
     arena.load.run(time.monotonic() + arena.random.uniform(0.05, 0.2))
     arena.disconnect()
-    minute = player.now_ms() // rolling.MINUTE_MS
-    before = dump.take(arena.server.port, arena.server.is_redis)
+    before, window = arena.read()
     arena.server.kill()
     arena.keep_copy()
     arena.server.start(*random_settings(arena))
-    after = dump.take(arena.server.port, arena.server.is_redis)
-    compare_dumps(before, after, minute)
+    after, _ = arena.read()
+    compare_dumps(before, after, window.first_ms // rolling.MINUTE_MS)
     arena.counts["still"] += 1
     arena.judge_and_go_on()
 

@@ -66,7 +66,9 @@ class DataSet:
         self.server.start()
         with self.server.client() as client:
             self.run_commands(client, COMMANDS, False)
-            client.ask("BGREWRITEAOF")
+            reply = client.ask("BGREWRITEAOF")
+            if isinstance(reply, resp.Error):
+                raise Trouble(f"BGREWRITEAOF: {reply.text}")
             while "aof_rewrite_in_progress:0" not in client.ask("INFO", "persistence").decode():
                 time.sleep(0.01)
             time.sleep(0.1)  # the files of before go

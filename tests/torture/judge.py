@@ -119,12 +119,14 @@ def lengths_of_rolling(player, board, seen, window):
     return span(*found) if found else 0
 
 
-def describe(player, place, allowed, seen, needed):
-    """A line for a key that does not fit."""
+def describe(player, place, allowed, player_seen, needed):
+    """Lines about a key that does not fit."""
+    seen = player_seen.get(place)
     if place[1] in player.rolling:
         board = player.rolling[place[1]]
-        return (f"  {place}: a day that ends at {board.end_ms}, {len(board.added)} members; seen "
-                f"{seen}, and {board.archive()}")
+        added = [(one.name, one.score, one.time_ms) for one in board.added]
+        return (f"  {place}: a day that ends at {board.end_ms}; added {added}\n    seen {seen}\n"
+                f"    archive {player_seen.get((0, board.archive()))}")
     history = player.history.get(place, [(-1, None)])
     told = None
     for index, board in history:
@@ -156,7 +158,7 @@ def judge_player(player, seen, window):
         faults.append(f"{player.name}: what is there is what no prefix of {len(player.commands)} "
                       f"commands left ({needed} are acknowledged or were shown):")
         whole = span(needed, len(player.commands) + 1)
-        faults += [describe(player, place, allowed, seen.get(place), needed)
+        faults += [describe(player, place, allowed, seen, needed)
                    for place, allowed in by_key.items() if not allowed & whole]
     return Verdict(player, candidates, needed, faults)
 
@@ -239,7 +241,8 @@ class Judgement:
         self.faults = [line for verdict in self.verdicts for line in verdict.faults]
         self.faults += [f"{place}: nobody made this key" for place in strange]
         faults, self.shared = shared_faults(self.verdicts, shared_base, seen)
-        self.faults += faults
+        if all(verdict.candidates for verdict in self.verdicts):
+            self.faults += faults
         if not is_one_moment(self.verdicts):
             self.faults.append("what is kept of different players is of different moments")
         self.lost = sum(map(lost_commands, self.verdicts))

@@ -112,8 +112,9 @@ def run_crash(options, policy):
         finally:
             shutil.rmtree(work, ignore_errors=True)
     counts, _, trouble = cut_into_jobs(options, f"crash {policy}", options.cycles or 1000, run_job)
-    note = (f"{counts['snapshots']} with a snapshot under way, {counts['kills at start']} more kills "
-            f"at start, {counts['still']} read before and after, {counts['shutdowns']} SIGTERM")
+    note = (f"{counts['half bases']} within a snapshot, {counts['new bases']} behind one, "
+            f"{counts['kills at start']} more at start; {counts['still']} times all read before and "
+            f"after; {counts['shutdowns']} SIGTERM")
     return report.Row("kill -9", policy, counts["cycles"], counts["acked"], counts["lost"], note,
                       trouble)
 

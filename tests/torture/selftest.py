@@ -5,7 +5,6 @@ import shutil
 import time
 
 import crash
-import dump
 import judge
 
 CHANGES_EACH = 25
@@ -125,9 +124,7 @@ def run(program, work, seed, counts):
         arena.connect()
         arena.load.run(time.monotonic() + LOAD_S)
         arena.disconnect()
-        first_s = time.time()
-        seen = dump.take(arena.server.port, arena.server.is_redis)
-        window = judge.Window(first_s, time.time())
+        seen, window = arena.read()
         if is_found(arena, dict(seen), window):
             raise crash.Trouble("the judge finds fault with a server that never stopped")
         for change, wants, has_redis in changes:
