@@ -134,7 +134,7 @@ def kill_under_load(arena):
     """Load for a moment, perhaps a snapshot just before the end, and kill -9."""
     moment_s = arena.random.uniform(0.01, 0.35)
     if arena.random.random() < 0.5:
-        ahead_s = arena.random.uniform(0, 0.04)
+        ahead_s = arena.random.choice((0.01, 0.02, 0.05)) * arena.random.random()
         at_some_point(arena, max(0, moment_s - ahead_s), snapshot_command(arena))
         arena.counts["snapshots"] += 1
     killer = threading.Timer(moment_s, arena.server.kill)

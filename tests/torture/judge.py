@@ -5,6 +5,7 @@ A prefix is told by its length, and a set of lengths is an integer: bit n stands
 key of a player allows some lengths; the player's prefix must be allowed by all of its keys."""
 from collections import namedtuple
 
+import big
 import rolling
 from player import CLOCK_SLACK_MS, SHARED_BOARD, stored
 from twin import REDIS, Board, Entry, Expiry, Rules, rules_of
@@ -119,6 +120,21 @@ def lengths_of_rolling(player, board, seen, window):
     return span(*found) if found else 0
 
 
+def describe_big(player, seen):
+    """How a large board differs from what the last command left."""
+    found, now = big.seen_board(player, seen), player.big.now
+    if found is None:
+        return "it is there under two keys"
+    scores = {record[0].decode(): record[3] for record in found[1]}
+    lacking = [name for name in now.members if name not in scores]
+    strange = [name for name in scores if name not in now.members]
+    other = [name for name in scores if name in now.members and
+             now.members[name][0] != scores[name]]
+    return (f"key {found[0]}, told {now.key} after all commands; {len(lacking)} members lacking "
+            f"{lacking[:5]}, {len(strange)} strange {strange[:5]}, {len(other)} with another score "
+            f"{other[:5]}")
+
+
 def describe(player, place, allowed, player_seen, needed):
     """Lines about a key that does not fit."""
     seen = player_seen.get(place)
@@ -127,6 +143,9 @@ def describe(player, place, allowed, player_seen, needed):
         added = [(one.name, one.score, one.time_ms) for one in board.added]
         return (f"  {place}: a day that ends at {board.end_ms}; added {added}\n    seen {seen}\n"
                 f"    archive {player_seen.get((0, board.archive()))}")
+    if place in big.places(player):
+        return (f"  {place}: a board of many members; fits lengths {shortest(allowed)}.."
+                f"{longest(allowed)}; {describe_big(player, player_seen)}")
     history = player.history.get(place, [(-1, None)])
     told = None
     for index, board in history:
@@ -144,10 +163,11 @@ def judge_player(player, seen, window):
     everything = span(0, len(player.commands) + 1)
     needed = needed_length(player)
     by_key = {counter: lengths_of_counter(player, seen.get(counter))}
-    rolling_places = rolling.places(player)
+    others = rolling.places(player) | big.places(player) | {counter}
+    by_key[0, f"{player.name}:{big.KEYS[0]}"] = big.lengths(player, seen)
     for board in player.rolling.values():
         by_key[0, board.key] = lengths_of_rolling(player, board, seen, window)
-    for place in set(player.history) | set(seen) - {counter} - rolling_places:
+    for place in set(player.history) | set(seen) - others:
         history = player.history.get(place, [(-1, None)])
         by_key[place] = lengths_of_key(player, history, seen.get(place), window)
     candidates = everything
@@ -264,9 +284,10 @@ class Judgement:
             player = verdict.player
             seen = self.by_player[player.name]
             counter = seen.pop((0, f"{player.name}:n"), None)
-            rolling_places = rolling.places(player)
+            others = rolling.places(player) | big.places(player)
             state = {place: adopted(player, board) for place, board in seen.items()
-                     if place not in rolling_places}
+                     if place not in others}
+            player.big = big.adopted(player, seen)
             player.rolling = rolling.adopted(player, seen)
             player.begin(state, self.shared, int(counter.records[0][3]) if counter else 0)
 

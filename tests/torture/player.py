@@ -7,6 +7,7 @@ import random
 import time
 from decimal import Decimal
 
+import big
 import resp
 import rolling
 import twin
@@ -15,6 +16,7 @@ from twin import NOW, Board, Expiry, Writing
 SLOTS = "abcd"
 DATABASES = (0, 1)
 FIRST_PRIVATE_DATABASE = 8  # one for each of the first eight players, to be flushed
+BIG_PLAYERS = (1,)
 SHARED_BOARD, SHARED_MEMBERS = "shared", 8
 NAMES = [f"m{i}" for i in range(24)]
 AT_FIRST_MS, AT_SPAN_MS = 1622505600000, 90 * 86400000  # June to August 2021
@@ -82,9 +84,11 @@ class Player:
         self.known_times = {}  # (symbolic time, unit) -> unix milliseconds, as the server said
         self.others = []
         self.rolling = {}  # key -> RollingBoard
+        self.big = big.Big()
         self.operations, self.weights = zip(*(
             (operation, weight) for operation, weight, needs_lb in OPERATIONS
-            if not (needs_lb and is_redis) and not (is_timeless and operation in TIMED)))
+            if not (needs_lb and is_redis) and not (is_timeless and operation in TIMED) and
+            (number in BIG_PLAYERS or operation is not big.act)))
         self.begin({}, {}, 0)
 
     def begin(self, state, shared, counter):
@@ -170,6 +174,7 @@ class Player:
         for additions in (self.counter_history, self.shared_added):
             while additions and additions[-1][0] == command.index:
                 additions.pop()
+        self.big.undo(command.index)
         for key, board in list(self.rolling.items()):
             if board.added and board.added[-1].index == command.index:
                 board.added.pop()
@@ -677,7 +682,7 @@ OPERATIONS = (
     (zstore, 2, False), (zrangestore, 1.5, False), (select, 1.5, False), (block, 3, False),
     (read_score, 3, False), (read_order, 2, False), (lb_create, 3, True), (lb_add, 12, True),
     (lb_increase, 3, True), (lb_roll, 0.8, True), (read_records, 3, True),
-    (rolling.create, 0.3, True), (rolling.add, 1.5, True),
+    (rolling.create, 0.3, True), (rolling.add, 1.5, True), (big.act, 25, True),
 )
 # Those whose effects come or go by themselves, later.
 TIMED = (doom, rolling.create, rolling.add)

@@ -28,62 +28,57 @@ def encode(words):
     return b"".join(parts)
 
 
-class Incomplete(Exception):
-    """The reply goes on behind the bytes that are there."""
-
-
-def parse(data, at):
-    """The reply at data[at:], and where the next one begins. Raises Incomplete."""
-    end = data.find(b"\r\n", at)
-    if end < 0:
-        raise Incomplete
-    kind = data[at]
-    line = data[at + 1:end]
-    at = end + 2
-    if kind == 58:  # :
-        return int(line), at
-    if kind == 36:  # $
-        size = int(line)
-        if size < 0:
-            return None, at
-        end = at + size
-        if len(data) < end + 2:
-            raise Incomplete
-        return bytes(data[at:end]), end + 2
-    if kind == 42:  # *
-        count = int(line)
-        if count < 0:
-            return None, at
-        items = []
-        for _ in range(count):
-            item, at = parse(data, at)
-            items.append(item)
-        return items, at
-    if kind == 43:  # +
-        return bytes(line), at
-    if kind == 45:  # -
-        return Error(line.decode("utf-8", "replace")), at
-    raise ValueError(f"no reply begins so: {bytes(data[at - 2:at + 50])!r}")
-
-
 class Replies:
-    """Bytes come in as they arrive, whole replies go out."""
+    """Bytes come in as they arrive, whole replies go out. Nothing is read twice: arrays that have
+    begun wait in open_arrays, as (how many items are lacking, the items)."""
 
     def __init__(self):
         self.data = b""
+        self.open_arrays = []
 
     def feed(self, data):
         """The replies that are whole now."""
-        self.data += data
-        replies, at = [], 0
-        try:
-            while at < len(self.data):
-                reply, at = parse(self.data, at)
-                replies.append(reply)
-        except Incomplete:
-            pass
-        self.data = self.data[at:]
-        return replies
+        data = self.data + data if self.data else data
+        size, at, whole, stack = len(data), 0, [], self.open_arrays
+        while True:
+            end = data.find(b"\r\n", at)
+            if end < 0:
+                break
+            kind, item, after = data[at], None, end + 2
+            if kind == 58:  # :
+                item = int(data[at + 1:end])
+            elif kind == 36:  # $
+                length = int(data[at + 1:end])
+                if length >= 0:
+                    after = end + 4 + length
+                    if size < after:
+                        break
+                    item = data[end + 2:after - 2]
+            elif kind == 42:  # *
+                count = int(data[at + 1:end])
+                if count > 0:
+                    stack.append([count, []])
+                    at = after
+                    continue
+                item = [] if count == 0 else None
+            elif kind == 43:  # +
+                item = data[at + 1:end]
+            elif kind == 45:  # -
+                item = Error(data[at + 1:end].decode("utf-8", "replace"))
+            else:
+                raise ValueError(f"no reply begins so: {data[at:at + 50]!r}")
+            at = after
+            while stack:
+                array = stack[-1]
+                array[1].append(item)
+                array[0] -= 1
+                if array[0] > 0:
+                    break
+                item = stack.pop()[1]
+            else:
+                whole.append(item)
+        self.data = data[at:]
+        return whole
 
 
 class Client:
