@@ -397,7 +397,11 @@ static bool make_journal(struct persistence *persistence, char *error) {
     struct store_state state = store->state;
     char name[STORE_NAME_MAX];
     uint64_t first = persistence->journal.group + 1;
-    if (persistence->loading->is_head_torn) {
+    if (persistence->loading->journal_next_sequence != first) {
+        /* The base ends behind all that is there, and has what is in it. A torn tail that stayed
+         * would be damage, with the new journal behind it. */
+        state.journal_count = 0;
+    } else if (persistence->loading->is_head_torn) {
         state.journal_count--;
     }
     if (state.journal_count == STORE_JOURNALS_MAX) {

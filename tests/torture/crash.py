@@ -82,7 +82,8 @@ class Arena:
     def judge(self):
         """What is there now. Raises Trouble at what can never be; what is lost is the caller's."""
         seen, window = self.read()
-        judgement = judge.Judgement(self.players, self.shared_base, seen, window)
+        judgement = judge.Judgement(self.players, self.shared_base, seen, window,
+                                    self.server.policy == "always")
         self.counts["boards"] += len(seen)
         self.counts["members"] += sum(len(board.records) for board in seen.values())
         if judgement.faults:
@@ -245,6 +246,8 @@ def run_cycles(arena, cycles, until_s=float("inf"), progress=lambda done: None):
                 cycle(arena)
             except servers.StartFailed as failure:
                 raise Trouble(f"the server does not start again: {failure}") from None
+            except Trouble as trouble:
+                raise Trouble(f"{cycle.__name__} {done}: {trouble}") from None
             arena.counts["cycles"] += 1
             progress(done + 1)
     finally:

@@ -21,6 +21,7 @@ COMMANDS_BEFORE, COMMANDS_DURING, COMMANDS_AFTER = 12, 6, 12
 REPLY_LIMIT_S = 5.0  # a reply may wait for the disk, while it is not well
 WELL_AFTER_S = 0.25  # a disk that is ill from some call on is well again after this
 RECOVERY_LIMIT_S = 20.0
+IDLE_WRITE = ("ZREM", "p00:a", "nobody")  # changes nothing
 REFUSALS = ("MISCONF", "EXECABORT")
 
 
@@ -38,7 +39,7 @@ class Scene:
         self.faults = faults.Faults(work, self.arena.server.directory)
         self.arena.server.environment = self.faults.environment
         self.fault, self.call, self.is_lasting = fault, call, is_lasting
-        self.refused = 0
+        self.refused = self.refused_others = 0
         self.well_at = float("inf")
         self.client = None
 
@@ -69,10 +70,24 @@ class Scene:
             try:
                 return self.client.receive()
             except TimeoutError:
+                self.probe()
                 if time.monotonic() > give_up_at:
                     raise Trouble(f"no reply in {REPLY_LIMIT_S} s") from None
             except ConnectionError:
                 raise Gone from None
+
+    def probe(self):
+        """While this player waits for the disk, another client asks for a write that changes
+        nothing: it may be refused, or wait as well."""
+        try:
+            with resp.Client(self.arena.server.port, 0.05) as other:
+                reply = other.ask(*IDLE_WRITE)
+        except (ConnectionError, TimeoutError):
+            return
+        if isinstance(reply, resp.Error):
+            if not reply.text.startswith(REFUSALS):
+                raise Trouble(f"a write while the disk is ill: {reply}")
+            self.refused_others += 1
 
     def run_command(self):
         """One command of the player's, judged by the twin. True: it was not refused."""
@@ -163,7 +178,7 @@ class Scene:
 
     def is_taking_writes(self):
         """As a write says that changes nothing."""
-        self.client.send([("ZREM", f"{self.player.name}:a", "nobody")])
+        self.client.send([IDLE_WRITE])
         return not isinstance(self.receive(), resp.Error)
 
     def end_and_judge(self):

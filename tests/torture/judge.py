@@ -102,14 +102,14 @@ def lengths_of_counter(player, seen):
     return allowed
 
 
-def needed_length(player):
-    """The shortest prefix with all that was acknowledged to it or shown to others, or with all that
-    is promised (SAVE)."""
+def needed_length(player, holds_readers):
+    """The shortest prefix with all that was acknowledged to it and, if readers too are held until
+    the disk has what they are shown, all that others have read; or with what is promised (SAVE)."""
     if player.promised_index is not None:
         return player.promised_index - player.first_index + 1
     needed = player.acked_index - player.first_index + 1
     for index, value in player.counter_history:
-        if value == player.seen_counter:
+        if value == player.seen_counter and holds_readers:
             needed = max(needed, index - player.first_index + 1)
     return needed
 
@@ -157,11 +157,11 @@ def describe(player, place, allowed, player_seen, needed):
             f"    told at {needed}: {wanted} expiry {told and told.expiry} {told and told.rules}")
 
 
-def judge_player(player, seen, window):
+def judge_player(player, seen, window, holds_readers):
     """seen: the player's keys. The verdict's faults say what cannot be."""
     counter = (0, f"{player.name}:n")
     everything = span(0, len(player.commands) + 1)
-    needed = needed_length(player)
+    needed = needed_length(player, holds_readers)
     by_key = {counter: lengths_of_counter(player, seen.get(counter))}
     others = rolling.places(player) | big.places(player) | {counter}
     by_key[0, f"{player.name}:{big.KEYS[0]}"] = big.lengths(player, seen)
@@ -252,11 +252,12 @@ def shared_faults(verdicts, base, seen):
 
 
 class Judgement:
-    """All verdicts on one dump. faults: what can never be. lost: acknowledged and gone."""
+    """All verdicts on one dump. faults: what can never be. lost: acknowledged (holds_readers: or
+    shown to others) and gone."""
 
-    def __init__(self, players, shared_base, seen, window):
+    def __init__(self, players, shared_base, seen, window, holds_readers=False):
         self.by_player, strange = split(seen, players)
-        self.verdicts = [judge_player(player, self.by_player[player.name], window)
+        self.verdicts = [judge_player(player, self.by_player[player.name], window, holds_readers)
                          for player in players]
         self.faults = [line for verdict in self.verdicts for line in verdict.faults]
         self.faults += [f"{place}: nobody made this key" for place in strange]

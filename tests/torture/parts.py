@@ -128,7 +128,7 @@ def run_cut(options, policy):
     def run_job(job, share, progress, counts, samples):
         rig = powercut.Rig(options.program, work_directory(options, "cut", True), policy,
                            seed_of(options, "cut", policy, job), options.players, lies)
-        rig.arena.counts, rig.lost_ms = counts, samples
+        rig.arena.counts, rig.arena.keep, rig.lost_ms = counts, options.keep, samples
         try:
             powercut.run_cycles(rig, share, until(options), progress)
         finally:
@@ -163,14 +163,14 @@ def run_io(options, policy):
                 done = io_failures.run_scene(options.program, work / str(job), policy, *scene, seed)
                 counts["scenes"] += 1
                 counts["acked"] += len(done.player.acked_at) - done.refused
-                counts["refused"] += done.refused
+                counts["refused"] += done.refused + done.refused_others
                 progress(counts["scenes"])
         counts, _, trouble = cut_into_jobs(options, f"failing calls {policy}", len(scenes), run_job)
     except Trouble as found:
         calls, counts, trouble = 0, Counter(), str(found)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    note = f"{calls} calls, each with 7 faults; {counts['refused']} commands refused"
+    note = f"{calls} calls, each with 7 faults; {counts['refused']} writes refused"
     return report.Row("nth file call fails", policy, counts["scenes"], counts["acked"],
                       counts["lost"], note, trouble)
 

@@ -101,6 +101,26 @@ class Disk:
         """The power is back: the file system replays its own journal."""
         self.unmount()
         self.mount()
+        if not self.is_well():
+            # Somebody's mount namespace still has it as it was. A copy of the image is a disk that
+            # nobody knows.
+            self.unmount()
+            copy = self.image.with_name(f"image.{time.monotonic_ns()}")
+            call("cp", "--sparse=always", str(self.image), str(copy))
+            self.image.unlink()
+            self.image = copy
+            self.mount()
+
+    def is_well(self):
+        """Can it be read?"""
+        try:
+            os.listdir(self.root)
+            with open(self.root / "probe", "wb"):
+                pass
+            os.unlink(self.root / "probe")
+        except OSError:
+            return False
+        return True
 
 
 class Rig:
@@ -162,6 +182,7 @@ class Rig:
         try:
             self.start()
         except servers.StartFailed as failure:
+            self.arena.keep_copy()
             raise Trouble(f"the server does not start after a power cut: {failure}") from None
 
 
