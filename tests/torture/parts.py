@@ -2,6 +2,7 @@
 import multiprocessing
 import os
 import queue
+import random
 import shutil
 import tempfile
 import time
@@ -154,6 +155,7 @@ def run_io(options, policy):
     try:
         calls = io_failures.count_calls(options.program, work, policy, seed)
         scenes = list(io_failures.all_scenes(calls, options.stride))
+        random.Random(seed).shuffle(scenes)  # so that the short form sees all kinds of calls
 
         def run_job(job, _, progress, counts, __):
             end = until(options)
