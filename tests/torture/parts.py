@@ -10,6 +10,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+import bigload
 import crash
 import damage
 import faults
@@ -118,6 +119,27 @@ def run_crash(options, policy):
             f"after; {counts['shutdowns']} SIGTERM")
     return report.Row("kill -9", policy, counts["cycles"], counts["acked"], counts["lost"], note,
                       trouble)
+
+
+# ---- a long load ----
+
+def run_load(options, policy):
+    """A load of millions, killed again and again; read whole each time."""
+    kills = options.cycles or 3
+    counts, trouble = Counter(), None
+    work = work_directory(options, "load")
+    show = report.Progress(f"long load {policy}", kills)
+    try:
+        bigload.run(options.program, work / "served", policy, seed_of(options, "load", policy, 0),
+                    kills, counts, show.show)
+    except Trouble as found:
+        trouble = str(found)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    note = (f"in a load of {bigload.MEMBERS:,} members; {counts['members']:,} there at the last kill, all "
+            f"ranks, ties and {counts['times']:,} times compared")
+    return report.Row("kill -9 in a long load", policy, counts["kills"], counts["acked"],
+                      0 if trouble is None else None, note, trouble)
 
 
 # ---- power cuts ----
