@@ -13,9 +13,8 @@ enum {
     STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* of a piece: the loader fills leaves with as many */
     CUT_NAMED_MAX = 4096,              /* members cut from the open board that are told by name */
     CHUNK_END = 896 * 1024,            /* a chunk that is longer is closed */
-    CHUNKS_MAX = 64,
-    AHEAD_MAX = 4 * 1024 * 1024, /* walked, and not yet taken by the thread */
-    FILLING_MAX = 1 << 30,       /* and with effects: the disk does not keep up */
+    AHEAD_MAX = 4 * 1024 * 1024,       /* walked, and not yet taken by the thread */
+    FILLING_MAX = 1 << 30,             /* and with effects: the disk does not keep up */
     KEPT_MAX = 8 * 1024 * 1024,
 };
 
@@ -37,7 +36,7 @@ static void close_chunk(struct snapshot *snapshot) {
 /* After each record. */
 static void check_chunk(struct snapshot *snapshot) {
     if (snapshot->filling.size - snapshot->chunk_at >= CHUNK_END &&
-        snapshot->chunk_count < CHUNKS_MAX - 1) {
+        snapshot->chunk_count < SNAPSHOT_CHUNKS_MAX - 1) {
         close_chunk(snapshot);
     }
     if (snapshot->filling.is_broken || snapshot->filling.size > FILLING_MAX) {
@@ -319,8 +318,10 @@ static void end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) 
     snapshot->walked(snapshot->context);
 }
 
+/* Also while the thread is free: it is given something only at the end of a step, and SAVE's step
+ * has no other end. */
 static bool has_room(const struct snapshot *snapshot) {
-    return !snapshot->worker.is_busy || snapshot->filling.size < AHEAD_MAX;
+    return snapshot->filling.size < AHEAD_MAX;
 }
 
 bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group, int64_t now_us) {

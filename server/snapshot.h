@@ -20,6 +20,8 @@
 #include "server/store.h"
 #include "server/worker.h"
 
+enum { SNAPSHOT_CHUNKS_MAX = 2048 };
+
 enum snapshot_state {
     SNAPSHOT_IDLE,
     SNAPSHOT_WALKS,
@@ -36,7 +38,7 @@ struct snapshot {
     struct buffer filling, writing;
     size_t chunk_at; /* in filling: the chunk that grows */
     uint32_t chunk_count, writing_count;
-    uint32_t chunk_sizes[64], writing_sizes[64];
+    uint32_t chunk_sizes[SNAPSHOT_CHUNKS_MAX], writing_sizes[SNAPSHOT_CHUNKS_MAX];
     struct snapshot_writer file;
     uint64_t number;
     struct snapshot_footer footer;

@@ -1,5 +1,6 @@
 /* leaderboard-server --check, on what a real server has left on disk: whole, torn, and damaged in
  * every byte. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 #include "server/check.h"
 #include "server/clock.h"
+#include "server/snapshot_file.h"
 #include "server/store.h"
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
@@ -158,6 +160,43 @@ static void what_a_server_leaves_is_whole(void **state) {
     end(SIGTERM);
     assert_int_equal(check(false), CHECK_IS_WHOLE);
     assert_said("boards: 3 with 83 members");
+}
+
+/* Members of 200 bytes, in commands of a thousand. */
+static void add_long_members(int count) {
+    for (int i = 0; i < count; i += 1000) {
+        struct text request = {0};
+        text_format(&request, "*2002\r\n$4\r\nZADD\r\n$4\r\nlong\r\n");
+        for (int j = i; j < i + 1000; j++) {
+            text_format(&request, "$6\r\n%06d\r\n$200\r\n%0200d\r\n", j, j);
+        }
+        wire_send(&wire, request.at, request.size);
+        wire_expect(&wire, ":1000\r\n");
+        text_free(&request);
+    }
+}
+
+static void a_snapshot_that_stops_everything_is_written_in_blocks_too(void **state) {
+    (void)state;
+    static struct store_state kept_state;
+    static char raw[SNAPSHOT_BLOCK_SIZE];
+    struct snapshot_reader reader;
+    char name[STORE_NAME_MAX];
+    size_t size;
+    start((const char *[]){"--appendonly", "no", NULL});
+    add_long_members(400000);
+    save();
+    end(SIGKILL);
+    look_at_state(&kept_state);
+    store_print_name(name, STORE_BASE, kept_state.base_number);
+    int fd = disk_open(AT_FDCWD, kept(name), O_RDONLY, 0);
+    enum snapshot_status status = snapshot_reader_open(&reader, fd, name);
+    while (status == SNAPSHOT_BLOCK) {
+        status = snapshot_reader_next(&reader, raw, sizeof raw, &size);
+    }
+    assert_int_equal(status, SNAPSHOT_END);
+    assert_int_equal(reader.footer.member_count, 400000);
+    snapshot_reader_close(&reader);
 }
 
 static void a_snapshot_alone_is_whole(void **state) {
@@ -370,6 +409,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(what_a_server_leaves_is_whole),
+        TEST(a_snapshot_that_stops_everything_is_written_in_blocks_too),
         TEST(a_snapshot_alone_is_whole),
         TEST(the_directory_itself_will_do_as_well),
         TEST(files_of_no_use_are_named_and_left),
