@@ -3,8 +3,8 @@
  *
  *     build/bench/micro_load [members]        default: 5000000
  *
- * Members have 20 bytes. Every part runs in a process of its own. Times are the processor's, so
- * that what else the machine does counts for little. */
+ * Members have 20 bytes. Every part runs in a process of its own. Times are those that the thread
+ * ran, so that what else the machine does counts for little. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,15 @@
 #include <unistd.h>
 
 #include "bench/micro.h"
+#include "codec/memory.h"
 #include "skiplist/effect.h"
 
 enum {
     MEMBER_SIZE = 20,
-    PORTION = 1000,       /* entries appended, effects applied at once */
-    SMALL_BOARD = 50,     /* members */
-    STEP_WORK = 10000,    /* of indexing */
-    BATCH = 100 * PORTION /* made between measurements */
+    PORTION = 1000,      /* entries appended, effects applied at once */
+    SMALL_BOARD = 50,    /* members */
+    STEP_WORK = 10000,   /* of indexing */
+    BATCH = 4 * PORTION, /* made between measurements */
 };
 
 static struct rules rules;
@@ -56,7 +57,7 @@ static struct bytes make_member(uint32_t i, uint64_t number) {
 
 static double now_ns(void) {
     struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
@@ -149,18 +150,38 @@ static void apply(struct load *load, uint32_t count) {
     load->taken_ns += now_ns() - begun_ns;
 }
 
-enum order { ORDER_NEW, ORDER_RANDOM };
+enum { NAME_SIZE = 16 };
+static char (*names)[NAME_SIZE];
 
-/* PUTs of new members, or of ones that are there, with random keys. */
+static struct bytes make_name(uint32_t i, uint64_t number) {
+    int size = snprintf(names[i], NAME_SIZE, "board:%" PRIu32, (uint32_t)number);
+    return (struct bytes){names[i], (size_t)size};
+}
+
+static void create_boards(struct load *load, uint32_t board_count) {
+    names = must(calloc(BATCH, sizeof *names));
+    effects = must(calloc(BATCH, sizeof *effects));
+    for (uint32_t next = 0; next < board_count;) {
+        uint32_t batch = board_count - next < BATCH ? board_count - next : BATCH;
+        for (uint32_t i = 0; i < batch; i++, next++) {
+            effects[i] =
+                (struct effect){.kind = EFFECT_CREATE, .name = make_name(i, next), .rules = &rules};
+        }
+        apply(load, batch);
+    }
+}
+
+/* PUTs of new members, or of ones that are there, with random keys. Members are dealt to the
+ * boards in turn. */
 static void put_members(struct load *load, uint32_t count, uint32_t members_count,
-                        enum order order) {
+                        uint32_t board_count, bool are_new) {
     load->taken_ns = 0;
     for (uint32_t next = 0; next < count;) {
         uint32_t batch = count - next < BATCH ? count - next : BATCH;
         for (uint32_t i = 0; i < batch; i++, next++) {
-            uint64_t number = order == ORDER_NEW ? next : random_below(&drawn, members_count);
+            uint64_t number = are_new ? next : random_below(&drawn, members_count);
             effects[i] = (struct effect){.kind = EFFECT_PUT,
-                                         .name = BYTES("board"),
+                                         .name = make_name(i, number % board_count),
                                          .member = make_member(i, number),
                                          .member_key = random_next(&drawn) >> 20};
         }
@@ -168,24 +189,31 @@ static void put_members(struct load *load, uint32_t count, uint32_t members_coun
     }
 }
 
-static void replay(uint32_t count) {
+static void replay(uint32_t count, uint32_t board_count) {
     struct load load;
     uint32_t members_count = count / 5;
     begin(&load);
-    effects = must(calloc(BATCH, sizeof *effects));
-    effects[0] = (struct effect){.kind = EFFECT_CREATE, .name = BYTES("board"), .rules = &rules};
-    apply(&load, 1);
-    put_members(&load, members_count, members_count, ORDER_NEW);
+    create_boards(&load, board_count);
+    put_members(&load, members_count, members_count, board_count, true);
     printf("replay, new members  %8.2f million PUTs/s\n", members_count / load.taken_ns * 1e3);
-    put_members(&load, count, members_count, ORDER_RANDOM);
-    printf("replay, random moves %8.2f million PUTs/s on a board of %" PRIu32 "\n",
-           count / load.taken_ns * 1e3, members_count);
+    put_members(&load, count, members_count, board_count, false);
+    printf("replay, random moves %8.2f million PUTs/s on boards of %" PRIu32 "\n",
+           count / load.taken_ns * 1e3, members_count / board_count);
+}
+
+static void replay_one_board(uint32_t count) {
+    replay(count, 1);
+}
+
+static void replay_small_boards(uint32_t count) {
+    replay(count, count / 5 / SMALL_BOARD + 1);
 }
 
 static void run_apart(void (*run)(uint32_t), uint32_t count) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
+        memory_init(); /* as the server does */
         run(count);
         fflush(stdout);
         _exit(0);
@@ -200,7 +228,8 @@ static void run_apart(void (*run)(uint32_t), uint32_t count) {
 static void run_parts(uint32_t count) {
     run_apart(load_one_board, count);
     run_apart(load_small_boards, count);
-    run_apart(replay, count);
+    run_apart(replay_one_board, count);
+    run_apart(replay_small_boards, count);
 }
 
 int main(int argc, char **argv) {

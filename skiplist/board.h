@@ -220,6 +220,11 @@ struct board_way {
 void board_prefetch_way(const struct board *board, uint64_t key, struct board_way *way);
 void board_prefetch_way_index(const struct board_way *way);
 void board_prefetch_way_leaf(struct board_way *way);
+/* _way_leaf in finer steps, none of which waits; what they cost is worth it in large groups. */
+void board_prefetch_way_fences(const struct board_way *way);
+void board_prefetch_way_child(struct board_way *way);
+void board_prefetch_way_line(const struct board_way *way);
+void board_prefetch_way_keys(const struct board_way *way);
 void board_prefetch_way_end(const struct board_way *way);
 
 /* Check every invariant of the board, its skiplist and its index, in O(n log n). reason: the

@@ -3,9 +3,9 @@
 #include "skiplist/board_parts.h"
 
 enum {
-    /* What making a segment of the map takes, in members to be indexed: it is cleared, and its
-     * memory touched for the first time. */
-    SEGMENT_WORK = MAP_SEGMENT_BUCKETS + 1,
+    /* What making a segment of the map takes at worst, in members to be indexed: its 64 KiB are
+     * touched for the first time, half a millisecond when the pool's keeper has fallen behind. */
+    SEGMENT_WORK = 3 * MAP_SEGMENT_BUCKETS,
 };
 
 /* Entries for one leaf. */

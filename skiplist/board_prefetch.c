@@ -63,6 +63,26 @@ void board_prefetch_way_index(const struct board_way *way) {
         skiplist_prefetch_way_index(&way->board->large->list, way->block);
 }
 
+void board_prefetch_way_fences(const struct board_way *way) {
+    if (way->board->is_large)
+        skiplist_prefetch_way_fences(&way->board->large->list, way->block, way->key);
+}
+
+void board_prefetch_way_child(struct board_way *way) {
+    if (way->board->is_large)
+        way->block = skiplist_prefetch_way_child(&way->board->large->list, way->block, way->key);
+}
+
+void board_prefetch_way_line(const struct board_way *way) {
+    if (way->board->is_large)
+        skiplist_prefetch_way_line(&way->board->large->list, way->block);
+}
+
+void board_prefetch_way_keys(const struct board_way *way) {
+    if (way->board->is_large)
+        skiplist_prefetch_way_keys(&way->board->large->list, way->block);
+}
+
 void board_prefetch_way_leaf(struct board_way *way) {
     if (way->board->is_large)
         way->block = skiplist_prefetch_way_leaf(&way->board->large->list, way->block, way->key);

@@ -7,8 +7,13 @@
 #include "skiplist/registry_parts.h"
 
 enum {
-    GROUP = 32,             /* effects whose waits for memory overlap */
-    FETCH_BOARD_MIN = 4096, /* members; a board with fewer stays in the cache while it is written */
+    GROUP = 32, /* effects whose waits for memory overlap */
+/* Members; a board with fewer stays in the cache while it is written. */
+#ifdef SKIPLIST_TINY
+    FETCH_BOARD_MIN = 8,
+#else
+    FETCH_BOARD_MIN = 4096,
+#endif
 };
 
 /* A time at which nothing has expired and no period is over. */
@@ -160,11 +165,20 @@ static void fetch_members(const struct effect *effects, struct group *group) {
         board_prefetch_block(&group->ahead[i]);
     }
     for (uint32_t i = 0; i < group->way_count; i++) {
-        board_prefetch_way_leaf(&group->ways[i]);
+        board_prefetch_way_fences(&group->ways[i]);
+    }
+    for (uint32_t i = 0; i < group->way_count; i++) {
+        board_prefetch_way_child(&group->ways[i]);
         group->ahead[group->way_members[i]].target = group->ways[i].block;
+    }
+    for (uint32_t i = 0; i < group->way_count; i++) {
+        board_prefetch_way_line(&group->ways[i]);
     }
     for (uint32_t i = 0; i < group->count; i++) {
         board_prefetch_entry(&group->ahead[i], true);
+    }
+    for (uint32_t i = 0; i < group->way_count; i++) {
+        board_prefetch_way_keys(&group->ways[i]);
     }
     for (uint32_t i = 0; i < group->way_count; i++) {
         board_prefetch_way_end(&group->ways[i]);

@@ -673,6 +673,36 @@ void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id) {
         prefetch_lines(index, sizeof *index + INDEX_FANOUT);
 }
 
+void skiplist_prefetch_way_fences(const struct skiplist *list, uint32_t id, uint64_t key) {
+    struct index_block *index = lowest_index(list, id);
+    if (index != NULL) {
+        uint32_t position = index_fences_above(index, key) * INDEX_STRIDE;
+        prefetch_line(index_keys(index) + position);
+        prefetch_line(index_children(index) + position);
+    }
+}
+
+uint32_t skiplist_prefetch_way_child(const struct skiplist *list, uint32_t id, uint64_t key) {
+    struct index_block *index = lowest_index(list, id);
+    if (index == NULL)
+        return id;
+    id = index_children(index)[index_child_for(index, key, !list->is_latest)];
+    prefetch_line(skiplist_node(list, id));
+    return id;
+}
+
+void skiplist_prefetch_way_line(const struct skiplist *list, uint32_t id) {
+    const struct block *block = skiplist_leaf(list, id);
+    if (block != NULL)
+        prefetch_line(block);
+}
+
+void skiplist_prefetch_way_keys(const struct skiplist *list, uint32_t id) {
+    const struct block *block = skiplist_leaf(list, id);
+    if (block != NULL)
+        prefetch_lines(block_keys(block), block->count * sizeof(uint64_t));
+}
+
 uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key) {
     struct index_block *index = lowest_index(list, id);
     if (index == NULL)

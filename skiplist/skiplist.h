@@ -215,6 +215,16 @@ void skiplist_prefetch_place(const struct skiplist *list, uint64_t key);
 uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key);
 void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id);
 uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key);
+/* way_leaf in finer steps, none of which waits for what it has asked for itself:
+ *
+ *     way_fences  fetch the part of the index block's keys and children where the leaf is
+ *     way_child   find the leaf, fetch its node
+ *     way_line    fetch its first line
+ *     way_keys    fetch its keys */
+void skiplist_prefetch_way_fences(const struct skiplist *list, uint32_t id, uint64_t key);
+uint32_t skiplist_prefetch_way_child(const struct skiplist *list, uint32_t id, uint64_t key);
+void skiplist_prefetch_way_line(const struct skiplist *list, uint32_t id);
+void skiplist_prefetch_way_keys(const struct skiplist *list, uint32_t id);
 void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id, uint64_t key);
 
 /* Check all invariants. reason: the first that does not hold. */

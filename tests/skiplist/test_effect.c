@@ -20,10 +20,23 @@ static bool is_short(void) {
 
 /* ---- a twin by effects ---- */
 
+enum { QUEUE_MAX = 300, MEMBER_ROOM = 512, NAME_ROOM = 128 };
+
+/* Effects on members that wait to be applied together. */
+struct queue {
+    struct effect effects[QUEUE_MAX];
+    char names[QUEUE_MAX][NAME_ROOM];
+    char members[QUEUE_MAX][MEMBER_ROOM];
+    uint32_t count;
+};
+
 struct twin {
     struct storm storm;
     struct registry *copy;
     uint64_t told[EFFECT_FILL + 1];
+    bool is_queueing;
+    struct queue queue;
+    uint64_t failures; /* of applying, for want of memory */
 };
 
 static void apply_one(struct registry *registry, const struct effect *effect) {
@@ -52,11 +65,53 @@ static void apply_fill(struct registry *registry, const struct effect *effect) {
     }
 }
 
+/* Want of memory stops it where it says; what is left can be applied later. */
+static void apply_queue(struct twin *twin) {
+    struct queue *queue = &twin->queue;
+    uint32_t done = 0;
+    while (done < queue->count) {
+        uint32_t applied = UINT32_MAX;
+        if (random_below(&twin->storm.random, 2) == 0) {
+            memory_fail_at(1 + random_below(&twin->storm.random, 20));
+        }
+        enum effect_status status =
+            effect_apply(twin->copy, queue->effects + done, queue->count - done, &applied);
+        memory_fail_at(0);
+        assert_true(applied <= queue->count - done);
+        assert_int_equal(status == EFFECT_OK, applied == queue->count - done);
+        assert_true(status == EFFECT_OK || status == EFFECT_OUT_OF_MEMORY);
+        twin->failures += status != EFFECT_OK;
+        done += applied;
+    }
+    queue->count = 0;
+}
+
+static void add_to_queue(struct twin *twin, const struct effect *effect) {
+    struct queue *queue = &twin->queue;
+    if (queue->count == QUEUE_MAX) {
+        apply_queue(twin);
+    }
+    uint32_t at = queue->count++;
+    queue->effects[at] = *effect;
+    queue->effects[at].key = NULL;
+    assert_true(effect->name.size <= NAME_ROOM);
+    memcpy(queue->names[at], effect->name.at, effect->name.size);
+    queue->effects[at].name.at = queue->names[at];
+    assert_true(effect->member.size <= MEMBER_ROOM);
+    memcpy(queue->members[at], effect->member.at, effect->member.size);
+    queue->effects[at].member.at = queue->members[at];
+}
+
 static void hear(void *context, const struct effect *effect) {
     struct twin *twin = context;
     /* What was to fail is the other's. */
     memory_fail_at(0);
     twin->told[effect->kind]++;
+    if (twin->is_queueing && (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE)) {
+        add_to_queue(twin, effect);
+        return;
+    }
+    apply_queue(twin);
     if (effect->kind == EFFECT_FILL) {
         apply_fill(twin->copy, effect);
     } else {
@@ -64,12 +119,14 @@ static void hear(void *context, const struct effect *effect) {
     }
 }
 
-static void run_twins(const char *test_name, uint32_t members_max, int steps, int compare_every) {
+static void run_twins(const char *test_name, uint32_t members_max, int steps, int compare_every,
+                      bool is_queueing) {
     static struct twin twin;
     uint64_t live_before = memory_live_count();
     memset(&twin, 0, sizeof twin);
     storm_begin(&twin.storm, test_name, members_max);
     twin.copy = storm_create_registry(0xface);
+    twin.is_queueing = is_queueing;
     registry_set_effects(twin.storm.registry, hear, &twin);
     for (int i = 1; i <= steps; i++) {
         if (random_below(&twin.storm.random, 3) == 0) {
@@ -78,6 +135,7 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
         storm_step(&twin.storm);
         (void)registry_free_step(twin.copy, 100);
         if (i % compare_every == 0) {
+            apply_queue(&twin);
             storm_assert_equal(twin.storm.registry, twin.copy);
         }
     }
@@ -85,6 +143,7 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
         assert_true(twin.told[i] > 0);
     }
     assert_true(twin.storm.failures > 0);
+    assert_int_equal(twin.failures > 0, is_queueing);
     registry_destroy(twin.copy);
     storm_end(&twin.storm);
     assert_int_equal(memory_live_count(), live_before);
@@ -92,12 +151,19 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
 
 static void whoever_applies_all_effects_has_the_same(void **state) {
     (void)state;
-    run_twins(__func__, 12, is_short() ? 4000 : 20000, 1);
+    run_twins(__func__, 12, is_short() ? 4000 : 20000, 1, false);
 }
 
 static void the_same_holds_of_large_boards(void **state) {
     (void)state;
-    run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100);
+    run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100, false);
+}
+
+/* Large boards are those that are fetched ahead of. */
+static void effects_may_be_applied_many_at_once(void **state) {
+    (void)state;
+    run_twins(__func__, 12, is_short() ? 4000 : 20000, 20, true);
+    run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100, true);
 }
 
 /* ---- what is told ---- */
@@ -316,6 +382,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_applies_all_effects_has_the_same),
         cmocka_unit_test(the_same_holds_of_large_boards),
+        cmocka_unit_test(effects_may_be_applied_many_at_once),
         cmocka_unit_test(a_board_that_is_written_is_told_before_its_first_member),
         cmocka_unit_test(a_board_that_is_taken_back_is_never_told),
         cmocka_unit_test(what_stands_at_a_destination_is_told_as_removed_before),
