@@ -1,7 +1,7 @@
 """Torn and flipped files: every byte of a small data set.
 
-    base | group | group | group      cut at every byte, a bit flipped at every byte, files gone or
-      S0      S1      S2      S3      with something behind their end; then a start on each of them
+    base | journal | group | group | group     cut at every byte, a bit flipped at every byte, files
+              S0       S1      S2      S3      gone or longer; then a start on each of them
 
 What the server held after each group is known: it was read when the command had been answered, along
 with the journal's size. Proven by a clean run: a start on a damaged copy either refuses, and names the
@@ -15,6 +15,7 @@ from collections import Counter, namedtuple
 from pathlib import Path
 
 import dump
+import faults
 import player
 import resp
 import servers
@@ -32,6 +33,8 @@ class DataSet:
         self.program, self.work = program, Path(work)
         shutil.rmtree(self.work, ignore_errors=True)
         self.server = servers.Server(program, self.work / "made", "always")
+        self.faults = faults.Faults(self.work, self.server.directory)
+        self.server.environment = self.faults.environment
         self.player = player.Player(9, seed, self.server.is_redis, is_timeless=True)
         self.states = []
         self.make()
@@ -62,28 +65,40 @@ class DataSet:
         if not self.states or size > self.states[-1].journal_size:
             self.states.append(State(size, dump.take(self.server.port, self.server.is_redis)))
 
+    def rewrite(self, client):
+        """A base of what is there; the journal begins anew."""
+        reply = client.ask("BGREWRITEAOF")
+        if isinstance(reply, resp.Error):
+            raise Trouble(f"BGREWRITEAOF: {reply.text}")
+        while "aof_rewrite_in_progress:0" not in client.ask("INFO", "persistence").decode():
+            time.sleep(0.01)
+
+    def die_rewriting(self, client):
+        """Killed before the manifest names the new base: so the journal has two files."""
+        self.faults.arm(faults.KILL_BEFORE, 2, classes=faults.CLASS_NAME)
+        client.send([("BGREWRITEAOF",)])
+        self.server.process.wait(servers.START_LIMIT_S)
+        self.faults.disarm()
+
     def make(self):
         self.server.start()
         with self.server.client() as client:
             self.run_commands(client, COMMANDS, False)
-            reply = client.ask("BGREWRITEAOF")
-            if isinstance(reply, resp.Error):
-                raise Trouble(f"BGREWRITEAOF: {reply.text}")
-            while "aof_rewrite_in_progress:0" not in client.ask("INFO", "persistence").decode():
-                time.sleep(0.01)
-            time.sleep(0.1)  # the files of before go
-            folder = self.folder(self.server)
-            self.journal = max((path for path in folder.iterdir() if is_journal(path.name)),
-                               key=lambda path: path.stat().st_mtime_ns).name
+            self.rewrite(client)
+            self.run_commands(client, COMMANDS // 4, False)
+            self.die_rewriting(client)
+        self.player.database = 0
+        self.server.start()
+        folder = self.folder(self.server)
+        journals = sorted((path for path in folder.iterdir() if is_journal(path.name)),
+                          key=lambda path: path.stat().st_mtime_ns)
+        self.journal, self.journal_count = journals[-1].name, len(journals)
+        with self.server.client() as client:
             self.note()
             self.run_commands(client, COMMANDS, True)
         self.server.kill()
         self.files = {path.name: path.read_bytes() for path in folder.iterdir()}
         self.folder_name = folder.name
-
-    def expected_after_cut(self, size):
-        """What the groups that are whole leave."""
-        return [state for state in self.states if state.journal_size <= size]
 
 
 def is_journal(name):
@@ -180,6 +195,10 @@ def judge_start(server, damage, allowed):
         raise Trouble("starts with what no whole groups leave:\n"
                       f"  has     {sorted(seen.items())}\n"
                       f"  allowed {sorted(allowed[0].seen.items())}")
+    server.kill()
+    server.start()  # on what that start has made of the files
+    if dump.take(server.port, server.is_redis) != seen:
+        raise Trouble("has something else after another start")
     return "cut"
 
 
@@ -188,7 +207,8 @@ def run(program, work, seed, stride=1, bits=1, share=(0, 1), until_s=float("inf"
     """All damages, or a share (number, of how many) of them."""
     data_set = DataSet(program, Path(work) / "set", seed)
     randomness = random.Random(f"{seed}/damage")
-    counts = Counter(bytes=sum(map(len, data_set.files.values())), groups=len(data_set.states) - 1)
+    counts = Counter(bytes=sum(map(len, data_set.files.values())), groups=len(data_set.states) - 1,
+                     journals=data_set.journal_count)
     for number, damage in enumerate(all_damages(data_set.files, randomness, stride, bits)):
         if number % share[1] != share[0]:
             continue

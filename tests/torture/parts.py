@@ -211,12 +211,13 @@ def run_files(options):
                                progress)
             counts.update({name: found[name] for name in ("damages", "refused", "cut")})
             if job == 0:
-                counts.update({name: found[name] for name in ("bytes", "groups")})
+                counts.update({name: found[name] for name in ("bytes", "journals", "groups")})
         finally:
             shutil.rmtree(work, ignore_errors=True)
     counts, _, trouble = cut_into_jobs(options, "damaged files", options.jobs, run_job)
-    note = (f"{counts['bytes']} bytes, {counts['groups']} groups; {counts['refused']} refused, "
-            f"{counts['cut']} with a tail cut off")
+    note = (f"{counts['bytes']} bytes in a base and {counts['journals']} journals; "
+            f"{counts['refused']} refused, {counts['cut']} with a tail cut off, "
+            f"of {counts['groups']} groups")
     return report.Row("torn and flipped files", "", counts["damages"], 0, None, note, trouble)
 
 

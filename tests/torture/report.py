@@ -51,4 +51,5 @@ class Progress:
     def show(self, done):
         if time.monotonic() >= self.next_at:
             self.next_at += PROGRESS_EVERY_S
-            print(f"  {self.words}: {done} of {self.total}", file=sys.stderr, flush=True)
+            of_all = f" of {self.total}" if self.total >= done else ""
+            print(f"  {self.words}: {done}{of_all}", file=sys.stderr, flush=True)
