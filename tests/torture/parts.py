@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import bigload
+import clock
 import crash
 import damage
 import faults
@@ -140,6 +141,22 @@ def run_load(options, policy):
             f"ranks, ties and {counts['times']:,} times compared")
     return report.Row("kill -9 in a long load", policy, counts["kills"], counts["acked"],
                       0 if trouble is None else None, note, trouble)
+
+
+# ---- the clock ----
+
+def run_clock(options):
+    """Restarts with a clock that was set back."""
+    runs, trouble = 0, None
+    try:
+        for policy in ("always", "everysec"):
+            for is_rewritten in (False, True):
+                clock.run(options.program, work_directory(options, "clock"), policy, is_rewritten)
+                runs += 1
+    except Trouble as found:
+        trouble = str(found)
+    return report.Row("clock set back", "", runs, 0, None, "an hour, between kill -9 and start",
+                      trouble)
 
 
 # ---- power cuts ----
