@@ -1,7 +1,8 @@
 """Boards of many members, which a snapshot takes many steps to walk, and which change under it.
 
-Keeping such a board after every command would take too long; so the changes are kept, and repeated when
-it is judged. Only scores are written: few different ones, so most members are somebody's equals."""
+Keeping such a board after every command would take too long; so the changes are kept, and repeated
+when it is judged. Only scores are written: few different ones, so most members are somebody's
+equals."""
 
 MEMBERS, FILL, CHANGE = 10000, 2500, 40
 SCORES = 60

@@ -129,7 +129,8 @@ def run(program, directory, policy, seed, kills, counts, progress=lambda done: N
             server.start()
             with server.client() as client:
                 begun = check(client, load.acked, times, policy)
-            counts.update(kills=1, acked=load.acked - counts["acked"], members=begun - counts["members"])
+            counts.update(kills=1, acked=load.acked - counts["acked"],
+                          members=begun - counts["members"])
             progress(done + 1)
     finally:
         server.kill()

@@ -1,5 +1,5 @@
-"""The machine's clock is set back while the server is down. Proven by a clean run: who comes after the
-restart still ranks behind its equals of before, with a time that is not before theirs."""
+"""The machine's clock is set back while the server is down. Proven by a clean run: who comes after
+the restart still ranks behind its equals of before, with a time that is not before theirs."""
 import glob
 import shutil
 

@@ -1,8 +1,8 @@
 """Process crashes: kill -9 at random moments under load, and what is there after the restart.
 
-Proven by a clean run: every command that was acknowledged, or whose effect another client was shown,
-is there after the restart; nothing is there that was not sent; a command or MULTI block is there
-whole or not at all; ranks, ties, reach times, expiries and options are what they were."""
+Proven by a clean run: every command that was acknowledged (under always also what another client
+was shown) is there after the restart; nothing is there that was not sent; a command or MULTI block
+is there whole or not at all; ranks, ties, reach times, expiries and options are what they were."""
 import random
 import shutil
 import threading

@@ -3,10 +3,10 @@
     base | journal | group | group | group     cut at every byte, a bit flipped at every byte, files
               S0       S1      S2      S3      gone or longer; then a start on each of them
 
-What the server held after each group is known: it was read when the command had been answered, along
-with the journal's size. Proven by a clean run: a start on a damaged copy either refuses, and names the
-file (and the offset), or has exactly what the whole groups before the damage leave, which is possible
-only where the damage may be a torn tail. Never a crash, never anything else."""
+What the server held after each group is known: it was read when the command had been answered,
+along with the journal's size. Proven by a clean run: a start on a damaged copy either refuses, and
+names the file (and the offset), or has exactly what the whole groups before the damage leave, which
+is possible only where the damage may be a torn tail. Never a crash, never anything else."""
 import random
 import re
 import shutil

@@ -4,9 +4,9 @@ where the process dies (before it, after it, in the middle of a write); once, or
 
     start, commands, a snapshot beside commands, commands; then kill -9, and a start without faults
 
-Proven by a clean run: whatever was acknowledged is there; a command that was refused changed nothing;
-a start that fails says why; and where the server lives on, it takes writes again when the disk is well,
-without a restart."""
+Proven by a clean run: whatever was acknowledged is there; a command that was refused changed
+nothing; a start that fails says why; and where the server lives on, it takes writes again when the
+disk is well, without a restart."""
 import shutil
 import time
 from pathlib import Path
@@ -30,8 +30,8 @@ class Gone(Exception):
 
 
 class Scene:
-    """One server, one player, one command at a time. policy, fault: by name; call: which one, 0: none
-    fails; is_lasting: all that follow it, too, for a while."""
+    """One server, one player, one command at a time. policy, fault: by name; call: which one, 0:
+    none fails; is_lasting: all that follow it, too, for a while."""
 
     def __init__(self, program, work, policy, fault, call, is_lasting, seed):
         self.arena = crash.Arena(program, Path(work) / "served", policy, seed, 1)

@@ -116,8 +116,8 @@ def run_crash(options, policy):
             shutil.rmtree(work, ignore_errors=True)
     counts, _, trouble = cut_into_jobs(options, f"crash {policy}", options.cycles or 1000, run_job)
     note = (f"{counts['half bases']} within a snapshot, {counts['new bases']} behind one, "
-            f"{counts['kills at start']} more at start; {counts['still']} times all read before and "
-            f"after; {counts['shutdowns']} SIGTERM")
+            f"{counts['kills at start']} more at start; {counts['still']} times all read before "
+            f"and after; {counts['shutdowns']} SIGTERM")
     return report.Row("kill -9", policy, counts["cycles"], counts["acked"], counts["lost"], note,
                       trouble)
 
@@ -137,8 +137,8 @@ def run_load(options, policy):
         trouble = str(found)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    note = (f"in a load of {bigload.MEMBERS:,} members; {counts['members']:,} there at the last kill, all "
-            f"ranks, ties and {counts['times']:,} times compared")
+    note = (f"in a load of {bigload.MEMBERS:,} members; {counts['members']:,} there at the last "
+            f"kill, all ranks, ties and {counts['times']:,} times compared")
     return report.Row("kill -9 in a long load", policy, counts["kills"], counts["acked"],
                       0 if trouble is None else None, note, trouble)
 

@@ -492,8 +492,8 @@ def zstore(player):
 
 
 def combined(parts, aggregate, arrival):
-    """A member's entry in a union, an intersection (SUM: reached when its last part was) or, without
-    aggregate, a difference."""
+    """A member's entry in a union, an intersection (SUM: reached when its last part was) or,
+    without aggregate, a difference."""
     scores = [part.fields[0] for part in parts]
     if aggregate == "SUM":
         return twin.Entry((sum(scores),), max(part.time for part in parts), arrival)

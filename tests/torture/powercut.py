@@ -4,12 +4,12 @@
                                    ^ FS_IOC_SHUTDOWN, no flush of the journal: from this moment
                                      nothing more reaches the disk, as if the power had gone
 
-Then the server is killed, and the disk is mounted again, as after the power came back. kill -9 alone
-cannot show a missing fsync: the kernel still writes what it was given.
+Then the server is killed, and the disk is mounted again, as after the power came back. kill -9
+alone cannot show a missing fsync: the kernel still writes what it was given.
 
-Proven by a clean run: under always, nothing that was acknowledged is lost; under everysec what is lost
-is what came last, as of one point in time, and how many milliseconds of it is counted; with the journal
-off, what SAVE or BGSAVE said is saved is there."""
+Proven by a clean run: under always, nothing that was acknowledged is lost; under everysec what is
+lost is what came last, as of one point in time, and how many milliseconds of it is counted; with
+the journal off, what SAVE or BGSAVE said is saved is there."""
 import fcntl
 import os
 import shutil

@@ -1,9 +1,9 @@
 """Boards with a PERIOD that ends while the torture runs, and what must be there of them.
 
-A day ends at midnight of a TZ, and a TZ may be any minutes away from UTC: so a board's day can be made
-to end with the next minute, wherever the clock stands. Commands only add members, each once; then what
-the board and its archive hold together is told by the commands alone, and who is in the archive by the
-times."""
+A day ends at midnight of a TZ, and a TZ may be any minutes away from UTC: so a board's day can be
+made to end with the next minute, wherever the clock stands. Commands only add members, each once;
+then what the board and its archive hold together is told by the commands alone, and who is in the
+archive by the times."""
 import time
 from datetime import datetime, timezone
 

@@ -1,5 +1,5 @@
-"""Is the judge awake? What a running server holds is read, changed in one place as a bad restart might
-change it, and judged: every change must be found."""
+"""Is the judge awake? What a running server holds is read, changed in one place as a bad restart
+might change it, and judged: every change must be found."""
 import random
 import shutil
 import time
