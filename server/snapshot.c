@@ -13,6 +13,7 @@ enum {
     STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* of a piece: the loader fills leaves with as many */
     CUT_NAMED_MAX = 4096,              /* members cut from the open board that are told by name */
     CHUNK_END = 896 * 1024,            /* a chunk that is longer is closed */
+    RECORD_SIZE = 32 * 1024,           /* of members in a record, or one more */
     AHEAD_MAX = 4 * 1024 * 1024,       /* walked, and not yet taken by the thread */
     FILLING_MAX = 1 << 30,             /* and with effects: the disk does not keep up */
     KEPT_MAX = 8 * 1024 * 1024,
@@ -288,6 +289,16 @@ void snapshot_hear(struct snapshot *snapshot, const struct effect *effect) {
 
 /* ---- walking ---- */
 
+/* How many of these entries go into one record, so that chunks do not become much too long. */
+static uint32_t count_together(const struct board_entry *entries, uint32_t entries_max) {
+    size_t size = 0;
+    uint32_t count = 0;
+    while (count < entries_max && size < RECORD_SIZE) {
+        size += entries[count++].member.size;
+    }
+    return count;
+}
+
 static void write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
                         const struct board_entry *entries) {
     struct effect_encoder *encoder = &snapshot->encoder;
@@ -295,10 +306,13 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
         effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
         snapshot->board_count++;
     }
-    if (piece->count > 0) {
-        effect_encode_piece(encoder, entries, piece->count);
-        snapshot->member_count += piece->count;
+    for (uint32_t done = 0; done < piece->count;) {
+        uint32_t count = count_together(entries + done, piece->count - done);
+        effect_encode_piece(encoder, entries + done, count);
+        check_chunk(snapshot);
+        done += count;
     }
+    snapshot->member_count += piece->count;
     if (piece->is_last) {
         effect_encode_close(encoder);
     }
