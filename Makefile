@@ -27,7 +27,7 @@ FLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointe
 LINK  += -fsanitize=$(SANITIZE)
 endif
 ifneq ($(TINY),)
-FLAGS += -DSKIPLIST_TINY
+FLAGS += -DSKIPLIST_TINY -DSERVER_TINY
 endif
 # gcc compiles the server as one program, which takes 3 to 10% off a request. Tests and benches link
 # ordinary objects: there it would only take time. clang would need another linker.
@@ -58,8 +58,11 @@ SUPPORT     := $(B)/libleaderboard-test-support.a
 ENGINE_UNITS := $(patsubst %.c,$(B)/%,$(ENGINE_UNIT_SOURCES))
 SERVER_UNITS := $(patsubst %.c,$(B)/%,$(SERVER_UNIT_SOURCES))
 UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
-# The skiplist's tests once more with tiny limits: blocks of a few entries give bugs a chance.
-TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(wildcard tests/skiplist/*.c))
+# The skiplist's tests, and those of what is kept, once more with tiny limits: blocks and pieces of a
+# few entries give bugs a chance.
+TINY_SOURCES := $(wildcard tests/skiplist/*.c) tests/server/test_persistence.c \
+                tests/server/test_snapshot.c
+TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
@@ -222,7 +225,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -lzstd $(MALLOC_LIBRARY) -o $@
 
 tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server
-tiny-build: $(patsubst %.c,$(B)/%,$(wildcard tests/skiplist/*.c))
+tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)
 bench-build: $(BENCHES)
 

@@ -76,7 +76,12 @@ enum effect_record {
     EFFECT_RECORD_REOPEN,
 };
 
-enum { EFFECT_ENTRIES_MAX = 512 }; /* of a piece, handed out at a time */
+/* Of a piece, handed out at a time. */
+#ifdef SERVER_TINY
+enum { EFFECT_ENTRIES_MAX = 3 };
+#else
+enum { EFFECT_ENTRIES_MAX = 512 };
+#endif
 
 struct effect_decoder {
     const char *begin, *at, *end; /* the chunk; borrowed */

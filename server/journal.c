@@ -83,12 +83,11 @@ static uint64_t monotonic_us(void) {
 }
 
 static void seal_groups(struct journal *journal) {
-    uint64_t synced = journal->synced_group;
     for (size_t at = 0; at < journal->writing.size;) {
         struct group_note note;
         memcpy(&note, journal->writing.at + at, sizeof note);
         journal_group_seal(journal->writing.at + at, note.size, note.sequence,
-                           note.sequence - synced, note.time_us, journal->file.id);
+                           note.sequence - journal->writing_synced, note.time_us, journal->file.id);
         at += JOURNAL_GROUP_HEAD + (size_t)note.size;
     }
 }
@@ -215,6 +214,7 @@ static void go_on(struct journal *journal) {
     journal->writing = journal->filling;
     journal->filling = spare;
     journal->writing_group = journal->group;
+    journal->writing_synced = journal->synced_group;
     worker_start(&journal->writer, run_seal_and_write);
 }
 
@@ -298,6 +298,10 @@ bool journal_init(struct journal *journal, uv_loop_t *loop) {
 }
 
 void journal_deinit(struct journal *journal) {
+    if (journal->state == JOURNAL_WRITES && !journal->has_group) {
+        (void)!journal_flush(journal, true);
+    }
+    journal->state = JOURNAL_OFF; /* nothing is begun any more */
     worker_deinit(&journal->writer);
     worker_deinit(&journal->syncer);
     journal_file_close(&journal->file);
@@ -392,8 +396,9 @@ void journal_note_base(struct journal *journal, uint64_t group) {
     }
 }
 
-/* Write all that is gathered. */
+/* Write all that is gathered. What is gathered waits for a rotation, and that for the syncer. */
 static bool flush_writes(struct journal *journal) {
+    worker_wait(&journal->syncer);
     worker_wait(&journal->writer);
     if (journal->state == JOURNAL_WRITES && journal->is_stalled) {
         try_again(journal);
@@ -406,9 +411,7 @@ static bool flush_writes(struct journal *journal) {
 
 bool journal_flush(struct journal *journal, bool is_synced) {
     CHECK(!journal->has_group);
-    bool is_written = flush_writes(journal);
-    worker_wait(&journal->syncer);
-    if (!is_written || journal->state != JOURNAL_WRITES) {
+    if (!flush_writes(journal)) {
         return false;
     }
     if (is_synced && journal->synced_group < journal->written_group) {

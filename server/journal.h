@@ -40,10 +40,11 @@ struct journal {
     uint64_t group;         /* the last that is complete */
     uint64_t written_group; /* of the file, or of a base that holds more */
     uint64_t synced_group;
-    uint64_t writing_group; /* the last in writing */
-    uint64_t syncing_group; /* synced when the syncer is done */
-    uint64_t effect_count;  /* since the last snapshot */
-    uint64_t file_size_sum; /* of all journals that the manifest names */
+    uint64_t writing_group;  /* the last in writing */
+    uint64_t writing_synced; /* synced_group when the writer was given it */
+    uint64_t syncing_group;  /* synced when the syncer is done */
+    uint64_t effect_count;   /* since the last snapshot */
+    uint64_t file_size_sum;  /* of all journals that the manifest names */
     uint64_t delayed_sync_count;
     uint64_t sync_longest_us;
     struct journal_file file;

@@ -14,7 +14,11 @@
 #include "server/clock.h"
 
 enum {
+#ifdef SERVER_TINY
+    APPEND_END_WORK = 3,
+#else
     APPEND_END_WORK = 4096, /* members, between two looks at the clock */
+#endif
     FREE_WORK = 4096,
 };
 

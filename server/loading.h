@@ -18,7 +18,12 @@
 #include "server/store.h"
 #include "server/worker.h"
 
-enum { LOADING_BATCH = 64, LOADING_ERROR_MAX = DISK_ERROR_MAX };
+#ifdef SERVER_TINY
+enum { LOADING_BATCH = 3 };
+#else
+enum { LOADING_BATCH = 64 };
+#endif
+enum { LOADING_ERROR_MAX = DISK_ERROR_MAX };
 
 enum loading_status {
     LOADING_MORE,  /* there is more to do at once */

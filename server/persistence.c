@@ -20,8 +20,13 @@
 #include "server/snapshot.h"
 
 enum {
+#ifdef SERVER_TINY
+    LOAD_BUDGET_NS = 0,
+    WALK_BUDGET_NS = 0,
+#else
     LOAD_BUDGET_NS = 2000000,
     WALK_BUDGET_NS = 200000,
+#endif
     RETRY_MS = 5000,
     PROGRESS_MS = 1000,
     REFUSAL_MAX = 256,

@@ -11,11 +11,17 @@
 
 enum {
     STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* of a piece: the loader fills leaves with as many */
-    CUT_NAMED_MAX = 4096,              /* members cut from the open board that are told by name */
-    CHUNK_END = 896 * 1024,            /* a chunk that is longer is closed */
-    RECORD_SIZE = 32 * 1024,           /* of members in a record, or one more */
-    AHEAD_MAX = 4 * 1024 * 1024,       /* walked, and not yet taken by the thread */
-    FILLING_MAX = 1 << 30,             /* and with effects: the disk does not keep up */
+#ifdef SERVER_TINY
+    CUT_NAMED_MAX = 5,
+    CHUNK_END = 200,
+    RECORD_SIZE = 50,
+#else
+    CUT_NAMED_MAX = 4096,    /* members cut from the open board that are told by name */
+    CHUNK_END = 896 * 1024,  /* a chunk that is longer is closed */
+    RECORD_SIZE = 32 * 1024, /* of members in a record, or one more */
+#endif
+    AHEAD_MAX = 4 * 1024 * 1024, /* walked, and not yet taken by the thread */
+    FILLING_MAX = 1 << 30,       /* and with effects: the disk does not keep up */
     KEPT_MAX = 8 * 1024 * 1024,
 };
 
@@ -229,7 +235,7 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     store_print_name(name, STORE_BASE, snapshot->number);
     if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory, name,
                               (uint64_t)(now_us / 1000), SNAPSHOT_LEVEL)) {
-        snapshot->file.fd = -1;
+        snapshot_writer_close(&snapshot->file);
         return false;
     }
     snapshot->state = SNAPSHOT_WALKS;

@@ -1,31 +1,42 @@
 #include "tests/support/failing_disk.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 static struct {
     enum failure failure;
     uint64_t nth;
-    uint64_t calls;
-    uint64_t syncs;
+    uint64_t count; /* calls that fail, from the nth on */
+    atomic_bool is_healed;
+    atomic_uint_least64_t calls;
+    atomic_uint_least64_t syncs;
 } state;
 
-/* Count a call. false: it fails, and errno is set. */
-static bool may_go_on(void) {
-    state.calls++;
-    bool is_hit = state.calls == state.nth;
-    if (state.failure == FAILURE_CRASH) {
-        is_hit = state.calls >= state.nth;
-    }
-    if (!is_hit || state.failure == FAILURE_NONE || state.failure == FAILURE_SHORT) {
+static bool is_hit(uint64_t call) {
+    return call >= state.nth && call - state.nth < state.count && !state.is_healed;
+}
+
+/* Does this call go on? false: it fails, and errno is set. */
+static bool may_go_on_as(uint64_t call) {
+    if (!is_hit(call) || state.failure == FAILURE_NONE || state.failure == FAILURE_SHORT) {
         return true;
     }
     errno = state.failure == FAILURE_ENOSPC ? ENOSPC : state.failure == FAILURE_EINTR ? EINTR : EIO;
     return false;
 }
 
+/* Count a call. */
+static uint64_t count_call(void) {
+    return atomic_fetch_add(&state.calls, 1) + 1;
+}
+
+static bool may_go_on(void) {
+    return may_go_on_as(count_call());
+}
+
 /* Of what is to be written or read, the part that shall be. */
-static size_t part_of(size_t size) {
-    return state.failure == FAILURE_SHORT && state.calls == state.nth && size > 1 ? size / 2 : size;
+static size_t part_of(size_t size, uint64_t call) {
+    return state.failure == FAILURE_SHORT && is_hit(call) && size > 1 ? size / 2 : size;
 }
 
 static int failing_open_at(int directory, const char *name, int flags, mode_t mode) {
@@ -37,10 +48,11 @@ static int plain_close(int fd) {
 }
 
 static ssize_t failing_write(int fd, const void *bytes, size_t size) {
-    if (may_go_on()) {
-        return disk_system.write(fd, bytes, part_of(size));
+    uint64_t call = count_call();
+    if (may_go_on_as(call)) {
+        return disk_system.write(fd, bytes, part_of(size, call));
     }
-    if (state.failure == FAILURE_CRASH && state.calls == state.nth) {
+    if (state.failure == FAILURE_CRASH && call == state.nth) {
         ssize_t written = disk_system.write(fd, bytes, size / 2);
         (void)written;
         errno = EIO;
@@ -49,7 +61,8 @@ static ssize_t failing_write(int fd, const void *bytes, size_t size) {
 }
 
 static ssize_t failing_read_at(int fd, void *bytes, size_t size, off_t offset) {
-    return may_go_on() ? disk_system.read_at(fd, bytes, part_of(size), offset) : -1;
+    uint64_t call = count_call();
+    return may_go_on_as(call) ? disk_system.read_at(fd, bytes, part_of(size, call), offset) : -1;
 }
 
 static int failing_sync_contents(int fd) {
@@ -115,12 +128,22 @@ static const struct disk disk_failing = {
     .write_back = failing_write_back,
 };
 
-void failing_disk_begin(enum failure failure, uint64_t nth) {
+void failing_disk_begin_for(enum failure failure, uint64_t nth, uint64_t count) {
     state.failure = failure;
     state.nth = nth;
+    state.count = count;
+    state.is_healed = false;
     state.calls = 0;
     state.syncs = 0;
     disk = &disk_failing;
+}
+
+void failing_disk_begin(enum failure failure, uint64_t nth) {
+    failing_disk_begin_for(failure, nth, failure == FAILURE_CRASH ? UINT64_MAX : 1);
+}
+
+void failing_disk_heal(void) {
+    state.is_healed = true;
 }
 
 uint64_t failing_disk_end(void) {
@@ -130,4 +153,26 @@ uint64_t failing_disk_end(void) {
 
 uint64_t failing_disk_syncs(void) {
     return state.syncs;
+}
+
+static int sync_nothing(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static int write_back_nothing(int fd, uint64_t offset, uint64_t size, bool is_waiting) {
+    (void)fd;
+    (void)offset;
+    (void)size;
+    (void)is_waiting;
+    return 0;
+}
+
+void quick_disk_begin(void) {
+    static struct disk quick;
+    quick = disk_system;
+    quick.sync = sync_nothing;
+    quick.sync_contents = sync_nothing;
+    quick.write_back = write_back_nothing;
+    disk = &quick;
 }

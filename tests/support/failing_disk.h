@@ -1,4 +1,5 @@
-/* A disk whose nth call fails, as server/disk.h would have it. All calls are counted but close. */
+/* A disk whose nth call fails, as server/disk.h would have it. All calls are counted but close, by
+ * whatever thread. */
 #ifndef TESTS_SUPPORT_FAILING_DISK_H
 #define TESTS_SUPPORT_FAILING_DISK_H
 
@@ -13,12 +14,21 @@ enum failure {
     FAILURE_CRASH, /* a write of half the bytes; then this and all further calls fail */
 };
 
-/* Put the disk in place; nth 1 is the next call. Begin anew at any time. */
+/* Put the disk in place; nth 1 is the next call. Begin anew at any time when no other thread uses
+ * it. */
 void failing_disk_begin(enum failure failure, uint64_t nth);
+/* The same where count calls fail, from the nth on. */
+void failing_disk_begin_for(enum failure failure, uint64_t nth, uint64_t count);
+/* No further call fails; they are counted as before. By any thread. */
+void failing_disk_heal(void);
 /* The system's disk again. Returns the calls since it began. */
 uint64_t failing_disk_end(void);
 
 /* Syncs of files and directories since it began. */
 uint64_t failing_disk_syncs(void);
+
+/* The system's disk, on which syncs are done at once: the death of a process loses nothing that was
+ * written. */
+void quick_disk_begin(void);
 
 #endif

@@ -263,7 +263,6 @@ static void set_expiry(struct storm *storm) {
 }
 
 static void roll_by_hand(struct storm *storm) {
-    static uint32_t archives;
     char text[STORM_NAME_MAX];
     struct registry_key *key = pick_key(storm);
     if (key == NULL) {
@@ -275,7 +274,7 @@ static void roll_by_hand(struct storm *storm) {
     if (has_next && next.layout.time.bits > 0) {
         layout_set_start(&next.layout, storm->now_ms * 1000);
     }
-    int size = snprintf(text, sizeof text, "archive:%u", archives++);
+    int size = snprintf(text, sizeof text, "archive:%u", storm->archive_count++);
     int64_t expire_at_ms =
         below(storm, 2) == 0 ? REGISTRY_NO_EXPIRY : storm->now_ms + below(storm, 100000000);
     storm->failures +=
@@ -373,4 +372,67 @@ void storm_assert_equal(const struct registry *a, const struct registry *b) {
         assert_int_equal(registry_count(a, i), registry_count(b, i));
         registry_each(a, i, INT64_MIN, compare_key, &comparison);
     }
+}
+
+/* ---- digests ---- */
+
+/* Fowler, Noll and Vo's hash, 64 bits. */
+static void digest_bytes(uint64_t *hash, const void *at, size_t size) {
+    const uint8_t *byte = at;
+    for (size_t i = 0; i < size; i++) {
+        *hash = (*hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    }
+}
+
+static void digest_number(uint64_t *hash, int64_t number) {
+    digest_bytes(hash, &number, sizeof number);
+}
+
+static void digest_text(uint64_t *hash, struct bytes text) {
+    digest_number(hash, (int64_t)text.size);
+    digest_bytes(hash, text.at, text.size);
+}
+
+static void digest_rules(uint64_t *hash, const struct rules *rules) {
+    char layout[LAYOUT_TEXT_MAX];
+    digest_text(hash, (struct bytes){layout, layout_print(&rules->layout, layout)});
+    digest_number(hash, rules->cap);
+    digest_number(hash, rules->keeps_best);
+    digest_number(hash, rules->is_created);
+    digest_number(hash, rules->period);
+    digest_number(hash, rules->zone_minutes);
+    digest_number(hash, rules->archives_max);
+    digest_number(hash, rules->period_start_ms);
+    digest_number(hash, rules->period_end_ms);
+}
+
+struct digest {
+    const struct registry *registry;
+    uint64_t sum; /* of the keys', for they come in no order */
+};
+
+static void digest_key(void *context, const struct registry_key *key) {
+    struct digest *digest = context;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    struct board_cursor cursor;
+    struct board_entry entry;
+    digest_number(&hash, key->database);
+    digest_text(&hash, registry_name(key));
+    digest_number(&hash, registry_expiry(digest->registry, key));
+    digest_rules(&hash, registry_rules(key));
+    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor)) {
+        digest_number(&hash, (int64_t)entry.key);
+        digest_text(&hash, entry.member);
+    }
+    struct random mixed = {.state = hash};
+    digest->sum += random_next(&mixed);
+}
+
+uint64_t storm_digest(const struct registry *registry) {
+    struct digest digest = {.registry = registry};
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        registry_each(registry, i, INT64_MIN, digest_key, &digest);
+    }
+    return digest.sum;
 }

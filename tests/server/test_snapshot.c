@@ -1,0 +1,350 @@
+/* A snapshot that is written while everything changes holds the boards as they are at its end: a
+ * storm between all of its steps, and what is loaded against what was there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "server/loading.h"
+#include "server/log.h"
+#include "server/snapshot.h"
+#include "tests/support/directory.h"
+#include "tests/support/failing_disk.h"
+#include "tests/support/registry_storm.h"
+
+static bool is_short(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
+
+static char directory[DIRECTORY_PATH_MAX];
+
+static int set_up(void **state) {
+    (void)state;
+    directory_make(directory);
+    log_set_level(LOG_WARNING);
+    quick_disk_begin();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    disk = &disk_system;
+    memory_fail_at(0);
+    directory_remove(directory);
+    return 0;
+}
+
+/* ---- a snapshot without a server ---- */
+
+static void on_alive(uv_timer_t *timer) {
+    (void)timer;
+}
+
+struct fixture {
+    struct storm storm;
+    uv_loop_t loop;
+    uv_timer_t alive;
+    struct store store;
+    struct snapshot snapshot;
+    uint64_t group;  /* as a journal would number them */
+    uint64_t digest; /* of the boards when all was walked */
+    bool is_over, is_done;
+    uint64_t done_count, failed_count, heard_count;
+};
+
+static void hear(void *context, const struct effect *effect) {
+    struct fixture *fixture = context;
+    fixture->heard_count++;
+    snapshot_hear(&fixture->snapshot, effect);
+}
+
+static void on_walked(void *context) {
+    struct fixture *fixture = context;
+    fixture->digest = storm_digest(fixture->storm.registry);
+    registry_set_effects(fixture->storm.registry, NULL, NULL);
+}
+
+static void on_over(void *context, bool is_done) {
+    struct fixture *fixture = context;
+    fixture->is_over = true;
+    fixture->is_done = is_done;
+    registry_set_effects(fixture->storm.registry, NULL, NULL);
+}
+
+static void begin(struct fixture *fixture, const char *test_name, uint32_t members_max) {
+    char error[DISK_ERROR_MAX];
+    memset(fixture, 0, sizeof *fixture);
+    storm_begin(&fixture->storm, test_name, members_max);
+    assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CREATE, error), STORE_OK);
+    assert_int_equal(uv_loop_init(&fixture->loop), 0);
+    assert_int_equal(uv_timer_init(&fixture->loop, &fixture->alive), 0);
+    assert_int_equal(uv_timer_start(&fixture->alive, on_alive, 1000000000, 0), 0);
+    fixture->snapshot.registry = fixture->storm.registry;
+    fixture->snapshot.store = &fixture->store;
+    fixture->snapshot.walked = on_walked;
+    fixture->snapshot.over = on_over;
+    fixture->snapshot.context = fixture;
+    assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
+}
+
+static void end(struct fixture *fixture) {
+    snapshot_deinit(&fixture->snapshot);
+    uv_close((uv_handle_t *)&fixture->alive, NULL);
+    assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&fixture->loop), 0);
+    store_close(&fixture->store);
+    storm_end(&fixture->storm);
+}
+
+static void on_changed(void *context) {
+    (void)context;
+}
+
+/* What the base holds is what was there. */
+static void check_base(struct fixture *fixture) {
+    static struct loading loading;
+    const char *reason = "";
+    memset(&loading, 0, sizeof loading);
+    loading.registry = storm_create_registry(0xface);
+    loading.store = &fixture->store;
+    loading.changed = on_changed;
+    assert_true(loading_init(&loading, &fixture->loop));
+    if (!loading_run(&loading)) {
+        fail_msg("%s", loading.error);
+    }
+    assert_int_equal(loading.sequence, fixture->group);
+    assert_int_equal(loading.time_us, fixture->storm.now_ms * 1000);
+    if (!registry_validate(loading.registry, &reason)) {
+        fail_msg("%s", reason);
+    }
+    assert_true(storm_digest(loading.registry) == fixture->digest);
+    loading_deinit(&loading);
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    registry_destroy(loading.registry);
+}
+
+static uint32_t below(struct fixture *fixture, uint64_t limit) {
+    return (uint32_t)random_below(&fixture->storm.random, limit);
+}
+
+/* Boards and places that the storm likes now. */
+static void pick_habits(struct fixture *fixture) {
+    struct storm *storm = &fixture->storm;
+    storm->database_count = 1 + below(fixture, 2);
+    storm->favourite_database = 0;
+    storm->favourite_size =
+        below(fixture, 4) == 0 ? 0
+                               : (size_t)snprintf(storm->favourite, sizeof storm->favourite, "%c%u",
+                                                  "pltcdwm"[below(fixture, 7)], below(fixture, 3));
+}
+
+struct weather {
+    uint32_t steps_max;    /* of the snapshot, between two changes */
+    uint32_t commands_max; /* between two steps */
+    bool is_failing;       /* memory, now and then */
+};
+
+static void storm_some(struct fixture *fixture, const struct weather *weather) {
+    for (uint32_t commands = below(fixture, weather->commands_max + 1); commands > 0; commands--) {
+        if (weather->is_failing && below(fixture, 3) == 0) {
+            memory_fail_at(1 + below(fixture, 4));
+        }
+        storm_step(&fixture->storm);
+    }
+    memory_fail_at(0);
+}
+
+/* One snapshot from its beginning to its end. */
+static void write_snapshot(struct fixture *fixture, const struct weather *weather) {
+    fixture->is_over = false;
+    assert_true(snapshot_begin(&fixture->snapshot, fixture->storm.now_ms * 1000));
+    registry_set_effects(fixture->storm.registry, hear, fixture);
+    while (!fixture->is_over) {
+        if (fixture->snapshot.state == SNAPSHOT_WALKS) {
+            storm_some(fixture, weather);
+            fixture->group += below(fixture, 2);
+        }
+        for (uint32_t steps = 1 + below(fixture, weather->steps_max);
+             steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
+            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
+                                 fixture->storm.now_ms * 1000);
+        }
+        uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    }
+    fixture->done_count += fixture->is_done;
+    fixture->failed_count += !fixture->is_done;
+    if (fixture->is_done) {
+        check_base(fixture);
+    }
+    assert_int_equal(directory_count(directory_join(directory, "kept")),
+                     2 + (fixture->done_count > 0));
+}
+
+static void run_snapshots(const char *test_name, const struct weather *weather,
+                          uint32_t members_max, uint32_t rounds) {
+    static struct fixture fixture;
+    uint64_t live_before = memory_live_count();
+    begin(&fixture, test_name, members_max);
+    for (uint32_t i = 0; i < rounds; i++) {
+        pick_habits(&fixture);
+        storm_some(&fixture, &(struct weather){.commands_max = 100});
+        write_snapshot(&fixture, weather);
+    }
+    printf("%llu snapshots, %llu given up, %llu effects beside them\n",
+           (unsigned long long)fixture.done_count, (unsigned long long)fixture.failed_count,
+           (unsigned long long)fixture.heard_count);
+    assert_true(fixture.done_count > 0);
+    assert_true(weather->is_failing || fixture.failed_count == 0);
+    end(&fixture);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void a_snapshot_in_a_storm_holds_the_boards_as_they_end(void **state) {
+    (void)state;
+    run_snapshots(__func__, &(struct weather){.steps_max = 4, .commands_max = 3}, 12,
+                  is_short() ? 40 : 200);
+}
+
+static void in_a_heavy_storm_too(void **state) {
+    (void)state;
+    run_snapshots(__func__, &(struct weather){.steps_max = 12, .commands_max = 12}, 30,
+                  is_short() ? 25 : 100);
+}
+
+static void of_large_boards_too(void **state) {
+    (void)state;
+    run_snapshots(__func__, &(struct weather){.steps_max = 20, .commands_max = 2}, 1000,
+                  is_short() ? 8 : 40);
+}
+
+static void without_memory_it_is_given_up_or_whole(void **state) {
+    (void)state;
+    run_snapshots(__func__,
+                  &(struct weather){.steps_max = 10, .commands_max = 6, .is_failing = true}, 12,
+                  is_short() ? 25 : 100);
+}
+
+/* ---- allocations that fail ---- */
+
+static void fill(struct fixture *fixture) {
+    for (int i = 0; i < 200; i++) {
+        storm_step(&fixture->storm);
+    }
+}
+
+static void each_allocation_of_a_snapshot_may_fail(void **state) {
+    (void)state;
+    static struct fixture fixture;
+    begin(&fixture, __func__, 12);
+    fill(&fixture);
+    uint32_t given_up = 0;
+    uint32_t not_begun = 0;
+    for (uint64_t nth = 1;; nth++) {
+        uint64_t live_before = memory_live_count();
+        uint64_t requests_before = memory_requests();
+        fixture.is_over = false;
+        memory_fail_at(nth);
+        bool has_begun = snapshot_begin(&fixture.snapshot, 0);
+        while (has_begun && !fixture.is_over) {
+            (void)!snapshot_step(&fixture.snapshot, 0, fixture.group, fixture.storm.now_ms * 1000);
+            uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        }
+        memory_fail_at(0);
+        assert_int_equal(memory_live_count(), live_before);
+        not_begun += !has_begun;
+        given_up += has_begun && !fixture.is_done;
+        if (has_begun && fixture.is_done) {
+            check_base(&fixture);
+        }
+        if (memory_requests() - requests_before < nth) {
+            break;
+        }
+    }
+    assert_true(not_begun > 0);
+    assert_true(given_up > 0);
+    end(&fixture);
+}
+
+static void each_allocation_of_loading_may_fail(void **state) {
+    (void)state;
+    static struct fixture fixture;
+    static struct loading loading;
+    begin(&fixture, __func__, 12);
+    fill(&fixture);
+    write_snapshot(&fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
+    uint64_t step = is_short() ? 7 : 1;
+    uint32_t refused = 0;
+    bool is_reached = true;
+    for (uint64_t nth = 1; is_reached; nth += nth < 60 ? 1 : step) {
+        struct registry *registry = storm_create_registry(0xface);
+        uint64_t requests_before = memory_requests();
+        memset(&loading, 0, sizeof loading);
+        loading.registry = registry;
+        loading.store = &fixture.store;
+        loading.changed = on_changed;
+        memory_fail_at(nth);
+        assert_true(loading_init(&loading, &fixture.loop));
+        bool is_loaded = loading_run(&loading);
+        is_reached = memory_requests() - requests_before >= nth;
+        memory_fail_at(0);
+        assert_true(is_loaded || loading.error[0] != '\0');
+        assert_true(!is_loaded || storm_digest(registry) == fixture.digest);
+        refused += !is_loaded;
+        loading_deinit(&loading);
+        uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        registry_destroy(registry);
+    }
+    assert_true(refused > 0);
+    end(&fixture);
+    assert_int_equal(memory_live_count(), 0);
+}
+
+/* ---- ending early ---- */
+
+static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
+    (void)state;
+    static struct fixture fixture;
+    begin(&fixture, __func__, 12);
+    for (int i = 0; i < 20; i++) {
+        fill(&fixture);
+        fixture.is_over = false;
+        assert_true(snapshot_begin(&fixture.snapshot, 0));
+        for (int steps = i % 5; steps > 0 && fixture.snapshot.state == SNAPSHOT_WALKS; steps--) {
+            (void)!snapshot_step(&fixture.snapshot, 0, 0, 0);
+        }
+        if (fixture.snapshot.state == SNAPSHOT_WALKS) {
+            snapshot_deinit(&fixture.snapshot);
+            assert_true(fixture.is_over && !fixture.is_done);
+            uv_run(&fixture.loop, UV_RUN_NOWAIT);
+            assert_int_equal(directory_count(directory_join(directory, "kept")), 2);
+            assert_true(snapshot_init(&fixture.snapshot, &fixture.loop));
+        } else {
+            while (!fixture.is_over) {
+                uv_run(&fixture.loop, UV_RUN_NOWAIT);
+            }
+            break;
+        }
+    }
+    end(&fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_snapshot_in_a_storm_holds_the_boards_as_they_end, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(in_a_heavy_storm_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(of_large_boards_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_memory_it_is_given_up_or_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_allocation_of_a_snapshot_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_allocation_of_loading_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_snapshot_that_is_given_up_leaves_nothing, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests_name("snapshots", tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* See kept_server.h. */
+#include "tests/support/kept_server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "tests/support/registry_storm.h"
+
+static void on_alive(uv_timer_t *timer) {
+    (void)timer;
+}
+
+static void on_changed(void *context) {
+    struct kept_server *kept = context;
+    kept->changed_count++;
+}
+
+static void count_change(void *context, uint32_t database, struct bytes name) {
+    (void)database;
+    (void)name;
+    struct server *server = context;
+    server->change_count++;
+}
+
+static void begin(struct kept_server *kept, const char *directory, const char *settings) {
+    char text[1024];
+    int size = snprintf(text, sizeof text, "dir %s\nappenddirname kept\n%s", directory, settings);
+    CHECK(size > 0 && (size_t)size < sizeof text);
+    *kept = (struct kept_server){.harness = harness_create(text)};
+    kept->server = &kept->harness->server;
+    registry_destroy(kept->server->registry);
+    kept->server->registry = storm_create_registry(0x5eed);
+    registry_set_listener(kept->server->registry, count_change, kept->server);
+    CHECK(uv_loop_init(&kept->loop) == 0);
+    CHECK(uv_timer_init(&kept->loop, &kept->alive) == 0);
+    CHECK(uv_timer_start(&kept->alive, on_alive, 1000000000, 0) == 0);
+}
+
+void kept_stop(struct kept_server *kept) {
+    persistence_stop(kept->persistence);
+    uv_close((uv_handle_t *)&kept->alive, NULL);
+    CHECK(uv_run(&kept->loop, UV_RUN_DEFAULT) == 0);
+    CHECK(uv_loop_close(&kept->loop) == 0);
+    persistence_destroy(kept->persistence);
+    kept->server->persistence = NULL;
+    harness_destroy(kept->harness);
+}
+
+bool kept_open(struct kept_server *kept, const char *directory, const char *settings, char *error) {
+    begin(kept, directory, settings);
+    kept->persistence = persistence_open(&kept->server->settings, error);
+    bool is_started =
+        kept->persistence != NULL &&
+        persistence_start(kept->persistence, kept->server, &kept->loop, on_changed, kept, error);
+    if (!is_started) {
+        kept_stop(kept);
+    }
+    return is_started;
+}
+
+void kept_load_step(struct kept_server *kept) {
+    (void)persistence_step(kept->persistence);
+    kept_turn(kept);
+}
+
+void kept_start(struct kept_server *kept, const char *directory, const char *settings) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (!kept_open(kept, directory, settings, error)) {
+        fprintf(stderr, "%s\n", error);
+        CHECK(false);
+    }
+    while (kept->server->is_loading) {
+        kept_load_step(kept);
+    }
+    kept_turn(kept);
+}
+
+void kept_set_time(struct kept_server *kept, int64_t now_ms) {
+    kept->harness->wall_us = now_ms * 1000;
+    server_update_time(kept->server);
+}
+
+void kept_end_tick(struct kept_server *kept) {
+    persistence_end_tick(kept->persistence);
+    (void)persistence_step(kept->persistence);
+}
+
+void kept_turn(struct kept_server *kept) {
+    uv_run(&kept->loop, UV_RUN_NOWAIT);
+}
+
+void kept_second(struct kept_server *kept) {
+    kept->harness->wall_us += 1000000;
+    server_update_time(kept->server);
+    persistence_second(kept->persistence);
+}
+
+struct persistence_info kept_describe(const struct kept_server *kept) {
+    struct persistence_info info;
+    persistence_describe(kept->persistence, &info);
+    return info;
+}
+
+void kept_settle(struct kept_server *kept) {
+    struct persistence_info info;
+    do {
+        kept_end_tick(kept);
+        kept_turn(kept);
+        info = kept_describe(kept);
+    } while (info.is_saving ||
+             (info.is_journal_on && info.is_journal_ok && info.written_group < info.group));
+}
