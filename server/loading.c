@@ -487,6 +487,23 @@ static enum loading_status step_base(struct loading *loading) {
 
 /* ---- the journals ---- */
 
+/* A file can be cut between two groups: then only what follows it tells. */
+static enum loading_status fail_gap(struct loading *loading, uint64_t first_sequence) {
+    const struct store_state *state = &loading->store->state;
+    char before[STORE_NAME_MAX] = "what is before it";
+    if (loading->journal_index > 0) {
+        store_print_name(before, STORE_JOURNAL, state->journals[loading->journal_index - 1].number);
+    } else if (state->base_number != 0) {
+        store_print_name(before, STORE_BASE, state->base_number);
+    }
+    return fail(
+        loading,
+        "%s begins with change %llu, but %s ends with %llu: what was between is missing. Go "
+        "back to a copy",
+        loading->path, (unsigned long long)first_sequence, before,
+        (unsigned long long)loading->sequence);
+}
+
 static enum loading_status open_journal(struct loading *loading) {
     const struct store_state *state = &loading->store->state;
     const struct store_journal *journal = &state->journals[loading->journal_index];
@@ -498,9 +515,7 @@ static enum loading_status open_journal(struct loading *loading) {
     }
     if (journal->first_sequence > loading->sequence + 1) {
         close(fd);
-        return fail(loading, "%s begins with change %llu, but what is before it ends with %llu",
-                    loading->path, (unsigned long long)journal->first_sequence,
-                    (unsigned long long)loading->sequence);
+        return fail_gap(loading, journal->first_sequence);
     }
     loading->is_journal_open = true;
     enum journal_status status =

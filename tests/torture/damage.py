@@ -152,7 +152,7 @@ def check_refusal(damage, told, status):
     """It has ended: by itself, and with words an operator can act on."""
     if status <= 0:
         raise Trouble(f"ended with status {status}:\n{told}")
-    is_place_named = re.search(r"offset|line|byte", told) or damage.data is None or \
+    is_place_named = re.search(r"offset|line|byte|change", told) or damage.data is None or \
         not (is_journal(damage.name) or is_base(damage.name))
     if damage.name not in told or not is_place_named:
         raise Trouble(f"does not name the file and the offset:\n{told}")
