@@ -1,6 +1,7 @@
 """The machine's clock is set back while the server is down. Proven by a clean run: who comes after
 the restart still ranks behind its equals of before, with a time that is not before theirs."""
 import glob
+import os
 import shutil
 
 import servers
@@ -20,6 +21,14 @@ def set_back():
     """The environment of a server whose clock is behind."""
     return {"LD_PRELOAD": glob.glob(LIBRARIES)[0], "FAKETIME": f"-{BACK_S}s",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+def kill(server):
+    """kill -9, and remove what libfaketime then leaves behind."""
+    server.kill()
+    if server.process is not None:
+        for path in glob.glob(f"/dev/shm/*faketime_*_{server.process.pid}"):
+            os.unlink(path)
 
 
 def check_order(server, names, behind_ms):
@@ -49,9 +58,9 @@ def run(program, work, policy, is_rewritten):
                 client.ask_all(requests)
             names += [f"{life}.{i}" for i in range(5)]
             latest_ms = check_order(server, names, latest_ms)
-            server.kill()
+            kill(server)
     except servers.StartFailed as failure:
         raise Trouble(f"does not start with a clock set back: {failure}") from None
     finally:
-        server.kill()
+        kill(server)
         shutil.rmtree(work, ignore_errors=True)
