@@ -205,8 +205,16 @@ def running(words):
             process.terminate()
 
 
+def unpin(server):
+    """Let every thread run where there is room, as it does in service: on one core a snapshot's
+    writing, and the system's, would stand in the way of the loop."""
+    for thread in os.listdir(f"/proc/{server.process.pid}/task"):
+        os.sched_setaffinity(int(thread), range(os.cpu_count()))
+
+
 def watch(bench, server, members, is_saving):
     """PINGs beside ZADDs at a moderate rate, for some seconds or as long as a snapshot takes."""
+    unpin(server)
     generator = bench.part.generator
     zadds = generator.words(server, f"--rate {MODERATE_RATE} {ZADD}",
                             MODERATE_RATE * WAIT_LIMIT_S, members, 1)

@@ -11,7 +11,9 @@
 
 enum {
     FILLING_MIN = 256 * 1024,
-    KEPT_MAX = 8 * 1024 * 1024, /* of an empty buffer */
+    KEPT_MAX = 8 * 1024 * 1024,    /* of an empty buffer */
+    WRITTEN_HERE_MAX = 128 * 1024, /* by the loop */
+    HOLD_US_MAX = 500,
 };
 
 /* ---- gathering ---- */
@@ -44,6 +46,7 @@ void journal_hear(struct journal *journal, const struct effect *effect) {
         begin_group(journal);
     }
     effect_encode(&journal->encoder, effect);
+    journal->filling_count++;
 }
 
 /* The head is sealed by the writer: here it gets what only the loop knows. */
@@ -192,6 +195,25 @@ static bool begin_rotation(struct journal *journal) {
     return true;
 }
 
+/* A sync has answered many clients, who will be back in a moment: one sync for all of them is worth
+ * more than one at once for the few that came meanwhile, and another one for the rest. For no
+ * longer than the sync itself took. */
+static bool is_worth_holding(const struct journal *journal) {
+    return journal->policy == SETTING_APPENDFSYNC_ALWAYS &&
+           journal->filling_count < journal->writing_count &&
+           monotonic_us() < journal->hold_until_us;
+}
+
+static void take_batch(struct journal *journal) {
+    struct buffer spare = journal->writing;
+    journal->writing = journal->filling;
+    journal->filling = spare;
+    journal->writing_count = journal->filling_count;
+    journal->filling_count = 0;
+    journal->writing_group = journal->group;
+    journal->writing_synced = journal->synced_group;
+}
+
 /* Give the writer what there is to do. */
 static void go_on(struct journal *journal) {
     if (journal->state != JOURNAL_WRITES || journal->writer.is_busy || journal->is_stalled) {
@@ -210,12 +232,11 @@ static void go_on(struct journal *journal) {
     if (journal->filling.size == 0 || journal->has_group) {
         return; /* at the end of the tick */
     }
-    struct buffer spare = journal->writing;
-    journal->writing = journal->filling;
-    journal->filling = spare;
-    journal->writing_group = journal->group;
-    journal->writing_synced = journal->synced_group;
-    worker_start(&journal->writer, run_seal_and_write);
+    journal->is_holding = is_worth_holding(journal);
+    if (!journal->is_holding) {
+        take_batch(journal);
+        worker_start(&journal->writer, run_seal_and_write);
+    }
 }
 
 static void finish_write(struct journal *journal) {
@@ -229,6 +250,8 @@ static void finish_write(struct journal *journal) {
     if (journal->policy == SETTING_APPENDFSYNC_ALWAYS) {
         journal->synced_group = journal->writing_group;
         note_sync_time(journal, journal->result.sync_us);
+        uint64_t hold_us = journal->result.sync_us;
+        journal->hold_until_us = monotonic_us() + (hold_us < HOLD_US_MAX ? hold_us : HOLD_US_MAX);
     }
 }
 
@@ -309,14 +332,38 @@ void journal_deinit(struct journal *journal) {
     buffer_deinit(&journal->writing);
 }
 
-void journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
+static void close_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
     if (!journal->writer.is_busy) {
         journal->policy = policy;
     }
     if (journal->has_group) {
         end_group(journal, now_us);
     }
+}
+
+void journal_end_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
+    close_group(journal, now_us, policy);
     go_on(journal);
+}
+
+/* Is it a small batch, and nothing else to be done with the file? While a sync is under way a write
+ * could have to wait for it. */
+static bool is_written_here(const struct journal *journal) {
+    return journal->state == JOURNAL_WRITES && journal->policy != SETTING_APPENDFSYNC_ALWAYS &&
+           !journal->writer.is_busy && !journal->syncer.is_busy && !journal->is_stalled &&
+           !journal->is_rotation_asked && journal->filling.size > 0 &&
+           journal->filling.size <= WRITTEN_HERE_MAX;
+}
+
+void journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
+    close_group(journal, now_us, policy);
+    if (is_written_here(journal)) {
+        take_batch(journal);
+        run_seal_and_write(journal);
+        on_written(journal);
+    } else {
+        go_on(journal);
+    }
 }
 
 /* The batch that found the disk full; it is sealed. */
@@ -398,6 +445,7 @@ void journal_note_base(struct journal *journal, uint64_t group) {
 
 /* Write all that is gathered. What is gathered waits for a rotation, and that for the syncer. */
 static bool flush_writes(struct journal *journal) {
+    journal->hold_until_us = 0;
     worker_wait(&journal->syncer);
     worker_wait(&journal->writer);
     if (journal->state == JOURNAL_WRITES && journal->is_stalled) {

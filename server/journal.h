@@ -6,7 +6,8 @@
  *
  * While one batch is written the next is gathered: one write, and one sync, serves all clients of
  * as many ticks as it takes. With appendfsync everysec another thread syncs once a second, so that
- * writing goes on meanwhile.
+ * writing goes on meanwhile. Where nothing is synced, a small batch is written by the loop itself
+ * at the end of its tick: that takes some microseconds, to wake a thread for it takes more.
  *
  * Groups are numbered from 1, without a gap. Invariant: synced_group <= written_group <= group. */
 #ifndef SERVER_JOURNAL_H
@@ -35,11 +36,15 @@ struct journal {
     struct buffer writing; /* the writer's */
     size_t group_at;       /* where the group of this tick begins in filling */
     bool has_group;        /* it has effects */
-    bool is_stalled;       /* the disk is full: the batch is kept, and tried again */
+    bool is_holding; /* always: for those whom the last sync has answered, to sync with them */
+    bool is_stalled; /* the disk is full: the batch is kept, and tried again */
     bool is_rotation_asked;
     uint64_t group;         /* the last that is complete */
     uint64_t written_group; /* of the file, or of a base that holds more */
     uint64_t synced_group;
+    uint32_t filling_count;  /* effects in filling */
+    uint32_t writing_count;  /* and in the batch that is, or was, written */
+    uint64_t hold_until_us;  /* by the monotonic clock */
     uint64_t writing_group;  /* the last in writing */
     uint64_t writing_synced; /* synced_group when the writer was given it */
     uint64_t syncing_group;  /* synced when the syncer is done */
@@ -76,7 +81,9 @@ void journal_deinit(struct journal *journal);
 
 /* Hear of an effect. */
 void journal_hear(struct journal *journal, const struct effect *effect);
-/* The tick is over: its effects are a group. Then, or when the writer is free, it is written. */
+/* Its effects up to here are a group. It is written when the writer is free. */
+void journal_end_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy);
+/* The same at the end of a tick, where changed may be called at once. */
 void journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appendfsync policy);
 /* Once a second: sync what was written since (everysec), try a full disk again. */
 void journal_second(struct journal *journal);

@@ -299,7 +299,7 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
 static void finish_snapshot(struct persistence *persistence) {
     struct server *server = persistence->server;
     struct journal *journal = &persistence->journal;
-    journal_end_tick(journal, server->now_us, journal->policy);
+    journal_end_group(journal, server->now_us, journal->policy);
     persistence->is_blocking = true;
     while (is_saving(persistence)) {
         if (persistence->is_rotating) {
@@ -344,7 +344,7 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
     if (server->is_loading) {
         return PERSISTENCE_OK;
     }
-    journal_end_tick(journal, server->now_us, journal->policy);
+    journal_end_group(journal, server->now_us, journal->policy);
     bool is_changed = server->change_count != persistence->changes_saved;
     bool is_asked = ending == PERSISTENCE_END_SAVE ||
                     (ending == PERSISTENCE_END_AS_SET && !is_on(persistence) && is_changed &&
@@ -548,17 +548,15 @@ static bool step_loading(struct persistence *persistence) {
 
 /* ---- the tick ---- */
 
-static void end_group(struct persistence *persistence) {
-    const struct server *server = persistence->server;
-    journal_end_tick(&persistence->journal, server->now_us,
-                     (enum setting_appendfsync)server->settings.appendfsync);
+static enum setting_appendfsync policy_of(const struct persistence *persistence) {
+    return (enum setting_appendfsync)persistence->server->settings.appendfsync;
 }
 
-void persistence_end_tick(struct persistence *persistence) {
+bool persistence_end_tick(struct persistence *persistence) {
     if (persistence->loading != NULL) {
-        return;
+        return false;
     }
-    end_group(persistence);
+    journal_end_tick(&persistence->journal, persistence->server->now_us, policy_of(persistence));
     if (persistence->is_broken) {
         persistence->is_broken = false;
         journal_break(&persistence->journal);
@@ -567,6 +565,7 @@ void persistence_end_tick(struct persistence *persistence) {
     if (persistence->has_news) {
         tell(persistence);
     }
+    return persistence->journal.is_holding;
 }
 
 bool persistence_step(struct persistence *persistence) {
@@ -639,7 +638,7 @@ void persistence_second(struct persistence *persistence) {
     }
     memory_free(persistence->ended_loading);
     persistence->ended_loading = NULL;
-    end_group(persistence);
+    journal_end_group(&persistence->journal, server->now_us, policy_of(persistence));
     journal_second(&persistence->journal);
     bool is_due = follow_appendonly(persistence);
     is_due = is_due || has_grown(persistence) || is_save_point(persistence);

@@ -34,8 +34,8 @@ void persistence_stop(struct persistence *persistence);
 /* Give the directory back. May be NULL. */
 void persistence_destroy(struct persistence *persistence);
 
-/* The end of a tick: hand its effects to the disk. */
-void persistence_end_tick(struct persistence *persistence);
+/* The end of a tick: hand its effects to the disk. true: there is more to do at once. */
+bool persistence_end_tick(struct persistence *persistence);
 /* Behind it: go on with a snapshot or with loading, for a bounded time. true: there is more to do
  * at once. */
 bool persistence_step(struct persistence *persistence);

@@ -537,7 +537,7 @@ static void on_check(uv_check_t *check) {
     }
     bool has_more = handle_due(tick);
     if (server->persistence != NULL) {
-        persistence_end_tick(server->persistence);
+        has_more |= persistence_end_tick(server->persistence);
     }
     finish_dirty(tick);
     resume_paused(tick);

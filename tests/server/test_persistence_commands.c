@@ -55,8 +55,9 @@ void persistence_destroy(struct persistence *persistence) {
     (void)persistence;
 }
 
-void persistence_end_tick(struct persistence *persistence) {
+bool persistence_end_tick(struct persistence *persistence) {
     (void)persistence;
+    return false;
 }
 
 bool persistence_step(struct persistence *persistence) {
