@@ -77,9 +77,10 @@ static void on_over(void *context, bool is_done) {
     registry_set_effects(fixture->storm.registry, NULL, NULL);
 }
 
-static void begin(struct fixture *fixture, const char *test_name, uint32_t members_max) {
+static struct fixture *begin(const char *test_name, uint32_t members_max) {
     char error[DISK_ERROR_MAX];
-    memset(fixture, 0, sizeof *fixture);
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
     storm_begin(&fixture->storm, test_name, members_max);
     assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CREATE, error), STORE_OK);
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
@@ -91,6 +92,7 @@ static void begin(struct fixture *fixture, const char *test_name, uint32_t membe
     fixture->snapshot.over = on_over;
     fixture->snapshot.context = fixture;
     assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
+    return fixture;
 }
 
 static void end(struct fixture *fixture) {
@@ -100,48 +102,71 @@ static void end(struct fixture *fixture) {
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     store_close(&fixture->store);
     storm_end(&fixture->storm);
+    free(fixture);
 }
 
 static void on_changed(void *context) {
     (void)context;
 }
 
+/* Load the base into an empty registry, which the loading has then. */
+static struct loading *load(struct fixture *fixture, bool *is_loaded) {
+    struct loading *loading = calloc(1, sizeof *loading);
+    assert_non_null(loading);
+    loading->registry = storm_create_registry(0xface);
+    loading->store = &fixture->store;
+    loading->changed = on_changed;
+    assert_true(loading_init(loading, &fixture->loop));
+    *is_loaded = loading_run(loading);
+    return loading;
+}
+
+static void end_loading(struct fixture *fixture, struct loading *loading) {
+    loading_deinit(loading);
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    registry_destroy(loading->registry);
+    free(loading);
+}
+
 /* What the base holds is what was there. */
 static void check_base(struct fixture *fixture) {
-    static struct loading loading;
     const char *reason = "";
-    memset(&loading, 0, sizeof loading);
-    loading.registry = storm_create_registry(0xface);
-    loading.store = &fixture->store;
-    loading.changed = on_changed;
-    assert_true(loading_init(&loading, &fixture->loop));
-    if (!loading_run(&loading)) {
-        fail_msg("%s", loading.error);
+    bool is_loaded;
+    struct loading *loading = load(fixture, &is_loaded);
+    if (!is_loaded) {
+        fail_msg("%s", loading->error);
     }
-    assert_int_equal(loading.sequence, fixture->group);
-    assert_int_equal(loading.time_us, fixture->storm.now_ms * 1000);
-    if (!registry_validate(loading.registry, &reason)) {
+    assert_int_equal(loading->sequence, fixture->group);
+    assert_int_equal(loading->time_us, fixture->storm.now_ms * 1000);
+    if (!registry_validate(loading->registry, &reason)) {
         fail_msg("%s", reason);
     }
-    assert_true(storm_digest(loading.registry) == fixture->digest);
-    loading_deinit(&loading);
-    uv_run(&fixture->loop, UV_RUN_NOWAIT);
-    registry_destroy(loading.registry);
+    assert_true(storm_digest(loading->registry) == fixture->digest);
+    end_loading(fixture, loading);
 }
 
 static uint32_t below(struct fixture *fixture, uint64_t limit) {
     return (uint32_t)random_below(&fixture->storm.random, limit);
 }
 
-/* Boards and places that the storm likes now. */
-static void pick_habits(struct fixture *fixture) {
+static void look_for_open(void *context, const struct registry_key *key) {
+    struct storm *storm = context;
+    struct bytes name = registry_name(key);
+    if (name.size <= sizeof storm->favourite &&
+        registry_walk_state(storm->registry, key) == REGISTRY_WALK_OPEN) {
+        storm->favourite_database = key->database;
+        storm->favourite_size = name.size;
+        memcpy(storm->favourite, name.at, name.size);
+    }
+}
+
+/* What is written just now the storm likes best. */
+static void pick_favourite(struct fixture *fixture) {
     struct storm *storm = &fixture->storm;
-    storm->database_count = 1 + below(fixture, 2);
-    storm->favourite_database = 0;
-    storm->favourite_size =
-        below(fixture, 4) == 0 ? 0
-                               : (size_t)snprintf(storm->favourite, sizeof storm->favourite, "%c%u",
-                                                  "pltcdwm"[below(fixture, 7)], below(fixture, 3));
+    storm->favourite_size = 0;
+    for (uint32_t i = 0; i < storm->database_count && below(fixture, 4) != 0; i++) {
+        registry_each(storm->registry, i, INT64_MIN, look_for_open, storm);
+    }
 }
 
 struct weather {
@@ -152,6 +177,7 @@ struct weather {
 
 static void storm_some(struct fixture *fixture, const struct weather *weather) {
     for (uint32_t commands = below(fixture, weather->commands_max + 1); commands > 0; commands--) {
+        pick_favourite(fixture);
         if (weather->is_failing && below(fixture, 3) == 0) {
             memory_fail_at(1 + below(fixture, 4));
         }
@@ -188,20 +214,19 @@ static void write_snapshot(struct fixture *fixture, const struct weather *weathe
 
 static void run_snapshots(const char *test_name, const struct weather *weather,
                           uint32_t members_max, uint32_t rounds) {
-    static struct fixture fixture;
     uint64_t live_before = memory_live_count();
-    begin(&fixture, test_name, members_max);
+    struct fixture *fixture = begin(test_name, members_max);
     for (uint32_t i = 0; i < rounds; i++) {
-        pick_habits(&fixture);
-        storm_some(&fixture, &(struct weather){.commands_max = 100});
-        write_snapshot(&fixture, weather);
+        fixture->storm.database_count = 1 + below(fixture, 2);
+        storm_some(fixture, &(struct weather){.commands_max = 100});
+        write_snapshot(fixture, weather);
     }
     printf("%llu snapshots, %llu given up, %llu effects beside them\n",
-           (unsigned long long)fixture.done_count, (unsigned long long)fixture.failed_count,
-           (unsigned long long)fixture.heard_count);
-    assert_true(fixture.done_count > 0);
-    assert_true(weather->is_failing || fixture.failed_count == 0);
-    end(&fixture);
+           (unsigned long long)fixture->done_count, (unsigned long long)fixture->failed_count,
+           (unsigned long long)fixture->heard_count);
+    assert_true(fixture->done_count > 0);
+    assert_true(weather->is_failing || fixture->failed_count == 0);
+    end(fixture);
     assert_int_equal(memory_live_count(), live_before);
 }
 
@@ -240,27 +265,27 @@ static void fill(struct fixture *fixture) {
 
 static void each_allocation_of_a_snapshot_may_fail(void **state) {
     (void)state;
-    static struct fixture fixture;
-    begin(&fixture, __func__, 12);
-    fill(&fixture);
+    struct fixture *fixture = begin(__func__, 12);
+    fill(fixture);
     uint32_t given_up = 0;
     uint32_t not_begun = 0;
     for (uint64_t nth = 1;; nth++) {
         uint64_t live_before = memory_live_count();
         uint64_t requests_before = memory_requests();
-        fixture.is_over = false;
+        fixture->is_over = false;
         memory_fail_at(nth);
-        bool has_begun = snapshot_begin(&fixture.snapshot, 0);
-        while (has_begun && !fixture.is_over) {
-            (void)!snapshot_step(&fixture.snapshot, 0, fixture.group, fixture.storm.now_ms * 1000);
-            uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        bool has_begun = snapshot_begin(&fixture->snapshot, 0);
+        while (has_begun && !fixture->is_over) {
+            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
+                                 fixture->storm.now_ms * 1000);
+            uv_run(&fixture->loop, UV_RUN_NOWAIT);
         }
         memory_fail_at(0);
         assert_int_equal(memory_live_count(), live_before);
         not_begun += !has_begun;
-        given_up += has_begun && !fixture.is_done;
-        if (has_begun && fixture.is_done) {
-            check_base(&fixture);
+        given_up += has_begun && !fixture->is_done;
+        if (has_begun && fixture->is_done) {
+            check_base(fixture);
         }
         if (memory_requests() - requests_before < nth) {
             break;
@@ -268,70 +293,61 @@ static void each_allocation_of_a_snapshot_may_fail(void **state) {
     }
     assert_true(not_begun > 0);
     assert_true(given_up > 0);
-    end(&fixture);
+    end(fixture);
 }
 
 static void each_allocation_of_loading_may_fail(void **state) {
     (void)state;
-    static struct fixture fixture;
-    static struct loading loading;
-    begin(&fixture, __func__, 12);
-    fill(&fixture);
-    write_snapshot(&fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
+    struct fixture *fixture = begin(__func__, 12);
+    fill(fixture);
+    write_snapshot(fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
     uint64_t step = is_short() ? 7 : 1;
     uint32_t refused = 0;
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth += nth < 60 ? 1 : step) {
-        struct registry *registry = storm_create_registry(0xface);
+        uint64_t live_before = memory_live_count();
         uint64_t requests_before = memory_requests();
-        memset(&loading, 0, sizeof loading);
-        loading.registry = registry;
-        loading.store = &fixture.store;
-        loading.changed = on_changed;
-        memory_fail_at(nth);
-        assert_true(loading_init(&loading, &fixture.loop));
-        bool is_loaded = loading_run(&loading);
-        is_reached = memory_requests() - requests_before >= nth;
+        bool is_loaded;
+        memory_fail_at(nth + 2); /* the registry itself takes two */
+        struct loading *loading = load(fixture, &is_loaded);
+        is_reached = memory_requests() - requests_before >= nth + 2;
         memory_fail_at(0);
-        assert_true(is_loaded || loading.error[0] != '\0');
-        assert_true(!is_loaded || storm_digest(registry) == fixture.digest);
+        assert_true(is_loaded || loading->error[0] != '\0');
+        assert_true(!is_loaded || storm_digest(loading->registry) == fixture->digest);
         refused += !is_loaded;
-        loading_deinit(&loading);
-        uv_run(&fixture.loop, UV_RUN_NOWAIT);
-        registry_destroy(registry);
+        end_loading(fixture, loading);
+        assert_int_equal(memory_live_count(), live_before);
     }
     assert_true(refused > 0);
-    end(&fixture);
-    assert_int_equal(memory_live_count(), 0);
+    end(fixture);
 }
 
 /* ---- ending early ---- */
 
 static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
     (void)state;
-    static struct fixture fixture;
-    begin(&fixture, __func__, 12);
+    struct fixture *fixture = begin(__func__, 12);
     for (int i = 0; i < 20; i++) {
-        fill(&fixture);
-        fixture.is_over = false;
-        assert_true(snapshot_begin(&fixture.snapshot, 0));
-        for (int steps = i % 5; steps > 0 && fixture.snapshot.state == SNAPSHOT_WALKS; steps--) {
-            (void)!snapshot_step(&fixture.snapshot, 0, 0, 0);
+        fill(fixture);
+        fixture->is_over = false;
+        assert_true(snapshot_begin(&fixture->snapshot, 0));
+        for (int steps = i % 5; steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
+            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
         }
-        if (fixture.snapshot.state == SNAPSHOT_WALKS) {
-            snapshot_deinit(&fixture.snapshot);
-            assert_true(fixture.is_over && !fixture.is_done);
-            uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        if (fixture->snapshot.state == SNAPSHOT_WALKS) {
+            snapshot_deinit(&fixture->snapshot);
+            assert_true(fixture->is_over && !fixture->is_done);
+            uv_run(&fixture->loop, UV_RUN_NOWAIT);
             assert_int_equal(directory_count(directory_join(directory, "kept")), 2);
-            assert_true(snapshot_init(&fixture.snapshot, &fixture.loop));
+            assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
         } else {
-            while (!fixture.is_over) {
-                uv_run(&fixture.loop, UV_RUN_NOWAIT);
+            while (!fixture->is_over) {
+                uv_run(&fixture->loop, UV_RUN_NOWAIT);
             }
             break;
         }
     }
-    end(&fixture);
+    end(fixture);
 }
 
 int main(void) {
