@@ -148,6 +148,12 @@ static void run_broken(struct session *session, const struct tick_entry *entry,
     session->is_close_after_reply = true;
 }
 
+/* Can its answer show what is on the boards? EXEC's can, whatever it runs: that it ran nothing
+ * shows that a watched key has changed. */
+static bool sees_boards(const struct command *command) {
+    return (command->flags & COMMAND_LOADING) == 0 || command == &command_exec;
+}
+
 /* Does what this command has answered show what is not on disk yet, as far as it has to be? What it
  * has changed itself, or with appendfsync always whatever it could see. A command that was refused
  * has seen nothing. */
@@ -160,9 +166,8 @@ static void gate_reply(const struct tick *tick, const struct tick_entry *entry, 
         connection->session.output.size == size_before) {
         return;
     }
-    bool sees_boards = entry->command != COMMAND_NONE &&
-                       (command_by_index(entry->command)->flags & COMMAND_LOADING) == 0;
-    if (has_changed || (sees_boards && persistence_holds_readers(persistence))) {
+    if (has_changed || (persistence_holds_readers(persistence) && entry->command != COMMAND_NONE &&
+                        sees_boards(command_by_index(entry->command)))) {
         connection_gate(connection, size_before, group);
     }
 }
