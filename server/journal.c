@@ -18,9 +18,14 @@ enum {
 
 /* ---- gathering ---- */
 
+static void lose(struct journal *journal, const char *what, int error) {
+    journal->error = error;
+    journal->lost(journal->context, what, error);
+}
+
 static void give_up_gathering(struct journal *journal, const char *what) {
     journal->has_group = false;
-    journal->lost(journal->context, what, ENOMEM);
+    lose(journal, what, ENOMEM);
 }
 
 static void begin_group(struct journal *journal) {
@@ -214,9 +219,17 @@ static void take_batch(struct journal *journal) {
     journal->writing_synced = journal->synced_group;
 }
 
+/* Of two syncs of a file that run at the same time, one may be told of the failure that the other
+ * was to hear of. With always the writer syncs, so it waits for a sync that everysec has begun. */
+static bool is_sync_in_the_way(const struct journal *journal) {
+    return journal->policy == SETTING_APPENDFSYNC_ALWAYS && journal->syncer.is_busy;
+}
+
 /* Give the writer what there is to do. */
 static void go_on(struct journal *journal) {
-    if (journal->state != JOURNAL_WRITES || journal->writer.is_busy || journal->is_stalled) {
+    journal->is_holding = false;
+    if (journal->state != JOURNAL_WRITES || journal->writer.is_busy || journal->is_stalled ||
+        is_sync_in_the_way(journal)) {
         return;
     }
     if (journal->is_rotation_asked && journal->writing.size == 0) {
@@ -272,8 +285,7 @@ static void on_written(void *context) {
     const struct journal_result *result = &journal->result;
     bool is_write = result->kind == JOURNAL_JOB_WRITE;
     if (result->status == JOURNAL_RESULT_LOST) {
-        journal->lost(journal->context, is_write ? "cannot write" : "cannot change the manifest",
-                      result->error);
+        lose(journal, is_write ? "cannot write" : "cannot change the manifest", result->error);
         if (!is_write) {
             journal->rotated_to(journal->context, false);
         }
@@ -282,6 +294,7 @@ static void on_written(void *context) {
     if (!is_write) {
         finish_rotation(journal);
     } else if (result->status == JOURNAL_RESULT_FULL) {
+        journal->error = result->error;
         if (!journal->is_stalled) {
             log_write(LOG_WARNING,
                       "journal: the disk does not take what was written, trying again: %s "
@@ -299,7 +312,7 @@ static void on_written(void *context) {
 static void on_synced(void *context) {
     struct journal *journal = context;
     if (journal->sync_result.error != 0) {
-        journal->lost(journal->context, "cannot sync", journal->sync_result.error);
+        lose(journal, "cannot sync", journal->sync_result.error);
         return;
     }
     note_sync_time(journal, journal->sync_result.sync_us);
@@ -375,8 +388,11 @@ void journal_second(struct journal *journal) {
     if (journal->state != JOURNAL_WRITES) {
         return;
     }
-    if (journal->is_stalled && !journal->writer.is_busy) {
+    if (journal->is_stalled && !journal->writer.is_busy && !is_sync_in_the_way(journal)) {
         try_again(journal);
+    }
+    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && journal->writer.is_busy) {
+        return; /* it syncs what was written before, too */
     }
     /* With always there is something to sync only after it has been set. */
     bool is_due =

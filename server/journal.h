@@ -53,6 +53,7 @@ struct journal {
     uint64_t delayed_sync_count;
     uint64_t sync_longest_us;
     struct journal_file file;
+    int error; /* errno of what has stalled or broken it; the loop's own */
     /* The writer's job, and what came of it. */
     enum setting_appendfsync policy;
     struct journal_result {
@@ -68,7 +69,7 @@ struct journal {
     struct store_state rotated; /* the manifest's new state, while it rotates */
     /* Called on the loop when something above has changed. */
     void (*changed)(void *context);
-    /* The file is lost: journal->result says why. */
+    /* The file is lost, or what it should hold could not be gathered. */
     void (*lost)(void *context, const char *what, int error);
     void (*rotated_to)(void *context, bool is_done);
     void *context;

@@ -104,7 +104,7 @@ static const char *find_refusal(struct persistence *persistence) {
     if (journal->state == JOURNAL_BROKEN || journal->is_stalled ||
         (journal->state == JOURNAL_WAITS && persistence->is_gating)) {
         snprintf(persistence->refusal, sizeof persistence->refusal,
-                 "MISCONF Errors writing to the AOF file: %s", strerror(journal->result.error));
+                 "MISCONF Errors writing to the AOF file: %s", strerror(journal->error));
         return persistence->refusal;
     }
     if (!persistence->is_save_ok && settings->stop_writes_on_bgsave_error &&
@@ -164,7 +164,6 @@ static void on_rotated(void *context, bool is_done) {
 static void on_journal_lost(void *context, const char *what, int error) {
     struct persistence *persistence = context;
     struct journal *journal = &persistence->journal;
-    journal->result.error = error;
     if (journal->policy == SETTING_APPENDFSYNC_ALWAYS) {
         log_write(LOG_WARNING,
                   "journal: %s: %s. With appendfsync always nothing can be answered any more: "
