@@ -198,6 +198,9 @@ static void act(void) {
 /* Every board answers the same count by each of its ways, and its ranks and scores agree. */
 static void check_board(struct wire *witness, unsigned board) {
     char command[96];
+    /* It may have been given 5 ms, and must not go while it is looked at. */
+    snprintf(command, sizeof command, "PERSIST board:%u", board);
+    wire_ask_integer(witness, command);
     snprintf(command, sizeof command, "ZCARD board:%u", board);
     int64_t count = wire_ask_integer(witness, command);
     snprintf(command, sizeof command, "ZCOUNT board:%u -inf +inf", board);
