@@ -27,7 +27,7 @@ done
 arguments=(--port "$port" --bind 127.0.0.1 --save '' --dir "$directory")
 "$server" "${arguments[@]}" >"$directory/log" 2>&1 &
 server_pid=$!
-for _ in $(seq 200); do
+for _ in $(seq 1200); do
     [ "$(redis-cli -p "$port" ping 2>/dev/null)" = PONG ] && break
     kill -0 "$server_pid" 2>/dev/null || break
     sleep 0.05
@@ -37,7 +37,7 @@ passed=0 failed=0
 story() { # story NAME COMMAND ...
     local name=$1 output status
     shift
-    output=$(timeout 60 "$@" 2>&1)
+    output=$(timeout 300 "$@" 2>&1)
     status=$?
     passed=$((passed + $(grep -c '^ok ' <<<"$output")))
     failed=$((failed + $(grep -c '^not ok ' <<<"$output")))

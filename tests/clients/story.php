@@ -76,4 +76,4 @@ usleep(150000);
 says('has expired', $client->exists("$board:old") === 0);
 says('names itself', $client->client('setname', 'php') && $client->client('getname') === 'php');
 says('reads INFO', $client->info('server')['redis_mode'] === 'standalone');
-says('reads CONFIG', $client->config('GET', 'maxclients') === ['maxclients' => '10000']);
+says('reads CONFIG', $client->config('GET', 'databases') === ['databases' => '16']);

@@ -54,5 +54,5 @@ block js >"$directory/example.mjs"
 change "$directory/example.mjs" 'createClient()' "createClient({ url: 'redis://127.0.0.1:$port' })"
 ln -s "$PWD/node/node_modules" "$directory/node_modules"
 same "the Node example, which also ends by itself" "$(promised "$directory/example.mjs" '//')" \
-    "$(timeout 20 node "$directory/example.mjs" 2>&1)"
+    "$(timeout 120 node "$directory/example.mjs" 2>&1)"
 redis-cli -p "$port" del arena >/dev/null

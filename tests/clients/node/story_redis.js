@@ -79,8 +79,8 @@ async function main() {
     await sleep(150);
     story.equal("has expired", await client.exists(`${board}:old`), 0);
     story.equal("has the name it connected with", await client.clientGetName(), "story");
-    story.equal("reads CONFIG as a map", { ...(await client.configGet("maxclients")) },
-        { maxclients: "10000" });
+    story.equal("reads CONFIG as a map", { ...(await client.configGet("databases")) },
+        { databases: "16" });
     const info = await client.clientInfo();
     story.equal("reads CLIENT INFO", info.name, "story");
     if (!isRedis) {
