@@ -139,7 +139,7 @@ class Moving(unittest.TestCase):
         for port, server in (("-p 6379", self.redis_server), ("-p 7000", self.leaderboard)):
             self.assertEqual(text.count(port), 1)
             text = text.replace(port, f"-p {server.port}")
-        done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=300,
                               check=True)
         self.assertIn("errors: 0", done.stdout)
 

@@ -3,6 +3,7 @@ import atexit
 import ctypes
 import glob
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,14 +17,21 @@ import redis
 # Inside the periods of the page, whenever the tests are run.
 CLOCK = "@2026-11-20 12:00:00"
 CLOCK_MS = 1795176000000
-START_LIMIT_S = 20
+START_LIMIT_S = 60
+FIRST_PORT, LAST_PORT = 20000, 32000  # below those that the system gives to clients
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that no client is given while the server starts, who would then hold it."""
+    while True:
+        port = random.SystemRandom().randint(FIRST_PORT, LAST_PORT)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def end_with_the_test():

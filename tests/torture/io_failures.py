@@ -18,9 +18,9 @@ import servers
 from crash import Trouble
 
 COMMANDS_BEFORE, COMMANDS_DURING, COMMANDS_AFTER = 12, 6, 12
-REPLY_LIMIT_S = 5.0  # a reply may wait for the disk, while it is not well
+REPLY_LIMIT_S = 30.0  # a reply may wait for the disk, while it is not well
 WELL_AFTER_S = 0.25  # a disk that is ill from some call on is well again after this
-RECOVERY_LIMIT_S = 20.0
+RECOVERY_LIMIT_S = 60.0
 IDLE_WRITE = ("ZREM", "p00:a", "nobody")  # changes nothing
 REFUSALS = ("MISCONF", "EXECABORT")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import resp
 
-START_LIMIT_S = 30
+START_LIMIT_S = 60
 POLICIES = ("always", "everysec", "no")
 FIRST_PORT, LAST_PORT = 20000, 32000  # below those that the system gives to clients
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,15 +20,17 @@ def default_program():
     return os.environ.get("LEADERBOARD_SERVER") or str(ROOT / "build" / "leaderboard-server")
 
 
-def free_port():
+def hold_port():
+    """A socket bound to a port that nobody has. While it is open the server can listen there, for
+    it has SO_REUSEADDR, too, and the jobs beside this one cannot take the port."""
     while True:
-        port = random.SystemRandom().randint(FIRST_PORT, LAST_PORT)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
+        held = socket.socket()
+        try:
+            held.bind(("127.0.0.1", random.SystemRandom().randint(FIRST_PORT, LAST_PORT)))
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            return held
+        except OSError:
+            held.close()
 
 
 LIBC = ctypes.CDLL(None)
@@ -52,7 +54,7 @@ class Server:
         self.is_redis = Path(program).name.startswith("redis")
         self.log = self.directory.parent / (self.directory.name + ".log")
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.process = self.port = None
+        self.process = self.port = self.held_port = None
 
     def command(self, more):
         words = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.directory),
@@ -65,7 +67,9 @@ class Server:
 
     def spawn(self, *more):
         """Start the process, and do not wait for it. more: settings of this start alone."""
-        self.port = free_port()
+        self.let_port_go()
+        self.held_port = hold_port()
+        self.port = self.held_port.getsockname()[1]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 self.command(more), cwd=self.directory, env={**os.environ, **self.environment},
@@ -96,12 +100,18 @@ class Server:
     def log_tail(self, size=3000):
         return self.log.read_text(errors="replace")[-size:]
 
+    def let_port_go(self):
+        if self.held_port is not None:
+            self.held_port.close()
+            self.held_port = None
+
     def kill(self):
         """kill -9, and wait until it is gone."""
         if self.process is not None:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGKILL)
             self.process.wait()
+        self.let_port_go()
 
     def terminate(self):
         """SIGTERM; the exit status."""
