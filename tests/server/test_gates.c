@@ -175,6 +175,16 @@ static void turn_some(struct fixture *fixture) {
     }
 }
 
+/* Turn while something is waited for; true: it may still come. Whoever is to bring it may need this
+ * processor. */
+static bool turn_and_wait(struct fixture *fixture, int *turns) {
+    turn(fixture);
+    if (++*turns > 100) {
+        usleep(50);
+    }
+    return *turns < TURNS_MAX;
+}
+
 static void send_bytes(int client, const char *bytes, size_t size) {
     assert_int_equal(write(client, bytes, size), (ssize_t)size);
 }
@@ -187,13 +197,9 @@ static void send_text(int client, const char *text) {
 static void expect(struct fixture *fixture, int client, const char *expected) {
     static char got[INPUT_MAX];
     size_t size = 0;
-    for (int turns = 0; size < strlen(expected) && turns < TURNS_MAX; turns++) {
-        turn(fixture);
+    for (int turns = 0; size < strlen(expected) && turn_and_wait(fixture, &turns);) {
         ssize_t part = read(client, got + size, sizeof got - 1 - size);
         size += part > 0 ? (size_t)part : 0;
-        if (turns > 100) {
-            usleep(50);
-        }
     }
     got[size] = '\0';
     assert_string_equal(got, expected);
@@ -209,8 +215,7 @@ static void expect_nothing(struct fixture *fixture, int client) {
 static void expect_end(struct fixture *fixture, int client) {
     char byte;
     ssize_t size = -1;
-    for (int turns = 0; size < 0 && turns < TURNS_MAX; turns++) {
-        turn(fixture);
+    for (int turns = 0; size < 0 && turn_and_wait(fixture, &turns);) {
         size = read(client, &byte, 1);
     }
     assert_int_equal(size, 0);
@@ -220,8 +225,7 @@ static void expect_end(struct fixture *fixture, int client) {
 static void expect_something(struct fixture *fixture, int client, const char *prefix) {
     static char got[INPUT_MAX];
     ssize_t size = -1;
-    for (int turns = 0; size <= 0 && turns < TURNS_MAX; turns++) {
-        turn(fixture);
+    for (int turns = 0; size <= 0 && turn_and_wait(fixture, &turns);) {
         size = read(client, got, sizeof got);
     }
     assert_true(size >= (ssize_t)strlen(prefix));
@@ -234,10 +238,7 @@ static void hold_syncs(void) {
 
 /* Turn until the disk syncs for the nth time since they are held. */
 static void wait_for_sync(struct fixture *fixture, unsigned nth) {
-    for (int turns = 0; syncs_begun < nth && turns < TURNS_MAX; turns++) {
-        turn(fixture);
-        usleep(20);
-    }
+    for (int turns = 0; syncs_begun < nth && turn_and_wait(fixture, &turns);) {}
     assert_int_equal(syncs_begun, nth);
 }
 
@@ -750,8 +751,8 @@ static void run_counting(const char *test_name, const char *settings, int rounds
     }
     let_syncs_end();
     for (int i = 0; i < COUNT_CLIENTS; i++) {
-        for (int turns = 0; counting->got[i] < counting->sent[i] && turns < TURNS_MAX; turns++) {
-            turn(counting->fixture);
+        for (int turns = 0;
+             counting->got[i] < counting->sent[i] && turn_and_wait(counting->fixture, &turns);) {
             note_group(counting);
             read_replies(counting, i);
         }

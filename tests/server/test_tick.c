@@ -15,7 +15,8 @@ struct fixture {
     struct session *session;
     uv_loop_t loop;
     struct tick tick;
-    int64_t ahead_us; /* of the real clock */
+    int64_t ahead_us;   /* of the real clock */
+    int64_t stopped_us; /* what a clock that stands still shows; 0: it goes on */
 };
 
 static int64_t real_us(void) {
@@ -26,11 +27,17 @@ static int64_t real_us(void) {
 
 static int64_t wall_us(void *context) {
     const struct fixture *fixture = context;
-    return real_us() + fixture->ahead_us;
+    return fixture->stopped_us != 0 ? fixture->stopped_us : real_us() + fixture->ahead_us;
 }
 
 static void set_clock(struct fixture *fixture, int64_t now_us) {
+    fixture->stopped_us = 0;
     fixture->ahead_us = now_us - real_us();
+}
+
+/* However long the test is held up, it is that time until the clock is set anew. */
+static void stop_clock(struct fixture *fixture, int64_t now_us) {
+    fixture->stopped_us = now_us;
 }
 
 static void begin(struct fixture *fixture) {
@@ -80,9 +87,11 @@ static void the_loop_wakes_up_for_the_end_of_a_period(void **state) {
     harness_expect(h, fixture.session, "LB.CREATE k PERIOD DAY", "+OK\r\n");
     harness_expect(h, fixture.session, "ZADD k 5 ann", ":1\r\n");
     /* 20 ms before midnight nobody sends anything any more. */
-    set_clock(&fixture, HARNESS_START_US + INT64_C(86400000000) - 20000);
+    int64_t late_us = HARNESS_START_US + INT64_C(86400000000) - 20000;
+    stop_clock(&fixture, late_us);
     uv_run(&fixture.loop, UV_RUN_NOWAIT);
     assert_int_equal(registry_rolled_count(registry_of(&fixture)), 0);
+    set_clock(&fixture, late_us);
     turn_until_rolled(&fixture, 1);
     assert_non_null(
         registry_peek(registry_of(&fixture), 0, BYTES("k@2026-01-01"), h->server.now_ms));
