@@ -80,7 +80,7 @@ static long long info_number(const char *name) {
 }
 
 static void wait_for_clients_at_most(long long count) {
-    int64_t give_up_at = process_now_ms() + 20000;
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
     while (info_number("connected_clients") > count) {
         assert_true(process_now_ms() < give_up_at);
         process_sleep_ms(10);
@@ -88,7 +88,7 @@ static void wait_for_clients_at_most(long long count) {
 }
 
 static void wait_for_clients(long long count) {
-    int64_t give_up_at = process_now_ms() + 20000;
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
     while (info_number("connected_clients") != count) {
         assert_true(process_now_ms() < give_up_at);
         process_sleep_ms(10);
@@ -99,9 +99,9 @@ static void wait_for_clients(long long count) {
 
 static void check_refused(const char *request, const char *reply) {
     struct wire stranger = wire_open(process_connect_tcp(&guarded));
-    wire_push(&stranger, request, strlen(request), 5000);
+    wire_push(&stranger, request, strlen(request), WIRE_LIMIT_MS);
     wire_expect(&stranger, reply);
-    assert_true(wire_is_closed(&stranger, 5000));
+    assert_true(wire_is_closed(&stranger, WIRE_LIMIT_MS));
     wire_close(&stranger);
 }
 
@@ -127,7 +127,7 @@ static void announcements_reserve_nothing(void **state) {
     uint64_t before = process_resident_size(&server);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_open(process_connect_unix(&server));
-        wire_push(&clients[i], request, sizeof request - 1, 5000);
+        wire_push(&clients[i], request, sizeof request - 1, WIRE_LIMIT_MS);
     }
     wire_check(&witness, "PING", "PONG");
     uint64_t after = process_resident_size(&server);
@@ -150,12 +150,12 @@ static void noauth_replies_never_pile_up(void **state) {
     }
     struct wire stranger = wire_open(process_connect_tcp(&guarded));
     uint64_t before = process_resident_size(&guarded);
-    size_t pushed = wire_push(&stranger, request, SIZE, 5000);
+    size_t pushed = wire_push(&stranger, request, SIZE, WIRE_LIMIT_MS);
     uint64_t after = process_resident_size(&guarded);
     free(request);
     assert_true(pushed < SIZE);
     assert_true(after < before + 16 * MIB);
-    assert_true(wire_is_closed(&stranger, 5000));
+    assert_true(wire_is_closed(&stranger, WIRE_LIMIT_MS));
     wire_close(&stranger);
     struct wire friend = wire_open(process_connect_tcp(&guarded));
     wire_check(&friend, "PING", "-NOAUTH Authentication required.");
@@ -195,7 +195,7 @@ static void a_reader_past_the_hard_limit_is_closed_and_the_others_go_on(void **s
     uint64_t before = process_resident_size(&server);
     ask_without_reading(&reader, 64 * MIB);
     assert_true(process_resident_size(&server) < before + 16 * MIB);
-    assert_true(wire_is_closed(&reader, 10000));
+    assert_true(wire_is_closed(&reader, WIRE_LIMIT_MS));
     wire_close(&reader);
     set_output_limit("256mb 64mb 60");
 }
@@ -228,9 +228,9 @@ static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
     for (int i = 0; i < 2000; i++) {
         text_command(&request, "ZRANGE b 0 -1");
     }
-    wire_push(&reader, request.at, request.size, 1000);
+    wire_push(&reader, request.at, request.size, WIRE_LIMIT_MS);
     text_free(&request);
-    int64_t give_up_at = process_now_ms() + 20000;
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
     while (info_number("connected_clients") > 1) {
         assert_true(process_now_ms() < give_up_at);
         wire_check(&witness, "ZCARD b", ":1000");
@@ -249,9 +249,9 @@ static void one_reply_past_the_hard_limit_closes(void **state) {
     for (int i = 0; i < 100; i++) {
         text_command(&request, "ZRANGE b 0 -1 WITHSCORES");
     }
-    wire_push(&reader, request.at, request.size, 1000);
+    wire_push(&reader, request.at, request.size, WIRE_LIMIT_MS);
     text_free(&request);
-    assert_true(wire_is_closed(&reader, 10000));
+    assert_true(wire_is_closed(&reader, WIRE_LIMIT_MS));
     wire_close(&reader);
     set_output_limit("256mb 64mb 60");
 }
@@ -275,9 +275,9 @@ static void input_past_the_query_buffer_limit_closes(void **state) {
     assert_non_null(request);
     int head = snprintf(request, 64, "*2\r\n$4\r\nECHO\r\n$%d\r\n", 7 * MIB);
     memset(request + head, 'x', (size_t)(8 * MIB - head));
-    size_t pushed = wire_push(&writer, request, 6 * MIB, 2000);
+    size_t pushed = wire_push(&writer, request, 6 * MIB, WIRE_LIMIT_MS);
     free(request);
-    assert_true(pushed < 6 * MIB || wire_is_closed(&writer, 5000));
+    assert_true(pushed < 6 * MIB || wire_is_closed(&writer, WIRE_LIMIT_MS));
     wire_close(&writer);
     wait_for_clients(1);
     wire_check(&witness, "CONFIG SET client-query-buffer-limit 268435456", "OK");
@@ -292,7 +292,7 @@ static void half_requests_and_resets_leave_nothing_behind(void **state) {
     for (size_t cut = 0; cut < 2 * (sizeof request - 1); cut++) {
         struct wire client =
             wire_open(cut % 3 ? process_connect_tcp(&server) : process_connect_unix(&server));
-        wire_push(&client, request, cut / 2, 5000);
+        wire_push(&client, request, cut / 2, WIRE_LIMIT_MS);
         if (cut % 2) {
             wire_abort(&client);
         } else {
@@ -409,7 +409,7 @@ static void a_low_limit_of_files_is_lived_with(void **state) {
     int served = 0;
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_open(process_connect_unix(&small));
-        wire_push(&clients[i], "PING\r\n", 6, 1000);
+        wire_push(&clients[i], "PING\r\n", 6, WIRE_LIMIT_MS);
         const char *reply = wire_try_reply(&clients[i]);
         served += reply && strcmp(reply, "PONG") == 0;
     }
@@ -419,9 +419,9 @@ static void a_low_limit_of_files_is_lived_with(void **state) {
         wire_close(&clients[i]);
     }
     struct wire late = wire_open(process_connect_unix(&small));
-    int64_t give_up_at = process_now_ms() + 10000;
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
     for (;;) {
-        wire_push(&late, "PING\r\n", 6, 1000);
+        wire_push(&late, "PING\r\n", 6, WIRE_LIMIT_MS);
         const char *reply = wire_try_reply(&late);
         if (reply && strcmp(reply, "PONG") == 0) {
             break;
@@ -486,7 +486,7 @@ static void clients_killed_in_storms_while_pipelining_lose_no_step(void **state)
                 text_command(&request, "ZINCRBY b 1 m%d", i);
             }
             counters[i].sent += COMMANDS;
-            wire_push(&counters[i].wire, request.at, request.size, 1000);
+            wire_push(&counters[i].wire, request.at, request.size, WIRE_LIMIT_MS);
         }
         switch (random_below(&random, 6)) {
         case 0:
@@ -539,10 +539,10 @@ static void clients_kill_each_other_and_themselves(void **state) {
         text_command(&other, "CLIENT KILL ID %lld", (long long)a_id);
         text_command(&other, "CLIENT KILL ID %lld SKIPME no", (long long)b_id);
         text_command(&other, "ZADD b 1 never");
-        wire_push(&a, request.at, request.size, 1000);
-        wire_push(&b, other.at, other.size, 1000);
-        assert_true(wire_is_closed(&a, 5000));
-        assert_true(wire_is_closed(&b, 5000));
+        wire_push(&a, request.at, request.size, WIRE_LIMIT_MS);
+        wire_push(&b, other.at, other.size, WIRE_LIMIT_MS);
+        assert_true(wire_is_closed(&a, WIRE_LIMIT_MS));
+        assert_true(wire_is_closed(&b, WIRE_LIMIT_MS));
         wire_close(&a);
         wire_close(&b);
         text_free(&request);
@@ -560,7 +560,7 @@ static void one_that_kills_itself_gets_the_answer(void **state) {
              (long long)wire_ask_integer(&client, "CLIENT ID"));
     wire_send_text(&client, request);
     wire_expect(&client, "+PONG\r\n:1\r\n");
-    assert_true(wire_is_closed(&client, 5000));
+    assert_true(wire_is_closed(&client, WIRE_LIMIT_MS));
     wire_close(&client);
 }
 

@@ -210,7 +210,8 @@ static void pipelines_of_many_clients_do_not_mix(void **state) {
             text_command(&requests, "ZINCRBY b 1 c%d", c);
             text_command(&requests, "ECHO %d-%d", c, i);
         }
-        assert_int_equal(wire_push(&clients[c], requests.at, requests.size, 5000), requests.size);
+        assert_int_equal(wire_push(&clients[c], requests.at, requests.size, WIRE_LIMIT_MS),
+                         requests.size);
     }
     for (int c = 0; c < CLIENTS; c++) {
         replies.size = 0;
@@ -382,7 +383,7 @@ static void replies_keep_their_order_when_nobody_reads(void **state) {
         text_command(&request, "ZRANGE b 0 -1 WITHSCORES");
         text_command(&request, "ECHO %06d", i);
     }
-    assert_int_equal(wire_push(&wire, request.at, request.size, 10000), request.size);
+    assert_int_equal(wire_push(&wire, request.at, request.size, WIRE_LIMIT_MS), request.size);
     wire_check(&witness, "ZADD b 1000 m000000", ":0"); /* others are served meanwhile */
     for (int i = 0; i < BACKLOG_COMMANDS; i++) {
         wire_expect_bytes(&wire, range.at, range.size);
@@ -516,9 +517,9 @@ static void ranges_past_2_to_32_are_empty(void **state) {
 
 static void check_broken(const char *request, size_t size, const char *reply) {
     struct wire broken = wire_open(process_connect_tcp(&server));
-    wire_push(&broken, request, size, 5000);
+    wire_push(&broken, request, size, WIRE_LIMIT_MS);
     wire_expect(&broken, reply);
-    assert_true(wire_is_closed(&broken, 5000));
+    assert_true(wire_is_closed(&broken, WIRE_LIMIT_MS));
     wire_close(&broken);
 }
 
@@ -606,8 +607,8 @@ static void http_clients_are_closed(void **state) {
     for (int i = 0; i < 2; i++) {
         const char *request = i ? get : post;
         struct wire browser = wire_open(process_connect_tcp(&server));
-        wire_push(&browser, request, strlen(request), 5000);
-        assert_true(wire_is_closed(&browser, 5000));
+        wire_push(&browser, request, strlen(request), WIRE_LIMIT_MS);
+        assert_true(wire_is_closed(&browser, WIRE_LIMIT_MS));
         wire_close(&browser);
     }
     wire_check(&wire, "EXISTS p", ":0");
@@ -617,7 +618,7 @@ static void quit_answers_and_closes(void **state) {
     (void)state;
     wire_send_text(&wire, "PING\r\nQUIT\r\nZADD q 1 a\r\n");
     wire_expect(&wire, "+PONG\r\n+OK\r\n");
-    assert_true(wire_is_closed(&wire, 5000));
+    assert_true(wire_is_closed(&wire, WIRE_LIMIT_MS));
     wire_check(&witness, "EXISTS q", ":0");
 }
 

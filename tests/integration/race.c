@@ -212,7 +212,7 @@ static void start_clients(pid_t *pids) {
         }
         assert_true(pids[client] > 0);
     }
-    int64_t give_up_at = process_now_ms() + 20000;
+    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
     for (int client = 0; client < CLIENTS; client++) {
         while (atomic_load(&shared->ports[client]) == 0) {
             assert_true(process_now_ms() < give_up_at);

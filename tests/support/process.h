@@ -22,8 +22,8 @@
 
 enum {
     PROCESS_PATH_MAX = 96,
-    PROCESS_START_LIMIT_MS = 20000, /* sanitized builds on a busy machine are slow */
-    PROCESS_STOP_LIMIT_MS = 20000,
+    PROCESS_START_LIMIT_MS = 60000, /* sanitized builds on a busy machine are slow */
+    PROCESS_STOP_LIMIT_MS = 60000,
 };
 
 /* Zeroed is the usual server. Everything is borrowed for the call. */

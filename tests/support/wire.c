@@ -16,7 +16,6 @@
 #include "tests/support/process.h"
 
 enum {
-    WAIT_LIMIT_MS = 30000,
     WORDS_MAX = 128,
     READ_SIZE = 65536,
 };
@@ -149,9 +148,9 @@ static ssize_t receive(struct wire *wire) {
 void wire_send(struct wire *wire, const void *at, size_t size) {
     const char *from = at;
     while (size > 0) {
-        short ready = wait_for(wire, POLLIN | POLLOUT, WAIT_LIMIT_MS);
+        short ready = wait_for(wire, POLLIN | POLLOUT, WIRE_LIMIT_MS);
         if (!ready) {
-            fail_msg("the server took no input for %d ms", WAIT_LIMIT_MS);
+            fail_msg("the server took no input for %d ms", WIRE_LIMIT_MS);
         }
         if (ready & POLLIN && receive(wire) == 0) {
             fail_msg("the server closed with %zu bytes still to send", size);
@@ -190,8 +189,8 @@ size_t wire_push(struct wire *wire, const void *at, size_t size, int quiet_ms) {
 /* Have at least size bytes held: false when the peer closes before. */
 static bool hold(struct wire *wire, size_t size) {
     while (wire->held.size - wire->held_at < size) {
-        if (!wait_for(wire, POLLIN, WAIT_LIMIT_MS)) {
-            fail_msg("no answer for %d ms", WAIT_LIMIT_MS);
+        if (!wait_for(wire, POLLIN, WIRE_LIMIT_MS)) {
+            fail_msg("no answer for %d ms", WIRE_LIMIT_MS);
         }
         if (receive(wire) == 0) {
             return false;

@@ -16,6 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whatever comes at all comes long before, on the busiest machine too. */
+enum { WIRE_LIMIT_MS = 30000 };
+
 /* A growing run of bytes; zeroed is empty. Always terminated behind its last byte once used. */
 struct text {
     char *at;
