@@ -23,9 +23,10 @@ seconds, command, dialogue = float(sys.argv[1]), sys.argv[2], sys.argv[3:]
 
 pid, terminal = pty.fork()
 if pid == 0:
+    # Before the command looks at it: it would ask a terminal without a size, and none answers here.
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     os.environ["TERM"] = "xterm"
     os.execvp("/bin/sh", ["/bin/sh", "-c", "exec " + command])
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
 
 end = time.monotonic() + seconds
 fresh = ""

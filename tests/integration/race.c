@@ -323,11 +323,11 @@ static int client_at(int port) {
     return 0;
 }
 
-/* +1795175999.000123 [0 127.0.0.1:50123] "ZINCRBY" "race:s" "2" "m7" */
+/* 1795175999.000123 [0 127.0.0.1:50123] "ZINCRBY" "race:s" "2" "m7" */
 static void repeat_line(struct watched *watched, const char *line) {
     long long seconds = 0, micros = 0;
     int port = 0, head = 0;
-    assert_int_equal(sscanf(line, "+%lld.%lld [0 127.0.0.1:%d]%n", &seconds, &micros, &port, &head),
+    assert_int_equal(sscanf(line, "%lld.%lld [0 127.0.0.1:%d]%n", &seconds, &micros, &port, &head),
                      3);
     int client = client_at(port);
     struct operation operation = next_operation(&watched->random[client]);
@@ -339,21 +339,14 @@ static void repeat_line(struct watched *watched, const char *line) {
     for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         size += (size_t)snprintf(wanted + size, sizeof wanted - size, " \"%s\"", word);
     }
-    snprintf(wanted + size, sizeof wanted - size, "\r\n");
     assert_string_equal(line + head, wanted); /* a client's commands run in its order */
     uint64_t place = (uint64_t)client * commands_per_client + watched->seen[client]++;
     watched->answers[place] = repeat(&operation, seconds * 1000000 + micros);
 }
 
-static FILE *begin_watching(void) {
-    char line[16];
-    int fd = process_connect_unix(&server);
-    assert_true(fd >= 0);
-    FILE *monitor = fdopen(fd, "r+");
-    assert_non_null(monitor);
-    assert_true(write(fd, "MONITOR\r\n", 9) == 9);
-    assert_non_null(fgets(line, sizeof line, monitor));
-    assert_string_equal(line, "+OK\r\n");
+static struct wire begin_watching(void) {
+    struct wire monitor = wire_open(process_connect_unix(&server));
+    wire_check(&monitor, "MONITOR", "OK");
     return monitor;
 }
 
@@ -420,19 +413,17 @@ static void sixteen_clients_lose_nothing_and_rank_as_their_commands_ran(void **s
     assert_true(shared != MAP_FAILED);
     struct watched watched = {.answers = calloc(commands, sizeof(struct answer))};
     assert_non_null(watched.answers);
-    FILE *monitor = begin_watching();
+    struct wire monitor = begin_watching();
     pid_t pids[CLIENTS];
     for (int client = 0; client < CLIENTS; client++) {
         watched.random[client] = random_of(client);
     }
     start_clients(pids);
     for (uint64_t i = 0; i < commands; i++) {
-        char line[2 * WORDS_MAX];
-        assert_non_null(fgets(line, sizeof line, monitor));
-        repeat_line(&watched, line);
+        repeat_line(&watched, wire_reply(&monitor));
     }
     wait_for_clients(pids);
-    fclose(monitor);
+    wire_close(&monitor);
     assert_memory_equal(shared->answers, watched.answers, commands * sizeof(struct answer));
     check_sums();
     for (int board = 0; board < BOARDS; board++) {
