@@ -1,6 +1,7 @@
 /* See kept_server.h. */
 #include "tests/support/kept_server.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,8 @@
 #include <cmocka.h>
 
 #include "tests/support/registry_storm.h"
+
+enum { SETTLE_TURNS = 20000, STUCK_TURNS = 20, WAIT_MS = 1 };
 
 static void on_alive(uv_timer_t *timer) {
     (void)timer;
@@ -105,12 +108,26 @@ struct persistence_info kept_describe(const struct kept_server *kept) {
     return info;
 }
 
-void kept_settle(struct kept_server *kept) {
-    struct persistence_info info;
-    do {
-        kept_end_tick(kept);
+void kept_wait(const struct kept_server *kept) {
+    struct pollfd news = {.fd = uv_backend_fd(&kept->loop), .events = POLLIN};
+    (void)poll(&news, 1, WAIT_MS);
+}
+
+bool kept_settle(struct kept_server *kept) {
+    int stuck_turns = 0;
+    for (int turns = 0; turns < SETTLE_TURNS && stuck_turns < STUCK_TURNS; turns++) {
+        bool has_more = persistence_end_tick(kept->persistence);
+        has_more |= persistence_step(kept->persistence);
         kept_turn(kept);
-        info = kept_describe(kept);
-    } while (info.is_saving ||
-             (info.is_journal_on && info.is_journal_ok && info.written_group < info.group));
+        struct persistence_info info = kept_describe(kept);
+        bool is_written = !info.is_journal_on || info.written_group == info.group;
+        if (!info.is_saving && is_written) {
+            return true;
+        }
+        stuck_turns = info.is_journal_ok ? 0 : stuck_turns + 1;
+        if (!has_more) {
+            kept_wait(kept);
+        }
+    }
+    return false;
 }

@@ -38,10 +38,13 @@ void kept_set_time(struct kept_server *kept, int64_t now_ms);
 void kept_end_tick(struct kept_server *kept);
 /* Let what has been done elsewhere come to the loop. */
 void kept_turn(struct kept_server *kept);
+/* Until there is something of that kind, or for a moment. */
+void kept_wait(const struct kept_server *kept);
 /* What happens once a second. */
 void kept_second(struct kept_server *kept);
 struct persistence_info kept_describe(const struct kept_server *kept);
-/* Turn until no snapshot is being written and all that can be written is. */
-void kept_settle(struct kept_server *kept);
+/* Turn until no snapshot is being written, and everything is that was gathered. false: that does
+ * not come, or not without more seconds: the disk does not let it. */
+MUST_CHECK bool kept_settle(struct kept_server *kept);
 
 #endif
