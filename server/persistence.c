@@ -635,8 +635,11 @@ void persistence_second(struct persistence *persistence) {
     if (persistence->loading != NULL) {
         return;
     }
-    memory_free(persistence->ended_loading);
-    persistence->ended_loading = NULL;
+    /* Where the start took long, the first second is over before the loop has turned once. */
+    if (persistence->ended_loading != NULL && persistence->ended_loading->worker.is_closed) {
+        memory_free(persistence->ended_loading);
+        persistence->ended_loading = NULL;
+    }
     journal_end_group(&persistence->journal, server->now_us, policy_of(persistence));
     journal_second(&persistence->journal);
     bool is_due = follow_appendonly(persistence);

@@ -104,6 +104,11 @@ void worker_wait(struct worker *worker) {
     }
 }
 
+static void on_closed(uv_handle_t *handle) {
+    struct worker *worker = handle->data;
+    worker->is_closed = true;
+}
+
 void worker_deinit(struct worker *worker) {
     if (!worker->is_started) {
         return;
@@ -114,7 +119,7 @@ void worker_deinit(struct worker *worker) {
     uv_cond_signal(&worker->changed);
     uv_mutex_unlock(&worker->mutex);
     uv_thread_join(&worker->thread);
-    uv_close((uv_handle_t *)&worker->async, NULL);
+    uv_close((uv_handle_t *)&worker->async, on_closed);
     uv_cond_destroy(&worker->changed);
     uv_mutex_destroy(&worker->mutex);
     worker->is_started = false;

@@ -33,6 +33,7 @@ struct worker {
     void *context;
     bool is_busy; /* the loop's own view: from worker_start to done */
     bool is_started;
+    bool is_closed; /* after worker_deinit: the loop has let go of the handle, the memory may go */
 };
 
 /* done: called on the loop, after each job. The worker does not keep the loop alive. false: no
@@ -44,7 +45,7 @@ void worker_start(struct worker *worker, worker_run *run);
 /* Wait for its job, if it has one, and call done. */
 void worker_wait(struct worker *worker);
 /* Wait, end the thread, and close the handle; the loop has to turn once more before the memory may
- * go. */
+ * go: it is_closed then. */
 void worker_deinit(struct worker *worker);
 
 #endif

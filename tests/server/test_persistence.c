@@ -169,6 +169,29 @@ static void with_and_without_a_journal_it_has_all_that_was_safe(void **state) {
     run_lives(__func__, plans_any, 5, is_short() ? 10 : 40, true);
 }
 
+/* A second that is over as soon as the server has started, and something else in the memory that
+ * is given back then. */
+static void live_a_long_start(const void *context) {
+    struct kept_server kept;
+    char error[PERSISTENCE_ERROR_MAX];
+    CHECK(kept_open(&kept, story->directory, context, error));
+    kept_second(&kept);
+    void *others = memory_allocate(sizeof(struct loading));
+    CHECK(others != NULL);
+    memset(others, 0xff, sizeof(struct loading));
+    kept_turn(&kept);
+    kept_second(&kept);
+    memory_free(others);
+    kept_stop(&kept);
+}
+
+static void a_start_may_take_longer_than_the_first_second(void **state) {
+    (void)state;
+    story_begin(random_begin(__func__));
+    story_assert_ended(story_run_apart(live_a_long_start, "appendonly yes\n"));
+    story_assert_ended(story_run_apart(live_a_long_start, "appendonly yes\n"));
+}
+
 /* ---- files that are cut or damaged ---- */
 
 enum { FILES_MAX = 8 };
@@ -432,6 +455,7 @@ int main(void) {
         cmocka_unit_test(with_and_without_a_journal_it_goes_on_as_it_was),
         cmocka_unit_test(a_server_that_was_killed_has_all_that_was_safe),
         cmocka_unit_test(with_and_without_a_journal_it_has_all_that_was_safe),
+        cmocka_unit_test(a_start_may_take_longer_than_the_first_second),
         cmocka_unit_test(a_journal_cut_anywhere_has_its_whole_groups),
         cmocka_unit_test(behind_a_cut_it_goes_on),
         cmocka_unit_test(a_flipped_bit_is_seen_or_only_cuts_the_tail),

@@ -41,8 +41,10 @@ static void begin_with(struct fixture *fixture, worker_run *done) {
 
 static void end(struct fixture *fixture) {
     worker_deinit(&fixture->worker);
+    assert_false(fixture->worker.is_closed);
     uv_close((uv_handle_t *)&fixture->alive, NULL);
     assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
+    assert_true(fixture->worker.is_closed);
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     uv_sem_destroy(&fixture->may_go_on);
 }
