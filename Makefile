@@ -61,7 +61,7 @@ UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 # The skiplist's tests, and those of what is kept, once more with tiny limits: blocks and pieces of a
 # few entries give bugs a chance.
 TINY_SOURCES := $(wildcard tests/skiplist/*.c) tests/server/test_persistence.c \
-                tests/server/test_snapshot.c
+                tests/server/test_disk_failures.c tests/server/test_snapshot.c
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))

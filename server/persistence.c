@@ -97,9 +97,15 @@ static bool is_on(const struct persistence *persistence) {
     return persistence->journal.state == JOURNAL_WRITES;
 }
 
+/* A snapshot has failed, and nobody may write until one succeeds. */
+static bool is_stopped_by_save(const struct persistence *persistence) {
+    const struct settings *settings = &persistence->server->settings;
+    return !persistence->is_save_ok && settings->stop_writes_on_bgsave_error &&
+           settings->save_point_count > 0 && !settings->appendonly;
+}
+
 /* Why nothing may be written; NULL: it may. */
 static const char *find_refusal(struct persistence *persistence) {
-    const struct settings *settings = &persistence->server->settings;
     const struct journal *journal = &persistence->journal;
     if (journal->state == JOURNAL_BROKEN || journal->is_stalled ||
         (journal->state == JOURNAL_WAITS && persistence->is_gating)) {
@@ -107,8 +113,7 @@ static const char *find_refusal(struct persistence *persistence) {
                  "MISCONF Errors writing to the AOF file: %s", strerror(journal->error));
         return persistence->refusal;
     }
-    if (!persistence->is_save_ok && settings->stop_writes_on_bgsave_error &&
-        settings->save_point_count > 0 && !settings->appendonly) {
+    if (is_stopped_by_save(persistence)) {
         return "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to "
                "persist to disk. Commands that may modify the data set are disabled, because this "
                "instance is configured to report errors during writes if RDB snapshotting fails "
@@ -643,7 +648,9 @@ void persistence_second(struct persistence *persistence) {
     journal_end_group(&persistence->journal, server->now_us, policy_of(persistence));
     journal_second(&persistence->journal);
     bool is_due = follow_appendonly(persistence);
-    is_due = is_due || has_grown(persistence) || is_save_point(persistence);
+    /* Where nobody may write no save point is reached any more. */
+    is_due = is_due || has_grown(persistence) || is_save_point(persistence) ||
+             is_stopped_by_save(persistence);
     server->write_refusal = find_refusal(persistence);
     bool may_try = persistence->is_save_ok || server->now_ms - persistence->attempt_ms >= RETRY_MS;
     if (is_due && may_try && !is_saving(persistence) && !persistence->journal.is_stalled) {
