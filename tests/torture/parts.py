@@ -74,9 +74,16 @@ def run_one(run_job, job, share, done, results):
     results.put((counts, samples, trouble))
 
 
+def has_memory(options):
+    """Is there room in memory for the images of all jobs, and of one more for each at times? A
+    container has often 64 MiB."""
+    return os.access(MEMORY, os.W_OK) and \
+        shutil.disk_usage(MEMORY).free > 2 * options.jobs * powercut.IMAGE_SIZE
+
+
 def work_directory(options, name, is_in_memory=False):
     """A directory for a job's files."""
-    parent = options.work or (MEMORY if is_in_memory and os.access(MEMORY, os.W_OK) else None)
+    parent = options.work or (MEMORY if is_in_memory and has_memory(options) else None)
     return Path(tempfile.mkdtemp(prefix=f"torture-{name}-", dir=parent))
 
 
