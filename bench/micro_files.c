@@ -85,7 +85,8 @@ static int open_file(const char *name) {
 static uint64_t write_snapshot(int level) {
     struct snapshot_writer writer;
     struct snapshot_footer footer = {.sequence = 1};
-    bool is_done = snapshot_writer_open(&writer, directory, "micro.base", 1, level);
+    bool is_done = snapshot_writer_init(&writer, level) &&
+                   snapshot_writer_open(&writer, directory, "micro.base", 1);
     for (size_t at = 0; is_done && at < stream_size; at += SNAPSHOT_BLOCK_SIZE) {
         size_t left = stream_size - at;
         is_done = snapshot_writer_block(

@@ -10,7 +10,7 @@
 #include "server/log.h"
 
 enum {
-    FILLING_MIN = 256 * 1024,
+    FILLING_MIN = 4 * 1024 * 1024, /* what is not used of it is never touched */
     KEPT_MAX = 8 * 1024 * 1024,    /* of an empty buffer */
     WRITTEN_HERE_MAX = 128 * 1024, /* by the loop */
     HOLD_US_MAX = 500,

@@ -260,7 +260,7 @@ static bool open_store(struct persistence *persistence, char *error) {
     const struct settings *settings = &persistence->server->settings;
     if (!persistence->has_store) {
         persistence->has_store =
-            store_open(&persistence->store, settings->dir, settings->appenddirname, STORE_CREATE,
+            store_open(&persistence->store, settings->dir, settings->appenddirname, STORE_CLAIM,
                        error) == STORE_OK;
     }
     return persistence->has_store;
@@ -270,7 +270,7 @@ static void begin_walk(struct persistence *persistence) {
     struct server *server = persistence->server;
     persistence->is_to_walk = false;
     if (!snapshot_begin(&persistence->snapshot, server->now_us)) {
-        log_write(LOG_WARNING, "snapshot: cannot begin: %s", strerror(errno));
+        log_write(LOG_WARNING, "snapshot: cannot begin: out of memory");
         fail_save(persistence);
         return;
     }

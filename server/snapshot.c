@@ -15,12 +15,14 @@ enum {
     CUT_NAMED_MAX = 5,
     CHUNK_END = 200,
     RECORD_SIZE = 50,
+    BUFFER_SIZE = 512,
 #else
     CUT_NAMED_MAX = 4096,    /* members cut from the open board that are told by name */
     CHUNK_END = 896 * 1024,  /* a chunk that is longer is closed */
     RECORD_SIZE = 32 * 1024, /* of members in a record, or one more */
+    BUFFER_SIZE = 5 * 1024 * 1024,
 #endif
-    AHEAD_MAX = 4 * 1024 * 1024, /* walked, and not yet taken by the thread */
+    AHEAD_MAX = 4 * 1024 * 1024, /* walked, and not yet taken by the thread; < BUFFER_SIZE */
     FILLING_MAX = 1 << 30,       /* and with effects: the disk does not keep up */
     KEPT_MAX = 8 * 1024 * 1024,
 };
@@ -57,6 +59,18 @@ static bool fail(struct snapshot *snapshot, const char *what) {
     snapshot->error = errno;
     snapshot->what = what;
     return false;
+}
+
+static void run_begin(void *context) {
+    struct snapshot *snapshot = context;
+    char name[STORE_NAME_MAX];
+    store_print_name(name, STORE_BASE, snapshot->number);
+    if (!store_begin(snapshot->store)) {
+        (void)fail(snapshot, "cannot make a manifest");
+    } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory, name,
+                                     snapshot->created_ms)) {
+        (void)fail(snapshot, "cannot make its file");
+    }
 }
 
 static bool write_chunks(struct snapshot *snapshot) {
@@ -230,14 +244,15 @@ void snapshot_deinit(struct snapshot *snapshot) {
 
 bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     CHECK(snapshot->state == SNAPSHOT_IDLE && !snapshot->worker.is_busy);
-    char name[STORE_NAME_MAX];
-    snapshot->number = store_take_number(snapshot->store);
-    store_print_name(name, STORE_BASE, snapshot->number);
-    if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory, name,
-                              (uint64_t)(now_us / 1000), SNAPSHOT_LEVEL)) {
-        snapshot_writer_close(&snapshot->file);
+    /* Later they would be moved while they are large, and many pages touched at once. */
+    if (!snapshot_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
+        buffer_reserve(&snapshot->filling, BUFFER_SIZE) == NULL ||
+        buffer_reserve(&snapshot->writing, BUFFER_SIZE) == NULL) {
+        close_files(snapshot);
         return false;
     }
+    snapshot->number = store_take_number(snapshot->store);
+    snapshot->created_ms = (uint64_t)(now_us / 1000);
     snapshot->state = SNAPSHOT_WALKS;
     snapshot->is_failed = false;
     snapshot->is_ending = false;
@@ -253,6 +268,7 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     snapshot->begin_us = uv_hrtime() / 1000;
     begin_chunk(snapshot);
     registry_walk_begin(snapshot->registry);
+    worker_start(&snapshot->worker, run_begin);
     return true;
 }
 

@@ -33,7 +33,7 @@ struct snapshot {
     bool is_failed; /* the thread said so, or memory has run out: it is given up at the next step */
     struct worker worker;
     struct registry *registry; /* borrowed */
-    struct store *store;       /* borrowed; the thread's while it ends */
+    struct store *store;       /* borrowed; the thread's while it begins and ends */
     struct effect_encoder encoder;
     struct buffer filling, writing;
     size_t chunk_at; /* in filling: the chunk that grows */
@@ -41,6 +41,7 @@ struct snapshot {
     uint32_t chunk_sizes[SNAPSHOT_CHUNKS_MAX], writing_sizes[SNAPSHOT_CHUNKS_MAX];
     struct snapshot_writer file;
     uint64_t number;
+    uint64_t created_ms;
     struct snapshot_footer footer;
     uint64_t board_count, member_count;
     uint64_t file_size;
@@ -66,8 +67,8 @@ MUST_CHECK bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop);
 /* Give up what is being written, and end the thread. */
 void snapshot_deinit(struct snapshot *snapshot);
 
-/* Begin, between two ticks. false: no memory, or the file cannot be made (errno). Whoever calls
- * makes the registry's effects come to snapshot_hear. */
+/* Begin, between two ticks. false: no memory. Whoever calls makes the registry's effects come to
+ * snapshot_hear. */
 MUST_CHECK bool snapshot_begin(struct snapshot *snapshot, int64_t now_us);
 void snapshot_hear(struct snapshot *snapshot, const struct effect *effect);
 /* Walk for about budget_ns, at the end of a tick: group is its last one. true: there is more to do

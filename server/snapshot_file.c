@@ -63,16 +63,16 @@ static bool write_file_head(struct snapshot_writer *writer, uint64_t created_ms)
     return disk_write_all(writer->fd, head, sizeof head, NULL);
 }
 
-bool snapshot_writer_open(struct snapshot_writer *writer, int directory, const char *name,
-                          uint64_t created_ms, int level) {
+bool snapshot_writer_init(struct snapshot_writer *writer, int level) {
     *writer = (struct snapshot_writer){.fd = -1, .id = disk_random_id(), .level = level};
     /* zstd takes its own memory, from libc: it is used by another thread than the pool's. */
     writer->zstd = ZSTD_createCCtx();
     writer->stored = memory_allocate(SNAPSHOT_BLOCK_HEAD + SNAPSHOT_BLOCK_SIZE);
-    if (writer->zstd == NULL || writer->stored == NULL) {
-        errno = ENOMEM;
-        return false;
-    }
+    return writer->zstd != NULL && writer->stored != NULL;
+}
+
+bool snapshot_writer_open(struct snapshot_writer *writer, int directory, const char *name,
+                          uint64_t created_ms) {
     writer->fd = disk_open(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0640);
     if (writer->fd < 0) {
         return false;

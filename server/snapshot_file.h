@@ -51,10 +51,12 @@ struct snapshot_writer {
     char *stored; /* a block as it is written */
 };
 
-/* Make the file. By the thread that owns the boards, for it allocates, as close does. false: errno
- * says why (ENOMEM too), nothing is left behind unless it cannot be removed. */
+/* By the thread that owns the boards, for it allocates, as close does. false: no memory. */
+MUST_CHECK bool snapshot_writer_init(struct snapshot_writer *writer, int level);
+/* Make the file. Any thread. false: errno says why, nothing is left behind unless it cannot be
+ * removed. */
 MUST_CHECK bool snapshot_writer_open(struct snapshot_writer *writer, int directory,
-                                     const char *name, uint64_t created_ms, int level);
+                                     const char *name, uint64_t created_ms);
 /* Append a block of 1 .. SNAPSHOT_RAW_SIZE_MAX bytes. Any thread, one at a time; so finish. false:
  * errno says why, and the file is of no use. */
 MUST_CHECK bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw,
@@ -62,7 +64,7 @@ MUST_CHECK bool snapshot_writer_block(struct snapshot_writer *writer, const char
 /* Write the end and sync the file, but not its directory: store_set does. */
 MUST_CHECK bool snapshot_writer_finish(struct snapshot_writer *writer,
                                        struct snapshot_footer *footer);
-/* At any time; the file stays as it is. Also after open has failed. */
+/* At any time; the file stays as it is. Also after init or open has failed. */
 void snapshot_writer_close(struct snapshot_writer *writer);
 
 /* ---- reading ---- */

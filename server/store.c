@@ -204,6 +204,7 @@ enum store_set_status store_set(struct store *store, const struct store_state *s
         return STORE_SET_UNKNOWN;
     }
     store->state = *state;
+    store->has_manifest = true;
     return STORE_SET;
 }
 
@@ -278,7 +279,7 @@ static enum store_status open_directory(const struct opening *opening, const cha
         return STORE_FAILED;
     }
     store->directory = disk_open(above, name, flags, 0);
-    bool is_made = store->directory < 0 && errno == ENOENT && opening->mode == STORE_CREATE;
+    bool is_made = store->directory < 0 && errno == ENOENT && opening->mode >= STORE_CLAIM;
     if (is_made) {
         store->directory = make_directory(above, name) ? disk_open(above, name, flags, 0) : -1;
     }
@@ -440,6 +441,11 @@ static bool sync_entry(const struct store *store) {
     return is_synced;
 }
 
+bool store_begin(struct store *store) {
+    struct store_state empty = {0};
+    return store->has_manifest || (sync_entry(store) && store_set(store, &empty) == STORE_SET);
+}
+
 /* No manifest: nothing was ever kept here, or somebody removed it. */
 static enum store_status begin_empty(const struct opening *opening) {
     struct store *store = opening->store;
@@ -453,15 +459,13 @@ static enum store_status begin_empty(const struct opening *opening) {
                  store->path, sighting.first);
         return STORE_DAMAGED;
     }
-    if (opening->mode != STORE_CREATE) {
+    if (opening->mode < STORE_CLAIM) {
         snprintf(opening->error, DISK_ERROR_MAX, "there is no " STORE_MANIFEST_NAME " in %s",
                  store->path);
         return STORE_MISSING;
     }
-    /* From here on a base or journal without a manifest is known to be wrong. */
-    struct store_state empty = {0};
-    bool is_set = sync_entry(store) && store_set(store, &empty) == STORE_SET;
-    return is_set ? STORE_OK : fail(opening, "write", STORE_MANIFEST_NAME);
+    bool is_done = opening->mode == STORE_CLAIM || store_begin(store);
+    return is_done ? STORE_OK : fail(opening, "write", STORE_MANIFEST_NAME);
 }
 
 static enum store_status read_manifest(const struct opening *opening) {
@@ -483,6 +487,7 @@ static enum store_status read_manifest(const struct opening *opening) {
                  store->path, reason);
         return STORE_DAMAGED;
     }
+    store->has_manifest = true;
     return STORE_OK;
 }
 

@@ -54,6 +54,7 @@ struct store_state {
 struct store {
     int directory; /* descriptors; -1: none */
     int lock;
+    bool has_manifest;
     uint64_t next_number; /* above that of every file that is or was there */
     struct store_state state;
     char path[STORE_PATH_MAX]; /* for messages */
@@ -70,7 +71,9 @@ enum store_status {
 enum store_mode {
     STORE_READ,   /* nothing is changed; a lock is held if there is a file for it */
     STORE_USE,    /* what the manifest does not name is removed, with a line in the log for each */
-    STORE_CREATE, /* the same, and a directory or manifest that is not there is made */
+    STORE_CLAIM,  /* the same, and a directory that is not there is made; a manifest is to be made
+                     with store_begin before any other file */
+    STORE_CREATE, /* the same, and that is done */
 };
 
 /* Open the directory `name` in the directory `parent` and lock it; a child that inherits the store
@@ -80,6 +83,10 @@ enum store_mode {
  * Not STORE_OK: error (DISK_ERROR_MAX) says what is wrong and what to do; nothing is held. */
 MUST_CHECK enum store_status store_open(struct store *store, const char *parent, const char *name,
                                         enum store_mode mode, char *error);
+/* Make the manifest, if there is none: from then on a base or journal without one is known to be
+ * wrong. The only part of opening that waits for the disk. false: errno says why; it may be tried
+ * again. */
+MUST_CHECK bool store_begin(struct store *store);
 /* Write this process's id into the lock, as opening does: after going to the background, where the
  * lock is still held. */
 void store_note_process(const struct store *store);

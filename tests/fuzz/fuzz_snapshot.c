@@ -87,7 +87,8 @@ static void round_trip(const char *bytes, size_t size, size_t step) {
     memory_file = memfd_create("base", MFD_CLOEXEC);
     in_memory.open_at = open_memory_file;
     disk = &in_memory;
-    CHECK(snapshot_writer_open(&writer, 0, "base", 1, SNAPSHOT_LEVEL));
+    CHECK(snapshot_writer_init(&writer, SNAPSHOT_LEVEL) &&
+          snapshot_writer_open(&writer, 0, "base", 1));
     disk = &disk_system;
     for (size_t at = 0; at < size; at += step) {
         uint32_t part = (uint32_t)(size - at < step ? size - at : step);

@@ -292,7 +292,9 @@ static void each_allocation_of_a_snapshot_may_fail(void **state) {
         }
     }
     assert_true(not_begun > 0);
-    assert_true(given_up > 0);
+#ifdef SERVER_TINY
+    assert_true(given_up > 0); /* usually the buffers have room from the start */
+#endif
     end(fixture);
 }
 
@@ -350,6 +352,41 @@ static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
     end(fixture);
 }
 
+/* In a directory without a manifest, so that making it is among them. */
+static void each_file_call_of_a_snapshot_may_fail(void **state) {
+    (void)state;
+    uint32_t given_up = 0;
+    bool is_reached = true;
+    for (uint64_t nth = 1; is_reached; nth++) {
+        struct fixture *fixture = begin(__func__, 12);
+        char error[DISK_ERROR_MAX];
+        store_close(&fixture->store);
+        directory_remove(directory_join(directory, "kept"));
+        assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CLAIM, error),
+                         STORE_OK);
+        fill(fixture);
+        failing_disk_begin(FAILURE_EIO, nth);
+        assert_true(snapshot_begin(&fixture->snapshot, 0));
+        while (!fixture->is_over) {
+            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
+            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+        }
+        is_reached = failing_disk_end() >= nth;
+        quick_disk_begin();
+        given_up += !fixture->is_done;
+        assert_true(is_reached || fixture->is_done);
+        /* What may have to stay goes when the directory is opened next. */
+        store_close(&fixture->store);
+        assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CLAIM, error),
+                         STORE_OK);
+        write_snapshot(fixture, &(struct weather){.steps_max = 5});
+        assert_true(fixture->is_done);
+        end(fixture);
+        directory_remove(directory_join(directory, "kept"));
+    }
+    assert_true(given_up > 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_snapshot_in_a_storm_holds_the_boards_as_they_end, set_up,
@@ -358,6 +395,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(of_large_boards_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_memory_it_is_given_up_or_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_allocation_of_a_snapshot_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_file_call_of_a_snapshot_may_fail, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_allocation_of_loading_may_fail, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_snapshot_that_is_given_up_leaves_nothing, set_up,
                                         tear_down),

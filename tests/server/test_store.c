@@ -126,6 +126,27 @@ static void a_new_directory_is_made_and_is_empty_from_then_on(void **state) {
     store_close(&store);
 }
 
+static void a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun(void **state) {
+    (void)state;
+    struct store store;
+    struct store other;
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
+    assert_false(store.has_manifest);
+    assert_false(file_exists(path_of(STORE_MANIFEST_NAME)));
+    assert_int_equal(open_kept(&other, STORE_USE), STORE_IN_USE);
+    store_close(&store);
+    assert_int_equal(open_kept(&other, STORE_USE), STORE_MISSING);
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
+    assert_true(store_begin(&store) && store_begin(&store));
+    assert_true(store.has_manifest);
+    store_close(&store);
+    make_first();
+    assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
+    assert_true(store_begin(&store));
+    assert_state_is(&store.state, &state_first);
+    store_close(&store);
+}
+
 static void a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made(void **state) {
     (void)state;
     struct store store;
@@ -554,6 +575,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(a_new_directory_is_made_and_is_empty_from_then_on),
+        TEST(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun),
         TEST(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made),
         TEST(what_cannot_be_opened_is_said),
         TEST(a_file_in_the_place_of_the_directory_is_said),
