@@ -7,7 +7,7 @@
 #include "skiplist/registry_parts.h"
 
 enum {
-    GROUP = 32, /* effects whose waits for memory overlap */
+    IN_FLIGHT = 16, /* effects; more than STAGES, a power of two */
 /* Members; a board with fewer stays in the cache while it is written. */
 #ifdef SKIPLIST_TINY
     FETCH_BOARD_MIN = 8,
@@ -93,18 +93,15 @@ static enum effect_status apply_member(struct registry_key *key, const struct ef
 
 /* ---- members, many at once ---- */
 
-/* Neighbours that put or take members, whose waits for memory overlap: stage by stage for all of
- * them, as the server does with requests. */
-struct group {
-    uint32_t count;
-    uint32_t key_count; /* neighbours often name the same key */
-    uint32_t way_count;
-    uint32_t key_numbers[GROUP];
-    uint32_t way_members[GROUP];
-    struct registry_key *keys[GROUP];
-    struct registry_prefetch names[GROUP];
-    struct board_prefetch ahead[GROUP];
-    struct board_way ways[GROUP];
+/* An effect on its way. */
+struct flight {
+    const struct effect *effect;
+    struct registry_prefetch name; /* only of the first of neighbours that name the same key */
+    struct registry_key *key;      /* NULL: there is none, or it is not known yet */
+    bool is_key_known;             /* its neighbour's */
+    bool is_fetched;
+    struct board_prefetch ahead;
+    struct board_way way;
 };
 
 static bool is_of_member(const struct effect *effect) {
@@ -113,114 +110,150 @@ static bool is_of_member(const struct effect *effect) {
            is_member(effect->member);
 }
 
-static void find_keys(struct registry *registry, const struct effect *effects,
-                      struct group *group) {
-    const struct registry_prefetch *last = NULL;
-    group->key_count = 0;
-    for (uint32_t i = 0; i < group->count; i++) {
-        const struct effect *effect = &effects[i];
-        if (last == NULL || effect->database != last->database ||
-            !bytes_equal(effect->name, last->name)) {
-            struct registry_prefetch *name = &group->names[group->key_count++];
-            registry_prefetch_slots(registry, effect->database, effect->name, name);
-            last = name;
-        }
-        group->key_numbers[i] = group->key_count - 1;
+static void fetch_key_slots(struct registry *registry, struct flight *flight,
+                            const struct flight *before) {
+    const struct effect *effect = flight->effect;
+    flight->is_key_known = before != NULL && before->effect->database == effect->database &&
+                           bytes_equal(before->effect->name, effect->name);
+    if (!flight->is_key_known) {
+        registry_prefetch_slots(registry, effect->database, effect->name, &flight->name);
     }
-    for (uint32_t i = 0; i < group->key_count; i++) {
-        registry_prefetch_place(registry, &group->names[i]);
+}
+
+static void fetch_key_place(struct registry *registry, struct flight *flight) {
+    if (!flight->is_key_known) {
+        registry_prefetch_place(registry, &flight->name);
     }
-    for (uint32_t i = 0; i < group->key_count; i++) {
-        registry_prefetch_key(registry, &group->names[i]);
+}
+
+static void fetch_key(struct registry *registry, struct flight *flight) {
+    if (!flight->is_key_known) {
+        registry_prefetch_key(registry, &flight->name);
     }
-    for (uint32_t i = 0; i < group->key_count; i++) {
-        struct registry_prefetch *name = &group->names[i];
+}
+
+/* Fetching ahead is of no use for one small board, which is in the cache after its first member. */
+static void fetch_slots(struct registry *registry, struct flight *flight,
+                        const struct flight *before) {
+    const struct effect *effect = flight->effect;
+    if (flight->is_key_known) {
+        flight->key = before->key;
+    } else {
+        struct registry_prefetch *name = &flight->name;
         bool is_there = registry_prefetch_end(registry, BEFORE_ALL, name) != NULL;
-        group->keys[i] = is_there ? name->key : NULL;
+        flight->key = is_there ? name->key : NULL;
         registry_prefetch_recall(registry, name);
     }
-}
-
-static void begin_members(const struct effect *effects, struct group *group) {
-    group->way_count = 0;
-    for (uint32_t i = 0; i < group->count; i++) {
-        const struct board *board = &group->keys[group->key_numbers[i]]->board;
-        board_prefetch_slots(board, effects[i].member, &group->ahead[i]);
-        if (effects[i].kind == EFFECT_PUT) {
-            group->way_members[group->way_count] = i;
-            board_prefetch_way(board, effects[i].member_key, &group->ways[group->way_count++]);
+    const struct board *board = flight->key != NULL ? &flight->key->board : NULL;
+    flight->is_fetched =
+        board != NULL && (!flight->is_key_known || board_count(board) >= FETCH_BOARD_MIN);
+    if (flight->is_fetched) {
+        board_prefetch_slots(board, effect->member, &flight->ahead);
+        /* TAKE has no way to go: one that leads nowhere. */
+        flight->way = (struct board_way){board, 0, UINT32_MAX};
+        if (effect->kind == EFFECT_PUT) {
+            board_prefetch_way(board, effect->member_key, &flight->way);
         }
     }
 }
 
-static void fetch_members(const struct effect *effects, struct group *group) {
-    begin_members(effects, group);
-    for (uint32_t i = 0; i < group->count; i++) {
-        board_prefetch_descriptor(&group->ahead[i]);
+/* Of fetching what an effect will change. */
+enum stage {
+    STAGE_KEY_SLOTS,
+    STAGE_KEY_PLACE,
+    STAGE_KEY,
+    STAGE_SLOTS, /* the first one of the member */
+    STAGE_DESCRIPTOR,
+    STAGE_BLOCK,
+    STAGE_CHILD,
+    STAGE_ENTRY,
+    STAGE_WAY_KEYS,
+    STAGE_WAY_END,
+    STAGES
+};
+
+static inline __attribute__((always_inline)) void fetch(struct registry *registry, enum stage stage,
+                                                        struct flight *flight,
+                                                        const struct flight *before) {
+    if (stage > STAGE_SLOTS && !flight->is_fetched) {
+        return;
     }
-    for (uint32_t i = 0; i < group->way_count; i++) {
-        board_prefetch_way_index(&group->ways[i]);
-    }
-    for (uint32_t i = 0; i < group->count; i++) {
-        board_prefetch_block(&group->ahead[i]);
-    }
-    for (uint32_t i = 0; i < group->way_count; i++) {
-        board_prefetch_way_fences(&group->ways[i]);
-    }
-    for (uint32_t i = 0; i < group->way_count; i++) {
-        board_prefetch_way_child(&group->ways[i]);
-        group->ahead[group->way_members[i]].target = group->ways[i].block;
-    }
-    for (uint32_t i = 0; i < group->way_count; i++) {
-        board_prefetch_way_line(&group->ways[i]);
-    }
-    for (uint32_t i = 0; i < group->count; i++) {
-        board_prefetch_entry(&group->ahead[i], true);
-    }
-    for (uint32_t i = 0; i < group->way_count; i++) {
-        board_prefetch_way_keys(&group->ways[i]);
-    }
-    for (uint32_t i = 0; i < group->way_count; i++) {
-        board_prefetch_way_end(&group->ways[i]);
+    switch (stage) {
+    case STAGE_KEY_SLOTS:
+        fetch_key_slots(registry, flight, before);
+        break;
+    case STAGE_KEY_PLACE:
+        fetch_key_place(registry, flight);
+        break;
+    case STAGE_KEY:
+        fetch_key(registry, flight);
+        break;
+    case STAGE_SLOTS:
+        fetch_slots(registry, flight, before);
+        break;
+    case STAGE_DESCRIPTOR:
+        board_prefetch_descriptor(&flight->ahead);
+        board_prefetch_way_index(&flight->way);
+        break;
+    case STAGE_BLOCK:
+        board_prefetch_block(&flight->ahead);
+        board_prefetch_way_fences(&flight->way);
+        break;
+    case STAGE_CHILD:
+        board_prefetch_way_child(&flight->way);
+        flight->ahead.target = flight->way.block;
+        break;
+    case STAGE_ENTRY:
+        board_prefetch_entry(&flight->ahead, true);
+        board_prefetch_way_line(&flight->way);
+        break;
+    case STAGE_WAY_KEYS:
+        board_prefetch_way_keys(&flight->way);
+        break;
+    case STAGE_WAY_END:
+        board_prefetch_way_end(&flight->way);
+        break;
+    case STAGES:
+        break;
     }
 }
 
-/* Fetching ahead is of no use for one small board, which is in the cache after its first member.
- * What follows a key that is not there waits until that has been refused. */
-static bool is_worth_fetching(struct group *group) {
-    if (group->key_count == 1) {
-        return group->keys[0] != NULL && board_count(&group->keys[0]->board) >= FETCH_BOARD_MIN;
+/* Apply the first effects, which are all of members. While one is applied those behind it are on
+ * their way, each a stage behind the one before it: so waits for memory overlap with each other and
+ * with work, and what is fetched fits the first cache. It may have changed since then: the stages
+ * and board_look_up take it for hints. */
+static enum effect_status apply_members(struct registry *registry, const struct effect *effects,
+                                        uint32_t count, uint32_t *applied) {
+    struct flight flights[IN_FLIGHT];
+    uint32_t members = 0;
+    while (members < count && is_of_member(&effects[members])) {
+        members++;
     }
-    for (uint32_t i = 0; i < group->key_count; i++) {
-        if (group->keys[i] == NULL) {
-            return false;
+    for (uint32_t now = 0; now < members + STAGES; now++) {
+        if (now < members) {
+            flights[now % IN_FLIGHT].effect = &effects[now];
+        }
+#pragma GCC unroll 16
+        for (uint32_t stage = 0; stage < STAGES; stage++) {
+            uint32_t i = now - stage; /* before the first one: huge */
+            if (i < members) {
+                fetch(registry, (enum stage)stage, &flights[i % IN_FLIGHT],
+                      i > 0 ? &flights[(i - 1) % IN_FLIGHT] : NULL);
+            }
+        }
+        uint32_t i = now - STAGES;
+        if (i < members) {
+            const struct flight *flight = &flights[i % IN_FLIGHT];
+            enum effect_status status = apply_member(flight->key, flight->effect,
+                                                     flight->is_fetched ? &flight->ahead : NULL);
+            if (status != EFFECT_OK) {
+                *applied = i;
+                return status;
+            }
         }
     }
-    return true;
-}
-
-/* Apply the first effects, which are all of members. */
-static enum effect_status apply_group(struct registry *registry, const struct effect *effects,
-                                      uint32_t count, uint32_t *applied) {
-    struct group group;
-    group.count = 0;
-    while (group.count < count && group.count < GROUP && is_of_member(&effects[group.count])) {
-        group.count++;
-    }
-    find_keys(registry, effects, &group);
-    bool is_ahead = is_worth_fetching(&group);
-    if (is_ahead) {
-        fetch_members(effects, &group);
-    }
-    enum effect_status status = EFFECT_OK;
-    uint32_t done = 0;
-    while (done < group.count && status == EFFECT_OK) {
-        status = apply_member(group.keys[group.key_numbers[done]], &effects[done],
-                              is_ahead ? &group.ahead[done] : NULL);
-        done += status == EFFECT_OK;
-    }
-    *applied = done;
-    return status;
+    *applied = members;
+    return EFFECT_OK;
 }
 
 /* ---- keys ---- */
@@ -386,7 +419,7 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
         const struct effect *next = &effects[*applied];
         uint32_t done;
         if (is_of_member(next)) {
-            status = apply_group(registry, next, count - *applied, &done);
+            status = apply_members(registry, next, count - *applied, &done);
         } else {
             status = apply_one(registry, next);
             done = status == EFFECT_OK;
