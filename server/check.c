@@ -225,7 +225,7 @@ static enum check_result fix_tail(const struct checking *checking, uint64_t numb
 static enum check_result check_tail(const struct checking *checking, uint64_t number,
                                     const struct journal_reader *reader, enum journal_status status,
                                     bool may_fix) {
-    bool is_cuttable = reader->torn.offset >= JOURNAL_FILE_HEAD && status != JOURNAL_FAILED;
+    bool is_cuttable = reader->torn.size > 0 && status != JOURNAL_FAILED;
     print_tail(checking, reader, status);
     if (may_fix && is_cuttable) {
         return fix_tail(checking, number, reader);

@@ -126,16 +126,6 @@ static enum journal_status fail_without_memory(struct journal_reader *reader, si
 
 /* ---- reading ---- */
 
-static enum journal_status open_short(struct journal_reader *reader) {
-    if (!reader->is_last) {
-        return refuse(reader, reader->window.file_size,
-                      "the file ends within its head, and increments follow it");
-    }
-    reader->torn = (struct journal_torn){.size = reader->window.file_size,
-                                         .description = "the file ends within its head"};
-    return JOURNAL_TORN;
-}
-
 enum journal_status journal_reader_open(struct journal_reader *reader, int fd, const char *path,
                                         uint64_t first_sequence, bool is_last) {
     *reader = (struct journal_reader){
@@ -144,7 +134,7 @@ enum journal_status journal_reader_open(struct journal_reader *reader, int fd, c
         return fail(reader, 0);
     }
     if (reader->window.file_size < JOURNAL_FILE_HEAD) {
-        return open_short(reader);
+        return refuse(reader, reader->window.file_size, "the file ends within its head");
     }
     reader->window.buffer = memory_allocate(JOURNAL_READ_SIZE);
     if (reader->window.buffer == NULL) {
@@ -316,6 +306,42 @@ static enum journal_status read_size(struct journal_reader *reader, uint32_t *si
     return make_room(reader, *size);
 }
 
+static bool is_whole(const struct journal_reader *reader, const char *head, size_t whole_size) {
+    return XXH3_64bits_withSeed(head + GROUP_SIZE, whole_size - GROUP_SIZE, reader->id) ==
+           little_get_u64(head + GROUP_CHECKSUM);
+}
+
+static void take_group(struct journal_reader *reader, const char *head, uint32_t size,
+                       struct journal_group *group) {
+    *group = (struct journal_group){.payload = head + JOURNAL_GROUP_HEAD,
+                                    .size = size,
+                                    .sequence = reader->next_sequence++,
+                                    .time_us = little_get_u64(head + GROUP_TIME),
+                                    .offset = reader->offset};
+    reader->offset += (uint64_t)size + JOURNAL_GROUP_HEAD;
+    reader->group_count++;
+}
+
+bool journal_reader_next_at_hand(struct journal_reader *reader, struct journal_group *group) {
+    const struct disk_window *window = &reader->window;
+    if (reader->offset < window->offset || reader->offset > window->offset + window->used) {
+        return false;
+    }
+    const char *head = window->buffer + (reader->offset - window->offset);
+    size_t left = window->used - (size_t)(reader->offset - window->offset);
+    if (left <= JOURNAL_GROUP_HEAD) {
+        return false;
+    }
+    uint32_t size = little_get_u32(head + GROUP_SIZE);
+    if (size == 0 || size > left - JOURNAL_GROUP_HEAD ||
+        !is_whole(reader, head, (size_t)size + JOURNAL_GROUP_HEAD) ||
+        (little_get_u64(head + GROUP_SEQUENCE) ^ reader->id) != reader->next_sequence) {
+        return false;
+    }
+    take_group(reader, head, size, group);
+    return true;
+}
+
 enum journal_status journal_reader_next(struct journal_reader *reader,
                                         struct journal_group *group) {
     uint32_t size = 0;
@@ -329,8 +355,7 @@ enum journal_status journal_reader_next(struct journal_reader *reader,
     if (head == NULL) {
         return fail(reader, reader->offset);
     }
-    if (XXH3_64bits_withSeed(head + GROUP_SIZE, whole_size - GROUP_SIZE, reader->id) !=
-        little_get_u64(head + GROUP_CHECKSUM)) {
+    if (!is_whole(reader, head, whole_size)) {
         return judge_tail(reader, "the checksum of a group is wrong");
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
@@ -339,14 +364,7 @@ enum journal_status journal_reader_next(struct journal_reader *reader,
                       "group %" PRIu64 " stands where group %" PRIu64 " is expected", sequence,
                       reader->next_sequence);
     }
-    *group = (struct journal_group){.payload = head + JOURNAL_GROUP_HEAD,
-                                    .size = size,
-                                    .sequence = sequence,
-                                    .time_us = little_get_u64(head + GROUP_TIME),
-                                    .offset = reader->offset};
-    reader->offset += whole_size;
-    reader->next_sequence++;
-    reader->group_count++;
+    take_group(reader, head, size, group);
     return JOURNAL_GROUP;
 }
 

@@ -68,7 +68,7 @@ enum journal_status {
 };
 
 struct journal_group {
-    const char *payload; /* valid until the next call */
+    const char *payload; /* valid until the next call of journal_reader_next */
     uint32_t size;
     uint64_t sequence;
     uint64_t time_us;
@@ -96,14 +96,18 @@ struct journal_reader {
 };
 
 /* Read the file's head. The file (fd, which the reader closes, also when this fails) must begin
- * with the group first_sequence. is_last: no increment follows; only then can the answer be
- * JOURNAL_TORN, of a file that ends within its head: such a file is made anew, not continued.
- * JOURNAL_GROUP: it can be read.
+ * with the group first_sequence. is_last: no increment follows; only then can the tail be
+ * JOURNAL_TORN. JOURNAL_GROUP: it can be read. A head is synced before a manifest names the file,
+ * so one that is not whole is damage.
  *
  * A reader allocates; the thread that owns the boards reads. */
 MUST_CHECK enum journal_status journal_reader_open(struct journal_reader *reader, int fd,
                                                    const char *path, uint64_t first_sequence,
                                                    bool is_last);
+/* The next group, if it lies whole in memory behind the last one, which stays valid then. false:
+ * ask journal_reader_next, after which no group before is. */
+MUST_CHECK bool journal_reader_next_at_hand(struct journal_reader *reader,
+                                            struct journal_group *group);
 /* The next group; after anything but JOURNAL_GROUP it is over. A group longer than
  * JOURNAL_READ_SIZE takes memory for itself, and only once it has been seen to be whole. */
 MUST_CHECK enum journal_status journal_reader_next(struct journal_reader *reader,

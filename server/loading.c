@@ -1,8 +1,8 @@
 /* Loading. See loading.h for the whole.
  *
- * Names and members in the batch lie in the block or group that is decoded; so the batch is applied
- * before that changes. Rules lie in the decoder until its next record; so an effect with rules is
- * applied at once. */
+ * Names and members in the batch lie in the block that is decoded, or in groups that the reader
+ * keeps at hand; so the batch is applied before these go. Rules lie in the decoder until its next
+ * record; so an effect with rules is applied at once. */
 #include "server/loading.h"
 
 #include <errno.h>
@@ -52,23 +52,33 @@ static uint64_t chunk_offset(const struct loading *loading) {
     return loading->phase == LOADING_BASE ? loading->base.offset : loading->group.offset;
 }
 
-static enum loading_status fail_meaning(struct loading *loading, const char *what) {
+static enum loading_status fail_meaning_at(struct loading *loading, uint64_t offset,
+                                           const char *what) {
     return fail(loading,
                 "%s is damaged at offset %llu: %s, though the checksum is right; it was written by "
                 "another version, or by a server with a fault. Look at it with leaderboard-server "
                 "--check, and go back to a copy",
-                loading->path, (unsigned long long)chunk_offset(loading), what);
+                loading->path, (unsigned long long)offset, what);
+}
+
+static enum loading_status fail_meaning(struct loading *loading, const char *what) {
+    return fail_meaning_at(loading, chunk_offset(loading), what);
 }
 
 /* ---- effects ---- */
 
+static void add_to_batch(struct loading *loading, const struct effect *effect) {
+    loading->batch_offsets[loading->batch_count] = chunk_offset(loading);
+    loading->batch[loading->batch_count++] = *effect;
+}
+
 static enum loading_status apply_batch(struct loading *loading) {
-    const struct effect *batch = loading->batch;
     uint32_t count = loading->batch_count;
-    uint32_t applied = 0;
+    uint32_t done = 0;
     loading->batch_count = 0;
     for (;;) {
-        switch (effect_apply(loading->registry, batch, count, &applied)) {
+        uint32_t applied;
+        switch (effect_apply(loading->registry, loading->batch + done, count - done, &applied)) {
         case EFFECT_OK:
             return LOADING_MORE;
         case EFFECT_OUT_OF_MEMORY:
@@ -76,12 +86,13 @@ static enum loading_status apply_batch(struct loading *loading) {
         case EFFECT_IMPOSSIBLE:
             break;
         }
-        if (!loading->applies_kept || batch[applied].kind != EFFECT_TAKE) {
-            return fail_meaning(loading, "a change does not fit the boards");
+        done += applied;
+        if (!loading->applies_kept || loading->batch[done].kind != EFFECT_TAKE) {
+            return fail_meaning_at(loading, loading->batch_offsets[done],
+                                   "a change does not fit the boards");
         }
         /* A member that was taken before the walk came to it stands in no piece. */
-        batch += applied + 1;
-        count -= applied + 1;
+        done++;
     }
 }
 
@@ -170,7 +181,7 @@ static enum loading_status take_effect(struct loading *loading) {
     } else if (is_open_board(loading, effect->database, effect->name)) {
         return change_open(loading, effect);
     }
-    loading->batch[loading->batch_count++] = *effect;
+    add_to_batch(loading, effect);
     bool is_member = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE;
     return is_member && loading->batch_count < LOADING_BATCH ? LOADING_MORE : apply_batch(loading);
 }
@@ -263,10 +274,10 @@ static enum loading_status apply_kept(struct loading *loading) {
     }
     effect_decode_begin(decoder, (struct bytes){.at = open->kept.at, .size = open->kept.size});
     while (effect_decode(decoder) == EFFECT_RECORD_EFFECT) {
-        struct effect *effect = &loading->batch[loading->batch_count++];
-        *effect = decoder->effect;
-        effect->database = open->database;
-        effect->name = (struct bytes){.at = open->name, .size = open->name_size};
+        struct effect effect = decoder->effect;
+        effect.database = open->database;
+        effect.name = (struct bytes){.at = open->name, .size = open->name_size};
+        add_to_batch(loading, &effect);
         if (loading->batch_count == LOADING_BATCH) {
             enum loading_status status = apply_batch(loading);
             if (status != LOADING_MORE) {
@@ -318,7 +329,8 @@ static enum loading_status reopen_board(struct loading *loading) {
 static enum loading_status take_record(struct loading *loading) {
     enum effect_record record = effect_decode(&loading->decoder);
     bool is_base = loading->phase == LOADING_BASE;
-    if (record != EFFECT_RECORD_EFFECT && loading->batch_count > 0) {
+    bool is_end_of_group = !is_base && record == EFFECT_RECORD_END;
+    if (record != EFFECT_RECORD_EFFECT && !is_end_of_group && loading->batch_count > 0) {
         enum loading_status status = apply_batch(loading);
         if (status != LOADING_MORE) {
             return status;
@@ -520,13 +532,6 @@ static enum loading_status open_journal(struct loading *loading) {
     loading->is_journal_open = true;
     enum journal_status status =
         journal_reader_open(&loading->journal, fd, loading->path, journal->first_sequence, is_last);
-    if (status == JOURNAL_TORN) {
-        loading->is_torn = true;
-        loading->is_head_torn = true;
-        loading->torn = loading->journal.torn;
-        loading->phase = LOADING_END;
-        return LOADING_MORE;
-    }
     return status == JOURNAL_GROUP
                ? LOADING_MORE
                : fail_reading(loading, loading->journal.error, status == JOURNAL_DAMAGED);
@@ -546,7 +551,13 @@ static enum loading_status close_journal(struct loading *loading) {
 
 static enum loading_status take_group(struct loading *loading) {
     struct journal_group *group = &loading->group;
-    enum journal_status status = journal_reader_next(&loading->journal, group);
+    enum journal_status status = JOURNAL_GROUP;
+    if (!journal_reader_next_at_hand(&loading->journal, group)) {
+        if (loading->batch_count > 0) {
+            return apply_batch(loading);
+        }
+        status = journal_reader_next(&loading->journal, group);
+    }
     switch (status) {
     case JOURNAL_GROUP:
         loading->size_done = loading->size_before + group->offset;

@@ -74,6 +74,7 @@ struct loading {
     struct effect_decoder decoder, kept_decoder;
     bool is_decoding;
     struct effect batch[LOADING_BATCH];
+    uint64_t batch_offsets[LOADING_BATCH]; /* of the block or group it is from */
     uint32_t batch_count;
     bool applies_kept; /* the batch is of kept effects */
     char path[STORE_PATH_MAX + STORE_NAME_MAX];
@@ -87,7 +88,6 @@ struct loading {
     uint64_t sequence; /* of the last group */
     uint64_t time_us;  /* of it, or of the base: the clock's floor */
     bool is_torn;      /* the last journal is: torn says where */
-    bool is_head_torn; /* even its head: it has to be made anew */
     struct journal_torn torn;
     uint64_t base_file_size;
     /* of the last journal, as far as it is whole */

@@ -410,8 +410,6 @@ static bool make_journal(struct persistence *persistence, char *error) {
         /* The base ends behind all that is there, and has what is in it. A torn tail that stayed
          * would be damage, with the new journal behind it. */
         state.journal_count = 0;
-    } else if (persistence->loading->is_head_torn) {
-        state.journal_count--;
     }
     if (state.journal_count == STORE_JOURNALS_MAX) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "the manifest names too many journals");
@@ -444,8 +442,7 @@ static bool continue_journal(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     struct store *store = &persistence->store;
     uint32_t count = store->state.journal_count;
-    if (count == 0 || loading->is_head_torn ||
-        loading->journal_next_sequence != persistence->journal.group + 1) {
+    if (count == 0 || loading->journal_next_sequence != persistence->journal.group + 1) {
         return make_journal(persistence, error);
     }
     struct journal_file file;
