@@ -15,6 +15,8 @@
 
 #include "server/check.h"
 #include "server/clock.h"
+#include "server/effect_bytes.h"
+#include "server/journal_file.h"
 #include "server/snapshot_file.h"
 #include "server/store.h"
 #include "tests/support/directory.h"
@@ -307,6 +309,56 @@ static void a_synced_group_that_changed_is_refused_and_given_up_only_when_asked(
     add("one", 100, 1);
 }
 
+/* Append a group that takes this member off board `one`. */
+static void append_take(struct buffer *file, struct journal_reader *reader, const char *member) {
+    struct effect_encoder encoder;
+    const struct effect take = {
+        .kind = EFFECT_TAKE, .name = bytes_from_text("one"), .member = bytes_from_text(member)};
+    size_t at = file->size;
+    assert_non_null(buffer_reserve(file, JOURNAL_GROUP_HEAD));
+    buffer_commit(file, JOURNAL_GROUP_HEAD);
+    effect_encode_begin(&encoder, file);
+    effect_encode(&encoder, &take);
+    journal_group_seal(file->at + at, (uint32_t)(file->size - at - JOURNAL_GROUP_HEAD),
+                       reader->next_sequence++, 1, 0, reader->id);
+}
+
+/* Groups are applied together; what does not fit is still told from those around it. */
+static void a_change_that_does_not_fit_is_said_with_the_offset_of_its_group(void **state) {
+    (void)state;
+    start(words_always);
+    add("one", 0, 20);
+    end(SIGKILL);
+    char path[2 * DIRECTORY_PATH_MAX];
+    char words[100];
+    struct store_state kept_state;
+    struct journal_reader reader;
+    struct journal_group group;
+    struct buffer file;
+    size_t size;
+    snprintf(path, sizeof path, "%s", last_journal());
+    look_at_state(&kept_state);
+    char *bytes = file_read(path, &size);
+    assert_int_equal(journal_reader_open(&reader, open(path, O_RDONLY), path,
+                                         kept_state.journals[0].first_sequence, true),
+                     JOURNAL_GROUP);
+    while (journal_reader_next(&reader, &group) == JOURNAL_GROUP) {}
+    buffer_init(&file, 0);
+    buffer_append(&file, bytes, size);
+    append_take(&file, &reader, "player:1");
+    append_take(&file, &reader, "player:2");
+    snprintf(words, sizeof words, " is damaged at offset %zu: a change does not fit", file.size);
+    append_take(&file, &reader, "player:2");
+    append_take(&file, &reader, "player:3");
+    file_write(path, file.at, file.size);
+    journal_reader_close(&reader);
+    buffer_deinit(&file);
+    free(bytes);
+    assert_start_refused(words);
+    assert_int_equal(check(false), CHECK_IS_DAMAGED);
+    assert_said(words);
+}
+
 static void a_damaged_base_is_not_repaired(void **state) {
     (void)state;
     static struct store_state kept_state;
@@ -417,6 +469,7 @@ int main(void) {
         TEST(a_torn_tail_is_said_and_cut_when_asked),
         TEST(a_hole_in_an_unsynced_tail_says_what_is_behind_it),
         TEST(a_synced_group_that_changed_is_refused_and_given_up_only_when_asked),
+        TEST(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group),
         TEST(a_damaged_base_is_not_repaired),
         TEST(every_flipped_byte_of_every_file_is_found),
         TEST(the_program_exits_with_what_it_found),
