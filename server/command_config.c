@@ -3,6 +3,7 @@
 
 #include "codec/glob.h"
 #include "server/log.h"
+#include "server/persistence.h"
 #include "server/server.h"
 
 /* ---- CONFIG GET ---- */
@@ -107,6 +108,13 @@ static const struct command config_get = {
 
 /* ---- CONFIG SET ---- */
 
+static const char *check_settings(void *context, const struct settings *wanted, char *reason) {
+    const struct server *server = context;
+    return server->persistence != NULL
+               ? persistence_check_settings(server->persistence, wanted, reason)
+               : NULL;
+}
+
 static void config_set_run(struct call *call) {
     if (call->request->count % 2 != 0) {
         call_syntax_error(call);
@@ -114,7 +122,8 @@ static void config_set_run(struct call *call) {
     }
     struct settings *settings = &call->server->settings;
     char error[SETTING_ERROR_MAX];
-    if (!settings_set(settings, call->request->args + 2, call->request->count / 2 - 1, error)) {
+    if (!settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
+                      check_settings, call->server, error)) {
         reply_error_format(call->reply, "ERR %s", error);
         return;
     }

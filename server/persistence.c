@@ -266,6 +266,16 @@ static bool open_store(struct persistence *persistence, char *error) {
     return persistence->has_store;
 }
 
+const char *persistence_check_settings(struct persistence *persistence,
+                                       const struct settings *wanted, char *reason) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (!wanted->appendonly || open_store(persistence, error)) {
+        return NULL;
+    }
+    snprintf(reason, SETTING_REASON_MAX, "%.*s", SETTING_REASON_MAX - 1, error);
+    return "appendonly";
+}
+
 static void begin_walk(struct persistence *persistence) {
     struct server *server = persistence->server;
     persistence->is_to_walk = false;

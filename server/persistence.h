@@ -56,6 +56,10 @@ bool persistence_holds_readers(const struct persistence *persistence);
 
 /* ---- for commands ---- */
 
+/* settings_check: a journal needs a directory that can be used. */
+const char *persistence_check_settings(struct persistence *persistence,
+                                       const struct settings *wanted, char *reason);
+
 enum persistence_status {
     PERSISTENCE_OK,
     PERSISTENCE_BUSY,   /* a snapshot is being written already */

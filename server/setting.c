@@ -167,7 +167,7 @@ static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *er
 }
 
 bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t pair_count,
-                  char *error) {
+                  settings_check *check, void *context, char *error) {
     if (!check_names(pairs, pair_count, error)) {
         return false;
     }
@@ -183,6 +183,11 @@ bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t
             setting_draft_abort(&draft);
             return fail_set(error, bytes_from_text(setting->name), reason);
         }
+    }
+    const char *failed = check != NULL ? check(context, &draft.settings, reason) : NULL;
+    if (failed != NULL) {
+        setting_draft_abort(&draft);
+        return fail_set(error, bytes_from_text(failed), reason);
     }
     setting_draft_commit(&draft);
     return true;

@@ -182,11 +182,16 @@ size_t setting_print(const struct settings *settings, const struct setting *sett
 MUST_CHECK bool setting_print_line(const struct settings *settings, const struct setting *setting,
                                    uint32_t index, char *out, size_t *size);
 
+/* Can these settings take effect? The name of the one that cannot, and why (reason:
+ * SETTING_REASON_MAX); NULL: they can. */
+typedef const char *settings_check(void *context, const struct settings *wanted, char *reason);
 /* CONFIG SET name value [name value ...]: all or none. On false error says why, as Redis words it
  * ("Unknown option or number of arguments for CONFIG SET - 'x'", "CONFIG SET failed (possibly
- * related to argument 'x') - ..."), and nothing changed. pairs has 2 * pair_count entries. */
+ * related to argument 'x') - ..."), and nothing changed. pairs has 2 * pair_count entries. check:
+ * asked before anything changes; it may be NULL. */
 MUST_CHECK bool settings_set(struct settings *settings, const struct bytes *pairs,
-                             uint32_t pair_count, char *error);
+                             uint32_t pair_count, settings_check *check, void *context,
+                             char *error);
 /* CONFIG REWRITE: the file with its comments and its order kept, changed settings in place, new
  * ones at the end; temp file, fsync, rename, fsync of the directory. A line that still says what
  * holds stays as it is, to the byte.

@@ -163,7 +163,7 @@ static void end(struct snapshot *snapshot, bool is_done) {
         journal_file_close(&snapshot->journal);
         if (!snapshot->is_kept) {
             (void)store_remove(snapshot->store, STORE_BASE, snapshot->number);
-            if (snapshot->makes_journal) {
+            if (snapshot->journal_number != 0) {
                 (void)store_remove(snapshot->store, STORE_JOURNAL, snapshot->journal_number);
             }
         }
@@ -259,6 +259,7 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     snapshot->is_kept = false;
     snapshot->makes_journal = false;
     snapshot->keeps_journal = false;
+    snapshot->journal_number = 0;
     snapshot->journal.fd = -1;
     snapshot->error = 0;
     snapshot->what = NULL;

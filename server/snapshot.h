@@ -49,7 +49,7 @@ struct snapshot {
     bool keeps_journal; /* the manifest's last journal goes on behind it */
     bool is_kept;       /* the manifest may name it, though that is not sure to be on disk */
     bool is_ending;     /* the job is the last one */
-    uint64_t journal_number;
+    uint64_t journal_number; /* 0: none yet */
     struct journal_file journal; /* fd -1: none was made */
     struct store_state new_state, old_state;
     int error; /* errno of the thread's job */

@@ -497,6 +497,18 @@ static void a_directory_that_cannot_be_used_is_named(void **state) {
     check_start_refused(a_file, (const char *[]){"taken", "Not a directory", NULL});
 }
 
+static void a_journal_is_not_turned_on_where_the_directory_cannot_be_used(void **state) {
+    (void)state;
+    start((const char *[]){"--dir", "/proc", "--save", "", NULL});
+    const char *answer = wire_ask(&wire, "CONFIG SET maxclients 77 appendonly yes");
+    const char *expected = "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - "
+                           "cannot make the directory /proc/appendonlydir: ";
+    assert_memory_equal(answer, expected, strlen(expected));
+    wire_check(&wire, "CONFIG GET appendonly", "[appendonly no]");
+    wire_check(&wire, "CONFIG GET maxclients", "[maxclients 10000]");
+    wire_check(&wire, "ZADD board 1 a", ":1");
+}
+
 static void without_a_journal_the_directory_is_not_needed_until_something_is_saved(void **state) {
     (void)state;
     start((const char *[]){"--dir", "/proc", NULL});
@@ -655,6 +667,7 @@ int main(void) {
         TEST(a_server_that_loads_can_be_stopped_and_loses_nothing),
         TEST(a_second_server_on_the_same_directory_is_refused),
         TEST(a_directory_that_cannot_be_used_is_named),
+        TEST(a_journal_is_not_turned_on_where_the_directory_cannot_be_used),
         TEST(without_a_journal_the_directory_is_not_needed_until_something_is_saved),
         TEST(a_copy_of_a_running_servers_directory_is_a_backup),
         TEST(on_a_full_disk_writers_are_refused_until_there_is_room),

@@ -104,7 +104,7 @@ static char *print_all(const struct settings *settings) {
 
 static bool set(struct fixture *fixture, const char *name, const char *value) {
     const struct bytes pair[] = {bytes_from_text(name), bytes_from_text(value)};
-    return settings_set(&fixture->settings, pair, 1, fixture->error);
+    return settings_set(&fixture->settings, pair, 1, NULL, NULL, fixture->error);
 }
 
 static const char *write_file(struct fixture *fixture, const char *text) {
@@ -983,7 +983,7 @@ static void set_takes_several_pairs(void **state) {
                                   BYTES(""),
                                   BYTES("client-output-buffer-limit"),
                                   BYTES("normal 1mb 2mb 3")};
-    assert_true(settings_set(&fixture->settings, pairs, 6, fixture->error));
+    assert_true(settings_set(&fixture->settings, pairs, 6, NULL, NULL, fixture->error));
     assert_int_equal(fixture->settings.timeout_s, 30);
     assert_int_equal(fixture->settings.maxmemory, INT64_C(2) << 30);
     assert_int_equal(fixture->settings.loglevel, LOG_DEBUG);
@@ -998,7 +998,7 @@ static void set_is_all_or_nothing(void **state) {
     char *before = print_all(&fixture->settings);
     const struct bytes pairs[] = {BYTES("timeout"), BYTES("30"),         BYTES("requirepass"),
                                   BYTES("secret"),  BYTES("maxclients"), BYTES("0")};
-    assert_false(settings_set(&fixture->settings, pairs, 3, fixture->error));
+    assert_false(settings_set(&fixture->settings, pairs, 3, NULL, NULL, fixture->error));
     assert_string_equal(fixture->error,
                         "CONFIG SET failed (possibly related to argument 'maxclients') - argument "
                         "must be between 1 and 4294967295 inclusive");
@@ -1053,11 +1053,11 @@ static void set_refuses_in_the_words_of_redis(void **state) {
         assert_string_equal(fixture->error, samples[i][2]);
     }
     const struct bytes twice[] = {BYTES("timeout"), BYTES("1"), BYTES("TIMEOUT"), BYTES("2")};
-    assert_false(settings_set(&fixture->settings, twice, 2, fixture->error));
+    assert_false(settings_set(&fixture->settings, twice, 2, NULL, NULL, fixture->error));
     assert_string_equal(fixture->error, "CONFIG SET failed (possibly related to argument "
                                         "'TIMEOUT') - duplicate parameter");
     const struct bytes zero[] = {BYTES("requirepass"), BYTES("a\0b")};
-    assert_false(settings_set(&fixture->settings, zero, 1, fixture->error));
+    assert_false(settings_set(&fixture->settings, zero, 1, NULL, NULL, fixture->error));
     assert_string_equal(fixture->error, "CONFIG SET failed (possibly related to argument "
                                         "'requirepass') - a zero byte is not allowed");
 }
@@ -1194,7 +1194,7 @@ static void without_memory_set_changes_nothing(void **state) {
     bool is_done = false;
     for (uint64_t nth = 1; !is_done; nth++) {
         memory_fail_at(nth);
-        is_done = settings_set(&fixture->settings, pairs, 3, fixture->error);
+        is_done = settings_set(&fixture->settings, pairs, 3, NULL, NULL, fixture->error);
         memory_fail_at(0);
         if (!is_done) {
             char *after = print_all(&fixture->settings);

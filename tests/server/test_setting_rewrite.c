@@ -74,7 +74,7 @@ static void begin(struct fixture *fixture, const char *text) {
 
 static void set(struct fixture *fixture, const char *name, const char *value) {
     const struct bytes pair[] = {bytes_from_text(name), bytes_from_text(value)};
-    if (!settings_set(&fixture->settings, pair, 1, fixture->error)) {
+    if (!settings_set(&fixture->settings, pair, 1, NULL, NULL, fixture->error)) {
         fail_msg("%s", fixture->error);
     }
 }
