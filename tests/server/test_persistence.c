@@ -355,7 +355,7 @@ static uint64_t count_groups(const struct copy *journal, size_t size, bool *is_t
         count++;
     }
     *is_torn = at != size;
-    return size < JOURNAL_FILE_HEAD ? 0 : count;
+    return count;
 }
 
 static void a_journal_cut_anywhere_has_its_whole_groups(void **state) {
@@ -372,6 +372,10 @@ static void a_journal_cut_anywhere_has_its_whole_groups(void **state) {
         size_t size = left - 1;
         file_write(journal->path, journal->bytes, size);
         struct found found = look();
+        if (size < JOURNAL_FILE_HEAD) {
+            assert_false(found.is_loaded); /* it was synced before it was named */
+            continue;
+        }
         uint64_t groups = count_groups(journal, size, &is_torn);
         assert_true(found.is_loaded);
         assert_int_equal(found.is_torn, is_torn);
@@ -402,7 +406,8 @@ static void behind_a_cut_it_goes_on(void **state) {
     *before = *story;
     struct copy *journal = find_copy(&copies, ".journal");
     size_t step = is_short() ? 61 : 7;
-    for (size_t size = journal->size; size > 0; size -= size > step ? step : size) {
+    for (size_t size = journal->size; size >= JOURNAL_FILE_HEAD;
+         size -= size > step ? step : size) {
         put_back(&copies);
         file_write(journal->path, journal->bytes, size);
         *story = *before;

@@ -142,7 +142,7 @@ def allowed_states(data_set, damage):
     is_longer = len(damage.data) > len(data_set.files[damage.name])
     is_cut = len(damage.data) < len(data_set.files[damage.name])
     if is_longer or is_cut:
-        return whole[-1:] or states[:1]
+        return whole[-1:]
     # A flipped bit may be the mark of a torn tail only in the last group: there are whole ones
     # behind all others, written when they were on disk.
     return whole[-1:] if len(whole) == len(states) - 1 else []
