@@ -5,7 +5,7 @@
 #include "server/clock.h"
 
 /* Durations of less are dominated by the reading of the clocks. */
-enum { CALIBRATION_NS = 5000000 };
+enum { CALIBRATION_NS = 5000000, READINGS = 5 };
 /* ns = ticks * multiplier / 2^shift; 2^24 keeps seven digits of the ratio. */
 enum { CALIBRATION_SHIFT = 24 };
 
@@ -40,19 +40,33 @@ uint64_t clock_ticks_to_ns(uint64_t ticks) {
     return (ticks * ticks_multiplier) >> CALIBRATION_SHIFT;
 }
 
+/* Both clocks at one moment: of some readings the quickest, for another program may run between the
+ * two. */
+static void read_both(uint64_t *now_ns, uint64_t *now_ticks) {
+    uint64_t quickest_ns = UINT64_MAX;
+    for (int i = 0; i < READINGS; i++) {
+        uint64_t begin_ns = monotonic_ns();
+        uint64_t ticks = clock_ticks();
+        uint64_t took_ns = monotonic_ns() - begin_ns;
+        if (took_ns < quickest_ns) {
+            quickest_ns = took_ns;
+            *now_ns = begin_ns;
+            *now_ticks = ticks;
+        }
+    }
+}
+
 void clock_calibrate(void) {
+    uint64_t begin_ns = 0, begin_ticks = 0, end_ns = 0, end_ticks = 0;
     if (is_calibrated) {
         return;
     }
-    uint64_t begin_ns = monotonic_ns();
-    uint64_t begin_ticks = clock_ticks();
-    uint64_t elapsed_ns;
+    read_both(&begin_ns, &begin_ticks);
     do {
-        elapsed_ns = monotonic_ns() - begin_ns;
-    } while (elapsed_ns < CALIBRATION_NS);
-    uint64_t elapsed_ticks = clock_ticks() - begin_ticks;
-    if (elapsed_ticks > 0) {
-        ticks_multiplier = (elapsed_ns << CALIBRATION_SHIFT) / elapsed_ticks;
+        read_both(&end_ns, &end_ticks);
+    } while (end_ns - begin_ns < CALIBRATION_NS);
+    if (end_ticks > begin_ticks) {
+        ticks_multiplier = ((end_ns - begin_ns) << CALIBRATION_SHIFT) / (end_ticks - begin_ticks);
     }
     is_calibrated = true;
 }
