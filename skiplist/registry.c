@@ -9,8 +9,7 @@
  * has one with a PERIOD in another (registry_roll.c).
  * A board uses its rules from its making until it is freed, as it reads its layout to the end.
  * The list has no holes (a removal moves the last key into one), so a key can be drawn at random,
- * and the map can ask for the hash of any place while it grows. A scan goes by hashes, which do
- * not change when keys move. */
+ * and the map can ask for the hash of any place while it grows. */
 #include "skiplist/registry.h"
 
 #define XXH_INLINE_ALL
@@ -20,24 +19,13 @@
 #include "skiplist/prefetch.h"
 #include "skiplist/registry_parts.h"
 
-enum {
-    /* A scan step that meets only empty buckets ends all the same. As in Redis. */
-    SCAN_STEPS_PER_KEY = 10,
-};
-/* Where a database's scan is over. */
-#define SCAN_END (UINT64_C(1) << 32)
-
 /* ---- one database ---- */
-
-static struct registry_key *key_at(const struct database *database, uint32_t index) {
-    return *registry_list_at(&database->list, index);
-}
 
 static uint64_t name_hash(const struct database *database, struct bytes name) {
     return XXH3_64bits_withSeed(name.at, name.size, database->hash_seed);
 }
 
-static uint64_t key_hash(const struct database *database, const struct registry_key *key) {
+uint64_t registry_hash(const struct database *database, const struct registry_key *key) {
     return name_hash(database, registry_name(key));
 }
 
@@ -47,7 +35,7 @@ static uint32_t database_hashes(const void *owner, uint32_t id, uint64_t *hashes
     if (id >= database->count) {
         return 0;
     }
-    hashes[0] = key_hash(database, key_at(database, id));
+    hashes[0] = registry_hash(database, registry_key_at(database, id));
     return 1;
 }
 
@@ -57,7 +45,7 @@ struct registry_key *registry_find_name(const struct database *database, struct 
     map_find(&database->map, name_hash(database, name), &find);
     while (map_find_next(&find, &id)) {
         if (id < database->count) {
-            struct registry_key *key = key_at(database, id);
+            struct registry_key *key = registry_key_at(database, id);
             if (bytes_equal(registry_name(key), name)) {
                 return key;
             }
@@ -87,9 +75,9 @@ static bool database_reserve(struct database *database, bool is_periodic) {
 
 /* Move the key at one place in the list to another one, which is free. */
 static void move_key(struct database *database, uint32_t from, uint32_t to) {
-    struct registry_key *key = key_at(database, from);
+    struct registry_key *key = registry_key_at(database, from);
     if (from != to) {
-        map_replace(&database->map, key_hash(database, key), from, to);
+        map_replace(&database->map, registry_hash(database, key), from, to);
         *registry_list_at(&database->list, to) = key;
         key->index = to;
     }
@@ -109,7 +97,7 @@ static void put(struct registry *registry, struct registry_key *key,
     }
     key->expiry_place = EXPIRY_NOWHERE;
     *registry_list_at(&database->list, key->index) = key;
-    map_put(&database->map, key_hash(database, key), key->index);
+    map_put(&database->map, registry_hash(database, key), key->index);
     registry_walk_note_put(registry, key, state);
     if (key->is_periodic) {
         registry_await_roll(registry, key);
@@ -127,7 +115,7 @@ void registry_take(struct registry *registry, struct registry_key *key) {
     if (key->is_periodic) {
         expiry_remove(&database->rolls, &registry_tail(key)->roll_place);
     }
-    map_remove(&database->map, key_hash(database, key), key->index);
+    map_remove(&database->map, registry_hash(database, key), key->index);
     uint32_t hole = key->index;
     if (hole < database->ahead_count) {
         move_key(database, --database->ahead_count, hole);
@@ -144,9 +132,9 @@ void registry_pass_by(struct registry *registry, struct registry_key *key) {
     if (key->index < database->ahead_count) {
         uint32_t index = key->index;
         uint32_t last_index = --database->ahead_count;
-        struct registry_key *last = key_at(database, last_index);
+        struct registry_key *last = registry_key_at(database, last_index);
         if (last != key) {
-            map_replace(&database->map, key_hash(database, key), index, last_index);
+            map_replace(&database->map, registry_hash(database, key), index, last_index);
             move_key(database, last_index, index);
             *registry_list_at(&database->list, last_index) = key;
             key->index = last_index;
@@ -389,7 +377,7 @@ void registry_prefetch_place(const struct registry *registry, struct registry_pr
 void registry_prefetch_key(const struct registry *registry, struct registry_prefetch *state) {
     const struct database *in = registry_read(registry, state->database);
     if (!state->is_recent && state->index != UINT32_MAX) {
-        state->key = key_at(in, state->index);
+        state->key = registry_key_at(in, state->index);
         prefetch_lines(state->key, sizeof(*state->key) + state->name.size);
     }
 }
@@ -513,11 +501,7 @@ struct registry_key *registry_find_or_create_like(struct registry *registry, uin
     return key;
 }
 
-/* ---- renaming and copying ---- */
-
-static bool is_named(const struct registry_key *key, uint32_t database, struct bytes name) {
-    return key->database == database && bytes_equal(registry_name(key), name);
-}
+/* ---- keys whose places are reserved ---- */
 
 struct registry_key *registry_reserve_key(struct registry *registry, uint32_t number,
                                           struct registry_new_name name, bool expires,
@@ -559,62 +543,6 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
     }
     registry_trim(database);
     registry_tell(registry, key->database, registry_name(key));
-}
-
-/* The same for another key with this key's expiry and PERIOD. */
-static struct registry_key *reserve_successor(struct registry *registry,
-                                              const struct registry_key *key, uint32_t to_database,
-                                              struct bytes to_name) {
-    return registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
-                                key->expiry_place != EXPIRY_NOWHERE, key->is_periodic);
-}
-
-enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
-                                     uint32_t to_database, struct bytes to_name, int64_t now_ms) {
-    if (is_named(key, to_database, to_name)) {
-        return REGISTRY_OK;
-    }
-    if (!registry_settle(registry, to_database, to_name, now_ms)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
-    if (successor == NULL) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    int64_t expire_at_ms = registry_expiry(registry, key);
-    enum registry_walk_state state = registry_walk_state(registry, key);
-    board_move_to(&key->board, &successor->board);
-    registry_take(registry, key);
-    registry_tell(registry, key->database, registry_name(key));
-    registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);
-    registry_hear_move(registry, EFFECT_RENAME, key, successor);
-    registry_trim(registry_database(registry, key->database));
-    memory_free(key);
-    return REGISTRY_OK;
-}
-
-enum registry_status registry_copy(struct registry *registry, const struct registry_key *key,
-                                   uint32_t to_database, struct bytes to_name, int64_t now_ms) {
-    if (is_named(key, to_database, to_name)) {
-        return REGISTRY_OK;
-    }
-    if (!registry_settle(registry, to_database, to_name, now_ms)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
-    if (successor == NULL) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    if (!board_copy(&key->board, &successor->board)) {
-        memory_free(successor);
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    rules_hold_again(&registry->rules, registry_rules(key));
-    bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
-    registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
-                          registry_expiry(registry, key), now_ms);
-    registry_hear_move(registry, EFFECT_COPY, key, successor);
-    return REGISTRY_OK;
 }
 
 static enum registry_status put_board(struct registry *registry, uint32_t database,
@@ -740,88 +668,11 @@ uint64_t registry_expired_count(const struct registry *registry) {
     return registry->expired_count;
 }
 
-/* ---- drawing, scanning, walking ---- */
-
-/* 0 .. limit - 1, evenly: the upper half of a product (Lemire, "Fast random integer generation in
- * an interval", 2019; the bias is below 2^-32). */
-static uint32_t scale_random(uint64_t random_bits, uint32_t limit) {
-    return (uint32_t)(((random_bits >> 32) * limit) >> 32);
-}
-
-struct registry_key *registry_random(struct registry *registry, uint32_t database,
-                                     uint64_t random_bits, int64_t now_ms) {
-    struct database *from = registry_database(registry, database);
-    (void)registry_roll_due(registry, now_ms, UINT32_MAX);
-    while (from->count > 0) {
-        struct registry_key *key = key_at(from, scale_random(random_bits, from->count));
-        if (!registry_has_expired(from, key, now_ms)) {
-            return key;
-        }
-        registry_expire(registry, key);
-        random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
-    }
-    return NULL;
-}
-
-struct scan {
-    const struct database *database;
-    uint64_t from; /* upper halves of the hashes that this step covers: from .. end - 1 */
-    uint64_t end;
-    uint64_t met;
-    int64_t now_ms;
-    registry_visit *visit;
-    void *context;
-};
-
-static void scan_id(void *context, uint32_t id) {
-    struct scan *scan = context;
-    if (id >= scan->database->count) {
-        return;
-    }
-    const struct registry_key *key = key_at(scan->database, id);
-    uint64_t prefix = key_hash(scan->database, key) >> 32;
-    if (prefix < scan->from || prefix >= scan->end) {
-        return;
-    }
-    scan->met++;
-    if (!registry_has_expired(scan->database, key, scan->now_ms)) {
-        scan->visit(scan->context, key);
-    }
-}
-
-uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
-                       uint32_t count, int64_t now_ms, registry_visit *visit, void *context) {
-    struct scan scan = {.database = registry_read(registry, database),
-                        .end = cursor,
-                        .now_ms = now_ms,
-                        .visit = visit,
-                        .context = context};
-    uint64_t met_max = count > 0 ? count : 1;
-    uint64_t steps_left = met_max * SCAN_STEPS_PER_KEY;
-    while (scan.end < SCAN_END && scan.met < met_max && steps_left > 0) {
-        scan.from = scan.end;
-        map_scan(&scan.database->map, (uint32_t)scan.from, &scan.end, scan_id, &scan);
-        steps_left--;
-    }
-    return scan.end < SCAN_END ? scan.end : 0;
-}
-
-void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
-                   registry_visit *visit, void *context) {
-    const struct database *from = registry_read(registry, database);
-    for (uint32_t i = 0; i < from->count; i++) {
-        const struct registry_key *key = key_at(from, i);
-        if (!registry_has_expired(from, key, now_ms)) {
-            visit(context, key);
-        }
-    }
-}
-
 /* ---- validation ---- */
 
 static const char *check_key(const struct registry *registry, uint32_t number, uint32_t index) {
     const struct database *database = registry_read(registry, number);
-    const struct registry_key *key = key_at(database, index);
+    const struct registry_key *key = registry_key_at(database, index);
     if (key->index != index || key->database != number) {
         return "registry: a key does not stand where it thinks";
     }
@@ -858,8 +709,8 @@ static const char *check_database(const struct registry *registry, uint32_t numb
         if (wrong != NULL) {
             return wrong;
         }
-        expiring_count += key_at(database, i)->expiry_place != EXPIRY_NOWHERE;
-        periodic_count += key_at(database, i)->is_periodic;
+        expiring_count += registry_key_at(database, i)->expiry_place != EXPIRY_NOWHERE;
+        periodic_count += registry_key_at(database, i)->is_periodic;
     }
     if (expiring_count != database->expiry.count || periodic_count != database->rolls.count) {
         return "registry: a heap holds more than the keys";

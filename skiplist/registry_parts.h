@@ -1,9 +1,11 @@
 /* Private to the registry: what it is made of.
  *
- *     registry.c          keys: found, made, removed, renamed, expired, scanned
+ *     registry.c          keys: found, made, removed, expired
  *     registry_burial.c   what is removed, until it is freed
  *     registry_effects.c  telling every change, member by member
+ *     registry_rename.c   keys that go by another name, and copies
  *     registry_roll.c     boards with a PERIOD, which begin anew at its end
+ *     registry_scan.c     keys drawn at random, scanned, visited
  *     registry_walk.c     a walk over all boards while they change
  *     effect.c            the reverse of telling: changes, applied */
 #ifndef SKIPLIST_REGISTRY_PARTS_H
@@ -123,6 +125,13 @@ static inline struct registry_key **registry_list_at(const struct pages *list, u
     return pages_at(list, index * (uint64_t)sizeof(struct registry_key *));
 }
 
+static inline struct registry_key *registry_key_at(const struct database *database,
+                                                   uint32_t index) {
+    return *registry_list_at(&database->list, index);
+}
+
+/* By which the map has the key. */
+uint64_t registry_hash(const struct database *database, const struct registry_key *key);
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
 /* The same, at once if it is the key that was found last. */
 struct registry_key *registry_find_again(struct database *database, struct bytes name);
