@@ -45,10 +45,10 @@ struct snapshot {
     struct snapshot_footer footer;
     uint64_t board_count, member_count;
     uint64_t file_size;
-    bool makes_journal; /* a journal begins behind it, in a file of its own */
-    bool keeps_journal; /* the manifest's last journal goes on behind it */
-    bool is_kept;       /* the manifest may name it, though that is not sure to be on disk */
-    bool is_ending;     /* the job is the last one */
+    bool makes_journal;      /* a journal begins behind it, in a file of its own */
+    bool keeps_journal;      /* the manifest's last journal goes on behind it */
+    bool is_kept;            /* the manifest may name it, though that is not sure to be on disk */
+    bool is_ending;          /* the job is the last one */
     uint64_t journal_number; /* 0: none yet */
     struct journal_file journal; /* fd -1: none was made */
     struct store_state new_state, old_state;
