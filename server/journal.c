@@ -240,7 +240,9 @@ static void go_on(struct journal *journal) {
         if (begin_rotation(journal)) {
             return;
         }
-        journal->rotated_to(journal->context, false);
+        /* So many snapshots have failed, each with a journal begun for it. The next one makes do
+         * with the file that there is, and takes the others' place. */
+        journal->rotated_to(journal->context, true);
     }
     if (journal->filling.size == 0 || journal->has_group) {
         return; /* at the end of the tick */

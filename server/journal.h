@@ -97,8 +97,8 @@ void journal_end(struct journal *journal);
 void journal_break(struct journal *journal);
 /* Write to this file from now on; what is gathered first. */
 void journal_take_file(struct journal *journal, const struct journal_file *file);
-/* Go on in a new file, which the manifest names then as the last one; rotated_to says when it is
- * done, or that it could not be and the old one goes on. */
+/* Go on in a new file, which the manifest names then as the last one, unless it names as many as it
+ * can; rotated_to says when it is done, or that it could not be and the old one goes on. */
 void journal_rotate(struct journal *journal);
 /* A base holds everything up to this group, on disk. */
 void journal_note_base(struct journal *journal, uint64_t group);

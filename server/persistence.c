@@ -158,7 +158,8 @@ static void on_rotated(void *context, bool is_done) {
     }
     persistence->is_rotating = false;
     if (is_done) {
-        persistence->size_at_rotation = persistence->journal.file_size_sum - JOURNAL_FILE_HEAD;
+        persistence->size_at_rotation =
+            persistence->journal.file_size_sum - persistence->journal.file.size;
         persistence->is_to_walk = true;
     } else {
         fail_save(persistence);

@@ -13,10 +13,12 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "server/persistence.h"
+#include "server/store.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/kept_story.h"
 
@@ -357,6 +359,48 @@ static void writers_that_a_failed_snapshot_stops_go_on_once_the_disk_works(void 
     story_assert_ended(story_run_apart(live_with_a_failed_save, "appendonly no\nsave 3600 1\n"));
 }
 
+static int open_no_base(int directory, const char *name, int flags, mode_t mode) {
+    if (strstr(name, ".base") != NULL) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return disk_system.open_at(directory, name, flags, mode);
+}
+
+/* Each begins a journal, and fails: there is room for that, but not for boards. */
+static void live_with_many_failed_saves(const void *context) {
+    struct kept_server kept;
+    quick_disk_begin();
+    const struct disk *quick = disk;
+    struct disk narrow = *disk;
+    narrow.open_at = open_no_base;
+    story_begin_life(&kept, context);
+    settle(&kept);
+    disk = &narrow;
+    for (int i = 0; i < 2 * STORE_JOURNALS_MAX; i++) {
+        story_tick(&kept, 1);
+        CHECK(story_save(&kept) == PERSISTENCE_FAILED);
+        settle(&kept);
+    }
+    const char *directory = directory_join(story->directory, "kept");
+    CHECK(directory_count(directory) >= STORE_JOURNALS_MAX);
+    disk = quick;
+    CHECK(story_save(&kept) == PERSISTENCE_OK);
+    CHECK(directory_count(directory) < 6);
+    story_tick(&kept, 20);
+    CHECK(story_save(&kept) == PERSISTENCE_OK);
+    story_tick(&kept, 20);
+    story_end_life(&kept);
+}
+
+static void a_snapshot_succeeds_after_however_many_that_failed(void **state) {
+    (void)state;
+    static const char settings[] = EVERYSEC "auto-aof-rewrite-percentage 0\n";
+    story_begin(random_begin(__func__));
+    story_assert_ended(story_run_apart(live_with_many_failed_saves, settings));
+    story_assert_ended(story_run_apart(live_with_many_failed_saves, settings));
+}
+
 /* ---- while it starts ---- */
 
 /* What starts has all that was there, and serves once the disk works. */
@@ -445,6 +489,7 @@ int main(void) {
         cmocka_unit_test(nor_are_short_reads_and_writes),
         cmocka_unit_test(a_write_that_ends_half_way_for_good_loses_nothing_that_was_safe),
         cmocka_unit_test(writers_that_a_failed_snapshot_stops_go_on_once_the_disk_works),
+        cmocka_unit_test(a_snapshot_succeeds_after_however_many_that_failed),
         cmocka_unit_test(a_start_that_fails_has_changed_nothing),
         cmocka_unit_test(a_start_does_not_notice_interruptions_and_short_reads),
     };
