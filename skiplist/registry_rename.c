@@ -9,7 +9,10 @@ static bool is_named(const struct registry_key *key, uint32_t database, struct b
 /* A place for another key, with this key's expiry and PERIOD. NULL: no memory. */
 static struct registry_key *reserve_successor(struct registry *registry,
                                               const struct registry_key *key, uint32_t to_database,
-                                              struct bytes to_name) {
+                                              struct bytes to_name, int64_t now_ms) {
+    if (!registry_settle(registry, to_database, to_name, now_ms)) {
+        return NULL;
+    }
     return registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
                                 key->expiry_place != EXPIRY_NOWHERE, key->is_periodic);
 }
@@ -19,10 +22,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    if (!registry_settle(registry, to_database, to_name, now_ms)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
+    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name, now_ms);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -43,10 +43,7 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     if (is_named(key, to_database, to_name)) {
         return REGISTRY_OK;
     }
-    if (!registry_settle(registry, to_database, to_name, now_ms)) {
-        return REGISTRY_OUT_OF_MEMORY;
-    }
-    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name);
+    struct registry_key *successor = reserve_successor(registry, key, to_database, to_name, now_ms);
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
