@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The long measurements, in parts; every part writes bench/results/<date>-<part>.md, .svg, .json.
 
-    make bench-full                                       all of it: some fifty minutes
+    make bench-full                                       all of it: an hour
     make bench-full PARTS="memory growth"                 these
     make bench-full PARTS=growth BENCH_ARGS="--growth-max 10000000"
     make bench-full BENCH_ARGS="--scale 0.01 --rounds 1"  does it all run?
@@ -13,6 +13,7 @@
     growth        one board of a thousand to a hundred million members
     boards        a million boards of ten members
     stall         how long one long command holds up everybody else
+    long          every long command at a million members: how long others wait, beside redis-server
     durability    what a journal costs, snapshots beside writes, loading, bytes on disk
 """
 import argparse
@@ -25,6 +26,7 @@ from pathlib import Path
 
 import compare
 import durability
+import long
 import plot
 from compare import CPU_NOTE, TOP10, ZADD, ZINCRBY, ZREVRANK, Memory, Row, rows_named
 from servers import (BASE, OURS, SETTLE_S, Generator, alternate, cores, find_programs,
@@ -298,7 +300,8 @@ def stall(part):
 
 
 PARTS = {"side": side, "ten-million": ten_million, "clients": clients, "memory": memory,
-         "growth": growth, "boards": boards, "stall": stall, "durability": durability.measure}
+         "growth": growth, "boards": boards, "stall": stall, "long": long.measure,
+         "durability": durability.measure}
 
 
 def parse_options():
@@ -312,6 +315,8 @@ def parse_options():
     parser.add_argument("--growth-max", type=int, help="members of the largest board; default:"
                         " a hundred million where memory allows, else ten")
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes: 0.01 to try it")
+    parser.add_argument("--only", help="of `long`: commands whose titles have one of these words,"
+                        " with commas between them")
     parser.add_argument("--data", help="directory for what durability writes; default: where the"
                         " server is")
     parser.add_argument("--results", default=str(Path(__file__).parent / "results"))

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "bench/micro.h"
-#include "server/journal_file.h"
-#include "server/snapshot_file.h"
+#include "server/durability/journal_file.h"
+#include "server/durability/snapshot_file.h"
 
 enum { MEMBERS = 5000000, ROUNDS = 3, RECORD_MAX = 40, MEMBER_SIZE = 20 };
 
@@ -148,10 +148,12 @@ static uint64_t write_journal(size_t group_size) {
     for (size_t at = 0; is_done && at < stream_size; at += group_size, sequence++) {
         size_t size = stream_size - at < group_size ? stream_size - at : group_size;
         memcpy(groups + filled + JOURNAL_GROUP_HEAD, stream + at, size);
-        journal_group_seal(groups + filled, (uint32_t)size, sequence, 1, 1, file.id);
+        const struct journal_group_head head = {
+            .size = (uint32_t)size, .sequence = sequence, .unsynced = 1, .time_us = 1};
+        journal_group_seal(groups + filled, &head, file.id);
         filled += JOURNAL_GROUP_HEAD + size;
         if (filled + JOURNAL_GROUP_HEAD + group_size > sizeof groups || at + size == stream_size) {
-            is_done = journal_file_append(&file, groups, filled, &is_whole);
+            is_done = journal_file_append(&file, groups, filled, filled, &is_whole);
             filled = 0;
         }
     }

@@ -13,7 +13,7 @@
 
 #include "bench/micro.h"
 #include "codec/memory.h"
-#include "skiplist/effect.h"
+#include "skiplist/keyspace/effect.h"
 
 enum {
     MEMBER_SIZE = 20,

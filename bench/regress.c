@@ -10,9 +10,10 @@
 #include <stdio.h>
 
 #include "bench/request.h"
-#include "server/command.h"
-#include "server/connection.h"
-#include "server/prefetch.h"
+#include "server/commands/table.h"
+#include "server/dispatch/command.h"
+#include "server/loop/connection.h"
+#include "server/loop/prefetch.h"
 
 enum {
     MEMBERS = 100000,
@@ -91,15 +92,17 @@ static void start(struct driver *driver) {
     driver->random.state = 1;
     driver->now_us = INT64_C(1767225600000000); /* 2026-01-01 */
     server->clock.wall_us = wall_us;
+    server->clock.monotonic_us = wall_us;
     server->clock.context = driver;
     /* Otherwise random; it decides which slots of the maps collide. */
     server->hash_seed = 1;
-    command_init();
+    clock_calibrate();
+    command_init(command_table);
     CHECK(settings_init(&server->settings));
     CHECK(settings_load_text(&server->settings, bytes_from_text(settings), "regress", error));
     CHECK(settings_finish(&server->settings, error));
-    CHECK(server_init(server));
-    session_init(&driver->connection.session, server->session_next_id++, server->now_ms);
+    CHECK(server_init(server, command_count()));
+    session_init(&driver->connection.session, server->session_next_id++, server->clock.now_ms);
     server_add_session(server, &driver->connection.session);
     resp_arena_init(&driver->arguments);
     buffer_init(&driver->input, 0);

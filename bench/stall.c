@@ -2,10 +2,12 @@
  *
  *     stall --port 6379 ZREMRANGEBYRANK board 0 999999
  *     stall --port 6379 --seconds 20                    without a command: while others load
+ *     stall --port 6379 --request file                  the bytes of a file, one or more requests
  *
  * Without a command SIGTERM ends it, too. One connection sends PINGs some 50 us apart and waits for
  * each reply; --sleep n: sleeps so many us in between, so that others may have its core. After half
- * a second a second connection, on a thread of its own, sends the command. PINGs go on for
+ * a second a second connection, on a thread of its own, sends the command. Its reply is over when
+ * nothing came for --quiet ms (100). PINGs go on for
  * --seconds (2) after its reply, since what is removed is freed later. One line of JSON comes out:
  * the command's own time, the longest PING before it was sent (what the machine itself does) and
  * from then on, and the 99.9th percentile. */
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -28,9 +31,8 @@
 enum {
     PAUSE_NS = 50000,      /* between two PINGs */
     BEFORE_NS = 500000000, /* PINGs before the command is sent */
-    QUIET_NS = 100000000,  /* a reply of many pieces is over when nothing came for so long */
     BUCKETS = 100000,      /* of a microsecond each */
-    REQUEST_MAX = 64 * 1024,
+    WORDS_MAX = 64 * 1024,
     READ_SIZE = 1 << 18,
 };
 
@@ -38,7 +40,8 @@ struct stall {
     unsigned port;
     double seconds;
     unsigned sleep_us; /* 0: turns round */
-    char request[REQUEST_MAX];
+    int quiet_ms;      /* a reply of many pieces is over when nothing came for so long */
+    char *request;
     size_t request_size;
     uint64_t begin_ns; /* of the PINGs */
     _Atomic uint64_t sent_ns, answered_ns;
@@ -90,26 +93,47 @@ static void send_all(int fd, const char *at, size_t size) {
     }
 }
 
-/* Send the command; its reply has come when it ends in a newline and nothing more follows. */
-static void *run_command(void *argument) {
-    struct stall *stall = argument;
+/* Send what the socket takes of the request from at on. Returns where the rest begins. */
+static size_t send_some(const struct stall *stall, int fd, size_t at) {
+    ssize_t sent =
+        send(fd, stall->request + at, stall->request_size - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        die("send");
+    return at + (sent > 0 ? (size_t)sent : 0);
+}
+
+static void receive_some(struct stall *stall, int fd, bool is_first) {
     static char reply[READ_SIZE];
-    int fd = connect_to(stall->port);
-    struct timespec before = {.tv_nsec = BEFORE_NS};
-    struct timeval quiet = {.tv_usec = QUIET_NS / 1000};
-    nanosleep(&before, NULL);
-    atomic_store(&stall->sent_ns, now_ns());
-    send_all(fd, stall->request, stall->request_size);
     ssize_t size = recv(fd, reply, sizeof reply, 0);
     if (size <= 0)
         die("recv");
-    if (reply[0] == '-')
+    if (is_first && reply[0] == '-')
         fprintf(stderr, "stall: %.*s", (int)size, reply);
     atomic_store(&stall->answered_ns, now_ns());
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &quiet, sizeof quiet);
-    while (recv(fd, reply, sizeof reply, 0) > 0)
-        atomic_store(&stall->answered_ns, now_ns());
-    close(fd);
+}
+
+/* Replies are read while the request is still sent: many requests have many. */
+static void *run_command(void *argument) {
+    struct stall *stall = argument;
+    struct pollfd watched = {.fd = connect_to(stall->port)};
+    struct timespec before = {.tv_nsec = BEFORE_NS};
+    size_t at = 0;
+    bool is_first = true;
+    nanosleep(&before, NULL);
+    atomic_store(&stall->sent_ns, now_ns());
+    for (;;) {
+        bool is_sent = at == stall->request_size;
+        watched.events = (short)(is_sent ? POLLIN : POLLIN | POLLOUT);
+        if (poll(&watched, 1, is_sent && !is_first ? stall->quiet_ms : -1) == 0)
+            break;
+        if ((watched.revents & POLLOUT) != 0)
+            at = send_some(stall, watched.fd, at);
+        if ((watched.revents & (POLLIN | POLLERR | POLLHUP)) != 0) {
+            receive_some(stall, watched.fd, is_first);
+            is_first = false;
+        }
+    }
+    close(watched.fd);
     atomic_store(&stall->is_answered, true);
     return NULL;
 }
@@ -191,8 +215,9 @@ static void print_result(const struct stall *stall, const struct trips *before,
 
 /* Write the words as a request. */
 static void encode(struct stall *stall, int count, char **words) {
-    char *at = stall->request;
-    size_t left = sizeof stall->request;
+    static char request[WORDS_MAX];
+    char *at = request;
+    size_t left = sizeof request;
     size_t size = (size_t)snprintf(at, left, "*%d\r\n", count);
     for (int i = 0; i < count && size < left; i++)
         size +=
@@ -201,35 +226,59 @@ static void encode(struct stall *stall, int count, char **words) {
         fprintf(stderr, "stall: the command is too long\n");
         exit(2);
     }
+    stall->request = request;
     stall->request_size = size;
 }
 
+static void read_request(struct stall *stall, const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
+        die(path);
+    stall->request_size = (size_t)ftell(file);
+    rewind(file);
+    stall->request = malloc(stall->request_size + 1);
+    if (stall->request == NULL ||
+        fread(stall->request, 1, stall->request_size, file) != stall->request_size)
+        die(path);
+    (void)fclose(file);
+}
+
+static bool read_option(struct stall *stall, const char *name, const char *value) {
+    if (strcmp(name, "--port") == 0)
+        stall->port = (unsigned)strtoul(value, NULL, 10);
+    else if (strcmp(name, "--seconds") == 0)
+        stall->seconds = strtod(value, NULL);
+    else if (strcmp(name, "--sleep") == 0)
+        stall->sleep_us = (unsigned)strtoul(value, NULL, 10) % 1000000;
+    else if (strcmp(name, "--quiet") == 0)
+        stall->quiet_ms = (int)strtol(value, NULL, 10);
+    else if (strcmp(name, "--request") == 0)
+        read_request(stall, value);
+    else
+        return false;
+    return true;
+}
+
 int main(int argc, char **argv) {
-    static struct stall stall = {.port = 6379, .seconds = 2};
+    static struct stall stall = {.port = 6379, .seconds = 2, .quiet_ms = 100};
     static struct trips before;
     static struct trips after;
     int index = 1;
     for (; index + 1 < argc && strncmp(argv[index], "--", 2) == 0; index += 2) {
-        if (strcmp(argv[index], "--port") == 0) {
-            stall.port = (unsigned)strtoul(argv[index + 1], NULL, 10);
-        } else if (strcmp(argv[index], "--seconds") == 0) {
-            stall.seconds = strtod(argv[index + 1], NULL);
-        } else if (strcmp(argv[index], "--sleep") == 0) {
-            stall.sleep_us = (unsigned)strtoul(argv[index + 1], NULL, 10) % 1000000;
-        } else {
-            fprintf(stderr, "usage: stall [--port n] [--seconds 2] [--sleep us] [command ...]\n");
+        if (!read_option(&stall, argv[index], argv[index + 1])) {
+            fprintf(stderr, "usage: stall [--port n] [--seconds 2] [--sleep us] [--quiet ms] "
+                            "[--request file] [command ...]\n");
             return 2;
         }
     }
     pthread_t thread;
     (void)signal(SIGTERM, on_signal);
-    if (index < argc) {
-        encode(&stall, argc - index, argv + index);
-        if (pthread_create(&thread, NULL, run_command, &stall) != 0)
-            die("pthread_create");
-    }
-    run_pings(&stall, &before, &after);
     if (index < argc)
+        encode(&stall, argc - index, argv + index);
+    if (stall.request_size > 0 && pthread_create(&thread, NULL, run_command, &stall) != 0)
+        die("pthread_create");
+    run_pings(&stall, &before, &after);
+    if (stall.request_size > 0)
         pthread_join(thread, NULL);
     print_result(&stall, &before, &after);
     return 0;

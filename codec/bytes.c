@@ -1,8 +1,7 @@
-/* Comparing words and turning 64-bit integers into text and back. */
+/* Byte string comparison, and conversion between 64-bit integers and text. */
 #include "codec/bytes.h"
 
-/* Not in the header: gcc, which looks through it under sanitizers, warns of sizes that never are.
- */
+/* Not in the header: with sanitizers gcc would inline it and warn about impossible sizes. */
 bool bytes_equal_long(struct bytes a, struct bytes b) {
     return memcmp(a.at, b.at, a.size) == 0;
 }
@@ -42,8 +41,8 @@ static const uint64_t powers_of_ten[20] = {
     10000000000000000000ULL,
 };
 
-/* 1233 / 4096 is log10(2) from above, near enough for 64 bits: the guess is exact or one short.
- * Source: Sean Anderson, "Bit Twiddling Hacks", integer log base 10. */
+/* 1233 / 4096 is slightly above log10(2), accurate enough for 64 bits: the estimate is exact or one
+ * too small. Source: Sean Anderson, "Bit Twiddling Hacks", integer log base 10. */
 static size_t digit_count(uint64_t value) {
     unsigned bit_count = 64 - (unsigned)__builtin_clzll(value | 1);
     size_t guess = (bit_count * 1233) >> 12;

@@ -1,5 +1,5 @@
-/* A run of bytes that somebody else owns, and integers as text. No terminator is promised and
- * every byte value may occur. at may be NULL when size is 0. */
+/* A borrowed byte string, and integers as text. It is not NUL-terminated and may contain any byte
+ * value. `at` may be NULL when `size` is 0. */
 #ifndef CODEC_BYTES_H
 #define CODEC_BYTES_H
 
@@ -17,7 +17,7 @@ struct bytes {
 
 /* A string literal as bytes. */
 #define BYTES(literal) ((struct bytes)BYTES_INIT(literal))
-/* The same, to initialise what is static. */
+/* The same as a static initialiser. */
 #define BYTES_INIT(literal)                                                                        \
     { .at = (literal), .size = sizeof(literal) - 1 }
 
@@ -33,11 +33,11 @@ static inline uint64_t bytes_word_difference(const char *a, const char *b) {
     return word_a ^ word_b;
 }
 
-/* What bytes_equal does with more than 32 bytes of equal size. */
+/* The part of bytes_equal for more than 32 bytes of equal size. */
 bool bytes_equal_long(struct bytes a, struct bytes b);
 
-/* Nearly all names are short, and a call would cost more than comparing them in words that overlap.
- */
+/* Nearly all names are short, and a call would cost more than comparing them in overlapping
+ * words. */
 static inline bool bytes_equal(struct bytes a, struct bytes b) {
     size_t size = a.size;
     if (size != b.size) {
@@ -63,18 +63,18 @@ static inline bool bytes_equal(struct bytes a, struct bytes b) {
     return difference == 0;
 }
 
-/* Equal but for the case of ASCII letters. word is upper or lower case, as the caller likes. */
+/* Case-insensitive for ASCII letters only. word may be in either case. */
 bool bytes_equal_ignoring_case(struct bytes a, struct bytes b);
 /* The same against a C string: bytes_is(argument, "LIMIT"). */
 static inline bool bytes_is(struct bytes a, const char *word) {
-    /* Of a literal the compiler knows the size, and mostly the case is the same. */
+    /* The compiler knows the size of a literal, and the case usually matches. */
     size_t size = strlen(word);
     return a.size == size &&
            (memcmp(a.at, word, size) == 0 ||
             bytes_equal_ignoring_case(a, (struct bytes){.at = word, .size = size}));
 }
 
-/* An ASCII capital as its small letter, every other byte as it is. */
+/* Lower-case an ASCII letter; every other byte is returned unchanged. */
 static inline char bytes_lower(char byte) {
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
@@ -87,8 +87,8 @@ enum { BYTES_INTEGER_TEXT_MAX = 21 };
 size_t bytes_print_u64(char *out, uint64_t value);
 size_t bytes_print_i64(char *out, int64_t value);
 
-/* Exact as Redis's string2ll: optional '-', no '+', no spaces, no leading zeros (but "0"), in
- * range. false otherwise, and then *value is left unchanged. */
+/* As strict as Redis's string2ll: optional '-', no '+', no spaces, no leading zeros (except "0"),
+ * in range. Otherwise returns false and leaves *value unchanged. */
 MUST_CHECK bool bytes_parse_i64(struct bytes text, int64_t *value);
 MUST_CHECK bool bytes_parse_u64(struct bytes text, uint64_t *value);
 

@@ -1,15 +1,19 @@
-/* Claims that hold unless the program is wrong. They stay on in release builds; they are never
- * made about bytes a client sent. One claim each, so that the line printed says what broke. */
+/* Assertions that can fail only through a bug. They stay enabled in release builds and are never
+ * made about bytes a client sent. One claim per CHECK, so that the printed line says what broke. */
 #ifndef CODEC_CHECK_H
 #define CODEC_CHECK_H
 
 #define CHECK(claim)                                                                               \
     (__builtin_expect(!!(claim), 1) ? (void)0 : check_failed(#claim, __FILE__, __LINE__))
 
-/* For results that must not be dropped. */
+/* For results that must not be ignored. */
 #define MUST_CHECK __attribute__((warn_unused_result))
 
-/* Print the claim and where it stands to stderr, then abort. */
+/* Callback for a failed check, called before the process aborts, in addition to the message on
+ * stderr. NULL: no callback. */
+typedef void check_listener(const char *claim, const char *file, int line);
+void check_set_listener(check_listener *listener);
+/* Print the claim with its file and line to stderr, call the listener, then abort. */
 __attribute__((noreturn, cold)) void check_failed(const char *claim, const char *file, int line);
 
 #endif

@@ -1,5 +1,5 @@
-/* Invariant: a chunk is the user's, or in exactly one stack, or in the keeper's hand, or fresh. The
- * lock is held for a few stores at a time, never during a system call that takes long. */
+/* Invariant: a chunk is in use, or in exactly one stack, or being processed by the keeper, or
+ * fresh. The lock is held for only a few stores at a time, never during a long system call. */
 #include "codec/chunks.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Since Linux 5.14; older headers do not have it. */
+/* Since Linux 5.14; missing in older headers. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -20,7 +20,7 @@ static uint32_t chunk_count(const struct chunks *chunks) {
     return (uint32_t)(chunks->range_size / CHUNK_SIZE);
 }
 
-/* A chunk without memory. false: there is none left. */
+/* A chunk without memory. false: none left. */
 static bool pop_empty(struct chunks *chunks, uint32_t *chunk) {
     if (chunks->returned_count > 0) {
         *chunk = chunks->returned[--chunks->returned_count];
@@ -44,14 +44,14 @@ static bool wants_ready(const struct chunks *chunks) {
     return chunks->ready_count + chunks->spare_count < wanted_ready(chunks);
 }
 
-/* With the lock held, which is let go meanwhile. */
+/* Called with the lock held; releases it during the system call. */
 static void advise(struct chunks *chunks, uint32_t chunk, int advice) {
     pthread_mutex_unlock(&chunks->lock);
     (void)madvise(chunk_at(chunks, chunk), CHUNK_SIZE, advice);
     pthread_mutex_lock(&chunks->lock);
 }
 
-/* Sleep until there may be something to do. Growth that has paused is over. */
+/* Sleep until there may be work. Growth that has paused counts as finished. */
 static void wait_for_work(struct chunks *chunks) {
     if (!chunks->is_growing) {
         pthread_cond_wait(&chunks->wake, &chunks->lock);
@@ -88,7 +88,7 @@ static void *keep(void *context) {
     return NULL;
 }
 
-/* Signals are for the threads that were there before. */
+/* Block signals in the keeper, so that the other threads handle them. */
 static bool start_keeper(struct chunks *chunks) {
     sigset_t all;
     sigset_t before;
@@ -101,7 +101,7 @@ static bool start_keeper(struct chunks *chunks) {
 
 /* ---- the user ---- */
 
-/* Map the range, a chunk more to begin on a boundary, and two stacks behind it. */
+/* Map the range, one extra chunk for alignment, and two stacks behind it. */
 static bool map_range(struct chunks *chunks, size_t range_size) {
     size_t count = range_size / CHUNK_SIZE;
     if (count == 0 || count >= UINT32_MAX) {
@@ -120,7 +120,7 @@ static bool map_range(struct chunks *chunks, size_t range_size) {
     chunks->range_size = count * CHUNK_SIZE;
     chunks->returned = (uint32_t *)(void *)(chunks->range + chunks->range_size);
     chunks->leaving = chunks->returned + count;
-    /* Without huge pages it works as well, only slower. */
+    /* Works without huge pages too, only more slowly. */
     (void)madvise(chunks->range, chunks->range_size, MADV_HUGEPAGE);
     return true;
 }
@@ -157,7 +157,7 @@ void chunks_deinit(struct chunks *chunks) {
     *chunks = (struct chunks){.range = NULL};
 }
 
-/* What is there at once first; what is leaving still has its memory. */
+/* Chunks available at once first; a chunk in `leaving` still has its memory. */
 static bool pop_any(struct chunks *chunks, uint32_t *chunk) {
     if (chunks->spare_count > 0) {
         *chunk = chunks->spare[--chunks->spare_count];

@@ -1,15 +1,16 @@
-/* Chunks of 2 MiB, out of one range of address space, each a huge page where the system has them.
+/* 2 MiB chunks from one range of address space, each a huge page where the system supports them.
  *
- *     fresh    never used                       the system gives its memory when it is first
- * touched, returned given back to the system         which may take milliseconds ready    given
- * memory ahead of its use spare    given back by the user, memory kept
+ *     fresh      never used                      the system provides memory on first touch, which
+ *     returned   given back to the system        may take milliseconds
+ *     ready      memory provided ahead of use
+ *     spare      freed by the user, memory kept
  *
- * First touches and giving back stop whoever does them, so the keeper, a thread of its own, does
- * both: it keeps a few chunks ready while more and more are taken, one otherwise, and gives back
- * what is not needed as spare. It never touches
- * what is in a chunk. Without it (no thread, an old kernel) the user's own touches do the work.
+ * First touches and giving memory back stall the thread that does them, so a background thread, the
+ * keeper, does both. It keeps a few chunks ready while usage grows, one otherwise, and gives back
+ * chunks that are not needed as spare. It never touches the contents of a chunk. Without a keeper
+ * (no thread, an old kernel) the user's own first touches do the work.
  *
- * One thread takes and gives; the keeper is the other one that there is. */
+ * One thread takes and gives chunks; the keeper is the only other thread. */
 #ifndef CODEC_CHUNKS_H
 #define CODEC_CHUNKS_H
 
@@ -22,48 +23,48 @@
 
 enum {
     CHUNK_SIZE = 2 * 1024 * 1024,
-    CHUNKS_READY = 3, /* while more and more are taken; else one */
+    CHUNKS_READY = 3, /* while usage grows; otherwise one */
     CHUNKS_SPARE_MAX = 1,
-    CHUNKS_MANY = 8, /* in use; with fewer only one is kept ready: a small server stays small */
+    CHUNKS_MANY = 8, /* in use; below this only one chunk is kept ready, to stay small */
     CHUNKS_IDLE_S = 1,
 };
 
 struct chunks {
-    char *range; /* on a chunk's boundary; NULL: there is none */
+    char *range; /* chunk-aligned; NULL: no range */
     size_t range_size;
-    void *mapping; /* what was mapped for it */
+    void *mapping; /* the mapping that contains the range */
     size_t mapping_size;
     bool has_keeper;
     pthread_t keeper;
-    pthread_mutex_t lock; /* all below */
-    pthread_cond_t wake;  /* the keeper */
+    pthread_mutex_t lock; /* guards everything below */
+    pthread_cond_t wake;  /* wakes the keeper */
     bool is_ending;
-    bool is_growing;      /* chunks that were not spare have been taken of late */
+    bool is_growing;      /* non-spare chunks were taken recently */
     uint32_t fresh_begin; /* chunks from here on are fresh */
-    uint32_t used_count;  /* chunks that the user has */
-    uint64_t taken_count; /* ever */
+    uint32_t used_count;  /* chunks held by the user */
+    uint64_t taken_count; /* total since the start */
     /* Stacks of chunk numbers. */
     uint32_t ready[CHUNKS_READY];
     uint32_t spare[CHUNKS_SPARE_MAX];
     uint32_t *returned;
-    uint32_t *leaving; /* for the keeper to give back */
+    uint32_t *leaving; /* for the keeper to return to the system */
     uint32_t ready_count, spare_count, returned_count, leaving_count;
 };
 
-/* Reserve address space of about this size. false: the system does not give it, and there is
- * nothing to take. */
+/* Reserve about this much address space. false: the system refused; chunks_take then always
+ * fails. */
 MUST_CHECK bool chunks_init(struct chunks *chunks, size_t range_size, bool with_keeper);
-/* Give everything back, whatever is in use. */
+/* Unmap everything, including chunks in use. */
 void chunks_deinit(struct chunks *chunks);
 
-/* A chunk, whatever is in it; NULL: the range is used up. */
+/* A chunk with undefined contents; NULL: the range is exhausted. */
 MUST_CHECK char *chunks_take(struct chunks *chunks);
-/* Give a chunk back, by any address inside. */
+/* Free a chunk, given any address inside it. */
 void chunks_give(struct chunks *chunks, const void *at);
 
-/* Does the user have this chunk? For checking, without a keeper. */
+/* Is this chunk held by the user? For validation, without a keeper. */
 bool chunks_is_used(const struct chunks *chunks, uint32_t chunk);
-/* Bytes of all chunks that may have memory of the system's. */
+/* Bytes of all chunks that may be backed by memory. */
 size_t chunks_held_size(struct chunks *chunks);
 
 #endif

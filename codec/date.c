@@ -1,5 +1,5 @@
-/* Days are counted in 400-year eras that begin on 1 March, so that the leap day is an era's, and a
- * year's, last day. Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
+/* Days are counted in 400-year eras that begin on 1 March, so that the leap day is the last day of
+ * a year and of an era. Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
 #include "codec/date.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Days of the calendar: the proleptic Gregorian one, in which 1970-01-01 is day 0, a Thursday. */
+/* Calendar days in the proleptic Gregorian calendar. 1970-01-01, a Thursday, is day 0. */
 #ifndef CODEC_DATE_H
 #define CODEC_DATE_H
 
@@ -10,7 +10,7 @@ struct date {
     int day;   /* 1 .. 31 */
 };
 
-/* Days that both functions take: within some 29 million years of 1970. */
+/* Limit of the days that both functions accept: about 29 million years either side of 1970. */
 #define DATE_DAYS_MAX INT64_C(10000000000)
 
 int64_t date_to_days(struct date date);

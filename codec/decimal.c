@@ -1,31 +1,31 @@
-/* A number's text is read once, from left to right, and never turned into a double:
+/* The text is parsed once, from left to right, and never converted to a double:
  *
  *     -0012.3400e+1   scale 2
  *        ^  ^
  *        |  point
- *        first digit that counts: 2 whole digits + exponent 1 + scale 2 = 5 digits are kept
+ *        first significant digit: 2 whole digits + exponent 1 + scale 2 = 5 digits are kept
  *
- * What is left of the kept digits is the magnitude, what is right of them must be zero. An
- * exponent is only ever added to a digit count, so its size costs nothing. */
+ * The kept digits form the magnitude; the digits to the right of them must be zero. An exponent is
+ * only added to a digit count, so a large one costs nothing. */
 #include "codec/decimal.h"
 
-/* More than any text has digits, little enough that sums of a few of them do not overflow. */
+/* More digits than any text has, yet small enough that sums of a few do not overflow. */
 #define EXPONENT_LIMIT ((int64_t)1 << 60)
 /* 2^64 - 1 has 20 digits. */
 enum { MAGNITUDE_DIGITS_MAX = 20 };
 
-/* A number cut off at the scale. */
+/* A number truncated at the scale. */
 struct cut_number {
-    uint64_t magnitude; /* towards zero */
+    uint64_t magnitude; /* rounded towards zero */
     bool is_negative;
     bool is_inexact;  /* non-zero digits were cut off */
     bool is_too_wide; /* the magnitude does not fit, and is not set */
 };
 
-/* Where the parts of a number's text are. */
+/* The parts of a number's text. */
 struct number_text {
     struct bytes mantissa; /* digits with at most one point */
-    size_t point;          /* index in mantissa; its size when there is none */
+    size_t point;          /* index in mantissa; mantissa.size if there is none */
     int64_t exponent;
     bool is_negative;
 };
@@ -111,7 +111,7 @@ static struct cut_number cut_at_scale(const struct number_text *number, unsigned
     if (i == mantissa.size) {
         return cut;
     }
-    /* Right of the point, the zeros skipped count against the digits that are kept. */
+    /* To the right of the point, skipped zeros reduce the number of kept digits. */
     int64_t whole_count = (int64_t)number->point - (int64_t)i + (i > number->point ? 1 : 0);
     int64_t kept_count = whole_count + number->exponent + (int64_t)scale;
     if (kept_count > MAGNITUDE_DIGITS_MAX) {
@@ -140,10 +140,10 @@ static struct cut_number cut_at_scale(const struct number_text *number, unsigned
     return cut;
 }
 
-/* Nearly every number a client sends: a few plain digits. false: not one of those. */
+/* Fast path for nearly every number clients send: a few plain digits. false: not such a number. */
 static bool parse_short_integer(struct bytes text, unsigned scale, struct decimal *value) {
     size_t sign_size = text.size > 0 && text.at[0] == '-' ? 1 : 0;
-    /* Any 19 digits fit 64 bits, and the scale appends digits. */
+    /* Any 19 digits fit in 64 bits, and the scale appends digits. */
     if (text.size == sign_size || text.size - sign_size + scale > 19) {
         return false;
     }
@@ -184,7 +184,7 @@ enum decimal_status decimal_parse(struct bytes text, unsigned scale, struct deci
     return DECIMAL_OK;
 }
 
-/* Digits behind the point that are needed, 0 at the least. */
+/* Number of decimals needed; at least 0. */
 static int64_t needed_scale(const struct number_text *number) {
     struct bytes mantissa = number->mantissa;
     while (mantissa.size > 0 &&
@@ -194,7 +194,7 @@ static int64_t needed_scale(const struct number_text *number) {
     if (mantissa.size == 0) {
         return 0;
     }
-    /* Of whole digits alone, less than 0: zeros were cut off before the point. */
+    /* Negative without a fraction: trailing zeros were cut off before the point. */
     int64_t behind_point = (int64_t)mantissa.size - (int64_t)number->point;
     behind_point -= mantissa.size > number->point ? 1 : 0;
     return behind_point > number->exponent ? behind_point - number->exponent : 0;
@@ -216,7 +216,7 @@ enum decimal_status decimal_parse_exact(struct bytes text, struct decimal *value
     return status;
 }
 
-/* "inf" or "infinity" with an optional sign, any case, as strtod takes them. */
+/* "inf" or "infinity" with an optional sign, case-insensitive, like strtod. */
 static bool parse_infinity(struct bytes text, bool *is_negative) {
     if (text.size == 0) {
         return false;
@@ -227,7 +227,7 @@ static bool parse_infinity(struct bytes text, bool *is_negative) {
     return bytes_is(word, "inf") || bytes_is(word, "infinity");
 }
 
-/* The first value inside a lower limit. */
+/* The smallest value within a lower limit. */
 static struct decimal_bound round_up(struct cut_number cut, bool is_exclusive) {
     if (cut.is_too_wide) {
         return (struct decimal_bound){.kind = cut.is_negative ? DECIMAL_BOUND_LOWEST
@@ -236,7 +236,7 @@ static struct decimal_bound round_up(struct cut_number cut, bool is_exclusive) {
     struct decimal_bound bound = {.kind = DECIMAL_BOUND_VALUE};
     bool is_zero = cut.magnitude == 0 && !cut.is_inexact;
     if (cut.is_negative && !is_zero) {
-        /* Cutting off rounded a negative number up already. */
+        /* Truncation has already rounded a negative number up. */
         bool steps = is_exclusive && !cut.is_inexact;
         bound.value.magnitude = cut.magnitude - (steps ? 1 : 0);
         bound.value.is_negative = bound.value.magnitude > 0;
@@ -312,7 +312,7 @@ size_t decimal_print_digits(char *out, bool is_negative, const char *digits, siz
         digit_count--;
         fraction_count--;
     }
-    /* digits[0 .. digit_count-1] ends fraction_count places behind the point. */
+    /* digits[0 .. digit_count-1] includes fraction_count decimals. */
     size_t whole_count = digit_count > fraction_count ? digit_count - fraction_count : 0;
     if (whole_count == 0) {
         *at++ = '0';

@@ -1,9 +1,10 @@
-/* Layouts: their text, their fields' ranges, and keys cut by them.
+/* Layouts: their text, their fields' ranges, and packing keys.
  *
  *     words -> parser.layout (widths only) -> place_fields() -> *layout
  *
  * The invariant is what layout_validate checks: shifts and masks follow from the widths, so the
- * functions on keys only shift and mask, and never shift by 64, since every width is at least 1. */
+ * functions on keys only shift and mask. They never shift by 64, because every width is at least
+ * 1. */
 #include "codec/layout.h"
 
 #include <stdarg.h>
@@ -24,7 +25,7 @@
 
 enum {
     KEY_BITS = 64,
-    WORDS_MAX = 512, /* more than 64 fields with all their options and a TIME have */
+    WORDS_MAX = 512, /* more than 64 fields with all options and a TIME need */
     SHOWN_MAX = 64,  /* bytes of a client's text inside a message */
     UNIT_COUNT = LAYOUT_UNIT_D + 1,
 };
@@ -46,7 +47,7 @@ static uint64_t mask_of(unsigned bits) {
 
 /* ---- Messages ---- */
 
-/* A client's text, fit to stand in a message. */
+/* A client's text, sanitised for a message. */
 struct shown {
     char text[SHOWN_MAX + 1];
 };
@@ -104,7 +105,7 @@ struct parser {
     struct layout layout;
 };
 
-/* Take the next word if it is this one. */
+/* Consume the next word if it equals this one. */
 static bool take_word(struct parser *parser, const char *word) {
     if (parser->next == parser->word_count || !bytes_is(parser->words[parser->next], word)) {
         return false;
@@ -121,7 +122,7 @@ static bool is_letter(char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-/* A name needs a letter, so that it can never be taken for a number. */
+/* A name needs a letter, so that it cannot be mistaken for a number. */
 static bool is_field_name(struct bytes name) {
     if (name.size == 0 || name.size > LAYOUT_NAME_MAX) {
         return false;
@@ -146,7 +147,7 @@ static bool is_name_taken(const struct layout *layout, unsigned field_count, str
     return false;
 }
 
-/* The width of what: bits_max at most, and no more than is left of the key. */
+/* Parse the width of `what`: at most bits_max, and at most the bits left in the key. */
 static bool parse_bits(struct parser *parser, const char *what, unsigned bits_max, uint8_t *bits) {
     struct bytes word = parser->words[parser->next++];
     unsigned left = KEY_BITS - parser->layout.bits_total;
@@ -156,8 +157,8 @@ static bool parse_bits(struct parser *parser, const char *what, unsigned bits_ma
                       show(word).text, bits_max);
     }
     if (number > left) {
-        return reject(parser->error, "%s: %u bits are too many: a key has 64, of which %u are left",
-                      what, (unsigned)number, left);
+        return reject(parser->error, "%s: %u bits are too many: %u of a key's 64 are left", what,
+                      (unsigned)number, left);
     }
     *bits = (uint8_t)number;
     parser->layout.bits_total = (uint8_t)(parser->layout.bits_total + number);
@@ -179,7 +180,7 @@ static bool parse_scale(struct parser *parser, struct layout_field *field) {
     return true;
 }
 
-/* The words behind the width, in any order, each at most once. */
+/* The words after the width, in any order, each at most once. */
 static bool parse_field_options(struct parser *parser, struct layout_field *field) {
     bool has_direction = false;
     bool has_scale = false;
@@ -187,19 +188,21 @@ static bool parse_field_options(struct parser *parser, struct layout_field *fiel
         bool is_ascending = take_word(parser, "ASC");
         if (is_ascending || take_word(parser, "DESC")) {
             if (has_direction) {
-                return reject(parser->error, "field '%s': one of ASC and DESC, once, is allowed",
+                return reject(parser->error, "field '%s': ASC or DESC may be given only once",
                               field->name);
             }
             has_direction = true;
             field->is_ascending = is_ascending;
         } else if (take_word(parser, "SIGNED")) {
             if (field->is_signed) {
-                return reject(parser->error, "field '%s': SIGNED is allowed once", field->name);
+                return reject(parser->error, "field '%s': SIGNED may be given only once",
+                              field->name);
             }
             field->is_signed = true;
         } else if (take_word(parser, "SCALE")) {
             if (has_scale) {
-                return reject(parser->error, "field '%s': SCALE is allowed once", field->name);
+                return reject(parser->error, "field '%s': SCALE may be given only once",
+                              field->name);
             }
             has_scale = true;
             if (!parse_scale(parser, field)) {
@@ -214,7 +217,7 @@ static bool parse_field_options(struct parser *parser, struct layout_field *fiel
 static bool parse_field(struct parser *parser) {
     struct layout *layout = &parser->layout;
     if (layout->time.bits > 0) {
-        return reject(parser->error, "a FIELD stands behind TIME: TIME must be last");
+        return reject(parser->error, "TIME must be last, but a FIELD follows it");
     }
     if (!has_words(parser, 2)) {
         return reject(parser->error, "FIELD needs a name and a width: " FIELD_FORM);
@@ -227,11 +230,10 @@ static bool parse_field(struct parser *parser) {
                       show(name).text, LAYOUT_NAME_MAX);
     }
     if (is_name_taken(layout, layout->field_count, name)) {
-        return reject(parser->error, "field name '%s' is there twice: names must differ",
-                      show(name).text);
+        return reject(parser->error, "duplicate field name '%s'", show(name).text);
     }
     if (layout->bits_total == KEY_BITS) {
-        return reject(parser->error, "field '%s': no bits are left: a key has 64", show(name).text);
+        return reject(parser->error, "field '%s': no bits left: a key has 64", show(name).text);
     }
     struct layout_field *field = &layout->fields[layout->field_count++];
     memcpy(field->name, name.at, name.size);
@@ -248,18 +250,18 @@ static bool parse_unit(struct parser *parser, struct layout_time *time) {
             return true;
         }
     }
-    return reject(parser->error, "TIME: unit '%s' is unknown: US, MS, S, M, H and D are allowed",
+    return reject(parser->error, "TIME: unit '%s' is unknown: use US, MS, S, M, H or D",
                   show(parser->words[parser->next]).text);
 }
 
-/* START so that the last unit begins at end_us; false when that is before all time. */
+/* START such that the last unit begins at end_us; false if that is below the smallest time. */
 static bool start_from_end(const struct layout_time *time, int64_t end_us, int64_t *start_us) {
     uint64_t span_us;
     return !__builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) &&
            !__builtin_sub_overflow(end_us, span_us, start_us);
 }
 
-/* The t behind START or END. */
+/* The t after START or END. */
 static bool parse_anchor(struct parser *parser, struct layout_time *time) {
     const char *which = time->is_given_by_end ? "END" : "START";
     if (!has_words(parser, 1)) {
@@ -270,10 +272,10 @@ static bool parse_anchor(struct parser *parser, struct layout_time *time) {
     struct bytes word = parser->words[parser->next++];
     int64_t anchor_us;
     if (!timestamp_parse(word, &anchor_us)) {
-        return reject(parser->error,
-                      "TIME: %s '%s' is not a time: ISO 8601 with an offset, or unix milliseconds, "
-                      "is allowed",
-                      which, show(word).text);
+        return reject(
+            parser->error,
+            "TIME: %s '%s' is not a time: use ISO 8601 with an offset, or unix milliseconds", which,
+            show(word).text);
     }
     if (!time->is_given_by_end) {
         time->start_us = anchor_us;
@@ -282,7 +284,7 @@ static bool parse_anchor(struct parser *parser, struct layout_time *time) {
     if (!start_from_end(time, anchor_us, &time->start_us)) {
         return reject(parser->error,
                       "TIME: END '%s' is too early: START, 2^%u - 1 %s before it, does not fit 64 "
-                      "bits of microseconds; fewer bits or a smaller unit are allowed",
+                      "bits of microseconds; use fewer bits or a smaller unit",
                       show(word).text, (unsigned)time->bits, units[time->unit].name);
     }
     return true;
@@ -294,7 +296,7 @@ static bool parse_time_options(struct parser *parser, struct layout_time *time) 
         bool is_end = take_word(parser, "END");
         if (is_end || take_word(parser, "START")) {
             if (has_anchor) {
-                return reject(parser->error, "TIME: one of START and END, once, is allowed");
+                return reject(parser->error, "TIME: START or END may be given only once");
             }
             has_anchor = true;
             time->is_given_by_end = is_end;
@@ -303,7 +305,7 @@ static bool parse_time_options(struct parser *parser, struct layout_time *time) 
             }
         } else if (take_word(parser, "LATEST")) {
             if (time->is_latest) {
-                return reject(parser->error, "TIME: LATEST is allowed once");
+                return reject(parser->error, "TIME: LATEST may be given only once");
             }
             time->is_latest = true;
         } else {
@@ -316,13 +318,13 @@ static bool parse_time(struct parser *parser) {
     struct layout *layout = &parser->layout;
     struct layout_time *time = &layout->time;
     if (time->bits > 0) {
-        return reject(parser->error, "TIME is there twice: one is allowed");
+        return reject(parser->error, "TIME may be given only once");
     }
     if (layout->field_count == 0) {
-        return reject(parser->error, "TIME stands before the first FIELD: TIME must be last");
+        return reject(parser->error, "TIME must be last, but no FIELD precedes it");
     }
     if (layout->bits_total == KEY_BITS) {
-        return reject(parser->error, "TIME: no bits are left: a key has 64");
+        return reject(parser->error, "TIME: no bits left: a key has 64");
     }
     if (!has_words(parser, 2)) {
         return reject(parser->error, "TIME needs a width and a unit: " TIME_FORM);
@@ -384,7 +386,7 @@ enum layout_status layout_parse_words(const struct bytes *words, size_t word_cou
 size_t layout_count_words(const struct bytes *words, size_t word_count) {
     static const struct {
         const char *word;
-        size_t size; /* with what always follows it */
+        size_t size; /* including what always follows it */
     } parts[] = {
         {"FIELD", 3}, {"TIME", 3}, {"SCALE", 2},  {"START", 2},  {"END", 2},
         {"ASC", 1},   {"DESC", 1}, {"SIGNED", 1}, {"LATEST", 1},
@@ -466,7 +468,7 @@ static char *put_field(char *at, const struct layout_field *field) {
     return at;
 }
 
-/* Where the last unit begins: what END says. Saturates. */
+/* The start of the last unit, as END gives it. Saturates. */
 static int64_t end_us(const struct layout_time *time) {
     uint64_t span_us;
     int64_t end;
@@ -530,7 +532,7 @@ bool layout_equal(const struct layout *a, const struct layout *b) {
            a->time.is_given_by_end == b->time.is_given_by_end;
 }
 
-/* ---- Does it hold together ---- */
+/* ---- Validation ---- */
 
 static const char *field_fault(const struct layout *layout, unsigned index) {
     const struct layout_field *field = &layout->fields[index];
@@ -645,7 +647,7 @@ enum layout_status layout_field_add(const struct layout_field *field, uint64_t o
     return LAYOUT_OK;
 }
 
-/* decimal_parse takes no infinity; here it is a number that no field can hold. */
+/* decimal_parse refuses infinity; here it counts as a number out of range. */
 static bool is_infinity(struct bytes text) {
     struct decimal_bound bound;
     bool is_empty;
@@ -739,7 +741,7 @@ uint64_t layout_zero_key(const struct layout *layout) {
     return key;
 }
 
-/* The key that is written as 0. */
+/* The key that is printed as 0. */
 static uint64_t key_zero(const struct layout *layout) {
     return layout->fields[0].is_signed ? UINT64_C(1) << (layout->bits_total - 1) : 0;
 }
@@ -787,7 +789,7 @@ void layout_explain_key(const struct layout *layout, struct bytes text, char *er
            show_key(layout, mask_of(layout->bits_total)).text);
 }
 
-/* Divisions by constants, which the compiler turns into multiplications. */
+/* Divisions by constants, which compile to multiplications. */
 static uint64_t whole_units(uint64_t elapsed_us, enum layout_unit unit) {
     switch (unit) {
     case LAYOUT_UNIT_US:
@@ -816,7 +818,7 @@ enum layout_status layout_stamp(const struct layout *layout, uint64_t key, int64
     if (time_us < time->start_us) {
         return LAYOUT_TIME_OUT_OF_RANGE;
     }
-    /* Unsigned, as the distance of two int64_t may need 64 bits. */
+    /* Unsigned, because the difference of two int64_t may need 64 bits. */
     uint64_t elapsed_us = (uint64_t)time_us - (uint64_t)time->start_us;
     uint64_t unit_index = whole_units(elapsed_us, time->unit);
     if (unit_index > time->mask) {
@@ -877,7 +879,7 @@ int64_t layout_time_last_us(const struct layout *layout) {
     return last_us;
 }
 
-/* The ordinals inside a lower limit are *first and above; false: there are none. */
+/* *first is the smallest ordinal within a lower limit; false: there is none. */
 static bool first_ordinal(const struct layout_field *field, struct decimal_bound lower,
                           uint64_t *first) {
     switch (lower.kind) {
@@ -896,7 +898,7 @@ static bool first_ordinal(const struct layout_field *field, struct decimal_bound
     return layout_field_ordinal(field, lower.value, first) == LAYOUT_OK;
 }
 
-/* The ordinals inside an upper limit are *last and below; false: there are none. */
+/* *last is the largest ordinal within an upper limit; false: there is none. */
 static bool last_ordinal(const struct layout_field *field, struct decimal_bound upper,
                          uint64_t *last) {
     switch (upper.kind) {

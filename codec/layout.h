@@ -1,4 +1,4 @@
-/* A layout says how one 64-bit key is cut into fields, most significant first:
+/* A layout describes how a 64-bit key is divided into fields, most significant first:
  *
  *     FIELD name bits [ASC|DESC] [SIGNED] [SCALE d]        one or more; the first is the lead field
  *     TIME bits US|MS|S|M|H|D [START t | END t] [LATEST]   at most one, last
@@ -8,15 +8,15 @@
  *     | score, 33 bits, SIGNED | reversed time, 31 S |     "default"
  *     +------------------------+---------------------+
  *
- * A larger packed key ranks better. The keys use the low bits_total bits; those above are zero.
+ * A larger packed key ranks better. Keys use the low bits_total bits; the higher bits are zero.
  *
- * Three words for one field's content:
- *   decimal   what people read and write: -3, 12.34 (codec/decimal.h, at the field's SCALE)
- *   ordinal   its place in the field's range, 0 .. 2^bits - 1, in the order of the decimals:
+ * Three representations of a field's value:
+ *   decimal   what users read and write: -3, 12.34 (codec/decimal.h, at the field's SCALE)
+ *   ordinal   its index in the field's range, 0 .. 2^bits - 1, in the order of the decimals:
  *             decimal - lowest decimal. SIGNED fields begin at -2^(bits-1), others at 0.
  *   stored    the bits in the key: the ordinal (DESC) or its complement (ASC).
- * Time: u = floor((t - START) / unit), 0 <= u < 2^bits; stored as 2^bits - 1 - u, so that earlier
- * ranks better, or as u with LATEST. END e means START = e - (2^bits - 1) units. */
+ * Time: u = floor((t - START) / unit), 0 <= u < 2^bits. Stored as 2^bits - 1 - u, so that earlier
+ * times rank better, or as u with LATEST. END e means START = e - (2^bits - 1) units. */
 #ifndef CODEC_LAYOUT_H
 #define CODEC_LAYOUT_H
 
@@ -41,10 +41,10 @@ enum layout_unit {
 struct layout_field {
     char name[LAYOUT_NAME_MAX + 1];
     uint8_t bits;  /* 1..64 */
-    uint8_t shift; /* of its lowest bit in the key */
+    uint8_t shift; /* position of its lowest bit in the key */
     uint8_t scale; /* 0..DECIMAL_SCALE_MAX */
     bool is_signed;
-    bool is_ascending; /* less is better */
+    bool is_ascending; /* smaller is better */
     uint64_t mask;     /* 2^bits - 1, unshifted */
 };
 
@@ -72,22 +72,22 @@ enum layout_status {
     LAYOUT_TIME_OUT_OF_RANGE,
 };
 
-/* Parse "FIELD score 33 SIGNED TIME 31 S", or the same already cut into words (words are any
- * case; names keep theirs). Blanks and tabs cut words. Options stand in any order, each once.
- * A name is of letters, digits, '_' and '-', with a letter among them, and is neither FIELD nor
- * TIME; two fields' names differ in more than case. On LAYOUT_BAD_TEXT *layout is left unchanged
- * and error (LAYOUT_ERROR_MAX bytes) says, as one line without CR or LF, what is wrong, where and
- * what is allowed. */
+/* Parse "FIELD score 33 SIGNED TIME 31 S", as text or already split into words. Keywords are
+ * case-insensitive; names keep their case. Words are separated by spaces and tabs. Options may
+ * appear in any order, each once. A name consists of letters, digits, '_' and '-', contains at
+ * least one letter, and is neither FIELD nor TIME. Names of two fields must differ in more than
+ * case. On LAYOUT_BAD_TEXT *layout is left unchanged and error (LAYOUT_ERROR_MAX bytes) says what
+ * is wrong, where, and what is allowed, in one line without CR or LF. */
 MUST_CHECK enum layout_status layout_parse(struct bytes text, struct layout *layout, char *error);
 MUST_CHECK enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
                                                  struct layout *layout, char *error);
 
-/* How many of the words, from the front, belong to a layout, right or wrong: FIELD, TIME and what
- * follows them by the form above. Behind them something else may stand. */
+/* Number of leading words that belong to a layout, valid or not: FIELD, TIME and their arguments as
+ * above. Other words may follow. */
 size_t layout_count_words(const struct bytes *words, size_t word_count);
 
 /* Canonical text, which layout_parse reads back to an equal layout. out has room for
- * LAYOUT_TEXT_MAX; returns the size, and writes a terminator behind it. */
+ * LAYOUT_TEXT_MAX. The text is NUL-terminated; returns its size without the terminator. */
 size_t layout_print(const struct layout *layout, char *out);
 
 /* "US", "MS", "S", "M", "H" or "D". */
@@ -95,18 +95,18 @@ const char *layout_unit_name(enum layout_unit unit);
 
 bool layout_equal(const struct layout *a, const struct layout *b);
 
-/* Does the structure hold together (bits, shifts, masks, names, a START or END that has a text)?
- * *reason: what does not, NULL when all does. */
+/* Check the structure: bits, shifts, masks, names, a START or END that can be printed. *reason: the
+ * first violation, NULL if none. */
 MUST_CHECK bool layout_validate(const struct layout *layout, const char **reason);
 
 /* Fill *layout with FIELD score 33 SIGNED TIME 31 S. */
 void layout_init_default(struct layout *layout);
 
-/* The ordinal of the decimal 0: how many decimals of the field are below it. */
+/* The ordinal of decimal 0, which is the number of the field's decimals below it. */
 static inline uint64_t layout_field_zero(const struct layout_field *field) {
     return field->is_signed ? UINT64_C(1) << (field->bits - 1) : 0;
 }
-/* The decimals at the two ends of a field. */
+/* The smallest and largest decimal of a field. */
 struct decimal layout_field_lowest(const struct layout_field *field);
 struct decimal layout_field_highest(const struct layout_field *field);
 
@@ -114,22 +114,23 @@ struct decimal layout_field_highest(const struct layout_field *field);
 MUST_CHECK enum layout_status layout_field_ordinal(const struct layout_field *field,
                                                    struct decimal value, uint64_t *ordinal);
 struct decimal layout_field_decimal(const struct layout_field *field, uint64_t ordinal);
-/* ordinal of (decimal of ordinal + delta). Same error, same promise. */
+/* The ordinal of (decimal of ordinal + delta). Same error; *sum is then left unchanged. */
 MUST_CHECK enum layout_status layout_field_add(const struct layout_field *field, uint64_t ordinal,
                                                struct decimal delta, uint64_t *sum);
-/* A field's decimal from text, at its SCALE: decimal_parse, but "inf", which no field can hold, is
- * DECIMAL_OUT_OF_RANGE. DECIMAL_OK says nothing of the field's range: it may be an increment. */
+/* Parse a field's decimal at its SCALE, as decimal_parse does, except that "inf", which no field
+ * can hold, is DECIMAL_OUT_OF_RANGE. DECIMAL_OK does not imply that the value is in the field's
+ * range: it may be an increment. */
 MUST_CHECK enum decimal_status layout_field_parse(const struct layout_field *field,
                                                   struct bytes text, struct decimal *value);
 
-/* Write one line into error (LAYOUT_ERROR_MAX), such as
+/* Write a one-line message to error (LAYOUT_ERROR_MAX), such as
  *     value 4294967296 is out of range: field 'score' takes -4294967296..4294967295
  *     value 1.5 has too many decimals: field 'score' keeps 0
  *     value is not a valid float
  *     time 2099-01-01T00:00:00Z is out of range: this layout's TIME takes <first>..<last>
- * status is what decimal_parse said; DECIMAL_OK reads as out of range, which the field found.
- * text is the number as the client sent it (shortened past 64 bytes; bytes that are not printable
- * ASCII come out as '?'). */
+ * status is the result of decimal_parse; DECIMAL_OK means out of the field's range. text is the
+ * number as the client sent it. It is truncated past 64 bytes, and bytes that are not printable
+ * ASCII are shown as '?'. */
 void layout_explain_value(const struct layout_field *field, struct bytes text,
                           enum decimal_status status, char *error);
 void layout_explain_time(const struct layout *layout, int64_t time_us, char *error);
@@ -137,13 +138,13 @@ void layout_explain_time(const struct layout *layout, int64_t time_us, char *err
 void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
                         char *error);
 
-/* Pack ordinals[0 .. field_count-1] and a time (ignored when the layout has none) into *key.
+/* Pack ordinals[0 .. field_count-1] and a time (ignored without TIME) into *key.
  *
- * Errors: LAYOUT_VALUE_OUT_OF_RANGE, LAYOUT_TIME_OUT_OF_RANGE; *key is then left as it was. */
+ * Errors: LAYOUT_VALUE_OUT_OF_RANGE, LAYOUT_TIME_OUT_OF_RANGE; *key is then left unchanged. */
 MUST_CHECK enum layout_status layout_pack(const struct layout *layout, const uint64_t *ordinals,
                                           int64_t time_us, uint64_t *key);
-/* The reverse: ordinals for every field; the time is START + u * unit (saturated at the ends of
- * int64_t), 0 when the layout has none. */
+/* The inverse: the ordinals of all fields and the time START + u * unit, saturated to int64_t; 0
+ * without TIME. */
 void layout_unpack(const struct layout *layout, uint64_t key, uint64_t *ordinals, int64_t *time_us);
 
 /* One field's ordinal. */
@@ -153,7 +154,7 @@ static inline uint64_t layout_ordinal(const struct layout *layout, uint64_t key,
     return field->is_ascending ? stored ^ field->mask : stored;
 }
 
-/* key with one field set to ordinal (which is in range); the rest stays. */
+/* key with one field set to ordinal, which must be in range. Other bits are unchanged. */
 static inline uint64_t layout_with_ordinal(const struct layout *layout, uint64_t key,
                                            unsigned index, uint64_t ordinal) {
     const struct layout_field *field = &layout->fields[index];
@@ -161,51 +162,56 @@ static inline uint64_t layout_with_ordinal(const struct layout *layout, uint64_t
     return (key & ~(field->mask << field->shift)) | (stored << field->shift);
 }
 
-/* The fields alone, without the time: equal for members that differ only in when. */
+/* Are all bits above the layout's zero in key? */
+static inline bool layout_has_room(const struct layout *layout, uint64_t key) {
+    return layout->bits_total == 64 || key >> layout->bits_total == 0;
+}
+
+/* The fields without the time: equal for members that differ only in time. */
 static inline uint64_t layout_without_time(const struct layout *layout, uint64_t key) {
     return key & ~layout->time.mask;
 }
 
-/* The key of a new member: every decimal 0 (the lowest one where 0 is not in range; it always
- * is), time bits zero. */
+/* The key of a new member: every field is decimal 0, which is always in range; time bits are
+ * zero. */
 uint64_t layout_zero_key(const struct layout *layout);
 
-/* A packed key as those who pack their own keep it: an integer that is the larger the better the
- * place. Without SIGNED it is the key itself, 0 .. 2^bits_total - 1. With a SIGNED lead field it is
- * signed, -2^(bits_total-1) .. 2^(bits_total-1) - 1: score * 2^n + the n bits below it, so that
- * FIELD score 64 SIGNED takes every 64-bit integer for what it is.
+/* A packed key as clients that pack their own keys write it: an integer, larger ranks better.
+ * Without SIGNED it is the key itself, 0 .. 2^bits_total - 1. With a SIGNED lead field it is
+ * signed, -2^(bits_total-1) .. 2^(bits_total-1) - 1: score * 2^n + the n bits below it, so FIELD
+ * score 64 SIGNED takes any 64-bit integer as it is.
  *
- * Decimal digits only, with '-' in front where it is signed; no exponent and no fraction, which
- * betray a key that has been a double. */
+ * Only decimal digits, with an optional '-' when signed. No exponent or fraction: they would mean
+ * that the key has been through a double. */
 MUST_CHECK bool layout_key_parse(const struct layout *layout, struct bytes text, uint64_t *key);
-/* out: room for BYTES_INTEGER_TEXT_MAX, no terminator; returns the size. */
+/* out: room for BYTES_INTEGER_TEXT_MAX, without a terminator; returns the size. */
 size_t layout_key_print(const struct layout *layout, uint64_t key, char *out);
 /* "packed key 1e3 is not an integer of this layout's 8 bits: 0..255 are allowed" */
 void layout_explain_key(const struct layout *layout, struct bytes text, char *error);
 
-/* key with its time set; unchanged when the layout has no time.
- * Error: LAYOUT_TIME_OUT_OF_RANGE; *stamped is then left unchanged. */
+/* key with its time set; key itself when the layout has no time. Error: LAYOUT_TIME_OUT_OF_RANGE;
+ * *stamped is then left unchanged. */
 MUST_CHECK enum layout_status layout_stamp(const struct layout *layout, uint64_t key,
                                            int64_t time_us, uint64_t *stamped);
-/* The time in key: START + u * unit, saturated. false when the layout has none. */
+/* The time in key: START + u * unit, saturated. false: the layout has no time. */
 MUST_CHECK bool layout_time_us(const struct layout *layout, uint64_t key, int64_t *time_us);
 /* The same in unix milliseconds (floored). */
 MUST_CHECK bool layout_time_ms(const struct layout *layout, uint64_t key, int64_t *time_ms);
 
-/* Move the window of a layout that has a time: to where it begins, or (END) to where its last unit
- * begins. Keys keep their bits. Error: LAYOUT_TIME_OUT_OF_RANGE, END is before all time; *layout is
- * then left unchanged. */
+/* Move the time window of a layout that has a TIME, by the start of its first unit or (END) of its
+ * last unit. Bits of keys are not affected. Error: LAYOUT_TIME_OUT_OF_RANGE if START would be below
+ * the smallest time; *layout is then left unchanged. */
 void layout_set_start(struct layout *layout, int64_t start_us);
 MUST_CHECK enum layout_status layout_set_end(struct layout *layout, int64_t end_us);
 
-/* First and last point in time the layout can hold (the last unit's last microsecond, saturated);
- * both 0 when the layout has no time. */
+/* First and last time the layout can hold (the last microsecond of the last unit, saturated); both
+ * 0 without TIME. */
 int64_t layout_time_first_us(const struct layout *layout);
 int64_t layout_time_last_us(const struct layout *layout);
 
-/* A range of lead decimals as a range of packed keys: every key whose lead field lies between the
- * limits (inclusive, in decimals) is in lowest_key..highest_key, and no other. false: nothing can
- * be inside, as when lower is HIGHEST or upper is LOWEST; the keys are then left unchanged. */
+/* Convert a range of lead decimals to a range of packed keys: exactly the keys whose lead field
+ * lies between the limits (inclusive, in decimals) are in lowest_key..highest_key. false: the range
+ * is empty, as when lower is HIGHEST or upper is LOWEST; the keys are then left unchanged. */
 MUST_CHECK bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
                                  struct decimal_bound upper, uint64_t *lowest_key,
                                  uint64_t *highest_key);

@@ -1,11 +1,11 @@
-/* Two allocators, counted: the pool for what the owner's thread asks for, malloc for other threads,
- * for large pieces and for programs without memory_init().
+/* Two counted allocators: the pool for allocations of the owner's thread, malloc for other threads,
+ * for large sizes and for programs without memory_init().
  *
- *     used = sum of the usable sizes of the live pieces, the reserve among them
+ *     used = sum of the usable sizes of the live allocations, including the reserve
  *
- * Usable sizes, not asked-for ones, because rounding up is memory that the process holds too, and
- * because no header of ours is then needed. The counters are relaxed atomics: they order nothing.
- * The owner has its own, so that it need not lock the bus, which would cost as much as the
+ * Usable rather than requested sizes, because rounding also uses memory, and because no header of
+ * our own is needed then. The counters are relaxed atomics: they impose no ordering. The owner has
+ * separate counters, which need no atomic read-modify-write; that would cost as much as the
  * allocation itself. */
 #include "codec/memory.h"
 
@@ -17,7 +17,7 @@
 
 #include "codec/pool.h"
 
-/* Without malloc the sanitizers would see nothing. */
+/* Without malloc the sanitizers would not see allocations. */
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_POOL false
 #elif defined(__has_feature)
@@ -46,7 +46,7 @@ static struct {
 
 static _Thread_local bool is_owner;
 
-/* add may be negative, as a difference of unsigned numbers. */
+/* add may be negative, as the difference of two unsigned numbers. */
 #define COUNT(counter, add)                                                                        \
     do {                                                                                           \
         if (is_owner) {                                                                            \
@@ -76,21 +76,21 @@ static void count_piece(const void *at) {
     note_peak();
 }
 
-/* Count a request; true when it is the one that a test wants to fail. */
+/* Count a request; true if it is the one a test wants to fail. */
 static bool is_request_to_fail(void) {
     COUNT(requests, 1U);
     uint64_t fail_at = atomic_load_explicit(&memory.fail_at, memory_order_relaxed);
     return fail_at != 0 && fail_at == TOTAL(requests);
 }
 
-/* Give the reserve back; false when there was none. */
+/* Free the reserve; false if there was none. */
 static bool release_reserve(void) {
     void *reserve = atomic_exchange_explicit(&memory.reserve, NULL, memory_order_relaxed);
     memory_free(reserve);
     return reserve != NULL;
 }
 
-/* ---- the two allocators as one ---- */
+/* ---- both allocators behind one interface ---- */
 
 static bool is_pooled(const void *at) {
     return pool_owns(&memory.pool, at);
@@ -150,13 +150,13 @@ static void *resize(void *at, size_t size) {
 
 void memory_init(void) {
     size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    /* Only address space: twice what there is, because of what lies between the pieces. Where it is
-     * not to be had (ulimit -v), malloc does all. */
+    /* Only address space: twice the physical memory, to allow for fragmentation. If it is not
+     * available (ulimit -v), malloc serves everything. */
     is_owner =
         HAS_POOL && memory.pool.chunks.range == NULL && pool_init(&memory.pool, 2 * physical, true);
 }
 
-/* ---- what the header promises ---- */
+/* ---- public functions ---- */
 
 static inline void *allocate(size_t size, void *(*get_one)(size_t)) {
     CHECK(size > 0);

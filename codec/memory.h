@@ -1,10 +1,10 @@
-/* All heap memory of the project. memory.c alone calls malloc and the pool.
+/* All heap memory of the project. Only memory.c calls malloc and the pool.
  *
- * Every allocation is counted by its usable size, so that memory_used() is what the process holds
- * (INFO used_memory, maxmemory). Tests make the Nth allocation fail.
+ * Every allocation is counted by its usable size, so memory_used() is what the process holds (INFO
+ * used_memory, maxmemory). Tests can make the Nth allocation fail.
  *
- * Any thread may allocate and free. The reserve and memory_fail_at belong to one thread, the one
- * that called memory_init. */
+ * Any thread may allocate and free. The reserve and memory_fail_at belong to the thread that called
+ * memory_init. */
 #ifndef CODEC_MEMORY_H
 #define CODEC_MEMORY_H
 
@@ -14,48 +14,49 @@
 
 #include "codec/check.h"
 
-/* size bytes, uninitialised; NULL when there are none. size 0 is a programming error. */
+/* size bytes, uninitialised; NULL: out of memory. size 0 is a programming error. */
 MUST_CHECK void *memory_allocate(size_t size);
-/* The same for one of very many small things that will stay long: it lies apart from what comes and
- * goes, which then leaves no holes between. */
+/* The same for small, numerous, long-lived objects. They are placed apart from short-lived ones,
+ * which reduces fragmentation. */
 MUST_CHECK void *memory_allocate_lasting(size_t size);
-/* The same, zeroed. Large sizes come from fresh pages, so that nothing is touched up front. */
+/* memory_allocate, zeroed. Large sizes come from fresh pages, so nothing is touched up front. */
 MUST_CHECK void *memory_allocate_zeroed(size_t size);
-/* Grow or shrink; NULL when there is no memory, and then the old piece is as it was.
- * at may be NULL. */
+/* Grow or shrink. NULL: out of memory, and the old allocation is unchanged. at may be NULL. */
 MUST_CHECK void *memory_resize(void *at, size_t size);
 /* at may be NULL. */
 void memory_free(void *at);
 
-/* Usable bytes of one allocation: at least what was asked for. */
+/* Usable bytes of one allocation: at least the requested size. */
 size_t memory_size(const void *at);
-/* Usable bytes of all live allocations, and the most there ever were. */
+/* Usable bytes of all live allocations, now and at the peak. */
 size_t memory_used(void);
 size_t memory_used_peak(void);
 
-/* Once, by the thread that owns the boards: its pieces of up to a mebibyte then come from the pool
- * (codec/pool.h), in huge pages, and only it may resize and free them. Without it, or where the
- * system does not give the address space, malloc does everything. */
+/* Call once, from the thread that owns the boards. Its allocations of up to 1 MiB then come from
+ * the pool (codec/pool.h), in huge pages, and only that thread may resize and free them. Earlier
+ * allocations stay where they are. Starts a thread: the process must not fork afterwards. Without
+ * this call, or if the system refuses the address space, malloc serves everything. */
 void memory_init(void);
-/* Give back what was freed of late and is kept at hand. By the same thread, about once a second. */
+/* Free recently freed pieces that are still cached. Call from the same thread, about once a
+ * second. */
 void memory_settle(void);
-/* Where most pieces come from: "pool" or "libc". */
+/* Source of most allocations: "pool" or "libc". */
 const char *memory_allocator(void);
 
-/* Hold back size bytes for a change of several steps that must not fail half-way. false: there
- * is no memory, nothing is held. An allocation that fails while a reserve is held releases it and
- * tries again. It counts as used and as live while it is held. One reserve at a time;
- * memory_reserve_end() gives it back (no-op without one). */
+/* Hold size bytes in reserve for a multi-step change that must not fail half-way. false: out of
+ * memory, nothing is held. An allocation that fails while a reserve is held releases the reserve
+ * and retries. The reserve counts as used and as live while held. One reserve at a time;
+ * memory_reserve_end() frees it (no-op without one). */
 MUST_CHECK bool memory_reserve_begin(size_t size);
 void memory_reserve_end(void);
 
-/* Tests: make the Nth allocation from now fail (1 is the next one); 0 switches it off. Only that
- * one fails, the following ones succeed. While a reserve is held, its release and the second try
- * follow, as in earnest. */
+/* For tests: make the Nth allocation from now fail (1 is the next one); 0 disables this. Only that
+ * one fails; later ones succeed. While a reserve is held, it is released and the allocation
+ * retried, as in a real failure. */
 void memory_fail_at(uint64_t nth);
-/* Allocations asked for since the program began; a resize is one, a second try is none. */
+/* Allocation requests since the program began. A resize counts as one; a retry does not count. */
 uint64_t memory_requests(void);
-/* Live allocations: a test that ends as it began has leaked nothing. */
+/* Live allocations, for leak checks in tests. */
 uint64_t memory_live_count(void);
 
 #endif

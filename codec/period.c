@@ -1,4 +1,4 @@
-/* Local midnights are counted as days since 1970; weeks and months begin at some of them. */
+/* Local midnights are counted as days since 1970; every week and month begins at one of them. */
 #include "codec/period.h"
 
 #include "codec/date.h"
@@ -9,7 +9,7 @@
 enum {
     DAYS_PER_WEEK = 7,
     MONTHS_PER_YEAR = 12,
-    /* 1970-01-01 was a Thursday: three days behind a Monday. */
+    /* 1970-01-01 was a Thursday, three days after a Monday. */
     MONDAY_OFFSET = 3,
 };
 
@@ -35,7 +35,7 @@ static int64_t first_of_month(int64_t day, uint32_t months_later) {
     });
 }
 
-/* The day on which the period begins that comes count periods behind the one with this day. */
+/* The first day of the period that is count periods after the one containing this day. */
 static int64_t first_day(enum period_unit unit, int64_t day, uint32_t count) {
     switch (unit) {
     case PERIOD_NONE:
@@ -70,7 +70,7 @@ int64_t period_longest_ms(enum period_unit unit) {
 
 /* ---- text ---- */
 
-/* number is 0 or more; out gets digit_count digits at least. */
+/* number must not be negative; writes at least digit_count digits. */
 static char *put_number(char *out, int64_t number, size_t digit_count) {
     char digits[BYTES_INTEGER_TEXT_MAX];
     size_t size = bytes_print_u64(digits, (uint64_t)number);
@@ -95,7 +95,7 @@ size_t period_print_date(char *out, enum period_unit unit, int zone_minutes, int
     return (size_t)(at - out);
 }
 
-/* Two digits; -1: they are none. */
+/* Two digits; -1: not digits. */
 static int two_digits(const char *at) {
     bool are_digits = at[0] >= '0' && at[0] <= '9' && at[1] >= '0' && at[1] <= '9';
     return are_digits ? (at[0] - '0') * 10 + (at[1] - '0') : -1;

@@ -1,14 +1,14 @@
-/* A piece begins 8 bytes before a boundary of 16, with its header:
+/* A piece begins with its header, 8 bytes before a 16-byte boundary:
  *
  *     allocated   [ size | flags ][ the user's bytes                                ]
  *     free        [ size | flags ][ next ][ previous ]  ...  [ size, once more      ]
  *
- * size counts the header and is a multiple of 16, so its lowest bits are free for two flags: this
- * piece is free, and the one before it is. A free piece repeats its size in its last bytes, where
- * the piece behind finds it.
+ * size includes the header and is a multiple of 16, so its low bits hold two flags: this piece is
+ * free, and the previous piece is free. A free piece repeats its size in its last bytes, where the
+ * following piece finds it.
  *
- * Invariants: no two free pieces are neighbours; a chunk ends with a header of size 0, which is
- * never free; no chunk in use is one free piece. */
+ * Invariants: no two adjacent pieces are free; a chunk ends with a header of size 0, which is never
+ * free; no chunk in use consists of a single free piece. */
 #include "codec/pool.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 enum {
     ALIGNMENT = 16,
     PIECE_MIN = 32,
-    /* Of a chunk's own: 8 bytes before the first header, and the end's header. */
+    /* Chunk overhead: 8 bytes before the first header, and the end header. */
     CHUNK_PIECE_SIZE = CHUNK_SIZE - ALIGNMENT,
     SUBLIST_BITS = 5,
 };
@@ -57,7 +57,7 @@ struct list {
     uint32_t second;
 };
 
-/* The list that holds this size. Sizes below 64 units have lists of their own. */
+/* The list for this size. Each size below 64 units has its own list. */
 static struct list list_for(uint64_t size) {
     uint32_t units = (uint32_t)(size / ALIGNMENT);
     if (units < POOL_SUBLISTS) {
@@ -103,7 +103,7 @@ static void take_from_list(struct pool *pool, struct pool_piece *piece) {
     }
 }
 
-/* The first piece of the first list, from this one on, that holds any; NULL: there is none. */
+/* The first piece of the first non-empty list from this one on; NULL: none. */
 static struct pool_piece *first_from(const struct pool *pool, struct list list) {
     uint32_t seconds = list.second < POOL_SUBLISTS
                            ? pool->sublists_in_use[list.first] & UINT32_MAX << list.second
@@ -119,8 +119,8 @@ static struct pool_piece *first_from(const struct pool *pool, struct list list) 
     return &pool->free[list.first][__builtin_ctz(seconds)]->piece;
 }
 
-/* A free piece of at least this size. The pieces of its own list may be too short; only the first
- * of them is tried, those of the lists behind are all long enough. */
+/* A free piece of at least this size. Pieces in the list of the size itself may be too short, so
+ * only its first is tried; the pieces of later lists are all long enough. */
 static struct pool_piece *find_free(const struct pool *pool, uint64_t size) {
     struct list list = list_for(size);
     const struct pool_free_piece *first = pool->free[list.first][list.second];
@@ -133,7 +133,8 @@ static struct pool_piece *find_free(const struct pool *pool, uint64_t size) {
 
 /* ---- chunks ---- */
 
-/* A chunk as one piece, free, in no list; its end is marked. NULL: the range is used up. */
+/* A new chunk as one free piece that is in no list, with the end marked. NULL: the range is
+ * exhausted. */
 static struct pool_piece *take_chunk(struct pool *pool) {
     char *chunk = chunks_take(&pool->chunks);
     if (chunk == NULL) {
@@ -162,7 +163,7 @@ static uint64_t size_for(size_t size) {
     return whole > PIECE_MIN ? whole : PIECE_MIN;
 }
 
-/* Make a piece free and put it into its list. The one before it is not free. */
+/* Mark a piece as free and add it to its list. The previous piece is not free. */
 static void make_free(struct pool *pool, struct pool_piece *piece, uint64_t size) {
     piece->size_and_flags = size | IS_FREE;
     struct pool_piece *next = behind(piece);
@@ -171,7 +172,7 @@ static void make_free(struct pool *pool, struct pool_piece *piece, uint64_t size
     put_in_list(pool, piece);
 }
 
-/* Cut what an allocated piece does not need off its end. What lies behind is not free. */
+/* Trim an allocated piece to this size. The following piece is not free. */
 static void cut(struct pool *pool, struct pool_piece *piece, uint64_t size) {
     uint64_t rest = size_of(piece) - size;
     if (rest < PIECE_MIN) {
@@ -182,7 +183,7 @@ static void cut(struct pool *pool, struct pool_piece *piece, uint64_t size) {
     make_free(pool, behind(piece), rest);
 }
 
-/* The piece of exactly this size that was freed last; NULL: there is none. */
+/* The cached piece of exactly this size that was freed last; NULL: none. */
 static struct pool_piece *take_recent(struct pool *pool, uint64_t size) {
     uint64_t number = size / ALIGNMENT;
     if (number >= POOL_RECENT_SIZES || pool->recent_count[number] == 0) {
@@ -191,7 +192,7 @@ static struct pool_piece *take_recent(struct pool *pool, uint64_t size) {
     return pool->recent[number][--pool->recent_count[number]];
 }
 
-/* Keep only the last size bytes of an allocated piece; what lies before it is not free. */
+/* Keep only the last size bytes of an allocated piece. The previous piece is not free. */
 static struct pool_piece *cut_front(struct pool *pool, struct pool_piece *piece, uint64_t size) {
     uint64_t rest = size_of(piece) - size;
     if (rest < PIECE_MIN) {
@@ -205,8 +206,8 @@ static struct pool_piece *cut_front(struct pool *pool, struct pool_piece *piece,
     return last;
 }
 
-/* A piece of whole bytes or more, in no list; *is_recent: of no more, and to be used as it is.
- * NULL: the range is used up. */
+/* A piece of at least `whole` bytes, in no list. *is_recent: it has exactly that size and needs no
+ * trimming. NULL: the range is exhausted. */
 static struct pool_piece *take_piece(struct pool *pool, uint64_t whole, bool *is_recent) {
     struct pool_piece *piece = take_recent(pool, whole);
     *is_recent = piece != NULL;
@@ -225,8 +226,7 @@ static struct pool_piece *take_piece(struct pool *pool, uint64_t whole, bool *is
     return piece;
 }
 
-/* A piece from the beginning of the free space, or from its end; what it does not need is cut off.
- */
+/* A piece from the start or the end of a free piece, trimmed to size. */
 static inline void *allocate(struct pool *pool, size_t size, bool is_lasting) {
     CHECK(size >= 1);
     CHECK(size <= POOL_PIECE_MAX);
@@ -273,7 +273,7 @@ static void free_piece(struct pool *pool, struct pool_piece *piece) {
     }
 }
 
-/* Free the older half of the recent pieces of one size. */
+/* Free the older half of the cached pieces of one size. */
 static void free_older(struct pool *pool, uint64_t number) {
     struct pool_piece **recent = pool->recent[number];
     for (unsigned i = 0; i < POOL_RECENT_MAX / 2; i++) {
@@ -325,7 +325,7 @@ bool pool_resize(struct pool *pool, void *at, size_t size) {
 
 /* ---- checking ---- */
 
-/* The free pieces of one chunk, or -1: it is not a row of pieces. */
+/* Number of free pieces in a chunk; -1: its pieces are not contiguous. */
 static int64_t check_chunk(char *chunk) {
     char *at = chunk + ALIGNMENT - POOL_HEADER_SIZE;
     const char *end = at + CHUNK_PIECE_SIZE;

@@ -1,5 +1,5 @@
-/* The lowest byte first, each pass stable, so that after the highest the words are in order. Bytes
- * that are the same in all words are passed over: most words have few that differ. */
+/* Lowest byte first, with stable passes, so that the words are in order after the highest. Bytes
+ * that are equal in all words are skipped; in most inputs only a few differ. */
 #include "codec/sort.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 enum {
     DIGITS = 8,
     DIGIT_VALUES = 256,
-    SMALL_MAX = 48, /* counting digits costs more than moving so few */
+    SMALL_MAX = 48, /* counting digits costs more than moving so few records */
 };
 
 static void sort_few(struct sort_record *records, uint32_t count) {
@@ -44,7 +44,7 @@ static uint64_t differing_bits(const struct sort_record *records, uint32_t count
     return differing;
 }
 
-/* Move from's records to to, in the order of one digit. */
+/* Move the records of `from` to `to`, ordered by one digit. */
 static void sort_by_digit(const struct sort_record *from, struct sort_record *to, uint32_t count,
                           unsigned digit) {
     uint32_t begins[DIGIT_VALUES] = {0};

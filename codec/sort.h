@@ -1,8 +1,8 @@
-/* Stable sorting of many records by a 64-bit word each, smallest first: a radix sort, linear in
- * their number. To sort by several words, sort by the least important one first.
+/* Stable radix sort of many records by a 64-bit word, smallest first, in linear time. To sort by
+ * several words, sort by the least significant one first.
  *
- * An order of any kind becomes words: flip the sign bit of a signed number; complement the word to
- * have the largest first. */
+ * Map other orders to words: flip the sign bit of signed numbers; complement the word for a
+ * descending order. */
 #ifndef CODEC_SORT_H
 #define CODEC_SORT_H
 
@@ -13,8 +13,8 @@ struct sort_record {
     uint32_t index; /* the caller's */
 };
 
-/* Sort records[0 .. count-1] by word; equal ones keep their order. spare: room for as many, whose
- * content does not matter. */
+/* Sort records[0 .. count-1] by word; equal ones keep their order. spare: scratch space for count
+ * records. */
 void sort_records(struct sort_record *records, struct sort_record *spare, uint32_t count);
 
 #endif

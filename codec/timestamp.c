@@ -11,7 +11,7 @@
 #define FIRST_US (-719162 * US_PER_DAY)
 #define LIMIT_US (2932897 * US_PER_DAY)
 
-/* Reads from the front of a text; once something is not as expected, is_bad stays. */
+/* Reads from the front of a text; is_bad is set on the first mismatch and stays set. */
 struct reader {
     struct bytes rest;
     bool is_bad;
@@ -51,7 +51,7 @@ static int take_number(struct reader *reader, size_t digit_count, int low, int h
     return number;
 }
 
-/* The 1 to 6 digits behind a point, as microseconds. */
+/* The 1 to 6 digits after a decimal point, as microseconds. */
 static int take_fraction_us(struct reader *reader) {
     int fraction_us = take_number(reader, 1, 0, 9) * 100000;
     for (int unit_us = 10000; unit_us > 0; unit_us /= 10) {

@@ -1,5 +1,5 @@
-/* Magnitudes are multiplied and divided as unsigned numbers: signed ones of this width would need
- * a runtime library that not every compiler brings along, as soon as overflow is looked for. */
+/* Magnitudes are multiplied and divided as unsigned numbers: signed 128-bit overflow checks would
+ * need a runtime library that not every compiler provides. */
 #include "codec/wide.h"
 
 __extension__ typedef unsigned __int128 magnitude;
@@ -103,7 +103,7 @@ size_t wide_print(char *out, wide value, unsigned scale) {
     magnitude left = magnitude_of(value);
     uint64_t power = power_of_ten(POWER_DIGITS_MAX);
     char digits[2 * BYTES_INTEGER_TEXT_MAX];
-    /* Below 2^127, so the head has 20 digits at the most. */
+    /* Below 2^127, so the head has at most 20 digits. */
     size_t digit_count = bytes_print_u64(digits, (uint64_t)(left >= power ? left / power : left));
     if (left >= power) {
         print_tail(digits + digit_count, (uint64_t)(left % power));

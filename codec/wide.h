@@ -1,10 +1,10 @@
-/* Wide decimals: sums and products of decimals, exact. A sign and a magnitude below 2^127 (38
- * digits are sure to fit), counted in units of 10^-scale as a struct decimal is.
+/* Wide decimals: exact sums and products of decimals. A sign and a magnitude below 2^127 (any 38
+ * digits fit), in units of 10^-scale as in struct decimal.
  *
  *     4.6 * 2.50    46 at scale 1 times 250 at scale 2 is 11500 at scale 3, which prints as 11.5
  *
- * Wide decimals of one scale compare and add as integers. What does not fit is refused, never
- * rounded and never wrapped. */
+ * Wide decimals of the same scale compare and add as integers. A result that does not fit is
+ * refused, never rounded or wrapped. */
 #ifndef CODEC_WIDE_H
 #define CODEC_WIDE_H
 
@@ -21,9 +21,9 @@ static inline wide wide_from_decimal(struct decimal value) {
     return value.is_negative ? -(wide)value.magnitude : (wide)value.magnitude;
 }
 
-/* false in all of these: the result does not fit, and is left unchanged. */
+/* The functions below return false when the result does not fit, and then leave it unchanged. */
 
-/* Both are of one scale. */
+/* Both have the same scale. */
 MUST_CHECK static inline bool wide_add(wide a, wide b, wide *sum) {
     wide added;
     if (__builtin_add_overflow(a, b, &added)) {
@@ -32,13 +32,13 @@ MUST_CHECK static inline bool wide_add(wide a, wide b, wide *sum) {
     *sum = added;
     return true;
 }
-/* The scale of the product is the sum of both scales. */
+/* The scale of the product is the sum of the two scales. */
 MUST_CHECK bool wide_multiply(wide value, struct decimal factor, wide *product);
-/* The same number, counted in units that are 10^digits times as small. */
+/* The same number in units that are 10^digits times smaller. */
 MUST_CHECK bool wide_scale_up(wide value, unsigned digits, wide *scaled);
 
-/* The same number at another scale, as a decimal.
- * Errors: DECIMAL_TOO_PRECISE, DECIMAL_OUT_OF_RANGE; *decimal is then left unchanged. */
+/* Convert to a decimal at another scale. Errors: DECIMAL_TOO_PRECISE, DECIMAL_OUT_OF_RANGE;
+ * *decimal is then left unchanged. */
 MUST_CHECK enum decimal_status wide_to_decimal(wide value, unsigned scale, unsigned to_scale,
                                                struct decimal *decimal);
 

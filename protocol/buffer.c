@@ -1,15 +1,15 @@
-/* Output of one client: one piece of memory that doubles. capacity never passes size_max, so the
- * inline fast path of buffer_reserve needs no look at the limit. */
+/* Output of one client: a single allocation that doubles. capacity never exceeds size_max, so the
+ * inline fast path of buffer_reserve need not check the limit. */
 #include "protocol/buffer.h"
 
-/* Most replies are shorter, and an idle client should cost little. */
+/* Most replies are shorter, and idle clients should be cheap. */
 enum { BUFFER_CAPACITY_MIN = 512 };
 
 void buffer_init(struct buffer *buffer, size_t size_max) {
     *buffer = (struct buffer){.size_max = size_max};
 }
 
-/* Let the buffer begin at its allocation's first byte again. */
+/* Make the buffer start at its allocation's first byte again. */
 static void buffer_rewind(struct buffer *buffer) {
     if (buffer->dropped > 0) {
         buffer->at -= buffer->dropped;
@@ -44,7 +44,7 @@ void buffer_drop_front(struct buffer *buffer, size_t size) {
     }
 }
 
-/* The next capacity that holds needed bytes, or 0 when the limit forbids it. */
+/* The next capacity that holds needed bytes, or 0 if the limit forbids it. */
 static size_t buffer_next_capacity(const struct buffer *buffer, size_t needed) {
     size_t limit = buffer->size_max > 0 ? buffer->size_max : SIZE_MAX / 2;
     if (needed > limit) {
@@ -60,9 +60,9 @@ static size_t buffer_next_capacity(const struct buffer *buffer, size_t needed) {
     return capacity < limit ? capacity : limit;
 }
 
-/* Move what is left over the dropped front. It pays for itself when the front is the longer part;
- * otherwise the buffer has to grow as well, and moving is a part of that. true: now there is room
- * for size more bytes without growing. */
+/* Move the remaining bytes over the dropped front. This pays off if the front is the longer part;
+ * otherwise the buffer has to grow anyway, which includes moving them. true: there is now room for
+ * size more bytes without growing. */
 static bool buffer_reuse_front(struct buffer *buffer, size_t size) {
     if (buffer->dropped == 0) {
         return false;

@@ -1,7 +1,7 @@
-/* A growing run of bytes to write: the output of one client. Grows by doubling, never shrinks by
- * itself. Once an append has failed for want of memory, or the buffer would pass its limit, it
- * is `is_broken`: further appends do nothing, and the owner closes the client. So a reply is
- * never sent with a hole in it, and the writers of replies need no error paths. */
+/* A growing output buffer of one client. It grows by doubling and never shrinks by itself. When an
+ * append fails for lack of memory, or the buffer would exceed its limit, `is_broken` is set:
+ * further appends do nothing, and the owner closes the client. So no reply is ever sent with a gap
+ * in it, and reply functions need no error paths. */
 #ifndef PROTOCOL_BUFFER_H
 #define PROTOCOL_BUFFER_H
 
@@ -9,9 +9,9 @@
 #include "codec/memory.h"
 
 struct buffer {
-    char *at; /* the first byte that is still to be written out */
+    char *at; /* the first byte not yet written out */
     size_t size;
-    size_t capacity; /* from at on */
+    size_t capacity; /* counted from at */
     size_t dropped;  /* bytes of the allocation before at */
     size_t size_max; /* 0: no limit */
     bool is_broken;
@@ -19,14 +19,15 @@ struct buffer {
 
 void buffer_init(struct buffer *buffer, size_t size_max);
 void buffer_deinit(struct buffer *buffer);
-/* Empty it, whole again, memory kept. */
+/* Empty the buffer and clear is_broken; memory is kept. */
 void buffer_clear(struct buffer *buffer);
-/* Drop the first size bytes. Moves nothing, so that a long reply leaves piece by piece in linear
+/* Drop the first size bytes without moving the rest, so that a long reply is sent in linear
  * time. */
 void buffer_drop_front(struct buffer *buffer, size_t size);
 
-/* Room for size (at least 1) more bytes at the end: where to write them, or NULL (is_broken is then
- * set). Follow with buffer_commit of what was written. Inline when there is room already. */
+/* Room for size (at least 1) more bytes at the end. Returns where to write them, or NULL (is_broken
+ * is then set). Follow with buffer_commit of the bytes written. Inline when there is room
+ * already. */
 char *buffer_grow(struct buffer *buffer, size_t size); /* the slow path of buffer_reserve */
 static inline char *buffer_reserve(struct buffer *buffer, size_t size) {
     if (__builtin_expect(!buffer->is_broken && buffer->capacity - buffer->size >= size, 1)) {

@@ -1,4 +1,4 @@
-/* The tables, and what is too long to be put everywhere. The rest is in the header. */
+/* The tables, and the functions too long to inline. The rest is in the header. */
 #include "protocol/put.h"
 
 #define THREE_DIGITS(a, b, c) (('0' + (a)) | ('0' + (b)) << 8 | ('0' + (c)) << 16)

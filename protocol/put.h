@@ -1,6 +1,6 @@
-/* Pieces of replies, written where there is room already: no checks, no calls, no loops. For
- * protocol/reply.c, and for whoever writes a thousand members in a row. Each put_ function returns
- * where its text ends, and may scribble up to PUT_OVERRUN bytes beyond that. */
+/* Parts of replies, written where the caller has made room: no checks, no calls, no loops. Used by
+ * protocol/reply.c and by loops that write many members. Each put_ function returns the end of its
+ * text and may overwrite up to PUT_OVERRUN bytes beyond it. */
 #ifndef PROTOCOL_PUT_H
 #define PROTOCOL_PUT_H
 
@@ -8,9 +8,9 @@
 
 enum {
     PUT_OVERRUN = 8,
-    /* Below this a number is written in one go. */
+    /* Numbers below this take the fast path. */
     PUT_SMALL_LIMIT = 1000000000,
-    /* Bytes of a bulk that is copied in words, and room for it with its header and line ends. */
+    /* Largest bulk copied in words, and room for it with its header and line ends. */
     PUT_SHORT_MAX = 32,
     PUT_SHORT_ROOM = 8 + PUT_SHORT_MAX + 2 + PUT_OVERRUN,
     /* Room for a member and its score. */
@@ -19,10 +19,10 @@ enum {
     PUT_NUMBER_ROOM = 8 + DECIMAL_TEXT_MAX + 2 + PUT_OVERRUN,
 };
 
-/* The texts of 000 to 999, the first digit in the lowest byte. Cutting a number in threes takes
- * half the time that cutting it in twos does, and 4 KiB stay in the cache. */
+/* The texts of 000 to 999, first digit in the lowest byte. Converting three digits at a time takes
+ * half the time of two at a time, and the 4 KiB stay in the cache. */
 extern const uint32_t put_three_digits[1000];
-/* The headers of bulks of 0 to 99 bytes, padded to a word. */
+/* The headers of bulks of 0 to 99 bytes, padded to 8 bytes. */
 extern const char put_headers[100][8];
 
 static inline char *put_line_end(char *out) {
@@ -41,11 +41,11 @@ static inline uint64_t put_six_digits(uint32_t value) {
     return put_three_digits[value / 1000] | (uint64_t)put_three_digits[value % 1000] << 24;
 }
 
-/* value, below PUT_SMALL_LIMIT, without leading zeros: 9 bytes at most. */
+/* value, below PUT_SMALL_LIMIT, without leading zeros; at most 9 bytes. */
 static inline char *put_small(char *out, uint32_t value) {
     uint32_t head = value < 1000000 ? value : value / 1000000;
     uint64_t text = put_six_digits(head);
-    /* The lowest bit set in a digit ends the leading zeros; the last digit stays in any case. */
+    /* The lowest set bit among the digits ends the leading zeros; the last digit is always kept. */
     unsigned zero_bits = (unsigned)__builtin_ctzll((text & 0x0f0f0f0f0f) | (uint64_t)1 << 40) & ~7U;
     put_word(out, text >> zero_bits);
     out += 6 - zero_bits / 8;
@@ -63,15 +63,15 @@ static inline char *put_nine_digits(char *out, uint32_t value) {
     return out + 9;
 }
 
-/* value, PUT_SMALL_LIMIT or above: 20 bytes at most. */
+/* value, at least PUT_SMALL_LIMIT; at most 20 bytes. */
 char *put_large(char *out, uint64_t value);
 
 static inline char *put_digits(char *out, uint64_t value) {
     return value < PUT_SMALL_LIMIT ? put_small(out, (uint32_t)value) : put_large(out, value);
 }
 
-/* Copy up to PUT_SHORT_MAX bytes in words that overlap: most members and numbers are this short,
- * and a call would cost more than the copy. Reads and writes nothing beyond size. */
+/* Copy up to PUT_SHORT_MAX bytes in overlapping words. Most members and numbers are this short, and
+ * a call would cost more than the copy. Reads and writes nothing beyond size. */
 static inline char *put_bytes(char *out, const char *from, size_t size) {
     if (size > 16) {
         memcpy(out, from, 16);
@@ -90,14 +90,14 @@ static inline char *put_bytes(char *out, const char *from, size_t size) {
     return out + size;
 }
 
-/* A bulk of PUT_SHORT_MAX bytes at the most. */
+/* A bulk of at most PUT_SHORT_MAX bytes. */
 static inline char *put_short_bulk(char *out, struct bytes text) {
     memcpy(out, put_headers[text.size], 8);
     out += 4 + (text.size >= 10);
     return put_line_end(put_bytes(out, text.at, text.size));
 }
 
-/* "<mark><value>\r\n", the header of a bulk or an array, or a whole integer. */
+/* "<mark><value>\r\n": the header of a bulk or an array, or a complete integer. */
 static inline char *put_header(char *out, char mark, uint64_t value) {
     if (value < 100) {
         memcpy(out, put_headers[value], 8);
@@ -108,7 +108,7 @@ static inline char *put_header(char *out, char mark, uint64_t value) {
     return put_line_end(put_digits(out + 1, value));
 }
 
-/* Any bulk: PUT_HEADER_ROOM, its bytes, and the line's end. */
+/* Any bulk. Needs PUT_HEADER_ROOM, its bytes and the line end. */
 static inline char *put_bulk(char *out, struct bytes text) {
     if (text.size <= PUT_SHORT_MAX) {
         return put_short_bulk(out, text);
@@ -120,8 +120,7 @@ static inline char *put_bulk(char *out, struct bytes text) {
 
 /* A decimal as a double or as a bulk. */
 char *put_decimal(char *out, struct decimal value, unsigned scale, bool is_double);
-/* A whole number as an integer; where it does not fit one (above 2^63 - 1) as a big number of
- * RESP3, or as a bulk. */
+/* An integer; above 2^63 - 1 a RESP3 big number, or a bulk in RESP2. */
 char *put_integer(char *out, struct decimal value, bool is_resp3);
 
 /* A score below PUT_SMALL_LIMIT, as a double or as a bulk. */
@@ -135,8 +134,8 @@ static inline char *put_small_score(char *out, uint32_t value, bool is_double) {
     return put_line_end(end);
 }
 
-/* A member and its score, as rankings WITHSCORES have them: a pair in RESP3, two bulks in RESP2.
- * The member has PUT_SHORT_MAX bytes at the most, the score is below PUT_SMALL_LIMIT. */
+/* A member and its score, as in rankings with WITHSCORES: a pair in RESP3, two bulks in RESP2. The
+ * member has at most PUT_SHORT_MAX bytes, the score is below PUT_SMALL_LIMIT. */
 static inline char *put_scored_member(char *out, struct bytes member, uint32_t score,
                                       bool is_pair) {
     if (is_pair) {

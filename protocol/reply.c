@@ -1,9 +1,9 @@
-/* Replies, byte by byte as Redis writes them.
+/* Replies, byte for byte as Redis writes them.
  *
- * Every writer asks for room once, for the most it can need, fills it and commits what it filled.
- * The frequent values (integers, scores, bulks, headers) are laid out by hand; the others take the
- * short way. Nothing is written when the client wants silence or its buffer is broken: then there
- * is no room, and that is the only check the writers make. */
+ * Every function reserves room once, for the maximum it can need, fills it and commits what it
+ * wrote. Frequent values (integers, scores, bulks, headers) have a hand-written fast path; the
+ * others use general code. When the client is silent or its buffer is broken, no room is returned;
+ * that is the only check these functions make. */
 #include "protocol/reply.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ enum {
     HEADER_MAX = PUT_HEADER_ROOM,
     DOUBLE_TEXT_MAX = 32, /* "-1.7976931348623157e+308" */
 };
-/* The mark of an array that is not written. */
+/* The mark of an array that is not being written. */
 #define NO_MARK SIZE_MAX
 
 void reply_init(struct reply *reply, struct buffer *out, uint8_t version) {
@@ -28,7 +28,7 @@ static inline char *reply_room(struct reply *reply, size_t size) {
     return __builtin_expect(reply->is_silent, 0) ? NULL : buffer_reserve(reply->out, size);
 }
 
-/* Where to write size bytes, or NULL: not without the long way. */
+/* Fast path: where to write size bytes, or NULL to take the slow path. */
 static inline char *short_room(const struct reply *reply, size_t size) {
     const struct buffer *out = reply->out;
     bool has_room = !reply->is_silent && !out->is_broken && out->capacity - out->size >= size;
@@ -147,7 +147,7 @@ void reply_integer(struct reply *reply, int64_t value) {
     commit_to(reply, put_line_end(out + 1 + bytes_print_i64(out + 1, value)));
 }
 
-/* Any bulk; apart, so that the short way saves no registers for the calls in here. */
+/* Any bulk. Separate, so that the fast path need not save registers for the calls in here. */
 __attribute__((noinline)) static void reply_any_bulk(struct reply *reply, struct bytes text) {
     if (text.size > SIZE_MAX - HEADER_MAX - 2) {
         reply->out->is_broken = true;
@@ -207,7 +207,7 @@ void reply_verbatim(struct reply *reply, struct bytes text) {
     commit_to(reply, put_line_end(out + 4 + text.size));
 }
 
-/* ---- nothing, true and false, numbers ---- */
+/* ---- null, booleans, numbers ---- */
 
 void reply_null(struct reply *reply) {
     if (reply->version == 3) {
@@ -241,7 +241,7 @@ __attribute__((noinline)) static void reply_any_decimal(struct reply *reply, str
     }
 }
 
-/* A whole number, as most scores are. */
+/* An integer, as most scores are. */
 static inline bool is_small_score(struct decimal value, unsigned scale) {
     return scale == 0 && value.magnitude < PUT_SMALL_LIMIT && !value.is_negative;
 }
@@ -299,6 +299,15 @@ void reply_push(struct reply *reply, uint64_t count) {
     reply_header(reply, reply->version == 3 ? '>' : '*', count);
 }
 
+void reply_repeat(struct reply *reply, size_t begin, size_t size) {
+    char *copy = reply_room(reply, size); /* growing may move the original too */
+    if (copy != NULL) {
+        CHECK(begin <= reply->out->size && size <= reply->out->size - begin);
+        memcpy(copy, reply->out->at + begin, size);
+        buffer_commit(reply->out, size);
+    }
+}
+
 size_t reply_array_begin(struct reply *reply) {
     if (reply_room(reply, HEADER_MAX) == NULL) {
         return NO_MARK;
@@ -306,6 +315,10 @@ size_t reply_array_begin(struct reply *reply) {
     size_t mark = reply->out->size;
     buffer_commit(reply->out, HEADER_MAX);
     return mark;
+}
+
+size_t reply_verbatim_begin(struct reply *reply) {
+    return reply_array_begin(reply);
 }
 
 /* Write the header at mark and close the gap behind it. */
@@ -332,6 +345,26 @@ void reply_map_end(struct reply *reply, size_t mark, uint64_t pair_count) {
     } else {
         end_header(reply, mark, '*', pair_count * 2);
     }
+}
+
+void reply_verbatim_end(struct reply *reply, size_t mark) {
+    static const char format[] = "txt:";
+    enum { FORMAT_SIZE = sizeof format - 1 };
+    struct buffer *out = reply->out;
+    if (mark == NO_MARK || buffer_reserve(out, FORMAT_SIZE + 2) == NULL) {
+        return;
+    }
+    size_t text_size = out->size - mark - HEADER_MAX;
+    if (reply->version == 2) {
+        end_header(reply, mark, '$', text_size);
+    } else {
+        char *text = out->at + mark + HEADER_MAX;
+        memmove(text + FORMAT_SIZE, text, text_size);
+        memcpy(text, format, FORMAT_SIZE);
+        buffer_commit(out, FORMAT_SIZE);
+        end_header(reply, mark, '=', text_size + FORMAT_SIZE);
+    }
+    REPLY_LITERAL(reply, "\r\n");
 }
 
 void reply_set_end(struct reply *reply, size_t mark, uint64_t count) {

@@ -5,7 +5,7 @@
 #include "codec/bytes.h"
 
 struct request {
-    uint32_t count;           /* arguments, the command's name included; 1 at least */
+    uint32_t count;           /* arguments including the command's name; at least 1 */
     const struct bytes *args; /* args[0] is the name */
     size_t size;              /* bytes on the wire */
 };

@@ -2,23 +2,23 @@
  *
  *     "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n"   ->   args[0] = "ECHO", args[1] = "hi"
  *
- * There are two ways through an array. The usual one is whole in the input: parse_whole_array goes
- * over it once, straight into the arena. Anything else (unfinished, odd or wrong) takes the careful
- * way, parse_array, which keeps what it understood in the parser and goes on from there next time.
- * Both accept the same arrays; only the careful one judges.
+ * Arrays have two paths. Fast path: the array is complete in the input, and parse_whole_array
+ * parses it in one pass, straight into the arena. Slow path: anything else (incomplete, unusual or
+ * invalid) goes to parse_array, which keeps its progress in the parser and continues there next
+ * time. Both accept the same arrays; only the slow path reports errors.
  *
- * Invariant: a line's end is looked for only behind parser->searched, and nothing before
- * parser->position is looked at again until the request is complete. What is said about an input
- * depends on its bytes alone, never on where it was cut: a limit on a line counts bytes from the
- * line's start, not what happened to have arrived.
+ * Invariant: line ends are searched only behind parser->searched, and nothing before
+ * parser->position is read again until the request is complete. The result for an input depends on
+ * its bytes alone, never on how it was split: a limit on a line counts bytes from the line's start,
+ * not the bytes that happen to have arrived.
  *
- * As in Redis, the byte behind a CR and the two behind a bulk are taken to be its line end
- * unread. */
+ * As in Redis, the byte after a CR and the two bytes after a bulk are assumed to be its line end
+ * without being checked. */
 #include "protocol/resp.h"
 
 enum {
     ARENA_PIECE_MIN = 16 * 1024,
-    ARENA_PIECE_MAX = 1024 * 1024, /* of pieces that double; also what a reset keeps */
+    ARENA_PIECE_MAX = 1024 * 1024, /* for pieces, which double in size; also what a reset keeps */
     SPANS_MIN = 8,
     ARG_SIZE_MIN = 6, /* "$0\r\n\r\n" */
 };
@@ -53,7 +53,7 @@ void resp_arena_reset(struct resp_arena *arena) {
     }
 }
 
-/* Begin a new piece with room for size bytes. Each piece keeps its first bytes free for the
+/* Start a new piece with room for size bytes. The first bytes of each piece are reserved for the
  * record that describes it once it is full. */
 static char *arena_grow(struct resp_arena *arena, size_t size) {
     size_t capacity = arena->capacity == 0 ? ARENA_PIECE_MIN : arena->capacity * 2;
@@ -77,7 +77,7 @@ static char *arena_grow(struct resp_arena *arena, size_t size) {
     return at + arena->used;
 }
 
-/* Where size bytes could be put; they are taken only by adding size to used. */
+/* Returns room for size bytes; the caller takes it by adding to used. */
 static inline char *arena_room(struct resp_arena *arena, size_t size) {
     if (__builtin_expect(arena->capacity - arena->used >= size, 1) && arena->at != NULL) {
         return arena->at + arena->used;
@@ -95,9 +95,9 @@ void *resp_arena_allocate(struct resp_arena *arena, size_t size) {
     return at;
 }
 
-/* ---- what all requests have in common ---- */
+/* ---- common to all requests ---- */
 
-/* Everything one call works on. */
+/* State of one call. */
 struct parse {
     struct resp_parser *parser;
     const char *input;
@@ -126,8 +126,8 @@ static enum resp_status skip(struct parse *parse, size_t size) {
     return RESP_SKIP;
 }
 
-/* An HTTP client that a web page has tricked into talking to us (redis.io/docs, "Security": cross
- * protocol scripting). Few commands begin with these letters, so few come to the comparison. */
+/* An HTTP client tricked by a web page into talking to us (redis.io/docs, "Security": cross
+ * protocol scripting). Few commands begin with these letters, so the comparison is rare. */
 static bool is_http(struct bytes name) {
     if (name.size == 4) {
         return (name.at[0] | 0x20) == 'p' && bytes_is(name, "post");
@@ -144,7 +144,8 @@ static inline enum resp_status finish(struct parse *parse, const struct bytes *a
 
 enum line_status { LINE_WHOLE, LINE_UNFINISHED, LINE_TOO_LONG };
 
-/* Look for mark in the line that begins at parser->position: *found is its offset in the input. */
+/* Search for mark in the line that begins at parser->position; *found is its offset in the
+ * input. */
 static enum line_status find_mark(struct parse *parse, char mark, size_t *found) {
     struct resp_parser *parser = parse->parser;
     size_t from = parser->searched > parser->position ? parser->searched : parser->position;
@@ -161,9 +162,9 @@ static enum line_status find_mark(struct parse *parse, char mark, size_t *found)
     return LINE_WHOLE;
 }
 
-/* ---- arrays, whole in the input ---- */
+/* ---- arrays, fast path ---- */
 
-/* Read "<digits>\r\n" at *at, nine digits at most; false: not that, or not all there. */
+/* Read "<digits>\r\n" at *at, at most nine digits; false: malformed or incomplete. */
 static inline bool read_length(const char **at, const char *end, uint32_t *length) {
     const char *digit = *at;
     if (end - digit < 3) {
@@ -197,8 +198,8 @@ static inline bool read_length(const char **at, const char *end, uint32_t *lengt
     return false;
 }
 
-/* An array within the limits, to its last byte; false: anything else, and nothing is changed.
- * Room is taken for arguments that can have arrived, not for those announced. */
+/* Parse a complete array within the limits; false: anything else, and nothing is changed. Memory is
+ * taken for arguments that can have arrived, not for those announced. */
 static inline bool parse_whole_array(struct parse *parse, const struct bytes **args_found,
                                      uint32_t *count_found, size_t *size_found) {
     const char *at = parse->input + 1;
@@ -229,10 +230,10 @@ static inline bool parse_whole_array(struct parse *parse, const struct bytes **a
     return true;
 }
 
-/* ---- arrays, the careful way ---- */
+/* ---- arrays, slow path ---- */
 
-/* Read the line "<mark><integer>\r\n" at the parser's position. *value is left alone unless the
- * line is whole; *is_integer says whether there is one. */
+/* Read the line "<mark><integer>\r\n" at the parser's position. *value is set only if the line is
+ * complete; *is_integer says whether it holds a valid integer. */
 static enum line_status read_length_line(struct parse *parse, int64_t *value, bool *is_integer,
                                          size_t *line_end) {
     size_t found = 0;
@@ -250,7 +251,7 @@ static enum line_status read_length_line(struct parse *parse, int64_t *value, bo
     return LINE_WHOLE;
 }
 
-/* "*<count>\r\n". RESP_REQUEST: go on with its arguments. */
+/* "*<count>\r\n". RESP_REQUEST: continue with its arguments. */
 static enum resp_status read_array_header(struct parse *parse) {
     int64_t count = 0;
     bool is_integer = false;
@@ -278,7 +279,7 @@ static enum resp_status read_array_header(struct parse *parse) {
     return RESP_REQUEST;
 }
 
-/* Redis puts the byte into the text as it is; a line end would become a space on the wire. */
+/* Redis copies the byte into the text unchanged; a line end would become a space on the wire. */
 static enum resp_status fail_expected_dollar(struct parse *parse, unsigned char got) {
     static const char start[] = "ERR Protocol error: expected '$', got '";
     static const char hex[] = "0123456789abcdef";
@@ -303,7 +304,7 @@ static enum resp_status fail_expected_dollar(struct parse *parse, unsigned char 
     return fail(parse, text);
 }
 
-/* "$<size>\r\n". RESP_REQUEST: go on with its bytes. */
+/* "$<size>\r\n". RESP_REQUEST: continue with its bytes. */
 static enum resp_status read_bulk_header(struct parse *parse) {
     int64_t size = 0;
     bool is_integer = false;
@@ -347,7 +348,7 @@ static bool reserve_span(struct resp_parser *parser) {
     return true;
 }
 
-/* The announced bulk's bytes. RESP_REQUEST: it is now an argument. */
+/* The bytes of the announced bulk. RESP_REQUEST: they are now an argument. */
 static enum resp_status read_bulk(struct parse *parse) {
     struct resp_parser *parser = parse->parser;
     size_t arrived = parse->size - parser->position;
@@ -366,7 +367,7 @@ static enum resp_status read_bulk(struct parse *parse) {
     return RESP_REQUEST;
 }
 
-/* The spans have all been found: make slices of them. */
+/* All spans have been found: convert them to slices. */
 static enum resp_status finish_array(struct parse *parse) {
     struct resp_parser *parser = parse->parser;
     uint32_t count = parser->arg_count;
@@ -417,7 +418,7 @@ static int hex_value(char byte) {
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* At least as many as there are words: each begins behind a space or at the line's start. */
+/* An upper bound of the word count: each word begins after a space or at the line's start. */
 static uint32_t count_words(struct bytes line) {
     uint32_t count = 0;
     bool was_space = true;
@@ -453,8 +454,8 @@ static char read_escape(const char **at, const char *end) {
     }
 }
 
-/* Decode from the quote at *at to its closing one, behind which a space or the line's end must
- * follow. false: the quotes are unbalanced. */
+/* Decode from the quote at *at to the closing quote, which must be followed by a space or the end
+ * of the line. false: unbalanced quotes. */
 static bool read_quoted(const char **at, const char *end, char **out) {
     char quote = *(*at)++;
     while (*at < end) {
@@ -477,7 +478,7 @@ static bool read_quoted(const char **at, const char *end, char **out) {
     return false;
 }
 
-/* Read the word at *at. One without quotes stays where it is; else it is decoded to *out. */
+/* Read the word at *at. An unquoted word stays in place; a quoted one is decoded to *out. */
 static bool read_word(const char **at, const char *end, char **out, struct bytes *word) {
     const char *start = *at;
     for (; *at < end; (*at)++) {

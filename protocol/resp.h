@@ -1,11 +1,11 @@
-/* The requests' parser: RESP arrays of bulk strings ("*2\r\n$4\r\nPING\r\n$2\r\nhi\r\n") and inline
- * commands ("PING hi\r\n", with Redis's quotes), incremental to the byte: cutting the input
- * anywhere gives the same requests.
+/* The request parser: RESP arrays of bulk strings ("*2\r\n$4\r\nPING\r\n$2\r\nhi\r\n") and inline
+ * commands ("PING hi\r\n", with Redis's quoting). Fully incremental: splitting the input anywhere
+ * gives the same requests.
  *
- * The caller keeps the input of an unfinished request in one contiguous piece that begins at the
- * request's first byte, and calls again with more bytes behind it; the piece may move in memory.
- * The parser remembers how far it came, so a request that arrives byte by byte costs linear time.
- * Memory is taken for what has arrived, never for what was announced. */
+ * The caller keeps the input of an unfinished request contiguous from the request's first byte, and
+ * calls again with more bytes appended; the input may move in memory. The parser remembers its
+ * position, so a request that arrives byte by byte costs linear time. Memory is allocated for what
+ * has arrived, never for what was announced. */
 #ifndef PROTOCOL_RESP_H
 #define PROTOCOL_RESP_H
 
@@ -13,21 +13,21 @@
 #include "protocol/request.h"
 
 struct resp_limits {
-    uint32_t args_max;      /* 1048576; 10 before authentication; also of an inline command */
+    uint32_t args_max;      /* 1048576; 10 before authentication; also applies to inline commands */
     size_t bulk_size_max;   /* proto-max-bulk-len; 16 KiB before authentication */
-    size_t inline_size_max; /* 65536; also of a line that announces a length */
-    bool is_authenticated;  /* picks the wording of the error, as Redis has it */
+    size_t inline_size_max; /* 65536; also applies to a line that announces a length */
+    bool is_authenticated;  /* selects Redis's wording of the error */
 };
 
-/* Zeroed is the state at a request's first byte. */
+/* The zeroed state is the start of a request. */
 struct resp_parser {
-    size_t position;    /* bytes of this request understood so far; 0: no array has begun */
-    size_t searched;    /* bytes of this request already searched for the end of the line */
+    size_t position;    /* bytes of this request parsed so far; 0: no array has begun */
+    size_t searched;    /* bytes of this request already searched for a line end */
     uint32_t args_left; /* arguments of the array still to come */
     uint32_t arg_count; /* arguments found so far */
     size_t bulk_left;   /* size of the announced bulk, if has_bulk */
     bool has_bulk;
-    struct resp_span *spans; /* the arguments found so far; own memory, only while unfinished */
+    struct resp_span *spans; /* the arguments found so far; allocated only while unfinished */
     uint32_t span_capacity;
 };
 struct resp_span {
@@ -35,7 +35,7 @@ struct resp_span {
     size_t size;
 };
 
-/* Where the arguments of finished requests go: a bump allocator that the tick resets. */
+/* A bump allocator for the arguments of finished requests; reset once per tick. */
 struct resp_arena {
     char *at;
     size_t used;
@@ -45,30 +45,30 @@ struct resp_arena {
 
 enum resp_status {
     RESP_REQUEST, /* *request is filled; *used bytes were consumed */
-    RESP_MORE,    /* unfinished: call again with more input behind the same bytes */
-    RESP_SKIP,    /* *used bytes held no command ("\r\n", "*0\r\n", "*-1\r\n"): go on behind them */
-    RESP_ERROR,   /* broken for good: *error says what; answer it and close */
-    RESP_CLOSE,   /* "POST ..." or "Host: ...": an HTTP client; close without an answer */
+    RESP_MORE,    /* unfinished: call again with more input appended to the same bytes */
+    RESP_SKIP,  /* *used bytes held no command ("\r\n", "*0\r\n", "*-1\r\n"): continue after them */
+    RESP_ERROR, /* cannot continue: reply *error and close */
+    RESP_CLOSE, /* "POST ..." or "Host: ...", an HTTP client: close without a reply */
     RESP_OUT_OF_MEMORY, /* nothing was consumed */
 };
 
-/* Look at input[0 .. size-1], which begins at the first byte of a request.
+/* Parse input[0 .. size-1], which begins at the first byte of a request.
  *
- * On RESP_REQUEST the slices point into input, or (quoted inline arguments) into the arena, where
- * request->args lies too. *error begins with "ERR Protocol error: " and lies in static memory or in
- * the arena. After RESP_MORE and RESP_OUT_OF_MEMORY the parser waits at the same request; after
- * anything else it is zeroed, and holds nothing. input may be NULL when size is 0. */
+ * On RESP_REQUEST the slices point into input, or (quoted inline arguments) into the arena, which
+ * also holds request->args. *error begins with "ERR Protocol error: " and is static or in the
+ * arena. After RESP_MORE and RESP_OUT_OF_MEMORY the parser is still at the same request; otherwise
+ * it is zeroed and holds no memory. input may be NULL when size is 0. */
 MUST_CHECK enum resp_status resp_parse(struct resp_parser *parser, const char *input, size_t size,
                                        const struct resp_limits *limits, struct resp_arena *arena,
                                        struct request *request, size_t *used, const char **error);
-/* Give back what an unfinished request holds, and begin anew. */
+/* Free the memory of an unfinished request and zero the parser. */
 void resp_parser_deinit(struct resp_parser *parser);
 
 void resp_arena_init(struct resp_arena *arena);
 void resp_arena_deinit(struct resp_arena *arena);
-/* Forget everything in it; memory is kept up to 1 MiB. */
+/* Free all allocations; up to 1 MiB of memory is kept for reuse. */
 void resp_arena_reset(struct resp_arena *arena);
-/* size bytes, 8-aligned; NULL: no memory. */
+/* size bytes, 8-byte aligned; NULL: no memory. */
 MUST_CHECK void *resp_arena_allocate(struct resp_arena *arena, size_t size);
 
 #endif

@@ -1,16 +1,18 @@
-/* leaderboard-docs: writes what the tables know, to stdout.
+/* leaderboard-docs: generates documentation from the tables, to stdout.
  *
  *     leaderboard-docs commands   docs/commands.md
  *     leaderboard-docs settings   docs/settings.md
+ *     leaderboard-docs long       docs/long-commands.md
  *     leaderboard-docs conf       leaderboard.conf
  *
- * `make docs` keeps the files in the repository; `make docs-check` finds them out of date. */
+ * `make docs` updates the files in the repository; `make docs-check` fails if they are stale. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/command.h"
-#include "server/setting.h"
+#include "server/commands/table.h"
+#include "server/dispatch/command.h"
+#include "server/settings/setting.h"
 
 enum { SYNTAX_MAX = 4096, NAME_MAX_SIZE = 64 };
 
@@ -39,13 +41,13 @@ static const struct {
 };
 enum { FLAG_COUNT = sizeof flag_texts / sizeof flag_texts[0] };
 
-/* "CLIENT SETNAME"; without a container the command's own name. */
+/* "CLIENT SETNAME"; without a container, the command's own name. */
 static void print_name(char *out, const struct command *container, const struct command *command) {
     snprintf(out, NAME_MAX_SIZE, "%s%s%s", container != NULL ? container->name : "",
              container != NULL ? " " : "", command->name);
 }
 
-/* GitHub's anchor of a heading: lower case, '-' for blanks, and no dots. */
+/* GitHub's anchor of a heading: lower case, '-' for blanks, no dots. */
 static void write_anchor(const char *name) {
     for (const char *at = name; *at != '\0'; at++) {
         char byte = *at >= 'A' && *at <= 'Z' ? (char)(*at | 0x20) : *at;
@@ -55,7 +57,7 @@ static void write_anchor(const char *name) {
     }
 }
 
-/* Text inside Markdown, also inside a table. */
+/* Escape text for Markdown, also inside a table. */
 static void write_text(const char *text) {
     for (const char *at = text; *at != '\0'; at++) {
         if (strchr("*_[]<>\\`|", *at) != NULL) {
@@ -104,7 +106,7 @@ static void write_command(const struct command *container, const struct command 
 
 typedef void write_each(const struct command *container, const struct command *command);
 
-/* Every command of a group that can be sent: of a container, its subcommands. */
+/* Every command of a group that can be sent; for a container, its subcommands. */
 static void for_each_of_group(const char *group, write_each *write) {
     for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
         const struct command *command = *entry;
@@ -122,11 +124,12 @@ static void for_each_of_group(const char *group, write_each *write) {
 }
 
 static void write_commands(void) {
-    printf("# Commands\n\n"
-           "This page is made from the server's own table by `make docs`. Names, options, replies\n"
-           "and errors are those of Redis 7.4, so any Redis client can send them. `COMMAND DOCS`\n"
-           "answers the same from a running server. The commands that begin with `LB.` are the\n"
-           "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n");
+    printf(
+        "# Commands\n\n"
+        "`make docs` generates this page from the server's command table. Names, options, replies\n"
+        "and errors are those of Redis 7.4, so any Redis client can send these commands. `COMMAND\n"
+        "DOCS` replies the same on a running server. The commands that begin with `LB.` are the\n"
+        "server's own; [leaderboards.md](leaderboards.md) explains them.\n\n");
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         printf("**%s**\n\n| Command | Summary |\n|---|---|\n", groups[i].title);
         for_each_of_group(groups[i].group, write_row);
@@ -138,17 +141,114 @@ static void write_commands(void) {
     }
 }
 
+/* The time of a million units, with two digits. */
+static void write_time_of_million(unsigned unit_ns) {
+    if (unit_ns >= 1000) {
+        printf("%u.%u s", unit_ns / 1000, unit_ns % 1000 / 100);
+    } else {
+        printf("%u ms", unit_ns);
+    }
+}
+
+/* Commands that only move boards have no cost per unit. */
+static void write_cost(const struct command *container, const struct command *command) {
+    char name[NAME_MAX_SIZE];
+    if (command->cost == NULL || command->cost->unit_ns == 0) {
+        return;
+    }
+    print_name(name, container, command);
+    printf("| [%s](commands.md#", name);
+    write_anchor(name);
+    printf(") | %s | ", command->cost->unit);
+    write_time_of_million(command->cost->unit_ns);
+    printf(" | %s |\n", command->cost->instead);
+}
+
+static void write_long_commands(void) {
+    fputs("# Long commands\n"
+          "\n"
+          "One thread runs all commands, one after another: while one runs, all other clients "
+          "wait. Most commands take\n"
+          "microseconds. Those on this page take time in proportion to what they touch.\n"
+          "\n"
+          "`make docs` generates the table from the server's command table. The time for a million "
+          "units was measured\n"
+          "on a board of a million members of 17 bytes "
+          "([bench/results](../bench/results/2026-11-22-long.md), beside\n"
+          "redis-server); expect between half and twice as much, depending on your machine and "
+          "members.\n"
+          "\n"
+          "| Command | What counts | A million of them | What to use instead |\n"
+          "|---|---|---:|---|\n",
+          stdout);
+    for (size_t i = 0; i < GROUP_COUNT; i++) {
+        for_each_of_group(groups[i].group, write_cost);
+    }
+    fputs(
+        "\n"
+        "## What runs in steps\n"
+        "\n"
+        "These commands and tasks return at once, or do one bounded step at a time, however much "
+        "there is to do:\n"
+        "\n"
+        "- `DEL`, `UNLINK`, `FLUSHALL`, `ZREMRANGEBYRANK`, `ZREMRANGEBYSCORE`, `CAP`, and boards "
+        "that are\n"
+        "  replaced: removed data is freed afterwards, between other commands.\n"
+        "- `SCAN` and `ZSCAN`: `COUNT` is a hint.\n"
+        "- `BGSAVE`, `BGREWRITEAOF` and snapshots by `save`: boards are written between other "
+        "commands,\n"
+        "  without a fork.\n"
+        "- Expiry, the ends of periods, and the growth of boards.\n"
+        "\n"
+        "`ZCOUNT`, `ZRANK`, `ZREVRANK`, `LB.QUANTILE` of one, and a page of a range at any depth "
+        "take microseconds on\n"
+        "a board of any size: they do not iterate over members.\n"
+        "\n"
+        "## busy-command-limit\n"
+        "\n"
+        "`CONFIG SET busy-command-limit 250` (or a line in leaderboard.conf) rejects commands that "
+        "would block all\n"
+        "other clients for more than 250 ms, before they begin:\n"
+        "\n"
+        "```\n"
+        "127.0.0.1:6379> ZUNIONSTORE year 3 spring summer autumn\n"
+        "(error) TOOLONG ZUNIONSTORE would hold the server for about 630 ms, and "
+        "busy-command-limit is 250 ms\n"
+        "```\n"
+        "\n"
+        "A rejected command has changed nothing. The estimate is the number of units times the "
+        "time in the table: it\n"
+        "uses sizes, not the content of the boards. It can tell 10 ms from a second, but not 200 "
+        "ms from 300.\n"
+        "`EXEC` adds up what is queued, by the sizes when it runs and by what its own commands put "
+        "on a key\n"
+        "before another reads it, and is rejected as a whole: `EXECABORT Transaction discarded "
+        "because of: TOOLONG\n"
+        "EXEC would ...`. Commands between `MULTI` and `EXEC` are queued without this check.\n"
+        "\n"
+        "The default is 0, off, so that applications that come from Redis behave as before. To "
+        "choose a value, start\n"
+        "with how long your users may wait (100 to 1000 ms), and then look at `SLOWLOG` and at "
+        "`errorstat_TOOLONG`\n"
+        "in `INFO errorstats`. The error has its own prefix because `BUSY`, which clients and "
+        "Sentinel treat\n"
+        "specially, means that the server hangs, and it does not. `SHUTDOWN` is never rejected.\n",
+        stdout);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc == 2 ? argv[1] : "";
     if (strcmp(what, "commands") == 0) {
-        command_init();
+        command_init(command_table);
         write_commands();
     } else if (strcmp(what, "settings") == 0) {
         settings_write_docs(stdout);
+    } else if (strcmp(what, "long") == 0) {
+        write_long_commands();
     } else if (strcmp(what, "conf") == 0) {
         settings_write_example(stdout);
     } else {
-        fputs("Usage: leaderboard-docs commands|settings|conf\n", stderr);
+        fputs("Usage: leaderboard-docs commands|settings|long|conf\n", stderr);
         return EXIT_FAILURE;
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {

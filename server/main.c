@@ -1,25 +1,28 @@
-/* leaderboard-server: from the command line to the loop and out again.
+/* leaderboard-server: command line, start, loop, shutdown.
  *
  *     settings -> listeners (a taken port stops here) -> log -> background -> loop -> drain -> exit
  *
- * SIGTERM, SIGINT: have everything on disk, answer what is queued, then exit with 0; once more: at
- * once. If the disk fails, the server goes on. SIGHUP: open the log anew. */
+ * SIGTERM, SIGINT: write everything to disk, answer queued requests, then exit with 0; a second one
+ * exits at once. If the disk fails, the server keeps running. SIGHUP: reopen the log. SIGUSR1,
+ * SIGUSR2: only a line in the log. Other fatal signals: fault.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/check.h"
-#include "server/command.h"
-#include "server/listener.h"
-#include "server/log.h"
-#include "server/persistence.h"
-#include "server/process.h"
-#include "server/shutdown.h"
-#include "server/tick.h"
+#include "server/commands/table.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/shutdown.h"
+#include "server/durability/persistence.h"
+#include "server/durability/verify.h"
+#include "server/loop/listener.h"
+#include "server/loop/tick.h"
+#include "server/system/fault.h"
+#include "server/system/log.h"
+#include "server/system/process.h"
 
-enum { SIGNALS = 3 };
-static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+enum { SIGNALS = 5 };
+static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 
 static struct {
     struct server server;
@@ -28,6 +31,7 @@ static struct {
     struct tick tick;
     uv_loop_t loop;
     uv_signal_t signals[SIGNALS];
+    enum { PROGRAM_STARTS, PROGRAM_LOADS, PROGRAM_IS_READY } state;
 } program;
 
 static int fail_with(const char *error) {
@@ -49,7 +53,23 @@ static bool answer_and_exit(int argc, char **argv) {
     return false;
 }
 
-/* --check DIR [--fix]; *status is then the program's. */
+/* Remove --reset-clock from the arguments: it is for this start only, so it is not a setting. */
+static bool take_reset_clock(int *argc, char **argv) {
+    int kept = 0;
+    bool is_asked = false;
+    for (int i = 0; i < *argc; i++) {
+        bool is_it = i > 0 && strcmp(argv[i], "--reset-clock") == 0;
+        is_asked |= is_it;
+        if (!is_it) {
+            argv[kept++] = argv[i];
+        }
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+    return is_asked;
+}
+
+/* --check DIR [--fix]; *status is then the exit status. */
 static bool check_and_exit(int argc, char **argv, int *status) {
     if (argc < 2 || strcmp(argv[1], "--check") != 0) {
         return false;
@@ -59,6 +79,7 @@ static bool check_and_exit(int argc, char **argv, int *status) {
         *status = fail_with("usage: leaderboard-server --check DIR [--fix]");
         return true;
     }
+    memory_init();
     clock_calibrate();
     *status = (int)check_run(argv[2], is_fixing, stdout);
     return true;
@@ -73,7 +94,7 @@ static bool load_settings(int argc, char **argv, char *error) {
     return settings_load_arguments(settings, argc, argv, error) && settings_finish(settings, error);
 }
 
-/* Everything that can fail where the operator still looks. */
+/* Everything that can fail, while the operator still sees the terminal. */
 static bool prepare(int argc, char **argv, char *error) {
     const struct settings *settings = &program.server.settings;
     if (!load_settings(argc, argv, error) || !listeners_open(&program.listeners, settings, error)) {
@@ -97,7 +118,12 @@ static void on_signal(uv_signal_t *signal, int number) {
     if (number == SIGHUP) {
         bool is_open = log_reopen();
         log_write(is_open ? LOG_NOTICE : LOG_WARNING, "log %s signal=SIGHUP",
-                  is_open ? "opened anew" : "cannot be opened anew, the old one goes on");
+                  is_open ? "reopened" : "cannot be reopened, the old file stays in use");
+        return;
+    }
+    if (number == SIGUSR1 || number == SIGUSR2) {
+        log_write(LOG_NOTICE, "signal ignored signal=%s",
+                  number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
         return;
     }
     log_write(LOG_NOTICE, "signal received signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
@@ -106,9 +132,8 @@ static void on_signal(uv_signal_t *signal, int number) {
     }
 }
 
-/* Signals do not keep the loop alive. */
+/* Signal handles do not keep the loop alive. */
 static bool watch_signals(void) {
-    signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < SIGNALS; i++) {
         if (uv_signal_init(&program.loop, &program.signals[i]) != 0 ||
             uv_signal_start(&program.signals[i], on_signal, signal_numbers[i]) != 0) {
@@ -137,8 +162,8 @@ static bool is_moved_by_periods(const struct settings *settings, const char *lay
     return is_used;
 }
 
-/* A layout whose times do not reach today refuses every write: better said now than to the first
- * player. */
+/* A layout whose times do not reach today refuses every write: warn at start, before the first
+ * write. */
 static void warn_of_layouts_without_today(void) {
     const struct settings *settings = &program.server.settings;
     int64_t now_us = clock_now_us(&program.server.clock);
@@ -157,22 +182,42 @@ static void warn_of_layouts_without_today(void) {
     }
 }
 
+static const char *running_command(const void *context) {
+    return tick_running_command(context);
+}
+
 static void stop_listening(void *context) {
     listeners_close(context);
 }
 
+/* Called when boards are loaded and served. */
+static void note_ready(void) {
+    if (program.state == PROGRAM_LOADS && !program.server.durability.is_loading) {
+        program.state = PROGRAM_IS_READY;
+        log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
+    }
+}
+
 static void on_disk_changed(void *context) {
     tick_open_gates(context);
+    note_ready();
 }
 
 static bool start_persistence(void) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (!persistence_start(program.persistence, &program.server, &program.loop, on_disk_changed,
+    const struct persistence_host host = {
+        .settings = &program.server.settings,
+        .registry = program.server.registry,
+        .clock = &program.server.clock,
+        .state = &program.server.durability,
+    };
+    program.server.persistence = program.persistence;
+    if (!persistence_start(program.persistence, &host, &program.loop, on_disk_changed,
                            &program.tick, error)) {
         log_write(LOG_WARNING, "cannot start: %s", error);
         return false;
     }
-    if (program.server.is_loading) {
+    if (program.server.durability.is_loading) {
         tick_wake(&program.tick);
     }
     return true;
@@ -181,13 +226,13 @@ static bool start_persistence(void) {
 static bool start(void) {
     program.tick.stop_listening = stop_listening;
     program.tick.context = &program.listeners;
-    return server_init(&program.server) && uv_loop_init(&program.loop) == 0 && watch_signals() &&
-           tick_init(&program.tick, &program.loop, &program.server) &&
+    return server_init(&program.server, command_count()) && uv_loop_init(&program.loop) == 0 &&
+           watch_signals() && tick_init(&program.tick, &program.loop, &program.server) &&
            listeners_watch(&program.listeners, &program.tick) && start_persistence();
 }
 
-/* Closing libuv's handles gives the signals their default back, which would kill a server that is
- * freeing its boards, and hide that it ended well. */
+/* Closing libuv's handles restores the default actions of the signals. One of them could then kill
+ * a server that is freeing its boards, and hide that it ended cleanly. */
 static void block_signals(void) {
     sigset_t signals;
     sigemptyset(&signals);
@@ -212,7 +257,6 @@ static void run(void) {
 }
 
 int main(int argc, char **argv) {
-    memory_init();
     if (answer_and_exit(argc, argv)) {
         return EXIT_SUCCESS;
     }
@@ -221,7 +265,8 @@ int main(int argc, char **argv) {
         return status;
     }
     char error[PERSISTENCE_ERROR_MAX];
-    command_init();
+    program.server.clock.is_to_be_reset = take_reset_clock(&argc, argv);
+    command_init(command_table);
     if (!prepare(argc, argv, error)) {
         return fail_with(error);
     }
@@ -229,8 +274,12 @@ int main(int argc, char **argv) {
     if (settings->daemonize && !process_daemonize()) {
         return fail_with("cannot go to the background");
     }
+    fault_watch(running_command, &program.tick);
+    /* After daemonizing: the next calls start threads, which a fork would lose together with the
+     * locks they hold. */
+    memory_init();
     clock_calibrate();
-    process_raise_descriptor_limit(settings);
+    settings->maxclients = process_raise_descriptor_limit(settings->maxclients);
     if (!start()) {
         listeners_close(&program.listeners);
         return fail_with("cannot start: out of memory or descriptors");
@@ -240,7 +289,8 @@ int main(int argc, char **argv) {
         process_write_pidfile(pidfile);
     }
     warn_of_layouts_without_today();
-    log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
+    program.state = PROGRAM_LOADS;
+    note_ready();
     run();
     if (pidfile[0] != '\0') {
         process_remove_pidfile(pidfile);

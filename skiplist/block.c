@@ -1,8 +1,8 @@
-/* Invariants: count <= capacity, heap_used is the sum of the entries' heap sizes and at most
- * heap_size, keys never increase.
+/* Invariants: count <= capacity; heap_used is the sum of the entries' heap sizes and at most
+ * heap_size; keys are in descending order.
  *
- * Every change moves the tails of the four arrays. They are some hundred bytes in a row, which a
- * memmove does faster than one cache miss takes; that is why nothing here is linked or indirect. */
+ * Every change moves the tails of the four arrays. They are a few hundred contiguous bytes, which a
+ * memmove handles faster than a single cache miss; so nothing here is linked or indirect. */
 #include "skiplist/block.h"
 
 #ifdef __SSE2__
@@ -24,9 +24,9 @@ static char *heap_of(struct block *block) {
 }
 
 #ifdef __SSE2__
-/* Eight marks are compared at once. All BLOCK_ENTRIES_MAX are always read, because an early end
- * would be a branch that is predicted wrongly every other time; the smallest block is long enough
- * for that. The steps are written out: at -O2 compilers keep loops as they are. */
+/* Eight marks are compared at once. All BLOCK_ENTRIES_MAX are always read, because an early exit
+ * would be a branch mispredicted half the time; even the smallest block is large enough for that.
+ * The steps are unrolled by hand, because compilers do not unroll loops at -O2. */
 enum { MARK_VECTORS = (BLOCK_ENTRIES_MAX + 7) / 8 };
 _Static_assert(MARK_VECTORS <= 4, "four steps are written out");
 _Static_assert(MARK_VECTORS * 16 <= 10 * BLOCK_CAPACITY_MIN, "marks are read beyond the block");
@@ -35,7 +35,7 @@ static __m128i load_marks(const struct block *block, int vector) {
     return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + vector);
 }
 
-/* The lens of one vector of marks, 0 for those from count on, in two sums. */
+/* Add the lens of one vector of marks, counting those from count on as 0, in two partial sums. */
 static __m128i sum_vector(const struct block *block, int vector, __m128i count) {
     const __m128i lane = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);
     __m128i number = _mm_add_epi16(lane, _mm_set1_epi16((short)(8 * vector)));
@@ -70,7 +70,7 @@ static uint32_t sum_lens(const struct block *block, uint32_t count) {
 #endif
 }
 
-/* Long members among count entries from index on. */
+/* Number of long members among count entries from index on. */
 static uint32_t count_long(const struct block *block, uint32_t index, uint32_t count) {
     uint32_t long_count = 0;
     if (block->long_count > 0)
@@ -101,8 +101,8 @@ struct bytes block_member(const struct block *block, uint32_t index, uint32_t of
     return (struct bytes){.at = at, .size = len};
 }
 
-/* Entries whose tag and len are these, one bit each. Comparing both leaves hardly any false
- * candidate. */
+/* Bitmap of the entries with this tag and len. Comparing both leaves hardly any false
+ * candidates. */
 static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len) {
     uint16_t mark = (uint16_t)(tag | len << 8);
 #ifdef __SSE2__
@@ -111,7 +111,7 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len)
     __m128i high = _mm_packs_epi16(equal_vector(block, 2, mark8), equal_vector(block, 3, mark8));
     uint64_t matches = (uint32_t)_mm_movemask_epi8(low);
     matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(high) << 16;
-    /* Behind the marks there are keys, which may look like one. */
+    /* The keys behind the marks may look like a match. */
     return matches & (UINT64_MAX >> (63 - block->count) >> 1);
 #else
     uint64_t matches = 0;
@@ -166,7 +166,7 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
     struct block *block = memory_allocate(fixed_size(capacity) + heap_size);
     if (block == NULL)
         return NULL;
-    /* What the allocator rounded up is spent on another entry of the same kind. */
+    /* Slack from the allocator's rounding is used for more entries of the same kind. */
     size_t usable = memory_size(block);
     while (capacity < BLOCK_ENTRIES_MAX &&
            fixed_size(capacity + 1) + heap_size + heap_size / entries <= usable)
@@ -227,8 +227,8 @@ bool block_is_wasteful(const struct block *block) {
     uint32_t used = 10U * block->count + block->heap_used;
     uint32_t spare = 10U * block->capacity + block->heap_size - used;
     uint32_t each = used / (block->count + 1U) + 1;
-    /* Well above what growing leaves free, so that a block does not grow and shrink in turn; and a
-     * quarter, because allocators round up by as much. */
+    /* Well above what growing leaves free, so that a block does not alternate between growing and
+     * shrinking; and a quarter, because allocators round up by as much. */
     return spare > BLOCK_SPARE_MAX * each && spare > used / 4;
 }
 
@@ -241,8 +241,7 @@ struct block *block_create_grown(const struct block *block, uint8_t len) {
     uint32_t wanted = entries - 1 + step;
     if (wanted > BLOCK_ENTRIES_MAX)
         wanted = BLOCK_ENTRIES_MAX;
-    /* The entries to come are taken to be of the average size, a byte more to be on the safe
-     * side. */
+    /* Future entries are assumed to have the average size, plus a byte for safety. */
     uint32_t each = heap / entries + 1;
     return block_create(wanted, heap + each * (wanted - entries));
 }
@@ -255,7 +254,7 @@ uint32_t block_split_index(const struct block *block) {
     uint32_t larger_heap = left_heap > right_heap ? left_heap : right_heap;
     if (larger_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX)
         return half;
-    /* The next entry might not fit its half: halve the bytes instead. */
+    /* The next entry might not fit its half, so halve the bytes instead. */
     uint32_t before = 0;
     uint32_t index = 0;
     while (index < block->count - 1U) {
@@ -268,7 +267,7 @@ uint32_t block_split_index(const struct block *block) {
     return index;
 }
 
-/* Open or close a gap of count entries and size heap bytes: what was at from goes to to. */
+/* Open or close a gap of count entries and size heap bytes: what was at `from` moves to `to`. */
 static void move_tails(struct block *block, uint32_t from, uint32_t to, uint32_t heap_from,
                        uint32_t heap_to) {
     uint32_t tail = block->count - from;
@@ -302,7 +301,7 @@ void block_remove(struct block *block, uint32_t index, uint32_t count) {
     block->long_count = (uint8_t)(block->long_count - long_count);
 }
 
-/* Move one element of an array from one index to another; those between make room. */
+/* Move one array element from one index to another, shifting those in between. */
 static void move_element(void *array, size_t size, uint32_t from, uint32_t to) {
     char *at = array;
     uint64_t moved;
@@ -314,7 +313,7 @@ static void move_element(void *array, size_t size, uint32_t from, uint32_t to) {
     memcpy(at + to * size, &moved, size);
 }
 
-/* Move the size bytes at from to where those at to begin; those between make room. */
+/* Move size bytes from one heap offset to another, shifting those in between. */
 static void move_bytes(char *heap, uint32_t size, uint32_t from, uint32_t to) {
     char moved[BLOCK_LEN_LONG];
     memcpy(moved, heap + from, size);
@@ -330,7 +329,7 @@ static void move_bytes(char *heap, uint32_t size, uint32_t from, uint32_t to) {
 void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key) {
     CHECK(from < block->count);
     CHECK(to <= block->count);
-    uint32_t last = from < to ? to - 1 : to; /* where it stands in the end */
+    uint32_t last = from < to ? to - 1 : to; /* its final index */
     if (last != from) {
         uint32_t size = block_heap_size(block_len(block, from));
         move_bytes(heap_of(block), size, block_offset(block, from), block_offset(block, to));

@@ -1,16 +1,17 @@
-/* A leaf block: some tens of entries in rank order, in one piece of memory.
+/* A leaf block: a few dozen entries in rank order, in one allocation.
  *
  *     +--------+-----------------+-----------------+---------------------------------------+
  *     | header | marks, 2 B each | keys, 8 B each  | members, one after the other,         |
  *     |  16 B  | room: capacity  | room: capacity  | heap_size bytes                       |
  *     +--------+-----------------+-----------------+---------------------------------------+
  *
- * All three are in the same order, best first. A mark is a byte of the member's hash (the tag) and
- * the member's len. A lookup compares all marks at once and then, nearly always, one member. The
- * offset of a member is the sum of the lens before it. A member above BLOCK_INLINE_MAX bytes lies
- * in a piece of its own; its len is BLOCK_LEN_LONG and its heap bytes are a pointer and a size.
+ * All three arrays are in the same order, best first. A mark is one byte of the member's hash (the
+ * tag) and the member's len. A lookup compares all marks at once and then, nearly always, a single
+ * member. The offset of a member is the sum of the lens before it. A member longer than
+ * BLOCK_INLINE_MAX bytes has its own allocation; its len is BLOCK_LEN_LONG and its heap bytes are a
+ * pointer and a size.
  *
- * Nothing here knows hashes or other blocks. */
+ * A block does not compute hashes and knows no other blocks. */
 #ifndef SKIPLIST_BLOCK_H
 #define SKIPLIST_BLOCK_H
 
@@ -25,12 +26,12 @@ enum {
     BLOCK_GROW_ENTRIES = 1,
     BLOCK_SPARE_MAX = 3,
 #else
-    BLOCK_ENTRIES_MAX = 32, /* 63 at most: a set of entries is the bits of a uint64_t */
-    BLOCK_CAPACITY_MIN = 8, /* entries that the smallest block has room for */
+    BLOCK_ENTRIES_MAX = 32, /* at most 63: a set of entries is a uint64_t bitmap */
+    BLOCK_CAPACITY_MIN = 8, /* entries the smallest block has room for */
     BLOCK_INLINE_MAX = 254,
     BLOCK_HEAP_MAX = 1024,  /* at least 3 * BLOCK_INLINE_MAX: either half of a split has room */
-    BLOCK_GROW_ENTRIES = 2, /* room that a block gets when it grows */
-    BLOCK_SPARE_MAX = 3,    /* and with room for more than this it shrinks */
+    BLOCK_GROW_ENTRIES = 2, /* entries of room added when a block grows */
+    BLOCK_SPARE_MAX = 3,    /* a block with more free entries than this shrinks */
 #endif
     BLOCK_LEN_LONG = 255,
     BLOCK_LONG_SIZE = 12, /* heap bytes of a long member: pointer and uint32_t size */
@@ -39,11 +40,11 @@ enum {
 /* Ids of the neighbours on the same level of the skiplist. */
 struct block_links {
     uint32_t next;     /* the block with the next worse entries */
-    uint32_t previous; /* the one with the next better ones */
+    uint32_t previous; /* the block with the next better entries */
 };
 
 struct block {
-    struct block_links links; /* skiplist.c's */
+    struct block_links links; /* used by skiplist.c */
     uint16_t heap_used;
     uint16_t heap_size;
     uint8_t count;
@@ -52,7 +53,7 @@ struct block {
     uint8_t unused;
 };
 
-/* One entry as a block keeps it. at: block_heap_size(len) bytes. */
+/* One entry as stored in a block. at: block_heap_size(len) bytes. */
 struct block_entry {
     uint64_t key;
     const char *at;
@@ -65,7 +66,7 @@ static inline const uint16_t *block_marks(const struct block *block) {
     return (const uint16_t *)(const void *)(block + 1);
 }
 
-/* Marks there is room for: a multiple of 4, so that the keys behind them are aligned. */
+/* Number of marks allocated: a multiple of 4, so that the keys behind them are aligned. */
 static inline uint32_t block_mark_room(uint32_t capacity) {
     return (capacity + 3) & ~UINT32_C(3);
 }
@@ -96,15 +97,15 @@ static inline uint8_t block_len_of(size_t member_size) {
     return member_size <= BLOCK_INLINE_MAX ? (uint8_t)member_size : BLOCK_LEN_LONG;
 }
 
-/* Where the member at index begins in the heap; index may be count. */
+/* Heap offset of the member at index; index may be count. */
 uint32_t block_offset(const struct block *block, uint32_t index);
 
-/* The member whose heap bytes are those of a long one. */
+/* The long member stored in these heap bytes. */
 struct bytes block_long_member(const char *heap_bytes);
-/* The member at index, whose offset is known. */
+/* The member at index, with its known offset. */
 struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset);
 
-/* The entry at index, whose offset is known, as it is kept; valid until the next change. */
+/* The entry at index, with its known offset; valid until the next change. */
 static inline struct block_entry block_get(const struct block *block, uint32_t index,
                                            uint32_t offset) {
     return (struct block_entry){
@@ -115,20 +116,20 @@ static inline struct block_entry block_get(const struct block *block, uint32_t i
     };
 }
 
-/* Find a member by its tag; false: it is not here. offset: where it begins in the heap. */
+/* Find a member by its tag; false: not in this block. offset: its heap offset. */
 MUST_CHECK bool block_find(const struct block *block, uint8_t tag, struct bytes member,
                            uint32_t *index, uint32_t *offset);
 
-/* Is it this member that stands at index, which may be anything? offset: where it begins. */
+/* Is this member at index? index may be out of range. offset: its heap offset. */
 MUST_CHECK bool block_has(const struct block *block, uint32_t index, uint8_t tag,
                           struct bytes member, uint32_t *offset);
 
-/* The first entry with this tag and a member of this size, most likely the one looked for. For
+/* The first entry with this tag and a member of this size, most likely the right one. For
  * prefetching. */
 MUST_CHECK bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size,
                                uint32_t *index);
 
-/* How many of count keys, which never increase, are above key, or (or_equal) not below it. */
+/* Number of keys above key, or (or_equal) above or equal to it; keys are in descending order. */
 static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, uint64_t key,
                                         bool or_equal) {
     if (count == 0 || (or_equal && key == 0))
@@ -136,8 +137,7 @@ static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, ui
     /* x >= key is x > key - 1. */
     uint64_t limit = or_equal ? key - 1 : key;
     uint32_t low = 0;
-    /* Halving by arithmetic: a branch on the comparison would be predicted wrongly every other
-     * time. */
+    /* Branch-free binary search: a branch on the comparison would be mispredicted half the time. */
     for (uint32_t size = count, half; size > 1; size -= half) {
         half = size / 2;
         low += half & (0U - (uint32_t)(keys[low + half - 1] > limit));
@@ -145,49 +145,50 @@ static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, ui
     return low + (keys[low] > limit);
 }
 
-/* An empty block with room for this many entries and heap bytes, and for whatever more the
- * allocator gives. NULL: no memory. */
+/* An empty block with room for at least this many entries and heap bytes; it also uses any slack
+ * the allocator provides. NULL: no memory. */
 MUST_CHECK struct block *block_create(uint32_t entries, uint32_t heap_size);
-/* Free the block, not its long members. */
+/* Free the block, but not its long members. */
 void block_destroy(struct block *block);
 
-/* Make a long member's heap bytes (BLOCK_LONG_SIZE at heap_bytes). false: no memory. */
+/* Allocate a long member and write its heap bytes (BLOCK_LONG_SIZE). false: no memory. */
 MUST_CHECK bool block_long_create(struct bytes member, char *heap_bytes);
 void block_long_destroy(const char *heap_bytes);
-/* Give the long member at this offset other heap bytes. */
+/* Replace the heap bytes of the long member at this offset. */
 void block_long_set(struct block *block, uint32_t offset, const char *heap_bytes);
-/* Allocator's bytes of a long member's own piece. */
+/* Allocated bytes of a long member. */
 size_t block_long_memory_size(const char *heap_bytes);
 
-/* Could one more entry of this len ever be in the block, and is there room for it now? */
+/* block_is_full_for: must the block be split before an entry of this len fits? block_has_room: does
+ * it fit without growing the block? */
 bool block_is_full_for(const struct block *block, uint8_t len);
 static inline bool block_has_room(const struct block *block, uint8_t len) {
     return block->count < block->capacity &&
            block->heap_used + block_heap_size(len) <= (uint32_t)block->heap_size;
 }
-/* Could all entries of both blocks be in one that is not nearly full? */
+/* Would all entries of both blocks fit into one and leave some room? */
 bool block_may_merge(const struct block *a, const struct block *b);
 /* Is most of the block's memory unused? */
 bool block_is_wasteful(const struct block *block);
 
-/* An empty block with room for the entries of block and the ones to come, of which the next has
- * this len. NULL: no memory. */
+/* An empty block with room for the entries of block and for growth; the next entry has this len.
+ * NULL: no memory. */
 MUST_CHECK struct block *block_create_grown(const struct block *block, uint8_t len);
 
-/* Where to divide a full block: entries from here on go to the new block. 1 .. count - 1. */
+/* Where to split a full block: entries from here on go to the new block. 1 .. count - 1. */
 uint32_t block_split_index(const struct block *block);
 
-/* Put an entry at index. There is room. */
+/* Insert an entry at index. There must be room. */
 void block_insert(struct block *block, uint32_t index, const struct block_entry *entry);
-/* Take entries out; long members are not freed. */
+/* Remove entries; long members are not freed. */
 void block_remove(struct block *block, uint32_t index, uint32_t count);
-/* Take the entry at from out and put it, with another key, before what was at to. 0 .. count. */
+/* Move the entry at from, with a new key, before the entry that was at to. 0 .. count. */
 void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key);
-/* Copy entries of one block into another, before what is at index there. There is room. */
+/* Copy entries into another block, before the entry at index there. There must be room. */
 void block_copy(struct block *block, uint32_t index, const struct block *from, uint32_t from_index,
                 uint32_t count);
 
-/* Check counts, sizes and the order of keys. reason: the first claim that does not hold. */
+/* Check counts, sizes and the order of keys. reason: the first violated invariant. */
 MUST_CHECK bool block_validate(const struct block *block, const char **reason);
 
 #endif

@@ -1,11 +1,12 @@
-/* Invariant: a large board's map holds (hash of the member, id of its leaf) for every entry, those
- * of dead leaves too, and nothing else. A board becomes large when it needs a second leaf, and
- * small again only when half a leaf is left, so that a board on the edge does not build its map
- * again and again.
+/* Invariant: a large board's map holds (hash of the member, id of its leaf) for every entry,
+ * including those of detached leaves, and nothing else. A board becomes large when it needs a
+ * second leaf, and small again only when half a leaf is left, so that a board at the boundary does
+ * not rebuild its map repeatedly.
  *
- * Remains of a removed range are dead leaves (skiplist/detach.c). The map still leads to them until
- * they are freed, so whoever comes from the map asks whether a leaf is alive; without remains that
- * is one comparison. A dead member may be added again: then the map leads to both. */
+ * Remains of a removed range are detached leaves (skiplist/detach.c). The map contains them until
+ * they are freed, so every result of a map look-up is checked for being detached; without remains
+ * the check is one comparison. A removed member may be added again: the map then holds both
+ * leaves. */
 #include "skiplist/board.h"
 
 #define XXH_INLINE_ALL
@@ -15,13 +16,13 @@
 #include "skiplist/board_parts.h"
 
 enum {
-    /* Ranges below this go leaf by leaf at once: they take less than a cut does. */
+    /* Smaller ranges are removed leaf by leaf at once, which takes less time than a cut. */
     DETACH_MIN = 4 * BLOCK_ENTRIES_MAX,
-    /* So many additions pay for freeing as many remains. */
+    /* After this many additions, as many remains are freed. */
     ADDED_MAX = BLOCK_ENTRIES_MAX,
-    /* What freeing a segment of the map costs, and a step of shrinking it, in members. */
+    /* Cost of freeing a segment of the map, or of a step of settle, in members. */
     SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
-    SHRINK_WORK = 32,
+    SETTLE_WORK = 32,
 };
 
 _Static_assert((int)BLOCK_ENTRIES_MAX <= (int)MAP_HASHES_MAX, "a block's hashes fit map_hashes");
@@ -39,7 +40,7 @@ void board_hash_members(const struct board *board, const struct block *block, ui
     }
 }
 
-/* Hash all members of one leaf; returns how many. */
+/* Hash all members of one leaf; returns their number. */
 static uint32_t hash_leaf(const struct board *board, uint32_t id, uint64_t *hashes) {
     const struct block *block = board_leaf(board, id);
     if (block == NULL)
@@ -48,21 +49,21 @@ static uint32_t hash_leaf(const struct board *board, uint32_t id, uint64_t *hash
     return block->count;
 }
 
-/* The map asks for the hashes of one id. */
+/* Callback of the map: the hashes of one id. */
 static uint32_t board_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
     const struct large_board *large = owner;
     return hash_leaf(large->board, id, hashes);
 }
 
-/* The skiplist tells that entries lie in another leaf now: of a large board, for a small one has
- * no other. */
+/* Callback of the skiplist: entries have moved to another leaf. Only on a large board, because a
+ * small one has a single leaf. */
 static void board_moved(void *owner, const struct block *block, uint32_t index, uint32_t count,
                         uint32_t from, uint32_t to) {
     struct board *board = owner;
     struct map *map = &board->large->map;
     uint64_t hashes[BLOCK_ENTRIES_MAX];
     board_hash_members(board, block, index, count, hashes);
-    /* Every entry's bucket is another cache miss; all are under way before the first is needed. */
+    /* Every entry's bucket is another cache miss; start all of them before the first is needed. */
     for (uint32_t i = 0; i < count; i++)
         map_prefetch(map, hashes[i]);
     for (uint32_t i = 0; i < count; i++)
@@ -73,7 +74,7 @@ static struct skiplist_owner board_owner(struct board *board) {
     return (struct skiplist_owner){.moved = board_moved, .owner = board};
 }
 
-/* ---- coming to be, small and large ---- */
+/* ---- creation, small and large ---- */
 
 void board_init(struct board *board, const struct layout *layout, uint64_t hash_seed) {
     *board = (struct board){.layout = layout, .hash_seed = hash_seed & BOARD_SEED_MASK};
@@ -91,7 +92,7 @@ static struct large_board *create_large(struct board *board) {
     return large;
 }
 
-/* The board is large from now on, with the leaf that it has. */
+/* Make the board large, keeping its leaf. */
 static void adopt_large(struct board *board, struct large_board *large) {
     skiplist_init_leaf(&large->list, board_is_latest(board), board->leaf);
     board->large = large;
@@ -106,7 +107,7 @@ bool board_make_large(struct board *board) {
     return true;
 }
 
-/* Make a small board large, with the same leaf. false: no memory, and it is as it was. */
+/* Make a small board large, with the same leaf. false: no memory; the board is unchanged. */
 static bool make_large(struct board *board) {
     struct large_board *large = create_large(board);
     if (large == NULL)
@@ -133,7 +134,7 @@ static void leave_chain(struct board *board) {
     large->link = NULL;
 }
 
-/* Make a large board of one leaf, or of none, small. */
+/* Make a large board of at most one leaf small. */
 static void make_small(struct board *board) {
     struct large_board *large = board->large;
     leave_chain(board);
@@ -203,7 +204,7 @@ static bool copy_large(const struct board *board, struct board *copy) {
     skiplist_init(&copy->large->list, board_is_latest(board));
     if (!skiplist_copy(&board->large->list, &copy->large->list))
         return false;
-    /* The copy has no remains, so its map must not have them either. */
+    /* The copy has no remains, so they must not be in its map either. */
     return board_has_remains(board) ? board_fill_map(copy)
                                     : map_copy(&board->large->map, &copy->large->map);
 }
@@ -255,7 +256,7 @@ size_t board_memory_size(const struct board *board) {
 /* A member that was looked up. */
 struct found {
     struct skiplist_place place;
-    uint32_t offset; /* of its bytes in the leaf */
+    uint32_t offset; /* of its bytes in the leaf's heap */
     const struct block *block;
 };
 
@@ -267,8 +268,8 @@ static bool find_in_leaf(const struct board *board, uint32_t id, struct bytes me
                                               &found->place.index, &found->offset);
 }
 
-/* The same as board_locate where there are remains: on its own, or looking up would be slower where
- * there are none. */
+/* The part of board_locate for boards with remains. Separate, to keep look-ups fast where there are
+ * none. */
 __attribute__((noinline)) static bool locate_living(const struct board *board, struct bytes member,
                                                     uint64_t hash, struct found *found) {
     struct map_find find;
@@ -284,7 +285,7 @@ static bool board_locate(const struct board *board, struct bytes member, uint64_
                          struct found *found) {
     if (!board->is_large)
         return find_in_leaf(board, 0, member, hash, found);
-    if (board_has_dead(board))
+    if (board_has_detached(board))
         return locate_living(board, member, hash, found);
     struct map_find find;
     uint32_t id;
@@ -303,12 +304,12 @@ bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
     return true;
 }
 
-/* Is the member where prefetching has seen it? */
+/* Is the member still where prefetching found it? */
 static bool find_ahead(const struct board *board, const struct board_prefetch *ahead,
                        struct found *found) {
     found->block = board_leaf(board, ahead->block);
     found->place = (struct skiplist_place){.leaf = ahead->block, .index = ahead->index};
-    return found->block != NULL && !board_has_dead(board) &&
+    return found->block != NULL && !board_has_detached(board) &&
            block_has(found->block, ahead->index, board_hash_tag(ahead->hash), ahead->member,
                      &found->offset);
 }
@@ -365,7 +366,7 @@ bool board_rank(const struct board *board, struct bytes name, uint32_t *rank, ui
 /* ---- changing ---- */
 
 enum {
-    /* More than the blocks that one insertion makes or grows, on average. */
+    /* Above the average size of the blocks that one insertion creates or grows. */
     PUT_BLOCK_BYTES = 1024,
 };
 
@@ -383,7 +384,7 @@ size_t board_growth_size(const struct board *board, uint32_t count) {
     return size + sizeof *board->large + map_growth_size(&empty, list->count + count, id_end);
 }
 
-/* Reserve everything for an insertion that adds count entries to the map. */
+/* Reserve all memory for an insertion that adds count entries to the map. */
 static bool board_reserve(struct board *board, struct skiplist *list, struct skiplist_place place,
                           uint8_t len, uint32_t count, struct skiplist_plan *plan) {
     if (!skiplist_reserve(list, place, len, plan))
@@ -394,8 +395,8 @@ static bool board_reserve(struct board *board, struct skiplist *list, struct ski
     return false;
 }
 
-/* Free the dead leaf that comes first. Returns how many entries it had. */
-static uint32_t free_dead_leaf(struct board *board, uint32_t id) {
+/* Free the first detached leaf. Returns the number of its entries. */
+static uint32_t free_detached_leaf(struct board *board, uint32_t id) {
     uint64_t hashes[BLOCK_ENTRIES_MAX];
     struct map *map = &board->large->map;
     uint32_t count = hash_leaf(board, id, hashes);
@@ -403,29 +404,29 @@ static uint32_t free_dead_leaf(struct board *board, uint32_t id) {
         map_prefetch(map, hashes[i]);
     for (uint32_t i = 0; i < count; i++)
         map_remove(map, hashes[i], id);
-    skiplist_free_dead_leaf(&board->large->list);
+    skiplist_free_detached_leaf(&board->large->list);
     return count;
 }
 
-/* Free remains of about work_max entries. Returns how many it were. */
-static uint32_t free_dead(struct board *board, uint32_t work_max) {
+/* Free remains of about work_max entries. Returns their number. */
+static uint32_t free_detached(struct board *board, uint32_t work_max) {
     uint32_t work = 0;
     uint32_t id;
-    while (work < work_max && (id = skiplist_dead_leaf(&board->large->list)) != SKIPLIST_NONE)
-        work += free_dead_leaf(board, id);
+    while (work < work_max && (id = skiplist_detached_leaf(&board->large->list)) != SKIPLIST_NONE)
+        work += free_detached_leaf(board, id);
     return work;
 }
 
-/* A member has been added while there are remains. Were they freed in the host's spare time only,
- * a board that is emptied and filled again all the time could outgrow it. */
+/* Called after adding a member while there are remains. If they were freed only in the host's idle
+ * time, a board that is emptied and refilled continuously could outgrow it. */
 static void free_for_addition(struct board *board) {
     if (++board->large->added_count < ADDED_MAX)
         return;
     board->large->added_count = 0;
-    (void)free_dead(board, ADDED_MAX);
+    (void)free_detached(board, ADDED_MAX);
 }
 
-/* Does the key belong between two of the leaf's? Then no other leaf can take it. */
+/* Does the key belong between two keys of the leaf? Then no other leaf can take it. */
 static bool belongs_inside(const struct block *block, uint64_t key) {
     const uint64_t *keys = block_keys(block);
     return keys[0] > key && key > keys[block->count - 1];
@@ -439,16 +440,16 @@ static struct skiplist_place place_inside(const struct skiplist *list, uint32_t 
     };
 }
 
-/* Where the key belongs: in the leaf that was found ahead, or from the root down. */
+/* Where the key belongs: in the prefetched leaf, or searched from the root. */
 static struct skiplist_place board_place_for(const struct skiplist *list, uint32_t target,
                                              uint64_t key) {
     const struct block *block = skiplist_leaf(list, target);
-    if (block != NULL && belongs_inside(block, key) && !skiplist_has_dead(list))
+    if (block != NULL && belongs_inside(block, key) && !skiplist_has_detached(list))
         return place_inside(list, target, key);
     return skiplist_place_for(list, key);
 }
 
-/* Put an entry that is not on the board there. false: no memory, and nothing changed. */
+/* Insert an entry that is not on the board. false: no memory, nothing changed. */
 static bool insert_entry(struct board *board, const struct block_entry *entry,
                          const struct board_member *added) {
     struct skiplist own;
@@ -493,13 +494,13 @@ static enum board_status board_add(struct board *board, const struct board_membe
             block_long_destroy(long_bytes);
         return BOARD_OUT_OF_MEMORY;
     }
-    if (board_has_dead(board))
+    if (board_has_detached(board))
         free_for_addition(board);
     return BOARD_OK;
 }
 
-/* Where the key belongs. After a small change of score it is mostly the leaf where the member is,
- * or the one beside it; then there is no need to come down from the root. */
+/* Where the key belongs. After a small change of score it is usually the member's own leaf or the
+ * next one, which saves the search from the root. */
 static struct skiplist_place board_place_near(const struct skiplist *list,
                                               const struct found *found, uint32_t target,
                                               uint64_t key) {
@@ -523,8 +524,9 @@ static enum board_status board_move(struct board *board, const struct found *fou
         skiplist_shift(list, from, to.index, key);
         return BOARD_OK;
     }
-    /* Insert the new entry first, straight from the old one, which no insertion into another leaf
-     * disturbs: until then nothing has changed, and a want of memory costs nothing. */
+    /* Insert the new entry first, directly from the old one, which an insertion into another leaf
+     * does not move. Until that succeeds nothing has changed, so running out of memory is
+     * harmless. */
     struct block_entry entry = block_get(found->block, from.index, found->offset);
     entry.key = key;
     struct skiplist_plan plan;
@@ -556,20 +558,33 @@ enum board_status board_put(struct board *board, struct bytes name, uint64_t key
     return board_put_member(board, &member, key);
 }
 
-/* After removals. */
-static void settle(struct board *board) {
-    if (!board->is_large)
-        return;
-    struct large_board *large = board->large;
-    bool is_needed =
-        large->list.first != large->list.last || large->list.count > BLOCK_ENTRIES_MAX / 2;
-    if (is_needed || skiplist_has_dead(&large->list) || !map_is_small(&large->map))
-        map_step(&large->map);
-    else
+/* One step to bring memory in proportion to the members. Ids are compacted first: the map is moved
+ * id by id, so its rehash then costs as much as there are members. true: another step will make
+ * progress. */
+static bool settle_step(struct board *board) {
+    struct skiplist *list = &board->large->list;
+    struct map *map = &board->large->map;
+    bool is_needed = list->first != list->last || list->count > BLOCK_ENTRIES_MAX / 2;
+    if (!is_needed && !skiplist_has_detached(list) && map_is_small(map)) {
         make_small(board);
+        return false;
+    }
+    if (skiplist_may_compact(list) && skiplist_compact_step(list, board_owner(board)))
+        return true;
+    return map_step(map, list->node_end);
 }
 
-/* Remove count entries of one leaf, which are not in the map any more. */
+/* Call after removals: runs settle_step if there is anything to do, which is rare. */
+static inline bool settle(struct board *board) {
+    if (!board->is_large)
+        return false;
+    const struct large_board *large = board->large;
+    bool is_settled = large->list.first != large->list.last && !map_is_unfinished(&large->map) &&
+                      !skiplist_may_compact(&large->list);
+    return !is_settled && settle_step(board);
+}
+
+/* Remove count entries of one leaf that have already been removed from the map. */
 static void remove_from_leaf(struct board *board, struct skiplist_place place, uint32_t count) {
     struct skiplist own;
     struct skiplist *list = board_list(board, &own);
@@ -593,7 +608,7 @@ bool board_remove(struct board *board, struct bytes name) {
     return member.is_there;
 }
 
-/* Take entries of one leaf out of the map. */
+/* Remove entries of one leaf from the map. */
 static void unmap(struct board *board, struct skiplist_place place, uint32_t count) {
     uint64_t hashes[BLOCK_ENTRIES_MAX];
     if (!board->is_large)
@@ -606,8 +621,8 @@ static void unmap(struct board *board, struct skiplist_place place, uint32_t cou
         map_remove(map, hashes[i], place.leaf);
 }
 
-/* Remove a range of a large board whole leaves at a time, to be freed later; what it has of the
- * leaves at its ends goes at once. */
+/* Remove a range of a large board by detaching whole leaves, to be freed later; the entries in the
+ * partial leaves at its ends are removed at once. */
 static void detach_range(struct board *board, uint32_t rank, uint32_t count) {
     struct skiplist *list = &board->large->list;
     struct skiplist_place begin = skiplist_at(list, rank);
@@ -649,20 +664,19 @@ void board_remove_range(struct board *board, uint32_t rank, uint32_t count) {
 }
 
 bool board_has_remains(const struct board *board) {
-    return board_has_dead(board);
+    return board_has_detached(board);
 }
 
 bool board_free_step(struct board *board, uint32_t work_max) {
-    uint32_t work = board->is_large ? free_dead(board, work_max) : 0;
-    while (!board_has_dead(board)) {
-        settle(board);
-        if (!board->is_large || !map_is_unfinished(&board->large->map)) {
+    uint32_t work = board->is_large ? free_detached(board, work_max) : 0;
+    while (!board_has_detached(board)) {
+        if (!settle(board)) {
             leave_chain(board);
             return true;
         }
         if (work >= work_max)
             break;
-        work += SHRINK_WORK;
+        work += SETTLE_WORK;
     }
     return false;
 }
@@ -680,7 +694,7 @@ void board_chain_put(struct board_chain *chain, struct board *board) {
 
 /* ---- checking ---- */
 
-/* Tags, and that every member is found where it is (so there is no other one like it). */
+/* Check the tags, and that look-up finds every member at its place (so none is duplicated). */
 static const char *check_leaf(const struct board *board, uint32_t id) {
     const struct block *block = board_leaf(board, id);
     uint64_t hashes[BLOCK_ENTRIES_MAX];
@@ -703,7 +717,7 @@ static const char *check_large(const struct board *board) {
     const struct large_board *large = board->large;
     if (large->board != board)
         return "board: its large part belongs to another one";
-    if (map_count(&large->map) != large->list.count + skiplist_count_dead(&large->list))
+    if (map_count(&large->map) != large->list.count + skiplist_count_detached(&large->list))
         return "board: the map does not hold every member and all that remains once";
     if (large->link != NULL && *large->link != board)
         return "board: it is not where it thinks in its chain";

@@ -1,10 +1,10 @@
-/* Boards that are filled in rank order: leaf by leaf, and all members are indexed at the end. */
+/* Bulk loading in rank order: leaf by leaf, with all members indexed at the end. */
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
 
 enum {
-    /* What making a segment of the map takes at worst, in members to be indexed: its 64 KiB are
-     * touched for the first time, half a millisecond when the pool's keeper has fallen behind. */
+    /* Worst-case cost of allocating a segment of the map, in members to be indexed: first touches
+     * of its 64 KiB take half a millisecond if the pool's keeper has fallen behind. */
     SEGMENT_WORK = 3 * MAP_SEGMENT_BUCKETS,
 };
 
@@ -20,7 +20,7 @@ static bool has_room(const struct leaf_fill *fill, uint8_t len) {
     return fill->count < BLOCK_ENTRIES_MAX && fill->heap + block_heap_size(len) <= BLOCK_HEAP_MAX;
 }
 
-/* Take over one more entry; there is room. false: no memory. */
+/* Add one more entry, for which there is room. false: no memory. */
 static bool put_entry(struct leaf_fill *fill, const struct board *board,
                       const struct board_entry *from) {
     uint32_t index = fill->count;
@@ -47,7 +47,7 @@ static void drop_entries(struct leaf_fill *fill) {
             block_long_destroy(fill->entries[i].at);
 }
 
-/* Put a leaf behind all others. false: no memory. */
+/* Append a leaf. false: no memory. */
 static bool append_leaf(struct board *board, const struct leaf_fill *fill) {
     struct skiplist own;
     if (!board->is_large && board->leaf != NULL && !board_make_large(board))
@@ -85,7 +85,7 @@ enum board_status board_append_end(struct board *board) {
     return !board->is_large || board_fill_map(board) ? BOARD_OK : BOARD_OUT_OF_MEMORY;
 }
 
-/* Get a step nearer to a map for all members. Returns what work that was. */
+/* One step of preparing a map for all members. Returns the work done. */
 static uint32_t prepare_map(struct large_board *large, enum board_status *status, bool *is_ready) {
     if (!map_prepare(&large->map, large->list.count, large->list.node_end, is_ready))
         *status = BOARD_OUT_OF_MEMORY;

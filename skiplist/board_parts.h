@@ -1,11 +1,11 @@
-/* Private to the board: what it is made of.
+/* Private to the board: its internals.
  *
  *     small   board -> leaf block                   one leaf, 24 bytes beside it
  *     large   board -> large_board: skiplist, map   any number of leaves
  *
- * board.c looks up and changes, board_append.c fills new boards, board_walk.c reads along the
- * ranks, board_prefetch.c fetches ahead. What they do with the skiplist of a large board they do
- * with a list made on the stack for a small one: a list of one leaf is nothing but that leaf. */
+ * board.c looks up and changes, board_append.c bulk-loads new boards, board_walk.c iterates over
+ * ranks, board_prefetch.c prefetches. For a small board they use a temporary skiplist on the stack:
+ * a list of one leaf consists of nothing but that leaf. */
 #ifndef SKIPLIST_BOARD_PARTS_H
 #define SKIPLIST_BOARD_PARTS_H
 
@@ -16,18 +16,18 @@
 struct large_board {
     struct skiplist list;
     struct map map;       /* (hash of the member, id of its leaf) */
-    struct board *board;  /* the one that points here */
-    struct board *next;   /* in the chain of boards with remains */
-    struct board **link;  /* what points to the board there; NULL: it is in none */
-    uint32_t added_count; /* members added since additions last freed remains */
+    struct board *board;  /* back pointer */
+    struct board *next;   /* next board with remains */
+    struct board **link;  /* the pointer to this board in that list; NULL: not in a list */
+    uint32_t added_count; /* members added since an addition last freed remains */
 };
 
 static inline bool board_is_latest(const struct board *board) {
     return board->layout->time.bits > 0 && board->layout->time.is_latest;
 }
 
-/* The board's list; for a small board a new one in *own, which board_keep_list takes over after a
- * change. */
+/* The board's list. For a small board a temporary one in *own, which board_keep_list stores back
+ * after a change. */
 static inline struct skiplist *board_list(const struct board *board, struct skiplist *own) {
     if (board->is_large)
         return &board->large->list;
@@ -40,38 +40,41 @@ static inline void board_keep_list(struct board *board, const struct skiplist *l
         board->leaf = skiplist_only_leaf(list);
 }
 
-/* The leaf with this id; NULL when there is none, whatever id is. A small board's has the id 0. */
+/* The leaf with this id; NULL if there is none, for any id. The leaf of a small board has id 0. */
 static inline const struct block *board_leaf(const struct board *board, uint32_t id) {
     if (board->is_large)
         return skiplist_leaf(&board->large->list, id);
     return id == 0 ? board->leaf : NULL;
 }
 
-static inline bool board_has_dead(const struct board *board) {
-    return board->is_large && skiplist_has_dead(&board->large->list);
+static inline bool board_has_detached(const struct board *board) {
+    return board->is_large && skiplist_has_detached(&board->large->list);
 }
 
-/* Is the leaf with this id, which is in use, on the board? */
+/* Is the leaf with this id, which is in use, on the board (not detached)? */
 static inline bool board_leaf_is_alive(const struct board *board, uint32_t id) {
-    return !board_has_dead(board) || skiplist_is_alive(&board->large->list, id);
+    return !board_has_detached(board) || skiplist_is_alive(&board->large->list, id);
 }
 
-/* Make a small board large, with the same leaf and nothing in its map. false: no memory, and it is
- * as it was. */
+/* Convert a small board to a large one with the same leaf and an empty map. false: no memory; the
+ * board is unchanged. */
 MUST_CHECK bool board_make_large(struct board *board);
-/* Index all members of a large board that has no entry in its map yet. false: no memory. */
+/* Index all members of a large board whose map is empty. false: no memory. */
 MUST_CHECK bool board_fill_map(struct board *board);
-/* Index the members of one leaf; there is room. *id is the next leaf then. Returns how many. */
+/* Index the members of one leaf, for which the map has room. Sets *id to the next leaf; returns the
+ * number of members. */
 uint32_t board_index_leaf(struct board *board, uint32_t *id);
 
-/* Hash count members of a block from index on. */
+/* Hash count members of a block, starting at index. */
 void board_hash_members(const struct board *board, const struct block *block, uint32_t index,
                         uint32_t count, uint64_t *hashes);
 uint64_t board_hash(const struct board *board, struct bytes member);
 
-/* The block's tag: bits that neither the map's home bucket nor its tag is made of. */
+/* The block's tag: the highest of the bits that select the home bucket in the map. A scan knows
+ * those bits, so it need not hash every member of a leaf. Look-ups lose nothing: the other members
+ * of the leaf have other home buckets. */
 static inline uint8_t board_hash_tag(uint64_t hash) {
-    return (uint8_t)hash;
+    return (uint8_t)(hash >> 56);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Fetching ahead what looking up and changing will read. No step reads what none before it has
- * fetched. A small board is one block: there is no way to it, and the first step fetches it. */
+/* Prefetching for look-ups and changes. Each step reads only what an earlier step has fetched. A
+ * small board is a single block, which the first step fetches directly. */
 #include "skiplist/board_parts.h"
 #include "skiplist/prefetch.h"
 

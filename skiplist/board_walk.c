@@ -1,13 +1,8 @@
-/* Reading a board along its ranks, and in the order of a scan. */
+/* Reading a board by rank and in scan order. */
 #include "codec/check.h"
 #include "skiplist/board_parts.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/run.h"
-
-enum {
-    /* A scan step that meets only empty buckets ends all the same. As in Redis. */
-    SCAN_STEPS_PER_MEMBER = 10,
-};
 
 /* ---- ranges ---- */
 
@@ -60,8 +55,32 @@ struct board_entry board_at(const struct board *board, uint32_t rank) {
     return entry_at(block, place.index, block_offset(block, place.index));
 }
 
-/* While a walk is in one block, fetch the next one. First its node, then, some entries later, the
- * first lines of the block; once reading has begun, the processor sees the pattern itself. */
+_Static_assert((int)BOARD_AT_MAX <= (int)SKIPLIST_AT_MAX, "places are found at once");
+
+void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t count,
+                   struct board_entry *entries) {
+    struct skiplist_place places[BOARD_AT_MAX];
+    uint32_t offsets[BOARD_AT_MAX];
+    CHECK(count <= BOARD_AT_MAX);
+    if (!board->is_large) {
+        for (uint32_t i = 0; i < count; i++)
+            entries[i] = board_at(board, ranks[i]);
+        return;
+    }
+    skiplist_at_many(&board->large->list, ranks, count, places);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block *block = board_leaf(board, places[i].leaf);
+        uint32_t index = places[i].index;
+        offsets[i] = block_offset(block, index);
+        prefetch_line(block_keys(block) + index);
+        prefetch_lines(block_heap(block) + offsets[i], block_heap_size(block_len(block, index)));
+    }
+    for (uint32_t i = 0; i < count; i++)
+        entries[i] = entry_at(board_leaf(board, places[i].leaf), places[i].index, offsets[i]);
+}
+
+/* While a walk is in one block, prefetch the next one: first its node, and some entries later the
+ * first lines of the block. Once it is being read, the hardware prefetcher takes over. */
 static void fetch_nodes(const struct board_cursor *cursor) {
     const struct block *block = cursor->block;
     if (block == NULL)
@@ -132,8 +151,8 @@ void board_cursor_previous(struct board_cursor *cursor) {
     fetch_ahead(cursor, block->links.previous);
 }
 
-/* The cursor has come to a block by a run, and has not looked into it yet; or to an entry, whose
- * offset nobody may ever ask for. */
+/* CURSOR_AT_EDGE: the cursor has reached a block through a run and has not read it yet.
+ * OFFSET_UNKNOWN: the offset of its entry has not been computed, because it may never be needed. */
 #define CURSOR_AT_EDGE UINT32_MAX
 #define OFFSET_UNKNOWN UINT32_MAX
 
@@ -147,7 +166,7 @@ static void settle_cursor(struct board_cursor *cursor, bool is_best_first) {
         cursor->member_offset = block_offset(block, cursor->index);
 }
 
-/* Take the cursor to the block with this id, and fetch that without waiting for it. */
+/* Move the cursor to the block with this id and prefetch it. */
 static void leave_block(struct board_cursor *cursor, uint32_t id) {
     const struct block *block = board_leaf(cursor->board, id);
     cursor->block = block;
@@ -167,7 +186,7 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
     uint32_t count = here < count_max ? here : count_max;
     if (count > BOARD_RUN_MAX)
         count = BOARD_RUN_MAX;
-    /* Backwards a walk stands behind its next entry. */
+    /* A backward walk is positioned behind its next entry. */
     uint32_t index = is_best_first ? cursor->index : cursor->index + 1;
     uint32_t last_size = is_best_first ? 0 : block_heap_size(block_len(block, cursor->index));
     *run = (struct board_run){
@@ -190,51 +209,125 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
 
 /* ---- scanning ---- */
 
-struct scan {
+struct board_scan {
     const struct board *board;
-    uint64_t from; /* upper halves of hashes: from .. end - 1 */
-    uint64_t end;
-    uint32_t visited;
     board_visit *visit;
     void *context;
 };
 
-static void scan_leaf(void *context, uint32_t id) {
-    struct scan *scan = context;
-    const struct block *block = board_leaf(scan->board, id);
-    uint64_t hashes[BLOCK_ENTRIES_MAX];
-    if (block == NULL || !board_leaf_is_alive(scan->board, id))
-        return;
-    board_hash_members(scan->board, block, 0, block->count, hashes);
-    uint32_t offset = 0;
-    for (uint32_t i = 0; i < block->count; i++) {
-        uint64_t prefix = hashes[i] >> 32;
-        if (prefix >= scan->from && prefix < scan->end) {
-            struct board_entry entry = entry_at(block, i, offset);
-            scan->visit(scan->context, &entry);
-            scan->visited++;
-        }
-        offset += block_heap_size(block_len(block, i));
+static void scan_visit_entry(void *context, const struct scan_item *item) {
+    const struct board_scan *scan = context;
+    struct board_entry entry = entry_at(item->at, item->index, item->offset);
+    scan->visit(scan->context, &entry);
+}
+
+static void scan_fetch_node(const void *owner, uint32_t id) {
+    const struct board *board = owner;
+    if (id < board->large->list.node_end)
+        prefetch_line(skiplist_node(&board->large->list, id));
+}
+
+/* Bitmap of the entries of a leaf whose tags admit a hash in the range. */
+static uint64_t match_tags(const struct block *block, uint32_t from, uint32_t last) {
+    uint8_t tag_first = board_hash_tag((uint64_t)from << 32);
+    uint8_t width = (uint8_t)(board_hash_tag((uint64_t)last << 32) - tag_first);
+    uint64_t matches = 0;
+    for (uint32_t i = 0; i < block->count; i++)
+        matches |= (uint64_t)((uint8_t)(block_tag(block, i) - tag_first) <= width) << i;
+    return matches;
+}
+
+/* The state of one candidate in find_members. */
+struct scan_leaf {
+    const struct block *block;
+    uint64_t matches;
+};
+
+static void fetch_matches(const struct scan_leaf *leaf) {
+    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
+        uint32_t index = (uint32_t)__builtin_ctzll(matches);
+        const char *member = block_heap(leaf->block) + block_offset(leaf->block, index);
+        prefetch_lines(member, block_heap_size(block_len(leaf->block, index)));
+        prefetch_line(block_keys(leaf->block) + index);
     }
 }
 
-uint64_t board_scan(const struct board *board, uint64_t cursor, uint32_t count, board_visit *visit,
-                    void *context) {
-    const uint64_t over = UINT64_C(1) << 32;
-    struct scan scan = {
-        .board = board, .from = cursor, .end = over, .visit = visit, .context = context};
-    if (cursor >= over)
-        return 0;
-    if (!board->is_large) {
-        scan_leaf(&scan, 0);
-        return 0;
+static void add_matches(const struct board *board, const struct scan_leaf *leaf,
+                        const struct scan_candidate *candidate, struct scan *scan) {
+    for (uint64_t matches = leaf->matches; matches != 0; matches &= matches - 1) {
+        uint32_t index = (uint32_t)__builtin_ctzll(matches);
+        uint32_t offset = block_offset(leaf->block, index);
+        struct bytes member = block_member(leaf->block, index, offset);
+        struct scan_item item = {
+            .prefix = (uint32_t)(board_hash(board, member) >> 32),
+            .index = index,
+            .offset = offset,
+            .name_size = (uint32_t)member.size,
+            .at = leaf->block,
+        };
+        if (item.prefix >= candidate->from && item.prefix <= candidate->last)
+            scan_add(scan, &item);
     }
-    uint64_t steps_left = (count + UINT64_C(1)) * SCAN_STEPS_PER_MEMBER;
-    while (scan.from < over && steps_left-- > 0) {
-        map_scan(&board->large->map, (uint32_t)scan.from, &scan.end, scan_leaf, &scan);
-        scan.from = scan.end;
-        if (scan.visited >= count)
-            break;
+}
+
+static void find_members(const void *owner, const struct scan_candidate *candidates, uint32_t count,
+                         struct scan *scan) {
+    const struct board *board = owner;
+    struct scan_leaf leaves[SCAN_CANDIDATES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct block *block = board_leaf(board, candidates[i].id);
+        leaves[i] = (struct scan_leaf){.block = block};
+        if (block != NULL)
+            prefetch_lines(block, sizeof *block + 2 * BLOCK_ENTRIES_MAX);
     }
-    return scan.from < over ? scan.from : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (leaves[i].block == NULL || !board_leaf_is_alive(board, candidates[i].id))
+            continue;
+        leaves[i].matches = match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
+        fetch_matches(&leaves[i]);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        add_matches(board, &leaves[i], &candidates[i], scan);
+}
+
+/* Visit all members by rank. false: that would exceed one step. */
+static bool scan_small(struct board_scan *scan, const struct scan_limits *limits) {
+    const struct block *block = scan->board->leaf;
+    uint64_t bytes = 0;
+    uint32_t offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        bytes += block_member(block, i, offset).size;
+        offset += block_heap_size(block_len(block, i));
+    }
+    if (scan_visit_work(limits, block->count, bytes) > limits->work_max)
+        return false;
+    offset = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        struct board_entry entry = entry_at(block, i, offset);
+        scan->visit(scan->context, &entry);
+        offset += block_heap_size(block_len(block, i));
+    }
+    return true;
+}
+
+uint64_t board_scan(const struct board *board, uint64_t cursor, const struct scan_limits *limits,
+                    board_visit *visit, void *context) {
+    struct board_scan own = {.board = board, .visit = visit, .context = context};
+    struct scan scan;
+    if (cursor >= SCAN_END || board_count(board) == 0)
+        return 0;
+    if (!board->is_large && cursor == 0 && scan_small(&own, limits))
+        return 0;
+    scan_init(&scan, limits, scan_visit_entry, &own);
+    if (board->is_large) {
+        scan.owner = board;
+        scan.fetch = scan_fetch_node;
+        scan.find = find_members;
+        return scan_map(&scan, &board->large->map, cursor);
+    }
+    struct scan_leaf leaf = {.block = board->leaf};
+    leaf.matches = match_tags(leaf.block, 0, UINT32_MAX);
+    struct scan_candidate all = {.from = (uint32_t)cursor, .last = UINT32_MAX};
+    add_matches(board, &leaf, &all, &scan);
+    return scan_items(&scan);
 }

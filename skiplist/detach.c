@@ -1,33 +1,33 @@
-/* Removing many entries at once: their leaves are cut out of the list as they are, whole subtrees
- * at a time, and freed later, a leaf at a time.
+/* Removing many entries at once: their leaves are detached from the list as they are, whole
+ * subtrees at a time, and freed later, leaf by leaf.
  *
- *     level 2        [ a         b         c         d ]                b goes with all below it
- *     level 1   [ . . x x ]  [ x x x ]  [ x x . ]                 its neighbours lose some children
- *     level 0    L L D D      D D D      D D L                                 D: dead, L: alive
+ *     level 2        [ a         b         c         d ]     b is detached with its subtree
+ *     level 1   [ . . x x ]  [ x x x ]  [ x x . ]            its neighbours lose some children
+ *     level 0    L L D D      D D D      D D L               D: detached, L: in the list
  *
- * Cutting touches the two index blocks at the edges of the cut on every level and the roots of the
- * subtrees that come off: it takes the same few microseconds for a thousand entries and for ten
- * million, and needs no memory.
+ * A cut touches, on every level, the two index blocks at its edges, and the roots of the detached
+ * subtrees. It takes a few microseconds for a thousand entries as well as for ten million, and
+ * allocates nothing.
  *
- * Invariant: a dead subtree is a root without a parent, chained to the others by links.next from
- * list->dead, and what is below it, every child still knowing its parent. So a block is alive if
- * the way up from it ends at the list's root. Spans, separators and links of dead index blocks mean
- * nothing any more. */
+ * Invariant: a detached subtree consists of a root without a parent and the blocks below it, whose
+ * parent ids remain valid. The roots form a linked list from list->detached through links.next. So
+ * a block is in the list if following its parents ends at the list's root. Spans, separators and
+ * links of detached index blocks are meaningless. */
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/removal.h"
 
 /* ---- cutting ---- */
 
-/* A block and all below it are dead now. */
-static void bury(struct skiplist *list, uint32_t id) {
+/* Detach a block with its subtree. */
+static void add_detached(struct skiplist *list, uint32_t id) {
     skiplist_node(list, id)->parent = SKIPLIST_NONE;
-    nodes_links(list, id)->next = list->dead;
-    list->dead = id;
+    nodes_links(list, id)->next = list->detached;
+    list->detached = id;
 }
 
-/* The children from .. to - 1 of an index block, which keeps others, are dead now. */
-static void bury_children(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
+/* Detach the children from .. to - 1 of an index block that keeps others. */
+static void detach_children(struct skiplist *list, uint32_t id, uint32_t from, uint32_t to) {
     struct index_block *index = nodes_index(list, id);
     uint32_t span = index_span_sum(index, to) - index_span_sum(index, from);
     CHECK(from < to);
@@ -35,20 +35,20 @@ static void bury_children(struct skiplist *list, uint32_t id, uint32_t from, uin
     for (uint32_t i = from; i < to; i++)
         prefetch_line(nodes_links(list, index_children(index)[i]));
     for (uint32_t i = from; i < to; i++)
-        bury(list, index_children(index)[i]);
+        add_detached(list, index_children(index)[i]);
     index_remove(index, from, to - from);
     nodes_renumber(list, id, from);
     nodes_add_to_spans(list, id, 0U - span);
 }
 
-/* Neighbours on one level that are dead with all below them. */
+/* Consecutive blocks of one level that are detached with their subtrees. */
 struct run {
     uint32_t first;
     uint32_t last;
 };
 
-/* Cut the run off its parents. Parents that have lost all their children are a run themselves,
- * which is left to be cut: then *run is that one; false: there is none. */
+/* Remove the run from its parents. Parents left without children form the next run to be detached:
+ * *run is then set to it. false: there is none. */
 static bool cut_off(struct skiplist *list, struct run *run) {
     const struct skiplist_node *first = skiplist_node(list, run->first);
     const struct skiplist_node *last = skiplist_node(list, run->last);
@@ -63,16 +63,16 @@ static bool cut_off(struct skiplist *list, struct run *run) {
         run->first = run->last = left;
         if (loses_all_left && loses_all_right)
             return true;
-        bury_children(list, left, from, to);
+        detach_children(list, left, from, to);
         return false;
     }
     bool is_over = !loses_all_left && !loses_all_right && nodes_links(list, left)->next == right;
     run->first = loses_all_left ? left : nodes_links(list, left)->next;
     run->last = loses_all_right ? right : nodes_links(list, right)->previous;
     if (!loses_all_left)
-        bury_children(list, left, from, left_count);
+        detach_children(list, left, from, left_count);
     if (!loses_all_right)
-        bury_children(list, right, 0, to);
+        detach_children(list, right, 0, to);
     return !is_over;
 }
 
@@ -90,7 +90,7 @@ void skiplist_detach(struct skiplist *list, uint32_t rank, uint32_t count) {
     do {
         nodes_unlink(list, run.first, run.last);
         if (run.first == list->root) {
-            bury(list, list->root);
+            add_detached(list, list->root);
             list->root = list->first = list->last = SKIPLIST_NONE;
             list->count = 0;
             return;
@@ -106,9 +106,9 @@ void skiplist_cut(struct skiplist *list, struct skiplist_place place, uint32_t c
     nodes_add_to_spans(list, place.leaf, 0U - count);
 }
 
-/* ---- joining what is left ---- */
+/* ---- rebalancing ---- */
 
-/* The block on this level above a leaf; SKIPLIST_NONE: the tree is not so high. */
+/* The ancestor of a leaf on this level; SKIPLIST_NONE: the tree is not that high. */
 static uint32_t ancestor(const struct skiplist *list, uint32_t leaf, unsigned level) {
     uint32_t id = leaf;
     for (unsigned i = 0; i < level && id != SKIPLIST_NONE; i++)
@@ -116,12 +116,12 @@ static uint32_t ancestor(const struct skiplist *list, uint32_t leaf, unsigned le
     return id;
 }
 
-/* Merge what has become small on the way up from the leaf with this entry. */
+/* Merge blocks that have become small, from the leaf with this entry upwards. */
 static void join_at(struct skiplist *list, uint32_t rank, struct skiplist_owner owner) {
     removal_settle_leaf(list, skiplist_at(list, rank).leaf, owner);
     uint32_t leaf = skiplist_at(list, rank).leaf;
     uint32_t id;
-    /* A merger may take away any block above the leaf: every level is found anew. */
+    /* A merge may remove any block above the leaf, so look up every level again. */
     for (unsigned level = 1; (id = ancestor(list, leaf, level)) != SKIPLIST_NONE; level++)
         if (id != list->root && nodes_index(list, id)->count <= INDEX_FANOUT / 4)
             removal_merge_index(list, id);
@@ -137,7 +137,7 @@ void skiplist_join(struct skiplist *list, uint32_t rank, struct skiplist_owner o
         join_at(list, rank, owner);
 }
 
-/* ---- the dead ---- */
+/* ---- detached leaves ---- */
 
 bool skiplist_is_alive(const struct skiplist *list, uint32_t id) {
     uint32_t parent;
@@ -146,9 +146,9 @@ bool skiplist_is_alive(const struct skiplist *list, uint32_t id) {
     return id == list->root;
 }
 
-/* Take the first dead block, which is not a leaf, apart: its last child is the first one then. */
+/* Split up the first detached block, which is not a leaf: its last child becomes the first. */
 static void take_apart(struct skiplist *list) {
-    uint32_t id = list->dead;
+    uint32_t id = list->detached;
     struct index_block *index = nodes_index(list, id);
     const uint32_t *children = index_children(index);
     uint32_t child = children[--index->count];
@@ -158,24 +158,24 @@ static void take_apart(struct skiplist *list) {
         prefetch_lines(skiplist_node(list, children[index->count - 1])->block,
                        sizeof(struct block));
     if (index->count == 0) {
-        list->dead = index->links.next;
+        list->detached = index->links.next;
         nodes_destroy_index(list, index);
         nodes_give_back(list, id);
     }
-    bury(list, child);
+    add_detached(list, child);
 }
 
-uint32_t skiplist_dead_leaf(struct skiplist *list) {
-    while (list->dead != SKIPLIST_NONE && skiplist_node(list, list->dead)->level > 0)
+uint32_t skiplist_detached_leaf(struct skiplist *list) {
+    while (list->detached != SKIPLIST_NONE && skiplist_node(list, list->detached)->level > 0)
         take_apart(list);
-    return list->dead;
+    return list->detached;
 }
 
-void skiplist_free_dead_leaf(struct skiplist *list) {
-    uint32_t id = list->dead;
+void skiplist_free_detached_leaf(struct skiplist *list) {
+    uint32_t id = list->detached;
     struct block *block = nodes_leaf(list, id);
     CHECK(skiplist_node(list, id)->level == 0);
-    list->dead = block->links.next;
+    list->detached = block->links.next;
     nodes_free_long(list, block, 0, block->count);
     nodes_destroy_leaf(list, block);
     nodes_give_back(list, id);

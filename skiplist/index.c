@@ -1,4 +1,4 @@
-/* The header tells the layout and the invariants. */
+/* The header describes the structure and its invariants. */
 #include "skiplist/index.h"
 
 #ifdef __SSE2__
@@ -37,8 +37,8 @@ void index_copy(struct index_block *index, const struct index_block *from) {
 }
 
 #ifdef __SSE2__
-/* All INDEX_FANOUT spans are read and those not wanted masked off: where to end early could not be
- * predicted. The smallest index block is long enough for that. */
+/* All INDEX_FANOUT spans are read and the unwanted ones masked off, because an early exit would be
+ * unpredictable. Even the smallest index block is large enough for that. */
 enum { SPAN_VECTORS = (INDEX_FANOUT + 15) / 16 };
 _Static_assert(SPAN_VECTORS <= 4, "four steps are written out");
 _Static_assert(SPAN_VECTORS * 16 <= 16 + 12 * INDEX_FANOUT_FIRST, "spans are read too far");
@@ -95,8 +95,8 @@ uint32_t index_span_sum(struct index_block *index, uint32_t count) {
 }
 
 static uint32_t sum_of_eight(const uint8_t *spans) {
-    /* The sum of the bytes of a word comes together in its highest byte; eight leaves do not reach
-     * 2^16, so it is summed in two halves. */
+    /* Bytes are added in pairs into four 16-bit lanes, since the sum may exceed a byte; the
+     * multiplication accumulates the lanes in the highest one. */
     uint64_t word;
     memcpy(&word, spans, sizeof word);
     uint64_t pairs = (word & 0x00ff00ff00ff00ffULL) + (word >> 8 & 0x00ff00ff00ff00ffULL);
@@ -108,7 +108,7 @@ uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
     uint32_t left = *rank;
     if (index->is_lowest) {
         const uint8_t *spans = index_narrow_spans(index);
-        /* Eight at a time as long as the place lies behind them all. */
+        /* Eight at a time while the position is behind all of them. */
         for (uint32_t eight; position + 8 <= index->count; position += 8, left -= eight) {
             eight = sum_of_eight(spans + position);
             if (left < eight)
@@ -125,7 +125,7 @@ uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
     return position;
 }
 
-/* Make the fences and the keys beyond count true again. */
+/* Restore the fences and the keys beyond count. */
 static void refresh(struct index_block *index) {
     uint64_t *keys = index_keys(index);
     for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++)
@@ -136,7 +136,7 @@ static void refresh(struct index_block *index) {
     }
 }
 
-/* Copy count children without regard for what stands there. */
+/* Copy count children, overwriting the destination. */
 static void copy_children(struct index_block *to, uint32_t to_at, struct index_block *from,
                           uint32_t from_at, uint32_t count) {
     size_t width = to->is_lowest ? sizeof(uint8_t) : sizeof(uint32_t);

@@ -1,20 +1,19 @@
-/* An index block of the skiplist: some tens of (separator, span, child) in rank order.
+/* An index block of the skiplist: a few dozen (separator, span, child) in rank order.
  *
  *     +--------+----------------------+-------+----------+------+
  *     | header | fences: every eighth | spans | children | keys |     capacity of each
  *     |  16 B  | key once more        |       |  4 B     | 8 B  |
  *     +--------+----------------------+-------+----------+------+
  *
- * keys[i] is the separator between children i-1 and i; keys[0] means nothing: the key that leads
- * to the block itself is the separator of its first child. A search reads the fences, which are
- * about one cache line, and then the eight keys between two of them, where halving all the keys
- * would read four lines one after another. A rank reads spans only. On level 1 a span is the
- * entries of one leaf and fits a byte, so that all spans together are a line; above, spans are
- * uint32_t.
+ * keys[i] is the separator between children i-1 and i. keys[0] is unused: the separator of the
+ * first child is the key that leads to this block. A search reads the fences, about one cache line,
+ * and then the eight keys between two of them; a binary search over all keys would read four lines
+ * in sequence. A rank query reads spans only. On level 1 a span is the entry count of one leaf and
+ * fits in a byte, so all spans together are one line; on higher levels spans are uint32_t.
  *
- * Invariants: fences[i] is keys[INDEX_STRIDE * (i + 1)], 0 from count on; keys from count on are 0
- * up to the next multiple of INDEX_STRIDE (0 is above no key). Nothing here knows the blocks that
- * the children stand for. */
+ * Invariants: fences[i] is keys[INDEX_STRIDE * (i + 1)], or 0 from count on. Keys from count on are
+ * 0 up to the next multiple of INDEX_STRIDE (0 is above no key). An index block does not access the
+ * blocks its children refer to. */
 #ifndef SKIPLIST_INDEX_H
 #define SKIPLIST_INDEX_H
 
@@ -28,14 +27,14 @@ enum {
     INDEX_STRIDE = 2,
 #else
     INDEX_FANOUT = 64,      /* children */
-    INDEX_FANOUT_FIRST = 8, /* room in a new root */
+    INDEX_FANOUT_FIRST = 8, /* capacity of a new root */
     INDEX_STRIDE = 8,
 #endif
     INDEX_FENCES = INDEX_FANOUT / INDEX_STRIDE - 1,
 };
 
 struct index_block {
-    struct block_links links; /* skiplist.c's */
+    struct block_links links; /* used by skiplist.c */
     uint16_t count;
     uint16_t capacity; /* a multiple of INDEX_STRIDE */
     uint16_t spans_size;
@@ -81,12 +80,12 @@ static inline void index_add_span(struct index_block *index, uint32_t position, 
     index_set_span(index, position, index_span(index, position) + delta);
 }
 
-/* Entries under the first count children: on level 1, above it, and on either. */
+/* Entries under the first count children: on level 1, on higher levels, and on any level. */
 uint32_t index_narrow_sum(struct index_block *index, uint32_t count);
 uint32_t index_wide_sum(struct index_block *index, uint32_t count);
 uint32_t index_span_sum(struct index_block *index, uint32_t count);
 
-/* How many fences are above limit: the keys to search are those from there on. */
+/* Number of fences above limit; the keys to search begin there. */
 static inline uint32_t index_fences_above(const struct index_block *index, uint64_t limit) {
     uint32_t above = 0;
     for (int i = 0; i < INDEX_FENCES; i++)
@@ -94,41 +93,41 @@ static inline uint32_t index_fences_above(const struct index_block *index, uint6
     return above;
 }
 
-/* The last child whose separator is above key, or (or_equal) not below it; the first child takes
- * what is above every separator. */
+/* The last child whose separator is above key, or (or_equal) above or equal to it; the first child
+ * if there is none. */
 static inline uint32_t index_child_for(struct index_block *index, uint64_t key, bool or_equal) {
     if (or_equal && key == 0)
         return index->count - 1U;
-    /* x >= key is x > key - 1. All comparisons are arithmetic: a branch on one of them would be
-     * predicted wrongly every other time. */
+    /* x >= key is x > key - 1. All comparisons are branch-free: a branch would be mispredicted half
+     * the time. */
     uint64_t limit = or_equal ? key - 1 : key;
     uint32_t position = index_fences_above(index, limit) * INDEX_STRIDE;
     const uint64_t *keys = index_keys(index) + position;
-    /* Which of the eight children it will be is not known yet, but they are in one line. */
+    /* Which of the eight children is still unknown, but all are in one line. */
     prefetch_line(index_children(index) + position);
     for (int i = 1; i < INDEX_STRIDE; i++)
         position += keys[i] > limit;
     return position;
 }
 
-/* The child with the entry at *rank, which is then counted from the child's first. */
+/* The child that contains the entry at *rank; *rank is then relative to that child. */
 uint32_t index_child_at(struct index_block *index, uint32_t *rank);
 
-/* Make index, empty and of the same capacity and level, equal to from. */
+/* Copy from into index, which is empty and has the same capacity and level. */
 void index_copy(struct index_block *index, const struct index_block *from);
 
-/* Put a child at position, 0 .. count. There is room. */
+/* Insert a child at position, 0 .. count. There must be room. */
 void index_insert(struct index_block *index, uint32_t position, uint64_t key, uint32_t span,
                   uint32_t child);
-/* Take count children out, from position on. */
+/* Remove count children from position on. */
 void index_remove(struct index_block *index, uint32_t position, uint32_t count);
-/* Move the children of from, from position on, behind those of to, a block of the same level. There
- * is room. */
+/* Move the children of from, from position on, to the end of to, a block of the same level. There
+ * must be room. */
 void index_move(struct index_block *to, struct index_block *from, uint32_t position);
-/* Give the separator at position, 1 .. count - 1, another key. */
+/* Change the separator at position, 1 .. count - 1. */
 void index_set_key(struct index_block *index, uint32_t position, uint64_t key);
 
-/* Check counts, fences and the keys beyond count. reason: the first claim that does not hold. */
+/* Check counts, fences and the keys beyond count. reason: the first violated invariant. */
 MUST_CHECK bool index_validate(struct index_block *index, const char **reason);
 
 #endif

@@ -1,8 +1,8 @@
-/* Invariants: an entry lies in its home bucket or behind it, and every bucket between the two
- * counts it in overflow; no table holds more than MAP_FULL of its slots, also if all entries of
- * the map came to lie in that table.
+/* Invariants: an entry is in its home bucket or a later one, and every bucket it passed counts it
+ * in overflow; no table is filled beyond MAP_FULL of its slots, even if it held all entries of the
+ * map.
  *
- * It does not know what the ids stand for. */
+ * The map does not interpret ids. */
 #include "skiplist/map.h"
 
 #include <string.h>
@@ -11,36 +11,36 @@
 
 enum {
     MAP_LINE_SIZE = 64,
-    /* Ids and entries moved in one step: about one leaf block of a board, or 16 single keys. Many
-     * enough that a table is left long before it is full, few enough that a step takes about two
-     * microseconds. */
+    /* Ids and entries moved in one step: about one leaf block of a board, or 16 single keys. Enough
+     * to finish a rehash long before the table is full; few enough for about two microseconds a
+     * step. */
     MAP_STEP_IDS = 16,
     MAP_STEP_ENTRIES = 48,
-/* Reservations for each segment of a table that is prepared. A segment holds some nine thousand
- * entries, so that a table is whole long before the one before it is full. */
+/* Reservations per segment of a table being prepared. A segment holds some nine thousand entries,
+ * so the new table is complete long before the old one is full. */
 #ifdef SKIPLIST_TINY
     MAP_SEGMENT_PAUSE = 1,
 #else
     MAP_SEGMENT_PAUSE = 128,
 #endif
-    /* Tables below this many buckets are not worth shrinking. */
-    MAP_SHRINK_BUCKETS_MIN = 8,
-    /* So many segments may be freed at once. */
+    /* This many segments may be freed at once. */
     MAP_SMALL_SEGMENTS = 4,
+    /* Empty buckets that one scan step may skip: 64 KiB. */
+    MAP_SCAN_EMPTY_MAX = 1024,
 };
 
-/* Entries for which a table of this many slots is too small: growth begins. With 15 slots a
- * bucket, 0.88 leaves about one entry in twenty outside its home. */
+/* Entries above which a table of this many slots starts to grow. At 0.88 of 15 slots a bucket about
+ * one entry in twenty is outside its home bucket. */
 static uint64_t map_slots_grow_at(uint64_t slots) {
     return slots * 88 / 100;
 }
 
-/* And the most a table is ever filled, when growing has failed for want of memory. */
+/* The maximum fill of a table, when growing has failed for lack of memory. */
 static uint64_t map_slots_full_at(uint64_t slots) {
     return slots * 96 / 100;
 }
 
-/* Never written to: there is no free slot that anybody would ask it for. */
+/* Never written to: it has no free slot anyone would use. */
 static struct map_bucket map_no_bucket __attribute__((aligned(MAP_LINE_SIZE)));
 static struct map_bucket *map_no_segment = &map_no_bucket;
 
@@ -66,7 +66,7 @@ static uint64_t table_slots(const struct map_table *table) {
     return table->segment_count == 0 ? 0 : (uint64_t)table->bucket_count * MAP_BUCKET_SLOTS;
 }
 
-/* Segments of a whole table. */
+/* Number of segments of a complete table. */
 static uint32_t segments_for(uint32_t bucket_count) {
     return (bucket_count + MAP_SEGMENT_BUCKETS - 1) / MAP_SEGMENT_BUCKETS;
 }
@@ -75,7 +75,7 @@ static bool table_is_whole(const struct map_table *table) {
     return table->segment_count == segments_for(table->bucket_count);
 }
 
-/* The pieces of memory in which the segments are: behind the segments, in the same array. */
+/* The allocations that contain the segments; stored in the same array, behind the segments. */
 static void **table_pieces(const struct map_table *table) {
     return (void **)(table->segments + segments_for(table->bucket_count));
 }
@@ -98,7 +98,7 @@ static bool table_add_segment(struct map_table *table) {
     return true;
 }
 
-/* Free the last segment; with the last one of all the table is gone. */
+/* Free the last segment; with the only segment, the whole table. */
 static void table_free_segment(struct map_table *table) {
     table->segment_count--;
     memory_free(table_pieces(table)[table->segment_count]);
@@ -113,7 +113,7 @@ static void table_destroy(struct map_table *table) {
         table_free_segment(table);
 }
 
-/* Begin a table, with its first segment. */
+/* Start a table by allocating its first segment. */
 static bool table_begin(struct map_table *table, uint32_t bucket_count, uint32_t id_mask) {
     size_t pointers = 2 * (size_t)segments_for(bucket_count);
     struct map_table begun = {
@@ -131,8 +131,8 @@ static bool table_begin(struct map_table *table, uint32_t bucket_count, uint32_t
     return true;
 }
 
-/* Four times the ids of today: the ids must not run out before the table does, and every bit left
- * over makes the tag longer. */
+/* Four times the current ids: they must not run out before the table does, and every spare bit
+ * makes the tag longer. */
 static uint32_t id_mask_for(uint32_t id_end) {
     unsigned id_bits = MAP_ID_BITS_MIN;
     while (id_bits < MAP_ID_BITS_MAX && (UINT64_C(1) << id_bits) < (uint64_t)id_end * 4)
@@ -149,7 +149,7 @@ static size_t table_memory_size(const struct map_table *table) {
     return size;
 }
 
-/* On failure to is what has been copied so far. */
+/* On failure `to` holds what has been copied so far. */
 static bool table_copy(const struct map_table *table, struct map_table *to) {
     if (table->segment_count == 0)
         return true;
@@ -221,7 +221,7 @@ static void table_put(struct map_table *table, uint64_t hash, uint32_t id) {
     table->entry_count++;
 }
 
-/* The slot of an entry that is there; *bucket is where. */
+/* The slot of an existing entry; *bucket is its bucket. */
 static uint32_t *table_get(struct map_table *table, uint64_t hash, uint32_t id, uint32_t *bucket) {
     uint32_t index = map_home(table, hash);
     uint32_t wanted = map_tag(table, hash) | id;
@@ -236,8 +236,8 @@ static uint32_t *table_get(struct map_table *table, uint64_t hash, uint32_t id, 
     return &map_bucket(table, index)->slots[__builtin_ctz(matches)];
 }
 
-/* Entries that look alike (same tag, same id) are interchangeable: whichever of them is found
- * first goes, and the counters come out right because they only say how many passed. */
+/* Entries that look alike (same tag, same id) are interchangeable: the first one found is removed,
+ * and the counters stay correct because they only count passes. */
 static void table_remove(struct map_table *table, uint64_t hash, uint32_t id) {
     uint32_t last;
     *table_get(table, hash, id, &last) = 0;
@@ -246,7 +246,7 @@ static void table_remove(struct map_table *table, uint64_t hash, uint32_t id) {
     table->entry_count--;
 }
 
-/* The table in which the entries of id are. */
+/* The table that holds the entries of id. */
 static struct map_table *map_table_of(struct map *map, uint32_t id) {
     bool is_moved = map->is_moving && (id < map->cursor || id >= map->id_limit);
     return is_moved ? &map->next : &map->table;
@@ -277,13 +277,13 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
         map->id_end = new_id + 1;
 }
 
-/* Buckets in which this many entries leave room for half as many again. */
+/* Number of buckets that hold this many entries with room for half as many again. */
 static uint32_t map_buckets_for(uint64_t entry_count) {
     uint64_t slots = (entry_count + entry_count / 2) * 100 / 88 + MAP_BUCKET_SLOTS;
     return (uint32_t)(slots / MAP_BUCKET_SLOTS);
 }
 
-/* All segments of next are there: begin to move, or to use it as the first table. */
+/* All segments of next are allocated: start to move entries, or make it the first table. */
 static void map_use_next(struct map *map) {
     if (map->table.segment_count == 0) {
         map->table = map->next;
@@ -295,7 +295,7 @@ static void map_use_next(struct map *map) {
     map->is_moving = true;
 }
 
-/* Begin to prepare a table with room for this many entries and more. */
+/* Start to prepare a table with room for this many entries and more. */
 static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_end) {
     if (!table_begin(&map->next, map_buckets_for(entry_count), id_mask_for(id_end)))
         return false;
@@ -304,12 +304,12 @@ static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_en
     return true;
 }
 
-/* Move the entries of one id. Returns how many. */
+/* Move the entries of one id. Returns their number. */
 static uint32_t map_move_id(struct map *map, uint32_t id) {
     uint64_t hashes[MAP_HASHES_MAX];
     uint32_t count = map->hashes(map->owner, id, hashes);
-    /* Each entry touches a random line in either table: fetched together they cost little more
-     * than one of them. */
+    /* Each entry touches a random line in each table; prefetched together they cost little more
+     * than a single one. */
     for (uint32_t i = 0; i < count; i++)
         map_prefetch(map, hashes[i]);
     for (uint32_t i = 0; i < count; i++) {
@@ -319,30 +319,37 @@ static uint32_t map_move_id(struct map *map, uint32_t id) {
     return count;
 }
 
+/* All entries have moved: the old table is freed in steps. If the table before it still exists, it
+ * is by far the larger one, because every entry added since has freed a part of it. */
+static void map_end_move(struct map *map) {
+    CHECK(map->table.entry_count == 0);
+    struct map_table left = map->table;
+    if (left.segment_count > map->last.segment_count) {
+        left = map->last;
+        map->last = map->table;
+    }
+    table_destroy(&left);
+    map->table = map->next;
+    map->next = map_no_table;
+    map->is_moving = false;
+}
+
 static void map_move_on(struct map *map) {
     uint32_t entries = 0;
+    /* Skip ids that are no longer in use. */
+    if (map->id_limit > map->id_end)
+        map->id_limit = map->id_end;
     for (int ids = 0; ids < MAP_STEP_IDS && entries < MAP_STEP_ENTRIES; ids++) {
         if (map->cursor >= map->id_limit)
             break;
         entries += map_move_id(map, map->cursor);
         map->cursor++;
     }
-    if (map->cursor < map->id_limit)
-        return;
-    CHECK(map->table.entry_count == 0);
-    table_destroy(&map->last);
-    map->last = map->table;
-    map->table = map->next;
-    map->next = map_no_table;
-    map->is_moving = false;
+    if (map->cursor >= map->id_limit)
+        map_end_move(map);
 }
 
-/* Is a table being prepared or moved to? */
-static bool map_has_next(const struct map *map) {
-    return map->next.segment_count > 0;
-}
-
-/* One step of whatever is unfinished. false: no memory. */
+/* One step of any unfinished work. false: no memory. */
 static bool map_work(struct map *map) {
     if (map->last.segment_count > 0)
         table_free_segment(&map->last);
@@ -357,7 +364,7 @@ static bool map_work(struct map *map) {
     return true;
 }
 
-/* Would this many entries fit, in whichever table, and ids below id_end have enough bits? */
+/* Would this many entries fit into either table, and do ids below id_end have enough bits? */
 static bool map_has_room(const struct map *map, uint64_t entry_count, uint32_t id_end) {
     const struct map_table *newest = map->is_moving ? &map->next : &map->table;
     if (entry_count > map_slots_full_at(table_slots(&map->table)))
@@ -367,7 +374,7 @@ static bool map_has_room(const struct map *map, uint64_t entry_count, uint32_t i
     return !map->is_moving || entry_count <= map_slots_full_at(table_slots(&map->next));
 }
 
-/* A table gets its segments one by one, with pauses, so that the memory for it is there when it is
+/* A table gets its segments one by one, with pauses, so that their memory is ready when it is
  * touched: a new page may take a millisecond. */
 static bool map_is_waiting(struct map *map) {
     bool is_preparing = map_has_next(map) && !map->is_moving && map->last.segment_count == 0;
@@ -378,16 +385,23 @@ static bool map_is_waiting(struct map *map) {
     return true;
 }
 
+/* All ids are below id_end. */
+static void map_lower_id_end(struct map *map, uint32_t id_end) {
+    if (map->id_end > id_end)
+        map->id_end = id_end;
+}
+
 bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
     if (id_end > MAP_ID_END)
         return false;
     uint64_t entry_count = map_count(map) + count;
+    map_lower_id_end(map, id_end);
     bool has_memory = map_is_waiting(map) || map_work(map);
     if (!map_has_next(map) && entry_count > map_slots_grow_at(table_slots(&map->table)))
         has_memory = map_begin_next(map, entry_count, id_end);
-    /* Steps outrun insertions by far; more at once are for owners that reserve a lot, for ids that
-     * have run out of bits, and for when there was no memory for long. While there is room, want of
-     * memory does no harm: the next reservation tries again. */
+    /* Steps are much faster than insertions. More than one at once is needed only by owners that
+     * reserve a lot, when ids run out of bits, or after a long lack of memory. While there is room,
+     * lack of memory is harmless: the next reservation retries. */
     while (!map_has_room(map, entry_count, id_end)) {
         if (!has_memory)
             return false;
@@ -399,8 +413,11 @@ bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
 bool map_prepare(struct map *map, uint32_t count, uint32_t id_end, bool *is_ready) {
     CHECK(map_count(map) == 0);
     *is_ready = id_end <= MAP_ID_END && map_has_room(map, count, id_end);
-    if (*is_ready || id_end > MAP_ID_END)
-        return *is_ready;
+    if (id_end > MAP_ID_END)
+        return false;
+    map_lower_id_end(map, id_end);
+    if (*is_ready)
+        return true;
     return map_has_next(map) ? map_work(map) : map_begin_next(map, count, id_end);
 }
 
@@ -418,20 +435,29 @@ size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
     return size + segments_for(bucket_count) * (MAP_LINE_SIZE + 2 * sizeof(void *));
 }
 
-/* Is the table so empty that a smaller one would do? */
-static bool map_is_wasteful(const struct map *map) {
-    return map->table.bucket_count >= MAP_SHRINK_BUCKETS_MIN &&
-           map_count(map) < table_slots(&map->table) * 3 / 10;
+/* Have the entries for which a table was begun been removed since? */
+static bool map_prepares_too_much(const struct map *map) {
+    return map_has_next(map) && !map->is_moving && map_is_too_large(map, &map->next);
 }
 
-/* Give back, a segment at a time, what a map without entries holds. */
+/* Free the prepared table one segment at a time. */
+static void map_give_up_next(struct map *map) {
+    if (map->last.segment_count > 0) {
+        table_free_segment(&map->last);
+        return;
+    }
+    map->last = map->next;
+    map->next = map_no_table;
+}
+
+/* Free the memory of an empty map, one segment at a time. */
 static void map_retire(struct map *map) {
     if (map_is_small(map)) {
         map_deinit(map);
         return;
     }
     if (map->last.segment_count == 0) {
-        /* No entry, so none is in the wrong table when one of them goes. */
+        /* The map is empty, so no entry can be in the wrong table when one is freed. */
         struct map_table *gone = map_has_next(map) ? &map->next : &map->table;
         map->last = *gone;
         *gone = map_no_table;
@@ -440,22 +466,24 @@ static void map_retire(struct map *map) {
     table_free_segment(&map->last);
 }
 
-void map_step(struct map *map) {
-    /* Without memory it stays as large as it is. */
+bool map_step(struct map *map, uint32_t id_end) {
+    bool has_memory = true;
+    map_lower_id_end(map, id_end);
     if (map_count(map) == 0)
         map_retire(map);
+    else if (map_prepares_too_much(map))
+        map_give_up_next(map);
     else if (map_has_next(map) || map->last.segment_count > 0)
-        (void)map_work(map);
-    else if (map_is_wasteful(map))
-        (void)map_begin_next(map, map_count(map), map->id_end);
+        has_memory = map_work(map);
+    else if (map_is_too_large(map, &map->table))
+        has_memory = map_begin_next(map, map_count(map), id_end);
+    else
+        return false;
+    /* Without memory the table keeps its size, and the next change retries. */
+    return has_memory && map_is_unfinished(map);
 }
 
-bool map_is_unfinished(const struct map *map) {
-    bool is_retiring = map_count(map) == 0 && map->table.segment_count > 0;
-    return map_has_next(map) || map->last.segment_count > 0 || is_retiring;
-}
-
-/* The buckets of one table that a scan step covers: from first on, count of them (with the ones
+/* The buckets of one table that a scan step covers: count of them from first on (including those
  * they overflowed into), each bucket once. */
 struct map_run {
     const struct map_table *table;
@@ -463,10 +491,8 @@ struct map_run {
     uint32_t count;
 };
 
-static struct map_run map_run_of(const struct map_table *table, uint32_t from, uint64_t end) {
-    struct map_run run = {.table = table, .first = map_home(table, (uint64_t)from << 32)};
-    uint32_t last = map_home(table, (end - 1) << 32);
-    run.count = last - run.first + 1;
+static struct map_run map_run_of(const struct map_table *table, uint32_t first, uint32_t last) {
+    struct map_run run = {.table = table, .first = first, .count = last - first + 1};
     while (run.count < table->bucket_count && map_bucket(table, last)->overflow != 0) {
         last = table_after(table, last);
         run.count++;
@@ -496,25 +522,52 @@ static void map_run_visit(const struct map_run *run, map_visit *visit, void *con
     }
 }
 
-/* First upper half of a hash whose home is behind bucket. */
+/* The smallest upper half of a hash whose home is behind bucket. */
 static uint64_t table_end_of(const struct map_table *table, uint32_t bucket) {
     uint64_t behind = (uint64_t)bucket + 1;
     return ((behind << 32) + table->bucket_count - 1) / table->bucket_count;
 }
 
-void map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_visit *visit,
-              void *context) {
-    const struct map_table *coarse = &map->table;
-    if (map->is_moving && map->next.bucket_count < coarse->bucket_count)
-        coarse = &map->next;
-    *end = table_end_of(coarse, map_home(coarse, (uint64_t)cursor << 32));
-    /* An id is in one table only, so no id is visited twice. */
-    struct map_run run = map_run_of(&map->table, cursor, *end);
-    map_run_visit(&run, visit, context);
+static bool bucket_is_empty(const struct map_bucket *bucket) {
+    return bucket->overflow == 0 &&
+           map_bucket_match(bucket, 0, UINT32_MAX) == (1U << MAP_BUCKET_SLOTS) - 1;
+}
+
+/* The last bucket of a step that begins at first: the first one that may have entries, or the one
+ * before the bound or the limit. */
+static uint32_t pass_empty(const struct map_table *table, uint32_t first, uint64_t limit) {
+    uint32_t bucket = first;
+    while (bucket - first < MAP_SCAN_EMPTY_MAX && table_end_of(table, bucket) < limit &&
+           bucket_is_empty(map_bucket(table, bucket)))
+        bucket++;
+    return bucket;
+}
+
+uint32_t map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_visit *visit,
+                  void *context) {
+    const struct map_table *fine = &map->table;
+    const struct map_table *coarse = NULL;
+    uint64_t limit = UINT64_C(1) << 32;
     if (map->is_moving) {
-        run = map_run_of(&map->next, cursor, *end);
+        bool grows = map->next.bucket_count > map->table.bucket_count;
+        fine = grows ? &map->next : &map->table;
+        coarse = grows ? &map->table : &map->next;
+        limit = table_end_of(coarse, map_home(coarse, (uint64_t)cursor << 32));
+    }
+    uint32_t first = map_home(fine, (uint64_t)cursor << 32);
+    uint32_t bucket = pass_empty(fine, first, limit);
+    *end = table_end_of(fine, bucket);
+    struct map_run run = map_run_of(fine, bucket, bucket);
+    uint32_t looked_at = bucket - first + run.count;
+    map_run_visit(&run, visit, context);
+    if (coarse != NULL) {
+        /* An id is in only one table, so no id is visited twice. */
+        run = map_run_of(coarse, map_home(coarse, (uint64_t)cursor << 32),
+                         map_home(coarse, (*end - 1) << 32));
+        looked_at += run.count;
         map_run_visit(&run, visit, context);
     }
+    return looked_at;
 }
 
 size_t map_memory_size(const struct map *map) {
@@ -545,7 +598,7 @@ static const char *map_check_entries(const struct map *map, const struct map_tab
     return entry_count == table->entry_count ? NULL : "map: entries are not counted right";
 }
 
-/* What flows out of a bucket is what flows in and is at home there, less what stays. */
+/* The flow out of a bucket is the flow in plus the entries at home there, minus those that stay. */
 static const char *table_check_flow(const struct map_table *table, const uint32_t *homes) {
     uint64_t used = 0;
     uint32_t flow = map_bucket(table, table->bucket_count - 1)->overflow;
@@ -577,8 +630,8 @@ bool map_validate(const struct map *map, const char **reason) {
     const char *wrong = map_check_table(map, &map->table);
     if (wrong == NULL && map->is_moving)
         wrong = map_check_table(map, &map->next);
-    /* Ids need no look: one that a table has too few bits for would not be found in it. The largest
-     * one ever put may be such. */
+    /* Ids need no separate check: an id with too many bits for a table would not be found in it.
+     * The largest id ever put may be one. */
     if (wrong == NULL && map_count(map) > 0 && !map_has_room(map, map_count(map), 0))
         wrong = "map: a table is too full";
     if (wrong != NULL)

@@ -1,28 +1,26 @@
-/* A hash map from 64-bit hashes to 32-bit ids, which keeps neither keys nor values: a slot is a
- * piece of the hash (the tag) and the id, in 32 bits together. Looking up yields candidates, and
- * the owner compares the real thing.
+/* A hash map from 64-bit hashes to 32-bit ids. It stores neither keys nor values: a slot holds a
+ * part of the hash (the tag) and the id, together 32 bits. A look-up yields candidates, which the
+ * owner compares with the actual key.
  *
  * Drawing of one bucket, a cache line:
  *
  *     +--------+--------+-- ... --+---------+----------+
  *     | slot 0 | slot 1 |         | slot 14 | overflow |     slot: tag bits | id bits, 0 = free
- *     +--------+--------+-- ... --+---------+----------+     overflow: how many entries whose
- *                                                            home this is, or lay on the way,
- *                                                            went past it
+ *     +--------+--------+-- ... --+---------+----------+     overflow: number of entries that
+ *                                                            probed past this bucket
  *
- * The home bucket is hash32 * bucket_count >> 32 with the hash's upper half (so any bucket count
- * will do, and buckets lie in the order of their hashes: scans survive growth). A full bucket
- * overflows into the next one and is counted, so that a lookup stops at the first bucket without
- * overflow and a removal needs no tombstones (as F14 does: engineering.fb.com, "Open-sourcing
- * F14", 2019). The tag is taken from the upper bits of the hash's lower half and is never 0.
+ * The home bucket is hash32 * bucket_count >> 32, where hash32 is the hash's upper half. So any
+ * bucket count works, and buckets are in the order of hashes: scans survive growth. A full bucket
+ * overflows into the next one and counts that, so that a look-up stops at the first bucket without
+ * overflow and a removal needs no tombstones (as in F14: engineering.fb.com, "Open-sourcing F14",
+ * 2019). The tag is taken from the upper bits of the hash's lower half and is never 0.
  *
- * Growing and shrinking go in small steps. While it goes on there are two tables, and the owner's
- * ids are moved one after another: entries with id < cursor or id >= id_limit are in the new
- * table, the others in the old one. Each step asks the owner for the hashes of a few ids
- * (map_hashes), so no insert pays for a whole rehash. Either table could hold every entry, so an
- * entry may change its id at any time without asking for memory. Tables are made of segments of
- * 64 KiB, and these too are allocated and freed one by one: each has to be cleared, which for a
- * large one takes longer than everything else that a step does.
+ * Rehashing is incremental. Meanwhile there are two tables, and ids are moved one by one: entries
+ * with id < cursor or id >= id_limit are in the new table, the others in the old one. Each step
+ * asks the owner for the hashes of a few ids (map_hashes), so no insert pays for a whole rehash.
+ * Either table could hold every entry, so an entry may change its id at any time without
+ * allocating. Tables consist of 64 KiB segments, which are also allocated and freed one by one,
+ * because clearing a large table would take longer than everything else in a step.
  *
  * Entries (hash, id) may repeat; the map is a multiset of pairs. Not thread-safe. */
 #ifndef SKIPLIST_MAP_H
@@ -51,14 +49,16 @@ enum {
     MAP_ID_BITS_MIN = 2 * MAP_BUCKET_LINES,
     MAP_ID_BITS_MAX = 28,
     MAP_SEGMENT_BUCKETS = 1 << MAP_SEGMENT_BITS,
-    MAP_HASHES_MAX = 256, /* entries of one id */
+    MAP_HASHES_MAX = 256, /* most entries of one id */
+    /* Tables with fewer buckets are not shrunk. */
+    MAP_SHRINK_BUCKETS_MIN = 8,
 };
 /* Ids are below this. */
 #define MAP_ID_END (UINT32_C(1) << MAP_ID_BITS_MAX)
 
-/* Write the hashes of every entry that id has now into hashes (room for MAP_HASHES_MAX) and
- * return how many; 0 for an id that is not in use. Called from map_reserve, map_step and
- * map_validate only. */
+/* Write the hashes of all current entries of id to hashes (room for MAP_HASHES_MAX) and return
+ * their number; 0 for an id that is not in use. Called only from map_reserve, map_step and
+ * map_validate. */
 typedef uint32_t map_hashes(const void *owner, uint32_t id, uint64_t *hashes);
 
 struct map_bucket {
@@ -67,7 +67,7 @@ struct map_bucket {
 };
 
 struct map_table {
-    struct map_bucket **segments; /* each on a cache line's boundary */
+    struct map_bucket **segments; /* each aligned to a cache line */
     uint32_t bucket_count;
     uint32_t segment_count; /* 0: no table; segments is then one shared empty bucket */
     uint64_t entry_count;
@@ -76,61 +76,76 @@ struct map_table {
 
 struct map {
     struct map_table table;
-    struct map_table next; /* the one being moved to, or being prepared for that */
-    struct map_table last; /* the one moved from, being freed */
+    struct map_table next; /* the table being moved to, or being prepared for that */
+    struct map_table last; /* the table moved from, being freed */
     uint32_t cursor;       /* while moving: ids below are in next */
-    uint32_t id_limit;     /* while moving: so are ids from here on */
-    uint32_t id_end;       /* past the largest id ever put */
-    uint32_t waited;       /* reservations since a segment was added to next */
+    uint32_t id_limit;     /* while moving: ids from here on are in next too */
+    uint32_t id_end; /* every id is below: beyond the largest one put, or as given by the owner */
+    uint32_t waited; /* reservations since a segment was added to next */
     bool is_moving;
     map_hashes *hashes;
     const void *owner;
 };
 
-/* An empty map without any memory of its own. owner is borrowed and goes with hashes. */
+/* An empty map without heap memory. owner is borrowed and is the argument of hashes. */
 void map_init(struct map *map, map_hashes *hashes, const void *owner);
-/* Frees the tables; the map is then as after map_init. */
+/* Free the tables; the map is then in the state after map_init. */
 void map_deinit(struct map *map);
-/* The same a segment at a time; true when all is gone. In between nothing else may be done with the
- * map. */
+/* The same one segment at a time; true when done. In between the map may not be used otherwise. */
 MUST_CHECK bool map_deinit_step(struct map *map);
 
-/* Give to (just initialised, with an owner that is a copy too) the same entries. false: no memory;
- * to is then empty. */
+/* Copy the entries to `to`, which has just been initialised with an owner that is also a copy.
+ * false: no memory; to is then empty. */
 MUST_CHECK bool map_copy(const struct map *map, struct map *to);
 
-/* Entries in the map. */
 static inline uint64_t map_count(const struct map *map) {
     return map->table.entry_count + map->next.entry_count;
 }
 
-/* Get ready for count more entries with ids below id_end, and move a step on with an unfinished
- * growth. To be called before a change, while map and owner agree.
+/* Make room for count more entries, and advance an unfinished rehash by one step. Every id,
+ * including those in the map, is below id_end. Call before a change, while map and owner are
+ * consistent.
  *
- * false: no memory, or id_end is past MAP_ID_END; the entries are then as they were. */
+ * false: no memory, or id_end is past MAP_ID_END; the entries are then unchanged. */
 MUST_CHECK bool map_reserve(struct map *map, uint32_t count, uint32_t id_end);
 
-/* A step of map_reserve for an empty map, which for a large count takes many: about as long as one
- * segment takes to be cleared. *is_ready: it is done. false: as map_reserve. */
+/* One step of map_reserve for an empty map, which takes many steps for a large count. A step takes
+ * about as long as clearing one segment. *is_ready: done. false: as in map_reserve. */
 MUST_CHECK bool map_prepare(struct map *map, uint32_t count, uint32_t id_end, bool *is_ready);
 
-/* Bytes that map_reserve of this takes at the most; 0 as long as there is room. */
+/* Upper bound of the bytes that such a map_reserve allocates; 0 while there is room. */
 size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end);
 
-/* Add an entry; map_reserve has made room. */
+/* Add an entry, for which map_reserve has made room. */
 void map_put(struct map *map, uint64_t hash, uint32_t id);
 /* Remove one entry (hash, id), which is in the map. */
 void map_remove(struct map *map, uint64_t hash, uint32_t id);
-/* Give the entry (hash, id), which is in the map, another id below the reserved id_end. Needs no
- * memory. */
+/* Change the id of the entry (hash, id), which is in the map, to new_id, which is below the
+ * reserved id_end. Does not allocate. */
 void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id);
 
-/* Move a step on with an unfinished growth; begin to shrink when the table is mostly empty. Never
- * fails. To be called after removals, when map and owner agree again. */
-void map_step(struct map *map);
-/* Has map_step begun something that it has not finished? */
-bool map_is_unfinished(const struct map *map);
-/* Is there so little memory in it that map_deinit need not go in steps? */
+/* Advance an unfinished rehash by one step, or abandon it when the entries it was meant for have
+ * been removed; start to shrink when the table is mostly empty. Never fails. Call after removals,
+ * when map and owner are consistent again; every id is below id_end.
+ *
+ * true: another step will make progress. Once it returns false, the table sizes are in proportion
+ * to the number of entries (or there was no memory for a smaller table). */
+bool map_step(struct map *map, uint32_t id_end);
+/* Is a table being prepared or moved to? */
+static inline bool map_has_next(const struct map *map) {
+    return map->next.segment_count > 0;
+}
+/* Is this table so large that a smaller one would do for the entries? */
+static inline bool map_is_too_large(const struct map *map, const struct map_table *table) {
+    return table->bucket_count >= MAP_SHRINK_BUCKETS_MIN &&
+           map_count(map) * 10 < (uint64_t)table->bucket_count * (3 * MAP_BUCKET_SLOTS);
+}
+/* Does map_step have work left? Called on every removal. */
+static inline bool map_is_unfinished(const struct map *map) {
+    return map_has_next(map) || map->last.segment_count > 0 || map_is_too_large(map, &map->table) ||
+           (map_count(map) == 0 && map->table.segment_count > 0);
+}
+/* Does the map hold so little memory that map_deinit need not run in steps? */
 bool map_is_small(const struct map *map);
 
 /* Are the entries in two tables? */
@@ -138,19 +153,19 @@ static inline bool map_is_moving(const struct map *map) {
     return map->is_moving;
 }
 
-/* Visit the id of every entry with this hash, and by chance those of others:
+/* Visit the id of every entry with this hash, and possibly ids with other hashes:
  *
  *     map_find(map, hash, &find);
  *     while (map_find_next(&find, &id)) { compare; }
  *
- * Valid until the next change. An id may come more than once. */
+ * Valid until the next change. An id may be returned more than once. */
 struct map_find {
     const struct map_table *table;
     const struct map_table *next_table; /* NULL: table is the last */
     uint64_t hash;
-    const struct map_bucket *at; /* the bucket looked into */
-    uint32_t bucket;             /* and its index */
-    uint32_t buckets_left;       /* bounds the walk when every bucket overflows */
+    const struct map_bucket *at; /* the current bucket */
+    uint32_t bucket;             /* its index */
+    uint32_t buckets_left;       /* bounds the search when every bucket overflows */
     uint32_t matches;            /* slots of the bucket not yet returned, one bit each */
 };
 
@@ -162,13 +177,13 @@ static inline uint32_t map_home(const struct map_table *table, uint64_t hash) {
     return (uint32_t)(((hash >> 32) * table->bucket_count) >> 32);
 }
 
-/* The tag in place. 0 would look like a free slot when the id is 0 too. */
+/* The tag, shifted into place. Tag 0 would make a slot with id 0 look free. */
 static inline uint32_t map_tag(const struct map_table *table, uint64_t hash) {
     uint32_t tag = (uint32_t)hash & ~table->id_mask;
     return tag != 0 ? tag : table->id_mask + 1;
 }
 
-/* Which slots are equal to wanted in the bits of mask: bit i for slot i. */
+/* The slots that equal wanted under mask: bit i for slot i. */
 static inline uint32_t map_bucket_match(const struct map_bucket *bucket, uint32_t wanted,
                                         uint32_t mask) {
 #ifdef __SSE2__
@@ -178,7 +193,7 @@ static inline uint32_t map_bucket_match(const struct map_bucket *bucket, uint32_
     __m128i low = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots), mask4), wanted4);
     __m128i high = _mm_setzero_si128();
 #if MAP_BUCKET_LINES == 4
-    /* Written out: at -O2 a loop would go through memory. */
+    /* Unrolled by hand: at -O2 a loop would go through memory. */
     __m128i second = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 1), mask4), wanted4);
     __m128i third = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 2), mask4), wanted4);
     __m128i fourth = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(slots + 3), mask4), wanted4);
@@ -234,27 +249,31 @@ __attribute__((always_inline)) static inline bool map_find_next(struct map_find 
     return true;
 }
 
-/* Fetch the lines that looking up, adding or removing this hash will touch. */
+/* Prefetch the lines that looking up, adding or removing this hash will touch. */
 static inline void map_prefetch(const struct map *map, uint64_t hash) {
     prefetch_line(map_bucket(&map->table, map_home(&map->table, hash)));
     if (map_is_moving(map))
         prefetch_line(map_bucket(&map->next, map_home(&map->next, hash)));
 }
 
-/* One step of a scan in the order of hashes. cursor is an upper half of a hash, 0 to begin with.
- * Every entry whose hash's upper half lies in cursor .. *end - 1 has its id visited, each id once
- * (and by chance ids without such an entry). *end is set before the first visit. It is the next
- * step's cursor, and the scan is over when it is 2^32. Growth between the steps loses nothing.
- * visit must not change the map. */
+/* One step of a scan in hash order. cursor is an upper half of a hash, initially 0. Visits the id
+ * of every entry whose hash's upper half is in cursor .. *end - 1, each id once (and possibly ids
+ * without such an entry). *end is set before the first visit. It is the cursor of the next step;
+ * the scan is complete when it is 2^32. Growth and shrinking between steps lose nothing. visit must
+ * not change the map.
+ *
+ * A step covers the entries of one bucket (of the larger table, if there are two), wherever they
+ * are stored, and at most MAP_SCAN_EMPTY_MAX empty buckets before it. Returns the number of buckets
+ * read. */
 typedef void map_visit(void *context, uint32_t id);
-void map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_visit *visit,
-              void *context);
+uint32_t map_scan(const struct map *map, uint32_t cursor, uint64_t *end, map_visit *visit,
+                  void *context);
 
 /* Heap bytes of the tables. */
 size_t map_memory_size(const struct map *map);
 
-/* Check counts, overflow counters and that every entry of every id can be found. reason: the
- * first claim that does not hold. */
+/* Check counts, overflow counters and that every entry of every id can be found. reason: the first
+ * violated invariant. */
 MUST_CHECK bool map_validate(const struct map *map, const char **reason);
 
 #endif

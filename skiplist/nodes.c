@@ -1,7 +1,14 @@
-/* The header tells what this is. Nothing here keeps keys in order or spans right. */
+/* See the header. Nothing here maintains key order or spans. */
 #include "skiplist/nodes.h"
 
 #include "codec/memory.h"
+
+enum {
+    /* Ids are compacted when this many more are free than in use. */
+    COMPACT_FREE_MIN = SKIPLIST_SEGMENT_NODES / 256 + 1,
+    /* Free ids skipped in one step. */
+    COMPACT_IDS = 32,
+};
 
 /* ---- memory ---- */
 
@@ -53,7 +60,7 @@ void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t 
 
 /* ---- nodes ---- */
 
-/* Make the only segment larger. */
+/* Enlarge the only segment. */
 static bool grow_first_segment(struct skiplist *list, uint64_t needed) {
     uint64_t capacity = needed + needed / 4 + 2;
     if (capacity > SKIPLIST_SEGMENT_NODES)
@@ -72,7 +79,7 @@ static bool grow_first_segment(struct skiplist *list, uint64_t needed) {
     return true;
 }
 
-/* Make room in the table for one segment more. */
+/* Make room in the table for one more segment. */
 static bool grow_segment_table(struct skiplist *list, uint32_t segment_count) {
     bool is_inline = list->segments == &list->first_segment;
     size_t size_before = is_inline ? 0 : memory_size(list->segments);
@@ -127,6 +134,12 @@ void nodes_free_segment(struct skiplist *list) {
     struct skiplist_node *nodes = list->segments[list->node_capacity >> SKIPLIST_SEGMENT_BITS];
     list->memory_size -= memory_size(nodes);
     memory_free(nodes);
+    if (list->node_capacity > SKIPLIST_SEGMENT_NODES)
+        return;
+    /* The one remaining segment needs no table. */
+    list->memory_size -= memory_size(list->segments);
+    memory_free(list->segments);
+    list->segments = &list->first_segment;
 }
 
 void nodes_free(struct skiplist *list) {
@@ -138,11 +151,22 @@ void nodes_free(struct skiplist *list) {
         memory_free(list->segments);
 }
 
+/* Unlink a free id from the free list. */
+static void unchain(struct skiplist *list, uint32_t id) {
+    const struct skiplist_node *node = skiplist_node(list, id);
+    if (node->previous_free == SKIPLIST_NONE)
+        list->free_first = node->parent;
+    else
+        skiplist_node(list, node->previous_free)->parent = node->parent;
+    if (node->parent != SKIPLIST_NONE)
+        skiplist_node(list, node->parent)->previous_free = node->previous_free;
+    list->free_count--;
+}
+
 uint32_t nodes_take(struct skiplist *list, void *block, unsigned level) {
     uint32_t id = list->free_first;
     if (id != SKIPLIST_NONE) {
-        list->free_first = skiplist_node(list, id)->parent;
-        list->free_count--;
+        unchain(list, id);
     } else {
         CHECK(list->node_end < list->node_capacity);
         id = list->node_end++;
@@ -153,9 +177,93 @@ uint32_t nodes_take(struct skiplist *list, void *block, unsigned level) {
 }
 
 void nodes_give_back(struct skiplist *list, uint32_t id) {
-    *skiplist_node(list, id) = (struct skiplist_node){.block = NULL, .parent = list->free_first};
+    *skiplist_node(list, id) = (struct skiplist_node){
+        .block = NULL, .parent = list->free_first, .previous_free = SKIPLIST_NONE};
+    if (list->free_first != SKIPLIST_NONE)
+        skiplist_node(list, list->free_first)->previous_free = id;
     list->free_first = id;
     list->free_count++;
+}
+
+/* ---- compacting ids ---- */
+
+/* Give a block another id: the most recently freed one. */
+static void change_id(struct skiplist *list, uint32_t from, struct skiplist_owner owner) {
+    struct skiplist_node node = *skiplist_node(list, from);
+    uint32_t to = nodes_take(list, node.block, node.level);
+    struct block_links links = *(struct block_links *)node.block;
+    *skiplist_node(list, to) = node;
+    if (node.parent != SKIPLIST_NONE)
+        index_children(nodes_index(list, node.parent))[node.position] = to;
+    if (links.previous != SKIPLIST_NONE)
+        nodes_links(list, links.previous)->next = to;
+    if (links.next != SKIPLIST_NONE)
+        nodes_links(list, links.next)->previous = to;
+    list->root = list->root == from ? to : list->root;
+    list->first = list->first == from ? to : list->first;
+    list->last = list->last == from ? to : list->last;
+    if (node.level > 0) {
+        nodes_renumber(list, to, 0);
+    } else {
+        const struct block *block = node.block;
+        owner.moved(owner.owner, block, 0, block->count, from, to);
+    }
+    nodes_give_back(list, from);
+}
+
+/* Lower node_end while the last ids are free, or by moving one block to a lower id. */
+static void lower_end(struct skiplist *list, struct skiplist_owner owner) {
+    if (list->free_count == list->node_end) {
+        list->node_end = 0;
+        list->free_count = 0;
+        list->free_first = SKIPLIST_NONE;
+        return;
+    }
+    if (skiplist_node(list, list->node_end - 1)->block != NULL)
+        change_id(list, list->node_end - 1, owner);
+    for (int i = 0; i < COMPACT_IDS && skiplist_node(list, list->node_end - 1)->block == NULL; i++)
+        unchain(list, --list->node_end);
+}
+
+/* Are there several segments, at least two of them unused? */
+static bool has_spare_segment(const struct skiplist *list) {
+    return list->node_capacity > SKIPLIST_SEGMENT_NODES &&
+           list->node_capacity >= list->node_end + 2 * SKIPLIST_SEGMENT_NODES;
+}
+
+/* Is the only segment mostly empty? */
+static bool has_spare_nodes(const struct skiplist *list) {
+    return list->node_capacity <= SKIPLIST_SEGMENT_NODES &&
+           list->node_capacity / 4 > list->node_end + COMPACT_FREE_MIN;
+}
+
+/* Shrink the only segment. false: no memory. */
+static bool shrink_first_segment(struct skiplist *list) {
+    size_t size_before = memory_size(list->first_segment);
+    uint32_t capacity = 2 * (list->node_end + COMPACT_FREE_MIN);
+    struct skiplist_node *nodes =
+        memory_resize(list->first_segment, capacity * sizeof(struct skiplist_node));
+    if (nodes == NULL)
+        return false;
+    list->memory_size = list->memory_size - size_before + memory_size(nodes);
+    list->first_segment = nodes;
+    list->node_capacity = capacity;
+    return true;
+}
+
+static bool has_spare_ids(const struct skiplist *list) {
+    return list->free_count > list->node_end / 2 + COMPACT_FREE_MIN;
+}
+
+bool skiplist_compact_step(struct skiplist *list, struct skiplist_owner owner) {
+    CHECK(list->detached == SKIPLIST_NONE);
+    if (has_spare_ids(list))
+        lower_end(list, owner);
+    else if (has_spare_segment(list))
+        nodes_free_segment(list);
+    else if (has_spare_nodes(list) && !shrink_first_segment(list))
+        return false;
+    return has_spare_ids(list) || has_spare_segment(list) || has_spare_nodes(list);
 }
 
 /* ---- levels ---- */

@@ -1,9 +1,9 @@
-/* Private to the skiplist: its blocks, their memory, and the table that leads to them.
+/* Private to the skiplist: its blocks, their memory, and the table of nodes.
  *
  *     id -> segments[id / 4096][id % 4096] -> { block, parent, position, level }
  *
- * skiplist.c finds and inserts with them, removal.c removes, detach.c removes in bulk, and
- * validation.c checks. What is allocated here is counted in the list's memory_size. */
+ * skiplist.c finds and inserts, removal.c removes, detach.c removes in bulk, and validation.c
+ * checks. Memory allocated here is counted in the list's memory_size. */
 #ifndef SKIPLIST_NODES_H
 #define SKIPLIST_NODES_H
 
@@ -26,39 +26,39 @@ static inline struct block_links *nodes_links(const struct skiplist *list, uint3
 MUST_CHECK struct index_block *nodes_create_index(struct skiplist *list, uint32_t capacity,
                                                   unsigned level);
 void nodes_destroy_index(struct skiplist *list, struct index_block *index);
-/* Count a leaf that has been made; returns it. It may be NULL. */
+/* Add an existing leaf, which may be NULL, to memory_size; returns it. */
 struct block *nodes_adopt_leaf(struct skiplist *list, struct block *block);
-/* Free the leaf, not its long members. */
+/* Free the leaf, but not its long members. */
 void nodes_destroy_leaf(struct skiplist *list, struct block *block);
-/* Put the leaf's entries into other memory, which has room. */
+/* Move the leaf's entries to another block, which has room for them. */
 void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block);
-/* Free the long members among count entries of a leaf. */
+/* Free the long members among count entries of a leaf, from index on. */
 void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t index,
                      uint32_t count);
 
-/* Nodes that count more ids need in all, beside those given back. */
+/* Table size needed for count more ids, after using up the free ids. */
 static inline uint64_t nodes_needed(const struct skiplist *list, uint32_t count) {
     return count <= list->free_count ? 0 : (uint64_t)list->node_end + count - list->free_count;
 }
 
-/* Get room for count more ids. false: no memory. */
+/* Make room for count more ids. false: no memory. */
 MUST_CHECK bool nodes_reserve(struct skiplist *list, uint32_t count);
-/* An id for a block; there is room. It has no parent yet. */
+/* Assign an id to a block; there must be room. The node has no parent yet. */
 uint32_t nodes_take(struct skiplist *list, void *block, unsigned level);
 void nodes_give_back(struct skiplist *list, uint32_t id);
 /* Bytes of the table and its segments. */
 size_t nodes_memory_size(const struct skiplist *list);
-/* Free the last segment, but not the first one. */
+/* Free the last segment, but never the first. */
 void nodes_free_segment(struct skiplist *list);
 /* Free the table and all segments. */
 void nodes_free(struct skiplist *list);
 
-/* The children from position on have come to stand in another place. */
+/* Update the position of the children from position on. */
 void nodes_renumber(struct skiplist *list, uint32_t id, uint32_t position);
-/* Take the blocks from first to last out of the chain of their level. */
+/* Unlink the blocks from first to last from the linked list of their level. */
 void nodes_unlink(struct skiplist *list, uint32_t first, uint32_t last);
 
-/* Add to the spans above a block. */
+/* Add delta to the spans on all levels above a block. */
 static inline void nodes_add_to_spans(struct skiplist *list, uint32_t id, uint32_t delta) {
     for (uint32_t parent; (parent = skiplist_node(list, id)->parent) != SKIPLIST_NONE;
          id = parent) {

@@ -1,5 +1,5 @@
-/* Taking entries out of the leaves of a skiplist, and merging what has become small. Whole runs of
- * leaves go by detach.c. */
+/* Removing entries from the leaves of a skiplist, and merging blocks that have become small.
+ * detach.c removes whole runs of leaves. */
 #include "skiplist/removal.h"
 
 #include "skiplist/nodes.h"
@@ -41,7 +41,7 @@ void removal_merge_index(struct skiplist *list, uint32_t id) {
     remove_child(list, right_id);
 }
 
-/* Take a block that has become empty out of its level and its parent, and free it. */
+/* Remove an empty block from its level and its parent, and free it. */
 static void remove_child(struct skiplist *list, uint32_t id) {
     struct skiplist_node node = *skiplist_node(list, id);
     nodes_unlink(list, id, id);
@@ -90,7 +90,7 @@ static bool make_room_for(struct skiplist *list, uint32_t id, const struct block
     return true;
 }
 
-/* Move the entries of the smaller of two neighbours under one parent to the larger one. */
+/* Move the entries of the smaller of two siblings to the larger one. */
 static void merge_leaves(struct skiplist *list, struct index_block *parent, uint32_t left_at,
                          struct skiplist_owner owner) {
     uint32_t left_id = index_children(parent)[left_at];
@@ -105,7 +105,7 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
     uint32_t index = is_left_kept ? kept->count : 0;
     uint32_t count = gone->count;
     block_copy(kept, index, gone, 0, count);
-    /* One of the two goes, whichever it is. */
+    /* One of the two is removed, no matter which. */
     index_add_span(parent, left_at, index_span(parent, left_at + 1));
     index_set_span(parent, left_at + 1, index_span(parent, left_at));
     if (!is_left_kept)
@@ -114,7 +114,7 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
     remove_leaf(list, gone_id);
 }
 
-/* Merge a leaf that has become small, if a neighbour under the same parent has room. */
+/* Merge a leaf that has become small if a sibling has room. */
 static void merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
     uint32_t parent_id = skiplist_node(list, id)->parent;
     if (parent_id == SKIPLIST_NONE)
@@ -130,7 +130,8 @@ static void merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner
         merge_leaves(list, parent, position, owner);
 }
 
-/* Give memory back when the leaf needs less than half of it. Without memory for that it stays. */
+/* Shrink a leaf that needs less than half its memory. Without memory for the new block it is left
+ * as it is. */
 static void leaf_trim(struct skiplist *list, uint32_t id) {
     struct block *block = nodes_leaf(list, id);
     if (!block_is_wasteful(block))

@@ -1,6 +1,5 @@
-/* A run: neighbours that lie in one block of a board, read straight from it. Walks over many
- * members (the top 100 and the like) go from run to run, so that what is the same for a whole block
- * is done once per block.
+/* A run: consecutive entries in one block of a board, read in place. Walks over many members (such
+ * as the top 100) proceed run by run, so that per-block work is done once per block.
  *
  *     board_seek(board, rank, &cursor);
  *     while (board_cursor_run(&cursor, is_best_first, left, &run))
@@ -14,26 +13,25 @@
 #include "skiplist/block.h"
 #include "skiplist/board.h"
 
-/* A run is shorter than a full block, so that while the one is read the next block is fetched:
+/* A run is shorter than a full block, so that the next block can be prefetched while it is read:
  * first its node, then its first lines. */
 enum { BOARD_RUN_MAX = BLOCK_ENTRIES_MAX / 2 };
 
 struct board_run {
-    const uint16_t *marks; /* of the next entry; a walk backwards: behind it */
+    const uint16_t *marks; /* of the next entry; backwards: behind it */
     const uint64_t *keys;
     const char *members;
     uint32_t count; /* entries left */
     bool is_best_first;
 };
 
-/* The entries from the cursor's on that lie in its block, count_max (1 at least) at the most; the
- * cursor moves behind them, and from then on only this function goes on with it. false: the walk is
- * over. */
+/* The entries of the cursor's block from the cursor on, at most count_max (at least 1). The cursor
+ * moves past them; after that only this function may advance it. false: no entries left. */
 MUST_CHECK bool board_cursor_run(struct board_cursor *cursor, bool is_best_first,
                                  uint32_t count_max, struct board_run *run);
 
-/* Take the next entry. false: the run is over. is_best_first as the run's: where it is a constant,
- * the compiler makes a loop for each direction. */
+/* Read the next entry. false: the run is finished. is_best_first must be the run's; if it is a
+ * constant, the compiler generates a loop for each direction. */
 MUST_CHECK static inline bool board_run_read_to(struct board_run *run, bool is_best_first,
                                                 uint64_t *key, struct bytes *member) {
     if (run->count == 0)

@@ -1,25 +1,25 @@
 /* Invariants, beyond those of the header: no block is empty; a parent's span of a child is the
- * number of entries under it; all leaves are on level 0 and a child is one level below its parent;
+ * number of entries under it; all leaves are on level 0, and a child is one level below its parent;
  * the separator of an index block's first child is the key that leads to the block itself.
  *
- * A change goes: get memory (skiplist_reserve), divide full blocks (spans stay true, no entry is
- * added), insert the entry, add 1 to the spans above it. */
+ * Steps of an insertion: allocate (skiplist_reserve), split full blocks (spans stay correct, no
+ * entry is added yet), insert the entry, add 1 to the spans above it. */
 #include "skiplist/skiplist.h"
 
 #include "codec/memory.h"
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 
-/* Of the leaf where a key will go: header, marks and keys. What is moved behind the key is not
- * known before they have arrived; by then the processor sees the pattern itself. */
+/* Of the target leaf of a key: header, marks and keys. What is moved behind the key is unknown
+ * until they have arrived; by then the hardware prefetcher takes over. */
 enum { PREFETCH_PLACE_SIZE = sizeof(struct block) + 10 * BLOCK_ENTRIES_MAX };
 
 enum plan_change {
     PLAN_FITS,   /* the leaf has room */
-    PLAN_GROW,   /* it moves to a larger piece of memory */
-    PLAN_SPLIT,  /* half of it goes to a new leaf */
-    PLAN_AFTER,  /* a new leaf at the end of the list: loads in order leave full leaves behind */
-    PLAN_BEFORE, /* a new leaf at its beginning */
+    PLAN_GROW,   /* it moves to a larger allocation */
+    PLAN_SPLIT,  /* half of it moves to a new leaf */
+    PLAN_AFTER,  /* a new leaf at the end of the list, so that sequential loads leave full leaves */
+    PLAN_BEFORE, /* a new leaf at the start of the list */
     PLAN_FIRST,  /* the list's first leaf */
 };
 
@@ -27,7 +27,7 @@ size_t skiplist_growth_size(const struct skiplist *list, uint32_t count) {
     uint64_t needed = nodes_needed(list, count);
     if (needed <= list->node_capacity)
         return 0;
-    /* A segment more than needed, and the table's pointers. */
+    /* One segment more than needed, and the table's pointers. */
     return (needed - list->node_capacity + SKIPLIST_SEGMENT_NODES) * sizeof(struct skiplist_node) +
            2 * (needed >> SKIPLIST_SEGMENT_BITS) * sizeof(void *);
 }
@@ -41,7 +41,7 @@ void skiplist_init(struct skiplist *list, bool is_latest) {
         .root = SKIPLIST_NONE,
         .first = SKIPLIST_NONE,
         .last = SKIPLIST_NONE,
-        .dead = SKIPLIST_NONE,
+        .detached = SKIPLIST_NONE,
         .is_latest = is_latest,
     };
 }
@@ -78,7 +78,7 @@ struct block *skiplist_only_leaf(const struct skiplist *list) {
 
 struct block *skiplist_take_leaf(struct skiplist *list) {
     CHECK(list->root == list->first);
-    CHECK(list->dead == SKIPLIST_NONE);
+    CHECK(list->detached == SKIPLIST_NONE);
     struct block *leaf = list->root != SKIPLIST_NONE ? nodes_leaf(list, list->root) : NULL;
     nodes_free(list);
     skiplist_init(list, list->is_latest);
@@ -105,7 +105,7 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
             nodes_free_long(list, block, 0, block->count);
             nodes_destroy_leaf(list, block);
         }
-        /* Ten million entries have a hundred segments: they go one by one, too. */
+        /* Ten million entries have a hundred segments, so these are freed one by one too. */
         if (list->node_capacity >= list->node_end + 2 * SKIPLIST_SEGMENT_NODES)
             nodes_free_segment(list);
     }
@@ -128,7 +128,8 @@ static bool copy_long_members(struct skiplist *to, struct block *block) {
         if (len == BLOCK_LEN_LONG) {
             char heap_bytes[BLOCK_LONG_SIZE];
             if (!block_long_create(block_member(block, i, offset), heap_bytes)) {
-                /* From here on the pieces are still the original's: they must not be freed. */
+                /* From here on the allocations still belong to the original and must not be freed.
+                 */
                 block_remove(block, i, block->count - i);
                 return false;
             }
@@ -163,20 +164,14 @@ static bool copy_index(struct skiplist *to, struct skiplist_node *node,
 bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
     if (!nodes_reserve(to, list->node_end))
         return false;
-    uint32_t free_first = list->free_first;
-    uint32_t free_count = list->free_count;
     for (uint32_t id = 0; id < list->node_end; id++) {
         struct skiplist_node *node = skiplist_node(to, id);
         *node = *skiplist_node(list, id);
         node->block = NULL;
         to->node_end = id + 1;
         void *from = skiplist_node(list, id)->block;
-        if (from == NULL)
-            continue;
-        if (skiplist_has_dead(list) && !skiplist_is_alive(list, id)) {
-            *node = (struct skiplist_node){.parent = free_first};
-            free_first = id;
-            free_count++;
+        if (from == NULL || (skiplist_has_detached(list) && !skiplist_is_alive(list, id))) {
+            nodes_give_back(to, id);
             continue;
         }
         if (!(node->level == 0 ? copy_leaf(to, node, from) : copy_index(to, node, from))) {
@@ -184,8 +179,6 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
             return false;
         }
     }
-    to->free_first = free_first;
-    to->free_count = free_count;
     to->root = list->root;
     to->first = list->first;
     to->last = list->last;
@@ -232,6 +225,48 @@ struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     return (struct skiplist_place){.leaf = id, .index = rank};
 }
 
+/* Descend to the lowest index block and prefetch its spans; place->index is relative to its first
+ * entry. */
+static void begin_place(const struct skiplist *list, uint32_t rank, struct skiplist_place *place) {
+    *place = (struct skiplist_place){.leaf = list->root, .index = rank};
+    uint32_t level = skiplist_node(list, place->leaf)->level;
+    for (; level > 1; level--) {
+        struct index_block *index = nodes_index(list, place->leaf);
+        place->leaf = index_children(index)[index_child_at(index, &place->index)];
+    }
+    if (level == 1)
+        prefetch_lines(nodes_index(list, place->leaf), sizeof(struct index_block) + INDEX_FANOUT);
+}
+
+/* Determine the child and prefetch its id. */
+static uint32_t find_child(const struct skiplist *list, struct skiplist_place *place) {
+    struct index_block *index = nodes_index(list, place->leaf);
+    uint32_t position = index_child_at(index, &place->index);
+    prefetch_line(index_children(index) + position);
+    return position;
+}
+
+void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32_t count,
+                      struct skiplist_place *places) {
+    uint32_t positions[SKIPLIST_AT_MAX];
+    CHECK(count <= SKIPLIST_AT_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(ranks[i] < list->count);
+        begin_place(list, ranks[i], &places[i]);
+    }
+    if (skiplist_node(list, list->root)->level > 0) {
+        for (uint32_t i = 0; i < count; i++)
+            positions[i] = find_child(list, &places[i]);
+        for (uint32_t i = 0; i < count; i++) {
+            places[i].leaf = index_children(nodes_index(list, places[i].leaf))[positions[i]];
+            prefetch_line(skiplist_node(list, places[i].leaf));
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        prefetch_lines(nodes_leaf(list, places[i].leaf),
+                       sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
+}
+
 uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place) {
     uint32_t rank = place.index;
     if (place.leaf == SKIPLIST_NONE)
@@ -239,7 +274,7 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
     const struct skiplist_node *node = skiplist_node(list, place.leaf);
     if (node->parent == SKIPLIST_NONE)
         return rank;
-    /* Of the lowest index block only the line of spans is read. */
+    /* Of the lowest index block, only the line of spans is read. */
     rank += index_narrow_sum(nodes_index(list, node->parent), node->position);
     for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
          node = skiplist_node(list, node->parent))
@@ -247,10 +282,10 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
     return rank;
 }
 
-/* ---- inserting: memory first ---- */
+/* ---- inserting: allocation ---- */
 
-/* Memory for count entries of a leaf from index on. The half that gets the newcomer, of size heap
- * bytes, has room for one more; the other one, for which size is 0, may never grow. */
+/* A block for count entries of a leaf from index on. The half that receives the new entry, of size
+ * heap bytes, has room for one more. For the other half size is 0; it may never grow. */
 static struct block *plan_half(const struct block *block, uint32_t index, uint32_t count,
                                uint32_t size) {
     uint32_t heap = block_offset(block, index + count) - block_offset(block, index) + size;
@@ -269,7 +304,7 @@ static bool plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t
     if (change == PLAN_GROW) {
         plan->new_block = nodes_adopt_leaf(list, block_create_grown(block, len));
     } else if (change == PLAN_SPLIT) {
-        /* Both halves move to memory of their own size: the old piece would be half empty. */
+        /* Both halves move to allocations of their own size; the old one would be half empty. */
         uint32_t at = block_split_index(block);
         bool is_left = plan->place.index <= at;
         plan->left_block = nodes_adopt_leaf(list, plan_half(block, 0, at, is_left ? size : 0));
@@ -282,7 +317,7 @@ static bool plan_leaf(struct skiplist *list, struct skiplist_plan *plan, uint8_t
     return plan->new_block != NULL;
 }
 
-/* Spare index blocks for every full ancestor, up to the first one with room. */
+/* Allocate spare index blocks for every full ancestor, up to the first one with room. */
 static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
     uint32_t id = skiplist_node(list, plan->place.leaf)->parent;
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
@@ -362,7 +397,7 @@ void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
     plan->index_count = 0;
 }
 
-/* ---- inserting: dividing ---- */
+/* ---- inserting: splitting ---- */
 
 static void put_child(struct skiplist *list, uint32_t id, uint32_t position, uint64_t key,
                       uint32_t span, uint32_t child) {
@@ -370,7 +405,7 @@ static void put_child(struct skiplist *list, uint32_t id, uint32_t position, uin
     nodes_renumber(list, id, position);
 }
 
-/* Put a new block, on level 0 or above, into the chain behind (or before) another one. */
+/* Link a new block of any level behind (or before) another one. */
 static void links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool is_before) {
     struct block_links *links = nodes_links(list, id);
     struct block_links *beside = nodes_links(list, at);
@@ -382,7 +417,7 @@ static void links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool i
         nodes_links(list, links->next)->previous = id;
 }
 
-/* The spare blocks are used in the order in which they were planned: from below upwards. */
+/* Spare blocks are used in the order in which they were planned: from the bottom up. */
 struct spares {
     void *const *indexes;
 };
@@ -413,8 +448,8 @@ static void grow_index(struct skiplist *list, uint32_t id, struct spares *spares
 static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
                       uint32_t span, struct spares *spares);
 
-/* Where to divide a full index block: at the ends of the list, where loads in order (or nearly so)
- * insert, most of it stays together, since it may never get another child. */
+/* Where to split a full index block. At the ends of the list, where (nearly) sequential loads
+ * insert, most of it stays together, because it may never get another child. */
 static uint32_t index_split_at(const struct index_block *index, uint32_t position) {
     if (index->links.next == SKIPLIST_NONE)
         return position == index->count ? index->count : index->count * 3U / 4;
@@ -423,8 +458,8 @@ static uint32_t index_split_at(const struct index_block *index, uint32_t positio
     return index->count / 2U;
 }
 
-/* Divide a full index block for a new child at position. *id and *position are then where the
- * child goes. span is the child's, key its separator. */
+/* Split a full index block for a new child at position. *id and *position are then the child's
+ * place. span is the child's, key its separator. */
 static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position, uint64_t key,
                         uint32_t span, struct spares *spares) {
     struct index_block *left = nodes_index(list, *id);
@@ -433,7 +468,7 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
     uint32_t at = index_split_at(left, *position);
     bool is_at_end = at == left->count;
     bool goes_right = is_at_end || *position > at;
-    /* The child's span is no longer part of its neighbour's, but still of the parent's. */
+    /* The child's span is no longer part of its neighbour's, but still part of the parent's. */
     uint32_t right_span =
         index_span_sum(left, left->count) - index_span_sum(left, at) + (goes_right ? span : 0);
     links_insert(list, right_id, *id, false);
@@ -446,7 +481,7 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
     }
 }
 
-/* Put child into the index behind beside, of whose entries it has taken over span. */
+/* Add child to the index behind `beside`, from which it has taken over span entries. */
 static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
                       uint32_t span, struct spares *spares) {
     if (skiplist_node(list, beside)->parent == SKIPLIST_NONE)
@@ -463,11 +498,11 @@ static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, ui
     put_child(list, parent, position, key, span, child);
 }
 
-/* Put child into the index before the list's first leaf, which keeps its entries. */
+/* Add child to the index before the list's first leaf, which keeps its entries. */
 static void add_child_before(struct skiplist *list, uint32_t first, uint32_t child,
                              struct spares *spares) {
     const struct block *block = nodes_leaf(list, first);
-    /* The new leaf takes over the old one's place, and the old one follows as a new child. */
+    /* The new leaf takes the place of the old one, which is then added as a new child. */
     if (skiplist_node(list, first)->parent == SKIPLIST_NONE)
         add_root(list, spares);
     uint32_t parent = skiplist_node(list, first)->parent;
@@ -486,7 +521,7 @@ static uint32_t add_leaf(struct skiplist *list, struct skiplist_plan *plan) {
     return nodes_take(list, block, 0);
 }
 
-/* Halve the leaf; returns the new one, to its right. */
+/* Split the leaf in half; returns the new one, on the right. */
 static uint32_t split_leaf(struct skiplist *list, struct skiplist_plan *plan,
                            struct skiplist_owner owner, struct spares *spares) {
     uint32_t left_id = plan->place.leaf;
@@ -506,7 +541,7 @@ static uint32_t split_leaf(struct skiplist *list, struct skiplist_plan *plan,
     return right_id;
 }
 
-/* Make the room that was planned; returns where the entry goes now. */
+/* Carry out the plan; returns where the entry belongs now. */
 static struct skiplist_place make_room(struct skiplist *list, struct skiplist_plan *plan,
                                        struct skiplist_owner owner) {
     struct skiplist_place place = plan->place;
@@ -528,7 +563,7 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
         uint32_t id = add_leaf(list, plan);
         links_insert(list, id, place.leaf, false);
         list->last = id;
-        /* The separator may be anything between the neighbours' keys. */
+        /* The separator may be anything between the neighbouring keys. */
         const struct block *left = nodes_leaf(list, place.leaf);
         add_child(list, place.leaf, id, block_keys(left)[left->count - 1], 0, &spares);
         return (struct skiplist_place){.leaf = id, .index = 0};
@@ -558,7 +593,7 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
     return place.leaf;
 }
 
-/* A leaf of exactly these entries, and all that the index needs for it. */
+/* Reserve a leaf for exactly these entries, and everything the index needs for it. */
 static bool reserve_append(struct skiplist *list, const struct block_entry *entries, uint32_t count,
                            struct skiplist_plan *plan) {
     uint32_t heap = 0;
@@ -575,7 +610,7 @@ static bool reserve_append(struct skiplist *list, const struct block_entry *entr
     return has_all;
 }
 
-/* A new leaf at the end of the list takes no entries from others. */
+/* A new last leaf takes no entries from others. */
 static void nothing_moves(void *owner, const struct block *block, uint32_t index, uint32_t count,
                           uint32_t from, uint32_t to) {
     (void)owner, (void)block, (void)index, (void)count, (void)from, (void)to;
@@ -613,10 +648,10 @@ void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t
 
 void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
     const struct skiplist_node *node = skiplist_node(list, id);
-    /* The hint may be old, and the id free by now. */
+    /* The hint may be stale, and the id may have been freed. */
     if (node->block == NULL)
         return;
-    /* Header and marks of a full leaf; how many it has is not here yet. */
+    /* Header and marks of a full leaf; its count has not been loaded yet. */
     prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
     if (node->parent == SKIPLIST_NONE)
         return;
@@ -659,7 +694,7 @@ uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
     return id;
 }
 
-/* The lowest index block with this id; NULL when there is none (any more), whatever id is. */
+/* The lowest index block with this id; NULL if there is none (any more), for any id. */
 static struct index_block *lowest_index(const struct skiplist *list, uint32_t id) {
     if (id >= list->node_end || skiplist_node(list, id)->level != 1)
         return NULL;
@@ -668,7 +703,7 @@ static struct index_block *lowest_index(const struct skiplist *list, uint32_t id
 
 void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id) {
     const struct index_block *index = lowest_index(list, id);
-    /* Fences and spans; of children and keys only a line each is read. */
+    /* Fences and spans; of the children and the keys only one line each is read. */
     if (index != NULL)
         prefetch_lines(index, sizeof *index + INDEX_FANOUT);
 }
@@ -708,8 +743,8 @@ uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, ui
     if (index == NULL)
         return id;
     id = index_children(index)[index_child_for(index, key, !list->is_latest)];
-    /* One line only, and the wait for the node between two of them: a processor keeps some twenty
-     * fetches in flight and drops hints beyond that. */
+    /* Only one line, with the wait for the node in between: a processor keeps about twenty fetches
+     * in flight and drops further hints. */
     prefetch_line(skiplist_node(list, id)->block);
     return id;
 }
@@ -720,7 +755,7 @@ void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id, uint64_
         return;
     const uint64_t *keys = block_keys(block);
     uint32_t index = block_keys_above(keys, block->count, key, !list->is_latest);
-    /* As if all members were of one size: exact is not worth the time. */
+    /* Assumes that all members have the same size: an exact offset is not worth the time. */
     uint32_t offset = block->heap_used * index / (block->count + 1U);
     prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
     prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);

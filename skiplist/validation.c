@@ -1,4 +1,4 @@
-/* Every claim that skiplist.h and nodes.h make of a list, checked. */
+/* Checks every invariant stated in skiplist.h and nodes.h. */
 #include "codec/memory.h"
 #include "skiplist/nodes.h"
 
@@ -7,7 +7,7 @@ struct check {
     const char *wrong;
     uint32_t node_count; /* blocks reached */
     size_t memory_size;
-    uint32_t last_at[SKIPLIST_LEVELS_MAX]; /* the block met last on each level */
+    uint32_t last_at[SKIPLIST_LEVELS_MAX]; /* the last block seen on each level */
     uint64_t last_key;
 };
 
@@ -36,11 +36,11 @@ static void check_leaf_memory(struct check *check, const struct block *block) {
                 block_long_memory_size(block_heap(block) + block_offset(block, i));
 }
 
-static void check_dead_leaf(struct check *check, const struct block *block) {
+static void check_detached_leaf(struct check *check, const struct block *block) {
     const char *reason = "";
     bool is_valid = block_validate(block, &reason);
     claim(check, is_valid, reason);
-    claim(check, block->count > 0, "skiplist: a dead leaf is empty");
+    claim(check, block->count > 0, "skiplist: a detached leaf is empty");
     check_leaf_memory(check, block);
 }
 
@@ -94,50 +94,57 @@ static uint32_t check_subtree(struct check *check, uint32_t id, uint32_t parent,
     return count;
 }
 
-/* A dead block has children that know it, down to leaves whose entries can be read. */
-static void check_dead(struct check *check, uint32_t id, uint32_t parent, uint32_t level) {
+/* The children of a detached block have it as parent, and the entries of its leaves are valid. */
+static void check_detached(struct check *check, uint32_t id, uint32_t parent, uint32_t level) {
     const struct skiplist *list = check->list;
     if (!claim(check, id < list->node_end && skiplist_node(list, id)->block != NULL,
-               "skiplist: a dead block is not in use"))
+               "skiplist: a detached block is not in use"))
         return;
-    if (!claim(check, ++check->node_count <= list->node_end, "skiplist: the dead go in a circle"))
+    if (!claim(check, ++check->node_count <= list->node_end,
+               "skiplist: the detached go in a circle"))
         return;
-    claim(check, skiplist_node(list, id)->parent == parent, "skiplist: a dead link up is wrong");
-    if (!claim(check, skiplist_node(list, id)->level == level, "skiplist: a dead level is wrong"))
+    claim(check, skiplist_node(list, id)->parent == parent,
+          "skiplist: a detached link up is wrong");
+    if (!claim(check, skiplist_node(list, id)->level == level,
+               "skiplist: a detached level is wrong"))
         return;
-    claim(check, id != list->root, "skiplist: the root is dead");
+    claim(check, id != list->root, "skiplist: the root is detached");
     if (level == 0) {
-        check_dead_leaf(check, nodes_leaf(list, id));
+        check_detached_leaf(check, nodes_leaf(list, id));
         return;
     }
     struct index_block *index = nodes_index(list, id);
     check->memory_size += memory_size(index);
-    claim(check, index->count > 0, "skiplist: a dead index block is empty");
+    claim(check, index->count > 0, "skiplist: a detached index block is empty");
     for (uint32_t i = 0; i < index->count && check->wrong == NULL; i++)
-        check_dead(check, index_children(index)[i], id, level - 1);
+        check_detached(check, index_children(index)[i], id, level - 1);
 }
 
-static void check_all_dead(struct check *check) {
+static void check_all_detached(struct check *check) {
     const struct skiplist *list = check->list;
-    for (uint32_t id = list->dead; id != SKIPLIST_NONE && check->wrong == NULL;
+    for (uint32_t id = list->detached; id != SKIPLIST_NONE && check->wrong == NULL;
          id = nodes_links(list, id)->next) {
         if (claim(check, id < list->node_end && skiplist_node(list, id)->block != NULL,
-                  "skiplist: a dead root is not in use"))
-            check_dead(check, id, SKIPLIST_NONE, skiplist_node(list, id)->level);
+                  "skiplist: a detached root is not in use"))
+            check_detached(check, id, SKIPLIST_NONE, skiplist_node(list, id)->level);
     }
 }
 
 static void check_nodes(struct check *check) {
     const struct skiplist *list = check->list;
     uint32_t free_count = 0;
+    uint32_t previous = SKIPLIST_NONE;
     for (uint32_t id = list->free_first; id != SKIPLIST_NONE;
-         id = skiplist_node(list, id)->parent) {
+         previous = id, id = skiplist_node(list, id)->parent) {
         if (!claim(check, id < list->node_end && skiplist_node(list, id)->block == NULL,
                    "skiplist: a free id is in use"))
             return;
+        claim(check, skiplist_node(list, id)->previous_free == previous,
+              "skiplist: a free id's link back is wrong");
         if (!claim(check, ++free_count <= list->node_end, "skiplist: free ids go in a circle"))
             return;
     }
+    claim(check, list->node_end <= list->node_capacity, "skiplist: ids have no nodes");
     claim(check, free_count == list->free_count, "skiplist: free ids are not counted right");
     claim(check, free_count + check->node_count == list->node_end, "skiplist: ids are lost");
     check->memory_size += nodes_memory_size(list);
@@ -154,9 +161,9 @@ static uint64_t count_below(const struct skiplist *list, uint32_t id) {
     return count;
 }
 
-uint64_t skiplist_count_dead(const struct skiplist *list) {
+uint64_t skiplist_count_detached(const struct skiplist *list) {
     uint64_t count = 0;
-    for (uint32_t id = list->dead; id != SKIPLIST_NONE; id = nodes_links(list, id)->next)
+    for (uint32_t id = list->detached; id != SKIPLIST_NONE; id = nodes_links(list, id)->next)
         count += count_below(list, id);
     return count;
 }
@@ -175,7 +182,7 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
     }
     claim(&check, count == list->count, "skiplist: entries are not counted right");
     if (check.wrong == NULL)
-        check_all_dead(&check);
+        check_all_detached(&check);
     if (check.wrong == NULL) {
         claim(&check, list->last == check.last_at[0], "skiplist: last is not the last leaf");
         check_nodes(&check);

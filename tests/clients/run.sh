@@ -19,18 +19,23 @@ finish() {
 }
 trap finish EXIT
 
-# A port that nobody listens on, below the range that clients get theirs from.
-for _ in 1 2 3 4 5 6 7 8 9 10; do
+# Starts a server on a port below the range that clients get theirs from. False: it does not answer,
+# perhaps because another server has the port.
+start_server() {
     port=$((20000 + RANDOM % 12000))
-    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
-done
-arguments=(--port "$port" --bind 127.0.0.1 --save '' --dir "$directory")
-"$server" "${arguments[@]}" >"$directory/log" 2>&1 &
-server_pid=$!
-for _ in $(seq 1200); do
-    [ "$(redis-cli -p "$port" ping 2>/dev/null)" = PONG ] && break
-    kill -0 "$server_pid" 2>/dev/null || break
-    sleep 0.05
+    "$server" --port "$port" --bind 127.0.0.1 --save '' --dir "$directory" \
+        >"$directory/log" 2>&1 &
+    server_pid=$!
+    for _ in $(seq 1200); do
+        kill -0 "$server_pid" 2>/dev/null || break
+        [ "$(redis-cli -p "$port" INFO server 2>/dev/null | tr -d '\r' |
+            sed -n 's/^process_id://p')" = "$server_pid" ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+for _ in 1 2 3 4 5; do
+    start_server && break
 done
 
 passed=0 failed=0

@@ -1,4 +1,4 @@
-/* A claim that does not hold ends the process and says which one it was. */
+/* A failed CHECK ends the process and prints the claim. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "codec/check.h"
 
-/* Make a false claim in a child, with stderr going to error_file. */
+/* Fail a CHECK in a child process whose stderr is error_file. */
 static _Noreturn void fail_in_child(int error_file) {
     struct rlimit no_core = {0};
     setrlimit(RLIMIT_CORE, &no_core);

@@ -1,4 +1,4 @@
-/* Chunks are taken and given back, also while the keeper works beside. */
+/* Taking and freeing chunks, also while the keeper runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void what_is_given_back_beyond_the_spare_ones_is_the_systems(void **state
         chunks_give(&chunks, taken[i]);
     }
     assert_int_equal(chunks_held_size(&chunks), (size_t)CHUNKS_SPARE_MAX * CHUNK_SIZE);
-    /* Returned memory comes back as zeroes. */
+    /* Returned memory is zeroed when taken again. */
     assert_int_equal(taken[RANGE_CHUNKS - 1][0], 0);
     chunks_deinit(&chunks);
 }
@@ -60,7 +60,7 @@ static void the_keeper_never_touches_what_is_in_use(void **state) {
         size_t i = random_below(&random, RANGE_CHUNKS);
         if (taken[i] == NULL) {
             taken[i] = chunks_take(&chunks);
-            /* One may be in the keeper's hand, and some ready. */
+            /* The keeper may be processing one chunk, and some may be ready. */
             if (taken[i] != NULL) {
                 memset(taken[i], (int)i + 1, 100);
                 memset(taken[i] + CHUNK_SIZE - 100, (int)i + 1, 100);
@@ -98,7 +98,7 @@ static void chunks_are_made_ready_ahead_of_their_use(void **state) {
         assert_non_null(chunks_take(&chunks));
     }
     wait_for(&chunks, CHUNKS_MANY + CHUNKS_READY);
-    /* And when no more are taken, all but one go back. */
+    /* When no more are taken, all but one are returned. */
     wait_for(&chunks, CHUNKS_MANY + 1);
     chunks_deinit(&chunks);
 }

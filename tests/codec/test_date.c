@@ -1,4 +1,4 @@
-/* Days of the calendar, against a naive count and the C library's calendar. */
+/* Calendar days, against a naive count and the C library's calendar. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -33,7 +33,7 @@ static void known_days_have_their_dates(void **state) {
     assert_date(2932897, 10000, 1, 1);
 }
 
-/* The day behind: by the lengths of the months alone. */
+/* The following day, using only the lengths of the months. */
 static void next_day(struct date *date) {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool is_leap = date->year % 400 == 0 || (date->year % 4 == 0 && date->year % 100 != 0);

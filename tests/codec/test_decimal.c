@@ -1,4 +1,4 @@
-/* Decimals are exact: against hand-made samples and against a twin that works digit by digit. */
+/* Decimals are exact: against hand-made samples and a twin that works digit by digit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -272,7 +272,7 @@ static void numbers_of_many_digits_are_read_to_the_end(void **state) {
     assert_non_null(long_text);
     memset(long_text, '0', LONG_SIZE);
     memcpy(long_text, "0.", 2);
-    /* The digit is the (LONG_SIZE - 12)th behind the point. */
+    /* The digit is the (LONG_SIZE - 12)th after the point. */
     memcpy(long_text + LONG_SIZE - 11, "4e001048565", 11);
     struct bytes long_bytes = {.at = long_text, .size = LONG_SIZE};
     assert_int_equal(decimal_parse(long_bytes, 0, &value), DECIMAL_OK);
@@ -343,7 +343,7 @@ static void values_compare_as_on_a_line(void **state) {
     }
 }
 
-/* The naive twin: a number is a row of decimal places, and nothing is ever multiplied. */
+/* The naive twin: a number is an array of decimal places, and nothing is ever multiplied. */
 enum {
     TWIN_PLACES = 400,
     TWIN_ONES = 200, /* places[TWIN_ONES + p] counts units of 10^p */
@@ -360,7 +360,7 @@ struct random_number {
     struct twin twin; /* in units of 10^-scale */
 };
 
-/* Make a number's text and put its digits where they belong. */
+/* Create a number's text and store its digits in their places. */
 static struct random_number make_number(struct random *random, unsigned scale) {
     struct random_number number = {.size = 0};
     char *at = number.text;
@@ -431,7 +431,7 @@ static bool twin_has_fraction(const struct twin *twin) {
     return false;
 }
 
-/* The magnitude without its fraction is above 2^64 - 1. */
+/* The integer part of the magnitude is above 2^64 - 1. */
 static bool twin_is_too_wide(struct twin twin) {
     memset(twin.places, 0, TWIN_ONES);
     struct twin widest = twin_from_decimal(positive(UINT64_MAX));
@@ -448,7 +448,7 @@ static void random_numbers_parse_as_their_digits_say(void **state) {
         enum decimal_status expected = twin_is_too_wide(number.twin)     ? DECIMAL_OUT_OF_RANGE
                                        : twin_has_fraction(&number.twin) ? DECIMAL_TOO_PRECISE
                                                                          : DECIMAL_OK;
-        /* The text is put where its end is the end of what may be read. */
+        /* The text ends at the end of its allocation, so that reading past it is detected. */
         char *exact = memory_allocate(number.size);
         assert_non_null(exact);
         memcpy(exact, number.text, number.size);
@@ -596,7 +596,7 @@ static void limits_that_are_no_numbers_are_refused_and_change_nothing(void **sta
     }
 }
 
-/* The next value above, which is there below 2^64 - 1. */
+/* The next larger value, which exists below 2^64 - 1. */
 static struct decimal successor(struct decimal value) {
     if (value.is_negative) {
         value.magnitude--;

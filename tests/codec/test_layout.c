@@ -1,5 +1,5 @@
-/* Keys: every one of many narrow layouts, random ones of wide layouts, and the figures that users
- * of other systems know by heart. */
+/* Keys: all of many narrow layouts, random ones of wide layouts, and known values from other
+ * systems. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "codec/timestamp.h"
 #include "tests/support/random.h"
 
-/* What sums and products of 64-bit integers fit in. */
+/* Holds sums and products of 64-bit integers. */
 __extension__ typedef __int128 wide;
 
 static struct layout parse(const char *text) {
@@ -53,7 +53,7 @@ static int64_t time_of(const char *text) {
     return time_us;
 }
 
-/* ---- Figures from the systems that users come from ---- */
+/* ---- Values from the systems users migrate from ---- */
 
 static void score_flag_and_seconds_to_the_end_pack_as_their_users_print_them(void **state) {
     (void)state;
@@ -140,7 +140,8 @@ static void a_hand_packed_integer_of_64_bits_is_exact_to_the_last_bit(void **sta
 
 /* ---- Every key of narrow layouts ---- */
 
-/* A member as people see it: -1, 0, 1 as a ranks worse than, with, or better than b. */
+/* A member as users see it. Comparison: -1, 0, 1 if a ranks worse than, equal to, or better than
+ * b. */
 struct tuple {
     int64_t decimals[3];
     int64_t unit_index;
@@ -769,7 +770,7 @@ static void what_is_no_plain_integer_is_no_packed_key(void **state) {
                                "are allowed");
 }
 
-/* ---- What is said when something does not fit ---- */
+/* ---- Error messages ---- */
 
 static void a_fields_text_is_a_decimal_and_infinity_is_out_of_range(void **state) {
     (void)state;

@@ -1,4 +1,4 @@
-/* The text of layouts: what is taken, what is refused with which words, and the way back. */
+/* The text of layouts: what is accepted, the messages for what is refused, and printing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -182,7 +182,7 @@ struct refusal {
 #define NAME_RULE                                                                                  \
     "' is not allowed: 1..32 letters, digits, '_' and '-', with a letter among them, and not "     \
     "FIELD or TIME"
-#define TIME_RULE ": ISO 8601 with an offset, or unix milliseconds"
+#define TIME_FORMS "ISO 8601 with an offset, or unix milliseconds"
 
 static const struct refusal refusals[] = {
     REFUSAL("", "a layout needs at least one FIELD: " FIELD_FORM),
@@ -205,7 +205,7 @@ static const struct refusal refusals[] = {
     REFUSAL(
         "FIELD a2345678901234567890123456789012345678901234567890123456789012345 3",
         "field name 'a234567890123456789012345678901234567890123456789012345678901..." NAME_RULE),
-    REFUSAL("FIELD a 3 FIELD A 3", "field name 'A' is there twice: names must differ"),
+    REFUSAL("FIELD a 3 FIELD A 3", "duplicate field name 'A'"),
     REFUSAL("FIELD a 0", "field 'a': '0' bits is out of range: 1..64 are allowed"),
     REFUSAL("FIELD a 65", "field 'a': '65' bits is out of range: 1..64 are allowed"),
     REFUSAL("FIELD a -1", "field 'a': '-1' bits is out of range: 1..64 are allowed"),
@@ -213,42 +213,39 @@ static const struct refusal refusals[] = {
     REFUSAL("FIELD a 03", "field 'a': '03' bits is out of range: 1..64 are allowed"),
     REFUSAL("FIELD a 99999999999999999999",
             "field 'a': '99999999999999999999' bits is out of range: 1..64 are allowed"),
-    REFUSAL("FIELD a 40 FIELD b 25",
-            "field 'b': 25 bits are too many: a key has 64, of which 24 are left"),
-    REFUSAL("FIELD a 64 FIELD b 1", "field 'b': no bits are left: a key has 64"),
+    REFUSAL("FIELD a 40 FIELD b 25", "field 'b': 25 bits are too many: 24 of a key's 64 are left"),
+    REFUSAL("FIELD a 64 FIELD b 1", "field 'b': no bits left: a key has 64"),
     REFUSAL("FIELD a 3 SCALE", "field 'a': SCALE needs a number of decimals, 0..18"),
     REFUSAL("FIELD a 3 SCALE 19", "field 'a': SCALE '19' is out of range: 0..18 are allowed"),
     REFUSAL("FIELD a 3 SCALE TIME", "field 'a': SCALE 'TIME' is out of range: 0..18 are allowed"),
-    REFUSAL("FIELD a 3 ASC DESC", "field 'a': one of ASC and DESC, once, is allowed"),
-    REFUSAL("FIELD a 3 DESC DESC", "field 'a': one of ASC and DESC, once, is allowed"),
-    REFUSAL("FIELD a 3 SIGNED SIGNED", "field 'a': SIGNED is allowed once"),
-    REFUSAL("FIELD a 3 SCALE 1 SCALE 1", "field 'a': SCALE is allowed once"),
-    REFUSAL("FIELD a 3 TIME 3 S FIELD b 3", "a FIELD stands behind TIME: TIME must be last"),
-    REFUSAL("TIME 3 S FIELD a 3", "TIME stands before the first FIELD: TIME must be last"),
-    REFUSAL("FIELD a 3 TIME 3 S TIME 3 S", "TIME is there twice: one is allowed"),
-    REFUSAL("FIELD a 64 TIME 1 S", "TIME: no bits are left: a key has 64"),
+    REFUSAL("FIELD a 3 ASC DESC", "field 'a': ASC or DESC may be given only once"),
+    REFUSAL("FIELD a 3 DESC DESC", "field 'a': ASC or DESC may be given only once"),
+    REFUSAL("FIELD a 3 SIGNED SIGNED", "field 'a': SIGNED may be given only once"),
+    REFUSAL("FIELD a 3 SCALE 1 SCALE 1", "field 'a': SCALE may be given only once"),
+    REFUSAL("FIELD a 3 TIME 3 S FIELD b 3", "TIME must be last, but a FIELD follows it"),
+    REFUSAL("TIME 3 S FIELD a 3", "TIME must be last, but no FIELD precedes it"),
+    REFUSAL("FIELD a 3 TIME 3 S TIME 3 S", "TIME may be given only once"),
+    REFUSAL("FIELD a 64 TIME 1 S", "TIME: no bits left: a key has 64"),
     REFUSAL("FIELD a 3 TIME", "TIME needs a width and a unit: " TIME_FORM),
     REFUSAL("FIELD a 3 TIME 3", "TIME needs a width and a unit: " TIME_FORM),
     REFUSAL("FIELD a 3 TIME 0 S", "TIME: '0' bits is out of range: 1..63 are allowed"),
     REFUSAL("FIELD a 3 TIME 64 S", "TIME: '64' bits is out of range: 1..63 are allowed"),
-    REFUSAL("FIELD a 33 TIME 32 S",
-            "TIME: 32 bits are too many: a key has 64, of which 31 are left"),
-    REFUSAL("FIELD a 3 TIME 3 W", "TIME: unit 'W' is unknown: US, MS, S, M, H and D are allowed"),
-    REFUSAL("FIELD a 3 TIME 3 S START", "TIME: START needs a time" TIME_RULE),
-    REFUSAL("FIELD a 3 TIME 3 S END", "TIME: END needs a time" TIME_RULE),
-    REFUSAL("FIELD a 3 TIME 3 S START noon",
-            "TIME: START 'noon' is not a time" TIME_RULE ", is allowed"),
+    REFUSAL("FIELD a 33 TIME 32 S", "TIME: 32 bits are too many: 31 of a key's 64 are left"),
+    REFUSAL("FIELD a 3 TIME 3 W", "TIME: unit 'W' is unknown: use US, MS, S, M, H or D"),
+    REFUSAL("FIELD a 3 TIME 3 S START", "TIME: START needs a time: " TIME_FORMS),
+    REFUSAL("FIELD a 3 TIME 3 S END", "TIME: END needs a time: " TIME_FORMS),
+    REFUSAL("FIELD a 3 TIME 3 S START noon", "TIME: START 'noon' is not a time: use " TIME_FORMS),
     REFUSAL("FIELD a 3 TIME 3 S END 2021-02-29T00:00:00Z",
-            "TIME: END '2021-02-29T00:00:00Z' is not a time" TIME_RULE ", is allowed"),
-    REFUSAL("FIELD a 3 TIME 3 S START 0 END 0", "TIME: one of START and END, once, is allowed"),
-    REFUSAL("FIELD a 3 TIME 3 S START 0 START 0", "TIME: one of START and END, once, is allowed"),
-    REFUSAL("FIELD a 3 TIME 3 S LATEST LATEST", "TIME: LATEST is allowed once"),
+            "TIME: END '2021-02-29T00:00:00Z' is not a time: use " TIME_FORMS),
+    REFUSAL("FIELD a 3 TIME 3 S START 0 END 0", "TIME: START or END may be given only once"),
+    REFUSAL("FIELD a 3 TIME 3 S START 0 START 0", "TIME: START or END may be given only once"),
+    REFUSAL("FIELD a 3 TIME 3 S LATEST LATEST", "TIME: LATEST may be given only once"),
     REFUSAL("FIELD a 1 TIME 63 D END 0",
             "TIME: END '0' is too early: START, 2^63 - 1 D before it, does not fit 64 bits of "
-            "microseconds; fewer bits or a smaller unit are allowed"),
+            "microseconds; use fewer bits or a smaller unit"),
     REFUSAL("FIELD a 1 TIME 60 MS END 0",
             "TIME: END '0' is too early: START, 2^60 - 1 MS before it, does not fit 64 bits of "
-            "microseconds; fewer bits or a smaller unit are allowed"),
+            "microseconds; use fewer bits or a smaller unit"),
     REFUSAL("FIELD a 3\0", "field 'a': '3?' bits is out of range: 1..64 are allowed"),
 };
 

@@ -1,4 +1,4 @@
-/* The allocator counts what is held, fails when told to, and keeps a reserve for hard moments. */
+/* Allocations are counted, fail on request, and a reserve covers critical changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -164,7 +164,7 @@ static void every_day_of_eight_centuries_in_the_outermost_zones(void **state) {
     }
 }
 
-/* ---- against going one by one ---- */
+/* ---- against stepping one by one ---- */
 
 static void the_count_th_period_is_reached_one_by_one(void **state) {
     (void)state;
@@ -188,7 +188,7 @@ static void times_past_all_dates_are_the_last_ones(void **state) {
         int64_t first_ms = period_start(units[i], PERIOD_ZONE_MIN, -PERIOD_TIME_MAX);
         assert_true(period_start(units[i], PERIOD_ZONE_MAX, INT64_MAX) == last_ms);
         assert_true(period_start(units[i], PERIOD_ZONE_MIN, INT64_MIN) == first_ms);
-        /* As microseconds they fit as well. */
+        /* They also fit as microseconds. */
         assert_true(last_ms < INT64_MAX / 1000);
         assert_true(first_ms > INT64_MIN / 1000);
         assert_true(period_start_after(units[i], 0, INT64_MAX, PERIOD_COUNT_MAX + 1) > last_ms);

@@ -1,5 +1,5 @@
-/* The pool, against a plain record of what was handed out, by random operations; every piece is
- * filled with a pattern of its own, so that pieces that overlap are seen. */
+/* Random operations on the pool, against a plain record of the allocated pieces. Every piece is
+ * filled with its own pattern, so that overlaps are detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void fill(struct held *piece, uint64_t number) {
     memset(piece->at, piece->pattern, piece->size);
 }
 
-/* Mostly what blocks are, now and then a very small or a large one. */
+/* Mostly sizes of blocks, now and then a very small or a large one. */
 static size_t random_size(struct random *random) {
     uint32_t kind = (uint32_t)random_below(random, 100);
     if (kind < 70) {
@@ -126,7 +126,7 @@ static void a_pool_that_is_empty_again_holds_a_spare_chunk_at_most(void **state)
     free_all(&pool);
     assert_int_equal(chunks_held_size(&pool.chunks), CHUNKS_SPARE_MAX * (size_t)CHUNK_SIZE);
     assert_valid(&pool);
-    /* And what was given back can be had again. */
+    /* What was freed can be allocated again. */
     for (size_t i = 0; i < PIECES; i++) {
         pieces[i].at = pool_allocate(&pool, 4000);
         assert_non_null(pieces[i].at);
@@ -138,7 +138,8 @@ static void a_pool_that_is_empty_again_holds_a_spare_chunk_at_most(void **state)
     pool_deinit(&pool);
 }
 
-/* What lasts must not lie between what goes: there the holes would be too small for anything. */
+/* Long-lived pieces must not be between short-lived ones, where the holes would be too small for
+ * anything. */
 static void freed_pieces_beside_lasting_ones_make_room_for_larger_ones(void **state) {
     (void)state;
     struct pool pool;

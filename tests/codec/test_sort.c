@@ -1,4 +1,4 @@
-/* Sorting records: against a twin that inserts one after the other. */
+/* Sorting records, against an insertion sort. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static int compare(const void *left, const void *right) {
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Words of which only the bits of mask differ. */
+/* Words that differ only in the bits of mask. */
 static void sort_and_compare(struct random *random, uint32_t count, uint64_t mask) {
     uint64_t base = random_next(random);
     for (uint32_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* Points in time and their text, against the C library's calendar. */
+/* Timestamps and their text, against the C library's calendar. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

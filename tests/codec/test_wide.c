@@ -1,5 +1,5 @@
-/* Wide decimals are exact: against hand-made samples and against a twin that works digit by digit,
- * as one does on paper. */
+/* Wide decimals are exact: against hand-made samples and a twin that works digit by digit, as on
+ * paper. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "codec/wide.h"
 #include "tests/support/random.h"
 
-/* ---- the twin: digits, the lowest first ---- */
+/* ---- the twin: digits, lowest first ---- */
 
 enum { DIGITS = 96 };
 
@@ -68,7 +68,7 @@ static struct paper plus(const struct paper *a, const struct paper *b) {
     return result;
 }
 
-/* The text that a number has when the lowest scale digits stand behind the point. */
+/* The text of a number whose lowest scale digits are decimals. */
 static size_t write_paper(const struct paper *number, unsigned scale, char *out) {
     int high = length(number) > (int)scale + 1 ? length(number) : (int)scale + 1;
     int low = 0;

@@ -2,7 +2,7 @@
  * what the settings print. A refused text changes nothing. */
 #include <stdlib.h>
 
-#include "server/setting.h"
+#include "server/settings/setting.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "codec/check.h"
-#include "server/effect_bytes.h"
+#include "server/durability/effect_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

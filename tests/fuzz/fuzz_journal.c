@@ -11,7 +11,7 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
-#include "server/journal_file.h"
+#include "server/durability/journal_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
@@ -26,7 +26,7 @@ struct file {
 /* ---- a file from instructions ---- */
 
 static void put_file_head(struct file *file) {
-    memcpy(file->bytes, "LBJRNL01", 8);
+    memcpy(file->bytes, "LBJRNL02", 8);
     little_put_u64(file->bytes + 8, FILE_ID);
     little_put_u64(file->bytes + 16, FIRST);
     little_put_u64(file->bytes + 24, XXH3_64bits(file->bytes, 24));
@@ -58,7 +58,12 @@ static void obey(struct file *file, const uint8_t *instruction, uint64_t *sequen
         return;
     default:
         memset(at + JOURNAL_GROUP_HEAD, instruction[2], size);
-        journal_group_seal(at, size, (*sequence)++, instruction[2] % 20U, 7, FILE_ID);
+        const struct journal_group_head head = {.size = size,
+                                                .is_linked = instruction[0] % 16 > 12,
+                                                .sequence = (*sequence)++,
+                                                .unsynced = instruction[2] % 20U,
+                                                .time_us = 7};
+        journal_group_seal(at, &head, FILE_ID);
         file->size += JOURNAL_GROUP_HEAD + size;
     }
 }
@@ -76,13 +81,21 @@ static uint64_t id_of(const struct file *file) {
     return little_get_u64(file->bytes + 8);
 }
 
+static bool is_old(const struct file *file) {
+    return memcmp(file->bytes, "LBJRNL01", 8) == 0;
+}
+
+static bool is_linked_at(const struct file *file, size_t offset) {
+    return !is_old(file) && little_get_u32(file->bytes + offset + 8) >> 31 != 0;
+}
+
 /* The size of the whole group at offset with its head; 0: there is none. */
 static size_t group_at(const struct file *file, size_t offset) {
     if (file->size - offset <= JOURNAL_GROUP_HEAD) {
         return 0;
     }
     const char *head = file->bytes + offset;
-    uint32_t size = little_get_u32(head + 8);
+    uint32_t size = little_get_u32(head + 8) & (is_old(file) ? UINT32_MAX : INT32_MAX);
     if (size == 0 || size > file->size - offset - JOURNAL_GROUP_HEAD ||
         XXH3_64bits_withSeed(head + 8, size + 24, id_of(file)) != little_get_u64(head)) {
         return 0;
@@ -112,27 +125,36 @@ static struct verdict judge(const struct file *file, uint64_t first, bool is_las
     if (file->size < JOURNAL_FILE_HEAD) {
         return verdict;
     }
-    if (memcmp(file->bytes, "LBJRNL01", 8) != 0 || little_get_u64(file->bytes + 16) != first ||
+    if ((!is_old(file) && memcmp(file->bytes, "LBJRNL02", 8) != 0) ||
+        little_get_u64(file->bytes + 16) != first ||
         little_get_u64(file->bytes + 24) != XXH3_64bits(file->bytes, 24)) {
         return verdict;
     }
     verdict.size = JOURNAL_FILE_HEAD;
-    while (verdict.size < file->size) {
-        size_t size = group_at(file, verdict.size);
+    /* Groups up to here are whole; they count once one of them is not linked to the next. */
+    size_t at = verdict.size;
+    uint64_t sequence = first;
+    while (at < file->size) {
+        size_t size = group_at(file, at);
         if (size == 0) {
-            if (is_last) {
-                judge_tail(file, first + verdict.group_count, &verdict);
-            }
+            break;
+        }
+        if ((little_get_u64(file->bytes + at + 16) ^ id_of(file)) != sequence) {
             return verdict;
         }
-        uint64_t sequence = little_get_u64(file->bytes + verdict.size + 16) ^ id_of(file);
-        if (sequence != first + verdict.group_count) {
-            return verdict;
+        sequence++;
+        bool is_linked = is_linked_at(file, at);
+        at += size;
+        if (!is_linked) {
+            verdict.size = at;
+            verdict.group_count = sequence - first;
         }
-        verdict.size += size;
-        verdict.group_count++;
     }
-    verdict.status = JOURNAL_END;
+    if (verdict.size == file->size) {
+        verdict.status = JOURNAL_END;
+    } else if (is_last) {
+        judge_tail(file, first + verdict.group_count, &verdict);
+    }
     return verdict;
 }
 

@@ -1,7 +1,9 @@
 /* Any bytes as a snapshot: never a crash, and no block that was not written. The first byte picks:
- * bytes as they are; the same with right checksums, so that what is behind them is reached; or the
- * bytes as blocks that are written and come back. */
+ * bytes as they are; the same with right checksums, so that what is behind them is reached; the
+ * bytes as records of a whole file, which is loaded; or as blocks that are written and come back.
+ */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +13,8 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
-#include "server/snapshot_file.h"
+#include "server/durability/loading.h"
+#include "server/durability/snapshot_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
@@ -66,7 +69,7 @@ static void repair(char *bytes, size_t size) {
     }
 }
 
-/* ---- written and read ---- */
+/* ---- what is written goes to memory ---- */
 
 static int memory_file;
 
@@ -78,17 +81,123 @@ static int open_memory_file(int directory, const char *name, int flags, mode_t m
     return memory_file;
 }
 
+static void begin_writing(struct snapshot_writer *writer) {
+    static struct disk in_memory;
+    in_memory = disk_system;
+    in_memory.open_at = open_memory_file;
+    memory_file = memfd_create("base", MFD_CLOEXEC);
+    disk = &in_memory;
+    CHECK(snapshot_writer_init(writer, SNAPSHOT_LEVEL) &&
+          snapshot_writer_open(writer, 0, "base", 1));
+}
+
+/* ---- loaded ---- */
+
+static const struct rules *no_rules(void *context, struct bytes key) {
+    (void)context;
+    (void)key;
+    CHECK(false); /* a file says how its boards behave */
+    return NULL;
+}
+
+static void ignore(void *context) {
+    (void)context;
+}
+
+/* What the file's end will say that it holds. */
+static void count_records(struct bytes chunk, struct snapshot_footer *footer) {
+    static struct effect_decoder decoder;
+    enum effect_record record;
+    effect_decode_begin(&decoder, chunk);
+    while ((record = effect_decode(&decoder)) != EFFECT_RECORD_END && record != EFFECT_RECORD_BAD) {
+        footer->board_count += record == EFFECT_RECORD_OPEN;
+        footer->member_count += record == EFFECT_RECORD_ENTRIES ? decoder.entry_count : 0;
+    }
+}
+
+/* Two bytes with a size before each block. */
+static int write_records(const char *bytes, size_t size) {
+    struct snapshot_writer writer;
+    struct snapshot_footer footer = {.sequence = 1};
+    begin_writing(&writer);
+    for (size_t at = 0; at + 2 < size;) {
+        size_t left = size - at - 2;
+        size_t wanted =
+            1 + (size_t)(unsigned char)bytes[at] + ((size_t)(unsigned char)bytes[at + 1] << 8);
+        struct bytes chunk = {.at = bytes + at + 2, .size = wanted < left ? wanted : left};
+        count_records(chunk, &footer);
+        CHECK(snapshot_writer_block(&writer, chunk.at, (uint32_t)chunk.size));
+        at += 2 + chunk.size;
+    }
+    CHECK(snapshot_writer_finish(&writer, &footer));
+    int fd = dup(memory_file);
+    snapshot_writer_close(&writer);
+    return fd;
+}
+
+/* What is there can be taken away again, member by member. */
+static void take_apart(void *context, const struct registry_key *key) {
+    struct registry *registry = context;
+    struct registry_key *own =
+        registry_find(registry, key->database, registry_name(key), INT64_MIN);
+    struct board_cursor cursor;
+    struct board_entry entry;
+    CHECK(own == key);
+    while (board_count(&own->board) > 0) {
+        struct board_member member;
+        board_seek(&own->board, 0, &cursor);
+        CHECK(board_cursor_read(&cursor, &entry));
+        board_look_up(&own->board, entry.member, NULL, &member);
+        CHECK(member.is_there);
+        board_remove_member(&own->board, &member);
+    }
+}
+
+static void load_records(const char *bytes, size_t size) {
+    static struct loading loading;
+    static struct store store;
+    uv_loop_t loop;
+    const char *reason = "";
+    memory_file = write_records(bytes, size);
+    struct registry *registry = registry_create(1, no_rules, NULL);
+    CHECK(registry != NULL && uv_loop_init(&loop) == 0);
+    store = (struct store){.state = {.base_number = 1, .base_sequence = 1}, .path = "fuzz"};
+    memset(&loading, 0, sizeof loading);
+    loading.registry = registry;
+    loading.store = &store;
+    loading.changed = ignore;
+    int first = memory_file;
+    memory_file = dup(first); /* loading_init looks at its size, and closes it */
+    CHECK(loading_init(&loading, &loop));
+    memory_file = first;
+    bool is_loaded = loading_run(&loading);
+    CHECK(is_loaded == (loading.error[0] == '\0'));
+    loading_deinit(&loading);
+    disk = &disk_system;
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    CHECK(uv_loop_close(&loop) == 0);
+    if (is_loaded) {
+        if (!registry_validate(registry, &reason)) {
+            fprintf(stderr, "%s\n", reason);
+            abort();
+        }
+        (void)registry_roll_due(registry, INT64_C(1795000000000), 20);
+        (void)registry_expire_due(registry, INT64_C(1795000000000), 20);
+        for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
+            registry_each(registry, database, INT64_MIN, take_apart, registry);
+        }
+    }
+    registry_destroy(registry);
+}
+
+/* ---- written and read ---- */
+
 static void round_trip(const char *bytes, size_t size, size_t step) {
-    struct disk in_memory = disk_system;
     struct snapshot_writer writer;
     struct snapshot_footer footer = {.sequence = 1};
     enum snapshot_status status;
     static char given[FILE_MAX];
-    memory_file = memfd_create("base", MFD_CLOEXEC);
-    in_memory.open_at = open_memory_file;
-    disk = &in_memory;
-    CHECK(snapshot_writer_init(&writer, SNAPSHOT_LEVEL) &&
-          snapshot_writer_open(&writer, 0, "base", 1));
+    begin_writing(&writer);
     disk = &disk_system;
     for (size_t at = 0; at < size; at += step) {
         uint32_t part = (uint32_t)(size - at < step ? size - at : step);
@@ -111,8 +220,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     memcpy(bytes, input + 1, size - 1);
     if (input[0] % 4 == 3) {
         round_trip(bytes, size - 1, 1 + input[0] / 4U * 20);
+    } else if (input[0] % 4 == 2) {
+        load_records(bytes, size - 1);
     } else {
-        if (input[0] % 4 != 0) {
+        if (input[0] % 4 == 1) {
             repair(bytes, size - 1);
         }
         read_all(file_of(bytes, size - 1), &status, NULL);

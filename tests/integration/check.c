@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-#include "server/check.h"
-#include "server/clock.h"
-#include "server/effect_bytes.h"
-#include "server/journal_file.h"
-#include "server/snapshot_file.h"
-#include "server/store.h"
+#include "server/durability/effect_bytes.h"
+#include "server/durability/journal_file.h"
+#include "server/durability/snapshot_file.h"
+#include "server/durability/store.h"
+#include "server/durability/verify.h"
+#include "server/system/clock.h"
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
@@ -319,8 +319,11 @@ static void append_take(struct buffer *file, struct journal_reader *reader, cons
     buffer_commit(file, JOURNAL_GROUP_HEAD);
     effect_encode_begin(&encoder, file);
     effect_encode(&encoder, &take);
-    journal_group_seal(file->at + at, (uint32_t)(file->size - at - JOURNAL_GROUP_HEAD),
-                       reader->next_sequence++, 1, 0, reader->id);
+    const struct journal_group_head head = {.size =
+                                                (uint32_t)(file->size - at - JOURNAL_GROUP_HEAD),
+                                            .sequence = reader->next_sequence++,
+                                            .unsynced = 1};
+    journal_group_seal(file->at + at, &head, reader->id);
 }
 
 /* Groups are applied together; what does not fit is still told from those around it. */

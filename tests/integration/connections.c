@@ -140,6 +140,61 @@ static void a_password_set_while_running_counts_for_newcomers(void **state) {
     wire_close(&newcomer);
 }
 
+static void a_password_taken_away_lets_everybody_work(void **state) {
+    (void)state;
+    wire_check(&witness, "CONFIG SET requirepass soon-gone", "OK");
+    struct wire stranger = wire_open(process_connect_tcp(&server));
+    wire_check(&stranger, "PING", no_auth);
+    wire_send_text(&witness, "CONFIG SET requirepass \"\"\r\n");
+    wire_expect(&witness, "+OK\r\n");
+    wire_check(&stranger, "PING", "PONG");
+    wire_check(&stranger, "ZADD b 1 m", ":1");
+    /* Requests are read as those of a client that is known. */
+    wire_check(&stranger, "DEL 1 2 3 4 5 6 7 8 9 10 11 12", ":0");
+    wire_check_prefix(&stranger, "HELLO 2", "[server ");
+    /* Who never gave a password has to give the next one; who needed none stays. */
+    wire_check(&witness, "CONFIG SET requirepass another", "OK");
+    wire_check(&stranger, "PING", no_auth);
+    wire_check(&wire, "PING", "PONG");
+    wire_check(&stranger, "AUTH another", "OK");
+    wire_send_text(&witness, "CONFIG SET requirepass \"\"\r\n");
+    wire_expect(&witness, "+OK\r\n");
+    wire_close(&stranger);
+}
+
+static void more_clients_than_descriptors_are_refused(void **state) {
+    (void)state;
+    if (server.is_redis) {
+        skip(); /* 7.0 adds its own descriptors to the number, which goes round */
+    }
+    static const char refusal[] =
+        "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system "
+        "is not able to handle the specified number of clients, try with ";
+    const struct process_options options = {.files_max = 1024};
+    struct process small;
+    assert_true(process_start(&small, &options));
+    struct wire client = wire_open(process_connect_unix(&small));
+    const char *held = wire_ask(&client, "CONFIG GET maxclients");
+    char before[64];
+    snprintf(before, sizeof before, "%s", held);
+    char *log = process_log(&small);
+    assert_non_null(strstr(log, " maxclients="));
+    free(log);
+    /* No system has so many. */
+    const char *reply = wire_ask(&client, "CONFIG SET timeout 7 maxclients 4294967295");
+    assert_int_equal(strncmp(reply, refusal, strlen(refusal)), 0);
+    int clients = atoi(reply + strlen(refusal));
+    assert_true(clients > 0);
+    wire_check(&client, "CONFIG GET maxclients", before);
+    wire_check(&client, "CONFIG GET timeout", "[timeout 0]");
+    struct text command = {.at = NULL};
+    text_format(&command, "CONFIG SET maxclients %d", clients);
+    wire_check(&client, command.at, "OK");
+    text_free(&command);
+    wire_close(&client);
+    assert_int_equal(process_stop(&small), 0);
+}
+
 static void secrets_are_in_no_log(void **state) {
     (void)state;
     struct wire friend = wire_open(process_connect_tcp(&guarded));
@@ -274,6 +329,35 @@ static void a_pause_of_all_ends_by_itself(void **state) {
     wire_check(&wire, "PING", "PONG");
     assert_true(process_now_ms() - begun_at >= 250);
     wire_check(&witness, "PING", "PONG");
+}
+
+/* Whoever has paused may be gone: a newcomer can say who it is, and end the pause. */
+static void a_newcomer_can_end_a_pause_of_all(void **state) {
+    (void)state;
+    if (server.is_redis) {
+        skip(); /* it holds AUTH and UNPAUSE as well */
+    }
+    static const char *const arguments[] = {"--requirepass", "open sesame", NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct process closed;
+    assert_true(process_start(&closed, &options));
+    struct wire pausing = wire_open(process_connect_tcp(&closed));
+    wire_send_text(&pausing, "AUTH \"open sesame\"\r\nCLIENT PAUSE 3600000 ALL\r\n");
+    wire_expect(&pausing, "+OK\r\n+OK\r\n");
+    wire_send_text(&pausing, "PING\r\n");
+    assert_true(wire_is_silent(&pausing, 200));
+    struct wire newcomer = wire_open(process_connect_tcp(&closed));
+    wire_send_text(&newcomer, "AUTH \"open sesame\"\r\nSELECT 1\r\nCLIENT SETNAME rescue\r\n"
+                              "RESET\r\nHELLO 2 AUTH default \"open sesame\" SETNAME again\r\n");
+    wire_expect(&newcomer, "+OK\r\n+OK\r\n+OK\r\n+RESET\r\n");
+    assert_non_null(strstr(wire_reply(&newcomer), "leaderboard"));
+    assert_non_null(strstr(wire_ask(&newcomer, "CLIENT LIST"), "name=again"));
+    wire_check(&newcomer, "CLIENT UNPAUSE", "OK");
+    wire_expect(&pausing, "+PONG\r\n");
+    wire_check(&newcomer, "PING", "PONG");
+    wire_close(&newcomer);
+    wire_close(&pausing);
+    assert_int_equal(process_stop(&closed), 0);
 }
 
 static void paused_clients_may_be_killed_or_leave(void **state) {
@@ -470,11 +554,14 @@ int main(void) {
         cmocka_unit_test(the_password_opens_in_each_of_its_forms),
         IN_TURN(a_server_without_password_says_so),
         IN_TURN(a_password_set_while_running_counts_for_newcomers),
+        IN_TURN(a_password_taken_away_lets_everybody_work),
+        cmocka_unit_test(more_clients_than_descriptors_are_refused),
         cmocka_unit_test(secrets_are_in_no_log),
         IN_TURN(client_list_tells_who_is_there),
         IN_TURN(client_kill_takes_filters),
         IN_TURN(client_reply_off_and_skip_write_nothing),
         IN_TURN(a_pause_holds_writes_and_keeps_their_order),
+        cmocka_unit_test(a_newcomer_can_end_a_pause_of_all),
         IN_TURN(a_pause_of_all_ends_by_itself),
         IN_TURN(paused_clients_may_be_killed_or_leave),
         IN_TURN(libraries_introduce_themselves),

@@ -33,7 +33,7 @@
 
 enum {
     COMMANDS_DEFAULT = 200000,
-    COMMANDS_SHORT = 30000, /* LEADERBOARD_TEST_SHORT: sanitized builds */
+    COMMANDS_SHORT = 30000, /* LEADERBOARD_TEST_SHORT: make test */
     BATCH = 200,            /* commands in flight */
     WORDS_MAX = 64,
     WORD_MAX = 64, /* bytes of a word, with its terminator */
@@ -1201,9 +1201,80 @@ static void both_servers_answer_alike(void **state) {
     assert_int_equal(run.difference_count, 0);
 }
 
+/* ---- patterns ---- */
+
+enum { PATTERN_KEYS = 300, PATTERNS = 20000, PATTERNS_SHORT = 2000, PATTERN_SIZE_MAX = 12 };
+
+static void random_word(struct generator *g, const char *alphabet, char *out, size_t *size) {
+    *size = 1 + (size_t)below(g, PATTERN_SIZE_MAX);
+    for (size_t i = 0; i < *size; i++) {
+        out[i] = alphabet[below(g, strlen(alphabet))];
+    }
+}
+
+static void ask_both(const struct text *request) {
+    struct side *const sides[] = {&run.ours, &run.theirs};
+    for (int i = 0; i < 2; i++) {
+        sides[i]->replies.size = 0;
+        sides[i]->at = 0;
+        send_all(sides[i]->fd, request);
+    }
+}
+
+static void make_pattern_keys(struct generator *g) {
+    for (int i = 0; i < PATTERN_KEYS; i++) {
+        struct text request = {.at = NULL};
+        char name[PATTERN_SIZE_MAX];
+        size_t size;
+        random_word(g, one_in(g, 2) ? "aab" : "aAbBc-]^\\*[", name, &size);
+        text_command_words(&request, (const char *const[]){"ZADD", name, "1", "m"},
+                           (const size_t[]){4, size, 1, 1}, 4);
+        ask_both(&request);
+        (void)next_reply(&run.ours);
+        (void)next_reply(&run.theirs);
+        text_free(&request);
+    }
+}
+
+/* Classes, ranges, escapes, what is not closed, and many stars over few letters. */
+static void both_servers_read_patterns_alike(void **state) {
+    (void)state;
+    static const char *const alphabets[] = {"aab***?", "aabbc**??[[]]^-\\", "a*a*b", "[^a-c]\\*A"};
+    struct generator *g = &run.generator;
+    g->random = random_begin(__func__);
+    side_start(&run.ours, "ours", NULL);
+    side_start(&run.theirs, "redis", &(struct process_options){.program = process_redis_program()});
+    make_pattern_keys(g);
+    int patterns = getenv("LEADERBOARD_TEST_SHORT") != NULL ? PATTERNS_SHORT : PATTERNS;
+    uint64_t found = 0;
+    for (int i = 0; i < patterns; i++) {
+        struct text request = {.at = NULL};
+        char words[PATTERN_SIZE_MAX];
+        size_t size;
+        random_word(g, alphabets[i % 4], words, &size);
+        text_command_words(&request, (const char *const[]){"KEYS", words},
+                           (const size_t[]){4, size}, 2);
+        ask_both(&request);
+        struct reply_text ours = next_reply(&run.ours);
+        struct reply_text theirs = next_reply(&run.theirs);
+        found += ours.at[1] != '0';
+        if (!is_same_set(ours, theirs, 1)) {
+            fail_msg("KEYS '%.*s': ours '%.*s' theirs '%.*s'", (int)size, words, (int)ours.size,
+                     ours.at, (int)theirs.size, theirs.at);
+        }
+        text_free(&request);
+    }
+    assert_true(found > (uint64_t)patterns / 10);
+    assert_int_equal(side_stop(&run.ours), 0);
+    assert_int_equal(side_stop(&run.theirs), 0);
+}
+
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     wanted = commands_wanted(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_servers_answer_alike)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_servers_answer_alike),
+        cmocka_unit_test(both_servers_read_patterns_alike),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -444,7 +444,7 @@ static void bad_lines_are_refused_in_the_words_of_the_page(void **state) {
     (void)state;
     a_documented_refusal_is_in_the_log(
         "layout laps FIELD lap_ms 40 TIME 31 S\n",
-        "bad.conf:1: layout: TIME: 31 bits are too many: a key has 64, of which 24 are left");
+        "bad.conf:1: layout: TIME: 31 bits are too many: 24 of a key's 64 are left");
     a_documented_refusal_is_in_the_log(
         "layout laps FIELD lap_ms 32\nboard race:* lasp\n",
         "bad.conf:2: board: there is no layout 'lasp'; did you mean 'laps'?");

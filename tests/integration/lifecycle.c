@@ -1,6 +1,8 @@
 /* A server's life: how it refuses to start, what it does when nobody asks (expiry), how it stays
  * awake under big work, and how it ends. */
 #include <arpa/inet.h>
+#include <dirent.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "tests/support/directory.h"
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
 
@@ -51,19 +54,7 @@ static int stop_server(void **state) {
 /* ---- starting ---- */
 
 static void check_start_refused(const struct process_options *options, const char *const *told) {
-    struct process_options wanted = *options;
-    wanted.is_start_failure_expected = true;
-    struct process refused;
-    assert_true(process_start(&refused, &wanted));
-    assert_int_equal(refused.exit_status, 1);
-    char *log = process_log(&refused);
-    for (size_t i = 0; told[i]; i++) {
-        if (!strstr(log, told[i])) {
-            fail_msg("the log does not say \"%s\": %s", told[i], log);
-        }
-    }
-    free(log);
-    process_stop(&refused);
+    assert_true(process_start_is_refused(options, told));
 }
 
 static void a_taken_port_is_said_and_exits_1(void **state) {
@@ -197,6 +188,58 @@ static void several_addresses_are_listened_on(void **state) {
     assert_int_equal(process_stop(&both), 0);
 }
 
+/* ---- installing ---- */
+
+/* Runs in the root of the sources, as all tests do. */
+static void run_install(const char *directory) {
+    char build[PATH_MAX], command[2 * PATH_MAX];
+    snprintf(build, sizeof build, "%s", process_default_program());
+    *strrchr(build, '/') = '\0';
+    snprintf(command, sizeof command,
+             "make -s install-files B='%s' PREFIX=/usr DESTDIR='%s' >'%s/said'", build, directory,
+             directory);
+    assert_int_equal(system(command), 0);
+}
+
+static void assert_file(const char *path, const char *expected, size_t size) {
+    size_t found_size;
+    char *found = file_read(path, &found_size);
+    assert_int_equal(found_size, size);
+    assert_memory_equal(found, expected, size);
+    free(found);
+}
+
+static void make_install_keeps_a_configuration_that_was_edited(void **state) {
+    (void)state;
+    static const char edited[] = "port 7000\nrequirepass secret\n";
+    char directory[DIRECTORY_PATH_MAX], conf[PATH_MAX], beside[PATH_MAX + 8], said[PATH_MAX];
+    struct stat found;
+    size_t size, said_size;
+    char *ours = file_read("leaderboard.conf", &size);
+    directory_make(directory);
+    snprintf(conf, sizeof conf, "%s/usr/etc/leaderboard/leaderboard.conf", directory);
+    snprintf(beside, sizeof beside, "%s.new", conf);
+    snprintf(said, sizeof said, "%s/said", directory);
+    run_install(directory);
+    assert_file(conf, ours, size);
+    run_install(directory);
+    assert_false(file_exists(beside));
+    file_write(conf, edited, strlen(edited));
+    assert_int_equal(chmod(conf, 0640), 0);
+    run_install(directory);
+    assert_file(conf, edited, strlen(edited));
+    assert_file(beside, ours, size);
+    assert_int_equal(stat(beside, &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0640);
+    char *text = file_read(said, &said_size);
+    assert_non_null(memmem(text, said_size, "leaderboard.conf.new", 20));
+    free(text);
+    free(ours);
+    directory_remove(directory);
+}
+
+/* ---- in the background ---- */
+
 static pid_t read_pid(const char *path) {
     long pid = 0;
     FILE *file = fopen(path, "r");
@@ -207,39 +250,125 @@ static pid_t read_pid(const char *path) {
     return (pid_t)pid;
 }
 
-static void a_daemon_writes_its_pid_and_takes_it_away(void **state) {
-    (void)state;
+/* Start it in the background, and connect; its process id is in daemon->pid then. */
+static struct wire start_daemon(struct process *daemon) {
     static const char *const arguments[] = {"--daemonize", "yes",        "--pidfile", "pid",
                                             "--logfile",   "daemon.log", NULL};
     const struct process_options options = {.arguments = arguments,
                                             .is_start_failure_expected = true};
-    struct process daemon;
     /* It becomes a child of ours: not every machine has an init that buries the dead. */
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    assert_true(process_start(&daemon, &options)); /* the one that was started has ended */
-    assert_int_equal(daemon.exit_status, 0);
+    assert_true(process_start(daemon, &options)); /* the one that was started has ended */
+    assert_int_equal(daemon->exit_status, 0);
     char path[PROCESS_PATH_MAX + 8];
-    snprintf(path, sizeof path, "%s/pid", daemon.directory);
+    snprintf(path, sizeof path, "%s/pid", daemon->directory);
     int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
-    pid_t pid = 0;
     int fd = -1;
-    while ((pid = read_pid(path)) == 0 || (fd = process_connect_tcp(&daemon)) < 0) {
+    while ((daemon->pid = read_pid(path)) == 0 || (fd = process_connect_tcp(daemon)) < 0) {
         assert_true(process_now_ms() < give_up_at);
         process_sleep_ms(10);
     }
-    struct wire client = wire_open(fd);
-    char expected[32];
-    snprintf(expected, sizeof expected, "process_id:%d\r\n", (int)pid);
-    bool is_the_same = strstr(wire_ask(&client, "INFO server"), expected) != NULL;
-    wire_close(&client);
-    kill(pid, SIGTERM);
+    return wire_open(fd);
+}
+
+static void stop_daemon(struct process *daemon) {
     int status = 0;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
+    kill(daemon->pid, SIGTERM);
+    assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    daemon->pid = 0;
+}
+
+static void a_daemon_writes_its_pid_and_takes_it_away(void **state) {
+    (void)state;
+    struct process daemon;
+    struct wire client = start_daemon(&daemon);
+    char expected[32];
+    snprintf(expected, sizeof expected, "process_id:%d\r\n", (int)daemon.pid);
+    bool is_the_same = strstr(wire_ask(&client, "INFO server"), expected) != NULL;
+    wire_close(&client);
+    stop_daemon(&daemon);
     assert_true(is_the_same);
+    char path[PROCESS_PATH_MAX + 8];
+    snprintf(path, sizeof path, "%s/pid", daemon.directory);
     assert_int_not_equal(access(path, F_OK), 0);
     process_stop(&daemon);
+}
+
+/* What fills the big board, and the answers to it. */
+static void write_big_board(struct text *request, struct text *replies) {
+    uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? BIG_BOARD_SHORT : BIG_BOARD;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i % MEMBERS_PER_COMMAND == 0) {
+            text_format(request, "*%d\r\n$4\r\nZADD\r\n$3\r\nbig\r\n", 2 + 2 * MEMBERS_PER_COMMAND);
+            text_format(replies, ":%d\r\n", MEMBERS_PER_COMMAND);
+        }
+        text_format(request, "$6\r\n%06u\r\n$7\r\nm%06u\r\n",
+                    (uint32_t)((uint64_t)i * 611953 % 900000) + 100000, i);
+    }
+}
+
+static int count_threads(const struct process *process) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
+    DIR *directory = opendir(path);
+    int count = 0;
+    assert_non_null(directory);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    closedir(directory);
+    return count;
+}
+
+static void fill_and_flush(struct wire *client) {
+    struct text filling = {.at = NULL}, filled = {.at = NULL};
+    write_big_board(&filling, &filled);
+    wire_send(client, filling.at, filling.size);
+    wire_expect_bytes(client, filled.at, filled.size);
+    wire_check(client, "FLUSHALL", "OK");
+    text_free(&filling);
+    text_free(&filled);
+}
+
+/* The memory that it has when it has given back what it can, and no more than limit; or after ten
+ * seconds. */
+static uint64_t settled_size(const struct process *process, uint64_t limit) {
+    uint64_t size = process_resident_size(process);
+    for (int64_t until = process_now_ms() + 10000; size > limit && process_now_ms() < until;) {
+        process_sleep_ms(50);
+        size = process_resident_size(process);
+    }
+    return size;
+}
+
+/* What is begun before it goes to the background would be lost by that. */
+static void a_daemon_has_the_threads_and_the_memory_of_any_other_server(void **state) {
+    (void)state;
+    enum { MIB = 1 << 20 };
+    struct process usual, daemon;
+    assert_true(process_start(&usual, NULL));
+    struct wire usual_client = wire_open(process_connect_tcp(&usual));
+    struct wire daemon_client = start_daemon(&daemon);
+    int usual_threads = count_threads(&usual);
+    int daemon_threads = count_threads(&daemon);
+    uint64_t size_before = process_resident_size(&usual);
+    fill_and_flush(&usual_client);
+    fill_and_flush(&daemon_client);
+    uint64_t usual_size = settled_size(&usual, size_before + 4 * MIB);
+    uint64_t daemon_size = settled_size(&daemon, usual_size + 8 * MIB);
+    printf("%d threads and %llu MiB, as a daemon %d and %llu MiB\n", usual_threads,
+           (unsigned long long)usual_size / MIB, daemon_threads,
+           (unsigned long long)daemon_size / MIB);
+    wire_close(&usual_client);
+    wire_close(&daemon_client);
+    stop_daemon(&daemon);
+    process_stop(&daemon);
+    assert_int_equal(process_stop(&usual), 0);
+    /* None is lost by the fork. TSan begins one of its own behind a fork. */
+    assert_in_range(daemon_threads, usual_threads, usual_threads + 1);
+    assert_in_range(daemon_size, 0, usual_size + 8 * MIB);
 }
 
 /* ---- running ---- */
@@ -276,19 +405,6 @@ static void an_expired_board_begins_anew(void **state) {
     wire_check(&wire, "ZINCRBY b 1 zoe", "1");
     wire_check(&wire, "TTL b", ":-1");
     wire_check(&wire, "DEL b", ":1");
-}
-
-/* What fills the big board, and the answers to it. */
-static void write_big_board(struct text *request, struct text *replies) {
-    uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? BIG_BOARD_SHORT : BIG_BOARD;
-    for (uint32_t i = 0; i < count; i++) {
-        if (i % MEMBERS_PER_COMMAND == 0) {
-            text_format(request, "*%d\r\n$4\r\nZADD\r\n$3\r\nbig\r\n", 2 + 2 * MEMBERS_PER_COMMAND);
-            text_format(replies, ":%d\r\n", MEMBERS_PER_COMMAND);
-        }
-        text_format(request, "$6\r\n%06u\r\n$7\r\nm%06u\r\n",
-                    (uint32_t)((uint64_t)i * 611953 % 900000) + 100000, i);
-    }
 }
 
 /* Others get their answers while a big board goes; the longest wait is printed. */
@@ -584,7 +700,9 @@ int main(void) {
         cmocka_unit_test(a_layout_that_cannot_hold_today_is_warned_of),
         cmocka_unit_test(help_and_version_print_and_exit_0),
         cmocka_unit_test(several_addresses_are_listened_on),
+        cmocka_unit_test(make_install_keeps_a_configuration_that_was_edited),
         cmocka_unit_test(a_daemon_writes_its_pid_and_takes_it_away),
+        cmocka_unit_test(a_daemon_has_the_threads_and_the_memory_of_any_other_server),
         cmocka_unit_test(keys_expire_though_nobody_reads_them),
         cmocka_unit_test(an_expired_board_begins_anew),
         cmocka_unit_test(big_removals_do_not_hold_up_the_others),

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "tests/support/directory.h"
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
 
@@ -82,18 +83,8 @@ static void end(int signal_number) {
 }
 
 static void check_start_refused(const char *const *words, const char *const *told) {
-    const struct process_options options = {.arguments = words, .is_start_failure_expected = true};
-    struct process refused;
-    assert_true(process_start(&refused, &options));
-    assert_int_equal(refused.exit_status, 1);
-    char *log = process_log(&refused);
-    for (size_t i = 0; told[i]; i++) {
-        if (!strstr(log, told[i])) {
-            fail_msg("the log does not say \"%s\": %s", told[i], log);
-        }
-    }
-    free(log);
-    process_stop(&refused);
+    const struct process_options options = {.arguments = words};
+    assert_true(process_start_is_refused(&options, told));
 }
 
 /* INFO's field, "" if it is not there; valid until the next call. */
@@ -413,6 +404,41 @@ static int long_board(void) {
     return getenv("LEADERBOARD_TEST_SHORT") ? LONG_BOARD_SHORT : LONG_BOARD;
 }
 
+/* The health check of docs/durability.md, behind redis-cli. */
+#define LOADED_CHECK "tr -d '\\r' | grep -qx loading:0"
+
+static bool check_says_loaded(const char *text) {
+    FILE *check = popen(LOADED_CHECK, "w");
+    assert_non_null(check);
+    assert_true(fputs(text, check) >= 0);
+    return pclose(check) == 0;
+}
+
+static void the_documented_health_check_is_the_one_that_is_tested(void **state) {
+    (void)state;
+    size_t size;
+    char *page = file_read("docs/durability.md", &size);
+    assert_non_null(strstr(page, "redis-cli INFO persistence | " LOADED_CHECK "\n"));
+    free(page);
+    assert_true(check_says_loaded("# Persistence\r\nloading:0\r\nasync_loading:0\r\n"));
+    assert_false(check_says_loaded("# Persistence\r\nloading:1\r\nasync_loading:0\r\n"));
+}
+
+/* Ready is who serves the boards. */
+static void check_order_in_log(void) {
+    char *log = process_log(&server);
+    const char *loaded = NULL;
+    const char *ready = NULL;
+    for (const char *at = log; (at = strstr(at, "notice loaded ")) != NULL; at++) {
+        loaded = at;
+    }
+    for (const char *at = log; (at = strstr(at, "notice ready ")) != NULL; at++) {
+        ready = at;
+    }
+    assert_true(loaded != NULL && ready != NULL && loaded < ready);
+    free(log);
+}
+
 static void while_boards_are_loaded_clients_are_told_so(void **state) {
     (void)state;
     start(with_journal);
@@ -423,11 +449,12 @@ static void while_boards_are_loaded_clients_are_told_so(void **state) {
     assert_true(process_start(&server, &options));
     wire = wire_open(process_connect_unix(&server));
     int loading_count = 0;
-    while (strncmp(wire_ask(&wire, "ZCARD big"), "-LOADING", 8) == 0) {
+    while (strncmp(wire_ask(&wire, "PING"), "-LOADING", 8) == 0) {
         assert_string_equal(wire.reply.at, "-LOADING Redis is loading the dataset in memory");
-        wire_check(&wire, "PING", "PONG");
         const char *text = wire_ask(&wire, "INFO persistence");
-        if (strstr(text, "\nloading:1\r")) {
+        bool is_loading = strstr(text, "\nloading:1\r") != NULL;
+        assert_int_equal(check_says_loaded(text), !is_loading);
+        if (is_loading) {
             assert_non_null(strstr(text, "\nloading_loaded_perc:"));
             loading_count++;
         }
@@ -435,13 +462,12 @@ static void while_boards_are_loaded_clients_are_told_so(void **state) {
     }
     char count[16];
     snprintf(count, sizeof count, ":%d", long_board());
-    assert_string_equal(wire.reply.at, count);
+    assert_string_equal(wire.reply.at, "PONG");
+    wire_check(&wire, "ZCARD big", count);
     assert_string_equal(info("loading"), "0");
     assert_true(loading_count > 0);
     check_story();
-    char *log = process_log(&server);
-    assert_non_null(strstr(log, "loaded "));
-    free(log);
+    check_order_in_log();
 }
 
 static void a_server_that_loads_can_be_stopped_and_loses_nothing(void **state) {
@@ -663,6 +689,7 @@ int main(void) {
         TEST(shutdown_saves_or_not_as_it_is_told),
         TEST(the_journal_can_be_turned_on_and_off),
         TEST(save_points_write_snapshots_by_themselves),
+        TEST(the_documented_health_check_is_the_one_that_is_tested),
         TEST(while_boards_are_loaded_clients_are_told_so),
         TEST(a_server_that_loads_can_be_stopped_and_loses_nothing),
         TEST(a_second_server_on_the_same_directory_is_refused),

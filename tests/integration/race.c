@@ -28,7 +28,7 @@
 enum {
     CLIENTS = 16,
     COMMANDS_DEFAULT = 100000,
-    COMMANDS_SHORT = 32000, /* LEADERBOARD_TEST_SHORT: sanitized builds */
+    COMMANDS_SHORT = 32000, /* LEADERBOARD_TEST_SHORT: make test */
     BOARDS = 2,
     MEMBERS = 800, /* of each board */
     PIPELINE_MAX = 64,

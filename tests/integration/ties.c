@@ -16,7 +16,7 @@
 
 enum {
     MEMBERS_LONG = 1000000,
-    MEMBERS_SHORT = 100000, /* LEADERBOARD_TEST_SHORT: sanitized builds */
+    MEMBERS_SHORT = 100000, /* LEADERBOARD_TEST_SHORT: make test */
     MEMBERS_PER_COMMAND = 500,
     PAGE = 10000,
     STEP = 611953, /* prime to both counts: visits every name once, in no order */
@@ -335,7 +335,9 @@ static void a_clock_set_back_one_hour_leaves_the_order_as_arrived(void **state) 
     wire_check(&client, "ZREVRANGE b 0 -1", "[z y x w v]");
     set_clock(file_name, "+7200");
     wire_check(&client, "ZADD b 10 u", ":1");
-    assert_true(time_of(&client) >= begun_s + 7200); /* the server does see the steps */
+    process_sleep_ms(10);
+    assert_true(time_of(&client) >= begun_s + 1);
+    assert_non_null(strstr(wire_ask(&client, "INFO server"), "clock_state:waits")); /* it sees it */
     set_clock(file_name, "+0");
     wire_check(&client, "ZADD b 10 t", ":1");
     wire_check(&client, "ZREVRANGE b 0 -1", "[z y x w v u t]");

@@ -23,7 +23,7 @@
 enum {
     MIB = 1024 * 1024,
     STEPS_DEFAULT = 60000,
-    STEPS_SHORT = 12000, /* LEADERBOARD_TEST_SHORT: sanitized builds */
+    STEPS_SHORT = 12000, /* LEADERBOARD_TEST_SHORT: make test */
     CLIENTS = 4,         /* of each server, in the comparison */
     RACERS = 16,
     WINS = 300, /* of each racer */

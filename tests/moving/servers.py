@@ -22,16 +22,17 @@ FIRST_PORT, LAST_PORT = 20000, 32000  # below those that the system gives to cli
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def free_port():
-    """One that no client is given while the server starts, who would then hold it."""
+def hold_port():
+    """A socket bound to a port that nobody has. While it is open the server can listen there, for
+    it has SO_REUSEADDR, too, and no program beside this one can take the port."""
     while True:
-        port = random.SystemRandom().randint(FIRST_PORT, LAST_PORT)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
+        held = socket.socket()
+        try:
+            held.bind(("127.0.0.1", random.SystemRandom().randint(FIRST_PORT, LAST_PORT)))
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            return held
+        except OSError:
+            held.close()
 
 
 def end_with_the_test():
@@ -40,7 +41,8 @@ def end_with_the_test():
 
 class Server:
     def __init__(self, program, environment=None):
-        self.port = free_port()
+        self.held_port = hold_port()
+        self.port = self.held_port.getsockname()[1]
         self.directory = tempfile.mkdtemp(prefix="leaderboard-moving-")
         atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         self.log = Path(self.directory) / "log"

@@ -1,5 +1,5 @@
-/* The protocol once more, as slowly and plainly as it can be said: the model of resp.c. Works on
- * the whole input, goes over everything again each time, and shares no code with it. */
+/* The model of resp.c: the protocol, implemented as simply as possible. It takes the whole input,
+ * starts over each time, and shares no code with resp.c. */
 #ifndef TESTS_PROTOCOL_NAIVE_RESP_H
 #define TESTS_PROTOCOL_NAIVE_RESP_H
 
@@ -116,7 +116,7 @@ static inline enum resp_status naive_array(struct naive *naive) {
     return RESP_REQUEST;
 }
 
-/* sdssplitargs of Redis 7, retold over a line with a length. */
+/* sdssplitargs of Redis 7, for a line with a length. */
 static inline bool naive_split(struct naive *naive, const char *line, size_t size) {
     size_t i = 0;
     size_t out = 0;

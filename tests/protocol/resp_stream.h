@@ -1,7 +1,7 @@
-/* Feeds input to the parser as a server would, and writes down what came out, so that two ways of
- * feeding can be compared as text. Every call sees its bytes in an allocation of exactly their
- * size, at a new address each time: a read too far is caught by the address sanitizer, and a
- * pointer kept from the call before points nowhere. */
+/* Feeds input to the parser as a server would, and records the results as text, so that two ways of
+ * feeding can be compared. Every call gets its bytes in an allocation of exactly their size, at a
+ * new address each time: the address sanitizer detects reads past the end and pointers kept from an
+ * earlier call. */
 #ifndef TESTS_PROTOCOL_RESP_STREAM_H
 #define TESTS_PROTOCOL_RESP_STREAM_H
 
@@ -62,8 +62,8 @@ static inline void stream_end(struct stream *stream) {
     buffer_deinit(&stream->transcript);
 }
 
-/* One call of resp_parse on a copy of input[begun .. size-1]; false: it wants more, or has ended.
- * Where memory failed, the call is repeated. */
+/* One call of resp_parse on a copy of input[begun .. size-1]; false: it needs more input, or has
+ * ended. After a failed allocation the call is repeated. */
 static inline bool stream_step(struct stream *stream, const char *input, size_t size) {
     size_t left = size - stream->begun;
     char *copy = left > 0 ? memory_allocate(left) : NULL;
@@ -104,7 +104,7 @@ static inline void stream_feed(struct stream *stream, const char *input, size_t 
     while (!stream->has_ended && stream_step(stream, input, size)) {}
 }
 
-/* What is left over when the input ends: the same however it was cut. */
+/* What is left when the input ends: the same however it was split. */
 static inline void stream_finish(struct stream *stream, size_t size) {
     if (!stream->has_ended) {
         transcript_line(&stream->transcript, "left", size - stream->begun, "");

@@ -1,4 +1,4 @@
-/* What is put without checks is what the replies' functions write. */
+/* The unchecked put_ functions write the same as the reply functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

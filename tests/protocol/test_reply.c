@@ -1,4 +1,4 @@
-/* Every kind of reply, in both versions of the protocol, to the byte. */
+/* Every kind of reply, in both versions of the protocol, byte for byte. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,7 +149,7 @@ static void bulks_of_every_size_are_exact(void **state) {
         text[i] = (char)('a' + i % 23);
     }
     for (size_t size = 0; size < sizeof text; size++) {
-        /* An allocation of exactly this size shows a read past it. */
+        /* An allocation of exactly this size, so that reading past it is detected. */
         char *exact = memory_allocate(size + 1);
         assert_non_null(exact);
         memcpy(exact + 1, text, size);
@@ -301,9 +301,9 @@ static void an_array_counted_at_its_end_equals_one_counted_before(void **state) 
     }
 }
 
-/* ---- silence and want of memory ---- */
+/* ---- silence and lack of memory ---- */
 
-/* One of everything. */
+/* One reply of every kind. */
 static void write_all(struct reply *reply) {
     reply_ok(reply);
     reply_simple(reply, "simple");

@@ -1,5 +1,5 @@
-/* The requests' parser: what it accepts, what it refuses, and that the cuts of the input do not
- * matter. */
+/* The request parser: what it accepts, what it refuses, and that splitting the input makes no
+ * difference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static void assert_same_transcript(const struct buffer *a, const struct buffer *
     }
 }
 
-/* Feed input cut at the given places (ascending), and compare with the whole. */
+/* Feed input split at the given offsets (ascending), and compare with feeding it whole. */
 static void assert_cuts_do_not_matter(const struct resp_limits *limits, struct bytes input,
                                       const size_t *cuts, size_t cut_count,
                                       const struct buffer *expected) {
@@ -53,7 +53,7 @@ static void assert_cuts_do_not_matter(const struct resp_limits *limits, struct b
     stream_end(&stream);
 }
 
-/* Whole, cut at every byte, byte by byte, and the model: all must agree. */
+/* Whole, split at every byte, byte by byte, and the model: all must agree. */
 static void assert_whole_equals_split(const struct resp_limits *limits, struct bytes input) {
     struct stream whole;
     stream_begin(&whole, limits);
@@ -267,7 +267,7 @@ static void wrong_requests_are_refused_in_the_words_of_redis(void **state) {
         {"*1\r\n\x01\r\n", "expected '$', got '\\x01'"},
         {"*1\r\n\xfe\r\n", "expected '$', got '\\xfe'"},
         {"*2\r\n$1\r\nA\r\n*1\r\n", "expected '$', got '*'"},
-        /* Whole but for one odd number. */
+        /* Valid except for one unusual number. */
         {"*01\r\n$1\r\nA\r\n", "invalid multibulk length"},
         {"*00\r\n$1\r\nA\r\n", "invalid multibulk length"},
         {"*+1\r\n$1\r\nA\r\n", "invalid multibulk length"},
@@ -337,7 +337,7 @@ static void limits_hold_to_the_byte_for_whole_arrays_too(void **state) {
     assert_string_equal(STREAM_OF(&narrow, "a b\r\n"), "request 2 on 5 bytes\n1:a\n1:b\nleft 0 \n");
 }
 
-/* A line of size bytes behind a prefix, filled with one letter. */
+/* A prefix, then a line of size bytes filled with one letter. */
 static void append_line(struct buffer *input, const char *prefix, char mark, size_t size,
                         const char *end) {
     append_text(input, prefix);
@@ -356,7 +356,7 @@ static void assert_long_line(const char *prefix, char mark, size_t size, const c
     append_line(&input, prefix, mark, size, end);
     char error[160];
     snprintf(error, sizeof error, "error 0 ERR Protocol error: %s\n", expected);
-    /* In one piece, and in two: where the limit is passed must not matter. */
+    /* In one piece and in two: where the input is split at the limit must not matter. */
     size_t cuts[] = {strlen(prefix) + 1, 65535, 65536, 65537, 65538, input.size - 1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         struct stream stream;
@@ -528,7 +528,7 @@ static void damaged_requests_are_judged_as_the_model_does(void **state) {
 
 /* ---- cost and memory ---- */
 
-/* Feed one request byte by byte without copying it; quadratic work would not end. */
+/* Feed one request byte by byte without copying it; quadratic work would take for ever. */
 static void assert_arrives_byte_by_byte(const struct buffer *input, uint32_t count) {
     struct resp_parser parser = {0};
     struct resp_arena arena;
@@ -541,7 +541,7 @@ static void assert_arrives_byte_by_byte(const struct buffer *input, uint32_t cou
         assert_int_equal(
             resp_parse(&parser, input->at, size, &limits_usual, &arena, &request, &used, &error),
             RESP_MORE);
-        /* It never goes back, and stays close behind what it has seen. */
+        /* The position never moves back, and stays close behind what has been read. */
         size_t seen = parser.searched > parser.position ? parser.searched : parser.position;
         assert_true(seen >= position);
         assert_true(seen + 2 >= size || parser.has_bulk);

@@ -6,8 +6,9 @@
 
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"
+#include "tests/support/twin_server.h"
 
-__extension__ typedef __int128 lb_wide;
+typedef twin_wide lb_wide;
 
 /* More members than two blocks hold. */
 enum { LB_MEMBERS = 100, LB_FIELDS = 4, LB_TEXT_MAX = 32768 };
@@ -66,9 +67,7 @@ static inline int64_t lb_pick_value(struct lb_twin *twin, unsigned index) {
 }
 
 static inline int64_t lb_now_us(const struct lb_twin *twin) {
-    const struct harness *harness = twin->harness;
-    int64_t latest_us = harness->server.clock.latest_us;
-    return latest_us > harness->wall_us ? latest_us : harness->wall_us;
+    return harness_now_us(twin->harness);
 }
 
 /* false: outside the layout's window. */
@@ -152,43 +151,13 @@ __attribute__((format(printf, 2, 3))) static inline void lb_put(struct lb_twin *
     twin->size += (size_t)size;
 }
 
-static inline void lb_print_wide(lb_wide number, char *out) {
-    char digits[48];
-    size_t size = 0;
-    lb_wide rest = number < 0 ? -number : number;
-    do {
-        digits[size++] = (char)('0' + (int)(rest % 10));
-        rest /= 10;
-    } while (rest > 0);
-    if (number < 0) {
-        *out++ = '-';
-    }
-    while (size > 0) {
-        *out++ = digits[--size];
-    }
-    *out = '\0';
-}
-
 /* A decimal of that scale, shortest. */
 static inline void lb_print_decimal(lb_wide number, unsigned scale, char *out) {
-    char digits[64];
-    lb_wide power = 1;
-    for (unsigned i = 0; i < scale; i++) {
-        power *= 10;
-    }
-    lb_wide magnitude = number < 0 ? -number : number;
-    lb_print_wide(magnitude / power, digits);
-    int size = sprintf(out, "%s%s", number < 0 ? "-" : "", digits);
-    if (magnitude % power == 0) {
-        return;
-    }
-    lb_print_wide(power + magnitude % power, digits);
-    digits[0] = '.';
-    size_t end = strlen(digits);
-    while (digits[end - 1] == '0') {
-        end--;
-    }
-    sprintf(out + size, "%.*s", (int)end, digits);
+    out[twin_print_decimal(out, number, (int)scale)] = '\0';
+}
+
+static inline void lb_print_wide(lb_wide number, char *out) {
+    lb_print_decimal(number, 0, out);
 }
 
 static inline void lb_put_decimal(struct lb_twin *twin, lb_wide number, unsigned scale) {
@@ -274,7 +243,8 @@ static inline void lb_check(struct lb_twin *twin, const char *line) {
     }
 }
 
-/* The whole board: its members, their fields, times and order; and that an empty one is gone. */
+/* Compare the whole board: its members, their fields, times and order. An empty board must be
+ * removed. */
 static inline void lb_compare_whole(struct lb_twin *twin) {
     char line[LB_MEMBERS * 8 + 64];
     int size = snprintf(line, sizeof(line), "LB.GET %s %d", twin->key, LB_MEMBERS);

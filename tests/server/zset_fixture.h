@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-#include "server/session.h"
+#include "codec/memory.h"
+#include "server/clients/session.h"
 #include "tests/support/harness.h"
 
 static const char zset_settings[] =
@@ -147,6 +148,22 @@ static inline void zset_expect_at(struct harness *harness, const char *command,
     }
 }
 
+/* Run a command whose first allocation fails; it must reply with the out-of-memory error. */
+static inline void zset_expect_no_memory(struct harness *harness, const struct bytes *args,
+                                         uint32_t count) {
+    static const char expected[] = "-OOM out of memory\r\n";
+    struct request request = {.args = args, .count = count};
+    struct reply reply;
+    assert_non_null(buffer_reserve(&harness->reply, 1000));
+    buffer_clear(&harness->reply);
+    reply_init(&reply, &harness->reply, 2);
+    memory_fail_at(1);
+    command_execute(&harness->server, harness->server.session_first, &request, &reply);
+    memory_fail_at(0);
+    assert_int_equal(harness->reply.size, strlen(expected));
+    assert_memory_equal(harness->reply.at, expected, harness->reply.size);
+}
+
 static inline void zset_use_resp3(struct harness *harness) {
     harness->server.session_first->protocol = 3;
 }
@@ -185,7 +202,7 @@ static inline char *zset_dump(struct harness *harness, const char *key) {
     return dump.text;
 }
 
-/* Run a line that must change nothing on the board of key, and answer this. */
+/* Run a line that must not change the board of key, and must reply with expected. */
 #define zset_expect_unchanged(harness, key, command, expected)                                     \
     zset_expect_unchanged_at((harness), (key), (command), (expected), __FILE__, __LINE__)
 
@@ -222,7 +239,7 @@ static inline uint64_t zset_packed(struct harness *harness, const char *key, con
     return packed;
 }
 
-/* Change a member's field behind the commands' back. */
+/* Change a member's field directly, not through a command. */
 static inline void zset_set_field(struct harness *harness, const char *key, const char *member,
                                   unsigned index, uint64_t ordinal) {
     struct board *board = zset_board(harness, key);

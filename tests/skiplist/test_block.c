@@ -10,13 +10,13 @@
 #include "skiplist/block.h"
 #include "tests/support/random.h"
 
-/* A member is its size and a byte that fills it; the pieces of long ones stay with the model. */
+/* A member is given by its size and a byte that fills it; the model owns the long ones. */
 struct model_entry {
     uint64_t key;
     size_t size;
     uint8_t tag;
     char fill;
-    char heap[BLOCK_LEN_LONG]; /* as the block keeps it */
+    char heap[BLOCK_LEN_LONG]; /* as stored in the block */
 };
 
 struct model {
@@ -50,7 +50,7 @@ static void model_compare(const struct model *model) {
         assert_int_equal(block_keys(model->block)[i], entry->key);
         assert_true(bytes_equal(block_member(model->block, i, offset), member));
         assert_true(block_find(model->block, entry->tag, member, &index, &found_offset));
-        /* Members may repeat in this test: the one found is the first like it. */
+        /* Members may repeat in this test: the first equal one is found. */
         assert_true(index <= i);
         assert_int_equal(found_offset, block_offset(model->block, index));
         assert_true(block_find_tag(model->block, entry->tag, entry->size, &index));
@@ -68,7 +68,7 @@ static struct block_entry entry_of(const struct model_entry *entry) {
         .key = entry->key, .at = entry->heap, .tag = entry->tag, .len = block_len_of(entry->size)};
 }
 
-/* A key that may stand before index. */
+/* A key that may be placed before index. */
 static uint64_t key_for(const struct model *model, struct random *random, uint32_t index,
                         uint32_t without) {
     uint32_t before = index > 0 ? index - 1 : UINT32_MAX;
@@ -146,7 +146,7 @@ static void model_shift(struct model *model, struct random *random) {
     model->entries[last] = moved;
 }
 
-/* Divide the block and put the halves together again, at either end. */
+/* Split the block and merge the halves again, at either end. */
 static void model_split(struct model *model, struct random *random) {
     if (model->count < 2)
         return;
@@ -160,7 +160,7 @@ static void model_split(struct model *model, struct random *random) {
     block_remove(block, at, behind);
     assert_valid(block);
     assert_valid(right);
-    /* Whichever half the next entry goes to, it has room there. */
+    /* The next entry has room in either half. */
     assert_false(block_is_full_for(block, BLOCK_INLINE_MAX));
     assert_false(block_is_full_for(right, BLOCK_INLINE_MAX));
     if (random_below(random, 2) == 0) {

@@ -11,7 +11,7 @@
 #include "tests/support/board_pair.h"
 #include "tests/support/random.h"
 
-/* How one random run behaves. */
+/* Parameters of one random run. */
 struct run {
     uint32_t members; /* universe */
     uint32_t keys;
@@ -31,7 +31,7 @@ static uint64_t key_of(uint64_t number, uint32_t keys) {
 
 static void random_prefetch(struct random *random, const struct board *board, struct bytes member,
                             uint64_t key, struct board_prefetch *state, struct board_way *way) {
-    /* The stages of one command, with changes between them, as other commands make them. */
+    /* The stages of one command, with changes between them as by other commands. */
     switch (random_below(random, 9)) {
     case 0:
         board_prefetch_slots(board, member, state);
@@ -167,7 +167,7 @@ static void an_empty_board_answers(void **state) {
     pair_deinit(&pair);
 }
 
-/* Members of every size that is treated apart, among others, moved and removed. */
+/* Members of every size that is treated differently, among others, moved and removed. */
 static void members_of_all_sizes_are_kept(void **state) {
     (void)state;
     static const size_t sizes[] = {1,
@@ -197,7 +197,7 @@ static void members_of_all_sizes_are_kept(void **state) {
     struct board_pair pair;
     pair_init(&pair, false, random_next(&random));
     for (int i = 0; i < 1500; i++) {
-        /* Two members of each size, which differ in the last byte only. */
+        /* Two members of each size that differ only in the last byte. */
         size_t size = sizes[random_below(&random, SIZES)];
         memset(text, 'm', size);
         text[size - 1] = random_below(&random, 2) == 0 ? 'a' : 'b';
@@ -329,7 +329,7 @@ static void cursors_walk_to_both_ends_from_every_rank(void **state) {
         compare_from(&pair, rank, true);
         compare_from(&pair, rank, false);
     }
-    /* There and back over a border between blocks. */
+    /* Back and forth across a block boundary. */
     struct board_cursor cursor;
     struct board_entry entry;
     board_seek(pair.board, 100, &cursor);

@@ -1,4 +1,4 @@
-/* Boards that are filled in rank order, at the end of which they are boards like any others. */
+/* Boards bulk-loaded in rank order are then like any other board. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void make_ranking(struct ranking *ranking, struct random *random, uint32_
     }
 }
 
-/* The same members in the same order by putting one after the other. */
+/* The same members in the same order, put one by one. */
 static void put_ranking(struct board_pair *pair, const struct ranking *ranking, bool is_latest) {
     for (uint32_t i = 0; i < ranking->count; i++) {
         uint32_t at = is_latest ? ranking->count - 1 - i : i;
@@ -172,7 +172,7 @@ static void appending_takes_about_as_much_memory_as_putting_in_order(void **stat
                          BOARD_OK);
     printf("%zu bytes appended, %zu put\n", board_memory_size(appended.board),
            board_memory_size(put.board));
-    /* The index is sized at once, not grown into. */
+    /* The index is allocated at its final size. */
     assert_true(board_memory_size(appended.board) <= board_memory_size(put.board) * 9 / 8);
     pair_deinit(&appended);
     pair_deinit(&put);

@@ -10,7 +10,8 @@
 #include "tests/support/board_pair.h"
 #include "tests/support/random.h"
 
-/* Members of a large board: fewer where the sanitizers or the tiny limits make each one dear. */
+/* Members of a large board: fewer where the sanitizers or the tiny limits make each one
+ * expensive. */
 static uint32_t large(void) {
 #ifdef SKIPLIST_TINY
     return is_short_run() ? 5000 : 50000;
@@ -24,7 +25,7 @@ static void put(struct board *board, uint32_t number, uint64_t key) {
     assert_int_equal(board_put(board, user_of(number, text), key), BOARD_OK);
 }
 
-/* The member with this number stands at rank. */
+/* The member with this number is at rank. */
 static void assert_stands_at(const struct board *board, uint32_t number, uint32_t rank) {
     char text[PAIR_MEMBER_MAX];
     struct bytes member = user_of(number, text);
@@ -95,7 +96,7 @@ static void check_equals(bool is_latest) {
     assert_int_equal(board_count_from(pair.board, 5), members + 1);
     for (uint32_t i = 0; i < members; i += members / 1000)
         assert_stands_at(pair.board, i, is_latest ? members - i : i + 1);
-    /* One that leaves the run and returns stands at its end, among the newest. */
+    /* A member that leaves the run and returns is at its end, among the newest. */
     put(pair.board, 0, 9);
     assert_stands_at(pair.board, 0, is_latest ? 0 : 1);
     put(pair.board, 0, 5);
@@ -171,9 +172,37 @@ static void insertions_at_one_place_split_again_and_again(void **state) {
     pair_deinit(&pair);
 }
 
+/* Groups of every size, on boards of one, a few and many blocks. */
+static void many_ranks_have_the_entries_of_each(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    const uint32_t sizes[] = {1, 3, 40, 200, 3000, large()};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct board_pair pair;
+        pair_init(&pair, false, 42);
+        for (uint32_t number = 0; number < sizes[i]; number++)
+            put(pair.board, number, random_below(&random, sizes[i]));
+        for (int round = 0; round < 2000; round++) {
+            uint32_t ranks[BOARD_AT_MAX];
+            struct board_entry entries[BOARD_AT_MAX];
+            uint32_t count = (uint32_t)random_below(&random, BOARD_AT_MAX + 1);
+            for (uint32_t at = 0; at < count; at++)
+                ranks[at] = (uint32_t)random_below(&random, sizes[i]);
+            board_at_many(pair.board, ranks, count, entries);
+            for (uint32_t at = 0; at < count; at++) {
+                struct board_entry entry = board_at(pair.board, ranks[at]);
+                assert_int_equal(entries[at].key, entry.key);
+                assert_true(bytes_equal(entries[at].member, entry.member));
+            }
+        }
+        pair_deinit(&pair);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ascending_and_descending_loads_stand_in_order),
+        cmocka_unit_test(many_ranks_have_the_entries_of_each),
         cmocka_unit_test(a_random_load_stands_in_order_through_moves_and_removals),
         cmocka_unit_test(a_long_run_of_equals_keeps_arrival_order),
         cmocka_unit_test(a_long_run_of_equals_keeps_latest_order),

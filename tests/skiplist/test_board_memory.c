@@ -1,4 +1,4 @@
-/* What a board does with memory: failing allocations, copies, freeing in steps, small boards. */
+/* Memory of a board: failing allocations, copies, freeing in steps, small boards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +10,9 @@
 #include "tests/support/board_pair.h"
 #include "tests/support/random.h"
 
-/* Put with the first allocation failing, then the second, and so on until the put succeeds (it may
- * also do without the memory: a larger map can wait). Before, the board is as it was each time.
- * Returns how often it failed. */
+/* Put with the first allocation failing, then the second, and so on until the put succeeds
+ * (possibly without the memory: a larger map can wait). After each failure the board is unchanged.
+ * Returns the number of failures. */
 static int put_with_failures(struct board_pair *pair, struct bytes member, uint64_t key) {
     for (uint64_t nth = 1;; nth++) {
         memory_fail_at(nth);
@@ -38,7 +38,7 @@ static void run_failures(const char *name, uint32_t members, uint32_t keys, int 
     for (int i = 0; i < steps; i++) {
         struct bytes member = member_of((uint32_t)random_below(&random, members), text);
         if (random_below(&random, 4) == 0) {
-            /* A removal needs no memory: it only leaves blocks larger than it might. */
+            /* A removal needs no memory: without it, blocks stay larger than necessary. */
             memory_fail_at(1 + random_below(&random, 2));
             pair_remove(&pair, member);
             memory_fail_at(0);
@@ -194,7 +194,7 @@ static void emptied_boards_give_their_memory_back(void **state) {
     while (board_count(pair.board) > 30)
         pair_remove_range(&pair, 5, 10);
     pair_compare(&pair);
-    /* The table of nodes stays as long as it was; all else follows the members. */
+    /* The table of nodes keeps its size; everything else is in proportion to the members. */
     assert_true(board_memory_size(pair.board) < size_full / 3);
     pair_remove_range(&pair, 0, board_count(pair.board));
     assert_true(board_memory_size(pair.board) < size_full / 3);

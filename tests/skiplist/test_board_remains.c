@@ -1,4 +1,4 @@
-/* Ranges removed from a board by cutting: what remains of them, and that nobody sees it. */
+/* Ranges removed from a board by detaching: what remains of them is invisible. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,7 +105,7 @@ static void bulk_removals_equal_the_twin_after_every_change(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-/* Every range of a board of some levels, each on a copy of its own. */
+/* Every range of a board of several levels, each on its own copy. */
 static void every_range_can_be_cut_out(void **state) {
     (void)state;
 #ifdef SKIPLIST_TINY
@@ -146,8 +146,8 @@ static void a_cut_takes_and_frees_little_however_large_it_is(void **state) {
     uint64_t requests_before = memory_requests();
     uint64_t live_before = memory_live_count();
     board_remove_range(pair.board, LARGE / 10, LARGE / 10 * 8);
-    /* Leaves at the edges are given other memory or merged, and so are index blocks on each level;
-     * but those of the range stay. */
+    /* Leaves at the edges are reallocated or merged, and so are index blocks on each level; but
+     * those of the range stay. */
     assert_true(memory_requests() - requests_before <= 8);
     assert_true(live_before - memory_live_count() <= 40);
     assert_true(board_has_remains(pair.board));
@@ -186,13 +186,13 @@ static void a_step_frees_no_more_than_it_was_asked(void **state) {
     bool is_over = false;
     while (!is_over) {
         is_over = board_free_step(pair.board, 64);
-        /* 64 entries in leaves of one at least, and what led to them. */
+        /* 64 entries in leaves of at least one, and their index blocks. */
         assert_true(live <= memory_live_count() + 100);
         live = memory_live_count();
     }
     assert_false(board_has_remains(pair.board));
     assert_board_valid(pair.board);
-    /* What is left is the table of the ids, which are free now. */
+    /* Only the table of the ids is left, which are free now. */
     assert_true(board_memory_size(pair.board) < full_size / 4);
     pair_deinit(&pair);
 }
@@ -251,7 +251,8 @@ static void a_scan_meets_the_living_only_and_all_of_them(void **state) {
     board_remove_range(pair.board, LARGE / 4, LARGE / 2);
     uint64_t cursor = 0;
     do {
-        cursor = board_scan(pair.board, cursor, 10, see, &seen);
+        struct scan_limits limits = {.count = 10, .work_max = UINT64_MAX};
+        cursor = board_scan(pair.board, cursor, &limits, see, &seen);
         (void)board_free_step(pair.board, 100);
     } while (cursor != 0);
     for (uint32_t i = 0; i < LARGE; i++) {
@@ -264,7 +265,7 @@ static void a_scan_meets_the_living_only_and_all_of_them(void **state) {
     pair_deinit(&pair);
 }
 
-/* Nobody but the additions frees anything here. */
+/* Here only the additions free remains. */
 static void a_board_emptied_and_filled_again_does_not_grow(void **state) {
     (void)state;
     struct board_pair pair;
@@ -278,6 +279,117 @@ static void a_board_emptied_and_filled_again_does_not_grow(void **state) {
     }
     assert_board_valid(pair.board);
     pair_deinit(&pair);
+}
+
+/* Do all the deferred work for it. Returns the number of steps. */
+static uint32_t free_all(struct board *board, uint32_t work_max) {
+    uint32_t steps = 1;
+    while (!board_free_step(board, work_max))
+        assert_true(++steps < 1000000);
+    return steps;
+}
+
+/* The index grows by half each time: among these counts are some where it is about to grow, is
+ * being prepared, and is being moved to. */
+static void what_a_removed_range_held_is_given_back_wherever_growth_was(void **state) {
+    (void)state;
+    enum { KEPT = 100 };
+    struct board_pair fresh;
+    pair_init(&fresh, false, 5);
+    fill_board(fresh.board, 0, KEPT);
+    size_t size_needed = board_memory_size(fresh.board);
+    for (uint32_t count = LARGE / 8; count <= LARGE; count += count / 16) {
+        struct board_pair pair;
+        pair_init(&pair, false, 5);
+        fill_board(pair.board, 0, count);
+        board_remove_range(pair.board, KEPT / 2, count - KEPT);
+        (void)free_all(pair.board, 500);
+        assert_int_equal(board_count(pair.board), KEPT);
+        assert_board_valid(pair.board);
+        assert_in_range(board_memory_size(pair.board), 0, 2 * size_needed + 6000);
+        pair_deinit(&pair);
+    }
+    pair_deinit(&fresh);
+}
+
+/* Range by range, each too small to be detached; only the changes free memory. A removal runs one
+ * step, which moves an id down, frees a segment, or prepares a smaller index or moves ids to it. So
+ * if the board keeps its size, it settles in fewer steps than there were members. Then, except for
+ * a few, at least a third of the ids and of the index's slots are in use. */
+static void what_small_ranges_held_is_given_back_as_they_go(void **state) {
+    (void)state;
+    enum { KEPT = 100 };
+    char text[PAIR_MEMBER_MAX];
+    struct board_pair fresh;
+    pair_init(&fresh, false, 5);
+    fill_board(fresh.board, 0, KEPT);
+    struct board_pair pair;
+    pair_init(&pair, false, 5);
+    fill_board(pair.board, 0, LARGE);
+    size_t size_full = board_memory_size(pair.board);
+    while (board_count(pair.board) > KEPT)
+        board_remove_range(pair.board, KEPT / 2, board_count(pair.board) > KEPT + 10 ? 10 : 1);
+    assert_board_valid(pair.board);
+    assert_in_range(board_memory_size(pair.board), 0, size_full / 2);
+    for (uint32_t i = 0; i < LARGE; i++) {
+        assert_int_equal(board_put(pair.board, member_of(LARGE, text), i), BOARD_OK);
+        assert_true(board_remove(pair.board, member_of(LARGE, text)));
+    }
+    assert_board_valid(pair.board);
+    assert_in_range(board_memory_size(pair.board), 0, 2 * board_memory_size(fresh.board) + 6000);
+    pair_deinit(&fresh);
+    pair_deinit(&pair);
+}
+
+/* A board with few members left also frees memory in small pieces. */
+static void a_step_towards_less_memory_frees_little(void **state) {
+    (void)state;
+    struct board_pair pair;
+    pair_init(&pair, false, 5);
+    fill_board(pair.board, 0, LARGE);
+    board_remove_range(pair.board, 100, LARGE - 100);
+    while (board_has_remains(pair.board))
+        (void)board_free_step(pair.board, 200);
+    uint64_t live = memory_live_count();
+    bool is_done = false;
+    while (!is_done) {
+        is_done = board_free_step(pair.board, 1);
+        assert_true(memory_live_count() + 12 >= live);
+        live = memory_live_count();
+    }
+    pair_deinit(&pair);
+}
+
+/* Members are added while the ids are compacted and the index shrinks. */
+static void a_board_changes_while_its_memory_comes_back(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    char text[PAIR_MEMBER_MAX];
+    for (int round = 0; round < 12; round++) {
+        struct board_pair pair;
+        pair_init(&pair, round % 2 == 0, random_next(&random));
+        uint32_t count = NUMBERS / 2 + (uint32_t)random_below(&random, NUMBERS / 2);
+        fill(&pair, &random, count, UINT64_MAX);
+        count = board_count(pair.board);
+        pair_remove_range(&pair, count / 20, count - count / 10);
+        for (int i = 0; i < 60; i++) {
+            (void)board_free_step(pair.board, (uint32_t)random_below(&random, 100));
+            uint32_t number = (uint32_t)random_below(&random, NUMBERS);
+            if (random_below(&random, 3) == 0)
+                pair_remove(&pair, member_of(number, text));
+            else
+                pair_put(&pair, member_of(number, text), random_next(&random));
+            assert_board_valid(pair.board);
+            pair_compare_member(&pair, member_of(number, text));
+            if (i % 20 == 19) {
+                pair_compare(&pair);
+                compare_copy(&pair);
+            }
+        }
+        (void)free_all(pair.board, 50);
+        pair_compare(&pair);
+        pair_deinit(&pair);
+    }
 }
 
 static void a_board_with_remains_is_destroyed_whole(void **state) {
@@ -344,6 +456,10 @@ int main(void) {
         cmocka_unit_test(a_dead_member_comes_back_as_a_new_one),
         cmocka_unit_test(a_scan_meets_the_living_only_and_all_of_them),
         cmocka_unit_test(a_board_emptied_and_filled_again_does_not_grow),
+        cmocka_unit_test(what_a_removed_range_held_is_given_back_wherever_growth_was),
+        cmocka_unit_test(what_small_ranges_held_is_given_back_as_they_go),
+        cmocka_unit_test(a_step_towards_less_memory_frees_little),
+        cmocka_unit_test(a_board_changes_while_its_memory_comes_back),
         cmocka_unit_test(a_board_with_remains_is_destroyed_whole),
         cmocka_unit_test(boards_leave_their_chain_in_any_order),
     };

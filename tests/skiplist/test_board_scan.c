@@ -1,5 +1,5 @@
 /* board_scan's guarantee: what is on the board throughout is visited, whatever changes meanwhile;
- * nothing is visited that was never there, and nothing twice within one call. */
+ * what was never there is not visited, and nothing is visited twice within one call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,12 @@
 #include "tests/support/random.h"
 
 enum { MEMBERS = 4000 };
+
+static uint64_t scan_by_count(const struct board *board, uint64_t cursor, uint32_t count,
+                              board_visit *visit, void *context) {
+    struct scan_limits limits = {.count = count, .work_max = UINT64_MAX};
+    return board_scan(board, cursor, &limits, visit, context);
+}
 
 struct world {
     struct board_pair pair; /* the twin is not used */
@@ -49,7 +55,7 @@ static void drop(struct world *world, uint32_t number) {
     (void)board_remove(world->pair.board, user_of(number, text));
 }
 
-/* Change what does not last, and move what does. */
+/* Change the transient members, and move the lasting ones. */
 static void change(struct world *world, struct random *random, int growing_percent) {
     uint32_t number = (uint32_t)random_below(random, MEMBERS);
     if (world->is_lasting[number])
@@ -74,7 +80,7 @@ static void scan_while(struct random *random, uint32_t lasting, uint32_t fleetin
     do {
         memset(world->visits_in_call, 0, sizeof world->visits_in_call);
         world->visited_in_call = 0;
-        uint64_t next = board_scan(world->pair.board, cursor, count, visit, world);
+        uint64_t next = scan_by_count(world->pair.board, cursor, count, visit, world);
         assert_true(next == 0 || next > cursor);
         assert_true(next < UINT64_C(1) << 48);
         cursor = next;
@@ -117,6 +123,81 @@ static void what_stays_is_seen_when_one_block_is_left_and_comes_back(void **stat
         scan_while(&random, 3, 300, round % 2 == 0 ? 3 : 70, 1, 200);
 }
 
+/* Half of the transient members are added, then most of them are removed at once, and so on: the
+ * index is growing when a range is removed, and shrinking when members are added. The lasting ones
+ * rank above all others. */
+static void grow_and_cut(struct world *world, struct random *random, uint32_t lasting) {
+    uint64_t dice = random_below(random, 12);
+    uint32_t count = board_count(world->pair.board);
+    if (dice == 0 && count > lasting + 10) {
+        uint32_t left = (uint32_t)random_below(random, 10);
+        board_remove_range(world->pair.board, lasting + left, count - lasting - left);
+    } else if (dice < 4) {
+        (void)board_free_step(world->pair.board, (uint32_t)random_below(random, 200));
+    } else {
+        for (int i = 0; i < MEMBERS / 40; i++) {
+            uint32_t number = lasting + (uint32_t)random_below(random, MEMBERS - lasting);
+            put(world, number, random_below(random, 1000));
+        }
+    }
+}
+
+static void what_stays_is_seen_while_ranges_go_amid_growth(void **state) {
+    (void)state;
+    enum { LASTING = 60 };
+    struct random random = random_begin(__func__);
+    for (int round = 0; round < 60; round++) {
+        struct world *world = calloc(1, sizeof *world);
+        assert_non_null(world);
+        pair_init(&world->pair, false, random_next(&random));
+        for (uint32_t i = 0; i < LASTING; i++)
+            put(world, i, 1000000 + i);
+        for (uint64_t i = random_below(&random, 60); i > 0; i--)
+            grow_and_cut(world, &random, LASTING);
+        uint64_t cursor = 0;
+        do {
+            memset(world->visits_in_call, 0, sizeof world->visits_in_call);
+            struct scan_limits limits = {.count = 1 + (uint32_t)random_below(&random, 20),
+                                         .work_max = random_below(&random, 20000)};
+            uint64_t next = board_scan(world->pair.board, cursor, &limits, visit, world);
+            assert_true(next == 0 || next > cursor);
+            cursor = next;
+            grow_and_cut(world, &random, LASTING);
+        } while (cursor != 0);
+        assert_board_valid(world->pair.board);
+        for (uint32_t i = 0; i < LASTING; i++)
+            assert_true(world->visits[i] > 0);
+        pair_deinit(&world->pair);
+        free(world);
+    }
+}
+
+/* However little work a call may do, it makes progress; and all calls together visit every member
+ * once. */
+static void a_scan_by_work_alone_visits_each_member_once(void **state) {
+    (void)state;
+    for (uint64_t work_max = 0; work_max < 1000000; work_max = work_max * 4 + 1) {
+        struct world *world = calloc(1, sizeof *world);
+        assert_non_null(world);
+        pair_init(&world->pair, false, work_max);
+        uint32_t members = work_max == 85 ? 3 : MEMBERS;
+        for (uint32_t i = 0; i < members; i++)
+            put(world, i, i);
+        uint64_t cursor = 0;
+        do {
+            struct scan_limits limits = {.count = UINT32_MAX, .work_max = work_max, .byte_work = 3};
+            world->visited_in_call = 0;
+            memset(world->visits_in_call, 0, sizeof world->visits_in_call);
+            cursor = board_scan(world->pair.board, cursor, &limits, visit, world);
+            assert_true(world->visited_in_call <= work_max / 100 + 2);
+        } while (cursor != 0);
+        for (uint32_t i = 0; i < members; i++)
+            assert_int_equal(world->visits[i], 1);
+        pair_deinit(&world->pair);
+        free(world);
+    }
+}
+
 static void a_scan_ends_from_any_cursor(void **state) {
     (void)state;
     struct random random = random_begin(__func__);
@@ -125,14 +206,14 @@ static void a_scan_ends_from_any_cursor(void **state) {
     pair_init(&world->pair, false, random_next(&random));
     for (uint32_t i = 0; i < 1000; i++)
         put(world, i, i);
-    assert_int_equal(board_scan(world->pair.board, UINT64_C(1) << 32, 10, visit, world), 0);
-    assert_int_equal(board_scan(world->pair.board, UINT64_MAX, 10, visit, world), 0);
+    assert_int_equal(scan_by_count(world->pair.board, UINT64_C(1) << 32, 10, visit, world), 0);
+    assert_int_equal(scan_by_count(world->pair.board, UINT64_MAX, 10, visit, world), 0);
     assert_int_equal(world->visited_in_call, 0);
     uint64_t cursor = random_below(&random, UINT64_C(1) << 32);
     for (int calls = 0; cursor != 0; calls++) {
         assert_true(calls < 1000);
         memset(world->visits_in_call, 0, sizeof world->visits_in_call);
-        cursor = board_scan(world->pair.board, cursor, 5, visit, world);
+        cursor = scan_by_count(world->pair.board, cursor, 5, visit, world);
     }
     pair_deinit(&world->pair);
     free(world);
@@ -149,7 +230,7 @@ static void a_call_visits_about_as_many_as_asked_for(void **state) {
     for (uint64_t cursor = 0; cursor < UINT64_C(1) << 32;) {
         world->visited_in_call = 0;
         memset(world->visits_in_call, 0, sizeof world->visits_in_call);
-        uint64_t next = board_scan(world->pair.board, cursor, 100, visit, world);
+        uint64_t next = scan_by_count(world->pair.board, cursor, 100, visit, world);
         assert_true(next == 0 || world->visited_in_call >= 100);
         assert_true(world->visited_in_call < 100 + 64);
         cursor = next == 0 ? UINT64_C(1) << 32 : next;
@@ -165,10 +246,10 @@ static void a_small_board_is_visited_at_once(void **state) {
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     pair_init(&world->pair, false, 1);
-    assert_int_equal(board_scan(world->pair.board, 0, 10, visit, world), 0);
+    assert_int_equal(scan_by_count(world->pair.board, 0, 10, visit, world), 0);
     for (uint32_t i = 0; i < 4; i++)
         put(world, i, i);
-    assert_int_equal(board_scan(world->pair.board, 0, 1, visit, world), 0);
+    assert_int_equal(scan_by_count(world->pair.board, 0, 1, visit, world), 0);
     assert_int_equal(world->visited_in_call, 4);
     pair_deinit(&world->pair);
     free(world);
@@ -180,6 +261,8 @@ int main(void) {
         cmocka_unit_test(what_stays_is_seen_while_the_board_grows),
         cmocka_unit_test(what_stays_is_seen_while_the_board_shrinks),
         cmocka_unit_test(what_stays_is_seen_when_one_block_is_left_and_comes_back),
+        cmocka_unit_test(what_stays_is_seen_while_ranges_go_amid_growth),
+        cmocka_unit_test(a_scan_by_work_alone_visits_each_member_once),
         cmocka_unit_test(a_scan_ends_from_any_cursor),
         cmocka_unit_test(a_call_visits_about_as_many_as_asked_for),
         cmocka_unit_test(a_small_board_is_visited_at_once),

@@ -1,4 +1,4 @@
-/* The map against a model that keeps, for every id, its hashes in an array. */
+/* The map, against a model that keeps an array of hashes for every id. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void random_remove(struct map *map, struct model *model, struct random *r
     uint64_t hash = model_take(model, id, (uint32_t)random_below(random, model->counts[id]));
     map_remove(map, hash, id);
     if (random_below(random, 2) == 0)
-        map_step(map);
+        (void)map_step(map, MODEL_IDS);
 }
 
 static void random_replace(struct map *map, struct model *model, struct random *random) {
@@ -108,7 +108,7 @@ static void run_against_model(const char *name, bool is_crowded, int steps, int 
     map_init(&map, model_hashes, model);
     int moves_seen = 0;
     for (int i = 0; i < steps; i++) {
-        /* The pressure turns, so that the map grows and shrinks several times. */
+        /* Growing and shrinking alternate several times. */
         bool is_growing = (i / (steps / 8 + 1)) % 2 == 0;
         uint64_t dice = random_below(&random, 10);
         if (dice < (is_growing ? 6U : 2U))
@@ -147,7 +147,7 @@ static void an_empty_map_finds_nothing_and_holds_no_memory(void **state) {
     map_find(&map, 12345, &find);
     assert_false(map_find_next(&find, &id));
     map_prefetch(&map, UINT64_MAX);
-    map_step(&map);
+    (void)map_step(&map, MODEL_IDS);
     assert_int_equal(map_memory_size(&map), 0);
     map_deinit(&map);
 }
@@ -199,11 +199,11 @@ static void churn_leaves_no_overflow_behind(void **state) {
             map_remove(&map, model_take(model, id, 0), id);
     for (uint32_t i = 0; i < map.table.bucket_count; i++)
         assert_int_equal(map_bucket(&map.table, i)->overflow, 0);
-    /* What is left is freed in bounded steps. */
+    /* The rest is freed in bounded steps. */
     for (uint64_t left = memory_live_count(); map_memory_size(&map) > 0;
          left = memory_live_count()) {
         assert_true(map_is_unfinished(&map));
-        map_step(&map);
+        (void)map_step(&map, MODEL_IDS);
         assert_true(memory_live_count() < left);
         assert_true(left - memory_live_count() <= 10);
     }
@@ -212,7 +212,7 @@ static void churn_leaves_no_overflow_behind(void **state) {
     free(model);
 }
 
-/* Scan while the map changes: hashes are kept apart from ids here, one hash per id. */
+/* Scan while the map changes. Hashes and ids are independent here, with one hash per id. */
 enum { SCAN_IDS = 3000, SCAN_LASTING = 500 };
 
 struct scan_model {
@@ -248,7 +248,7 @@ static void scan_model_remove(struct map *map, struct scan_model *model, uint32_
         return;
     map_remove(map, model->hashes[id], id);
     model->is_present[id] = false;
-    map_step(map);
+    (void)map_step(map, SCAN_IDS);
 }
 
 static void run_scan(struct random *random, bool is_growing) {
@@ -265,7 +265,7 @@ static void run_scan(struct random *random, bool is_growing) {
     while (cursor < UINT64_C(1) << 32) {
         memset(model->visits_in_step, 0, sizeof model->visits_in_step);
         uint64_t end = 0;
-        map_scan(&map, (uint32_t)cursor, &end, scan_model_visit, model);
+        (void)map_scan(&map, (uint32_t)cursor, &end, scan_model_visit, model);
         assert_true(end > cursor);
         cursor = end;
         for (int i = 0; i < 30; i++) {
@@ -295,6 +295,75 @@ static void a_scan_sees_what_is_there_throughout_while_the_map_shrinks(void **st
     for (int i = 0; i < 20; i++)
         run_scan(&random, false);
 }
+
+/* A map of many entries of which few are left: a step covers no more of the large table than
+ * allowed, although the small one has only a bucket or two. */
+static void a_step_of_a_scan_is_small_while_the_map_shrinks(void **state) {
+    (void)state;
+    enum { ENTRIES = 300000, LEFT = 40, STEP_MAX = 1100 /* buckets */ };
+    struct random random = random_begin(__func__);
+    struct model *model = calloc(1, sizeof *model);
+    uint64_t *hashes = calloc(ENTRIES, sizeof *hashes);
+    assert_non_null(model);
+    assert_non_null(hashes);
+    struct map map;
+    map_init(&map, model_hashes, model);
+    assert_true(map_reserve(&map, ENTRIES, MODEL_IDS));
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        hashes[i] = random_next(&random);
+        map_put(&map, hashes[i], i % MODEL_IDS);
+    }
+    for (uint32_t i = 0; i < LEFT; i++)
+        model_add(model, i % MODEL_IDS, hashes[i]);
+    for (uint32_t i = LEFT; i < ENTRIES; i++)
+        map_remove(&map, hashes[i], i % MODEL_IDS);
+    while (!map_is_moving(&map))
+        (void)map_step(&map, MODEL_IDS);
+    assert_true(map.next.bucket_count < map.table.bucket_count / 1000);
+    static struct scan_model seen;
+    seen = (struct scan_model){0};
+    uint64_t end = 0;
+    for (uint64_t cursor = 0; cursor < UINT64_C(1) << 32; cursor = end) {
+        memset(seen.visits_in_step, 0, sizeof seen.visits_in_step);
+        (void)map_scan(&map, (uint32_t)cursor, &end, scan_model_visit, &seen);
+        assert_true(end > cursor);
+        assert_true(((end - cursor) * map.table.bucket_count) >> 32 <= STEP_MAX);
+    }
+    for (uint32_t id = 0; id < LEFT; id++)
+        assert_true(seen.visits[id] > 0);
+    map_deinit(&map);
+    free(hashes);
+    free(model);
+}
+
+#ifndef SKIPLIST_TINY
+/* The cost of a rehash depends on the ids in use, not on the largest id ever used. */
+static void a_move_passes_no_ids_that_are_not_used_any_more(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct model *model = calloc(1, sizeof *model);
+    assert_non_null(model);
+    struct map map;
+    map_init(&map, model_hashes, model);
+    for (uint32_t id = 0; id < MODEL_IDS; id++) {
+        assert_true(map_reserve(&map, 1, MODEL_IDS));
+        model_add(model, id, random_next(&random));
+        map_put(&map, model->hashes[id][0], id);
+    }
+    while (map_is_unfinished(&map))
+        assert_true(map_reserve(&map, 0, MODEL_IDS));
+    for (uint32_t id = 2; id < MODEL_IDS; id++)
+        map_remove(&map, model_take(model, id, 0), id);
+    int steps = 0;
+    while (map_step(&map, 2))
+        steps++;
+    assert_valid(&map, model);
+    assert_true(steps <= 6);
+    map_deinit(&map);
+    free(model);
+}
+
+#endif
 
 static void a_failed_reserve_leaves_the_entries_as_they_were(void **state) {
     (void)state;
@@ -356,6 +425,10 @@ int main(void) {
         cmocka_unit_test(churn_leaves_no_overflow_behind),
         cmocka_unit_test(a_scan_sees_what_is_there_throughout_while_the_map_grows),
         cmocka_unit_test(a_scan_sees_what_is_there_throughout_while_the_map_shrinks),
+        cmocka_unit_test(a_step_of_a_scan_is_small_while_the_map_shrinks),
+#ifndef SKIPLIST_TINY
+        cmocka_unit_test(a_move_passes_no_ids_that_are_not_used_any_more),
+#endif
         cmocka_unit_test(a_failed_reserve_leaves_the_entries_as_they_were),
         cmocka_unit_test(growing_ids_get_more_bits_in_time),
     };

@@ -1,4 +1,4 @@
-/* The skiplist alone, with an owner that keeps for every entry the leaf that it was told of. */
+/* The skiplist alone, with an owner that records the leaf of every entry from the callbacks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -160,7 +160,7 @@ static void removals_leave_few_leaves(void **state) {
     while (owner->list.count > NUMBERS / 20)
         owner_remove(owner, (uint32_t)random_below(&random, owner->list.count));
     assert_valid(owner);
-    /* Leaves of a quarter and less merge, if a neighbour under the same parent has room. */
+    /* Leaves at most a quarter full are merged if a sibling has room. */
     assert_true(leaf_count(&owner->list) <= owner->list.count / (BLOCK_ENTRIES_MAX / 4) + 1);
     owner_destroy(owner);
 }
@@ -189,7 +189,7 @@ static void a_reservation_given_back_changes_nothing(void **state) {
     owner_destroy(owner);
 }
 
-/* Pieces of memory in which the nodes are. */
+/* Number of allocations that hold the nodes. */
 static uint32_t node_pieces(const struct skiplist *list) {
     uint32_t pieces = list->segments != &list->first_segment;
     for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES)

@@ -1,9 +1,9 @@
-/* A disk whose nth call fails, as server/disk.h would have it. All calls are counted but close, by
- * whatever thread. */
+/* A disk whose nth call fails, as server/system/disk.h would have it. All calls are counted but
+ * close, by whatever thread. */
 #ifndef TESTS_SUPPORT_FAILING_DISK_H
 #define TESTS_SUPPORT_FAILING_DISK_H
 
-#include "server/disk.h"
+#include "server/system/disk.h"
 
 enum failure {
     FAILURE_NONE,

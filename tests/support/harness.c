@@ -1,5 +1,6 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
+#include "server/commands/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,17 @@
 
 static int64_t harness_wall_us(void *context) {
     const struct harness *harness = context;
-    return harness->wall_us;
+    return harness->wall_us + harness->step_us;
+}
+
+/* It goes on with wall_us and stands still when that is set back. */
+static int64_t harness_monotonic_us(void *context) {
+    struct harness *harness = context;
+    if (harness->wall_us > harness->seen_us) {
+        harness->monotonic_us += harness->wall_us - harness->seen_us;
+    }
+    harness->seen_us = harness->wall_us;
+    return harness->monotonic_us;
 }
 
 static void stop_test(const char *text) {
@@ -36,12 +47,15 @@ struct harness *harness_create(const char *settings) {
     CHECK(harness != NULL);
     harness->live_count_before = live_count_before;
     harness->wall_us = HARNESS_START_US;
+    harness->seen_us = HARNESS_START_US;
+    harness->monotonic_us = HARNESS_MONOTONIC_START_US;
     harness->server.clock.wall_us = harness_wall_us;
+    harness->server.clock.monotonic_us = harness_monotonic_us;
     harness->server.clock.context = harness;
     clock_calibrate();
-    command_init();
+    command_init(command_table);
     load_settings(harness, settings);
-    CHECK(server_init(&harness->server));
+    CHECK(server_init(&harness->server, command_count()));
     resp_arena_init(&harness->arena);
     buffer_init(&harness->reply, 0);
     return harness;
@@ -69,12 +83,22 @@ void harness_destroy(struct harness *harness) {
     assert_int_equal(memory_live_count(), live_count_before);
 }
 
+int64_t harness_now_us(const struct harness *harness) {
+    struct clock clock = harness->server.clock;
+    return clock_now_us(&clock);
+}
+
+void harness_set_clock(struct harness *harness, int64_t wall_us) {
+    harness->wall_us = wall_us;
+    clock_reset(&harness->server.clock);
+}
+
 struct session *harness_connect(struct harness *harness) {
     struct server *server = &harness->server;
     server_update_time(server);
     struct session *session = memory_allocate(sizeof *session);
     CHECK(session != NULL);
-    session_init(session, server->session_next_id++, server->now_ms);
+    session_init(session, server->session_next_id++, server->clock.monotonic_ms);
     session->fd = (int)session->id + 7;
     snprintf(session->address, sizeof session->address, "127.0.0.1:%d", 50000 + (int)session->id);
     snprintf(session->local_address, sizeof session->local_address, "127.0.0.1:6379");

@@ -13,15 +13,22 @@
 #define TESTS_SUPPORT_HARNESS_H
 
 #include "protocol/resp.h"
-#include "server/command.h"
-#include "server/server.h"
+#include "server/clients/server.h"
+#include "server/dispatch/command.h"
 
 /* 2026-01-01T00:00:00Z, what the clock of a new harness shows. */
 #define HARNESS_START_US INT64_C(1767225600000000)
 
+/* And its monotonic clock: a machine that runs for a day. */
+#define HARNESS_MONOTONIC_START_US INT64_C(86400000000)
+
 struct harness {
     struct server server;
-    int64_t wall_us; /* set it as you like: harness->wall_us += 1000000 */
+    /* Let time pass: harness->wall_us += 1000000. Set back, it is a wall clock that was set back.
+     */
+    int64_t wall_us;
+    int64_t step_us;               /* the wall clock shows so much more; no time has passed */
+    int64_t seen_us, monotonic_us; /* of the monotonic clock */
     struct resp_arena arena;
     struct buffer reply;
     uint64_t live_count_before; /* allocations: harness_destroy finds leaks by it */
@@ -31,6 +38,11 @@ struct harness {
 struct harness *harness_create(const char *settings);
 /* Disconnects the sessions that are left, and stops the test when memory was leaked. */
 void harness_destroy(struct harness *harness);
+
+/* What the server's clock will show when it is read next. */
+int64_t harness_now_us(const struct harness *harness);
+/* The machine is another one, whose clock shows this, and nothing of before counts. */
+void harness_set_clock(struct harness *harness, int64_t wall_us);
 
 /* A new client, in RESP2 (send HELLO 3 or set session->protocol for RESP3). */
 struct session *harness_connect(struct harness *harness);

@@ -26,7 +26,7 @@ static void count_change(void *context, uint32_t database, struct bytes name) {
     (void)database;
     (void)name;
     struct server *server = context;
-    server->change_count++;
+    server->durability.change_count++;
 }
 
 static void begin(struct kept_server *kept, const char *directory, const char *settings) {
@@ -53,12 +53,24 @@ void kept_stop(struct kept_server *kept) {
     harness_destroy(kept->harness);
 }
 
+/* What of a server persistence keeps and goes by. */
+struct persistence_host kept_host_of(struct server *server, struct persistence *persistence) {
+    server->persistence = persistence;
+    return (struct persistence_host){
+        .settings = &server->settings,
+        .registry = server->registry,
+        .clock = &server->clock,
+        .state = &server->durability,
+    };
+}
+
 bool kept_open(struct kept_server *kept, const char *directory, const char *settings, char *error) {
     begin(kept, directory, settings);
     kept->persistence = persistence_open(&kept->server->settings, error);
+    const struct persistence_host host = kept_host_of(kept->server, kept->persistence);
     bool is_started =
         kept->persistence != NULL &&
-        persistence_start(kept->persistence, kept->server, &kept->loop, on_changed, kept, error);
+        persistence_start(kept->persistence, &host, &kept->loop, on_changed, kept, error);
     if (!is_started) {
         kept_stop(kept);
     }
@@ -76,14 +88,20 @@ void kept_start(struct kept_server *kept, const char *directory, const char *set
         fprintf(stderr, "%s\n", error);
         CHECK(false);
     }
-    while (kept->server->is_loading) {
+    while (kept->server->durability.is_loading) {
         kept_load_step(kept);
     }
     kept_turn(kept);
 }
 
 void kept_set_time(struct kept_server *kept, int64_t now_ms) {
-    kept->harness->wall_us = now_ms * 1000;
+    struct harness *harness = kept->harness;
+    int64_t now_us = harness_now_us(harness);
+    if (now_us < now_ms * 1000) {
+        harness->wall_us += now_ms * 1000 - now_us;
+        now_us = now_ms * 1000;
+    }
+    harness->step_us = now_us - harness->wall_us; /* the wall clock is right */
     server_update_time(kept->server);
 }
 

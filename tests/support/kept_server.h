@@ -12,7 +12,7 @@
 #ifndef TESTS_SUPPORT_KEPT_SERVER_H
 #define TESTS_SUPPORT_KEPT_SERVER_H
 
-#include "server/persistence.h"
+#include "server/durability/persistence.h"
 #include "tests/support/harness.h"
 
 struct kept_server {
@@ -25,6 +25,7 @@ struct kept_server {
 };
 
 /* Everything but loading. false: error (PERSISTENCE_ERROR_MAX) says why, and nothing is left. */
+struct persistence_host kept_host_of(struct server *server, struct persistence *persistence);
 MUST_CHECK bool kept_open(struct kept_server *kept, const char *directory, const char *settings,
                           char *error);
 /* Open, and load to the end. */

@@ -118,22 +118,41 @@ int process_connect_tcp(const struct process *process) {
     return process_connect_address("127.0.0.1", process->port);
 }
 
-uint16_t process_free_port(void) {
+/* A socket bound to a port that nobody else has. While it is open the server can bind the port,
+ * because both have SO_REUSEADDR, and no program beside this one can. -1: there is none. */
+static int hold_port(uint16_t *port) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     unsigned step = (unsigned)now.tv_nsec ^ ((unsigned)getpid() * 7919U);
     for (unsigned i = 0; i < PORT_COUNT; i++) {
-        uint16_t port = (uint16_t)(PORT_FIRST + (step + i) % PORT_COUNT);
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+        *port = (uint16_t)(PORT_FIRST + (step + i) % PORT_COUNT);
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(*port)};
         address.sin_addr.s_addr = htonl(INADDR_ANY);
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        int failed = bind(fd, (const struct sockaddr *)&address, sizeof address);
-        close(fd);
-        if (failed == 0) {
-            return port;
+        int yes = 1;
+        if (bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0) {
+            return fd;
         }
+        close(fd);
     }
-    return 0;
+    return -1;
+}
+
+static bool choose_port(struct process *process, const struct process_options *options) {
+    if (options->has_no_tcp || options->port) {
+        process->port = options->has_no_tcp ? 0 : options->port;
+        return true;
+    }
+    process->port_holder = hold_port(&process->port);
+    return process->port_holder >= 0;
+}
+
+static void let_port_go(struct process *process) {
+    if (process->port_holder > 0) {
+        close(process->port_holder);
+    }
+    process->port_holder = 0;
 }
 
 /* ---- the directory and the log ---- */
@@ -290,7 +309,8 @@ static bool answers_ping(const struct process *process) {
     bool is_sent = send(fd, "PING\r\n", 6, MSG_NOSIGNAL) == 6;
     ssize_t got = is_sent ? recv(fd, answer, sizeof answer - 1, 0) : -1;
     close(fd);
-    return got > 0 && (strncmp(answer, "+PONG", 5) == 0 || strncmp(answer, "-NOAUTH", 7) == 0);
+    return got > 0 && (strncmp(answer, "+PONG", 5) == 0 || strncmp(answer, "-NOAUTH", 7) == 0 ||
+                       strncmp(answer, "-LOADING", 8) == 0);
 }
 
 static bool wait_until_ready(struct process *process) {
@@ -318,11 +338,8 @@ bool process_start(struct process *process, const struct process_options *option
     snprintf(process->program, sizeof process->program, "%s",
              options->program ? options->program : process_default_program());
     process->is_redis = is_redis_program(process->program);
-    if (!make_directory(process, options)) {
+    if (!make_directory(process, options) || !choose_port(process, options)) {
         return false;
-    }
-    if (!options->has_no_tcp) {
-        process->port = options->port ? options->port : process_free_port();
     }
     char port_text[8];
     snprintf(port_text, sizeof port_text, "%u", process->port);
@@ -379,6 +396,7 @@ int process_stop(struct process *process) {
         process_signal(process, SIGKILL);
         process_wait(process, PROCESS_STOP_LIMIT_MS);
     }
+    let_port_go(process);
     if (was_running && process->exit_status != 0) {
         char what[64];
         snprintf(what, sizeof what, "ended with status %d", process->exit_status);
@@ -391,6 +409,29 @@ int process_stop(struct process *process) {
         process->directory[0] = '\0';
     }
     return process->exit_status;
+}
+
+static bool log_says_all(const struct process *process, const char *const *told) {
+    char *log = process_log(process);
+    bool says_all = log != NULL;
+    for (size_t i = 0; says_all && told[i]; i++) {
+        if (!strstr(log, told[i])) {
+            fprintf(stderr, "process: the log does not say \"%s\": %s\n", told[i], log);
+            says_all = false;
+        }
+    }
+    free(log);
+    return says_all;
+}
+
+bool process_start_is_refused(const struct process_options *options, const char *const *told) {
+    struct process_options wanted = *options;
+    wanted.is_start_failure_expected = true;
+    struct process refused;
+    bool is_refused = process_start(&refused, &wanted) && refused.exit_status == 1 &&
+                      log_says_all(&refused, told);
+    process_stop(&refused);
+    return is_refused;
 }
 
 /* ---- watching ---- */

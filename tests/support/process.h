@@ -44,6 +44,7 @@ struct process {
     bool is_redis;
     bool is_directory_kept;             /* it was given */
     uint16_t port;                      /* 0: no TCP */
+    int port_holder;                    /* keeps others off the port until process_stop; 0: none */
     int exit_status;                    /* once it has ended; a signal n gives 128 + n */
     char directory[PROCESS_PATH_MAX];   /* its own; removed by process_stop */
     char socket_path[PROCESS_PATH_MAX]; /* in the directory */
@@ -52,13 +53,17 @@ struct process {
     char program[256];
 };
 
-/* Start, and wait until it answers PING (an authentication error is an answer). options may be
+/* Start, and wait until it answers PING (-NOAUTH and -LOADING are answers, too). options may be
  * NULL.
  *
  * false: it did not come up, and is not running; the reason and its log are on stderr. With
  * is_start_failure_expected: true when it has exited by itself, exit_status says how; the directory
  * and the log stay until process_stop. */
 bool process_start(struct process *process, const struct process_options *options);
+
+/* Start what must not come up: true when it has exited with status 1 and its log says each of told,
+ * which ends with NULL. Otherwise what is missing is on stderr. */
+bool process_start_is_refused(const struct process_options *options, const char *const *told);
 
 /* SIGTERM, wait for the end, remove the directory. Returns the exit status; anything but 0 puts the
  * log on stderr. A process that does not end in time is killed (128 + 9). Safe after a failed
@@ -81,8 +86,6 @@ char *process_log(const struct process *process);
 uint64_t process_resident_size(const struct process *process);
 /* Open file descriptors now; -1 if it does not run. */
 int process_descriptor_count(const struct process *process);
-/* A TCP port nobody listens on just now. */
-uint16_t process_free_port(void);
 /* What process_start runs by itself, and the Redis server that replies are compared with
  * (BUILD/peers/redis-server, else the one in PATH). Static memory. */
 const char *process_default_program(void);

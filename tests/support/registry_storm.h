@@ -3,7 +3,7 @@
 #ifndef TESTS_SUPPORT_REGISTRY_STORM_H
 #define TESTS_SUPPORT_REGISTRY_STORM_H
 
-#include "skiplist/registry.h"
+#include "skiplist/keyspace/registry.h"
 #include "tests/support/random.h"
 
 enum { STORM_NAME_MAX = 64 };

@@ -7,7 +7,7 @@
 #ifndef TESTS_SUPPORT_TWIN_SERVER_H
 #define TESTS_SUPPORT_TWIN_SERVER_H
 
-#include "skiplist/registry.h"
+#include "skiplist/keyspace/registry.h"
 
 /* Wider than any score; not ISO C, but both compilers have it. */
 __extension__ typedef __int128 twin_wide;
@@ -51,6 +51,9 @@ struct twin_server {
     char *reply; /* terminated; what the real server must answer */
     size_t reply_size, reply_capacity;
 };
+
+/* A number in units of 10^-scale, shortest, not terminated; out: 64 bytes. Returns its size. */
+size_t twin_print_decimal(char *out, twin_wide number, int scale);
 
 void twin_server_init(struct twin_server *twin, const struct twin_layout *layouts);
 void twin_server_deinit(struct twin_server *twin);

@@ -55,11 +55,11 @@ void twin_put_error(struct twin_server *twin, const char *text) {
 }
 
 /* Digits from the last to the first, a point before the scale-th, trailing zeros left out. */
-static size_t print_score(char *out, twin_wide score, int scale) {
+size_t twin_print_decimal(char *out, twin_wide number, int scale) {
     char reversed[64];
     size_t size = 0;
-    bool is_negative = score < 0;
-    twin_wide left = is_negative ? -score : score;
+    bool is_negative = number < 0;
+    twin_wide left = is_negative ? -number : number;
     bool has_fraction = false;
     for (int i = 0; i < scale || left > 0 || i == scale; i++) {
         int digit = (int)(left % 10);
@@ -83,7 +83,7 @@ static size_t print_score(char *out, twin_wide score, int scale) {
 
 void twin_put_score(struct twin_server *twin, const struct twin_key *key, twin_wide score) {
     char text[64];
-    size_t size = print_score(text, score, key->layout->scale);
+    size_t size = twin_print_decimal(text, score, key->layout->scale);
     if (twin->protocol == 3) {
         twin_put(twin, ",%.*s\r\n", (int)size, text);
     } else {

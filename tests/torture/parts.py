@@ -202,6 +202,7 @@ def run_io(options, policy):
         calls = io_failures.count_calls(options.program, work, policy, seed)
         scenes = list(io_failures.all_scenes(calls, options.stride))
         random.Random(seed).shuffle(scenes)  # so that the short form sees all kinds of calls
+        scenes = scenes[:options.cycles]
 
         def run_job(job, _, progress, counts, __):
             end = until(options)

@@ -1,0 +1,107 @@
+/* One client's state, without its socket. Handlers read and change it; the connection acts on it
+ * after the command. */
+#ifndef SERVER_SESSION_H
+#define SERVER_SESSION_H
+
+#include "protocol/buffer.h"
+#include "protocol/reply.h"
+#include "server/clients/transaction.h"
+#include "server/clients/watch.h"
+
+struct command;
+
+enum {
+    SESSION_NAME_MAX = 256, /* bytes of a client name, library name or version */
+    SESSION_ADDRESS_MAX = 128,
+};
+
+enum session_reply_mode {
+    SESSION_REPLY_ON,
+    SESSION_REPLY_OFF,
+    SESSION_REPLY_SKIP_NEXT, /* CLIENT REPLY SKIP has just run */
+    SESSION_REPLY_SKIP,      /* skip the reply of the current command */
+};
+
+/* Lists of sessions. A session is in each list at most once. */
+enum session_list {
+    SESSION_MONITORS,
+    SESSION_KILLED,  /* killed but not yet removed */
+    SESSION_BY_SIZE, /* one size class of client_memory.h */
+    SESSION_LISTS,
+};
+struct session_link {
+    struct session *next, *previous;
+};
+
+struct session {
+    struct session *next; /* all sessions, oldest first; maintained by server_add_session */
+    struct session *previous;
+    struct session *same_slot; /* chain in the session table */
+    struct session_link links[SESSION_LISTS];
+    uint64_t id;
+    int fd;                                  /* for CLIENT LIST; -1: no socket */
+    char address[SESSION_ADDRESS_MAX];       /* "127.0.0.1:50412", "[::1]:50412", "/path:0" */
+    char local_address[SESSION_ADDRESS_MAX]; /* the local address of the connection */
+    char *name;                              /* CLIENT SETNAME; NULL: none; owned, NUL-terminated */
+    char *library_name;                      /* CLIENT SETINFO lib-name */
+    char *library_version;                   /* CLIENT SETINFO lib-ver */
+    uint8_t protocol;                        /* 2 or 3 */
+    uint8_t database;
+    bool is_authenticated; /* no password needed: see server_is_authenticated */
+    bool is_unix_socket;
+    bool is_no_evict; /* CLIENT NO-EVICT: exempt from maxmemory-clients */
+    bool is_no_touch;
+    bool is_monitor;           /* MONITOR */
+    bool is_close_after_reply; /* QUIT, protocol errors */
+    bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
+    enum session_reply_mode reply_mode;
+    struct transaction transaction; /* ended by server_end_transaction, like the watches */
+    struct watch_list watches;
+    int64_t created_at_ms; /* this and the next two fields: monotonic */
+    int64_t active_at_ms;  /* last request received, or last output accepted */
+    const struct command *last_command;
+    /* Where this session's line is in the reply of the CLIENT LIST with this number. */
+    struct {
+        uint64_t list;
+        size_t begin, size;
+    } line;
+    uint64_t command_count;
+    uint64_t input_bytes, output_bytes;
+    size_t query_buffer_size;    /* bytes of unfinished input */
+    size_t input_memory_size;    /* memory of the connection and of its unfinished input */
+    size_t counted_size;         /* its share of client_memory's total */
+    uint8_t size_class;          /* its class there; 0: none */
+    struct buffer output;        /* replies not yet written */
+    int64_t soft_limit_since_ms; /* when output exceeded the soft limit; 0: below it */
+};
+
+/* Zero-initialise, with the given id and times. protocol 2, database 0. */
+void session_init(struct session *session, uint64_t id, int64_t monotonic_ms);
+void session_deinit(struct session *session);
+/* Reset to the state after connecting (RESET), except is_monitor, transaction and watches: the
+ * server resets those. */
+void session_reset(struct session *session, bool is_authenticated);
+
+/* Insert a session at the head of a list, or remove it. */
+void session_link(struct session **first, struct session *session, enum session_list list);
+void session_unlink(struct session **first, struct session *session, enum session_list list);
+
+/* Is this a valid client or library name? Printable ASCII without spaces, at most SESSION_NAME_MAX
+ * bytes, so that it cannot break CLIENT LIST. */
+MUST_CHECK bool session_is_name(struct bytes text);
+#define SESSION_NAME_ERROR "ERR Client names cannot contain spaces, newlines or special characters."
+/* Bytes held until the client proceeds: unfinished input, queued requests, watches. */
+static inline size_t session_held_size(const struct session *session) {
+    return session->query_buffer_size + session->transaction.memory_size +
+           session->watches.memory_size;
+}
+/* All memory of the client. Buffers count with their capacity. */
+static inline size_t session_memory_size(const struct session *session) {
+    return sizeof *session + session->input_memory_size + session->transaction.memory_size +
+           session->watches.memory_size + session->output.capacity + session->output.dropped;
+}
+/* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
+ * changed. */
+MUST_CHECK bool session_set_text(char **name, struct bytes text);
+
+#endif

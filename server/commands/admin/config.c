@@ -1,0 +1,299 @@
+/* CONFIG: the settings, as Redis's clients and operators know them. */
+#include "server/dispatch/command.h"
+
+#include "codec/glob.h"
+#include "server/clients/server.h"
+#include "server/durability/persistence.h"
+#include "server/system/log.h"
+#include "server/system/process.h"
+
+/* ---- CONFIG GET ---- */
+
+/* Each pattern is tested against all settings not matched so far, so the number of patterns is
+ * limited; more than there are settings are never needed. Names are looked up instead, and their
+ * number is only limited by the request. */
+enum { PATTERNS_MAX = 1024 };
+
+/* What CONFIG GET should show. */
+struct wanted {
+    bool is_matched[SETTINGS_MAX]; /* by index in setting_table */
+    uint32_t count;                /* number of settings matched */
+    uint32_t pattern_count;        /* patterns so far, not counting names */
+};
+
+static void want(struct wanted *wanted, const struct setting *setting) {
+    bool *is_matched = &wanted->is_matched[setting - setting_table];
+    wanted->count += !*is_matched;
+    *is_matched = true;
+}
+
+static bool is_name(struct bytes pattern) {
+    for (size_t i = 0; i < pattern.size; i++) {
+        if (strchr("*?[\\", pattern.at[i]) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* false: an error was replied. */
+static bool match_pattern(const struct call *call, struct bytes pattern, struct wanted *wanted) {
+    struct glob glob;
+    if (++wanted->pattern_count > PATTERNS_MAX) {
+        reply_error_format(call->reply, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
+        return false;
+    }
+    if (!call_prepare_glob_lower(call, pattern, &glob)) {
+        return false;
+    }
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        if (!wanted->is_matched[setting - setting_table] &&
+            glob_takes(&glob, bytes_from_text(setting->name))) {
+            want(wanted, setting);
+        }
+    }
+    return true;
+}
+
+/* Names in the table are lower case and match case-insensitively. false: an error was replied. */
+static bool match(const struct call *call, struct bytes pattern, struct wanted *wanted) {
+    if (pattern.size > GLOB_PATTERN_MAX || !is_name(pattern)) {
+        return match_pattern(call, pattern, wanted);
+    }
+    const struct setting *setting = setting_find(pattern);
+    if (setting != NULL) {
+        want(wanted, setting);
+    }
+    return true;
+}
+
+/* A repeatable setting is shown as one text of several lines. */
+static void reply_lines(struct call *call, const struct setting *setting) {
+    struct buffer lines;
+    char line[SETTING_VALUE_MAX];
+    size_t size;
+    buffer_init(&lines, 0);
+    for (uint32_t i = 0; setting_print_line(&call->server->settings, setting, i, line, &size);
+         i++) {
+        if (i > 0) {
+            buffer_append(&lines, "\n", 1);
+        }
+        buffer_append(&lines, line, size);
+    }
+    if (lines.is_broken) {
+        call->reply->out->is_broken = true;
+    }
+    reply_bulk(call->reply, (struct bytes){.at = lines.at, .size = lines.size});
+    buffer_deinit(&lines);
+}
+
+static void reply_setting(struct call *call, const struct setting *setting) {
+    reply_bulk_text(call->reply, setting->name);
+    if ((setting->flags & SETTING_REPEATS) != 0) {
+        reply_lines(call, setting);
+        return;
+    }
+    char value[SETTING_VALUE_MAX];
+    size_t size = setting_print(&call->server->settings, setting, value);
+    reply_bulk(call->reply, (struct bytes){.at = value, .size = size});
+}
+
+static void reply_wanted(struct call *call, const struct wanted *wanted) {
+    reply_map(call->reply, wanted->count);
+    for (uint32_t i = 0; setting_table[i].name != NULL; i++) {
+        if (wanted->is_matched[i]) {
+            reply_setting(call, &setting_table[i]);
+        }
+    }
+}
+
+static uint32_t count_settings(void) {
+    uint32_t count = 0;
+    while (setting_table[count].name != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static void config_get_run(struct call *call) {
+    struct wanted wanted = {.count = 0};
+    uint32_t count_max = count_settings();
+    for (uint32_t i = 2; i < call->request->count && wanted.count < count_max; i++) {
+        if (!match(call, call_arg(call, i), &wanted)) {
+            return;
+        }
+    }
+    reply_wanted(call, &wanted);
+}
+
+static const struct command config_get = {
+    .name = "GET",
+    .summary = "The settings whose names match the patterns, and their values",
+    .complexity = "O(n) in the settings and the patterns",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -3,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .arguments =
+        (const struct argument[]){
+            {.name = "parameter", .type = ARGUMENT_PATTERN, .flags = ARGUMENT_MULTIPLE},
+            {.name = NULL},
+        },
+    .run = config_get_run,
+};
+
+/* ---- CONFIG SET ---- */
+
+static bool check_clients(const struct server *server, const struct settings *wanted,
+                          char *reason) {
+    int64_t clients_max;
+    if (wanted->maxclients <= server->settings.maxclients ||
+        process_reserve_descriptors(wanted->maxclients, &clients_max)) {
+        return true;
+    }
+    snprintf(reason, SETTING_REASON_MAX,
+             "The operating system is not able to handle the specified number of clients, try with "
+             "%lld",
+             (long long)clients_max);
+    return false;
+}
+
+static const char *check_settings(void *context, const struct settings *wanted, char *reason) {
+    const struct server *server = context;
+    if (!check_clients(server, wanted, reason)) {
+        return "maxclients";
+    }
+    return server->persistence != NULL
+               ? persistence_check_settings(server->persistence, wanted, reason)
+               : NULL;
+}
+
+static void config_set_run(struct call *call) {
+    if (call->request->count % 2 != 0) {
+        call_syntax_error(call);
+        return;
+    }
+    struct settings *settings = &call->server->settings;
+    char error[SETTING_ERROR_MAX];
+    if (!settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
+                      check_settings, call->server, error)) {
+        reply_error_format(call->reply, "ERR %s", error);
+        return;
+    }
+    log_set_level((enum log_level)settings->loglevel);
+    reply_ok(call->reply);
+}
+
+static const struct command config_set = {
+    .name = "SET",
+    .summary = "Change settings while the server runs, all of them or none",
+    .complexity = "O(n) in the settings given",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -4,
+    /* The values may include a password. */
+    .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
+    .arguments =
+        (const struct argument[]){
+            {.name = "data",
+             .type = ARGUMENT_BLOCK,
+             .flags = ARGUMENT_MULTIPLE,
+             .children =
+                 (const struct argument[]){
+                     {.name = "parameter", .type = ARGUMENT_STRING},
+                     {.name = "value", .type = ARGUMENT_STRING},
+                     {.name = NULL},
+                 }},
+            {.name = NULL},
+        },
+    .run = config_set_run,
+};
+
+/* ---- CONFIG REWRITE ---- */
+
+static void config_rewrite_run(struct call *call) {
+    const struct settings *settings = &call->server->settings;
+    char error[SETTING_ERROR_MAX];
+    if (!settings_rewrite(settings, error)) {
+        log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
+        reply_error_format(call->reply, "ERR %s", error);
+        return;
+    }
+    log_write(LOG_NOTICE, "settings written file=%s", settings->file_path);
+    reply_ok(call->reply);
+}
+
+static const struct command config_rewrite = {
+    .name = "REWRITE",
+    .summary = "Write the current settings to the file that the server was started with",
+    .complexity = "O(n) in the size of the file",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 2,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = config_rewrite_run,
+};
+
+/* ---- CONFIG RESETSTAT ---- */
+
+static void config_resetstat_run(struct call *call) {
+    stats_reset(&call->server->stats);
+    reply_ok(call->reply);
+}
+
+static const struct command config_resetstat = {
+    .name = "RESETSTAT",
+    .summary = "Reset the counters that INFO and LATENCY HISTOGRAM report",
+    .complexity = "O(n) in the commands of the server",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 2,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = config_resetstat_run,
+};
+
+/* ---- CONFIG HELP ---- */
+
+static void config_help_run(struct call *call) {
+    static const char *const lines[] = {
+        "GET <pattern>",
+        "    Return parameters matching the glob-like <pattern> and their values.",
+        "SET <directive> <value>",
+        "    Set the configuration <directive> to <value>.",
+        "RESETSTAT",
+        "    Reset statistics reported by the INFO command.",
+        "REWRITE",
+        "    Rewrite the configuration file.",
+        NULL,
+    };
+    call_help(call, lines);
+}
+
+static const struct command config_help = {
+    .name = "HELP",
+    .summary = "What the subcommands of CONFIG do",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 2,
+    .flags = COMMAND_LOADING,
+    .run = config_help_run,
+};
+
+const struct command command_config = {
+    .name = "CONFIG",
+    .summary = "Read and change the settings of the running server",
+    .complexity = "Depends on the subcommand",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -2,
+    .subcommands =
+        (const struct command *const[]){
+            &config_get,
+            &config_help,
+            &config_resetstat,
+            &config_rewrite,
+            &config_set,
+            NULL,
+        },
+};

@@ -1,0 +1,353 @@
+/* HELLO AUTH PING ECHO SELECT QUIT RESET READONLY READWRITE: the state of the client's own
+ * connection. */
+#include <limits.h>
+#include <stdio.h>
+
+#include "server/clients/server.h"
+#include "server/dispatch/command.h"
+
+/* ---- passwords ---- */
+
+/* The time taken depends only on the sizes of what the client sent, so it reveals nothing about the
+ * password. */
+static bool equal_in_constant_time(struct bytes given, struct bytes secret) {
+    size_t difference = given.size ^ secret.size;
+    for (size_t i = 0; i < given.size; i++) {
+        size_t at = secret.size > 0 ? i % secret.size : 0;
+        difference |= (unsigned char)(given.at[i] ^ (secret.size > 0 ? secret.at[at] : 0));
+    }
+    return difference == 0;
+}
+
+/* The only user is "default". If no password is set, any password is accepted. */
+static bool authenticate(const struct call *call, struct bytes user, struct bytes password) {
+    bool is_right = true;
+    if (server_has_password(call->server)) {
+        is_right =
+            equal_in_constant_time(password, bytes_from_text(call->server->settings.requirepass));
+    }
+    if (!bytes_equal(user, BYTES("default")) || !is_right) {
+        reply_error(call->reply, "WRONGPASS invalid username-password pair or user is disabled.");
+        return false;
+    }
+    call->session->is_authenticated = true;
+    return true;
+}
+
+static void auth_run(struct call *call) {
+    if (call->request->count > 3) {
+        call_syntax_error(call);
+        return;
+    }
+    bool has_user = call->request->count == 3;
+    if (!has_user && !server_has_password(call->server)) {
+        reply_error(call->reply,
+                    "ERR AUTH <password> called without any password configured for the default "
+                    "user. Are you sure your configuration is correct?");
+        return;
+    }
+    if (authenticate(call, has_user ? call_arg(call, 1) : BYTES("default"),
+                     call_arg(call, has_user ? 2 : 1))) {
+        reply_ok(call->reply);
+    }
+}
+
+static const struct argument auth_arguments[] = {
+    {.name = "username", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL},
+    {.name = "password", .type = ARGUMENT_STRING},
+    {0},
+};
+const struct command command_auth = {
+    .name = "AUTH",
+    .summary = "Authenticate with the password",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = -2,
+    .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
+    .arguments = auth_arguments,
+    .run = auth_run,
+};
+
+/* ---- HELLO ---- */
+
+struct hello_options {
+    int64_t protocol; /* 0: unchanged */
+    bool has_login, has_name;
+    struct bytes user, password, name;
+};
+
+static bool parse_hello_protocol(const struct call *call, struct hello_options *options) {
+    if (call->request->count < 2) {
+        return true;
+    }
+    if (!bytes_parse_i64(call_arg(call, 1), &options->protocol)) {
+        reply_error(call->reply, "ERR Protocol version is not an integer or out of range");
+        return false;
+    }
+    if (options->protocol < 2 || options->protocol > 3) {
+        reply_error(call->reply, "NOPROTO unsupported protocol version");
+        return false;
+    }
+    return true;
+}
+
+static bool parse_hello_options(const struct call *call, struct hello_options *options) {
+    uint32_t count = call->request->count;
+    for (uint32_t i = 2; i < count; i++) {
+        if (call_arg_is(call, i, "AUTH") && count - i > 2) {
+            options->has_login = true;
+            options->user = call_arg(call, i + 1);
+            options->password = call_arg(call, i + 2);
+            i += 2;
+        } else if (call_arg_is(call, i, "SETNAME") && count - i > 1) {
+            options->has_name = true;
+            options->name = call_arg(call, ++i);
+            if (!session_is_name(options->name)) {
+                reply_error(call->reply, SESSION_NAME_ERROR);
+                return false;
+            }
+        } else {
+            struct bytes word = call_arg(call, i);
+            reply_error_format(call->reply, "ERR Syntax error in HELLO option '%.*s'",
+                               (int)(word.size < 128 ? word.size : 128), word.at);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void reply_hello(const struct call *call) {
+    struct reply *reply = call->reply;
+    reply_map(reply, 7);
+    reply_bulk_text(reply, "server");
+    reply_bulk_text(reply, SERVER_NAME);
+    reply_bulk_text(reply, "version");
+    reply_bulk_text(reply, SERVER_REDIS_VERSION);
+    reply_bulk_text(reply, "proto");
+    reply_integer(reply, call->session->protocol);
+    reply_bulk_text(reply, "id");
+    reply_integer(reply, (int64_t)call->session->id);
+    reply_bulk_text(reply, "mode");
+    reply_bulk_text(reply, "standalone");
+    reply_bulk_text(reply, "role");
+    reply_bulk_text(reply, "master");
+    reply_bulk_text(reply, "modules");
+    reply_array(reply, 0);
+}
+
+static void hello_run(struct call *call) {
+    struct hello_options options = {0};
+    if (!parse_hello_protocol(call, &options) || !parse_hello_options(call, &options)) {
+        return;
+    }
+    if (options.has_login && !authenticate(call, options.user, options.password)) {
+        return;
+    }
+    if (!server_is_authenticated(call->server, call->session)) {
+        reply_error(call->reply,
+                    "NOAUTH HELLO must be called with the client already authenticated, otherwise "
+                    "the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the "
+                    "client and select the RESP protocol version at the same time");
+        return;
+    }
+    if (options.has_name && !session_set_text(&call->session->name, options.name)) {
+        call_out_of_memory(call);
+        return;
+    }
+    if (options.protocol != 0) {
+        call->session->protocol = (uint8_t)options.protocol;
+        call->reply->version = call->session->protocol;
+    }
+    reply_hello(call);
+}
+
+static const struct argument hello_login_arguments[] = {
+    {.name = "username", .type = ARGUMENT_STRING},
+    {.name = "password", .type = ARGUMENT_STRING},
+    {0},
+};
+static const struct argument hello_option_arguments[] = {
+    {.name = "protover", .type = ARGUMENT_INTEGER},
+    {.name = "auth",
+     .type = ARGUMENT_BLOCK,
+     .token = "AUTH",
+     .flags = ARGUMENT_OPTIONAL,
+     .children = hello_login_arguments},
+    {.name = "clientname", .type = ARGUMENT_STRING, .token = "SETNAME", .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+static const struct argument hello_arguments[] = {
+    {.name = "arguments",
+     .type = ARGUMENT_BLOCK,
+     .flags = ARGUMENT_OPTIONAL,
+     .children = hello_option_arguments},
+    {0},
+};
+const struct command command_hello = {
+    .name = "HELLO",
+    .summary =
+        "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = -1,
+    .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET |
+             COMMAND_SECRET_AUTH,
+    .arguments = hello_arguments,
+    .run = hello_run,
+};
+
+/* ---- PING ECHO ---- */
+
+static void ping_run(struct call *call) {
+    if (call->request->count > 2) {
+        reply_error(call->reply, "ERR wrong number of arguments for 'ping' command");
+    } else if (call->request->count == 2) {
+        reply_bulk(call->reply, call_arg(call, 1));
+    } else {
+        reply_simple(call->reply, "PONG");
+    }
+}
+
+static const struct argument ping_arguments[] = {
+    {.name = "message", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+const struct command command_ping = {
+    .name = "PING",
+    .summary = "Reply PONG, or the given message",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = -1,
+    /* Not while loading: a server that replies PONG must be able to serve boards. */
+    .flags = COMMAND_FAST | COMMAND_NO_BOARDS,
+    .arguments = ping_arguments,
+    .run = ping_run,
+};
+
+static void echo_run(struct call *call) {
+    reply_bulk(call->reply, call_arg(call, 1));
+}
+
+static const struct argument echo_arguments[] = {
+    {.name = "message", .type = ARGUMENT_STRING},
+    {0},
+};
+const struct command command_echo = {
+    .name = "ECHO",
+    .summary = "Reply the given message",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = 2,
+    .flags = COMMAND_FAST | COMMAND_LOADING,
+    .arguments = echo_arguments,
+    .run = echo_run,
+};
+
+/* ---- SELECT ---- */
+
+static void select_run(struct call *call) {
+    int64_t index;
+    if (!call_parse_integer(call, call_arg(call, 1), &index)) {
+        return;
+    }
+    if (index < INT_MIN || index > INT_MAX) {
+        reply_error_format(call->reply, "ERR value is out of range, value must between %d and %d",
+                           INT_MIN, INT_MAX);
+        return;
+    }
+    if (index < 0 || index >= REGISTRY_DATABASES) {
+        reply_error(call->reply, "ERR DB index is out of range");
+        return;
+    }
+    call->session->database = (uint8_t)index;
+    reply_ok(call->reply);
+}
+
+static const struct argument select_arguments[] = {
+    {.name = "index", .type = ARGUMENT_INTEGER},
+    {0},
+};
+const struct command command_select = {
+    .name = "SELECT",
+    .summary = "Choose the database of this connection, 0 to 15",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = 2,
+    .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_LOADING,
+    .arguments = select_arguments,
+    .run = select_run,
+};
+
+/* ---- QUIT RESET ---- */
+
+static void quit_run(struct call *call) {
+    call->session->is_close_after_reply = true;
+    reply_ok(call->reply);
+}
+
+const struct command command_quit = {
+    .name = "QUIT",
+    .summary = "Close the connection after the reply",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = -1,
+    .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
+             COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
+    .run = quit_run,
+};
+
+/* RESET turns replies back on, but its own reply is skipped after CLIENT REPLY SKIP. */
+static void reset_run(struct call *call) {
+    call->reply->is_silent = call->session->reply_mode == SESSION_REPLY_SKIP;
+    server_set_monitor(call->server, call->session, false);
+    server_end_transaction(call->server, call->session);
+    session_reset(call->session, !server_has_password(call->server));
+    call->reply->version = call->session->protocol;
+    reply_simple(call->reply, "RESET");
+}
+
+const struct command command_reset = {
+    .name = "RESET",
+    .summary = "Reset the connection to its initial state",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = 1,
+    .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
+             COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
+    .run = reset_run,
+};
+
+/* ---- READONLY READWRITE ---- */
+
+/* Cluster clients send these; a server outside a cluster replies with this error. */
+static void cluster_run(struct call *call) {
+    reply_error(call->reply, "ERR This instance has cluster support disabled");
+}
+
+const struct command command_readonly = {
+    .name = "READONLY",
+    .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = 1,
+    .flags = COMMAND_FAST | COMMAND_LOADING,
+    .run = cluster_run,
+};
+const struct command command_readwrite = {
+    .name = "READWRITE",
+    .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "connection",
+    .arity = 1,
+    .flags = COMMAND_FAST | COMMAND_LOADING,
+    .run = cluster_run,
+};

@@ -1,0 +1,430 @@
+/* INFO: the text read by redis-cli --stat, redis_exporter and dashboards. Fields have Redis's names
+ * and units, and are present only if they are meaningful for this server. Our own fields
+ * (leaderboard_version, tick_longest_us) are added to them. */
+#include "server/commands/admin/info.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "codec/memory.h"
+#include "server/dispatch/command.h"
+#include "server/durability/persistence.h"
+
+static uint64_t resident_size(void) {
+    char text[128];
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return 0;
+    }
+    ssize_t size = read(file, text, sizeof text - 1);
+    close(file);
+    text[size > 0 ? size : 0] = '\0';
+    const char *second = strchr(text, ' ');
+    return second != NULL ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+double info_percent(uint64_t part, uint64_t whole) {
+    return whole > 0 ? (double)part * 100 / (double)whole : 0;
+}
+
+struct info_memory info_measure_memory(const struct server *server) {
+    struct info_memory memory = {
+        .used = memory_used(),
+        .peak = memory_used_peak(),
+        .resident = resident_size(),
+        .startup = server->stats.startup_memory_size,
+        .clients = server->client_memory.total,
+    };
+    memory.overhead = memory.startup + memory.clients;
+    if (memory.overhead > memory.used) {
+        memory.overhead = memory.used; /* startup needed some memory only temporarily */
+    }
+    memory.dataset_percent =
+        memory.used > memory.startup
+            ? info_percent(memory.used - memory.overhead, memory.used - memory.startup)
+            : 0;
+    memory.fragmentation = memory.used > 0 ? (double)memory.resident / (double)memory.used : 0;
+    return memory;
+}
+
+/* ---- the text ---- */
+
+struct info {
+    struct server *server;
+    int64_t now_ms;
+    struct buffer *out;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct info *info, const char *format, ...) {
+    char line[8192]; /* fits a path and its field name */
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    CHECK(size >= 0 && (size_t)size < sizeof line);
+    buffer_append(info->out, line, (size_t)size);
+    buffer_append(info->out, "\r\n", 2);
+}
+
+static void put_u64(struct info *info, const char *name, uint64_t value) {
+    put(info, "%s:%llu", name, (unsigned long long)value);
+}
+
+/* "name:1536" and "name_human:1.50K", sizes formatted as in Redis. */
+static void put_size(struct info *info, const char *name, uint64_t size) {
+    static const char units[] = "BKMGTP";
+    double shown = (double)size;
+    unsigned unit = 0;
+    while (shown >= 1024 && unit + 2 < sizeof units) {
+        shown /= 1024;
+        unit++;
+    }
+    put_u64(info, name, size);
+    put(info, "%s_human:%.*f%c", name, unit == 0 ? 0 : 2, shown, units[unit]);
+}
+
+/* The server's time relative to the machine's clock. */
+static void print_clock(struct info *info) {
+    const struct clock *clock = &info->server->clock;
+    put(info, "clock_state:%s", clock_state_name(clock->state));
+    put(info, "clock_offset_ms:%lld", (long long)(clock->lead_us / 1000));
+    put_u64(info, "clock_steps", clock->step_count);
+    put(info, "clock_last_step_ms:%lld", (long long)(clock->step_us / 1000));
+    put(info, "clock_last_step_time:%lld", (long long)(clock->step_at_us / 1000000));
+}
+
+static void print_server(struct info *info) {
+    const struct server *server = info->server;
+    struct utsname os = {0};
+    uname(&os);
+    int64_t uptime_s = (server->clock.monotonic_ms - server->started_at_ms) / 1000;
+    put(info, "redis_version:%s", SERVER_REDIS_VERSION);
+    put(info, "leaderboard_version:%s", SERVER_VERSION);
+    put(info, "redis_mode:standalone");
+    put(info, "os:%s %s %s", os.sysname, os.release, os.machine);
+    put(info, "arch_bits:%zu", sizeof(void *) * 8);
+    put_u64(info, "process_id", (uint64_t)getpid());
+    put(info, "run_id:%s", server->run_id);
+    put_u64(info, "tcp_port", (uint64_t)server->tcp_port);
+    put_u64(info, "server_time_usec", (uint64_t)server->clock.now_us);
+    print_clock(info);
+    put_u64(info, "uptime_in_seconds", (uint64_t)uptime_s);
+    put_u64(info, "uptime_in_days", (uint64_t)uptime_s / 86400);
+    put(info, "executable:%s", server->executable_path);
+    put(info, "config_file:%s",
+        server->settings.file_path != NULL ? server->settings.file_path : "");
+    put(info, "io_threads_active:0");
+}
+
+static void print_clients(struct info *info) {
+    put_u64(info, "connected_clients", info->server->session_count);
+    put(info, "cluster_connections:0");
+    put_u64(info, "maxclients", (uint64_t)info->server->settings.maxclients);
+    put_u64(info, "client_recent_max_input_buffer", info->server->stats.input_buffer_max);
+    put_u64(info, "client_recent_max_output_buffer", info->server->stats.output_buffer_max);
+    put(info, "blocked_clients:0");
+    put(info, "tracking_clients:0");
+    put(info, "pubsub_clients:0");
+    put_u64(info, "watching_clients", info->server->watches.client_count);
+    put_u64(info, "total_watched_keys", watch_key_count(&info->server->watches));
+}
+
+static void print_memory(struct info *info) {
+    const struct server *server = info->server;
+    struct info_memory memory = info_measure_memory(server);
+    put_size(info, "used_memory", memory.used);
+    put_size(info, "used_memory_rss", memory.resident);
+    put_size(info, "used_memory_peak", memory.peak);
+    put(info, "used_memory_peak_perc:%.2f%%", info_percent(memory.used, memory.peak));
+    put_u64(info, "used_memory_overhead", memory.overhead);
+    put_u64(info, "used_memory_startup", memory.startup);
+    put_u64(info, "used_memory_dataset", memory.used - memory.overhead);
+    put(info, "used_memory_dataset_perc:%.2f%%", memory.dataset_percent);
+    put_size(info, "total_system_memory", server->machine_memory_size);
+    put_size(info, "maxmemory", server->settings.maxmemory);
+    put(info, "maxmemory_policy:noeviction");
+    put(info, "mem_fragmentation_ratio:%.2f", memory.fragmentation);
+    put(info, "mem_fragmentation_bytes:%lld", (long long)memory.resident - (long long)memory.used);
+    put_u64(info, "mem_clients_normal", memory.clients);
+    put_u64(info, "maxmemory_clients", server_client_memory_limit(server));
+    put(info, "mem_clients_slaves:0");
+    put(info, "mem_allocator:%s", memory_allocator());
+    put(info, "active_defrag_running:0");
+    put_u64(info, "lazyfree_pending_objects", registry_unfreed_count(server->registry));
+    put_u64(info, "lazyfreed_objects", registry_freed_count(server->registry));
+}
+
+static void put_i64(struct info *info, const char *name, int64_t value) {
+    put(info, "%s:%lld", name, (long long)value);
+}
+
+static const char *status_text(bool is_ok) {
+    return is_ok ? "ok" : "err";
+}
+
+/* BGSAVE and BGREWRITEAOF are the same snapshot here, so both groups of fields describe it. */
+static void print_snapshot(struct info *info, const struct persistence_info *kept) {
+    put(info, "current_cow_peak:0");
+    put(info, "current_cow_size:0");
+    put(info, "current_cow_size_age:0");
+    put(info, "current_fork_perc:0.00");
+    put_u64(info, "snapshot_members_saved", kept->saved_members);
+    put_u64(info, "rdb_changes_since_last_save", kept->changes);
+    put(info, "rdb_bgsave_in_progress:%d", kept->is_saving);
+    put_i64(info, "rdb_last_save_time", kept->last_save_s);
+    put(info, "rdb_last_bgsave_status:%s", status_text(kept->is_last_save_ok));
+    put_i64(info, "rdb_last_bgsave_time_sec", kept->last_save_seconds);
+    put_i64(info, "rdb_current_bgsave_time_sec", kept->current_save_seconds);
+    put_u64(info, "rdb_saves", kept->save_count);
+    put(info, "rdb_last_cow_size:0");
+    put(info, "aof_enabled:%d", kept->is_journal_on);
+    put(info, "aof_rewrite_in_progress:%d", kept->is_saving);
+    put(info, "aof_rewrite_scheduled:0");
+    put_i64(info, "aof_last_rewrite_time_sec", kept->last_save_seconds);
+    put_i64(info, "aof_current_rewrite_time_sec", kept->current_save_seconds);
+    put(info, "aof_last_bgrewrite_status:%s", status_text(kept->is_last_save_ok));
+    put_u64(info, "aof_rewrites", kept->save_count);
+    put(info, "aof_last_write_status:%s", status_text(kept->is_journal_ok));
+    put(info, "aof_last_cow_size:0");
+}
+
+static void print_journal(struct info *info, const struct persistence_info *kept) {
+    bool is_synced_by_us = info->server->settings.appendfsync != SETTING_APPENDFSYNC_NO;
+    put_u64(info, "aof_current_size", kept->journal_size);
+    put_u64(info, "aof_base_size", kept->journal_base_size);
+    put(info, "aof_pending_rewrite:0");
+    put_u64(info, "aof_buffer_length", kept->waiting_size);
+    put(info, "aof_pending_bio_fsync:%d",
+        is_synced_by_us && kept->written_group > kept->synced_group);
+    put_u64(info, "aof_delayed_fsync", kept->delayed_sync_count);
+    put_u64(info, "journal_group", kept->group);
+    put_u64(info, "journal_written_group", kept->written_group);
+    put_u64(info, "journal_synced_group", kept->synced_group);
+    put_u64(info, "journal_fsync_longest_us", kept->sync_longest_us);
+}
+
+static void print_loading(struct info *info, const struct persistence_info *kept) {
+    put_i64(info, "loading_start_time", kept->loading_start_s);
+    put_u64(info, "loading_total_bytes", kept->loading_total_size);
+    put_u64(info, "loading_loaded_bytes", kept->loading_loaded_size);
+    put(info, "loading_loaded_perc:%.2f", kept->loading_percent);
+    put_i64(info, "loading_eta_seconds", kept->loading_eta_s);
+    put_u64(info, "loading_loaded_members", kept->loading_members);
+}
+
+static void print_persistence(struct info *info) {
+    const struct server *server = info->server;
+    struct persistence_info kept = {
+        .is_last_save_ok = true,
+        .last_save_s = server->started_at_s,
+        .last_save_seconds = -1,
+        .current_save_seconds = -1,
+        .is_journal_ok = true,
+    };
+    if (server->persistence != NULL) {
+        persistence_describe(server->persistence, &kept);
+    }
+    put(info, "loading:%d", server->durability.is_loading);
+    put(info, "async_loading:0");
+    print_snapshot(info, &kept);
+    if (kept.is_journal_on) {
+        print_journal(info, &kept);
+    }
+    if (server->durability.is_loading) {
+        print_loading(info, &kept);
+    }
+}
+
+static void print_stats(struct info *info) {
+    const struct stats *stats = &info->server->stats;
+    put_u64(info, "total_connections_received", stats->connections_received);
+    put_u64(info, "total_commands_processed", stats->commands_processed);
+    put(info, "instantaneous_ops_per_sec:%.0f", stats->commands_per_second);
+    put_u64(info, "total_net_input_bytes", stats->input_bytes);
+    put_u64(info, "total_net_output_bytes", stats->output_bytes);
+    put(info, "instantaneous_input_kbps:%.2f", stats->input_kbps);
+    put(info, "instantaneous_output_kbps:%.2f", stats->output_kbps);
+    put_u64(info, "rejected_connections", stats->connections_rejected);
+    put_u64(info, "expired_keys", registry_expired_count(info->server->registry));
+    put_u64(info, "rolled_boards", registry_rolled_count(info->server->registry));
+    put(info, "evicted_keys:0");
+    put_u64(info, "evicted_clients", stats->clients_evicted);
+    put_u64(info, "keyspace_hits", stats->keyspace_hits);
+    put_u64(info, "keyspace_misses", stats->keyspace_misses);
+    put(info, "pubsub_channels:0");
+    put(info, "pubsub_patterns:0");
+    put(info, "latest_fork_usec:0");
+    put(info, "total_forks:0");
+    put_u64(info, "total_error_replies", stats->error_replies);
+    put_u64(info, "client_output_buffer_limit_disconnections", stats->unexpected_closed_output);
+    put_u64(info, "eventloop_cycles", stats->ticks);
+    put_u64(info, "tick_longest_us", stats->tick_longest_us);
+}
+
+static void print_replication(struct info *info) {
+    put(info, "role:master");
+    put(info, "connected_slaves:0");
+    put(info, "master_failover_state:no-failover");
+    put(info, "master_replid:%s", info->server->run_id);
+    put(info, "master_replid2:%040d", 0);
+    put(info, "master_repl_offset:0");
+    put(info, "second_repl_offset:-1");
+    put(info, "repl_backlog_active:0");
+    put(info, "repl_backlog_size:0");
+    put(info, "repl_backlog_first_byte_offset:0");
+    put(info, "repl_backlog_histlen:0");
+}
+
+static void put_time(struct info *info, const char *name, struct timeval time) {
+    put(info, "%s:%lld.%06ld", name, (long long)time.tv_sec, (long)time.tv_usec);
+}
+
+static void print_cpu(struct info *info) {
+    struct rusage self = {0};
+    struct rusage children = {0};
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    put_time(info, "used_cpu_sys", self.ru_stime);
+    put_time(info, "used_cpu_user", self.ru_utime);
+    put_time(info, "used_cpu_sys_children", children.ru_stime);
+    put_time(info, "used_cpu_user_children", children.ru_utime);
+#ifdef RUSAGE_THREAD
+    struct rusage thread = {0};
+    getrusage(RUSAGE_THREAD, &thread);
+    put_time(info, "used_cpu_sys_main_thread", thread.ru_stime);
+    put_time(info, "used_cpu_user_main_thread", thread.ru_utime);
+#endif
+}
+
+static void print_nothing(struct info *info) {
+    (void)info;
+}
+
+static void print_commandstats(struct info *info) {
+    const struct stats *stats = &info->server->stats;
+    for (uint32_t i = 0; i < stats->command_count; i++) {
+        const struct stats_command *command = &stats->commands[i];
+        if (command->calls == 0 && command->rejected_calls == 0) {
+            continue;
+        }
+        double us = (double)command->elapsed_ns / 1000;
+        put(info,
+            "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,"
+            "failed_calls=%llu",
+            command_full_name(i), (unsigned long long)command->calls,
+            (unsigned long long)(command->elapsed_ns / 1000),
+            command->calls > 0 ? us / (double)command->calls : 0,
+            (unsigned long long)command->rejected_calls, (unsigned long long)command->failed_calls);
+    }
+}
+
+static void print_errorstats(struct info *info) {
+    const struct stats *stats = &info->server->stats;
+    for (uint32_t i = 0; i < stats->error_kind_count; i++) {
+        put(info, "errorstat_%s:count=%llu", stats->errors[i].prefix,
+            (unsigned long long)stats->errors[i].count);
+    }
+}
+
+static void print_latencystats(struct info *info) {
+    const struct stats *stats = &info->server->stats;
+    for (uint32_t i = 0; i < stats->command_count; i++) {
+        const struct stats_command *command = &stats->commands[i];
+        if (stats_percentile_us(command, 1) == 0) {
+            continue;
+        }
+        put(info, "latency_percentiles_usec_%s:p50=%llu,p99=%llu,p99.9=%llu", command_full_name(i),
+            (unsigned long long)stats_percentile_us(command, 0.5),
+            (unsigned long long)stats_percentile_us(command, 0.99),
+            (unsigned long long)stats_percentile_us(command, 0.999));
+    }
+}
+
+static void print_cluster(struct info *info) {
+    put(info, "cluster_enabled:0");
+}
+
+static void print_keyspace(struct info *info) {
+    struct registry *registry = info->server->registry;
+    if (!info->server->durability.is_loading) {
+        (void)registry_roll_some(registry, info->now_ms);
+    }
+    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
+        uint32_t count = registry_count(registry, database);
+        if (count > 0) {
+            put(info, "db%u:keys=%u,expires=%u,avg_ttl=%lld", database, count,
+                registry_expiring_count(registry, database),
+                (long long)registry_average_ttl_ms(registry, database, info->now_ms));
+        }
+    }
+}
+
+static const struct section {
+    const char *name, *title;
+    bool is_default;
+    void (*print)(struct info *info);
+} sections[] = {
+    {"server", "Server", true, print_server},
+    {"clients", "Clients", true, print_clients},
+    {"memory", "Memory", true, print_memory},
+    {"persistence", "Persistence", true, print_persistence},
+    {"stats", "Stats", true, print_stats},
+    {"replication", "Replication", true, print_replication},
+    {"cpu", "CPU", true, print_cpu},
+    {"modules", "Modules", true, print_nothing},
+    {"commandstats", "Commandstats", false, print_commandstats},
+    {"errorstats", "Errorstats", true, print_errorstats},
+    {"latencystats", "Latencystats", false, print_latencystats},
+    {"cluster", "Cluster", true, print_cluster},
+    {"keyspace", "Keyspace", true, print_keyspace},
+};
+
+enum { SECTION_COUNT = sizeof sections / sizeof sections[0] };
+
+/* The sections as a bit set, in the order above. */
+static uint32_t default_sections(void) {
+    uint32_t wanted = 0;
+    for (uint32_t i = 0; i < SECTION_COUNT; i++) {
+        wanted |= (uint32_t)sections[i].is_default << i;
+    }
+    return wanted;
+}
+
+static uint32_t named_sections(struct bytes name) {
+    if (bytes_is(name, "all") || bytes_is(name, "everything")) {
+        return (UINT32_C(1) << SECTION_COUNT) - 1;
+    }
+    if (bytes_is(name, "default")) {
+        return default_sections();
+    }
+    for (uint32_t i = 0; i < SECTION_COUNT; i++) {
+        if (bytes_is(name, sections[i].name)) {
+            return UINT32_C(1) << i;
+        }
+    }
+    return 0;
+}
+
+void info_print(struct server *server, int64_t now_ms, const struct bytes *names,
+                uint32_t name_count, struct buffer *out) {
+    struct info info = {.server = server, .now_ms = now_ms, .out = out};
+    bool is_first = true;
+    uint32_t wanted = name_count == 0 ? default_sections() : 0;
+    for (uint32_t i = 0; i < name_count; i++) {
+        wanted |= named_sections(names[i]);
+    }
+    /* Each section once, in table order, however often and in whatever order they are named. */
+    for (uint32_t i = 0; i < SECTION_COUNT; i++) {
+        if ((wanted >> i & 1) == 0) {
+            continue;
+        }
+        put(&info, "%s# %s", is_first ? "" : "\r\n", sections[i].title);
+        sections[i].print(&info);
+        is_first = false;
+    }
+}

@@ -1,0 +1,130 @@
+/* Persistence: BGSAVE BGREWRITEAOF SAVE LASTSAVE. Redis has two kinds of snapshots; here BGSAVE and
+ * BGREWRITEAOF write the same one, and each replies with Redis's text. */
+#include "server/clients/server.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/cost.h"
+#include "server/durability/persistence.h"
+
+/* false: replied that persistence is not available. */
+static bool has_persistence(const struct call *call) {
+    if (call->server->persistence == NULL) {
+        reply_error(call->reply, "ERR this server runs without a disk: nothing can be saved");
+        return false;
+    }
+    return true;
+}
+
+static void begin_snapshot(const struct call *call, const char *started, const char *busy) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (!has_persistence(call)) {
+        return;
+    }
+    switch (persistence_begin_snapshot(call->server->persistence, error)) {
+    case PERSISTENCE_OK:
+        reply_simple(call->reply, started);
+        return;
+    case PERSISTENCE_BUSY:
+        reply_error(call->reply, busy);
+        return;
+    case PERSISTENCE_FAILED:
+        reply_error_format(call->reply, "ERR %s", error);
+        return;
+    }
+}
+
+/* SCHEDULE has no effect: no other kind of job can delay a snapshot. */
+static void bgsave_run(struct call *call) {
+    uint32_t count = call->request->count;
+    if (count > 2 || (count == 2 && !call_arg_is(call, 1, "SCHEDULE"))) {
+        call_syntax_error(call);
+        return;
+    }
+    begin_snapshot(call, "Background saving started", "ERR Background save already in progress");
+}
+
+static const struct argument bgsave_arguments[] = {
+    {.name = "schedule",
+     .type = ARGUMENT_PURE_TOKEN,
+     .token = "SCHEDULE",
+     .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+const struct command command_bgsave = {
+    .name = "BGSAVE",
+    .summary = "Write a snapshot of all boards to disk in the background",
+    .complexity = "O(n) in the members of all boards, in steps between other commands",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -1,
+    .flags = COMMAND_ADMIN,
+    .arguments = bgsave_arguments,
+    .run = bgsave_run,
+};
+
+static void bgrewriteaof_run(struct call *call) {
+    begin_snapshot(call, "Background append only file rewriting started",
+                   "ERR Background append only file rewriting already in progress");
+}
+
+const struct command command_bgrewriteaof = {
+    .name = "BGREWRITEAOF",
+    .summary = "Write a snapshot, as BGSAVE does, and start a new journal",
+    .complexity = "O(n) in the members of all boards, in steps between other commands",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 1,
+    .flags = COMMAND_ADMIN,
+    .run = bgrewriteaof_run,
+};
+
+static void save_run(struct call *call) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (!has_persistence(call)) {
+        return;
+    }
+    switch (persistence_save(call->server->persistence, error)) {
+    case PERSISTENCE_OK:
+        reply_ok(call->reply);
+        return;
+    case PERSISTENCE_BUSY:
+        reply_error(call->reply, "ERR Background save already in progress");
+        return;
+    case PERSISTENCE_FAILED:
+        reply_error_format(call->reply, "ERR %s", error);
+        return;
+    }
+}
+
+const struct command command_save = {
+    .name = "SAVE",
+    .summary = "Write a snapshot of all boards to disk; all clients wait until it is there",
+    .complexity = "O(n) in the members of all boards, at once: BGSAVE stops nobody",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 1,
+    .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
+    .cost = &(const struct command_cost){.count = cost_count_memory,
+                                         .unit_ns = 450,
+                                         .unit = "member (48 bytes of memory)",
+                                         .instead = "`BGSAVE`"},
+    .run = save_run,
+};
+
+static void lastsave_run(struct call *call) {
+    struct persistence_info info = {.last_save_s = call->server->started_at_s};
+    if (call->server->persistence != NULL) {
+        persistence_describe(call->server->persistence, &info);
+    }
+    reply_integer(call->reply, info.last_save_s);
+}
+
+const struct command command_lastsave = {
+    .name = "LASTSAVE",
+    .summary = "The unix time of the last snapshot, or of the server's start",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 1,
+    .flags = COMMAND_LOADING | COMMAND_FAST,
+    .run = lastsave_run,
+};

@@ -1,0 +1,131 @@
+/* The server as a whole: INFO TIME DBSIZE FLUSHDB FLUSHALL. */
+#include "server/clients/server.h"
+#include "server/commands/admin/info.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/cost.h"
+
+static void info_run(struct call *call) {
+    struct buffer text;
+    buffer_init(&text, 0);
+    info_print(call->server, call->now_ms, call->request->args + 1, call->request->count - 1,
+               &text);
+    if (text.is_broken) {
+        call_out_of_memory(call);
+    } else {
+        reply_verbatim(call->reply, (struct bytes){.at = text.at, .size = text.size});
+    }
+    buffer_deinit(&text);
+}
+
+static const struct argument info_arguments[] = {
+    {.name = "section", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
+    {.name = NULL},
+};
+const struct command command_info = {
+    .name = "INFO",
+    .summary = "Figures of the server, by sections",
+    .complexity = "O(n) in the clients",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -1,
+    .flags = COMMAND_LOADING,
+    .arguments = info_arguments,
+    .run = info_run,
+};
+
+static void time_run(struct call *call) {
+    reply_array(call->reply, 2);
+    reply_bulk_format(call->reply, "%lld", (long long)(call->now_us / 1000000));
+    reply_bulk_format(call->reply, "%lld", (long long)(call->now_us % 1000000));
+}
+
+const struct command command_time = {
+    .name = "TIME",
+    .summary = "The server's clock: unix seconds, and microseconds of the second",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 1,
+    .flags = COMMAND_LOADING | COMMAND_FAST,
+    .run = time_run,
+};
+
+static void dbsize_run(struct call *call) {
+    (void)registry_roll_some(call->registry, call->now_ms);
+    reply_integer(call->reply, registry_count(call->registry, call->session->database));
+}
+
+const struct command command_dbsize = {
+    .name = "DBSIZE",
+    .summary = "Counts the keys of the database; one that has expired counts until it is removed, "
+               "soon after",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = 1,
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .run = dbsize_run,
+};
+
+/* ASYNC and SYNC are the same: boards are always detached, and freed in steps. */
+static void flush(struct call *call, uint32_t database) {
+    uint32_t count = call->request->count;
+    if (count > 2 ||
+        (count == 2 && !call_arg_is(call, 1, "ASYNC") && !call_arg_is(call, 1, "SYNC"))) {
+        call_syntax_error(call);
+        return;
+    }
+    registry_flush(call->registry, database);
+    reply_ok(call->reply);
+}
+
+static void flushdb_run(struct call *call) {
+    flush(call, call->session->database);
+}
+
+static void flushall_run(struct call *call) {
+    flush(call, REGISTRY_DATABASES);
+}
+
+static const struct argument flush_types[] = {
+    {.name = "async", .type = ARGUMENT_PURE_TOKEN, .token = "ASYNC"},
+    {.name = "sync", .type = ARGUMENT_PURE_TOKEN, .token = "SYNC"},
+    {.name = NULL},
+};
+static const struct argument flush_arguments[] = {
+    {.name = "flush-type",
+     .type = ARGUMENT_ONEOF,
+     .flags = ARGUMENT_OPTIONAL,
+     .children = flush_types},
+    {.name = NULL},
+};
+const struct command command_flushdb = {
+    .name = "FLUSHDB",
+    .summary = "Removes every key of the database",
+    .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -1,
+    .flags = COMMAND_WRITE,
+    .arguments = flush_arguments,
+    .cost = &(const struct command_cost){.count = cost_count_database,
+                                         .unit_ns = 30,
+                                         .unit = "key of the database",
+                                         .instead = "`DEL` of some keys at a time"},
+    .run = flushdb_run,
+};
+const struct command command_flushall = {
+    .name = "FLUSHALL",
+    .summary = "Removes every key of every database",
+    .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
+    .since = "1.0.0",
+    .group = "server",
+    .arity = -1,
+    .flags = COMMAND_WRITE,
+    .arguments = flush_arguments,
+    .cost = &(const struct command_cost){.count = cost_count_databases,
+                                         .unit_ns = 30,
+                                         .unit = "key",
+                                         .instead = "`DEL` of some keys at a time"},
+    .run = flushall_run,
+};

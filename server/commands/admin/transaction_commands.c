@@ -1,0 +1,196 @@
+/* MULTI EXEC DISCARD WATCH UNWATCH.
+ *
+ *     WATCH board -> reads -> MULTI -> writes, queued -> EXEC: all of them, or nil
+ *
+ * EXEC runs the queue as one command of the tick: no other client's commands run in between, and
+ * all of it uses one time. If a command fails, its error is replied in its position, and the others
+ * still run. */
+#include "server/clients/server.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/cost.h"
+
+/* ---- MULTI, DISCARD ---- */
+
+static void multi_run(struct call *call) {
+    struct transaction *transaction = &call->session->transaction;
+    if (transaction->is_open) {
+        reply_error(call->reply, "ERR MULTI calls can not be nested");
+        return;
+    }
+    transaction->is_open = true;
+    reply_ok(call->reply);
+}
+
+const struct command command_multi = {
+    .name = "MULTI",
+    .summary = "Queue the commands that follow, until EXEC runs them together",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "transactions",
+    .arity = 1,
+    .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
+    .run = multi_run,
+};
+
+static void discard_run(struct call *call) {
+    if (!call->session->transaction.is_open) {
+        reply_error(call->reply, "ERR DISCARD without MULTI");
+        return;
+    }
+    server_end_transaction(call->server, call->session);
+    reply_ok(call->reply);
+}
+
+const struct command command_discard = {
+    .name = "DISCARD",
+    .summary = "Discard the commands queued since MULTI, and all watched keys",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "transactions",
+    .arity = 1,
+    .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
+    .run = discard_run,
+};
+
+/* ---- EXEC ---- */
+
+/* CLIENT REPLY may be among the commands. SKIP applies to the command after EXEC. */
+static void set_silence(const struct call *call) {
+    enum session_reply_mode mode = call->session->reply_mode;
+    if (mode != SESSION_REPLY_SKIP_NEXT) {
+        call->reply->is_silent = mode != SESSION_REPLY_ON;
+    }
+}
+
+static bool is_only_read(uint32_t command) {
+    return (command_by_index(command)->flags & (COMMAND_READ | COMMAND_WRITE)) == COMMAND_READ;
+}
+
+static void run_queue(const struct call *call) {
+    struct transaction *transaction = &call->session->transaction;
+    /* The transaction's own changes must not affect its watches. */
+    watch_clear(&call->server->watches, &call->session->watches);
+    transaction->is_running = true;
+    reply_array(call->reply, transaction->count);
+    const struct transaction_request *queued = transaction->first;
+    for (; queued != NULL; queued = queued->next) {
+        /* A client whose output is over its limit will be closed and gets no more replies. Commands
+         * that only read are then skipped; commands that write still run, because EXEC is all or
+         * nothing. */
+        if (call->reply->out->is_broken && is_only_read(queued->command)) {
+            continue;
+        }
+        set_silence(call);
+        command_execute_queued(call->server, call->session, queued->command, &queued->request,
+                               call->reply);
+    }
+}
+
+static void exec_run(struct call *call) {
+    struct session *session = call->session;
+    if (!session->transaction.is_open) {
+        reply_error(call->reply, "ERR EXEC without MULTI");
+        return;
+    }
+    watch_expire(&session->watches, call->registry, call->now_ms);
+    if (session->transaction.is_refused) {
+        reply_error(call->reply, "EXECABORT Transaction discarded because of previous errors.");
+    } else if (session->watches.is_stale) {
+        reply_null_array(call->reply);
+    } else {
+        run_queue(call);
+    }
+    server_end_transaction(call->server, session);
+}
+
+static uint64_t count_queued(const struct cost_view *view) {
+    return view->call->session->transaction.count;
+}
+
+const struct command command_exec = {
+    .name = "EXEC",
+    .summary = "Run the commands queued since MULTI, unless a watched key has changed",
+    .complexity = "As the queued commands say; nothing else runs meanwhile",
+    .since = "1.0.0",
+    .group = "transactions",
+    .arity = 1,
+    .flags = COMMAND_LOADING | COMMAND_NO_SLOWLOG | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI |
+             COMMAND_RUNS_QUEUE,
+    .cost = &(const struct command_cost){.count = count_queued,
+                                         .unit_ns = 700,
+                                         .unit = "queued command, in addition to its own row",
+                                         .instead = "transactions of a thousand commands"},
+    .run = exec_run,
+};
+
+/* ---- WATCH, UNWATCH ---- */
+
+static bool watch_keys(const struct call *call) {
+    struct watch_list *list = &call->session->watches;
+    uint32_t database = call->session->database;
+    struct watch_mark before = watch_mark(list);
+    for (uint32_t i = 1; i < call->request->count; i++) {
+        struct bytes name = call_arg(call, i);
+        /* A key that has already expired must count as missing, not as one that expires later. */
+        bool is_held = registry_find(call->registry, database, name, call->now_ms) != NULL;
+        if (list->is_stale) {
+            return true;
+        }
+        if (!watch_add(&call->server->watches, list, database, name, is_held)) {
+            watch_cut(&call->server->watches, list, before);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void watch_run(struct call *call) {
+    if (call->session->transaction.is_open) {
+        reply_error(call->reply, "ERR WATCH inside MULTI is not allowed");
+        return;
+    }
+    /* If something has already changed, EXEC will be aborted in any case. */
+    if (call->session->watches.is_stale || watch_keys(call)) {
+        reply_ok(call->reply);
+    } else {
+        call_out_of_memory(call);
+    }
+}
+
+static const struct argument watch_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE},
+    {0},
+};
+const struct command command_watch = {
+    .name = "WATCH",
+    .summary = "Make the next EXEC run nothing if one of these keys changes first",
+    .complexity = "O(1) for each key",
+    .since = "1.0.0",
+    .group = "transactions",
+    .arity = -2,
+    .flags = COMMAND_FAST | COMMAND_NOT_QUEUED, /* not while loading: keys are still being added */
+    .first_key = 1,
+    .last_key = -1,
+    .key_step = 1,
+    .arguments = watch_arguments,
+    .cost =
+        &(const struct command_cost){
+            .count = cost_count_keys, .unit_ns = 500, .unit = "key", .instead = "fewer keys"},
+    .run = watch_run,
+};
+
+static void unwatch_run(struct call *call) {
+    watch_clear(&call->server->watches, &call->session->watches);
+    reply_ok(call->reply);
+}
+
+const struct command command_unwatch = {
+    .name = "UNWATCH",
+    .summary = "Stop watching all keys",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "transactions",
+    .arity = 1,
+    .flags = COMMAND_FAST | COMMAND_LOADING,
+    .run = unwatch_run,
+};

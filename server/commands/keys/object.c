@@ -1,0 +1,140 @@
+/* OBJECT: what Redis reports about a value's internals, as far as it applies here. */
+#include "server/clients/server.h"
+#include "server/dispatch/command.h"
+
+static const struct argument one_key[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = NULL},
+};
+
+/* Does the key exist? If not, nil is replied. */
+static bool find_object(struct call *call) {
+    if (call_find_key(call, call_arg(call, 2)) != NULL) {
+        return true;
+    }
+    reply_null(call->reply);
+    return false;
+}
+
+static void encoding_run(struct call *call) {
+    if (find_object(call)) {
+        reply_bulk_text(call->reply, "skiplist");
+    }
+}
+
+static void refcount_run(struct call *call) {
+    if (find_object(call)) {
+        reply_integer(call->reply, 1);
+    }
+}
+
+static void idletime_run(struct call *call) {
+    if (find_object(call)) {
+        reply_error(call->reply, "ERR Idle times are not tracked, as nothing is ever evicted");
+    }
+}
+
+static void freq_run(struct call *call) {
+    if (find_object(call)) {
+        reply_error(call->reply,
+                    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
+                    "Please note that when switching between policies at runtime LRU and LFU data "
+                    "will take some time to adjust.");
+    }
+}
+
+static void help_run(struct call *call) {
+    static const char *const lines[] = {
+        "ENCODING <key>",
+        "    Return the kind of internal representation used in order to store the value",
+        "    associated with a <key>: skiplist.",
+        "FREQ <key>",
+        "    Return an error: access frequencies are not tracked.",
+        "IDLETIME <key>",
+        "    Return an error: times of access are not tracked.",
+        "REFCOUNT <key>",
+        "    Return the number of references of the value associated with the specified",
+        "    <key>: 1.",
+        NULL,
+    };
+    call_help(call, lines);
+}
+
+static const struct command object_encoding = {
+    .name = "ENCODING",
+    .summary = "How a board is kept in memory: skiplist",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "generic",
+    .arity = 3,
+    .flags = COMMAND_READ,
+    .first_key = 2,
+    .last_key = 2,
+    .key_step = 1,
+    .arguments = one_key,
+    .run = encoding_run,
+};
+static const struct command object_freq = {
+    .name = "FREQ",
+    .summary = "Replies an error: access frequencies are not tracked",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "generic",
+    .arity = 3,
+    .flags = COMMAND_READ,
+    .first_key = 2,
+    .last_key = 2,
+    .key_step = 1,
+    .arguments = one_key,
+    .run = freq_run,
+};
+static const struct command object_idletime = {
+    .name = "IDLETIME",
+    .summary = "Replies an error: access times are not tracked",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "generic",
+    .arity = 3,
+    .flags = COMMAND_READ,
+    .first_key = 2,
+    .last_key = 2,
+    .key_step = 1,
+    .arguments = one_key,
+    .run = idletime_run,
+};
+static const struct command object_refcount = {
+    .name = "REFCOUNT",
+    .summary = "How many keys share a board: always 1",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "generic",
+    .arity = 3,
+    .flags = COMMAND_READ,
+    .first_key = 2,
+    .last_key = 2,
+    .key_step = 1,
+    .arguments = one_key,
+    .run = refcount_run,
+};
+static const struct command object_help = {
+    .name = "HELP",
+    .summary = "Lists the subcommands of OBJECT",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "generic",
+    .arity = 2,
+    .flags = COMMAND_LOADING,
+    .run = help_run,
+};
+static const struct command *const object_subcommands[] = {
+    &object_encoding, &object_freq, &object_idletime, &object_refcount, &object_help, NULL,
+};
+const struct command command_object = {
+    .name = "OBJECT",
+    .summary = "How a key's board is kept",
+    .complexity = "Depends on subcommand.",
+    .since = "1.0.0",
+    .group = "generic",
+    .arity = -2,
+    .subcommands = object_subcommands,
+};

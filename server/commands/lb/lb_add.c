@@ -1,0 +1,279 @@
+/* LB.ADD: writes of whole tuples, of single fields, of times, and of keys packed by clients.
+ *
+ *     LB.ADD board BEST AT 1571819021259 WITHRANK 200 1 zoe 100 * kim
+ *       options -> the board, and from it the number of values per member -> lb_add_apply.c */
+#include "server/commands/lb/lb_add.h"
+#include "server/clients/session.h"
+#include "server/dispatch/cost.h"
+
+/* ---- parsing ---- */
+
+static const char incompatible_operations[] =
+    "ERR SET, INCR and BEST options at the same time are not compatible";
+static const char incompatible_times[] =
+    "ERR AT, TOUCH and KEEPTIME options at the same time are not compatible";
+
+static const char *set_operation(struct add *add, enum add_operation operation) {
+    bool is_fine = add->operation == ADD_UNSAID || add->operation == operation;
+    add->operation = operation;
+    return is_fine ? NULL : incompatible_operations;
+}
+
+static const char *set_time(struct add *add, enum add_time time) {
+    bool is_fine = add->time == ADD_TIME_OF_CHANGE || add->time == time;
+    add->time = time;
+    return is_fine ? NULL : incompatible_times;
+}
+
+/* AT and its unix milliseconds. */
+static const char *read_at(const struct request *request, struct add *add) {
+    int64_t at_ms;
+    if (add->first == request->count) {
+        return "ERR syntax error";
+    }
+    if (!bytes_parse_i64(request->args[add->first++], &at_ms) ||
+        __builtin_mul_overflow(at_ms, 1000, &add->at_us)) {
+        return "ERR value is not an integer or out of range";
+    }
+    return set_time(add, ADD_TIME_GIVEN);
+}
+
+/* Parse the option at add->first and advance past it. is_option: whether it is one. Returns the
+ * error. */
+static const char *read_option(const struct request *request, struct add *add, bool *is_option) {
+    struct bytes word = request->args[add->first];
+    *is_option = true;
+    add->first++;
+    if (bytes_is(word, "NX")) {
+        add->is_new_only = true;
+    } else if (bytes_is(word, "XX")) {
+        add->is_existing_only = true;
+    } else if (bytes_is(word, "WITHRANK")) {
+        add->with_rank = true;
+    } else if (bytes_is(word, "SET")) {
+        return set_operation(add, ADD_SET);
+    } else if (bytes_is(word, "INCR")) {
+        return set_operation(add, ADD_INCREMENT);
+    } else if (bytes_is(word, "BEST")) {
+        return set_operation(add, ADD_BEST);
+    } else if (bytes_is(word, "TOUCH")) {
+        return set_time(add, ADD_TIME_NOW);
+    } else if (bytes_is(word, "KEEPTIME")) {
+        return set_time(add, ADD_TIME_KEPT);
+    } else if (bytes_is(word, "AT")) {
+        return read_at(request, add);
+    } else if (bytes_is(word, "PACKED")) {
+        return "ERR PACKED must be the only option";
+    } else {
+        *is_option = false;
+        add->first--;
+    }
+    return NULL;
+}
+
+/* Options come before the first value, in any order. Returns the error; NULL: none. */
+static const char *read_options(const struct request *request, struct add *add) {
+    add->first = 2;
+    if (bytes_is(request->args[2], "PACKED")) {
+        add->operation = ADD_PACKED;
+        add->first = 3;
+        return NULL;
+    }
+    /* No value begins with a letter, and usually this is the first value already. */
+    while (add->first < request->count && request->args[add->first].size > 0 &&
+           request->args[add->first].at[0] >= 'A') {
+        bool is_option;
+        const char *error = read_option(request, add, &is_option);
+        if (error != NULL) {
+            return error;
+        }
+        if (!is_option) {
+            break;
+        }
+    }
+    return add->is_new_only && add->is_existing_only
+               ? "ERR XX and NX options at the same time are not compatible"
+               : NULL;
+}
+
+/* The layout determines the number of values per member. false: the argument count does not fit. */
+static bool find_members(const struct request *request, const struct layout *layout,
+                         struct add *add) {
+    uint32_t arg_count = request->count - add->first;
+    add->value_count = add->operation == ADD_PACKED ? 1 : layout->field_count;
+    add->member_count = arg_count / (add->value_count + 1);
+    return arg_count > 0 && arg_count % (add->value_count + 1) == 0;
+}
+
+static void refuse_count(const struct call *call, const struct layout *layout,
+                         const struct add *add) {
+    char names[LAYOUT_ERROR_MAX];
+    size_t size = 0;
+    if (add->operation == ADD_PACKED) {
+        reply_error(call->reply, "ERR syntax error, each member follows its packed key");
+        return;
+    }
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        const char *name = layout->fields[i].name;
+        if (size + strlen(name) + 2 > sizeof(names)) {
+            break;
+        }
+        names[size++] = ' ';
+        memcpy(names + size, name, strlen(name));
+        size += strlen(name);
+    }
+    reply_error_format(
+        call->reply, "ERR syntax error, this board takes %u value%s before each member:%.*s",
+        (unsigned)layout->field_count, layout->field_count == 1 ? "" : "s", (int)size, names);
+}
+
+/* AT must fit the layout, even if no member is written. */
+static bool check_at(const struct call *call, const struct layout *layout, const struct add *add) {
+    uint64_t stamped;
+    if (add->time != ADD_TIME_GIVEN) {
+        return true;
+    }
+    if (layout->time.bits == 0) {
+        reply_error(call->reply, "ERR AT is not allowed: this layout has no TIME");
+        return false;
+    }
+    return layout_stamp(layout, 0, add->at_us, &stamped) == LAYOUT_OK ||
+           add_refuse_time(call, layout, add->at_us);
+}
+
+/* ---- the command ---- */
+
+/* For prefetching: the key of a request's only member, if the arguments determine it. */
+static bool new_key(const struct layout *layout, const struct request *request, int64_t now_us,
+                    uint64_t *key) {
+    struct add add = {.operation = ADD_UNSAID};
+    if (request->count < 4 || read_options(request, &add) != NULL ||
+        !find_members(request, layout, &add) || add.member_count != 1 ||
+        add.operation == ADD_INCREMENT || add.time == ADD_TIME_KEPT) {
+        return false;
+    }
+    const struct bytes *values = &request->args[add.first];
+    if (add.operation == ADD_PACKED) {
+        return layout_key_parse(layout, values[0], key);
+    }
+    *key = 0;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct layout_field *field = &layout->fields[i];
+        size_t mark_size = values[i].size > 0 && values[i].at[0] == '=';
+        struct bytes text = {values[i].at + mark_size, values[i].size - mark_size};
+        struct decimal value;
+        uint64_t ordinal;
+        if (layout_field_parse(field, text, &value) != DECIMAL_OK ||
+            layout_field_ordinal(field, value, &ordinal) != LAYOUT_OK) {
+            return false;
+        }
+        *key = layout_with_ordinal(layout, *key, i, ordinal);
+    }
+    return layout_stamp(layout, *key, add.time == ADD_TIME_GIVEN ? add.at_us : now_us, key) ==
+           LAYOUT_OK;
+}
+
+static void run_on_board(const struct call *call, struct writing *writing, struct add *add) {
+    const struct layout *layout = board_layout(writing->board);
+    if (!find_members(call->request, layout, add)) {
+        refuse_count(call, layout, add);
+    } else if (check_at(call, layout, add)) {
+        writing->is_only = add->member_count == 1;
+        add_apply(call, writing, add);
+    }
+}
+
+/* The values depend on the board's layout, so a new board is created first. */
+static void lb_add_run(struct call *call) {
+    struct add add = {.operation = ADD_UNSAID};
+    const char *error = read_options(call->request, &add);
+    if (error != NULL) {
+        reply_error(call->reply, error);
+        return;
+    }
+    struct writing writing;
+    if (writing_begin(call, call_arg(call, 1), &writing)) {
+        run_on_board(call, &writing, &add);
+        writing_end(&writing);
+    }
+}
+
+#define TOKEN(argument, word)                                                                      \
+    { .name = (argument), .type = ARGUMENT_PURE_TOKEN, .token = (word) }
+
+static const struct argument lb_add_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "condition",
+     .type = ARGUMENT_ONEOF,
+     .flags = ARGUMENT_OPTIONAL,
+     .children = (const struct argument[]){TOKEN("nx", "NX"), TOKEN("xx", "XX"), {0}}},
+    {.name = "operator",
+     .type = ARGUMENT_ONEOF,
+     .flags = ARGUMENT_OPTIONAL,
+     .children =
+         (const struct argument[]){
+             TOKEN("set", "SET"), TOKEN("incr", "INCR"), TOKEN("best", "BEST"), {0}}},
+    {.name = "time",
+     .type = ARGUMENT_ONEOF,
+     .flags = ARGUMENT_OPTIONAL,
+     .children =
+         (const struct argument[]){
+             {.name = "unix-time-milliseconds", .type = ARGUMENT_UNIX_TIME, .token = "AT"},
+             TOKEN("touch", "TOUCH"),
+             TOKEN("keeptime", "KEEPTIME"),
+             {0},
+         }},
+    {.name = "withrank",
+     .type = ARGUMENT_PURE_TOKEN,
+     .token = "WITHRANK",
+     .flags = ARGUMENT_OPTIONAL},
+    {.name = "members",
+     .type = ARGUMENT_ONEOF,
+     .children =
+         (const struct argument[]){
+             {.name = "fields_member",
+              .type = ARGUMENT_BLOCK,
+              .flags = ARGUMENT_MULTIPLE,
+              .children =
+                  (const struct argument[]){
+                      {.name = "field", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
+                      {.name = "member", .type = ARGUMENT_STRING},
+                      {0},
+                  }},
+             {.name = "packed_member",
+              .type = ARGUMENT_BLOCK,
+              .token = "PACKED",
+              .flags = ARGUMENT_MULTIPLE,
+              .children =
+                  (const struct argument[]){
+                      {.name = "packed-key", .type = ARGUMENT_INTEGER},
+                      {.name = "member", .type = ARGUMENT_STRING},
+                      {0},
+                  }},
+             {0},
+         }},
+    {0},
+};
+
+const struct command command_lb_add = {
+    .name = "LB.ADD",
+    .summary = "Write fields and times of members, all of them or nothing; count those added or "
+               "changed",
+    .complexity = "O(log n) for each member named, n being the members of the board",
+    .since = "1.0.0",
+    .group = "leaderboard",
+    .arity = -4,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .member_arg = -1,
+    .new_key = new_key,
+    .arguments = lb_add_arguments,
+    .cost = &(const struct command_cost){.count = cost_count_pairs,
+                                         .unit_ns = 1200,
+                                         .grown_key = 1,
+                                         .unit = "member named",
+                                         .instead = "several commands of a thousand each"},
+    .run = lb_add_run,
+};

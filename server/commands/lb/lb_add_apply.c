@@ -1,0 +1,403 @@
+/* Applies LB.ADD once its options are parsed.
+ *
+ *     plan every member -> reserve memory -> put, member by member -> reply
+ *
+ * The command is all or nothing. The result of a member can depend on its current state (an
+ * increment may leave its field's range), so all results are computed before the first change: one
+ * step per member. If a member is named twice, its second step continues from the first. A single
+ * member needs no undo and is put as soon as its step is known. */
+#include "server/commands/lb/lb_add.h"
+#include "skiplist/lookup.h"
+
+enum {
+    /* Up to this many steps need no heap memory. */
+    STEPS_ON_STACK = 16,
+};
+
+/* The planned result for one member. */
+struct add_step {
+    uint64_t key;   /* after the command, if is_there */
+    bool is_there;  /* after the command */
+    bool was_there; /* before the command; so are had_rank and previous_rank */
+    bool is_written;
+    bool had_rank;
+    uint32_t previous_rank;
+};
+
+/* ---- planning a member ---- */
+
+bool add_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {
+    call_refuse_time(call, layout, time_us);
+    return false;
+}
+
+/* Add to a field of *key. */
+static bool add_value(const struct call *call, const struct layout *layout, unsigned field_index,
+                      struct bytes text, bool is_skipped, uint64_t *key) {
+    const struct layout_field *field = &layout->fields[field_index];
+    uint64_t ordinal = layout_ordinal(layout, *key, field_index);
+    struct decimal delta;
+    if (!lb_parse_decimal(call, field, text, &delta)) {
+        return false;
+    }
+    if (is_skipped) {
+        return true;
+    }
+    uint64_t sum;
+    if (layout_field_add(field, ordinal, delta, &sum) != LAYOUT_OK) {
+        char error[LAYOUT_ERROR_MAX];
+        layout_explain_sum(field, ordinal, delta, error);
+        reply_error_format(call->reply, "ERR %s", error);
+        return false;
+    }
+    *key = layout_with_ordinal(layout, *key, field_index, sum);
+    return true;
+}
+
+/* Apply one value, "v", "=v" or "*", to a field of *key. false: the error was replied. */
+static bool apply_value(const struct call *call, const struct layout *layout, const struct add *add,
+                        unsigned field_index, struct bytes text, bool is_skipped, uint64_t *key) {
+    bool is_set = text.size > 0 && text.at[0] == '=';
+    uint64_t ordinal;
+    if (text.size == 1 && text.at[0] == '*') {
+        return true;
+    }
+    if (add->operation == ADD_INCREMENT && !is_set) {
+        return add_value(call, layout, field_index, text, is_skipped, key);
+    }
+    if (is_set) {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    if (!lb_parse_value(call, &layout->fields[field_index], text, &ordinal)) {
+        return false;
+    }
+    *key = layout_with_ordinal(layout, *key, field_index, ordinal);
+    return true;
+}
+
+/* Apply a member's values to *key. They must be valid even if the member is skipped. */
+static bool apply_values(const struct call *call, const struct layout *layout,
+                         const struct add *add, const struct bytes *values, bool is_skipped,
+                         uint64_t *key) {
+    if (add->operation == ADD_PACKED) {
+        if (layout_key_parse(layout, values[0], key)) {
+            return true;
+        }
+        char error[LAYOUT_ERROR_MAX];
+        layout_explain_key(layout, values[0], error);
+        reply_error_format(call->reply, "ERR %s", error);
+        return false;
+    }
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        if (!apply_value(call, layout, add, i, values[i], is_skipped, key)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Set the time of the step's key, and determine whether it is written. On entry the key has the
+ * member's previous time. */
+static bool stamp(const struct call *call, const struct layout *layout, const struct add *add,
+                  const struct add_step *before, struct add_step *step) {
+    bool is_changed = !before->is_there || layout_without_time(layout, step->key) !=
+                                               layout_without_time(layout, before->key);
+    bool is_kept = add->time == ADD_TIME_OF_CHANGE ? !is_changed
+                                                   : add->time == ADD_TIME_KEPT && before->is_there;
+    int64_t time_us = add->time == ADD_TIME_GIVEN ? add->at_us : call->now_us;
+    if (add->operation != ADD_PACKED && !is_kept &&
+        layout_stamp(layout, step->key, time_us, &step->key) != LAYOUT_OK) {
+        return add_refuse_time(call, layout, time_us);
+    }
+    step->is_there = true;
+    step->is_written = !before->is_there || step->key != before->key || add->time == ADD_TIME_NOW;
+    return true;
+}
+
+/* Is the current key kept because it is as good as the new one or better (KEEP BEST, BEST)? */
+static bool is_beaten(const struct rules *rules, const struct add *add,
+                      const struct add_step *before, uint64_t key) {
+    if (!before->is_there) {
+        return false;
+    }
+    if (add->operation != ADD_INCREMENT && !rules_take(rules, before->key, key)) {
+        return true;
+    }
+    return add->operation == ADD_BEST && layout_without_time(&rules->layout, key) <=
+                                             layout_without_time(&rules->layout, before->key);
+}
+
+/* Plan the result for a member whose current state is before. false: the error was replied. */
+static bool plan(const struct call *call, const struct rules *rules, const struct add *add,
+                 const struct bytes *values, const struct add_step *before, struct add_step *step) {
+    const struct layout *layout = &rules->layout;
+    bool is_skipped = before->is_there ? add->is_new_only : add->is_existing_only;
+    *step = *before;
+    step->is_written = false;
+    uint64_t key = before->is_there ? before->key : layout_zero_key(layout);
+    if (!zset_check_member(call, values[add->value_count]) ||
+        !apply_values(call, layout, add, values, is_skipped, &key)) {
+        return false;
+    }
+    bool stays = is_beaten(rules, add, before, key);
+    if (is_skipped || (stays && (rules->keeps_best || add->time != ADD_TIME_NOW))) {
+        return true;
+    }
+    step->key = stays ? before->key : key;
+    return stamp(call, layout, add, before, step);
+}
+
+/* ---- putting ---- */
+
+static enum writing_status put(struct writing *writing, const struct add *add,
+                               const struct board_member *member, uint64_t key) {
+    return writing_put(writing, member, key, add->operation == ADD_INCREMENT);
+}
+
+/* The member's state before the command. */
+static struct add_step step_of(const struct board *board, const struct add *add,
+                               const struct board_member *member) {
+    bool has_rank = add->with_rank && member->is_there;
+    return (struct add_step){
+        .key = member->key,
+        .is_there = member->is_there,
+        .was_there = member->is_there,
+        .had_rank = has_rank,
+        .previous_rank = has_rank ? board_rank_of(board, member) : 0,
+    };
+}
+
+/* ---- replies ---- */
+
+static void answer_rank(const struct call *call, struct lb_writer *writer,
+                        const struct board_member *member, const struct add_step *step) {
+    reply_array(call->reply, 2);
+    if (member->is_there) {
+        lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
+    } else {
+        lb_reply_nil(call);
+    }
+    if (step->had_rank) {
+        reply_integer(call->reply, step->previous_rank);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+/* Ranks as they are after the whole command. */
+static void answer_ranks(const struct call *call, const struct board *board, const struct add *add,
+                         const struct add_step *steps) {
+    struct lb_writer writer;
+    struct board_prefetch ahead[LOOKUP_GROUP];
+    lb_begin_records(call, board, (struct lb_shape){0}, &writer);
+    reply_array(call->reply, add->member_count);
+    for (uint32_t i = 0; i < add->member_count; i++) {
+        if (i % LOOKUP_GROUP == 0) {
+            uint32_t left = add->member_count - i;
+            lookup_members(board, &add_values(call->request, add, i)[add->value_count],
+                           add->value_count + 1, left < LOOKUP_GROUP ? left : LOOKUP_GROUP, ahead);
+        }
+        struct board_member member;
+        board_look_up(board, add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
+        answer_rank(call, &writer, &member, &steps[i]);
+    }
+}
+
+static void answer(const struct call *call, const struct board *board, const struct add *add,
+                   const struct add_step *steps) {
+    if (add->with_rank) {
+        answer_ranks(call, board, add, steps);
+        return;
+    }
+    uint32_t written_count = 0;
+    for (uint32_t i = 0; i < add->member_count; i++) {
+        written_count += steps[i].is_written;
+    }
+    reply_integer(call->reply, written_count);
+}
+
+/* ---- one member ---- */
+
+static void add_one(const struct call *call, struct writing *writing, const struct add *add) {
+    struct board_member member;
+    struct add_step step;
+    board_look_up(writing->board, add_name(call->request, add, 0), call->ahead, &member);
+    struct add_step before = step_of(writing->board, add, &member);
+    if (!plan(call, writing->rules, add, add_values(call->request, add, 0), &before, &step)) {
+        return;
+    }
+    if (step.is_written) {
+        enum writing_status status = put(writing, add, &member, step.key);
+        if (status == WRITING_FAILED) {
+            return;
+        }
+        step.is_written = status == WRITING_PUT;
+    }
+    writing_settle(writing);
+    answer(call, writing->board, add, &step);
+}
+
+/* ---- many members ---- */
+
+/* Steps by member's name: open addressing, at most half full. */
+struct step_table {
+    uint32_t *slots; /* index of a step plus one; 0: free */
+    uint32_t mask;
+};
+
+struct many {
+    const struct call *call;
+    const struct add *add;
+    struct writing *writing;
+    struct board *board;
+    struct add_step *steps;
+    struct step_table table;
+    uint64_t new_count; /* members that the command adds to the board */
+};
+
+/* The slot of a member's latest step, or the free slot to use for it. */
+static uint32_t *find_slot(const struct many *many, struct bytes name, uint64_t hash) {
+    const struct step_table *table = &many->table;
+    uint32_t at = (uint32_t)(hash >> 32) & table->mask;
+    while (table->slots[at] != 0 &&
+           !bytes_equal(add_name(many->call->request, many->add, table->slots[at] - 1), name)) {
+        at = (at + 1) & table->mask;
+    }
+    return &table->slots[at];
+}
+
+static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
+    const struct call *call = many->call;
+    const struct add *add = many->add;
+    struct board_prefetch ahead[LOOKUP_GROUP];
+    lookup_members(many->board, &add_values(call->request, add, begin)[add->value_count],
+                   add->value_count + 1, count, ahead);
+    for (uint32_t i = begin; i < begin + count; i++) {
+        struct board_member member;
+        board_look_up(many->board, add_name(call->request, add, i), &ahead[i - begin], &member);
+        uint32_t *slot = find_slot(many, member.name, member.hash);
+        struct add_step before =
+            *slot != 0 ? many->steps[*slot - 1] : step_of(many->board, add, &member);
+        if (!plan(call, many->writing->rules, add, add_values(call->request, add, i), &before,
+                  &many->steps[i])) {
+            return false;
+        }
+        many->new_count += !before.is_there && many->steps[i].is_there;
+        *slot = i + 1;
+    }
+    return true;
+}
+
+static bool put_group(struct many *many, uint32_t begin, unsigned count) {
+    const struct add *add = many->add;
+    struct board_prefetch ahead[LOOKUP_GROUP];
+    uint64_t keys[LOOKUP_GROUP];
+    for (unsigned i = 0; i < count; i++) {
+        keys[i] = many->steps[begin + i].key;
+    }
+    lookup_members_to_put(many->board,
+                          &add_values(many->call->request, add, begin)[add->value_count],
+                          add->value_count + 1, count, keys, ahead);
+    for (unsigned i = 0; i < count; i++) {
+        if (many->steps[begin + i].is_written) {
+            struct board_member member;
+            board_look_up(many->board, ahead[i].member, &ahead[i], &member);
+            if (put(many->writing, add, &member, keys[i]) == WRITING_FAILED) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+typedef bool many_group(struct many *many, uint32_t begin, unsigned count);
+
+static bool for_each_group(struct many *many, many_group *run_group) {
+    uint32_t left = many->add->member_count;
+    for (uint32_t begin = 0; left > 0;) {
+        unsigned count = left < LOOKUP_GROUP ? left : LOOKUP_GROUP;
+        if (!run_group(many, begin, count)) {
+            return false;
+        }
+        begin += count;
+        left -= count;
+    }
+    return true;
+}
+
+/* Reserve memory for all members, so that none fails after another was put. */
+static bool reserve(const struct many *many) {
+    size_t size = board_growth_size(many->board, many->add->member_count);
+    for (uint32_t i = 0; i < many->add->member_count; i++) {
+        size += add_name(many->call->request, many->add, i).size;
+    }
+    return memory_reserve_begin(size);
+}
+
+/* Members that were added and then removed by CAP in the same command do not count as added. */
+static void take_back_lost(struct many *many) {
+    for (uint32_t i = 0; i < many->add->member_count; i++) {
+        uint64_t key;
+        many->steps[i].is_written =
+            many->steps[i].is_written &&
+            (many->steps[i].was_there ||
+             board_find(many->board, add_name(many->call->request, many->add, i), &key));
+    }
+}
+
+static void plan_and_put(struct many *many) {
+    if (!for_each_group(many, plan_group)) {
+        return;
+    }
+    if (many->new_count > BOARD_MEMBERS_MAX - board_count(many->board)) {
+        writing_refuse_full(many->call);
+        return;
+    }
+    if (!reserve(many)) {
+        call_out_of_memory(many->call);
+        return;
+    }
+    bool is_put = for_each_group(many, put_group);
+    memory_reserve_end();
+    if (is_put) {
+        writing_settle(many->writing);
+        if (many->writing->has_lost) {
+            take_back_lost(many);
+        }
+        answer(many->call, many->board, many->add, many->steps);
+    }
+}
+
+static void add_many(const struct call *call, struct writing *writing, const struct add *add) {
+    struct add_step steps[STEPS_ON_STACK];
+    uint32_t slots[4 * STEPS_ON_STACK] = {0};
+    struct many many = {
+        .call = call, .add = add, .writing = writing, .board = writing->board, .steps = steps};
+    many.table = (struct step_table){.slots = slots, .mask = 4 * STEPS_ON_STACK - 1};
+    if (add->member_count > STEPS_ON_STACK) {
+        uint32_t slot_count = 4 * STEPS_ON_STACK;
+        while (slot_count < 2 * add->member_count) {
+            slot_count *= 2;
+        }
+        many.steps = memory_allocate(add->member_count * sizeof(steps[0]));
+        many.table.slots = memory_allocate_zeroed(slot_count * sizeof(slots[0]));
+        many.table.mask = slot_count - 1;
+    }
+    if (many.steps != NULL && many.table.slots != NULL) {
+        plan_and_put(&many);
+    } else {
+        call_out_of_memory(call);
+    }
+    if (add->member_count > STEPS_ON_STACK) {
+        memory_free(many.steps);
+        memory_free(many.table.slots);
+    }
+}
+
+void add_apply(const struct call *call, struct writing *writing, const struct add *add) {
+    if (add->member_count == 1) {
+        add_one(call, writing, add);
+    } else {
+        add_many(call, writing, add);
+    }
+}

@@ -1,0 +1,135 @@
+/* LB.AROUND: the records around a member, or around the position that a score would have.
+ *
+ *     LB.AROUND board MEMBER zoe 5
+ *
+ *       rank     3   4  [ 5 ]  6   7        count / 2 better ones, the rest after the member
+ *       [ 0 ]    1   2   3   4              at either end the window shifts
+ *
+ * So exactly count records are returned if the board has that many, and the member is one of them.
+ */
+#include "server/commands/lb/lb.h"
+#include "server/dispatch/cost.h"
+
+enum { ARG_KIND = 2, ARG_WHERE, ARG_COUNT, ARG_OPTIONS };
+
+struct around {
+    bool is_score; /* SCORE; else MEMBER */
+    int64_t count;
+    struct lb_shape shape;
+};
+
+static bool read_arguments(const struct call *call, struct around *around) {
+    around->is_score = call_arg_is(call, ARG_KIND, "SCORE");
+    if (!around->is_score && !call_arg_is(call, ARG_KIND, "MEMBER")) {
+        call_syntax_error(call);
+        return false;
+    }
+    if (!call_parse_integer(call, call_arg(call, ARG_COUNT), &around->count)) {
+        return false;
+    }
+    if (around->count < 1) {
+        reply_error(call->reply, "ERR value is out of range, must be positive");
+        return false;
+    }
+    for (uint32_t i = ARG_OPTIONS; i < call->request->count; i++) {
+        if (!call_arg_is(call, i, "COMP")) {
+            call_syntax_error(call);
+            return false;
+        }
+        around->shape.is_competition = true;
+    }
+    return true;
+}
+
+/* The rank of a new member with this score and 0 in its other fields, if it were added now: after
+ * its equals, or (LATEST) before them. If board is NULL, only the score is checked. */
+static bool find_score(const struct call *call, const struct board *board, uint32_t *rank) {
+    const struct layout *layout = lb_layout(call, board, call_arg(call, 1));
+    uint64_t ordinal;
+    if (!lb_parse_value(call, &layout->fields[0], call_arg(call, ARG_WHERE), &ordinal)) {
+        return false;
+    }
+    uint64_t worst_key = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
+    if (board != NULL) {
+        *rank = layout->time.is_latest ? board_count_above(board, lb_best_key(layout, worst_key))
+                                       : board_count_from(board, worst_key);
+    }
+    return true;
+}
+
+static struct zset_span window(const struct board *board, uint32_t rank, int64_t count) {
+    int64_t board_size = board_count(board);
+    int64_t size = count < board_size ? count : board_size;
+    int64_t first = (int64_t)rank - size / 2;
+    first = first > board_size - size ? board_size - size : first;
+    first = first < 0 ? 0 : first;
+    return (struct zset_span){.rank = (uint32_t)first, .count = (uint32_t)size};
+}
+
+static void lb_around_run(struct call *call) {
+    struct around around = {.is_score = false};
+    uint32_t rank = 0;
+    if (!read_arguments(call, &around)) {
+        return;
+    }
+    const struct board *board = call_find_board(call, call_arg(call, 1));
+    bool is_there = board != NULL;
+    if (around.is_score) {
+        if (!find_score(call, board, &rank)) {
+            return;
+        }
+    } else {
+        struct board_member member;
+        is_there = zset_look_up(call, board, call_arg(call, ARG_WHERE), &member);
+        rank = is_there ? board_rank_of(board, &member) : 0;
+    }
+    struct zset_span span = {.count = 0};
+    if (is_there) {
+        span = window(board, rank, around.count);
+    }
+    lb_reply_span(call, board, span, true, around.shape);
+}
+
+static uint64_t count_window(const struct cost_view *view) {
+    struct around around = {.is_score = false};
+    int64_t size = cost_size(view, 1);
+    if (!read_arguments(view->call, &around)) {
+        return 0;
+    }
+    return (uint64_t)(around.count < size ? around.count : size);
+}
+
+static const struct argument lb_around_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "where",
+     .type = ARGUMENT_ONEOF,
+     .children =
+         (const struct argument[]){
+             {.name = "member", .type = ARGUMENT_STRING, .token = "MEMBER"},
+             {.name = "score", .type = ARGUMENT_DOUBLE, .token = "SCORE"},
+             {0},
+         }},
+    {.name = "count", .type = ARGUMENT_INTEGER},
+    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
+const struct command command_lb_around = {
+    .name = "LB.AROUND",
+    .summary = "A window of records around a member, or around the place of a score",
+    .complexity = "O(log n + m) for m of the board's n members",
+    .since = "1.0.0",
+    .group = "leaderboard",
+    .arity = -5,
+    .flags = COMMAND_READ,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .member_arg = ARG_WHERE,
+    .arguments = lb_around_arguments,
+    .cost = &(const struct command_cost){.count = count_window,
+                                         .unit_ns = 90,
+                                         .unit = "member returned",
+                                         .instead = "fewer of them"},
+    .run = lb_around_run,
+};

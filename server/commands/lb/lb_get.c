@@ -1,0 +1,215 @@
+/* LB.GET: the records of many members, such as a list of friends, in one round trip.
+ *
+ *     LB.GET board 3 zoe ann kim SORT PCT
+ *       members and options -> groups of members, looked up together -> records
+ *
+ * Without SORT each group is written as soon as it is looked up; with SORT all members are looked
+ * up first. */
+#include <stdlib.h>
+
+#include "server/commands/lb/lb.h"
+#include "server/dispatch/cost.h"
+#include "skiplist/lookup.h"
+
+enum { FIRST_MEMBER = 3 };
+/* The rank of a missing member. No member has it: a board has at most UINT32_MAX members. */
+#define NOWHERE UINT32_MAX
+
+struct get {
+    uint32_t member_count;
+    bool is_sorted; /* SORT */
+    struct lb_shape shape;
+};
+
+/* The result for the member at args[FIRST_MEMBER + index]. */
+struct place {
+    uint64_t key;
+    uint32_t rank;
+    uint32_t shown_rank;
+    uint32_t index;
+};
+
+/* ---- parsing ---- */
+
+static bool read_member_count(const struct call *call, struct get *get) {
+    int64_t count;
+    uint32_t left = call->request->count - FIRST_MEMBER;
+    if (!call_parse_integer(call, call_arg(call, 2), &count)) {
+        return false;
+    }
+    if (count < 1 || count > left) {
+        reply_error_format(call->reply,
+                           "ERR n must be the number of members that follow it: 1..%u here", left);
+        return false;
+    }
+    get->member_count = (uint32_t)count;
+    return true;
+}
+
+static bool read_options(const struct call *call, struct get *get) {
+    for (uint32_t i = FIRST_MEMBER + get->member_count; i < call->request->count; i++) {
+        bool *flag = call_arg_is(call, i, "COMP")      ? &get->shape.is_competition
+                     : call_arg_is(call, i, "SORT")    ? &get->is_sorted
+                     : call_arg_is(call, i, "PCT")     ? &get->shape.with_percent
+                     : call_arg_is(call, i, "WITHKEY") ? &get->shape.with_key
+                                                       : NULL;
+        if (flag == NULL) {
+            call_syntax_error(call);
+            return false;
+        }
+        *flag = true;
+    }
+    return true;
+}
+
+/* ---- look-up ---- */
+
+static struct place find_place(const struct board *board, struct bytes name,
+                               const struct board_prefetch *ahead) {
+    struct board_member member;
+    if (!zset_is_member(name)) {
+        return (struct place){.rank = NOWHERE};
+    }
+    board_look_up(board, name, ahead, &member);
+    if (!member.is_there) {
+        return (struct place){.rank = NOWHERE};
+    }
+    uint32_t rank = board_rank_of(board, &member);
+    return (struct place){.key = member.key, .rank = rank, .shown_rank = rank};
+}
+
+static void find_shared_ranks(const struct board *board, struct place *places, unsigned count) {
+    uint64_t keys[LOOKUP_GROUP];
+    for (unsigned i = 0; i < count; i++) {
+        keys[i] = lb_best_key(board_layout(board), places[i].key);
+    }
+    lookup_keys(board, keys, count);
+    for (unsigned i = 0; i < count; i++) {
+        if (places[i].rank != NOWHERE) {
+            places[i].shown_rank = board_count_above(board, keys[i]);
+        }
+    }
+}
+
+/* Look up count members, starting at begin. */
+static void find_group(const struct call *call, const struct get *get, const struct board *board,
+                       uint32_t begin, unsigned count, struct place *places) {
+    const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
+    struct board_prefetch ahead[LOOKUP_GROUP];
+    bool is_many = get->member_count > 1;
+    if (is_many) {
+        lookup_members(board, names, 1, count, ahead);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        places[i] = find_place(board, names[i], is_many ? &ahead[i] : call->ahead);
+        places[i].index = begin + i;
+    }
+    if (get->shape.is_competition) {
+        find_shared_ranks(board, places, count);
+    }
+}
+
+/* ---- writing ---- */
+
+static void write_places(const struct call *call, const struct lb_writer *writer,
+                         const struct place *places, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (places[i].rank == NOWHERE) {
+            lb_reply_nil(call);
+        } else {
+            lb_write_record_as(writer, call_arg(call, FIRST_MEMBER + places[i].index),
+                               places[i].key, places[i].shown_rank);
+        }
+    }
+}
+
+static void reply_as_asked(const struct call *call, const struct get *get,
+                           const struct board *board, const struct lb_writer *writer) {
+    struct place places[LOOKUP_GROUP];
+    reply_array(call->reply, get->member_count);
+    for (uint32_t begin = 0; begin < get->member_count && !zset_is_reply_lost(call);) {
+        unsigned count = lookup_group_size(get->member_count, begin);
+        find_group(call, get, board, begin, count, places);
+        write_places(call, writer, places, count);
+        begin += count;
+    }
+}
+
+/* By rank, missing members last. */
+static int compare_places(const void *left, const void *right) {
+    const struct place *a = left;
+    const struct place *b = right;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static void reply_sorted(const struct call *call, const struct get *get, const struct board *board,
+                         const struct lb_writer *writer) {
+    struct place *places = memory_allocate(get->member_count * sizeof(places[0]));
+    if (places == NULL) {
+        call_out_of_memory(call);
+        return;
+    }
+    for (uint32_t begin = 0; begin < get->member_count;) {
+        unsigned count = lookup_group_size(get->member_count, begin);
+        find_group(call, get, board, begin, count, &places[begin]);
+        begin += count;
+    }
+    qsort(places, get->member_count, sizeof(places[0]), compare_places);
+    reply_array(call->reply, get->member_count);
+    write_places(call, writer, places, get->member_count);
+    memory_free(places);
+}
+
+static void lb_get_run(struct call *call) {
+    struct get get = {.is_sorted = false};
+    struct lb_writer writer;
+    if (!read_member_count(call, &get) || !read_options(call, &get)) {
+        return;
+    }
+    const struct board *board = call_find_board(call, call_arg(call, 1));
+    if (board == NULL) {
+        lb_reply_nils(call, get.member_count);
+        return;
+    }
+    lb_begin_records(call, board, get.shape, &writer);
+    if (get.is_sorted) {
+        reply_sorted(call, &get, board, &writer);
+    } else {
+        reply_as_asked(call, &get, board, &writer);
+    }
+}
+
+static const struct argument lb_get_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "n", .type = ARGUMENT_INTEGER},
+    {.name = "member", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
+    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
+    {.name = "sort", .type = ARGUMENT_PURE_TOKEN, .token = "SORT", .flags = ARGUMENT_OPTIONAL},
+    {.name = "pct", .type = ARGUMENT_PURE_TOKEN, .token = "PCT", .flags = ARGUMENT_OPTIONAL},
+    {.name = "withkey",
+     .type = ARGUMENT_PURE_TOKEN,
+     .token = "WITHKEY",
+     .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
+const struct command command_lb_get = {
+    .name = "LB.GET",
+    .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
+               "rank",
+    .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
+    .since = "1.0.0",
+    .group = "leaderboard",
+    .arity = -4,
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .member_arg = FIRST_MEMBER,
+    .arguments = lb_get_arguments,
+    .cost = &(const struct command_cost){.count = cost_count_members,
+                                         .unit_ns = 300,
+                                         .unit = "requested member",
+                                         .instead = "several commands of a thousand each"},
+    .run = lb_get_run,
+};

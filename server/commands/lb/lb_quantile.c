@@ -1,0 +1,109 @@
+/* LB.QUANTILE: the members at quantiles from the worst (0) to the best (1), by nearest rank: of n
+ * members, quantile q is the ceil(q * n)th from the worst; quantile 0 is the worst.
+ *
+ *     n = 5, ranks     4     3     2     1     0
+ *     q             0..0.2 ..0.4 ..0.6 ..0.8  ..1
+ *
+ * q is an exact decimal, so that 0.2 of five members is exactly one member, not two. */
+#include "server/commands/lb/lb.h"
+#include "server/dispatch/cost.h"
+
+enum {
+    FIRST_Q = 2,
+    /* Maximum decimals of q: it is stored in units of 10^-18, with 10^18 = Q_UNIT * Q_UNIT. */
+    Q_SCALE = 18,
+    Q_UNIT = 1000000000,
+};
+
+static bool parse_q(const struct call *call, struct bytes text, uint64_t *q) {
+    const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
+    struct decimal value;
+    enum decimal_status status = decimal_parse(text, Q_SCALE, &value);
+    if (status == DECIMAL_NOT_A_NUMBER) {
+        reply_error(call->reply, "ERR value is not a valid float");
+        return false;
+    }
+    if (status == DECIMAL_TOO_PRECISE) {
+        reply_error_format(call->reply, "ERR quantile has too many decimals: at most %d", Q_SCALE);
+        return false;
+    }
+    if (status == DECIMAL_OUT_OF_RANGE || value.is_negative || value.magnitude > one) {
+        reply_error(call->reply, "ERR quantile is out of range: 0..1");
+        return false;
+    }
+    *q = value.magnitude;
+    return true;
+}
+
+/* ceil(q / 10^18 * count), in two steps that fit 64 bits. */
+static uint32_t rank_from_worst(uint64_t q, uint32_t count) {
+    uint64_t high = q / Q_UNIT * count;
+    uint64_t low = q % Q_UNIT * count;
+    uint64_t rest = high % Q_UNIT * Q_UNIT + low;
+    const uint64_t one = (uint64_t)Q_UNIT * Q_UNIT;
+    return (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
+}
+
+static void write_quantile(const struct board *board, uint64_t q, struct lb_writer *writer) {
+    uint32_t count = board_count(board);
+    uint32_t from_worst = rank_from_worst(q, count);
+    uint32_t rank = count - (from_worst > 0 ? from_worst : 1);
+    struct board_entry entry = board_at(board, rank);
+    lb_write_record(writer, entry.member, entry.key, rank);
+}
+
+static bool check_quantiles(const struct call *call) {
+    for (uint32_t i = FIRST_Q; i < call->request->count; i++) {
+        uint64_t q;
+        if (!parse_q(call, call_arg(call, i), &q)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void lb_quantile_run(struct call *call) {
+    uint32_t q_count = call->request->count - FIRST_Q;
+    struct lb_writer writer;
+    if (!check_quantiles(call)) {
+        return;
+    }
+    const struct board *board = call_find_board(call, call_arg(call, 1));
+    if (board == NULL || board_count(board) == 0) {
+        lb_reply_nils(call, q_count);
+        return;
+    }
+    lb_begin_records(call, board, (struct lb_shape){0}, &writer);
+    reply_array(call->reply, q_count);
+    for (uint32_t i = FIRST_Q; i < call->request->count && !zset_is_reply_lost(call); i++) {
+        uint64_t q = 0;
+        bool is_parsed = parse_q(call, call_arg(call, i), &q);
+        CHECK(is_parsed);
+        write_quantile(board, q, &writer);
+    }
+}
+
+static const struct argument lb_quantile_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "q", .type = ARGUMENT_DOUBLE, .flags = ARGUMENT_MULTIPLE},
+    {0},
+};
+
+const struct command command_lb_quantile = {
+    .name = "LB.QUANTILE",
+    .summary = "The members at given quantiles, from the worst (0) to the best (1)",
+    .complexity = "O(log n) for each quantile, n being the members of the board",
+    .since = "1.0.0",
+    .group = "leaderboard",
+    .arity = -3,
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = lb_quantile_arguments,
+    .cost = &(const struct command_cost){.count = cost_count_members,
+                                         .unit_ns = 700,
+                                         .unit = "quantile",
+                                         .instead = "several commands of a thousand each"},
+    .run = lb_quantile_run,
+};

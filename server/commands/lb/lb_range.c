@@ -1,0 +1,168 @@
+/* LB.RANGE: the records of a range, by rank or by score, best first or (REV) worst first.
+ *
+ *     LB.RANGE board 0 9                       the ten best
+ *     LB.RANGE board 100 200 BYSCORE REV       all members from 100 to 200, worst first
+ *       options -> a span of ranks -> the records
+ *
+ * By rank, start and stop are places of the walk, as in ZRANGE. By score they are the two limits of
+ * the range, in either order, because the one that the walk starts at depends on the layout and on
+ * REV, which callers need not know. */
+#include "server/commands/lb/lb.h"
+#include "server/dispatch/cost.h"
+
+enum { FIRST_OPTION = 4 };
+
+struct range {
+    bool is_by_score; /* BYSCORE */
+    bool is_reverse;  /* REV */
+    int64_t offset;
+    int64_t count; /* negative: no limit */
+    struct lb_shape shape;
+};
+
+/* Parse the option at *index and its values. false: the error was replied. */
+static bool read_option(const struct call *call, struct range *range, uint32_t *index) {
+    struct bytes word = call_arg(call, *index);
+    if (bytes_is(word, "BYSCORE")) {
+        range->is_by_score = true;
+    } else if (bytes_is(word, "REV")) {
+        range->is_reverse = true;
+    } else if (bytes_is(word, "COMP")) {
+        range->shape.is_competition = true;
+    } else if (bytes_is(word, "WITHKEY")) {
+        range->shape.with_key = true;
+    } else if (bytes_is(word, "LIMIT") && call->request->count - *index > 2) {
+        if (!call_parse_integer(call, call_arg(call, *index + 1), &range->offset) ||
+            !call_parse_integer(call, call_arg(call, *index + 2), &range->count)) {
+            return false;
+        }
+        *index += 2;
+    } else {
+        call_syntax_error(call);
+        return false;
+    }
+    return true;
+}
+
+static bool read_options(const struct call *call, struct range *range) {
+    for (uint32_t index = FIRST_OPTION; index < call->request->count; index++) {
+        if (!read_option(call, range, &index)) {
+            return false;
+        }
+    }
+    /* As in ZRANGE, a count of -1 means no limit, and is always accepted. */
+    if (range->count != -1 && !range->is_by_score) {
+        reply_error(call->reply,
+                    "ERR syntax error, LIMIT is only supported in combination with BYSCORE");
+        return false;
+    }
+    return true;
+}
+
+static bool find_by_score(const struct call *call, const struct board *board,
+                          struct zset_span *span) {
+    struct bytes start = call_arg(call, 2);
+    struct bytes stop = call_arg(call, 3);
+    if (!zset_span_of_scores(call, board, start, stop, span)) {
+        return false;
+    }
+    /* Unless both limits are equal, one of the two orders yields an empty span. */
+    return span->count > 0 || zset_span_of_scores(call, board, stop, start, span);
+}
+
+/* The requested ranks. If board is NULL, only the arguments are checked. growth: number of members
+ * to assume in addition to the board's. */
+static bool find_span(const struct call *call, const struct range *range, const struct board *board,
+                      uint32_t growth, struct zset_span *span) {
+    bool is_best_first = !range->is_reverse;
+    if (range->is_by_score) {
+        if (!find_by_score(call, board, span)) {
+            return false;
+        }
+        span->count = cost_sum(span->count, growth);
+        *span = zset_part_of_limit(*span, is_best_first, range->offset, range->count);
+        return true;
+    }
+    int64_t start;
+    int64_t stop;
+    if (!call_parse_integer(call, call_arg(call, 2), &start) ||
+        !call_parse_integer(call, call_arg(call, 3), &stop)) {
+        return false;
+    }
+    struct zset_span whole = board != NULL ? zset_whole(board) : (struct zset_span){0};
+    whole.count = cost_sum(whole.count, growth);
+    *span = zset_part_of_indexes(whole, is_best_first, start, stop);
+    return true;
+}
+
+static void lb_range_run(struct call *call) {
+    struct range range = {.count = -1};
+    struct zset_span span;
+    if (!read_options(call, &range)) {
+        return;
+    }
+    const struct board *board = call_find_board(call, call_arg(call, 1));
+    if (find_span(call, &range, board, 0, &span)) {
+        lb_reply_span(call, board, span, !range.is_reverse, range.shape);
+    }
+}
+
+/* With COMP and REV each record may take a descent from the root. */
+enum { COMPETITION_UNITS = 4 };
+static uint64_t count_span(const struct cost_view *view) {
+    struct range range = {.count = -1};
+    struct zset_span span;
+    if (!read_options(view->call, &range) ||
+        !find_span(view->call, &range, cost_board(view, 1), cost_growth(view, 1), &span)) {
+        return 0;
+    }
+    bool is_slow = range.shape.is_competition && range.is_reverse;
+    return (uint64_t)span.count * (is_slow ? COMPETITION_UNITS : 1);
+}
+
+static const struct argument lb_range_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "start", .type = ARGUMENT_STRING},
+    {.name = "stop", .type = ARGUMENT_STRING},
+    {.name = "byscore",
+     .type = ARGUMENT_PURE_TOKEN,
+     .token = "BYSCORE",
+     .flags = ARGUMENT_OPTIONAL},
+    {.name = "rev", .type = ARGUMENT_PURE_TOKEN, .token = "REV", .flags = ARGUMENT_OPTIONAL},
+    {.name = "offset_count",
+     .type = ARGUMENT_BLOCK,
+     .token = "LIMIT",
+     .flags = ARGUMENT_OPTIONAL,
+     .children =
+         (const struct argument[]){
+             {.name = "offset", .type = ARGUMENT_INTEGER},
+             {.name = "count", .type = ARGUMENT_INTEGER},
+             {0},
+         }},
+    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
+    {.name = "withkey",
+     .type = ARGUMENT_PURE_TOKEN,
+     .token = "WITHKEY",
+     .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
+const struct command command_lb_range = {
+    .name = "LB.RANGE",
+    .summary = "Records by rank or by score, best first or (REV) worst first",
+    .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
+                  "COMP and REV O(log n) more for every change of fields",
+    .since = "1.0.0",
+    .group = "leaderboard",
+    .arity = -4,
+    .flags = COMMAND_READ,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = lb_range_arguments,
+    .cost = &(const struct command_cost){.count = count_span,
+                                         .unit_ns = 90,
+                                         .unit = "member returned",
+                                         .instead = "pages of a few hundred, one after another"},
+    .run = lb_range_run,
+};

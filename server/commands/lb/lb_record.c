@@ -1,0 +1,195 @@
+/* Records in replies. See lb.h for their form.
+ *
+ * Room is reserved once per record, for its maximum size; then its parts are written without
+ * further checks. Ranges are read directly from the board's blocks, run by run. */
+#include "protocol/put.h"
+#include "server/commands/lb/lb.h"
+#include "skiplist/run.h"
+
+/* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
+enum { PERCENT_SCALE = 8 };
+
+/* Most layouts convert their times with a single multiplication. */
+static void prepare_time(struct lb_writer *writer) {
+    const struct layout_time *time = &writer->layout->time;
+    uint64_t span_ms;
+    uint64_t last_ms;
+    if (time->bits == 0 || time->start_us < 0 || time->start_us % 1000 != 0 ||
+        time->unit_us % 1000 != 0) {
+        return;
+    }
+    writer->start_ms = (uint64_t)time->start_us / 1000;
+    writer->unit_ms = (uint64_t)time->unit_us / 1000;
+    writer->is_time_plain = !__builtin_mul_overflow(time->mask, writer->unit_ms, &span_ms) &&
+                            !__builtin_add_overflow(span_ms, writer->start_ms, &last_ms) &&
+                            last_ms <= INT64_MAX / 1000;
+}
+
+void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
+                      struct lb_writer *writer) {
+    const struct layout *layout = board_layout(board);
+    uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key;
+    *writer = (struct lb_writer){
+        .reply = call->reply,
+        .board = board,
+        .layout = layout,
+        .shape = shape,
+        .element_count = element_count,
+        .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
+    };
+    prepare_time(writer);
+}
+
+static char *put_any_value(char *out, const struct layout_field *field, uint64_t ordinal,
+                           bool is_resp3) {
+    struct decimal value = layout_field_decimal(field, ordinal);
+    return field->scale == 0 ? put_integer(out, value, is_resp3)
+                             : put_decimal(out, value, field->scale, is_resp3);
+}
+
+static inline char *put_value(char *out, const struct layout_field *field, uint64_t ordinal,
+                              bool is_resp3) {
+    /* A negative value wraps around and becomes large. */
+    uint64_t value = ordinal - layout_field_zero(field);
+    if (field->scale == 0 && value < PUT_SMALL_LIMIT) {
+        *out = ':';
+        return put_line_end(put_small(out + 1, (uint32_t)value));
+    }
+    return put_any_value(out, field, ordinal, is_resp3);
+}
+
+static char *put_any_time(char *out, const struct layout *layout, uint64_t key, bool is_resp3) {
+    int64_t time_ms;
+    if (!layout_time_ms(layout, key, &time_ms)) {
+        memcpy(out, is_resp3 ? "_\r\n" : "$-1\r\n", is_resp3 ? 3 : 5);
+        return out + (is_resp3 ? 3 : 5);
+    }
+    bool is_negative = time_ms < 0;
+    uint64_t magnitude = is_negative ? 0 - (uint64_t)time_ms : (uint64_t)time_ms;
+    return put_integer(out, (struct decimal){magnitude, is_negative}, is_resp3);
+}
+
+static inline char *put_time(char *out, const struct lb_writer *writer, uint64_t key,
+                             bool is_resp3) {
+    const struct layout_time *time = &writer->layout->time;
+    if (!writer->is_time_plain) {
+        return put_any_time(out, writer->layout, key, is_resp3);
+    }
+    uint64_t stored = key & time->mask;
+    uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
+    uint64_t time_ms = writer->start_ms + unit_index * writer->unit_ms;
+    uint64_t above = time_ms / PUT_SMALL_LIMIT; /* days and hours: small for a long time to come */
+    *out++ = ':';
+    if (above == 0 || above >= PUT_SMALL_LIMIT) {
+        return put_line_end(put_digits(out, time_ms));
+    }
+    out = put_small(out, (uint32_t)above);
+    return put_line_end(put_nine_digits(out, (uint32_t)(time_ms % PUT_SMALL_LIMIT)));
+}
+
+/* floor(100 * (count - rank) / count * 10^8), in two steps that fit 64 bits. */
+static char *put_percent(char *out, uint32_t count, uint32_t rank, bool is_resp3) {
+    const uint64_t half = 100000; /* 10^10 = half * half */
+    uint64_t part = (count - rank) * half;
+    uint64_t high = part / count;
+    uint64_t low = part % count * half / count;
+    struct decimal percent = {.magnitude = high * half + low};
+    return put_decimal(out, percent, PERCENT_SCALE, is_resp3);
+}
+
+static char *put_key(char *out, const struct layout *layout, uint64_t key) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    size_t size = layout_key_print(layout, key, text);
+    return put_short_bulk(out, (struct bytes){.at = text, .size = size});
+}
+
+void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
+                        uint32_t shown_rank) {
+    struct buffer *buffer = writer->reply->out;
+    bool is_resp3 = writer->reply->version == 3;
+    char *out =
+        writer->reply->is_silent ? NULL : buffer_reserve(buffer, writer->room + member.size);
+    if (out == NULL) {
+        return;
+    }
+    char *begin = out;
+    out = put_header(out, '*', writer->element_count);
+    out = put_bulk(out, member);
+    out = put_header(out, ':', shown_rank);
+    out = put_time(out, writer, key, is_resp3);
+    for (unsigned i = 0; i < writer->layout->field_count; i++) {
+        out = put_value(out, &writer->layout->fields[i], layout_ordinal(writer->layout, key, i),
+                        is_resp3);
+    }
+    if (writer->shape.with_percent) {
+        out = put_percent(out, board_count(writer->board), shown_rank, is_resp3);
+    }
+    if (writer->shape.with_key) {
+        out = put_key(out, writer->layout, key);
+    }
+    buffer_commit(buffer, (size_t)(out - begin));
+}
+
+/* The rank of the first member with these fields. Records are usually written in rank order, and
+ * then the previous record determines it. */
+static uint32_t shared_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
+    uint64_t fields = layout_without_time(writer->layout, key);
+    bool is_behind_last = writer->has_last && rank == writer->last_rank + 1;
+    if (!writer->has_last || fields != writer->last_fields) {
+        uint64_t best_key = lb_best_key(writer->layout, key);
+        writer->last_shared_rank =
+            is_behind_last ? rank : board_count_above(writer->board, best_key);
+    }
+    writer->has_last = true;
+    writer->last_fields = fields;
+    writer->last_rank = rank;
+    return writer->last_shared_rank;
+}
+
+void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank) {
+    uint32_t shown = writer->shape.is_competition ? shared_rank(writer, key, rank) : rank;
+    lb_write_record_as(writer, member, key, shown);
+}
+
+void lb_reply_nil(const struct call *call) {
+    reply_null_array(call->reply);
+}
+
+void lb_reply_nils(const struct call *call, uint32_t count) {
+    reply_array(call->reply, count);
+    for (uint32_t i = 0; i < count && !zset_is_reply_lost(call); i++) {
+        lb_reply_nil(call);
+    }
+}
+
+void lb_reply_span(const struct call *call, const struct board *board, struct zset_span span,
+                   bool is_best_first, struct lb_shape shape) {
+    struct lb_writer writer;
+    struct board_cursor cursor;
+    struct board_run run;
+    reply_array(call->reply, span.count);
+    if (span.count == 0) {
+        return;
+    }
+    lb_begin_records(call, board, shape, &writer);
+    uint32_t rank = zset_part(span, is_best_first, 0, 1).rank;
+    board_seek(board, rank, &cursor);
+    for (uint32_t left = span.count; left > 0 && !zset_is_reply_lost(call);) {
+        bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
+        CHECK(is_there);
+        left -= run.count;
+        uint64_t key;
+        for (struct bytes member; board_run_read(&run, &key, &member);) {
+            lb_write_record(&writer, member, key, rank);
+            rank = is_best_first ? rank + 1 : rank - 1;
+        }
+    }
+}
+
+void lb_reply_value(const struct call *call, const struct layout_field *field, uint64_t ordinal) {
+    bool is_resp3 = call->reply->version == 3;
+    char *out = call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, PUT_NUMBER_ROOM);
+    if (out != NULL) {
+        buffer_commit(call->reply->out, (size_t)(put_value(out, field, ordinal, is_resp3) - out));
+    }
+}

@@ -1,0 +1,167 @@
+/* LB.ROLL: ends a period by hand. The board's members become an archive, and an empty board
+ * replaces the board.
+ *
+ *     LB.ROLL season season:1 END 2027-06-30T23:59:59Z EX 31536000
+ *       options -> the new board's window -> the board moves to the archive's key
+ *
+ * A board that was created by a write is then removed, as if its last member had been removed, and
+ * the next write creates it again. With START or END it stays, as if created by LB.CREATE, because
+ * its window is not stored anywhere else. */
+#include "codec/timestamp.h"
+#include "server/clients/session.h"
+#include "server/commands/lb/lb.h"
+#include "server/dispatch/cost.h"
+
+enum { ARG_ARCHIVE = 2, ARG_OPTIONS, SHOWN_MAX = 64 };
+
+struct lb_roll {
+    bool has_window;
+    bool is_end; /* END; else START */
+    int64_t window_us;
+    bool has_expiry;
+    int64_t expire_at_ms;
+};
+
+static const char *window_word(const struct lb_roll *roll) {
+    return roll->is_end ? "END" : "START";
+}
+
+static bool read_window(const struct call *call, uint32_t index, struct lb_roll *roll) {
+    struct bytes text = call_arg(call, index);
+    if (roll->has_window) {
+        reply_error(call->reply, "ERR START or END may be given only once");
+        return false;
+    }
+    roll->has_window = true;
+    roll->is_end = call_arg_is(call, index - 1, "END");
+    if (timestamp_parse(text, &roll->window_us)) {
+        return true;
+    }
+    int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
+    reply_error_format(
+        call->reply,
+        "ERR %s '%.*s' is not a time: use ISO 8601 with an offset, or unix milliseconds",
+        window_word(roll), shown, text.at);
+    return false;
+}
+
+static bool read_expiry(const struct call *call, uint32_t index, struct lb_roll *roll) {
+    int64_t seconds;
+    int64_t ms;
+    if (!call_parse_integer(call, call_arg(call, index), &seconds)) {
+        return false;
+    }
+    if (seconds <= 0 || __builtin_mul_overflow(seconds, 1000, &ms) ||
+        __builtin_add_overflow(ms, call->now_ms, &roll->expire_at_ms)) {
+        reply_error(call->reply, "ERR invalid expire time in 'lb.roll' command");
+        return false;
+    }
+    roll->has_expiry = true;
+    return true;
+}
+
+static bool read_options(const struct call *call, struct lb_roll *roll) {
+    roll->expire_at_ms = REGISTRY_NO_EXPIRY;
+    for (uint32_t i = ARG_OPTIONS; i < call->request->count; i += 2) {
+        bool has_value = i + 1 < call->request->count;
+        bool is_fine;
+        if (has_value && (call_arg_is(call, i, "START") || call_arg_is(call, i, "END"))) {
+            is_fine = read_window(call, i + 1, roll);
+        } else if (has_value && call_arg_is(call, i, "EX") && !roll->has_expiry) {
+            is_fine = read_expiry(call, i + 1, roll);
+        } else {
+            call_syntax_error(call);
+            return false;
+        }
+        if (!is_fine) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The rules of the new board if it gets its own window. */
+static bool move_window(const struct call *call, const struct rules *rules,
+                        const struct lb_roll *roll, struct rules *next) {
+    const char *word = window_word(roll);
+    if (rules->layout.time.bits == 0) {
+        reply_error_format(call->reply, "ERR %s is not allowed: this layout has no TIME", word);
+        return false;
+    }
+    if (rules->period != PERIOD_NONE) {
+        reply_error_format(call->reply, "ERR %s is not allowed: PERIOD moves the times", word);
+        return false;
+    }
+    rules_copy(rules, next);
+    next->is_created = true;
+    if (!roll->is_end) {
+        layout_set_start(&next->layout, roll->window_us);
+        return true;
+    }
+    if (layout_set_end(&next->layout, roll->window_us) == LAYOUT_OK) {
+        return true;
+    }
+    reply_error(call->reply, "ERR END is too early: this layout's START would be out of range");
+    return false;
+}
+
+static void lb_roll_run(struct call *call) {
+    struct lb_roll roll = {.has_window = false};
+    struct rules next;
+    struct bytes archive = call_arg(call, ARG_ARCHIVE);
+    if (!read_options(call, &roll)) {
+        return;
+    }
+    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    if (key == NULL) {
+        reply_error(call->reply, "ERR no such key");
+        return;
+    }
+    if (!zset_check_key(call, archive) ||
+        (roll.has_window && !move_window(call, registry_rules(key), &roll, &next))) {
+        return;
+    }
+    if (call_find_key(call, archive) != NULL) {
+        reply_error(call->reply, "BUSYKEY Target key name already exists.");
+        return;
+    }
+    uint32_t count = board_count(&key->board);
+    if (registry_roll(call->registry, key, archive, roll.has_window ? &next : NULL,
+                      roll.expire_at_ms, call->now_ms) != REGISTRY_OK) {
+        call_out_of_memory(call);
+        return;
+    }
+    reply_integer(call->reply, count);
+}
+
+static const struct argument lb_roll_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "archive", .type = ARGUMENT_KEY},
+    {.name = "window",
+     .type = ARGUMENT_ONEOF,
+     .flags = ARGUMENT_OPTIONAL,
+     .children = lb_window_arguments},
+    {.name = "seconds", .type = ARGUMENT_INTEGER, .token = "EX", .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
+const struct command command_lb_roll = {
+    .name = "LB.ROLL",
+    .summary =
+        "Move a board's members to an archive, start over with an empty board, and count them",
+    .complexity = "O(1)",
+    .since = "1.0.0",
+    .group = "leaderboard",
+    .arity = -3,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 2,
+    .key_step = 1,
+    .arguments = lb_roll_arguments,
+    .cost = &(const struct command_cost){.count = cost_count_whole,
+                                         .unit_ns = 0,
+                                         .grown_key = 2,
+                                         .unit = "member of the board",
+                                         .instead = ""},
+    .run = lb_roll_run,
+};

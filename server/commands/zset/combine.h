@@ -1,0 +1,73 @@
+/* Unions, intersections and differences of boards, for ZUNION and its relatives: which members are
+ * in the result, with what value, and when it was reached.
+ *
+ *              mon  12 at 09:15 \
+ *     ann in                     >  SUM: 19 at 18:02    MAX: 12 at 09:15    DIFF of mon: none
+ *              tue   7 at 18:02 /
+ *
+ * Values are exact: scores times weights, converted to a common scale. Boards may have different
+ * layouts. Only lead fields count.
+ *
+ * The time of a result is when its value was reached:
+ *
+ *     SUM         the latest of its parts; parts with weight 0 add nothing and are ignored,
+ *                 unless all have weight 0
+ *     MIN, MAX    that of the chosen part; the earliest of equal ones
+ *     DIFF        that of the first board's score
+ *
+ * A score on a board without a time counts as reached now.
+ *
+ * Equal values reached at the same time rank by arrival: by the first board of the list that has
+ * the member, then by rank on that board (LATEST: the last rank first), which is the order of
+ * arrival among its equals.
+ *
+ * Results are gathered separately; the boards are only read. */
+#ifndef SERVER_COMBINE_H
+#define SERVER_COMBINE_H
+
+#include "server/commands/zset/tally.h"
+#include "skiplist/board.h"
+
+enum combine_kind { COMBINE_UNION, COMBINE_INTERSECTION, COMBINE_DIFFERENCE };
+enum combine_aggregate { COMBINE_SUM, COMBINE_MIN, COMBINE_MAX };
+
+struct combine_source {
+    const struct board *board; /* NULL: an empty board */
+    struct decimal weight;
+    uint8_t weight_scale;
+    uint8_t more_digits; /* used by combine.c: from the product's scale to that of the values */
+};
+
+struct combine {
+    enum combine_kind kind;
+    enum combine_aggregate aggregate;
+    struct combine_source *sources; /* borrowed; at least 1. A board may appear more than once */
+    uint32_t source_count;
+    int64_t now_us;
+    struct tally tally; /* initialised by the caller, who must deinitialise it in any case */
+    /* set by combine_run */
+    unsigned scale;       /* of the tally's values */
+    struct bytes culprit; /* COMBINE_OUT_OF_RANGE: the member whose value it is */
+};
+
+enum combine_status {
+    COMBINE_OK = 0,
+    COMBINE_OUT_OF_MEMORY,
+    COMBINE_OUT_OF_RANGE, /* a value does not fit a wide decimal */
+};
+
+/* Fill the tally, in order of arrival.
+ *
+ * A union does one look-up per member of every board, in its own table. An intersection walks the
+ * smallest board and looks its members up on the others, smaller boards first. A difference looks
+ * up either the first board's members on the others or theirs on the first, whichever is less
+ * work. */
+MUST_CHECK enum combine_status combine_run(struct combine *combine);
+/* Fill the tally with count members of the first source, starting at rank. */
+MUST_CHECK enum combine_status combine_take(struct combine *combine, uint32_t rank, uint32_t count);
+/* The size of the intersection, counted up to limit (0: no limit). Fails only with
+ * COMBINE_OUT_OF_MEMORY. */
+MUST_CHECK enum combine_status combine_count(struct combine *combine, uint64_t limit,
+                                             uint64_t *count);
+
+#endif

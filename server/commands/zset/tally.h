@@ -1,0 +1,85 @@
+/* A tally gathers the results of many members, for ZUNION and its relatives.
+ *
+ *     entries                                   slots
+ *     0  ann  12.5  Monday 09:15                hash of zoe -> 1
+ *     1  zoe   7    Tuesday 20:40               hash of ann -> 0
+ *
+ * A result is a wide decimal (all of one tally have the same scale) and the time at which it was
+ * reached. Members are borrowed from their boards, which must not change meanwhile. Look-up by
+ * member (tally_get) is optional; only then are there slots, an open-addressing hash table. */
+#ifndef SERVER_TALLY_H
+#define SERVER_TALLY_H
+
+#include "codec/bytes.h"
+#include "codec/sort.h"
+#include "codec/wide.h"
+
+struct tally_result {
+    wide value;
+    int64_t reached_us;
+    bool is_weightless; /* for the caller's use */
+};
+
+struct tally_entry {
+    struct tally_result result;
+    const char *member; /* borrowed */
+    uint32_t member_size;
+    uint32_t arrival; /* breaks ties between equal values reached at the same time */
+};
+
+struct tally {
+    struct tally_entry *entries;
+    uint64_t capacity;
+    uint32_t count;
+    uint64_t *slots; /* half of a hash in the high bits, index + 1 in the low bits; 0: free */
+    uint64_t slot_count;
+    uint64_t hash_seed;
+    struct sort_record *order; /* used by tally_sort */
+};
+
+/* hash_seed must be random and secret: members come from untrusted clients. */
+void tally_init(struct tally *tally, uint64_t hash_seed);
+void tally_deinit(struct tally *tally);
+
+/* Reserve room for count more entries; with_slots: also for look-up by member. false: out of
+ * memory. */
+MUST_CHECK bool tally_reserve(struct tally *tally, uint32_t count, bool with_slots);
+
+/* Add an entry for a member that has none. The caller fills in the result; arrival is the number of
+ * entries before it. Room must be reserved. */
+struct tally_entry *tally_add(struct tally *tally, struct bytes member);
+
+/* Find or add (*is_new) the member's entry. Room must be reserved. In steps, to be run for several
+ * members each, so that their cache misses overlap. */
+struct tally_find {
+    struct bytes member;
+    uint64_t hash;
+    uint32_t candidate; /* most likely its entry, or none */
+};
+void tally_find_slot(const struct tally *tally, struct bytes member, struct tally_find *find);
+void tally_find_entry(const struct tally *tally, struct tally_find *find);
+void tally_find_member(const struct tally *tally, const struct tally_find *find);
+struct tally_entry *tally_get(struct tally *tally, const struct tally_find *find, bool *is_new);
+
+static inline struct bytes tally_member(const struct tally_entry *entry) {
+    return (struct bytes){.at = entry->member, .size = entry->member_size};
+}
+
+/* Rank the entries: best value first (is_ascending: lowest first), ties by time, earlier first,
+ * then by arrival, lower first (is_latest: both reversed). false: out of memory; the tally is
+ * unchanged. */
+MUST_CHECK bool tally_sort(struct tally *tally, bool is_ascending, bool is_latest);
+
+/* Walk the ranks after tally_sort, best first or in reverse. */
+struct tally_walk {
+    const struct tally *tally;
+    uint32_t next;
+    bool is_best_first;
+};
+static inline struct tally_walk tally_walk(const struct tally *tally, bool is_best_first) {
+    return (struct tally_walk){.tally = tally, .is_best_first = is_best_first};
+}
+/* NULL: end of the walk. */
+const struct tally_entry *tally_walk_next(struct tally_walk *walk);
+
+#endif

@@ -1,0 +1,470 @@
+/* ZADD and ZINCRBY: writes by score.
+ *
+ * A write changes only the lead field; the other fields keep their values, and are 0 for a new
+ * member. The member's time is set when its score changes. All writes of one command use one time.
+ *
+ *     ZADD board GT CH 100 zoe 120 kim
+ *       parse options -> find or create the board -> parse scores -> put, pair by pair -> reply
+ *
+ * The command is all or nothing: scores are parsed and range-checked first; a time outside the
+ * layout fails the first put, as it would every other; and for more than one pair the memory is
+ * reserved before the first put. */
+#include "server/commands/writing.h"
+#include "server/commands/zset/zset.h"
+#include "server/dispatch/cost.h"
+#include "skiplist/lookup.h"
+
+enum {
+    /* Up to this many pairs need no heap memory. */
+    PAIRS_ON_STACK = 16,
+};
+
+/* One command: its options, its pairs and their results. */
+struct zadd {
+    bool is_new_only;       /* NX */
+    bool is_existing_only;  /* XX */
+    bool is_greater_only;   /* GT */
+    bool is_less_only;      /* LT */
+    bool is_change_counted; /* CH */
+    bool is_increment;      /* INCR, ZINCRBY */
+    bool is_sum_wanted;     /* ZINCRBY: reply with the sum in any case */
+    uint32_t first_pair;    /* index of the first score */
+    uint32_t pair_count;
+    /* By pair: the ordinal to set; afterwards, whether the pair added its member. An increment has
+     * a single pair and uses delta. */
+    uint64_t *ordinals;
+    uint64_t ordinals_on_stack[PAIRS_ON_STACK];
+    struct decimal delta;
+    uint32_t added_count;
+    uint32_t updated_count;
+    bool is_skipped; /* the last pair was skipped by an option or removed by CAP */
+    uint64_t result; /* otherwise the last pair's ordinal */
+};
+
+static struct bytes pair_score(const struct call *call, const struct zadd *zadd, uint32_t pair) {
+    return call_arg(call, zadd->first_pair + pair * 2);
+}
+
+static struct bytes pair_member(const struct call *call, const struct zadd *zadd, uint32_t pair) {
+    return call_arg(call, zadd->first_pair + pair * 2 + 1);
+}
+
+/* ---- parsing ---- */
+
+/* The flag that an option sets. NULL: not an option. */
+static bool *option_flag(struct zadd *zadd, struct bytes word) {
+    /* Usually this is the first score already. */
+    if (word.size == 0 || word.at[0] < 'A') {
+        return NULL;
+    }
+    return bytes_is(word, "NX")     ? &zadd->is_new_only
+           : bytes_is(word, "XX")   ? &zadd->is_existing_only
+           : bytes_is(word, "GT")   ? &zadd->is_greater_only
+           : bytes_is(word, "LT")   ? &zadd->is_less_only
+           : bytes_is(word, "CH")   ? &zadd->is_change_counted
+           : bytes_is(word, "INCR") ? &zadd->is_increment
+                                    : NULL;
+}
+
+/* Options come before the first score, in any order, and may be repeated. */
+static void read_options(const struct call *call, struct zadd *zadd) {
+    uint32_t index = 2;
+    for (; index < call->request->count; index++) {
+        bool *flag = option_flag(zadd, call_arg(call, index));
+        if (flag == NULL) {
+            break;
+        }
+        *flag = true;
+    }
+    zadd->first_pair = index;
+}
+
+static bool check_options(const struct call *call, struct zadd *zadd) {
+    uint32_t arg_count = call->request->count - zadd->first_pair;
+    zadd->pair_count = arg_count / 2;
+    if (arg_count == 0 || arg_count % 2 != 0) {
+        call_syntax_error(call);
+        return false;
+    }
+    if (zadd->is_new_only && zadd->is_existing_only) {
+        reply_error(call->reply, "ERR XX and NX options at the same time are not compatible");
+        return false;
+    }
+    if (zadd->is_new_only + zadd->is_greater_only + zadd->is_less_only > 1) {
+        reply_error(call->reply,
+                    "ERR GT, LT, and/or NX options at the same time are not compatible");
+        return false;
+    }
+    if (zadd->is_increment && zadd->pair_count > 1) {
+        reply_error(call->reply, "ERR INCR option supports a single increment-element pair");
+        return false;
+    }
+    return true;
+}
+
+static void explain_score(const struct call *call, const struct layout_field *lead,
+                          struct bytes text, enum decimal_status status) {
+    char error[LAYOUT_ERROR_MAX];
+    layout_explain_value(lead, text, status, error);
+    reply_error_format(call->reply, "ERR %s", error);
+}
+
+static bool read_score(const struct call *call, const struct layout_field *lead, struct zadd *zadd,
+                       uint32_t pair) {
+    struct bytes text = pair_score(call, zadd, pair);
+    struct decimal score;
+    enum decimal_status status = layout_field_parse(lead, text, &score);
+    if (status == DECIMAL_OK && zadd->is_increment) {
+        zadd->delta = score;
+    } else if (status == DECIMAL_OK &&
+               layout_field_ordinal(lead, score, &zadd->ordinals[pair]) != LAYOUT_OK) {
+        status = DECIMAL_OUT_OF_RANGE;
+    }
+    if (status != DECIMAL_OK) {
+        explain_score(call, lead, text, status);
+        return false;
+    }
+    return true;
+}
+
+/* Check every score and every member before changing anything. */
+static bool read_pairs(const struct call *call, const struct layout_field *lead,
+                       struct zadd *zadd) {
+    for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
+        if (!read_score(call, lead, zadd, pair)) {
+            return false;
+        }
+    }
+    for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
+        if (!zset_check_member(call, pair_member(call, zadd, pair))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- applying ---- */
+
+static void explain_sum(const struct call *call, const struct layout_field *lead, uint64_t ordinal,
+                        struct decimal delta) {
+    char error[LAYOUT_ERROR_MAX];
+    layout_explain_sum(lead, ordinal, delta, error);
+    reply_error_format(call->reply, "ERR %s", error);
+}
+
+/* Put a member with this score and the time. false: the error was replied; the board is
+ * unchanged. */
+static bool put(const struct call *call, struct writing *writing, struct zadd *zadd, uint32_t pair,
+                const struct board_member *member, uint64_t key) {
+    const struct layout *layout = board_layout(writing->board);
+    uint64_t stamped;
+    if (!writing_takes(writing, member, key, zadd->is_increment)) {
+        return true;
+    }
+    if (layout_stamp(layout, key, call->now_us, &stamped) != LAYOUT_OK) {
+        call_refuse_time(call, layout, call->now_us);
+        return false;
+    }
+    enum writing_status status = writing_put(writing, member, stamped, zadd->is_increment);
+    zadd->is_skipped = status == WRITING_PUSHED_OUT && !zadd->is_sum_wanted;
+    if (status == WRITING_PUT) {
+        zadd->added_count += member->is_there ? 0 : 1;
+        zadd->updated_count += member->is_there ? 1 : 0;
+        zadd->ordinals[pair] = !member->is_there;
+    }
+    return status != WRITING_FAILED;
+}
+
+/* false: the error was replied; the board is unchanged. */
+static bool apply_pair(const struct call *call, struct writing *writing, struct zadd *zadd,
+                       uint32_t pair, const struct board_prefetch *ahead) {
+    const struct layout *layout = board_layout(writing->board);
+    const struct layout_field *lead = &layout->fields[0];
+    struct board_member member;
+    board_look_up(writing->board, pair_member(call, zadd, pair), ahead, &member);
+    bool is_there = member.is_there;
+    uint64_t after = zadd->is_increment ? 0 : zadd->ordinals[pair];
+    zadd->ordinals[pair] = false;
+    zadd->is_skipped = is_there ? zadd->is_new_only : zadd->is_existing_only;
+    if (zadd->is_skipped) {
+        return true;
+    }
+    uint64_t key = is_there ? member.key : layout_zero_key(layout);
+    uint64_t before = layout_ordinal(layout, key, 0);
+    if (zadd->is_increment && layout_field_add(lead, before, zadd->delta, &after) != LAYOUT_OK) {
+        explain_sum(call, lead, before, zadd->delta);
+        return false;
+    }
+    zadd->is_skipped = is_there && ((zadd->is_greater_only && after <= before) ||
+                                    (zadd->is_less_only && after >= before));
+    if (zadd->is_skipped) {
+        return true;
+    }
+    zadd->result = after;
+    if (is_there && after == before) {
+        return true;
+    }
+    return put(call, writing, zadd, pair, &member, layout_with_ordinal(layout, key, 0, after));
+}
+
+/* ---- many pairs ---- */
+
+/* Members of consecutive pairs; names are every other argument. */
+static const struct bytes *pair_members(const struct call *call, const struct zadd *zadd,
+                                        uint32_t pair) {
+    return &call->request->args[zadd->first_pair + pair * 2 + 1];
+}
+
+/* The number of a group's members that are on the board. is_added_only: count only those added by
+ * this command. */
+static uint32_t count_found(const struct call *call, const struct board *board,
+                            const struct zadd *zadd, uint32_t begin, bool is_added_only) {
+    unsigned count = lookup_group_size(zadd->pair_count, begin);
+    const struct bytes *names = pair_members(call, zadd, begin);
+    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct board_member member;
+    uint32_t found_count = 0;
+    lookup_members(board, names, 2, count, ahead);
+    for (unsigned i = 0; i < count; i++) {
+        if (!is_added_only || zadd->ordinals[begin + i] != 0) {
+            board_look_up(board, names[(size_t)i * 2], &ahead[i], &member);
+            found_count += member.is_there;
+        }
+    }
+    return found_count;
+}
+
+/* Does the board have room for every pair's member? Only counted when the board is nearly full. */
+static bool has_room(const struct call *call, const struct board *board, const struct zadd *zadd) {
+    uint32_t room = BOARD_MEMBERS_MAX - board_count(board);
+    if (zadd->pair_count <= room) {
+        return true;
+    }
+    uint32_t new_count = zadd->pair_count;
+    for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
+        new_count -= count_found(call, board, zadd, pair, false);
+    }
+    return new_count <= room;
+}
+
+static bool reserve(const struct call *call, const struct board *board, const struct zadd *zadd) {
+    size_t size = board_growth_size(board, zadd->pair_count);
+    for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
+        size += pair_member(call, zadd, pair).size;
+    }
+    return memory_reserve_begin(size);
+}
+
+/* Members that were added and then removed by CAP in the same command do not count as added. */
+static void take_back_lost(const struct call *call, const struct board *board, struct zadd *zadd) {
+    uint32_t kept_count = 0;
+    for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
+        kept_count += count_found(call, board, zadd, pair, true);
+    }
+    zadd->added_count = kept_count;
+}
+
+/* The key that a new member of this pair would get; an existing member may have other fields. */
+static uint64_t likely_key(const struct call *call, const struct layout *layout,
+                           const struct zadd *zadd, uint32_t pair) {
+    uint64_t key = layout_with_ordinal(layout, layout_zero_key(layout), 0, zadd->ordinals[pair]);
+    uint64_t stamped;
+    return layout_stamp(layout, key, call->now_us, &stamped) == LAYOUT_OK ? stamped : key;
+}
+
+/* Prefetch what all pairs of the group touch before putting the first. */
+static bool apply_group(const struct call *call, struct writing *writing, struct zadd *zadd,
+                        uint32_t begin) {
+    unsigned count = lookup_group_size(zadd->pair_count, begin);
+    const struct layout *layout = board_layout(writing->board);
+    struct board_prefetch ahead[LOOKUP_GROUP];
+    uint64_t keys[LOOKUP_GROUP];
+    for (unsigned i = 0; i < count; i++) {
+        keys[i] = likely_key(call, layout, zadd, begin + i);
+    }
+    lookup_members_to_put(writing->board, pair_members(call, zadd, begin), 2, count, keys, ahead);
+    for (unsigned i = 0; i < count; i++) {
+        if (!apply_pair(call, writing, zadd, begin + i, &ahead[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A few pairs, which the tick has already prefetched. */
+static bool apply_each(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    bool is_applied = true;
+    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied; pair++) {
+        is_applied = apply_pair(call, writing, zadd, pair, NULL);
+    }
+    return is_applied;
+}
+
+static bool apply_in_groups(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    bool is_applied = true;
+    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied; pair += LOOKUP_GROUP) {
+        is_applied = apply_group(call, writing, zadd, pair);
+    }
+    return is_applied;
+}
+
+static bool apply_many(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    bool is_applied = zadd->pair_count < LOOKUP_OWN_MIN ? apply_each(call, writing, zadd)
+                                                        : apply_in_groups(call, writing, zadd);
+    writing_settle(writing);
+    if (writing->has_lost) {
+        take_back_lost(call, writing->board, zadd);
+    }
+    return is_applied;
+}
+
+static bool apply_pairs(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    if (zadd->pair_count == 1) {
+        return apply_pair(call, writing, zadd, 0, call->ahead);
+    }
+    if (!has_room(call, writing->board, zadd)) {
+        writing_refuse_full(call);
+        return false;
+    }
+    if (!reserve(call, writing->board, zadd)) {
+        call_out_of_memory(call);
+        return false;
+    }
+    bool is_applied = apply_many(call, writing, zadd);
+    memory_reserve_end();
+    return is_applied;
+}
+
+static void answer(const struct call *call, const struct layout_field *lead,
+                   const struct zadd *zadd) {
+    if (!zadd->is_increment) {
+        uint32_t updated_count = zadd->is_change_counted ? zadd->updated_count : 0;
+        reply_integer(call->reply, (int64_t)zadd->added_count + updated_count);
+    } else if (zadd->is_skipped) {
+        reply_null(call->reply);
+    } else {
+        zset_reply_score(call, lead, zadd->result);
+    }
+}
+
+static void run_on_board(const struct call *call, struct writing *writing, struct zadd *zadd) {
+    const struct layout_field *lead = zset_lead(writing->board);
+    zadd->ordinals = zadd->ordinals_on_stack;
+    if (zadd->pair_count > PAIRS_ON_STACK) {
+        zadd->ordinals = memory_allocate(zadd->pair_count * sizeof(zadd->ordinals[0]));
+        if (zadd->ordinals == NULL) {
+            call_out_of_memory(call);
+            return;
+        }
+    }
+    if (read_pairs(call, lead, zadd) && apply_pairs(call, writing, zadd)) {
+        answer(call, lead, zadd);
+    }
+    if (zadd->ordinals != zadd->ordinals_on_stack) {
+        memory_free(zadd->ordinals);
+    }
+}
+
+/* The range of scores depends on the board's layout, so a new board is created first. */
+static void run(const struct call *call, struct zadd *zadd) {
+    struct writing writing;
+    if (writing_begin(call, call_arg(call, 1), &writing)) {
+        writing.is_only = zadd->pair_count == 1;
+        run_on_board(call, &writing, zadd);
+        writing_end(&writing);
+    }
+}
+
+static void zadd_run(struct call *call) {
+    struct zadd zadd = {.is_skipped = false};
+    read_options(call, &zadd);
+    if (check_options(call, &zadd)) {
+        run(call, &zadd);
+    }
+}
+
+static const struct argument zadd_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "condition",
+     .type = ARGUMENT_ONEOF,
+     .flags = ARGUMENT_OPTIONAL,
+     .children =
+         (const struct argument[]){
+             {.name = "nx", .type = ARGUMENT_PURE_TOKEN, .token = "NX"},
+             {.name = "xx", .type = ARGUMENT_PURE_TOKEN, .token = "XX"},
+             {0},
+         }},
+    {.name = "comparison",
+     .type = ARGUMENT_ONEOF,
+     .flags = ARGUMENT_OPTIONAL,
+     .children =
+         (const struct argument[]){
+             {.name = "gt", .type = ARGUMENT_PURE_TOKEN, .token = "GT"},
+             {.name = "lt", .type = ARGUMENT_PURE_TOKEN, .token = "LT"},
+             {0},
+         }},
+    {.name = "change", .type = ARGUMENT_PURE_TOKEN, .token = "CH", .flags = ARGUMENT_OPTIONAL},
+    {.name = "increment", .type = ARGUMENT_PURE_TOKEN, .token = "INCR", .flags = ARGUMENT_OPTIONAL},
+    {.name = "score_member",
+     .type = ARGUMENT_BLOCK,
+     .flags = ARGUMENT_MULTIPLE,
+     .children =
+         (const struct argument[]){
+             {.name = "score", .type = ARGUMENT_DOUBLE},
+             {.name = "member", .type = ARGUMENT_STRING},
+             {0},
+         }},
+    {0},
+};
+
+const struct command command_zadd = {
+    .name = "ZADD",
+    .summary = "Set the scores of members, adding those that are not on the board",
+    .complexity = "O(log n) for each pair, n being the members of the board",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -4,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .member_arg = 3,
+    .member_step = 2,
+    .score_arg = 2,
+    .arguments = zadd_arguments,
+    .cost = &(const struct command_cost){.count = cost_count_pairs,
+                                         .unit_ns = 1000,
+                                         .grown_key = 1,
+                                         .unit = "pair",
+                                         .instead = "several commands of a thousand each"},
+    .run = zadd_run,
+};
+
+static void zincrby_run(struct call *call) {
+    struct zadd zadd = {
+        .is_increment = true, .is_sum_wanted = true, .first_pair = 2, .pair_count = 1};
+    run(call, &zadd);
+}
+
+static const struct argument zincrby_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "increment", .type = ARGUMENT_DOUBLE},
+    {.name = "member", .type = ARGUMENT_STRING},
+    {0},
+};
+
+const struct command command_zincrby = {
+    .name = "ZINCRBY",
+    .summary = "Add to a member's score, which begins at 0, and return the sum",
+    .complexity = "O(log n) in the members of the board",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = 4,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .member_arg = 3,
+    .arguments = zincrby_arguments,
+    .run = zincrby_run,
+};

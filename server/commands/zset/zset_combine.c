@@ -1,0 +1,569 @@
+/* ZUNION, ZINTER and ZDIFF, their STORE forms, and ZINTERCARD.
+ *
+ *     ZUNIONSTORE week 2 mon tue WEIGHTS 1 2
+ *       parse the number of keys -> the options -> find the boards -> combine (combine.h) ->
+ *       reply in Redis's order, or store (zset_store.h)
+ *
+ * Redis orders a result by score, lowest first, and equal scores by name. Here equal scores have
+ * the order that ZRANGE would give them on a board with the layout of the first key that exists. */
+#include <inttypes.h>
+
+#include "server/clients/server.h"
+#include "server/commands/zset/zset_store.h"
+#include "server/dispatch/cost.h"
+
+enum {
+    SOURCES_ON_STACK = 16,
+    SHOWN_MAX = 64, /* bytes of a weight shown in an error */
+};
+
+/* Properties that follow from the command's name. */
+struct combining {
+    enum combine_kind kind;
+    bool is_stored;
+    bool is_counted;
+};
+
+/* One command. */
+struct query {
+    struct combining combining;
+    uint32_t first_source; /* index of the first source's key */
+    struct combine combine;
+    struct combine_source sources_on_stack[SOURCES_ON_STACK];
+    bool with_scores;
+    int64_t limit;
+};
+
+/* ---- parsing ---- */
+
+static bool read_source_count(const struct call *call, struct query *query) {
+    uint32_t index = query->combining.is_stored ? 2 : 1;
+    int64_t count;
+    if (!call_parse_integer(call, call_arg(call, index), &count)) {
+        return false;
+    }
+    if (count < 1) {
+        reply_error_format(call->reply, "ERR at least 1 input key is needed for '%s' command",
+                           command_full_name(command_index(call->command)));
+        return false;
+    }
+    if (count > (int64_t)call->request->count - index - 1) {
+        call_syntax_error(call);
+        return false;
+    }
+    query->first_source = index + 1;
+    query->combine.source_count = (uint32_t)count;
+    return true;
+}
+
+static bool make_sources(const struct call *call, struct query *query) {
+    struct combine *combine = &query->combine;
+    combine->sources = query->sources_on_stack;
+    if (combine->source_count > SOURCES_ON_STACK) {
+        combine->sources = memory_allocate(combine->source_count * sizeof(*combine->sources));
+        if (combine->sources == NULL) {
+            call_out_of_memory(call);
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < combine->source_count; i++) {
+        combine->sources[i] = (struct combine_source){.weight = {.magnitude = 1}};
+    }
+    return true;
+}
+
+static void free_sources(struct query *query) {
+    if (query->combine.sources != query->sources_on_stack) {
+        memory_free(query->combine.sources);
+    }
+}
+
+static void explain_weight(const struct call *call, struct bytes text, enum decimal_status status) {
+    int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
+    switch (status) {
+    case DECIMAL_TOO_PRECISE:
+        reply_error_format(call->reply, "ERR weight %.*s has too many decimals: at most %d", shown,
+                           text.at, (int)DECIMAL_SCALE_MAX);
+        return;
+    case DECIMAL_OUT_OF_RANGE:
+        reply_error_format(call->reply,
+                           "ERR weight %.*s is out of range: its digits, without the point, may be "
+                           "at most %" PRIu64 "",
+                           shown, text.at, UINT64_MAX);
+        return;
+    case DECIMAL_OK:
+    case DECIMAL_NOT_A_NUMBER:
+        break;
+    }
+    reply_error(call->reply, "ERR weight value is not a float");
+}
+
+static bool read_weights(const struct call *call, struct query *query, uint32_t index) {
+    for (uint32_t i = 0; i < query->combine.source_count; i++) {
+        struct combine_source *source = &query->combine.sources[i];
+        struct bytes text = call_arg(call, index + i);
+        unsigned scale = 0;
+        enum decimal_status status = decimal_parse_exact(text, &source->weight, &scale);
+        if (status != DECIMAL_OK) {
+            explain_weight(call, text, status);
+            return false;
+        }
+        source->weight_scale = (uint8_t)scale;
+    }
+    return true;
+}
+
+static bool read_aggregate(const struct call *call, struct query *query, struct bytes word) {
+    static const char *const names[] = {"SUM", "MIN", "MAX"};
+    static const enum combine_aggregate aggregates[] = {COMBINE_SUM, COMBINE_MIN, COMBINE_MAX};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (bytes_is(word, names[i])) {
+            query->combine.aggregate = aggregates[i];
+            return true;
+        }
+    }
+    call_syntax_error(call);
+    return false;
+}
+
+static bool read_limit(const struct call *call, struct query *query, struct bytes text) {
+    if (!bytes_parse_i64(text, &query->limit) || query->limit < 0) {
+        reply_error(call->reply, "ERR LIMIT can't be negative");
+        return false;
+    }
+    return true;
+}
+
+/* Parse the option at *index and advance *index past it. false: the error was replied. */
+static bool read_option(const struct call *call, struct query *query, uint32_t *index) {
+    const struct combining *combining = &query->combining;
+    struct bytes word = call_arg(call, *index);
+    uint32_t left = call->request->count - *index - 1;
+    bool has_values = combining->kind != COMBINE_DIFFERENCE && !combining->is_counted;
+    uint32_t source_count = query->combine.source_count;
+    if (has_values && left >= source_count && bytes_is(word, "WEIGHTS")) {
+        bool is_read = read_weights(call, query, *index + 1);
+        *index += source_count + 1;
+        return is_read;
+    }
+    if (has_values && left >= 1 && bytes_is(word, "AGGREGATE")) {
+        *index += 2;
+        return read_aggregate(call, query, call_arg(call, *index - 1));
+    }
+    if (!combining->is_stored && !combining->is_counted && bytes_is(word, "WITHSCORES")) {
+        *index += 1;
+        query->with_scores = true;
+        return true;
+    }
+    if (combining->is_counted && left >= 1 && bytes_is(word, "LIMIT")) {
+        *index += 2;
+        return read_limit(call, query, call_arg(call, *index - 1));
+    }
+    call_syntax_error(call);
+    return false;
+}
+
+static bool read_options(const struct call *call, struct query *query) {
+    uint32_t index = query->first_source + query->combine.source_count;
+    while (index < call->request->count) {
+        if (!read_option(call, query, &index)) {
+            return false;
+        }
+    }
+    return !query->combining.is_stored || zset_check_key(call, call_arg(call, 1));
+}
+
+/* ---- combining ---- */
+
+static void find_boards(const struct call *call, struct query *query) {
+    for (uint32_t i = 0; i < query->combine.source_count; i++) {
+        query->combine.sources[i].board =
+            call_find_board(call, call_arg(call, query->first_source + i));
+    }
+}
+
+static void reply_value(const struct call *call, wide value, unsigned scale) {
+    struct decimal decimal;
+    if (scale <= DECIMAL_SCALE_MAX &&
+        wide_to_decimal(value, scale, scale, &decimal) == DECIMAL_OK) {
+        reply_decimal(call->reply, decimal, scale);
+        return;
+    }
+    char text[WIDE_TEXT_MAX];
+    size_t size = wide_print(text, value, scale);
+    reply_decimal_text(call->reply, (struct bytes){.at = text, .size = size});
+}
+
+static void reply_entries(const struct call *call, const struct query *query, bool is_best_first) {
+    const struct tally *tally = &query->combine.tally;
+    enum zset_shape shape = query->with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS;
+    zset_reply_header(call, tally->count, shape);
+    struct tally_walk walk = tally_walk(tally, is_best_first);
+    const struct tally_entry *entry;
+    while (!zset_is_reply_lost(call) && (entry = tally_walk_next(&walk)) != NULL) {
+        if (shape == ZSET_PAIRS) {
+            reply_array(call->reply, 2);
+        }
+        reply_bulk(call->reply, tally_member(entry));
+        if (shape != ZSET_MEMBERS) {
+            reply_value(call, entry->result.value, query->combine.scale);
+        }
+    }
+}
+
+/* The first board, whose layout gives equal scores their order. NULL: none exists. */
+static const struct board *first_board(const struct query *query) {
+    const struct board *board = NULL;
+    for (uint32_t i = 0; i < query->combine.source_count && board == NULL; i++) {
+        board = query->combine.sources[i].board;
+    }
+    return board;
+}
+
+static void reply_results(const struct call *call, struct query *query) {
+    const struct board *board = first_board(query);
+    bool is_ascending = board != NULL && zset_lead(board)->is_ascending;
+    bool is_latest = board != NULL && board_layout(board)->time.is_latest;
+    if (!tally_sort(&query->combine.tally, is_ascending, is_latest)) {
+        call_out_of_memory(call);
+        return;
+    }
+    reply_entries(call, query, is_ascending);
+}
+
+static void answer(const struct call *call, struct query *query) {
+    struct combine *combine = &query->combine;
+    uint64_t count = 0;
+    bool is_counted = query->combining.is_counted;
+    enum combine_status status =
+        is_counted ? combine_count(combine, (uint64_t)query->limit, &count) : combine_run(combine);
+    if (status != COMBINE_OK) {
+        zset_reply_failure(call, combine, status);
+    } else if (is_counted) {
+        reply_integer(call->reply, (int64_t)count);
+    } else if (query->combining.is_stored) {
+        zset_store_results(call, call_arg(call, 1), combine);
+    } else {
+        reply_results(call, query);
+    }
+}
+
+static void run(const struct call *call, struct combining combining) {
+    struct query query = {
+        .combining = combining,
+        .combine = {.kind = combining.kind, .now_us = call->now_us},
+    };
+    tally_init(&query.combine.tally, call->server->hash_seed);
+    if (!read_source_count(call, &query) || !make_sources(call, &query)) {
+        return;
+    }
+    if (read_options(call, &query)) {
+        find_boards(call, &query);
+        answer(call, &query);
+    }
+    tally_deinit(&query.combine.tally);
+    free_sources(&query);
+}
+
+/* ---- cost ---- */
+
+/* Sizes of the boards named by the arguments. */
+struct sizes {
+    uint32_t source_count; /* 0: the arguments are malformed */
+    uint64_t first, smallest, sum;
+};
+
+static struct sizes measure(const struct cost_view *view, bool is_stored) {
+    struct query query = {.combining = {.is_stored = is_stored}};
+    struct sizes sizes = {.smallest = UINT64_MAX};
+    if (!read_source_count(view->call, &query)) {
+        return sizes;
+    }
+    sizes.source_count = query.combine.source_count;
+    for (uint32_t i = 0; i < sizes.source_count; i++) {
+        uint64_t size = cost_size(view, query.first_source + i);
+        sizes.first = i == 0 ? size : sizes.first;
+        sizes.smallest = size < sizes.smallest ? size : sizes.smallest;
+        sizes.sum += size;
+    }
+    return sizes;
+}
+
+/* The overlap of the boards is unknown: assume that half the members are on several boards. */
+static uint64_t count_union(const struct cost_view *view, bool is_stored) {
+    return measure(view, is_stored).sum;
+}
+
+static uint64_t count_intersection(const struct cost_view *view, bool is_stored) {
+    struct sizes sizes = measure(view, is_stored);
+    return sizes.source_count > 0 ? sizes.smallest * sizes.source_count : 0;
+}
+
+/* The first board's members, and the cheaper of the two ways to look them up (combine.h). */
+static uint64_t count_difference(const struct cost_view *view, bool is_stored) {
+    struct sizes sizes = measure(view, is_stored);
+    if (sizes.source_count < 2 || sizes.first == 0) {
+        return sizes.first;
+    }
+    uint64_t looking = sizes.first * (sizes.source_count - 1);
+    uint64_t marking = sizes.sum - sizes.first;
+    return sizes.first + (looking < marking ? looking : marking);
+}
+
+/* ---- the commands ---- */
+
+#define DESTINATION_ARGUMENT                                                                       \
+    { .name = "destination", .type = ARGUMENT_KEY }
+#define NUMKEYS_ARGUMENT                                                                           \
+    { .name = "numkeys", .type = ARGUMENT_INTEGER }
+#define KEYS_ARGUMENT                                                                              \
+    { .name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE }
+#define WEIGHTS_ARGUMENT                                                                           \
+    {                                                                                              \
+        .name = "weight", .type = ARGUMENT_INTEGER, .token = "WEIGHTS",                            \
+        .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE                                             \
+    }
+#define AGGREGATE_ARGUMENT                                                                         \
+    {                                                                                              \
+        .name = "aggregate", .type = ARGUMENT_ONEOF, .token = "AGGREGATE",                         \
+        .flags = ARGUMENT_OPTIONAL, .children = (const struct argument[]) {                        \
+            {.name = "sum", .type = ARGUMENT_PURE_TOKEN, .token = "SUM"},                          \
+                {.name = "min", .type = ARGUMENT_PURE_TOKEN, .token = "MIN"},                      \
+                {.name = "max", .type = ARGUMENT_PURE_TOKEN, .token = "MAX"}, {0},                 \
+        }                                                                                          \
+    }
+#define WITHSCORES_ARGUMENT                                                                        \
+    {                                                                                              \
+        .name = "withscores", .type = ARGUMENT_PURE_TOKEN, .token = "WITHSCORES",                  \
+        .flags = ARGUMENT_OPTIONAL                                                                 \
+    }
+#define UNION_COMPLEXITY        "O(n) in the members of all boards"
+#define INTERSECTION_COMPLEXITY "O(n k) for n members on the smallest of k boards"
+#define DIFFERENCE_COMPLEXITY                                                                      \
+    "O(n k) for n members on the first of k boards or, if that is less, O(n + s log n) for s on "  \
+    "the others"
+
+/* With values that are weighted and aggregated. */
+static const struct argument valued_arguments[] = {
+    NUMKEYS_ARGUMENT, KEYS_ARGUMENT, WEIGHTS_ARGUMENT, AGGREGATE_ARGUMENT, WITHSCORES_ARGUMENT, {0},
+};
+static const struct argument valued_store_arguments[] = {
+    DESTINATION_ARGUMENT, NUMKEYS_ARGUMENT,   KEYS_ARGUMENT,
+    WEIGHTS_ARGUMENT,     AGGREGATE_ARGUMENT, {0},
+};
+
+static void zunion_run(struct call *call) {
+    run(call, (struct combining){.kind = COMBINE_UNION});
+}
+
+static uint64_t zunion_count(const struct cost_view *view) {
+    return count_union(view, false);
+}
+
+const struct command command_zunion = {
+    .name = "ZUNION",
+    .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
+    .complexity = UNION_COMPLEXITY,
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
+    .key_count_arg = 1,
+    .arguments = valued_arguments,
+    .cost = &(const struct command_cost){.count = zunion_count,
+                                         .unit_ns = 150,
+                                         .unit = "member of all boards",
+                                         .instead = "store the result once: `ZINCRBY` both boards "
+                                                    "as points arrive, or `PERIOD` boards"},
+    .run = zunion_run,
+};
+
+static void zunionstore_run(struct call *call) {
+    run(call, (struct combining){.kind = COMBINE_UNION, .is_stored = true});
+}
+
+static uint64_t zunionstore_count(const struct cost_view *view) {
+    return count_union(view, true);
+}
+
+const struct command command_zunionstore = {
+    .name = "ZUNIONSTORE",
+    .summary = "Store a union of boards, with the times at which the results were reached",
+    .complexity = UNION_COMPLEXITY,
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -4,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .key_count_arg = 2,
+    .arguments = valued_store_arguments,
+    .cost = &(const struct command_cost){.count = zunionstore_count,
+                                         .unit_ns = 150,
+                                         .grown_key = 1,
+                                         .unit = "member of all boards",
+                                         .instead = "store the result once: `ZINCRBY` both boards "
+                                                    "as points arrive, or `PERIOD` boards"},
+    .run = zunionstore_run,
+};
+
+static void zinter_run(struct call *call) {
+    run(call, (struct combining){.kind = COMBINE_INTERSECTION});
+}
+
+static uint64_t zinter_count(const struct cost_view *view) {
+    return count_intersection(view, false);
+}
+
+const struct command command_zinter = {
+    .name = "ZINTER",
+    .summary =
+        "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
+    .complexity = INTERSECTION_COMPLEXITY,
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
+    .key_count_arg = 1,
+    .arguments = valued_arguments,
+    .cost =
+        &(const struct command_cost){.count = zinter_count,
+                                     .unit_ns = 140,
+                                     .unit = "member of the smallest board, for each board",
+                                     .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
+    .run = zinter_run,
+};
+
+static void zinterstore_run(struct call *call) {
+    run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_stored = true});
+}
+
+static uint64_t zinterstore_count(const struct cost_view *view) {
+    return count_intersection(view, true);
+}
+
+const struct command command_zinterstore = {
+    .name = "ZINTERSTORE",
+    .summary = "Store an intersection of boards, with the times at which the results were reached",
+    .complexity = INTERSECTION_COMPLEXITY,
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -4,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .key_count_arg = 2,
+    .arguments = valued_store_arguments,
+    .cost =
+        &(const struct command_cost){.count = zinterstore_count,
+                                     .unit_ns = 230,
+                                     .grown_key = 1,
+                                     .unit = "member of the smallest board, for each board",
+                                     .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
+    .run = zinterstore_run,
+};
+
+static void zintercard_run(struct call *call) {
+    run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true});
+}
+
+static const struct argument zintercard_arguments[] = {
+    NUMKEYS_ARGUMENT,
+    KEYS_ARGUMENT,
+    {.name = "limit", .type = ARGUMENT_INTEGER, .token = "LIMIT", .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
+static uint64_t zintercard_count(const struct cost_view *view) {
+    return count_intersection(view, false);
+}
+
+const struct command command_zintercard = {
+    .name = "ZINTERCARD",
+    .summary = "How many members are on all of several boards, counted up to a limit",
+    .complexity = INTERSECTION_COMPLEXITY,
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
+    .key_count_arg = 1,
+    .arguments = zintercard_arguments,
+    .cost = &(const struct command_cost){.count = zintercard_count,
+                                         .unit_ns = 40,
+                                         .unit = "member of the smallest board, for each board",
+                                         .instead = "`LIMIT`, if it need not be exact"},
+    .run = zintercard_run,
+};
+
+static void zdiff_run(struct call *call) {
+    run(call, (struct combining){.kind = COMBINE_DIFFERENCE});
+}
+
+static const struct argument zdiff_arguments[] = {
+    NUMKEYS_ARGUMENT,
+    KEYS_ARGUMENT,
+    WITHSCORES_ARGUMENT,
+    {0},
+};
+
+static uint64_t zdiff_count(const struct cost_view *view) {
+    return count_difference(view, false);
+}
+
+const struct command command_zdiff = {
+    .name = "ZDIFF",
+    .summary = "The members of the first board that are on none of the others",
+    .complexity = DIFFERENCE_COMPLEXITY,
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
+    .key_count_arg = 1,
+    .arguments = zdiff_arguments,
+    .cost =
+        &(const struct command_cost){.count = zdiff_count,
+                                     .unit_ns = 130,
+                                     .unit = "member of the first board, and look-up",
+                                     .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
+    .run = zdiff_run,
+};
+
+static void zdiffstore_run(struct call *call) {
+    run(call, (struct combining){.kind = COMBINE_DIFFERENCE, .is_stored = true});
+}
+
+static const struct argument zdiffstore_arguments[] = {
+    DESTINATION_ARGUMENT,
+    NUMKEYS_ARGUMENT,
+    KEYS_ARGUMENT,
+    {0},
+};
+
+static uint64_t zdiffstore_count(const struct cost_view *view) {
+    return count_difference(view, true);
+}
+
+const struct command command_zdiffstore = {
+    .name = "ZDIFFSTORE",
+    .summary =
+        "Store the members of the first board that are on none of the others, with their times",
+    .complexity = DIFFERENCE_COMPLEXITY,
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -4,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .key_count_arg = 2,
+    .arguments = zdiffstore_arguments,
+    .cost =
+        &(const struct command_cost){.count = zdiffstore_count,
+                                     .unit_ns = 160,
+                                     .grown_key = 1,
+                                     .unit = "member of the first board, and look-up",
+                                     .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
+    .run = zdiffstore_run,
+};

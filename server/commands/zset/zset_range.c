@@ -1,0 +1,358 @@
+/* ZRANGE, its older forms ZREVRANGE, ZRANGEBYSCORE and ZREVRANGEBYSCORE, and ZRANGESTORE.
+ *
+ *     ZREVRANGE board 0 9 WITHSCORES
+ *       properties of the command's name -> options -> a span of ranks -> the reply, or a new board
+ *
+ * All of them select a span (by place or by score) and a direction to walk it. */
+#include "server/commands/zset/zset_store.h"
+#include "server/dispatch/cost.h"
+
+enum range_by {
+    RANGE_UNSAID, /* ZRANGE, before its options are parsed */
+    RANGE_BY_PLACE,
+    RANGE_BY_SCORE,
+    RANGE_BY_LEX,
+};
+
+struct range {
+    enum range_by by;
+    bool is_stored;          /* ZRANGESTORE: a destination precedes the key */
+    bool is_direction_fixed; /* by the command's name: REV is not an option */
+    bool is_reverse;
+    bool with_scores;
+    int64_t offset; /* LIMIT offset count */
+    int64_t count;  /* negative: no limit */
+};
+
+/* Parse the option at *index and its values. false: the error was replied. Always inlined, like its
+ * callers: calls are too expensive for pages of ten. */
+__attribute__((always_inline)) static inline bool
+read_option(const struct call *call, struct range *range, uint32_t *index) {
+    struct bytes word = call_arg(call, *index);
+    uint32_t left = call->request->count - *index - 1;
+    if (bytes_is(word, "WITHSCORES") && !range->is_stored) {
+        range->with_scores = true;
+    } else if (bytes_is(word, "LIMIT") && left >= 2) {
+        if (!call_parse_integer(call, call_arg(call, *index + 1), &range->offset) ||
+            !call_parse_integer(call, call_arg(call, *index + 2), &range->count)) {
+            return false;
+        }
+        *index += 2;
+    } else if (bytes_is(word, "REV") && !range->is_direction_fixed) {
+        range->is_reverse = true;
+        range->is_direction_fixed = true;
+    } else if (bytes_is(word, "BYSCORE") && range->by == RANGE_UNSAID) {
+        range->by = RANGE_BY_SCORE;
+    } else if (bytes_is(word, "BYLEX") && range->by == RANGE_UNSAID) {
+        range->by = RANGE_BY_LEX;
+    } else {
+        call_syntax_error(call);
+        return false;
+    }
+    return true;
+}
+
+/* Index of the key; it is followed by the limits and then the options. */
+static uint32_t key_index(const struct range *range) {
+    return range->is_stored ? 2 : 1;
+}
+
+__attribute__((always_inline)) static inline bool read_options(const struct call *call,
+                                                               struct range *range) {
+    for (uint32_t index = key_index(range) + 3; index < call->request->count; index++) {
+        if (!read_option(call, range, &index)) {
+            return false;
+        }
+    }
+    if (range->by == RANGE_UNSAID) {
+        range->by = RANGE_BY_PLACE;
+    }
+    /* As in Redis, LIMIT with a count of -1 means no limit, and is always accepted. */
+    if (range->count != -1 && range->by == RANGE_BY_PLACE) {
+        reply_error(call->reply, "ERR syntax error, LIMIT is only supported in combination with "
+                                 "either BYSCORE or BYLEX");
+        return false;
+    }
+    if (range->by == RANGE_BY_LEX) {
+        if (range->with_scores) {
+            reply_error(call->reply, "ERR syntax error, WITHSCORES not supported in combination "
+                                     "with BYLEX");
+        } else {
+            zset_reply_no_lex(call, "BYLEX");
+        }
+        return false;
+    }
+    return true;
+}
+
+/* The requested ranks. If board is NULL, only the arguments are checked. growth: number of members
+ * to assume in addition to the board's. */
+__attribute__((always_inline)) static inline bool
+find_span(const struct call *call, const struct range *range, const struct board *board,
+          uint32_t growth, bool is_best_first, struct zset_span *span) {
+    struct bytes first = call_arg(call, key_index(range) + 1);
+    struct bytes second = call_arg(call, key_index(range) + 2);
+    if (range->by == RANGE_BY_PLACE) {
+        int64_t start;
+        int64_t stop;
+        if (!call_parse_integer(call, first, &start) || !call_parse_integer(call, second, &stop)) {
+            return false;
+        }
+        struct zset_span whole = board != NULL ? zset_whole(board) : (struct zset_span){0};
+        whole.count = cost_sum(whole.count, growth);
+        *span = zset_part_of_indexes(whole, is_best_first, start, stop);
+        return true;
+    }
+    /* Reversed limits are given as max and min. */
+    struct bytes min = range->is_reverse ? second : first;
+    struct bytes max = range->is_reverse ? first : second;
+    if (!zset_span_of_scores(call, board, min, max, span)) {
+        return false;
+    }
+    span->count = cost_sum(span->count, growth);
+    *span = zset_part_of_limit(*span, is_best_first, range->offset, range->count);
+    return true;
+}
+
+/* The number of members to visit. */
+static uint64_t count_span(const struct cost_view *view, struct range range) {
+    struct zset_span span;
+    range.count = -1;
+    if (!read_options(view->call, &range)) {
+        return 0;
+    }
+    uint32_t key_arg = key_index(&range);
+    const struct board *board = cost_board(view, key_arg);
+    bool is_found = find_span(view->call, &range, board, cost_growth(view, key_arg), true, &span);
+    return is_found ? span.count : 0;
+}
+
+static void run(const struct call *call, struct range range) {
+    range.count = -1;
+    if (!read_options(call, &range)) {
+        return;
+    }
+    const struct board *board = call_find_board(call, call_arg(call, key_index(&range)));
+    bool is_best_first = board != NULL && zset_is_best_first(board, range.is_reverse);
+    struct zset_span span;
+    if (!find_span(call, &range, board, 0, is_best_first, &span)) {
+        return;
+    }
+    if (!range.is_stored) {
+        zset_reply_span(call, board, span, is_best_first,
+                        range.with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS);
+    } else if (zset_check_key(call, call_arg(call, 1))) {
+        zset_store_span(call, call_arg(call, 1), board, span);
+    }
+}
+
+#define WITHSCORES_ARGUMENT                                                                        \
+    {                                                                                              \
+        .name = "withscores", .type = ARGUMENT_PURE_TOKEN, .token = "WITHSCORES",                  \
+        .flags = ARGUMENT_OPTIONAL                                                                 \
+    }
+#define LIMIT_ARGUMENT                                                                             \
+    {                                                                                              \
+        .name = "offset_count", .type = ARGUMENT_BLOCK, .token = "LIMIT",                          \
+        .flags = ARGUMENT_OPTIONAL, .children = (const struct argument[]) {                        \
+            {.name = "offset", .type = ARGUMENT_INTEGER},                                          \
+                {.name = "count", .type = ARGUMENT_INTEGER}, {0},                                  \
+        }                                                                                          \
+    }
+
+#define SORTBY_ARGUMENT                                                                            \
+    {                                                                                              \
+        .name = "sortby", .type = ARGUMENT_ONEOF, .flags = ARGUMENT_OPTIONAL,                      \
+        .children = (const struct argument[]) {                                                    \
+            {.name = "byscore", .type = ARGUMENT_PURE_TOKEN, .token = "BYSCORE"},                  \
+                {.name = "bylex", .type = ARGUMENT_PURE_TOKEN, .token = "BYLEX"}, {0},             \
+        }                                                                                          \
+    }
+#define REV_ARGUMENT                                                                               \
+    { .name = "rev", .type = ARGUMENT_PURE_TOKEN, .token = "REV", .flags = ARGUMENT_OPTIONAL }
+
+static void zrange_run(struct call *call) {
+    run(call, (struct range){.by = RANGE_UNSAID});
+}
+
+static uint64_t zrange_count(const struct cost_view *view) {
+    return count_span(view, (struct range){.by = RANGE_UNSAID});
+}
+
+static const struct argument zrange_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "start", .type = ARGUMENT_STRING},
+    {.name = "stop", .type = ARGUMENT_STRING},
+    SORTBY_ARGUMENT,
+    REV_ARGUMENT,
+    LIMIT_ARGUMENT,
+    WITHSCORES_ARGUMENT,
+    {0},
+};
+
+const struct command command_zrange = {
+    .name = "ZRANGE",
+    .summary = "Members by place or by score, from the lowest score up or (REV) the highest down",
+    .complexity = "O(log n + m) for m of the board's n members",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -4,
+    .flags = COMMAND_READ,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = zrange_arguments,
+    .cost = &(const struct command_cost){.count = zrange_count,
+                                         .unit_ns = 20,
+                                         .unit = "member returned",
+                                         .instead = "pages of a few hundred, one after another"},
+    .run = zrange_run,
+};
+
+static void zrangestore_run(struct call *call) {
+    run(call, (struct range){.by = RANGE_UNSAID, .is_stored = true});
+}
+
+static uint64_t zrangestore_count(const struct cost_view *view) {
+    return count_span(view, (struct range){.by = RANGE_UNSAID, .is_stored = true});
+}
+
+static const struct argument zrangestore_arguments[] = {
+    {.name = "dst", .type = ARGUMENT_KEY},
+    {.name = "src", .type = ARGUMENT_KEY},
+    {.name = "min", .type = ARGUMENT_STRING},
+    {.name = "max", .type = ARGUMENT_STRING},
+    SORTBY_ARGUMENT,
+    REV_ARGUMENT,
+    LIMIT_ARGUMENT,
+    {0},
+};
+
+const struct command command_zrangestore = {
+    .name = "ZRANGESTORE",
+    .summary = "Store what ZRANGE would show, each member with its score and its time",
+    .complexity = "O(log n + m) for m of the board's n members",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -5,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+    .first_key = 1,
+    .last_key = 2,
+    .key_step = 1,
+    .arguments = zrangestore_arguments,
+    .cost = &(const struct command_cost){.count = zrangestore_count,
+                                         .unit_ns = 130,
+                                         .grown_key = 1,
+                                         .unit = "member stored",
+                                         .instead = "`COPY`, if it is the whole board"},
+    .run = zrangestore_run,
+};
+
+static void zrevrange_run(struct call *call) {
+    run(call, (struct range){.by = RANGE_BY_PLACE, .is_direction_fixed = true, .is_reverse = true});
+}
+
+static uint64_t zrevrange_count(const struct cost_view *view) {
+    return count_span(
+        view, (struct range){.by = RANGE_BY_PLACE, .is_direction_fixed = true, .is_reverse = true});
+}
+
+static const struct argument zrevrange_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "start", .type = ARGUMENT_INTEGER},
+    {.name = "stop", .type = ARGUMENT_INTEGER},
+    WITHSCORES_ARGUMENT,
+    {0},
+};
+
+const struct command command_zrevrange = {
+    .name = "ZREVRANGE",
+    .summary = "Members by place, from the highest score down",
+    .complexity = "O(log n + m) for m of the board's n members",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -4,
+    .flags = COMMAND_READ,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = zrevrange_arguments,
+    .cost = &(const struct command_cost){.count = zrevrange_count,
+                                         .unit_ns = 20,
+                                         .unit = "member returned",
+                                         .instead = "pages of a few hundred, one after another"},
+    .run = zrevrange_run,
+};
+
+static void zrangebyscore_run(struct call *call) {
+    run(call, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true});
+}
+
+static uint64_t zrangebyscore_count(const struct cost_view *view) {
+    return count_span(view, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true});
+}
+
+static const struct argument zrangebyscore_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "min", .type = ARGUMENT_DOUBLE},
+    {.name = "max", .type = ARGUMENT_DOUBLE},
+    WITHSCORES_ARGUMENT,
+    LIMIT_ARGUMENT,
+    {0},
+};
+
+const struct command command_zrangebyscore = {
+    .name = "ZRANGEBYSCORE",
+    .summary = "Members with a score between two limits, from the lowest score up",
+    .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -4,
+    .flags = COMMAND_READ,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = zrangebyscore_arguments,
+    .cost = &(const struct command_cost){.count = zrangebyscore_count,
+                                         .unit_ns = 20,
+                                         .unit = "member returned",
+                                         .instead = "pages of a few hundred, one after another"},
+    .run = zrangebyscore_run,
+};
+
+static void zrevrangebyscore_run(struct call *call) {
+    run(call, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true});
+}
+
+static uint64_t zrevrangebyscore_count(const struct cost_view *view) {
+    return count_span(
+        view, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true});
+}
+
+static const struct argument zrevrangebyscore_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "max", .type = ARGUMENT_DOUBLE},
+    {.name = "min", .type = ARGUMENT_DOUBLE},
+    WITHSCORES_ARGUMENT,
+    LIMIT_ARGUMENT,
+    {0},
+};
+
+const struct command command_zrevrangebyscore = {
+    .name = "ZREVRANGEBYSCORE",
+    .summary = "Members with a score between two limits, from the highest score down",
+    .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -4,
+    .flags = COMMAND_READ,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = zrevrangebyscore_arguments,
+    .cost = &(const struct command_cost){.count = zrevrangebyscore_count,
+                                         .unit_ns = 20,
+                                         .unit = "member returned",
+                                         .instead = "pages of a few hundred, one after another"},
+    .run = zrevrangebyscore_run,
+};

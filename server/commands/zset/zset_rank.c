@@ -1,0 +1,87 @@
+/* ZRANK and ZREVRANK: a member's place, counted from the lowest or from the highest score. */
+#include "server/commands/zset/zset.h"
+
+static void reply_missing(const struct call *call, bool with_score) {
+    if (with_score) {
+        reply_null_array(call->reply);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+static void rank(const struct call *call, bool is_reverse) {
+    bool with_score = call->request->count == 4;
+    if (call->request->count > 4) {
+        reply_error_format(call->reply, "ERR wrong number of arguments for '%s' command",
+                           is_reverse ? "zrevrank" : "zrank");
+        return;
+    }
+    if (with_score && !call_arg_is(call, 3, "WITHSCORE")) {
+        call_syntax_error(call);
+        return;
+    }
+    const struct board *board = call_find_board(call, call_arg(call, 1));
+    struct board_member member;
+    if (!zset_look_up(call, board, call_arg(call, 2), &member)) {
+        reply_missing(call, with_score);
+        return;
+    }
+    if (with_score) {
+        reply_array(call->reply, 2);
+    }
+    reply_integer(call->reply, zset_place(board, is_reverse, board_rank_of(board, &member)));
+    if (with_score) {
+        zset_reply_score(call, zset_lead(board),
+                         layout_ordinal(board_layout(board), member.key, 0));
+    }
+}
+
+static const struct argument rank_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "member", .type = ARGUMENT_STRING},
+    {.name = "withscore",
+     .type = ARGUMENT_PURE_TOKEN,
+     .token = "WITHSCORE",
+     .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
+static void zrank_run(struct call *call) {
+    rank(call, false);
+}
+
+const struct command command_zrank = {
+    .name = "ZRANK",
+    .summary = "A member's place, counted from 0 at the lowest score",
+    .complexity = "O(log n) in the members of the board",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .member_arg = 2,
+    .arguments = rank_arguments,
+    .run = zrank_run,
+};
+
+static void zrevrank_run(struct call *call) {
+    rank(call, true);
+}
+
+const struct command command_zrevrank = {
+    .name = "ZREVRANK",
+    .summary = "A member's place, counted from 0 at the highest score",
+    .complexity = "O(log n) in the members of the board",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .member_arg = 2,
+    .arguments = rank_arguments,
+    .run = zrevrank_run,
+};

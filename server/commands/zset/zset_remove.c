@@ -1,0 +1,164 @@
+/* ZREM, ZREMRANGEBYRANK and ZREMRANGEBYSCORE. A board is removed with its last member. */
+#include "server/commands/zset/zset.h"
+#include "server/dispatch/cost.h"
+#include "skiplist/lookup.h"
+
+__attribute__((always_inline)) static inline bool take(const struct call *call,
+                                                       struct registry_key *key, struct bytes name,
+                                                       const struct board_prefetch *ahead) {
+    struct board_member member;
+    if (!zset_look_up_ahead(&key->board, name, ahead, &member)) {
+        return false;
+    }
+    registry_take_member(call->registry, key, &member);
+    return true;
+}
+
+static uint32_t take_group(const struct call *call, struct registry_key *key,
+                           const struct bytes *names, unsigned count) {
+    struct board_prefetch ahead[LOOKUP_GROUP];
+    uint32_t taken_count = 0;
+    lookup_members_to_take(&key->board, names, 1, count, ahead);
+    for (unsigned i = 0; i < count; i++) {
+        taken_count += take(call, key, names[i], &ahead[i]);
+    }
+    return taken_count;
+}
+
+/* Not inlined: the common case, a single member, needs no stack space for a group. */
+__attribute__((noinline)) static uint32_t take_all(const struct call *call,
+                                                   struct registry_key *key) {
+    const struct bytes *names = &call->request->args[2];
+    uint32_t count = call->request->count - 2;
+    uint32_t taken_count = 0;
+    if (count < LOOKUP_OWN_MIN) {
+        for (uint32_t i = 0; i < count; i++) {
+            taken_count += take(call, key, names[i], call->ahead);
+        }
+        return taken_count;
+    }
+    for (uint32_t i = 0; i < count; i += LOOKUP_GROUP) {
+        taken_count += take_group(call, key, &names[i], lookup_group_size(count, i));
+    }
+    return taken_count;
+}
+
+static void zrem_run(struct call *call) {
+    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    int64_t removed_count = 0;
+    if (key != NULL) {
+        removed_count = call->request->count == 3 ? take(call, key, call_arg(call, 2), call->ahead)
+                                                  : take_all(call, key);
+        if (removed_count > 0) {
+            registry_tell_members(call->registry, key);
+            zset_remove_if_empty(call, key);
+        }
+    }
+    reply_integer(call->reply, removed_count);
+}
+
+static const struct argument zrem_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "member", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
+    {0},
+};
+
+const struct command command_zrem = {
+    .name = "ZREM",
+    .summary = "Remove members from a board",
+    .complexity = "O(m * log n) for m of the board's n members",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_WRITE | COMMAND_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .member_arg = 2,
+    .member_step = 1,
+    .arguments = zrem_arguments,
+    .cost =
+        &(const struct command_cost){.count = cost_count_members,
+                                     .unit_ns = 350,
+                                     .unit = "member named",
+                                     .instead = "several commands of a thousand each; "
+                                                "`ZREMRANGEBYRANK` removes whole ranges at once"},
+    .run = zrem_run,
+};
+
+static void remove_span(const struct call *call, struct registry_key *key, struct zset_span span) {
+    if (key != NULL) {
+        zset_remove_span(call, key, span);
+    }
+    reply_integer(call->reply, span.count);
+}
+
+static void zremrangebyrank_run(struct call *call) {
+    int64_t start;
+    int64_t stop;
+    if (!call_parse_integer(call, call_arg(call, 2), &start) ||
+        !call_parse_integer(call, call_arg(call, 3), &stop)) {
+        return;
+    }
+    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    struct zset_span span = {0};
+    if (key != NULL) {
+        span = zset_part_of_indexes(zset_whole(&key->board), zset_is_best_first(&key->board, false),
+                                    start, stop);
+    }
+    remove_span(call, key, span);
+}
+
+static const struct argument zremrangebyrank_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "start", .type = ARGUMENT_INTEGER},
+    {.name = "stop", .type = ARGUMENT_INTEGER},
+    {0},
+};
+
+const struct command command_zremrangebyrank = {
+    .name = "ZREMRANGEBYRANK",
+    .summary =
+        "Remove the members in a range of places from a board, counted from the lowest score",
+    .complexity = "O(log n); the members' memory is freed in steps afterwards",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = 4,
+    .flags = COMMAND_WRITE,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = zremrangebyrank_arguments,
+    .run = zremrangebyrank_run,
+};
+
+static void zremrangebyscore_run(struct call *call) {
+    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    struct zset_span span;
+    if (zset_span_of_scores(call, key != NULL ? &key->board : NULL, call_arg(call, 2),
+                            call_arg(call, 3), &span)) {
+        remove_span(call, key, span);
+    }
+}
+
+static const struct argument zremrangebyscore_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "min", .type = ARGUMENT_DOUBLE},
+    {.name = "max", .type = ARGUMENT_DOUBLE},
+    {0},
+};
+
+const struct command command_zremrangebyscore = {
+    .name = "ZREMRANGEBYSCORE",
+    .summary = "Remove the members with a score between two limits from a board",
+    .complexity = "O(log n); the members' memory is freed in steps afterwards",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = 4,
+    .flags = COMMAND_WRITE,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = zremrangebyscore_arguments,
+    .run = zremrangebyscore_run,
+};

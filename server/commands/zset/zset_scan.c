@@ -1,0 +1,140 @@
+/* ZSCAN: all members of a board, in steps. A member that stays on the board during the whole scan
+ * is returned at least once, whatever else changes. */
+#include "codec/glob.h"
+#include "server/commands/zset/zset.h"
+
+enum { COUNT_DEFAULT = 10 };
+
+struct zscan {
+    const struct call *call;
+    const struct board *board;
+    struct glob *glob; /* room for the pattern */
+    bool has_pattern;
+    uint32_t count;      /* approximate members per step */
+    uint64_t text_count; /* members and scores written */
+};
+
+static bool read_options(const struct call *call, struct zscan *scan) {
+    for (uint32_t index = 3; index < call->request->count; index += 2) {
+        bool has_value = index + 1 < call->request->count;
+        int64_t count;
+        if (has_value && call_arg_is(call, index, "COUNT")) {
+            if (!call_parse_integer(call, call_arg(call, index + 1), &count)) {
+                return false;
+            }
+            if (count < 1) {
+                call_syntax_error(call);
+                return false;
+            }
+            scan->count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+        } else if (has_value && call_arg_is(call, index, "MATCH")) {
+            if (!call_prepare_glob(call, call_arg(call, index + 1), scan->glob)) {
+                return false;
+            }
+            scan->has_pattern = true;
+        } else if (call_arg_is(call, index, "NOVALUES")) {
+            reply_error(call->reply, "ERR NOVALUES option can only be used in HSCAN");
+            return false;
+        } else {
+            call_syntax_error(call);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Scores are bulk strings here, in RESP3, too. */
+static void visit(void *context, const struct board_entry *entry) {
+    struct zscan *scan = context;
+    if (scan->has_pattern && !glob_takes(scan->glob, entry->member)) {
+        return;
+    }
+    const struct layout_field *lead = zset_lead(scan->board);
+    uint64_t ordinal = layout_ordinal(board_layout(scan->board), entry->key, 0);
+    char text[DECIMAL_TEXT_MAX];
+    size_t size = decimal_print(text, layout_field_decimal(lead, ordinal), lead->scale);
+    reply_bulk(scan->call->reply, entry->member);
+    reply_bulk(scan->call->reply, (struct bytes){.at = text, .size = size});
+    scan->text_count += 2;
+}
+
+static void reply_cursor(const struct call *call, uint64_t cursor) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    size_t size = bytes_print_u64(text, cursor);
+    reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
+}
+
+static void reply_nothing(const struct call *call) {
+    reply_array(call->reply, 2);
+    reply_cursor(call, 0);
+    reply_array(call->reply, 0);
+}
+
+/* The next cursor precedes the members in the reply but is known only after them, so they are
+ * buffered. */
+static void reply_step(struct zscan *scan, uint64_t cursor) {
+    struct reply *reply = scan->call->reply;
+    struct buffer found;
+    buffer_init(&found, 0);
+    struct buffer *out = reply->out;
+    reply->out = &found;
+    struct scan_limits limits = {
+        .count = scan->count,
+        .work_max = COMMAND_SCAN_WORK_MAX,
+        .byte_work = scan->has_pattern ? glob_byte_work(scan->glob) : 0,
+    };
+    uint64_t next = board_scan(scan->board, cursor, &limits, visit, scan);
+    reply->out = out;
+    if (found.is_broken) {
+        call_out_of_memory(scan->call);
+    } else {
+        reply_array(reply, 2);
+        reply_cursor(scan->call, next);
+        reply_array(reply, scan->text_count);
+        if (!reply->is_silent && found.size > 0) {
+            buffer_append(out, found.at, found.size);
+        }
+    }
+    buffer_deinit(&found);
+}
+
+static void zscan_run(struct call *call) {
+    uint64_t cursor;
+    if (!call_parse_cursor(call, call_arg(call, 2), &cursor)) {
+        return;
+    }
+    struct glob glob;
+    struct zscan scan = {.call = call, .count = COUNT_DEFAULT, .glob = &glob};
+    scan.board = call_find_board(call, call_arg(call, 1));
+    if (scan.board == NULL) {
+        reply_nothing(call);
+        return;
+    }
+    if (!read_options(call, &scan)) {
+        return;
+    }
+    reply_step(&scan, cursor);
+}
+
+static const struct argument zscan_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "cursor", .type = ARGUMENT_INTEGER},
+    {.name = "pattern", .type = ARGUMENT_PATTERN, .token = "MATCH", .flags = ARGUMENT_OPTIONAL},
+    {.name = "count", .type = ARGUMENT_INTEGER, .token = "COUNT", .flags = ARGUMENT_OPTIONAL},
+    {0},
+};
+
+const struct command command_zscan = {
+    .name = "ZSCAN",
+    .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint",
+    .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
+    .since = "1.0.0",
+    .group = "sorted-set",
+    .arity = -3,
+    .flags = COMMAND_READ,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .arguments = zscan_arguments,
+    .run = zscan_run,
+};

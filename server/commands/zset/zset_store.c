@@ -1,0 +1,235 @@
+/* See zset_store.h. A board is filled in rank order, several leaves at a time. */
+#include "server/commands/zset/zset_store.h"
+
+#include "server/clients/server.h"
+#include "skiplist/keyspace/rules.h"
+#include "skiplist/run.h"
+
+enum {
+    PORTION = 4 * BLOCK_ENTRIES_MAX, /* entries appended at once */
+    SHOWN_MAX = 64,                  /* bytes of a member shown in an error */
+};
+
+/* A board being filled. */
+struct filling {
+    struct board board;
+    bool is_put; /* in place: owned by the registry */
+    enum board_status status;
+    uint32_t count;
+    struct board_entry entries[PORTION];
+};
+
+/* false: out of memory; the error was replied. */
+static bool begin(const struct call *call, struct bytes destination, struct filling *filling) {
+    if (!registry_create_board(call->registry, destination, call->now_ms, &filling->board)) {
+        call_out_of_memory(call);
+        return false;
+    }
+    filling->is_put = false;
+    filling->status = BOARD_OK;
+    filling->count = 0;
+    return true;
+}
+
+static void flush(struct filling *filling) {
+    if (filling->status == BOARD_OK) {
+        filling->status = board_append(&filling->board, filling->entries, filling->count);
+    }
+    filling->count = 0;
+}
+
+static void put(struct filling *filling, uint64_t key, struct bytes member) {
+    filling->entries[filling->count++] = (struct board_entry){.key = key, .member = member};
+    if (filling->count == PORTION) {
+        flush(filling);
+    }
+}
+
+static void end(struct filling *filling) {
+    flush(filling);
+    if (filling->status == BOARD_OK) {
+        filling->status = board_append_end(&filling->board);
+    }
+}
+
+/* How many of count members the board keeps: at most its cap. */
+static uint32_t kept(const struct filling *filling, uint32_t count) {
+    uint32_t cap = rules_of(board_layout(&filling->board))->cap;
+    return cap > 0 && count > cap ? cap : count;
+}
+
+/* ---- replies ---- */
+
+static void remove_destination(const struct call *call, struct bytes destination) {
+    struct registry_key *key = call_find_key(call, destination);
+    if (key != NULL) {
+        registry_remove(call->registry, key);
+    }
+    reply_integer(call->reply, 0);
+}
+
+/* Put the board in place, if it was filled without errors. */
+static void put_in_place(const struct call *call, struct bytes destination,
+                         struct filling *filling) {
+    uint32_t count = board_count(&filling->board);
+    if (filling->status != BOARD_OK ||
+        registry_put_board(call->registry, call->session->database, destination, &filling->board,
+                           call->now_ms) != REGISTRY_OK) {
+        call_out_of_memory(call);
+        return;
+    }
+    filling->is_put = true;
+    reply_integer(call->reply, count);
+}
+
+static void discard_unless_put(const struct call *call, struct filling *filling) {
+    if (!filling->is_put) {
+        registry_discard_board(call->registry, &filling->board);
+    }
+}
+
+static void refuse(const struct call *call, struct bytes member, const char *why) {
+    int shown = (int)(member.size < SHOWN_MAX ? member.size : SHOWN_MAX);
+    reply_error_format(call->reply, "ERR member '%.*s': %s", shown, member.at, why);
+}
+
+void zset_reply_failure(const struct call *call, const struct combine *combine,
+                        enum combine_status status) {
+    switch (status) {
+    case COMBINE_OK:
+        CHECK(false);
+        return;
+    case COMBINE_OUT_OF_MEMORY:
+        call_out_of_memory(call);
+        return;
+    case COMBINE_OUT_OF_RANGE:
+        break;
+    }
+    refuse(call, combine->culprit, "value is out of range: at most 38 digits, decimals included");
+}
+
+/* ---- results ---- */
+
+/* The key of a result. false: the error was replied. */
+static bool pack(const struct call *call, const struct layout *layout, unsigned scale,
+                 const struct tally_entry *entry, uint64_t *key) {
+    const struct layout_field *lead = &layout->fields[0];
+    char error[LAYOUT_ERROR_MAX];
+    struct decimal value;
+    uint64_t ordinal;
+    enum decimal_status status = wide_to_decimal(entry->result.value, scale, lead->scale, &value);
+    if (status == DECIMAL_OK && layout_field_ordinal(lead, value, &ordinal) != LAYOUT_OK) {
+        status = DECIMAL_OUT_OF_RANGE;
+    }
+    if (status != DECIMAL_OK) {
+        char text[WIDE_TEXT_MAX];
+        size_t size = wide_print(text, entry->result.value, scale);
+        layout_explain_value(lead, (struct bytes){.at = text, .size = size}, status, error);
+        refuse(call, tally_member(entry), error);
+        return false;
+    }
+    uint64_t fields = layout_with_ordinal(layout, layout_zero_key(layout), 0, ordinal);
+    if (layout_stamp(layout, fields, entry->result.reached_us, key) != LAYOUT_OK) {
+        layout_explain_time(layout, entry->result.reached_us, error);
+        refuse(call, tally_member(entry), error);
+        return false;
+    }
+    return true;
+}
+
+/* false: the error was replied. */
+static bool put_results(const struct call *call, struct filling *filling,
+                        const struct combine *combine) {
+    const struct layout *layout = board_layout(&filling->board);
+    struct tally_walk walk = tally_walk(&combine->tally, true);
+    for (uint32_t left = kept(filling, combine->tally.count); left > 0; left--) {
+        const struct tally_entry *entry = tally_walk_next(&walk);
+        uint64_t key;
+        if (!pack(call, layout, combine->scale, entry, &key)) {
+            return false;
+        }
+        put(filling, key, tally_member(entry));
+    }
+    end(filling);
+    return true;
+}
+
+static void store_results(const struct call *call, struct bytes destination,
+                          struct filling *filling, struct combine *combine) {
+    const struct layout *layout = board_layout(&filling->board);
+    if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
+        call_out_of_memory(call);
+    } else if (put_results(call, filling, combine)) {
+        put_in_place(call, destination, filling);
+    }
+}
+
+void zset_store_results(const struct call *call, struct bytes destination,
+                        struct combine *combine) {
+    if (combine->tally.count == 0) {
+        remove_destination(call, destination);
+        return;
+    }
+    struct filling filling;
+    if (begin(call, destination, &filling)) {
+        store_results(call, destination, &filling, combine);
+        discard_unless_put(call, &filling);
+    }
+}
+
+/* ---- spans ---- */
+
+/* Copy the keys unchanged. */
+static void store_as_they_are(const struct call *call, struct bytes destination,
+                              struct filling *filling, const struct board *board,
+                              struct zset_span span) {
+    struct board_cursor cursor;
+    struct board_run run;
+    uint64_t key;
+    struct bytes member;
+    board_seek(board, span.rank, &cursor);
+    for (uint32_t left = kept(filling, span.count); left > 0;) {
+        bool is_there = board_cursor_run(&cursor, true, left, &run);
+        CHECK(is_there);
+        left -= run.count;
+        while (board_run_read(&run, &key, &member)) {
+            put(filling, key, member);
+        }
+    }
+    end(filling);
+    put_in_place(call, destination, filling);
+}
+
+/* Convert scores and times to another layout. */
+static void store_converted(const struct call *call, struct bytes destination,
+                            struct filling *filling, const struct board *board,
+                            struct zset_span span) {
+    struct combine_source source = {.board = board, .weight = {.magnitude = 1}};
+    struct combine combine = {.sources = &source, .source_count = 1, .now_us = call->now_us};
+    tally_init(&combine.tally, call->server->hash_seed);
+    enum combine_status status = combine_take(&combine, span.rank, span.count);
+    if (status == COMBINE_OK) {
+        store_results(call, destination, filling, &combine);
+    } else {
+        zset_reply_failure(call, &combine, status);
+    }
+    tally_deinit(&combine.tally);
+}
+
+void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
+                     struct zset_span span) {
+    if (span.count == 0) {
+        remove_destination(call, destination);
+        return;
+    }
+    struct filling filling;
+    if (!begin(call, destination, &filling)) {
+        return;
+    }
+    if (layout_equal(board_layout(&filling.board), board_layout(board))) {
+        store_as_they_are(call, destination, &filling, board, span);
+    } else {
+        store_converted(call, destination, &filling, board, span);
+    }
+    discard_unless_put(call, &filling);
+}

@@ -1,0 +1,229 @@
+/* Cost estimates. See cost.h. */
+#include "server/dispatch/cost.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
+#include "server/clients/server.h"
+
+enum {
+    MEMBER_BYTES = 48, /* used memory per member, including its name and its share of the index */
+    NS_PER_MS = 1000000,
+};
+
+/* ---- growth within a transaction ---- */
+
+struct growth_slot {
+    uint64_t hash;  /* of the database and the key */
+    uint64_t count; /* members; 0: free */
+};
+
+/* Open addressing, at most half full. */
+struct cost_growth {
+    struct growth_slot *slots;
+    uint64_t mask;
+    uint64_t seed;
+};
+
+static struct growth_slot *find_slot(const struct cost_growth *growth, uint32_t database,
+                                     struct bytes name) {
+    uint64_t hash = XXH3_64bits_withSeed(name.at, name.size, growth->seed + database);
+    uint64_t at = hash & growth->mask;
+    while (growth->slots[at].count != 0 && growth->slots[at].hash != hash) {
+        at = (at + 1) & growth->mask;
+    }
+    growth->slots[at].hash = hash;
+    return &growth->slots[at];
+}
+
+static bool begin_growth(const struct server *server, uint32_t command_count,
+                         struct cost_growth *growth) {
+    uint64_t slot_count = 4;
+    while (slot_count < (uint64_t)command_count * 2) {
+        slot_count *= 2;
+    }
+    *growth = (struct cost_growth){.mask = slot_count - 1, .seed = server->hash_seed};
+    growth->slots = memory_allocate_zeroed(slot_count * sizeof growth->slots[0]);
+    return growth->slots != NULL;
+}
+
+/* Index of the key that the command may add members to; 0: none. */
+static uint32_t grown_key(const struct command *command) {
+    const unsigned puts = COMMAND_WRITE | COMMAND_DENYOOM;
+    if (command->cost != NULL) {
+        return (uint32_t)command->cost->grown_key;
+    }
+    return (command->flags & puts) == puts ? (uint32_t)command->first_key
+                                           : 0; /* ZINCRBY: at most one */
+}
+
+static void note_growth(const struct cost_growth *growth, const struct call *call,
+                        uint64_t unit_count) {
+    uint32_t key = grown_key(call->command);
+    if (key > 0 && unit_count > 0 && key < call->request->count) {
+        find_slot(growth, call->session->database, call_arg(call, key))->count += unit_count;
+    }
+}
+
+/* ---- counting ---- */
+
+static uint32_t at_most_32_bits(uint64_t count) {
+    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+const struct board *cost_board(const struct cost_view *view, uint32_t key_arg) {
+    const struct registry_key *key = NULL;
+    if (key_arg < view->call->request->count) {
+        key = registry_find(view->call->registry, view->call->session->database,
+                            call_arg(view->call, key_arg), view->call->now_ms);
+    }
+    return key != NULL ? &key->board : NULL;
+}
+
+uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg) {
+    if (view->growth == NULL || key_arg >= view->call->request->count) {
+        return 0;
+    }
+    const struct growth_slot *slot =
+        find_slot(view->growth, view->call->session->database, call_arg(view->call, key_arg));
+    return at_most_32_bits(slot->count);
+}
+
+uint32_t cost_size(const struct cost_view *view, uint32_t key_arg) {
+    const struct board *board = cost_board(view, key_arg);
+    return cost_sum(board != NULL ? board_count(board) : 0, cost_growth(view, key_arg));
+}
+
+uint64_t cost_count_keys(const struct cost_view *view) {
+    return view->call->request->count - 1;
+}
+
+uint64_t cost_count_members(const struct cost_view *view) {
+    return view->call->request->count - 2;
+}
+
+uint64_t cost_count_pairs(const struct cost_view *view) {
+    return (view->call->request->count - 2) / 2;
+}
+
+uint64_t cost_count_whole(const struct cost_view *view) {
+    return cost_size(view, 1);
+}
+
+uint64_t cost_count_database(const struct cost_view *view) {
+    return registry_count(view->call->registry, view->call->session->database);
+}
+
+uint64_t cost_count_databases(const struct cost_view *view) {
+    uint64_t count = 0;
+    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
+        count += registry_count(view->call->registry, database);
+    }
+    return count;
+}
+
+uint64_t cost_count_memory(const struct cost_view *view) {
+    (void)view;
+    return memory_used() / MEMBER_BYTES;
+}
+
+/* ---- estimating ---- */
+
+static uint64_t time_of(const struct command *command, uint64_t unit_count) {
+    uint64_t time_ns;
+    uint64_t unit_ns = command->cost != NULL ? command->cost->unit_ns : 0;
+    return __builtin_mul_overflow(unit_count, unit_ns, &time_ns) ? UINT64_MAX : time_ns;
+}
+
+/* Number of units of one command; without a cost, one. */
+static uint64_t count_units(struct call *call, const struct cost_growth *growth) {
+    const struct cost_view view = {.call = call, .growth = growth};
+    return call->command->cost != NULL ? call->command->cost->count(&view) : 1;
+}
+
+/* SELECT determines the database of the keys after it. */
+static void follow_select(const struct call *call) {
+    int64_t database;
+    if (bytes_is((struct bytes){call->command->name, strlen(call->command->name)}, "SELECT") &&
+        bytes_parse_i64(call_arg(call, 1), &database) && database >= 0 &&
+        database < REGISTRY_DATABASES) {
+        call->session->database = (uint8_t)database;
+    }
+}
+
+static uint64_t time_of_queue(struct call *call, const struct cost_growth *growth) {
+    uint64_t time_ns = 0;
+    uint64_t exec_ns = call->command->cost->unit_ns;
+    const struct transaction_request *queued = call->session->transaction.first;
+    for (; queued != NULL; queued = queued->next) {
+        call->command = command_by_index(queued->command);
+        call->request = &queued->request;
+        uint64_t unit_count = count_units(call, growth);
+        uint64_t own_ns = time_of(call->command, unit_count);
+        if (__builtin_add_overflow(time_ns, own_ns, &time_ns) ||
+            __builtin_add_overflow(time_ns, exec_ns, &time_ns)) {
+            return UINT64_MAX;
+        }
+        if (growth != NULL) {
+            note_growth(growth, call, unit_count);
+        }
+        follow_select(call);
+    }
+    return time_ns;
+}
+
+static uint64_t estimate_exec(struct call *call) {
+    struct session *session = call->session;
+    uint8_t database = session->database;
+    struct cost_growth growth;
+    bool has_growth = begin_growth(call->server, session->transaction.count, &growth);
+    /* If out of memory, use the current sizes. */
+    uint64_t time_ns = time_of_queue(call, has_growth ? &growth : NULL);
+    session->database = database;
+    memory_free(growth.slots);
+    return time_ns;
+}
+
+uint64_t cost_estimate_ns(struct server *server, struct session *session,
+                          const struct command *command, const struct request *request) {
+    struct buffer nowhere;
+    struct reply reply;
+    buffer_init(&nowhere, 0);
+    reply_init(&reply, &nowhere, session->protocol);
+    reply.is_silent = true;
+    struct call call = {
+        .request = request,
+        .command = command,
+        .reply = &reply,
+        .registry = server->registry,
+        .session = session,
+        .server = server,
+        .now_us = server->clock.now_us,
+        .now_ms = server->clock.now_ms,
+    };
+    uint64_t time_ns = (command->flags & COMMAND_RUNS_QUEUE) != 0
+                           ? estimate_exec(&call)
+                           : time_of(command, count_units(&call, NULL));
+    buffer_deinit(&nowhere);
+    return time_ns;
+}
+
+bool cost_is_refused(struct server *server, struct session *session, const struct command *command,
+                     const struct request *request, char *text) {
+    uint64_t limit_ms = (uint64_t)server->settings.busy_command_limit_ms;
+    uint64_t time_ns = cost_estimate_ns(server, session, command, request);
+    if (time_ns <= limit_ms * NS_PER_MS) {
+        return false;
+    }
+    /* Rounded up, because it exceeds the limit. */
+    uint64_t time_ms = time_ns / NS_PER_MS + (time_ns % NS_PER_MS != 0);
+    snprintf(text, COST_TEXT_MAX,
+             "TOOLONG %s would hold the server for about %" PRIu64
+             " ms, and busy-command-limit is %" PRIu64 " ms",
+             command->name, time_ms, limit_ms);
+    return true;
+}

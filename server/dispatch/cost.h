@@ -1,0 +1,62 @@
+/* Cost estimates for long commands. A command that would block the server for longer than
+ * busy-command-limit is refused before it changes anything.
+ *
+ *     ZUNIONSTORE dst 2 mon tue      mon: 1,000,000 members   tue: 500,000
+ *       its entry's cost:  count = 1,500,000 members of all boards, unit_ns = 150
+ *       -> 225 ms
+ *
+ * An entry has a cost (struct command_cost) if its work grows with a board, the database or its
+ * arguments by more than O(log n). docs/long-commands.md is generated from these entries. Times are
+ * measured on a board of a million members (bench/results) and accurate within a factor of two or
+ * three: they also depend on the machine, the length of members and the overlap of boards, which
+ * are not known in advance.
+ *
+ * EXEC costs the sum of its queued commands, from the sizes when it runs. Members that an earlier
+ * queued command will add to a key (ZUNIONSTORE a ..., RENAME a b, ZRANGE b 0 -1) are added to the
+ * key's size. */
+#ifndef SERVER_COST_H
+#define SERVER_COST_H
+
+#include "server/dispatch/command.h"
+
+/* What a count function sees. */
+struct cost_view {
+    const struct call *call; /* its reply is silent: errors in the arguments have no cost */
+    const struct cost_growth *growth; /* growth of keys within EXEC; or NULL */
+};
+
+/* For count functions. The board of the key; NULL: none. */
+const struct board *cost_board(const struct cost_view *view, uint32_t key_arg);
+/* Current size of the board plus cost_growth, at most UINT32_MAX. */
+uint32_t cost_size(const struct cost_view *view, uint32_t key_arg);
+/* Upper bound on the members that earlier commands of the transaction add to the key. */
+uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg);
+/* a + b, saturating at UINT32_MAX. */
+static inline uint32_t cost_sum(uint32_t a, uint32_t b) {
+    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+/* The arguments after the command name: keys of DEL. */
+command_work cost_count_keys;
+/* The arguments after the key: members of ZMSCORE. */
+command_work cost_count_members;
+/* Half the arguments after the key: pairs of ZADD. */
+command_work cost_count_pairs;
+/* The members of the first key's board. */
+command_work cost_count_whole;
+/* The keys of the database, or of all databases. */
+command_work cost_count_database;
+command_work cost_count_databases;
+/* The members of all boards, estimated from used memory. */
+command_work cost_count_memory;
+
+/* Estimated nanoseconds for a request whose entry has a cost. EXEC: including everything queued. */
+uint64_t cost_estimate_ns(struct server *server, struct session *session,
+                          const struct command *command, const struct request *request);
+
+/* Would it exceed busy-command-limit? If so, the error is written to text. */
+enum { COST_TEXT_MAX = 160 };
+MUST_CHECK bool cost_is_refused(struct server *server, struct session *session,
+                                const struct command *command, const struct request *request,
+                                char *text);
+
+#endif

@@ -1,0 +1,627 @@
+/* Encoding and decoding of effects. See effect_bytes.h for the format. */
+#include "server/durability/effect_bytes.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "effects are written as little endian integers, by copying them"
+#endif
+
+enum record_kind { KIND_PUT, KIND_TAKE, KIND_BOARD, KIND_OTHER };
+enum other_record {
+    OTHER_CREATE,
+    OTHER_REMOVE,
+    OTHER_FLUSH,
+    OTHER_RENAME,
+    OTHER_COPY,
+    OTHER_EXPIRE,
+    OTHER_RULES,
+    OTHER_CUT,
+    OTHER_OPEN,
+    OTHER_PIECE,
+    OTHER_CLOSE,
+    OTHER_REOPEN,
+    OTHER_COUNT,
+};
+enum {
+    VARINT_MAX = 10,
+    KEY_CODE_MAX = 9, /* up to 8 more bytes are written, but not kept */
+    KEY_ROOM = KEY_CODE_MAX + 8,
+    SLOT_DEFINED = 0x80,
+};
+
+/* ---- writing ---- */
+
+static char *put_varint(char *at, uint64_t value) {
+    while (value >= 0x80) {
+        *at++ = (char)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (char)value;
+    return at;
+}
+
+static char *put_bytes(char *at, const void *from, size_t size) {
+    memcpy(at, from, size);
+    return at + size;
+}
+
+static char *put_key(struct effect_encoder *encoder, char *at, uint64_t key) {
+    uint64_t difference = key ^ encoder->last_key;
+    encoder->last_key = key;
+    if (difference == 0) {
+        *at++ = 0;
+        return at;
+    }
+    unsigned below = (unsigned)__builtin_ctzll(difference) / 8;
+    unsigned size = 8 - below - (unsigned)__builtin_clzll(difference) / 8;
+    *at++ = (char)(below << 4 | size);
+    difference >>= below * 8;
+    memcpy(at, &difference, sizeof difference);
+    return at + size;
+}
+
+void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
+    encoder->out = out;
+    encoder->name_size = 0;
+    encoder->last_key = 0;
+    encoder->slots_used = 0;
+    encoder->slot_next = 0;
+}
+
+/* Reserve room for a record; NULL: out is broken. */
+static char *reserve(struct effect_encoder *encoder, size_t size) {
+    return buffer_reserve(encoder->out, size);
+}
+static void commit(struct effect_encoder *encoder, const char *end) {
+    struct buffer *out = encoder->out;
+    buffer_commit(out, (size_t)(end - (out->at + out->size)));
+}
+
+static void encode_board_anew(struct effect_encoder *encoder, uint32_t database,
+                              struct bytes name) {
+    char *at = reserve(encoder, VARINT_MAX + 1 + name.size);
+    if (at == NULL) {
+        return;
+    }
+    at = put_varint(at, (uint64_t)name.size << 2 | KIND_BOARD);
+    *at++ = (char)database;
+    encoder->name_at = (size_t)(at - encoder->out->at);
+    at = put_bytes(at, name.at, name.size);
+    encoder->name_size = (uint32_t)name.size;
+    encoder->database = database;
+    commit(encoder, at);
+}
+
+/* Write a BOARD record for the next records, unless the board is the current one. */
+static inline void encode_board(struct effect_encoder *encoder, uint32_t database,
+                                struct bytes name) {
+    if (encoder->name_size > 0 && encoder->database == database) {
+        const char *current = encoder->out->at + encoder->name_at;
+        if (bytes_equal((struct bytes){.at = current, .size = encoder->name_size}, name)) {
+            return;
+        }
+    }
+    encode_board_anew(encoder, database, name);
+}
+
+static void encode_put(struct effect_encoder *encoder, struct bytes member, uint64_t key) {
+    char *at = reserve(encoder, VARINT_MAX + KEY_ROOM + member.size);
+    if (at == NULL) {
+        return;
+    }
+    at = put_varint(at, (uint64_t)member.size << 2 | KIND_PUT);
+    at = put_key(encoder, at, key);
+    commit(encoder, put_bytes(at, member.at, member.size));
+}
+
+static void encode_take(struct effect_encoder *encoder, struct bytes member) {
+    char *at = reserve(encoder, VARINT_MAX + member.size);
+    if (at == NULL) {
+        return;
+    }
+    at = put_varint(at, (uint64_t)member.size << 2 | KIND_TAKE);
+    commit(encoder, put_bytes(at, member.at, member.size));
+}
+
+static char *put_other(char *at, enum other_record other) {
+    return put_varint(at, (uint64_t)other << 2 | KIND_OTHER);
+}
+
+/* ---- rules ---- */
+
+enum { RULES_KEEPS_BEST = 1, RULES_IS_CREATED = 2 };
+enum { TIME_IS_LATEST = 1, TIME_IS_GIVEN_BY_END = 2 };
+enum { FIELD_IS_SIGNED = 1, FIELD_IS_ASCENDING = 2 };
+
+static char *put_layout(char *at, const struct layout *layout) {
+    const struct layout_time *time = &layout->time;
+    *at++ = (char)time->bits;
+    if (time->bits > 0) {
+        *at++ = (char)time->unit;
+        *at++ = (char)((time->is_latest ? TIME_IS_LATEST : 0) |
+                       (time->is_given_by_end ? TIME_IS_GIVEN_BY_END : 0));
+        at = put_bytes(at, &time->start_us, sizeof time->start_us);
+    }
+    *at++ = (char)layout->field_count;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct layout_field *field = &layout->fields[i];
+        size_t name_size = strlen(field->name);
+        *at++ = (char)field->bits;
+        *at++ = (char)field->scale;
+        *at++ = (char)((field->is_signed ? FIELD_IS_SIGNED : 0) |
+                       (field->is_ascending ? FIELD_IS_ASCENDING : 0));
+        *at++ = (char)name_size;
+        at = put_bytes(at, field->name, name_size);
+    }
+    return at;
+}
+
+/* out: EFFECT_RULES_SIZE_MAX; returns the size. */
+static uint32_t print_rules(const struct rules *rules, char *out) {
+    char *at = out;
+    *at++ = (char)((rules->keeps_best ? RULES_KEEPS_BEST : 0) |
+                   (rules->is_created ? RULES_IS_CREATED : 0));
+    at = put_varint(at, rules->cap);
+    *at++ = (char)rules->period;
+    if (rules->period != PERIOD_NONE) {
+        at = put_bytes(at, &rules->zone_minutes, sizeof rules->zone_minutes);
+        at = put_bytes(at, &rules->archives_max, sizeof rules->archives_max);
+        at = put_bytes(at, &rules->period_start_ms, sizeof rules->period_start_ms);
+        at = put_bytes(at, &rules->period_end_ms, sizeof rules->period_end_ms);
+    }
+    at = put_layout(at, &rules->layout);
+    return (uint32_t)(at - out);
+}
+
+/* Find or choose the slot for these rules; is_new: its content must be written, too. */
+static uint32_t find_slot(struct effect_encoder *encoder, const struct rules *rules, bool *is_new) {
+    char text[EFFECT_RULES_SIZE_MAX];
+    uint32_t size = print_rules(rules, text);
+    *is_new = false;
+    for (uint32_t i = 0; i < encoder->slots_used; i++) {
+        const struct effect_rules_text *slot = &encoder->slots[i];
+        if (slot->size == size && memcmp(slot->at, text, size) == 0) {
+            return i;
+        }
+    }
+    uint32_t index = encoder->slot_next;
+    encoder->slot_next = (index + 1) % EFFECT_RULES_SLOTS;
+    if (encoder->slots_used < EFFECT_RULES_SLOTS) {
+        encoder->slots_used++;
+    }
+    encoder->slots[index].size = size;
+    memcpy(encoder->slots[index].at, text, size);
+    *is_new = true;
+    return index;
+}
+
+/* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
+static char *put_rules(struct effect_encoder *encoder, char *at, const struct rules *rules) {
+    bool is_new;
+    uint32_t index = find_slot(encoder, rules, &is_new);
+    *at++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
+    if (is_new) {
+        at = put_bytes(at, encoder->slots[index].at, encoder->slots[index].size);
+    }
+    return at;
+}
+
+/* ---- records ---- */
+
+/* The common form of all other kinds: a short record followed by its operands. */
+static void encode_other(struct effect_encoder *encoder, const struct effect *effect) {
+    char *at = reserve(encoder, 3 * VARINT_MAX + 16 + effect->to_name.size + EFFECT_RULES_SIZE_MAX);
+    if (at == NULL) {
+        return;
+    }
+    switch (effect->kind) {
+    case EFFECT_CREATE:
+    case EFFECT_RULES:
+        at = put_other(at, effect->kind == EFFECT_CREATE ? OTHER_CREATE : OTHER_RULES);
+        at = put_rules(encoder, at, effect->rules);
+        break;
+    case EFFECT_REMOVE:
+        at = put_other(at, OTHER_REMOVE);
+        break;
+    case EFFECT_FLUSH:
+        at = put_other(at, OTHER_FLUSH);
+        *at++ = (char)effect->database;
+        break;
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+        at = put_other(at, effect->kind == EFFECT_RENAME ? OTHER_RENAME : OTHER_COPY);
+        *at++ = (char)effect->to_database;
+        at = put_varint(at, effect->to_name.size);
+        at = put_bytes(at, effect->to_name.at, effect->to_name.size);
+        at = put_rules(encoder, at, effect->rules);
+        at = put_bytes(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
+        break;
+    case EFFECT_EXPIRE:
+        at = put_other(at, OTHER_EXPIRE);
+        at = put_bytes(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
+        break;
+    case EFFECT_CUT:
+        at = put_other(at, OTHER_CUT);
+        at = put_varint(at, effect->rank);
+        at = put_varint(at, effect->count);
+        break;
+    case EFFECT_PUT:
+    case EFFECT_TAKE:
+    case EFFECT_FILL:
+        CHECK(false);
+    }
+    commit(encoder, at);
+}
+
+void effect_encode(struct effect_encoder *encoder, const struct effect *effect) {
+    if (effect->kind != EFFECT_FLUSH) {
+        encode_board(encoder, effect->database, effect->name);
+    }
+    if (effect->kind == EFFECT_PUT) {
+        encode_put(encoder, effect->member, effect->member_key);
+    } else if (effect->kind == EFFECT_TAKE) {
+        encode_take(encoder, effect->member);
+    } else {
+        encode_other(encoder, effect);
+    }
+}
+
+void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
+                        int64_t expire_at_ms) {
+    encode_board(encoder, key->database, registry_name(key));
+    char *at = reserve(encoder, VARINT_MAX + 16 + EFFECT_RULES_SIZE_MAX);
+    if (at == NULL) {
+        return;
+    }
+    at = put_other(at, OTHER_OPEN);
+    at = put_rules(encoder, at, registry_rules(key));
+    at = put_bytes(at, &expire_at_ms, sizeof expire_at_ms);
+    commit(encoder, at);
+}
+
+void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
+                         uint32_t count) {
+    char *at = reserve(encoder, 2 * VARINT_MAX);
+    if (at == NULL) {
+        return;
+    }
+    at = put_other(at, OTHER_PIECE);
+    commit(encoder, put_varint(at, count));
+    for (uint32_t i = 0; i < count; i++) {
+        at = reserve(encoder, VARINT_MAX + KEY_ROOM + entries[i].member.size);
+        if (at == NULL) {
+            return;
+        }
+        at = put_varint(at, entries[i].member.size);
+        at = put_key(encoder, at, entries[i].key);
+        commit(encoder, put_bytes(at, entries[i].member.at, entries[i].member.size));
+    }
+}
+
+static void encode_mark(struct effect_encoder *encoder, enum other_record other) {
+    char *at = reserve(encoder, VARINT_MAX);
+    if (at != NULL) {
+        commit(encoder, put_other(at, other));
+    }
+}
+
+void effect_encode_close(struct effect_encoder *encoder) {
+    encode_mark(encoder, OTHER_CLOSE);
+}
+
+void effect_encode_reopen(struct effect_encoder *encoder) {
+    encode_mark(encoder, OTHER_REOPEN);
+}
+
+/* ---- reading ---- */
+
+/* Each take_* advances at; false: the chunk has ended, or its content is invalid. */
+static inline bool take_varint(struct effect_decoder *decoder, uint64_t *value) {
+    const char *at = decoder->at;
+    uint64_t result = 0;
+    for (unsigned shift = 0; shift < 64 && at < decoder->end; shift += 7) {
+        uint8_t byte = (uint8_t)*at++;
+        result |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            decoder->at = at;
+            *value = result;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_bytes(struct effect_decoder *decoder, void *to, size_t size) {
+    if ((size_t)(decoder->end - decoder->at) < size) {
+        return false;
+    }
+    memcpy(to, decoder->at, size);
+    decoder->at += size;
+    return true;
+}
+
+static bool take_byte(struct effect_decoder *decoder, uint8_t *byte) {
+    return take_bytes(decoder, byte, 1);
+}
+
+static inline bool take_text(struct effect_decoder *decoder, uint64_t size, uint64_t size_max,
+                             struct bytes *text) {
+    if (size == 0 || size > size_max || size > (uint64_t)(decoder->end - decoder->at)) {
+        return false;
+    }
+    *text = (struct bytes){.at = decoder->at, .size = (size_t)size};
+    decoder->at += size;
+    return true;
+}
+
+static inline bool take_key(struct effect_decoder *decoder, uint64_t *key) {
+    if (decoder->at == decoder->end) {
+        return false;
+    }
+    uint8_t code = (uint8_t)*decoder->at++;
+    unsigned below = code >> 4;
+    unsigned size = code & 15;
+    uint64_t difference = 0;
+    if (size > 0) {
+        if (below + size > 8 || size > (size_t)(decoder->end - decoder->at)) {
+            return false;
+        }
+        memcpy(&difference, decoder->at, size);
+        decoder->at += size;
+        difference <<= below * 8;
+    }
+    decoder->last_key ^= difference;
+    *key = decoder->last_key;
+    return true;
+}
+
+static bool take_database(struct effect_decoder *decoder, uint32_t *database) {
+    uint8_t byte;
+    if (!take_byte(decoder, &byte) || byte >= REGISTRY_DATABASES) {
+        return false;
+    }
+    *database = byte;
+    return true;
+}
+
+static bool take_field(struct effect_decoder *decoder, struct layout_field *field,
+                       unsigned bits_above) {
+    uint8_t flags;
+    uint8_t name_size;
+    *field = (struct layout_field){.bits = 0};
+    if (!take_byte(decoder, &field->bits) || !take_byte(decoder, &field->scale) ||
+        !take_byte(decoder, &flags) || !take_byte(decoder, &name_size) ||
+        name_size > LAYOUT_NAME_MAX || !take_bytes(decoder, field->name, name_size) ||
+        field->bits == 0 || field->bits > 64 - bits_above || flags > 3) {
+        return false;
+    }
+    field->is_signed = (flags & FIELD_IS_SIGNED) != 0;
+    field->is_ascending = (flags & FIELD_IS_ASCENDING) != 0;
+    return true;
+}
+
+/* Compute shifts and masks from the bits. */
+static void place_fields(struct layout *layout) {
+    unsigned shift = layout->time.bits;
+    for (unsigned i = layout->field_count; i-- > 0;) {
+        struct layout_field *field = &layout->fields[i];
+        field->shift = (uint8_t)shift;
+        field->mask = field->bits == 64 ? UINT64_MAX : (UINT64_C(1) << field->bits) - 1;
+        shift += field->bits;
+    }
+    layout->bits_total = (uint8_t)shift;
+}
+
+static bool take_time(struct effect_decoder *decoder, struct layout_time *time) {
+    static const int64_t unit_us[] = {
+        [LAYOUT_UNIT_US] = 1,       [LAYOUT_UNIT_MS] = 1000,       [LAYOUT_UNIT_S] = 1000000,
+        [LAYOUT_UNIT_M] = 60000000, [LAYOUT_UNIT_H] = 3600000000L, [LAYOUT_UNIT_D] = 86400000000L,
+    };
+    uint8_t unit;
+    uint8_t flags;
+    *time = (struct layout_time){.bits = 0};
+    if (!take_byte(decoder, &time->bits) || time->bits >= 64) {
+        return false;
+    }
+    if (time->bits == 0) {
+        return true;
+    }
+    if (!take_byte(decoder, &unit) || unit > LAYOUT_UNIT_D || !take_byte(decoder, &flags) ||
+        flags > 3 || !take_bytes(decoder, &time->start_us, sizeof time->start_us)) {
+        return false;
+    }
+    time->unit = (enum layout_unit)unit;
+    time->unit_us = unit_us[unit];
+    time->mask = (UINT64_C(1) << time->bits) - 1;
+    time->is_latest = (flags & TIME_IS_LATEST) != 0;
+    time->is_given_by_end = (flags & TIME_IS_GIVEN_BY_END) != 0;
+    return true;
+}
+
+static bool take_layout(struct effect_decoder *decoder, struct layout *layout) {
+    if (!take_time(decoder, &layout->time) || !take_byte(decoder, &layout->field_count) ||
+        layout->field_count == 0 || layout->field_count > LAYOUT_FIELDS_MAX) {
+        return false;
+    }
+    unsigned bits = layout->time.bits;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        if (!take_field(decoder, &layout->fields[i], bits)) {
+            return false;
+        }
+        bits += layout->fields[i].bits;
+    }
+    place_fields(layout);
+    return true;
+}
+
+static bool take_period(struct effect_decoder *decoder, struct rules *rules) {
+    uint8_t period;
+    if (!take_byte(decoder, &period) || period > PERIOD_MONTH) {
+        return false;
+    }
+    rules->period = (enum period_unit)period;
+    return rules->period == PERIOD_NONE ||
+           (take_bytes(decoder, &rules->zone_minutes, sizeof rules->zone_minutes) &&
+            take_bytes(decoder, &rules->archives_max, sizeof rules->archives_max) &&
+            take_bytes(decoder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
+            take_bytes(decoder, &rules->period_end_ms, sizeof rules->period_end_ms));
+}
+
+static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
+    const char *reason;
+    uint8_t flags;
+    uint64_t cap;
+    memset(rules, 0, sizeof *rules);
+    if (!take_byte(decoder, &flags) || flags > 3 || !take_varint(decoder, &cap) ||
+        cap > UINT32_MAX || !take_period(decoder, rules)) {
+        return false;
+    }
+    rules->keeps_best = (flags & RULES_KEEPS_BEST) != 0;
+    rules->is_created = (flags & RULES_IS_CREATED) != 0;
+    rules->cap = (uint32_t)cap;
+    return take_layout(decoder, &rules->layout) && rules_validate(rules, &reason);
+}
+
+static bool take_rules(struct effect_decoder *decoder, const struct rules **rules) {
+    uint8_t slot;
+    if (!take_byte(decoder, &slot)) {
+        return false;
+    }
+    unsigned index = slot & ~(unsigned)SLOT_DEFINED;
+    if (index >= EFFECT_RULES_SLOTS) {
+        return false;
+    }
+    if ((slot & SLOT_DEFINED) != 0) {
+        decoder->has_slot[index] = define_rules(decoder, &decoder->slots[index]);
+    }
+    *rules = &decoder->slots[index];
+    return decoder->has_slot[index];
+}
+
+static bool take_u32(struct effect_decoder *decoder, uint32_t *value) {
+    uint64_t wide;
+    if (!take_varint(decoder, &wide) || wide > UINT32_MAX) {
+        return false;
+    }
+    *value = (uint32_t)wide;
+    return true;
+}
+
+static bool take_destination(struct effect_decoder *decoder, struct effect *effect) {
+    uint64_t size;
+    return take_database(decoder, &effect->to_database) && take_varint(decoder, &size) &&
+           take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name);
+}
+
+static bool take_expiry(struct effect_decoder *decoder, struct effect *effect) {
+    return take_bytes(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms);
+}
+
+void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
+    decoder->begin = chunk.at;
+    decoder->at = chunk.at;
+    decoder->end = chunk.at + chunk.size;
+    decoder->name = (struct bytes){.at = NULL};
+    decoder->database = 0;
+    decoder->last_key = 0;
+    decoder->piece_left = 0;
+    decoder->entry_count = 0;
+    memset(decoder->has_slot, 0, sizeof decoder->has_slot);
+}
+
+static enum effect_record decode_entries(struct effect_decoder *decoder) {
+    uint64_t count =
+        decoder->piece_left < EFFECT_ENTRIES_MAX ? decoder->piece_left : EFFECT_ENTRIES_MAX;
+    for (uint64_t i = 0; i < count; i++) {
+        struct board_entry *entry = &decoder->entries[i];
+        uint64_t size;
+        if (!take_varint(decoder, &size) || !take_key(decoder, &entry->key) ||
+            !take_text(decoder, size, BOARD_MEMBER_MAX, &entry->member)) {
+            return EFFECT_RECORD_BAD;
+        }
+    }
+    decoder->piece_left -= count;
+    decoder->entry_count = (uint32_t)count;
+    return EFFECT_RECORD_ENTRIES;
+}
+
+static enum effect_record kind_or_bad(struct effect_decoder *decoder, enum effect_kind kind,
+                                      bool is_good) {
+    decoder->effect.kind = kind;
+    return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
+}
+
+static enum effect_record decode_other(struct effect_decoder *decoder, uint64_t other) {
+    struct effect *effect = &decoder->effect;
+    if (other >= OTHER_COUNT ||
+        (decoder->name.size == 0 && other != OTHER_FLUSH && other < OTHER_PIECE)) {
+        return EFFECT_RECORD_BAD;
+    }
+    switch ((enum other_record)other) {
+    case OTHER_CREATE:
+        return kind_or_bad(decoder, EFFECT_CREATE, take_rules(decoder, &effect->rules));
+    case OTHER_REMOVE:
+        return kind_or_bad(decoder, EFFECT_REMOVE, true);
+    case OTHER_FLUSH:
+        effect->name = (struct bytes){.at = NULL};
+        return kind_or_bad(decoder, EFFECT_FLUSH, take_database(decoder, &effect->database));
+    case OTHER_RENAME:
+    case OTHER_COPY:
+        return kind_or_bad(decoder, other == OTHER_RENAME ? EFFECT_RENAME : EFFECT_COPY,
+                           take_destination(decoder, effect) &&
+                               take_rules(decoder, &effect->rules) && take_expiry(decoder, effect));
+    case OTHER_EXPIRE:
+        return kind_or_bad(decoder, EFFECT_EXPIRE, take_expiry(decoder, effect));
+    case OTHER_RULES:
+        return kind_or_bad(decoder, EFFECT_RULES, take_rules(decoder, &effect->rules));
+    case OTHER_CUT:
+        return kind_or_bad(decoder, EFFECT_CUT,
+                           take_u32(decoder, &effect->rank) && take_u32(decoder, &effect->count));
+    case OTHER_OPEN:
+        return take_rules(decoder, &effect->rules) && take_expiry(decoder, effect)
+                   ? EFFECT_RECORD_OPEN
+                   : EFFECT_RECORD_BAD;
+    case OTHER_PIECE:
+        return take_varint(decoder, &decoder->piece_left) && decoder->piece_left > 0
+                   ? decode_entries(decoder)
+                   : EFFECT_RECORD_BAD;
+    case OTHER_CLOSE:
+        return EFFECT_RECORD_CLOSE;
+    case OTHER_REOPEN:
+        return EFFECT_RECORD_REOPEN;
+    case OTHER_COUNT:
+        break;
+    }
+    return EFFECT_RECORD_BAD;
+}
+
+static bool decode_board(struct effect_decoder *decoder, uint64_t name_size) {
+    return take_database(decoder, &decoder->database) &&
+           take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
+}
+
+enum effect_record effect_decode(struct effect_decoder *decoder) {
+    uint64_t head;
+    struct effect *effect = &decoder->effect;
+    if (decoder->piece_left > 0) {
+        return decode_entries(decoder);
+    }
+    do {
+        if (decoder->at == decoder->end) {
+            return EFFECT_RECORD_END;
+        }
+        if (!take_varint(decoder, &head) ||
+            ((head & 3) == KIND_BOARD && !decode_board(decoder, head >> 2))) {
+            return EFFECT_RECORD_BAD;
+        }
+    } while ((head & 3) == KIND_BOARD);
+    effect->database = decoder->database;
+    effect->name = decoder->name;
+    effect->key = NULL;
+    if ((head & 3) == KIND_OTHER) {
+        return decode_other(decoder, head >> 2);
+    }
+    bool is_put = (head & 3) == KIND_PUT;
+    bool is_good = decoder->name.size > 0 && (!is_put || take_key(decoder, &effect->member_key)) &&
+                   take_text(decoder, head >> 2, BOARD_MEMBER_MAX, &effect->member);
+    return kind_or_bad(decoder, is_put ? EFFECT_PUT : EFFECT_TAKE, is_good);
+}

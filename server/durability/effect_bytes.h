@@ -1,0 +1,104 @@
+/* Binary encoding of effects, used for groups of the journal and blocks of a snapshot.
+ *
+ *     chunk   = record*                  a group or a block; each chunk can be decoded on its own
+ *     record  = varint(n << 2 | kind) ...
+ *
+ *     kind 0  PUT    n = member's size   key, member
+ *     kind 1  TAKE   n = member's size   member
+ *     kind 2  BOARD  n = name's size     database (1 byte), name: the board of the next records
+ *     kind 3  n is the subkind:
+ *       0 CREATE   rules                 5 EXPIRE  time
+ *       1 REMOVE                         6 RULES   rules
+ *       2 FLUSH    database              7 CUT     varint rank, varint count
+ *       3 RENAME, 4 COPY                 database, varint size, name, rules, time
+ *     in snapshots only:
+ *       8 OPEN     rules, time           9 PIECE   varint count, count * (varint size, key, member)
+ *       10 CLOSE                         11 REOPEN
+ *
+ *     key     XOR with the previous key in the chunk, without leading and trailing zero bytes:
+ *             (zero bytes below << 4 | bytes that follow), bytes. Keys from the same moment differ
+ *             in few bits.
+ *     rules   slot (1 byte); with 0x80 set, the slot's new content follows
+ *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
+ *
+ * All integers are little endian. A put of a 20-byte member takes 25 to 29 bytes.
+ *
+ * The input may be damaged in any way: the decoder reports it and never reads out of bounds. */
+#ifndef SERVER_EFFECT_BYTES_H
+#define SERVER_EFFECT_BYTES_H
+
+#include "protocol/buffer.h"
+#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/registry_walk.h"
+
+enum {
+    EFFECT_RULES_SLOTS = 16,
+    EFFECT_RULES_SIZE_MAX = 64 + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8),
+};
+
+/* ---- writing ---- */
+
+struct effect_encoder {
+    struct buffer *out; /* borrowed; if it cannot grow, its is_broken is set */
+    size_t name_at;     /* offset in out of the current board's name */
+    uint32_t name_size; /* 0: none yet */
+    uint32_t database;
+    uint64_t last_key;
+    uint32_t slots_used;
+    uint32_t slot_next;
+    struct effect_rules_text {
+        uint32_t size;
+        char at[EFFECT_RULES_SIZE_MAX];
+    } slots[EFFECT_RULES_SLOTS];
+};
+
+/* Begin a new chunk at the end of out. */
+void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out);
+/* A FILL is encoded as its parts (effect_fill_next), because it may not fit into one chunk. */
+void effect_encode(struct effect_encoder *encoder, const struct effect *effect);
+
+/* Boards of a snapshot. */
+void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
+                        int64_t expire_at_ms);
+void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
+                         uint32_t count);
+void effect_encode_close(struct effect_encoder *encoder);
+void effect_encode_reopen(struct effect_encoder *encoder);
+
+/* ---- reading ---- */
+
+enum effect_record {
+    EFFECT_RECORD_END,     /* end of the chunk */
+    EFFECT_RECORD_BAD,     /* not a valid record */
+    EFFECT_RECORD_EFFECT,  /* effect is filled in */
+    EFFECT_RECORD_OPEN,    /* effect's database, name, rules and expire_at_ms */
+    EFFECT_RECORD_ENTRIES, /* entry_count entries of a piece */
+    EFFECT_RECORD_CLOSE,
+    EFFECT_RECORD_REOPEN,
+};
+
+/* Entries of a piece that are returned at a time. */
+#ifdef SERVER_TINY
+enum { EFFECT_ENTRIES_MAX = 3 };
+#else
+enum { EFFECT_ENTRIES_MAX = 512 };
+#endif
+
+struct effect_decoder {
+    const char *begin, *at, *end; /* the chunk; borrowed */
+    struct bytes name;
+    uint32_t database;
+    uint64_t last_key;
+    uint64_t piece_left;
+    uint32_t entry_count;
+    struct effect effect; /* pointers in it are valid until the next record; names and members as
+                           * long as the chunk */
+    struct board_entry entries[EFFECT_ENTRIES_MAX];
+    bool has_slot[EFFECT_RULES_SLOTS];
+    struct rules slots[EFFECT_RULES_SLOTS];
+};
+
+void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk);
+MUST_CHECK enum effect_record effect_decode(struct effect_decoder *decoder);
+
+#endif

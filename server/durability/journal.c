@@ -1,0 +1,607 @@
+/* The loop's side of the journal. See journal.h for an overview.
+ *
+ * Invariant: while the writer is busy it owns writing, file and result (and rotated and the store
+ * during a rotation). While the syncer is busy the file stays open: a rotation waits for it. */
+#include "server/durability/journal.h"
+
+#include <errno.h>
+
+#include "server/system/clock.h"
+#include "server/system/log.h"
+
+enum {
+    FILLING_MIN = 4 * 1024 * 1024, /* pages that are not used are never touched */
+    KEPT_MAX = 8 * 1024 * 1024,    /* capacity kept in an empty buffer */
+#ifdef SERVER_TINY
+    GROUP_LONG = 100,
+    FILLING_MAX = 400,
+    FILLING_STALLED_MAX = 4000,
+#else
+    GROUP_LONG = 896 * 1024, /* a longer one is linked to the next; < JOURNAL_READ_SIZE */
+    FILLING_MAX = FILLING_MIN - 128 * 1024, /* plus one effect */
+    FILLING_STALLED_MAX = 64 * 1024 * 1024, /* limit while the disk is full */
+#endif
+    WRITTEN_HERE_MAX = 128 * 1024, /* by the loop */
+    HOLD_US_MAX = 500,
+};
+
+/* ---- states ---- */
+
+static void set_state(struct journal *journal, enum journal_state state) {
+    static const bool may_become[JOURNAL_STATES][JOURNAL_STATES] = {
+        [JOURNAL_OFF] = {[JOURNAL_OFF] = true, [JOURNAL_WAITS] = true, [JOURNAL_WRITES] = true},
+        [JOURNAL_WAITS] = {[JOURNAL_OFF] = true,
+                           [JOURNAL_WRITES] = true,
+                           [JOURNAL_LOST] = true,
+                           [JOURNAL_BROKEN] = true},
+        [JOURNAL_WRITES] = {[JOURNAL_OFF] = true, [JOURNAL_LOST] = true},
+        [JOURNAL_LOST] = {[JOURNAL_OFF] = true, [JOURNAL_LOST] = true, [JOURNAL_BROKEN] = true},
+        [JOURNAL_BROKEN] = {[JOURNAL_OFF] = true, [JOURNAL_WAITS] = true},
+    };
+    CHECK(may_become[journal->state][state]);
+    journal->state = state;
+}
+
+static void lose(struct journal *journal, enum journal_loss loss, const char *what, int error) {
+    if (journal->state == JOURNAL_OFF || journal->state == JOURNAL_BROKEN) {
+        return; /* not needed any more */
+    }
+    set_state(journal, JOURNAL_LOST);
+    journal->is_growing = false;
+    journal->error = error;
+    journal->lost(journal->context, loss, what, error);
+}
+
+/* ---- buffering ---- */
+
+static void begin_group(struct journal *journal) {
+    struct buffer *filling = &journal->filling;
+    journal->group_at = filling->size;
+    if (filling->at == NULL) {
+        (void)buffer_reserve(filling, FILLING_MIN);
+    }
+    if (buffer_reserve(filling, JOURNAL_GROUP_HEAD) != NULL) {
+        buffer_commit(filling, JOURNAL_GROUP_HEAD);
+    }
+    effect_encode_begin(&journal->encoder, filling);
+    journal->is_growing = true;
+}
+
+/* The writer seals the head; until then it holds what only the loop knows. */
+struct group_note {
+    uint64_t sequence;
+    uint64_t time_us;
+    uint32_t size;
+    bool is_linked;
+};
+
+/* Complete the open group. time_us 0: it is linked to the next, which holds the time. */
+static void complete_group(struct journal *journal, uint64_t time_us, bool is_linked) {
+    struct buffer *filling = &journal->filling;
+    journal->group++;
+    journal->is_growing = false;
+    if (filling->is_broken) {
+        lose(journal, JOURNAL_LOSS_OF_EFFECTS, "no memory for the effects of a command", ENOMEM);
+        return;
+    }
+    struct group_note note = {
+        .sequence = journal->group,
+        .time_us = time_us,
+        .size = (uint32_t)(filling->size - journal->group_at - JOURNAL_GROUP_HEAD),
+        .is_linked = is_linked,
+    };
+    memcpy(filling->at + journal->group_at, &note, sizeof note);
+}
+
+/* Called only when another effect follows, so that the last group of a tick is never empty. */
+static void link_group(struct journal *journal) {
+    complete_group(journal, 0, true);
+}
+
+void journal_add_effect(struct journal *journal, const struct effect *effect) {
+    journal->has_group = true;
+    if (journal->is_growing && journal->filling.size - journal->group_at >= GROUP_LONG) {
+        link_group(journal);
+    }
+    if (!journal_gathers(journal)) {
+        return;
+    }
+    if (!journal->is_growing) {
+        begin_group(journal);
+    }
+    effect_encode(&journal->encoder, effect);
+    journal->filling_count++;
+}
+
+bool journal_is_full(const struct journal *journal) {
+    return journal_gathers(journal) &&
+           journal->filling.size >= (journal->is_stalled ? FILLING_STALLED_MAX : FILLING_MAX);
+}
+
+static void end_tick_group(struct journal *journal, int64_t now_us) {
+    journal->has_group = false;
+    if (journal->is_growing) {
+        complete_group(journal, (uint64_t)now_us, false);
+    } else {
+        journal->group++; /* for effects that are discarded */
+    }
+    journal->ended_group = journal->group;
+    journal->ended_size = journal->filling.size;
+}
+
+uint64_t journal_gathered_size(const struct journal *journal) {
+    return journal->taken_size + journal->filling.size;
+}
+
+size_t journal_waiting_size(const struct journal *journal) {
+    return journal->filling.size + journal->writing.size;
+}
+
+/* ---- the writer's jobs ---- */
+
+static uint64_t monotonic_us(void) {
+    return uv_hrtime() / 1000;
+}
+
+static void seal_groups(struct journal *journal) {
+    for (size_t at = 0; at < journal->writing.size;) {
+        struct group_note note;
+        memcpy(&note, journal->writing.at + at, sizeof note);
+        const struct journal_group_head head = {
+            .size = note.size,
+            .is_linked = note.is_linked,
+            .sequence = note.sequence,
+            .unsynced = note.sequence - journal->writing_synced,
+            .time_us = note.time_us,
+        };
+        journal_group_seal(journal->writing.at + at, &head, journal->file.id);
+        at += JOURNAL_GROUP_HEAD + (size_t)note.size;
+    }
+}
+
+static void fail_job(struct journal *journal, enum journal_job_status status, const char *what) {
+    journal->result.error = errno;
+    journal->result.status = status;
+    journal->result.what = what;
+}
+
+/* Is the last group of the batch linked to one that does not exist yet? */
+static bool ends_linked(const struct journal *journal) {
+    return journal->writing_ended < journal->writing.size;
+}
+
+/* Sealing the heads has overwritten the loop's notes in them. */
+static void run_write(void *context) {
+    struct journal *journal = context;
+    struct journal_result *result = &journal->result;
+    struct journal_file *file = &journal->file;
+    bool is_whole = true;
+    bool is_linked = file->kept_size < file->size;
+    *result = (struct journal_result){.kind = JOURNAL_JOB_WRITE};
+    if (!journal_file_append(file, journal->writing.at, journal->writing.size,
+                             journal->writing_ended, &is_whole)) {
+        bool is_full = is_whole && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
+        fail_job(journal,
+                 !is_full    ? JOURNAL_RESULT_LOST
+                 : is_linked ? JOURNAL_RESULT_CUT
+                             : JOURNAL_RESULT_FULL,
+                 is_full ? "the disk is full, and the effects of a command are too long to wait"
+                         : "cannot write");
+        return;
+    }
+    /* Nobody waits for a sync of incomplete linked groups. */
+    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !ends_linked(journal)) {
+        uint64_t begin_us = monotonic_us();
+        if (!disk_sync_contents(file->fd)) {
+            fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
+        }
+        result->sync_us = monotonic_us() - begin_us;
+    }
+}
+
+static void run_seal_and_write(void *context) {
+    seal_groups(context);
+    run_write(context);
+}
+
+/* The old file is synced as a whole before anything is written to the new one: only the last
+ * journal may have a torn tail. */
+static void run_rotate(void *context) {
+    struct journal *journal = context;
+    struct store_state *state = &journal->rotated;
+    struct journal_file file;
+    char name[STORE_NAME_MAX];
+    journal->result = (struct journal_result){.kind = JOURNAL_JOB_ROTATE};
+    if (!disk_sync_contents(journal->file.fd)) {
+        fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
+        return;
+    }
+    uint64_t number = state->journals[state->journal_count - 1].number;
+    store_print_name(name, STORE_JOURNAL, number);
+    if (!journal_file_create(&file, journal->store->directory, name, journal->written_group + 1)) {
+        fail_job(journal, JOURNAL_RESULT_FULL, "cannot make its file");
+        return;
+    }
+    enum store_set_status status = store_set(journal->store, state);
+    if (status != STORE_SET) {
+        /* STORE_SET_UNKNOWN: a restart may find the new file as the last one, so nothing more may
+         * be appended to the old file. */
+        fail_job(journal, status == STORE_SET_FAILED ? JOURNAL_RESULT_FULL : JOURNAL_RESULT_LOST,
+                 "cannot change the manifest");
+        journal_file_close(&file);
+        if (status == STORE_SET_FAILED) {
+            (void)store_remove(journal->store, STORE_JOURNAL, number);
+        }
+        return;
+    }
+    journal_file_close(&journal->file);
+    journal->file = file;
+}
+
+static void run_sync(void *context) {
+    struct journal *journal = context;
+    uint64_t begin_us = monotonic_us();
+    journal->sync_result.error = disk_sync_contents(journal->file.fd) ? 0 : errno;
+    journal->sync_result.sync_us = monotonic_us() - begin_us;
+}
+
+/* ---- the loop's side of the jobs ---- */
+
+static void note_sync_time(struct journal *journal, uint64_t sync_us) {
+    if (sync_us > journal->sync_longest_us) {
+        journal->sync_longest_us = sync_us;
+    }
+}
+
+/* Empty a buffer; do not keep one that has grown large. */
+static void empty(struct buffer *buffer) {
+    buffer_clear(buffer);
+    if (buffer->capacity > KEPT_MAX) {
+        buffer_deinit(buffer);
+    }
+}
+
+static bool begin_rotation(struct journal *journal) {
+    struct store_state *state = &journal->rotated;
+    *state = journal->store->state;
+    if (state->journal_count >= STORE_JOURNALS_MAX - 1) {
+        return false; /* room for one more that a start may create */
+    }
+    state->journals[state->journal_count++] = (struct store_journal){
+        .number = store_take_number(journal->store), .first_sequence = journal->written_group + 1};
+    worker_start(&journal->writer, run_rotate);
+    return true;
+}
+
+/* A sync has answered many clients, which will send their next commands in a moment. One sync for
+ * all of them is better than one now for the few effects that have arrived and another for the
+ * rest. Wait no longer than the last sync took. */
+static bool is_worth_holding(const struct journal *journal) {
+    return journal->policy == SETTING_APPENDFSYNC_ALWAYS && !journal->is_rotation_asked &&
+           journal->filling_count < journal->writing_count &&
+           monotonic_us() < journal->hold_until_us;
+}
+
+static void take_batch(struct journal *journal) {
+    struct buffer spare = journal->writing;
+    journal->taken_size += journal->filling.size;
+    journal->writing = journal->filling;
+    journal->filling = spare;
+    journal->writing_count = journal->filling_count;
+    journal->filling_count = 0;
+    journal->writing_ended = journal->ended_size;
+    journal->ended_size = 0;
+    journal->writing_group = journal->ended_group;
+    journal->writing_synced = journal->synced_group;
+}
+
+/* When two syncs of a file run at the same time, an error may be reported to only one of them. With
+ * appendfsync always the writer syncs, so it waits for a running everysec sync. */
+static bool is_sync_in_the_way(const struct journal *journal) {
+    return journal->policy == SETTING_APPENDFSYNC_ALWAYS && journal->syncer.is_busy;
+}
+
+/* The writer owns the policy while it is busy. */
+static void follow_policy(struct journal *journal) {
+    if (!journal->writer.is_busy) {
+        journal->policy = journal->policy_next;
+    }
+}
+
+/* Give the writer its next job, if there is one. */
+static void go_on(struct journal *journal) {
+    journal->is_holding = false;
+    follow_policy(journal);
+    if (journal->state != JOURNAL_WRITES || journal->writer.is_busy || journal->is_stalled ||
+        is_sync_in_the_way(journal)) {
+        return;
+    }
+    if (journal->is_rotation_asked && journal->writing.size == 0 && !journal->is_linked) {
+        if (journal->syncer.is_busy) {
+            return;
+        }
+        journal->is_rotation_asked = false;
+        if (begin_rotation(journal)) {
+            return;
+        }
+        /* That many snapshots have failed, each after a journal was begun for it. The next one uses
+         * the current file and replaces them all. */
+        journal->rotated_to(journal->context, true);
+    }
+    if (journal->filling.size == 0 || journal->has_group) {
+        return; /* the end of the tick does it */
+    }
+    journal->is_holding = is_worth_holding(journal);
+    if (!journal->is_holding) {
+        take_batch(journal);
+        worker_start(&journal->writer, run_seal_and_write);
+    }
+}
+
+static void finish_write(struct journal *journal) {
+    journal->file_size_sum += journal->writing.size;
+    journal->is_linked = ends_linked(journal);
+    empty(&journal->writing);
+    if (journal->is_stalled) {
+        log_write(LOG_NOTICE, "journal: the disk takes what is written again");
+        journal->is_stalled = false;
+    }
+    journal->written_group = journal->writing_group;
+    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !journal->is_linked) {
+        journal->synced_group = journal->writing_group;
+        note_sync_time(journal, journal->result.sync_us);
+        uint64_t hold_us = journal->result.sync_us;
+        journal->hold_until_us = monotonic_us() + (hold_us < HOLD_US_MAX ? hold_us : HOLD_US_MAX);
+    }
+}
+
+static void finish_rotation(struct journal *journal) {
+    bool is_done = journal->result.status == JOURNAL_RESULT_OK;
+    if (is_done) {
+        journal->synced_group = journal->written_group;
+        journal->file_size_sum += JOURNAL_FILE_HEAD;
+    } else {
+        log_write(LOG_WARNING, "journal: %s, the old one goes on: %s", journal->result.what,
+                  strerror(journal->result.error));
+    }
+    journal->rotated_to(journal->context, is_done);
+}
+
+static void on_written(void *context) {
+    struct journal *journal = context;
+    const struct journal_result *result = &journal->result;
+    bool is_write = result->kind == JOURNAL_JOB_WRITE;
+    if (result->status == JOURNAL_RESULT_LOST || result->status == JOURNAL_RESULT_CUT) {
+        bool is_cut = result->status == JOURNAL_RESULT_CUT;
+        lose(journal, is_cut ? JOURNAL_LOSS_OF_EFFECTS : JOURNAL_LOSS_OF_DISK, result->what,
+             result->error);
+        if (!is_write) {
+            journal->rotated_to(journal->context, false);
+        }
+        return;
+    }
+    if (!is_write) {
+        finish_rotation(journal);
+    } else if (result->status == JOURNAL_RESULT_FULL) {
+        journal->error = result->error;
+        if (!journal->is_stalled) {
+            log_write(LOG_WARNING,
+                      "journal: the disk does not take what was written, trying again: %s "
+                      "waiting=%zu",
+                      strerror(result->error), journal_waiting_size(journal));
+        }
+        journal->is_stalled = true;
+    } else {
+        finish_write(journal);
+    }
+    go_on(journal);
+    journal->changed(journal->context);
+}
+
+static void on_synced(void *context) {
+    struct journal *journal = context;
+    if (journal->sync_result.error != 0) {
+        lose(journal, JOURNAL_LOSS_OF_DISK, "cannot sync", journal->sync_result.error);
+        return;
+    }
+    note_sync_time(journal, journal->sync_result.sync_us);
+    if (journal->synced_group < journal->syncing_group) {
+        journal->synced_group = journal->syncing_group;
+    }
+    go_on(journal); /* a rotation may be waiting */
+    journal->changed(journal->context);
+}
+
+/* ---- the interface ---- */
+
+bool journal_init(struct journal *journal, uv_loop_t *loop) {
+    journal->file.fd = -1;
+    buffer_init(&journal->filling, 0);
+    buffer_init(&journal->writing, 0);
+    return worker_init(&journal->writer, loop, WORKER_AS_THE_LOOP, on_written, journal) &&
+           worker_init(&journal->syncer, loop, WORKER_AS_THE_LOOP, on_synced, journal);
+}
+
+void journal_deinit(struct journal *journal) {
+    if (journal->state == JOURNAL_WRITES && !journal->has_group) {
+        (void)!journal_flush(journal, true);
+    }
+    set_state(journal, JOURNAL_OFF); /* no further job starts */
+    worker_deinit(&journal->writer);
+    worker_deinit(&journal->syncer);
+    journal_file_close(&journal->file);
+    buffer_deinit(&journal->filling);
+    buffer_deinit(&journal->writing);
+}
+
+static void close_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
+    journal->policy_next = policy;
+    follow_policy(journal);
+    if (journal->has_group) {
+        end_tick_group(journal, now_us);
+    }
+}
+
+void journal_end_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
+    close_group(journal, now_us, policy);
+    go_on(journal);
+}
+
+/* Is it a small batch, with no other work on the file? During a sync the write might block. */
+static bool is_written_here(const struct journal *journal) {
+    return journal->state == JOURNAL_WRITES && journal->policy != SETTING_APPENDFSYNC_ALWAYS &&
+           !journal->writer.is_busy && !journal->syncer.is_busy && !journal->is_stalled &&
+           !journal->is_rotation_asked && journal->filling.size > 0 &&
+           journal->filling.size <= WRITTEN_HERE_MAX;
+}
+
+void journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
+    close_group(journal, now_us, policy);
+    if (is_written_here(journal)) {
+        take_batch(journal);
+        run_seal_and_write(journal);
+        on_written(journal);
+    } else {
+        go_on(journal);
+    }
+}
+
+/* Retry the batch that failed on a full disk; it is already sealed. */
+static void try_again(struct journal *journal) {
+    worker_start(&journal->writer, run_write);
+}
+
+void journal_second(struct journal *journal) {
+    if (journal->state != JOURNAL_WRITES) {
+        return;
+    }
+    if (journal->is_stalled && !journal->writer.is_busy && !is_sync_in_the_way(journal)) {
+        try_again(journal);
+    }
+    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && journal->writer.is_busy) {
+        return; /* it also syncs what was written before */
+    }
+    /* With always, unsynced groups exist only right after it was set. */
+    bool is_due =
+        journal->policy != SETTING_APPENDFSYNC_NO && journal->synced_group < journal->written_group;
+    bool is_rotating = journal->writer.is_busy && journal->writer.run == run_rotate;
+    if (is_due && (journal->syncer.is_busy || is_rotating)) {
+        journal->delayed_sync_count++;
+    } else if (is_due) {
+        journal->syncing_group = journal->written_group;
+        worker_start(&journal->syncer, run_sync);
+    }
+}
+
+/* Within a tick: hand over filling to make room for the effects that follow. */
+static void hand_over(struct journal *journal) {
+    if (journal->is_growing) {
+        link_group(journal);
+    }
+    worker_wait(&journal->writer);
+    if (is_sync_in_the_way(journal)) {
+        worker_wait(&journal->syncer);
+    }
+    if (journal->state == JOURNAL_WRITES && !journal->is_stalled && journal->filling.size > 0) {
+        take_batch(journal);
+        worker_start(&journal->writer, run_seal_and_write);
+    }
+}
+
+void journal_make_room(struct journal *journal) {
+    CHECK(journal->state == JOURNAL_WRITES);
+    if (journal->is_stalled && !journal->writer.is_busy) {
+        worker_wait(&journal->syncer);
+        try_again(journal);
+    }
+    hand_over(journal);
+    if (journal->state == JOURNAL_WRITES && journal_is_full(journal)) {
+        lose(journal, JOURNAL_LOSS_OF_EFFECTS,
+             "the disk is full, and the effects of a command are too long to wait", journal->error);
+    }
+}
+
+void journal_begin(struct journal *journal) {
+    CHECK(!journal->has_group);
+    set_state(journal, JOURNAL_WAITS);
+}
+
+/* Discard what is buffered, and close the file. */
+static void let_go(struct journal *journal, enum journal_state state) {
+    set_state(journal, state); /* no further job starts */
+    worker_wait(&journal->writer);
+    worker_wait(&journal->syncer);
+    journal->is_stalled = false;
+    journal->is_rotation_asked = false;
+    journal->is_growing = false;
+    journal->is_linked = false;
+    journal->ended_size = 0;
+    journal->filling_count = 0;
+    journal->taken_size += journal->filling.size;
+    buffer_deinit(&journal->filling);
+    buffer_deinit(&journal->writing);
+    journal_file_close(&journal->file);
+    journal->file.fd = -1;
+}
+
+void journal_end(struct journal *journal) {
+    let_go(journal, JOURNAL_OFF);
+}
+
+void journal_break(struct journal *journal) {
+    let_go(journal, JOURNAL_BROKEN);
+}
+
+void journal_take_file(struct journal *journal, const struct journal_file *file) {
+    CHECK(journal->file.fd == -1);
+    set_state(journal, JOURNAL_WRITES);
+    journal->file = *file;
+    journal->file_size_sum = file->size;
+    go_on(journal);
+}
+
+void journal_rotate(struct journal *journal) {
+    CHECK(journal->state == JOURNAL_WRITES);
+    journal->is_rotation_asked = true;
+    go_on(journal);
+}
+
+void journal_note_base(struct journal *journal, uint64_t group) {
+    if (journal->written_group < group) {
+        journal->written_group = group;
+    }
+    if (journal->synced_group < group) {
+        journal->synced_group = group;
+    }
+}
+
+/* Write everything that is buffered, batch after batch. A batch may be held back for others
+ * (is_worth_holding) or wait for a rotation, which in turn waits for the syncer. */
+static bool flush_writes(struct journal *journal) {
+    worker_wait(&journal->syncer);
+    worker_wait(&journal->writer);
+    if (journal->state == JOURNAL_WRITES && journal->is_stalled) {
+        try_again(journal);
+        worker_wait(&journal->writer);
+    }
+    while (journal->state == JOURNAL_WRITES && !journal->is_stalled &&
+           (journal->writer.is_busy || journal->filling.size > 0)) {
+        journal->hold_until_us = 0;
+        go_on(journal);
+        worker_wait(&journal->writer);
+    }
+    return journal->state == JOURNAL_WRITES && !journal->is_stalled;
+}
+
+bool journal_flush(struct journal *journal, bool is_synced) {
+    CHECK(!journal->has_group);
+    if (!flush_writes(journal)) {
+        return false;
+    }
+    if (is_synced && journal->synced_group < journal->written_group) {
+        journal->syncing_group = journal->written_group;
+        worker_start(&journal->syncer, run_sync);
+        worker_wait(&journal->syncer);
+    }
+    return journal->state == JOURNAL_WRITES;
+}

@@ -1,0 +1,465 @@
+/* Sealing, appending and reading groups. See journal_file.h for the format and the tail rule. */
+#include "server/durability/journal_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/little.h"
+#include "codec/memory.h"
+
+static const char journal_magic[8] = "LBJRNL02";
+static const char journal_magic_old[8] = "LBJRNL01";
+
+/* Offsets in the file's head and in a group's head. */
+enum { FILE_ID = 8, FILE_SEQUENCE = 16, FILE_CHECKSUM = 24 };
+enum {
+    GROUP_CHECKSUM = 0,
+    GROUP_SIZE = 8,
+    GROUP_UNSYNCED = 12,
+    GROUP_SEQUENCE = 16,
+    GROUP_TIME = 24
+};
+#define GROUP_IS_LINKED (UINT32_C(1) << 31)
+
+/* ---- writing ---- */
+
+bool journal_file_create(struct journal_file *file, int directory, const char *name,
+                         uint64_t first_sequence) {
+    *file = (struct journal_file){
+        .id = disk_random_id(), .size = JOURNAL_FILE_HEAD, .kept_size = JOURNAL_FILE_HEAD};
+    file->fd = disk_open(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0640);
+    if (file->fd < 0) {
+        return false;
+    }
+    char head[JOURNAL_FILE_HEAD];
+    memcpy(head, journal_magic, sizeof journal_magic);
+    little_put_u64(head + FILE_ID, file->id);
+    little_put_u64(head + FILE_SEQUENCE, first_sequence);
+    little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
+    if (disk_write_all(file->fd, head, sizeof head, NULL) && disk_sync(file->fd)) {
+        return true;
+    }
+    int error = errno;
+    journal_file_close(file);
+    disk->unlink_at(directory, name);
+    errno = error;
+    return false;
+}
+
+bool journal_file_continue(struct journal_file *file, int directory, const char *name, uint64_t id,
+                           uint64_t size) {
+    CHECK(size >= JOURNAL_FILE_HEAD);
+    *file = (struct journal_file){.id = id, .size = size, .kept_size = size};
+    file->fd = disk_open(directory, name, O_WRONLY | O_APPEND, 0);
+    if (file->fd < 0) {
+        return false;
+    }
+    if (disk_truncate(file->fd, size) && disk_sync(file->fd)) {
+        return true;
+    }
+    journal_file_close(file);
+    return false;
+}
+
+void journal_group_seal(char *group, const struct journal_group_head *head, uint64_t id) {
+    CHECK(head->size > 0 && head->size < GROUP_IS_LINKED);
+    uint32_t unsynced = head->unsynced < UINT32_MAX ? (uint32_t)head->unsynced : UINT32_MAX;
+    little_put_u32(group + GROUP_SIZE, head->size | (head->is_linked ? GROUP_IS_LINKED : 0));
+    little_put_u32(group + GROUP_UNSYNCED, unsynced);
+    little_put_u64(group + GROUP_SEQUENCE, head->sequence ^ id);
+    little_put_u64(group + GROUP_TIME, head->time_us);
+    size_t checked_size = (size_t)head->size + JOURNAL_GROUP_HEAD - GROUP_SIZE;
+    little_put_u64(group + GROUP_CHECKSUM,
+                   XXH3_64bits_withSeed(group + GROUP_SIZE, checked_size, id));
+}
+
+bool journal_file_append(struct journal_file *file, const char *groups, size_t size, size_t kept,
+                         bool *is_whole) {
+    CHECK(kept <= size);
+    *is_whole = true;
+    if (disk_write_all(file->fd, groups, size, NULL)) {
+        file->kept_size = kept > 0 ? file->size + kept : file->kept_size;
+        file->size += size;
+        return true;
+    }
+    int error = errno;
+    *is_whole = disk_truncate(file->fd, file->kept_size);
+    file->size = file->kept_size;
+    errno = error;
+    return false;
+}
+
+void journal_file_close(struct journal_file *file) {
+    disk_close(file->fd);
+    file->fd = -1;
+}
+
+/* ---- errors ---- */
+
+__attribute__((format(printf, 3, 4))) static enum journal_status
+refuse(struct journal_reader *reader, uint64_t offset, const char *format, ...) {
+    char reason[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    snprintf(reader->error, sizeof reader->error, "%s is damaged at offset %" PRIu64 ": %s",
+             reader->path, offset, reason);
+    return JOURNAL_DAMAGED;
+}
+
+/* errno has the cause. */
+static enum journal_status fail(struct journal_reader *reader, uint64_t offset) {
+    snprintf(reader->error, sizeof reader->error, "cannot read %s at offset %" PRIu64 ": %s",
+             reader->path, offset, errno == ENODATA ? "the file was truncated" : strerror(errno));
+    return JOURNAL_FAILED;
+}
+
+static enum journal_status fail_without_memory(struct journal_reader *reader, size_t size) {
+    snprintf(reader->error, sizeof reader->error,
+             "out of memory: reading %s at offset %" PRIu64 " takes %zu bytes", reader->path,
+             reader->offset, size);
+    return JOURNAL_FAILED;
+}
+
+/* ---- reading ---- */
+
+enum journal_status journal_reader_open(struct journal_reader *reader, int fd, const char *path,
+                                        uint64_t first_sequence, bool is_last) {
+    *reader = (struct journal_reader){
+        .window = {.fd = fd}, .path = path, .is_last = is_last, .next_sequence = first_sequence};
+    if (disk->size(fd, &reader->window.file_size) != 0) {
+        return fail(reader, 0);
+    }
+    if (reader->window.file_size < JOURNAL_FILE_HEAD) {
+        return refuse(reader, reader->window.file_size, "the file ends within its head");
+    }
+    reader->window.buffer = memory_allocate(JOURNAL_READ_SIZE);
+    if (reader->window.buffer == NULL) {
+        return fail_without_memory(reader, JOURNAL_READ_SIZE);
+    }
+    reader->window.buffer_size = JOURNAL_READ_SIZE;
+    const char *head = disk_window_get(&reader->window, 0, JOURNAL_FILE_HEAD, JOURNAL_READ_SIZE);
+    if (head == NULL) {
+        return fail(reader, 0);
+    }
+    reader->is_old = memcmp(head, journal_magic_old, sizeof journal_magic_old) == 0;
+    if (!reader->is_old && memcmp(head, journal_magic, sizeof journal_magic) != 0) {
+        return refuse(reader, 0, "it does not begin as a journal of this version does");
+    }
+    if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
+        return refuse(reader, 0, "the checksum of its head is wrong");
+    }
+    uint64_t sequence = little_get_u64(head + FILE_SEQUENCE);
+    if (sequence != first_sequence) {
+        return refuse(reader, FILE_SEQUENCE,
+                      "it begins with group %" PRIu64 ", but group %" PRIu64 " is expected",
+                      sequence, first_sequence);
+    }
+    reader->id = little_get_u64(head + FILE_ID);
+    reader->offset = JOURNAL_FILE_HEAD;
+    return JOURNAL_GROUP;
+}
+
+static uint32_t size_in(const struct journal_reader *reader, const char *head) {
+    uint32_t word = little_get_u32(head + GROUP_SIZE);
+    return reader->is_old ? word : word & ~GROUP_IS_LINKED;
+}
+
+static bool is_linked(const struct journal_reader *reader, const char *head) {
+    return !reader->is_old && (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
+}
+
+enum check_result { CHECK_WHOLE, CHECK_BROKEN, CHECK_UNREADABLE };
+
+/* Is the group at offset, of the size that its head gives, whole? Reads it piece by piece: it may
+ * be large, and the size may be wrong. */
+static enum check_result check_on_disk(const struct journal_reader *reader, uint64_t offset,
+                                       uint32_t size) {
+    char piece[32768];
+    XXH3_state_t state = {0};
+    XXH3_64bits_reset_withSeed(&state, reader->id);
+    uint64_t end = offset + JOURNAL_GROUP_HEAD + size;
+    uint64_t expected = 0;
+    for (uint64_t at = offset; at < end;) {
+        size_t wanted = end - at < sizeof piece ? (size_t)(end - at) : sizeof piece;
+        size_t got;
+        if (!disk_read_all(reader->window.fd, piece, wanted, at, &got)) {
+            return CHECK_UNREADABLE;
+        }
+        if (got < wanted) {
+            errno = ENODATA;
+            return CHECK_UNREADABLE;
+        }
+        size_t skipped = at == offset ? GROUP_SIZE : 0;
+        if (skipped != 0) {
+            expected = little_get_u64(piece + GROUP_CHECKSUM);
+        }
+        XXH3_64bits_update(&state, piece + skipped, got - skipped);
+        at += got;
+    }
+    return XXH3_64bits_digest(&state) == expected ? CHECK_WHOLE : CHECK_BROKEN;
+}
+
+/* Can this be the head of a group after the broken one? The sequence alone nearly decides it,
+ * because the id is in it. Every group takes at least one byte. */
+static bool may_be_later_group(const struct journal_reader *reader, const char *head,
+                               uint64_t offset) {
+    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
+    uint32_t size = size_in(reader, head);
+    return sequence - reader->next_sequence - 1 < offset - reader->offset && size > 0 &&
+           size <= JOURNAL_GROUP_SIZE_MAX &&
+           size <= reader->window.file_size - offset - JOURNAL_GROUP_HEAD;
+}
+
+/* Look for a whole group at offset. If there is one, count it and set *size to its size with the
+ * head; otherwise to 0. The first one that proves that the broken group had been on disk makes the
+ * file damaged. */
+static enum journal_status look_for_group(struct journal_reader *reader, uint64_t offset,
+                                          uint64_t *size) {
+    *size = 0;
+    const char *head =
+        disk_window_get(&reader->window, offset, JOURNAL_GROUP_HEAD, JOURNAL_READ_SIZE);
+    if (head == NULL) {
+        return fail(reader, offset);
+    }
+    if (!may_be_later_group(reader, head, offset)) {
+        return JOURNAL_TORN;
+    }
+    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
+    uint64_t synced = sequence - little_get_u32(head + GROUP_UNSYNCED);
+    uint32_t payload_size = size_in(reader, head);
+    enum check_result result = check_on_disk(reader, offset, payload_size);
+    if (result == CHECK_UNREADABLE) {
+        return fail(reader, offset);
+    }
+    if (result == CHECK_BROKEN) {
+        return JOURNAL_TORN;
+    }
+    *size = JOURNAL_GROUP_HEAD + (uint64_t)payload_size;
+    reader->torn.groups_behind++;
+    if (synced < reader->next_sequence || reader->error[0] != '\0') {
+        return JOURNAL_TORN;
+    }
+    return refuse(reader, reader->offset,
+                  "%s, and group %" PRIu64 " at offset %" PRIu64 " shows that group %" PRIu64
+                  " had been on disk as a whole",
+                  reader->torn.description, sequence, offset, reader->next_sequence);
+}
+
+/* The bytes at reader->offset are not a whole group: is this a torn tail, or damage? */
+static enum journal_status judge_tail(struct journal_reader *reader, const char *description) {
+    if (!reader->is_last) {
+        return refuse(reader, reader->offset, "%s, and increments follow this file", description);
+    }
+    uint64_t file_size = reader->window.file_size;
+    reader->torn = (struct journal_torn){
+        .offset = reader->offset, .size = file_size - reader->offset, .description = description};
+    enum journal_status judgement = JOURNAL_TORN;
+    uint64_t at = reader->offset + 1;
+    while (at < file_size && file_size - at > JOURNAL_GROUP_HEAD) {
+        uint64_t size;
+        enum journal_status status = look_for_group(reader, at, &size);
+        if (status == JOURNAL_FAILED) {
+            return status;
+        }
+        judgement = status == JOURNAL_DAMAGED ? status : judgement;
+        at += size != 0 ? size : 1;
+    }
+    return judgement;
+}
+
+/* Allocate room for a verified group that is larger than the buffer. */
+static enum journal_status make_room(struct journal_reader *reader, uint32_t size) {
+    size_t room = (size_t)size + JOURNAL_GROUP_HEAD;
+    if (room <= reader->window.buffer_size) {
+        return JOURNAL_GROUP;
+    }
+    enum check_result result = check_on_disk(reader, reader->offset, size);
+    if (result == CHECK_UNREADABLE) {
+        return fail(reader, reader->offset);
+    }
+    if (result == CHECK_BROKEN) {
+        return judge_tail(reader, "the checksum of a group is wrong");
+    }
+    char *buffer = memory_resize(reader->window.buffer, room);
+    if (buffer == NULL) {
+        return fail_without_memory(reader, room);
+    }
+    reader->window.buffer = buffer;
+    reader->window.buffer_size = room;
+    return JOURNAL_GROUP;
+}
+
+/* Get the size of the payload from the head of the group at reader->offset. */
+static enum journal_status read_size(struct journal_reader *reader, uint32_t *size) {
+    uint64_t left = reader->window.file_size - reader->offset;
+    if (left == 0) {
+        return JOURNAL_END;
+    }
+    if (left <= JOURNAL_GROUP_HEAD) {
+        return judge_tail(reader, "the file ends within the head of a group");
+    }
+    const char *head =
+        disk_window_get(&reader->window, reader->offset, JOURNAL_GROUP_HEAD, JOURNAL_READ_SIZE);
+    if (head == NULL) {
+        return fail(reader, reader->offset);
+    }
+    *size = size_in(reader, head);
+    if (*size == 0 || *size > JOURNAL_GROUP_SIZE_MAX) {
+        return judge_tail(reader, "no group has the size that is written here");
+    }
+    if (*size > left - JOURNAL_GROUP_HEAD) {
+        return judge_tail(reader, "the file ends within a group");
+    }
+    return make_room(reader, *size);
+}
+
+static bool is_whole(const struct journal_reader *reader, const char *head, size_t whole_size) {
+    return XXH3_64bits_withSeed(head + GROUP_SIZE, whole_size - GROUP_SIZE, reader->id) ==
+           little_get_u64(head + GROUP_CHECKSUM);
+}
+
+/* Is the group not linked, or is its whole chain verified? */
+static bool is_sure_of_next(const struct journal_reader *reader, const char *head) {
+    return !is_linked(reader, head) || reader->offset < reader->whole_until;
+}
+
+static enum journal_status refuse_sequence(struct journal_reader *reader, uint64_t offset,
+                                           uint64_t sequence, uint64_t expected) {
+    return refuse(reader, offset, "group %" PRIu64 " stands where group %" PRIu64 " is expected",
+                  sequence, expected);
+}
+
+/* Read the head of the group at offset, which is in the chain of the one at reader->offset. */
+static enum journal_status read_linked_head(struct journal_reader *reader, uint64_t offset,
+                                            char *head) {
+    size_t got = 0;
+    if (reader->window.file_size - offset <= JOURNAL_GROUP_HEAD) {
+        return judge_tail(reader, "the file ends before the last of linked groups");
+    }
+    if (!disk_read_all(reader->window.fd, head, JOURNAL_GROUP_HEAD, offset, &got)) {
+        return fail(reader, offset);
+    }
+    errno = ENODATA;
+    return got == JOURNAL_GROUP_HEAD ? JOURNAL_GROUP : fail(reader, offset);
+}
+
+/* Is the group at offset whole, with this sequence? It is in the chain of the group at
+ * reader->offset. */
+static enum journal_status check_linked(struct journal_reader *reader, uint64_t offset,
+                                        uint64_t expected, const char *head) {
+    uint32_t size = size_in(reader, head);
+    uint64_t left = reader->window.file_size - offset - JOURNAL_GROUP_HEAD;
+    if (size == 0) {
+        return judge_tail(reader, "a linked group has a size that no group has");
+    }
+    if (size > left) {
+        return judge_tail(reader, "the file ends within a linked group");
+    }
+    switch (check_on_disk(reader, offset, size)) {
+    case CHECK_UNREADABLE:
+        return fail(reader, offset);
+    case CHECK_BROKEN:
+        return judge_tail(reader, "the checksum of a linked group is wrong");
+    case CHECK_WHOLE:
+        break;
+    }
+    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
+    return sequence == expected ? JOURNAL_GROUP
+                                : refuse_sequence(reader, offset, sequence, expected);
+}
+
+/* The group at reader->offset, which ends at end, is whole and linked: verify the rest of its
+ * chain. It is read from disk, because the chain may be larger than memory. */
+static enum journal_status look_ahead(struct journal_reader *reader, uint64_t end) {
+    char head[JOURNAL_GROUP_HEAD];
+    uint64_t expected = reader->next_sequence;
+    bool has_more = true;
+    while (has_more) {
+        enum journal_status status = read_linked_head(reader, end, head);
+        status = status == JOURNAL_GROUP ? check_linked(reader, end, ++expected, head) : status;
+        if (status != JOURNAL_GROUP) {
+            return status;
+        }
+        has_more = is_linked(reader, head);
+        end += JOURNAL_GROUP_HEAD + (uint64_t)size_in(reader, head);
+    }
+    reader->whole_until = end;
+    return JOURNAL_GROUP;
+}
+
+static void take_group(struct journal_reader *reader, const char *head, uint32_t size,
+                       struct journal_group *group) {
+    *group = (struct journal_group){.payload = head + JOURNAL_GROUP_HEAD,
+                                    .size = size,
+                                    .sequence = reader->next_sequence++,
+                                    .time_us = little_get_u64(head + GROUP_TIME),
+                                    .offset = reader->offset};
+    reader->offset += (uint64_t)size + JOURNAL_GROUP_HEAD;
+    reader->group_count++;
+}
+
+bool journal_reader_next_at_hand(struct journal_reader *reader, struct journal_group *group) {
+    const struct disk_window *window = &reader->window;
+    if (reader->offset < window->offset || reader->offset > window->offset + window->used) {
+        return false;
+    }
+    const char *head = window->buffer + (reader->offset - window->offset);
+    size_t left = window->used - (size_t)(reader->offset - window->offset);
+    if (left <= JOURNAL_GROUP_HEAD) {
+        return false;
+    }
+    uint32_t size = size_in(reader, head);
+    if (size == 0 || size > left - JOURNAL_GROUP_HEAD || !is_sure_of_next(reader, head) ||
+        !is_whole(reader, head, (size_t)size + JOURNAL_GROUP_HEAD) ||
+        (little_get_u64(head + GROUP_SEQUENCE) ^ reader->id) != reader->next_sequence) {
+        return false;
+    }
+    take_group(reader, head, size, group);
+    return true;
+}
+
+enum journal_status journal_reader_next(struct journal_reader *reader,
+                                        struct journal_group *group) {
+    uint32_t size = 0;
+    enum journal_status status = read_size(reader, &size);
+    if (status != JOURNAL_GROUP) {
+        return status;
+    }
+    size_t whole_size = (size_t)size + JOURNAL_GROUP_HEAD;
+    const char *head =
+        disk_window_get(&reader->window, reader->offset, whole_size, JOURNAL_READ_SIZE);
+    if (head == NULL) {
+        return fail(reader, reader->offset);
+    }
+    if (!is_whole(reader, head, whole_size)) {
+        return judge_tail(reader, "the checksum of a group is wrong");
+    }
+    uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
+    if (sequence != reader->next_sequence) {
+        return refuse_sequence(reader, reader->offset, sequence, reader->next_sequence);
+    }
+    if (!is_sure_of_next(reader, head)) {
+        status = look_ahead(reader, reader->offset + whole_size);
+        if (status != JOURNAL_GROUP) {
+            return status;
+        }
+    }
+    take_group(reader, head, size, group);
+    return JOURNAL_GROUP;
+}
+
+void journal_reader_close(struct journal_reader *reader) {
+    disk_close(reader->window.fd);
+    reader->window.fd = -1;
+    memory_free(reader->window.buffer);
+    reader->window.buffer = NULL;
+}

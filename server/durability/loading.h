@@ -1,0 +1,110 @@
+/* Loading: reads what the manifest names into an empty registry, in bounded steps.
+ *
+ *     base      blocks, read and decompressed by a thread one ahead --> boards, filled in order
+ *     journals  groups after the base's sequence                    --> effect_apply
+ *
+ * A board of the base that is stored in pieces may have changed between them. While it is open,
+ * effects on it are kept, and entries of later pieces are skipped if their member has a kept
+ * effect. At the end of the board the kept effects are applied: then it is as it was at that point
+ * of the stream.
+ *
+ * Any damage stops loading, except for a torn tail of the last journal, which is reported; the
+ * caller may cut it. */
+#ifndef SERVER_LOADING_H
+#define SERVER_LOADING_H
+
+#include "server/durability/effect_bytes.h"
+#include "server/durability/journal_file.h"
+#include "server/durability/snapshot_file.h"
+#include "server/durability/store.h"
+#include "server/system/worker.h"
+
+#ifdef SERVER_TINY
+enum { LOADING_BATCH = 3 };
+#else
+enum { LOADING_BATCH = 64 };
+#endif
+enum { LOADING_ERROR_MAX = DISK_ERROR_MAX };
+
+enum loading_status {
+    LOADING_MORE,  /* call loading_step again */
+    LOADING_WAITS, /* for the thread; changed is called when it is done */
+    LOADING_DONE,
+    LOADING_FAILED, /* error says why */
+};
+
+/* The board whose pieces are being read. */
+struct loading_board {
+    bool is_open;
+    bool is_ending; /* all pieces are read, its index is being built */
+    uint32_t database;
+    char name[REGISTRY_NAME_MAX];
+    uint32_t name_size;
+    int64_t expire_at_ms;
+    struct rules rules;
+    struct board board;
+    struct board_indexing indexing;
+    struct board touched; /* members with an effect since the board was opened */
+    struct buffer kept;   /* those effects */
+    uint64_t last_key;    /* of the last appended member */
+    struct effect_encoder encoder;
+};
+
+struct loading {
+    struct registry *registry; /* borrowed */
+    const struct store *store; /* borrowed */
+    void (*changed)(void *context);
+    void *context;
+    enum { LOADING_BASE, LOADING_JOURNALS, LOADING_END } phase;
+    struct worker worker;
+    /* the base */
+    struct snapshot_reader base; /* the thread's while is_reading */
+    bool is_base_open;
+    char *raw, *next_raw; /* the block being decoded, and the thread's */
+    size_t raw_room, next_room, next_size;
+    uint64_t block_offset, next_offset; /* of these two blocks, in the file */
+    uint64_t base_boards, base_members; /* found so far: the footer has the totals */
+    enum snapshot_status next_status;
+    bool has_next, is_reading;
+    struct loading_board open;
+    /* the journals */
+    struct journal_reader journal;
+    bool is_journal_open;
+    uint32_t journal_index;
+    struct journal_group group;
+    bool has_group;
+    /* for both */
+    struct effect_decoder decoder, kept_decoder;
+    bool is_decoding;
+    struct effect batch[LOADING_BATCH];
+    uint64_t batch_offsets[LOADING_BATCH]; /* of the block or group of each effect */
+    uint32_t batch_count;
+    bool applies_kept; /* the batch holds kept effects */
+    char path[STORE_PATH_MAX + STORE_NAME_MAX];
+    char error[LOADING_ERROR_MAX];
+    bool is_out_of_memory; /* error reports an allocation failure */
+    /* what was read */
+    uint64_t size_total, size_done; /* of files, in bytes */
+    uint64_t size_before;           /* of the files before the current one */
+    uint64_t board_count, member_count;
+    uint64_t group_count, skipped_count, effect_count;
+    uint64_t sequence; /* of the last group */
+    uint64_t time_us;  /* of that group, or of the base: the clock's floor */
+    bool is_torn;      /* the last journal has a torn tail: see torn */
+    struct journal_torn torn;
+    uint64_t base_file_size;
+    /* the last journal, up to its last whole group */
+    uint64_t journal_id, journal_size, journal_next_sequence;
+    bool is_journal_old; /* version 1 */
+};
+
+/* Zero the struct first, except registry, store, changed and context. false: error says why. */
+MUST_CHECK bool loading_init(struct loading *loading, uv_loop_t *loop);
+/* May be called before loading is done. */
+void loading_deinit(struct loading *loading);
+/* Continue for about budget_ns. */
+MUST_CHECK enum loading_status loading_step(struct loading *loading, uint64_t budget_ns);
+/* Load everything in one call. false: error says why. */
+MUST_CHECK bool loading_run(struct loading *loading);
+
+#endif

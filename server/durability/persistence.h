@@ -1,0 +1,125 @@
+/* Persistence: journal, snapshots, loading, and which replies wait for the disk.
+ *
+ *     registry --effects--> journal (journal.h)    group of a tick -> leaderboard.<n>.journal
+ *                      \--> snapshot (snapshot.h)  boards, piece by piece -> leaderboard.<n>.base
+ *
+ * Both write from worker threads, each one job at a time; everything else runs on the loop. The
+ * store (store.h) owns the files; loading.h reads them at start. */
+#ifndef SERVER_PERSISTENCE_H
+#define SERVER_PERSISTENCE_H
+
+#include <uv.h>
+
+#include "server/durability/state.h"
+#include "server/settings/setting.h"
+#include "server/system/clock.h"
+#include "server/system/disk.h"
+#include "skiplist/keyspace/registry.h"
+
+/* Room for any message of this module and of settings. */
+enum { PERSISTENCE_ERROR_MAX = DISK_ERROR_MAX };
+
+struct persistence;
+
+/* What persistence works on. Everything is borrowed until persistence_stop. */
+struct persistence_host {
+    const struct settings *settings;
+    struct registry *registry;
+    struct clock *clock;
+    struct durability_state *state;
+};
+
+/* Open the directory of the settings and lock it; with appendonly yes it is created if missing.
+ * NULL: error says why, in words for the operator. Threads are started only by persistence_start,
+ * so that the process may daemonize in between. */
+MUST_CHECK struct persistence *persistence_open(const struct settings *settings, char *error);
+/* Start loading the directory's content. Until that is done state->is_loading is set, and
+ * persistence_step continues it. changed is called on the loop when replies that waited for the
+ * disk may be sent. false: error says why. */
+MUST_CHECK bool persistence_start(struct persistence *persistence,
+                                  const struct persistence_host *host, uv_loop_t *loop,
+                                  void (*changed)(void *context), void *context, char *error);
+/* Call it when the loop has ended: finishes pending writes, stops the threads, and closes their
+ * handles, which takes one more turn of the loop; then call persistence_destroy. */
+void persistence_stop(struct persistence *persistence);
+/* Release the directory. May be NULL. */
+void persistence_destroy(struct persistence *persistence);
+
+/* At the end of a tick: hand its effects to the disk. true: call persistence_step at once. */
+bool persistence_end_tick(struct persistence *persistence);
+/* Is so much buffered, in total or in this tick, that the disk should take some of it before
+ * another command runs? The loop is woken when it has. */
+MUST_CHECK bool persistence_is_behind(const struct persistence *persistence);
+/* After persistence_end_tick: continue a snapshot or loading, for a bounded time. true: there is
+ * more to do at once. */
+bool persistence_step(struct persistence *persistence);
+/* Once a second: everysec's fsync, `save` points, growth of the journal, changed settings, retries
+ * after a disk failure. */
+void persistence_second(struct persistence *persistence);
+
+/* ---- replies that wait for the disk ---- */
+
+/* Groups of effects are numbered. Returns the latest group that has begun: everything a command has
+ * changed or could see is in it or an earlier one. */
+uint64_t persistence_last_group(const struct persistence *persistence);
+/* Replies that depend on no later group than this may be sent: it is on disk as far as appendfsync
+ * requires. */
+uint64_t persistence_safe_group(const struct persistence *persistence);
+/* Do replies of read-only commands wait, too? (always) */
+bool persistence_holds_readers(const struct persistence *persistence);
+
+/* ---- for commands ---- */
+
+/* A settings_check: a journal needs a usable directory. */
+const char *persistence_check_settings(struct persistence *persistence,
+                                       const struct settings *wanted, char *reason);
+
+enum persistence_status {
+    PERSISTENCE_OK,
+    PERSISTENCE_BUSY,   /* a snapshot is already being written */
+    PERSISTENCE_FAILED, /* error (PERSISTENCE_ERROR_MAX bytes) says why */
+};
+/* Start a snapshot, which becomes the new base (BGSAVE, BGREWRITEAOF). */
+MUST_CHECK enum persistence_status persistence_begin_snapshot(struct persistence *persistence,
+                                                              char *error);
+/* Write a snapshot and wait for it (SAVE): on PERSISTENCE_OK it is on disk. */
+MUST_CHECK enum persistence_status persistence_save(struct persistence *persistence, char *error);
+
+/* What to do before the process may exit. */
+enum persistence_ending {
+    PERSISTENCE_END_AS_SET, /* a snapshot if there are `save` points, the journal is off and
+                             * something has changed; the journal is synced */
+    PERSISTENCE_END_SAVE,   /* always a snapshot */
+    PERSISTENCE_END_NOSAVE, /* the journal is synced, no snapshot */
+};
+MUST_CHECK enum persistence_status persistence_prepare_end(struct persistence *persistence,
+                                                           enum persistence_ending ending,
+                                                           char *error);
+
+/* INFO's Persistence section; sizes in bytes, times in unix seconds, durations in seconds; -1: none
+ * yet. */
+struct persistence_info {
+    int64_t loading_start_s;
+    uint64_t loading_total_size, loading_loaded_size;
+    uint64_t loading_members;
+    double loading_percent;
+    int64_t loading_eta_s;
+    uint64_t changes; /* effects since the last snapshot */
+    bool is_saving;
+    bool is_last_save_ok;
+    int64_t last_save_s; /* when it ended; initially the start of the server */
+    int64_t last_save_seconds, current_save_seconds;
+    uint64_t save_count;    /* since the start */
+    uint64_t saved_members; /* by the current snapshot */
+    bool is_journal_on;
+    bool is_journal_ok;
+    uint64_t journal_size, journal_base_size; /* base and increments: now, and at the base */
+    uint64_t base_size;
+    uint64_t waiting_size; /* effects not written yet */
+    uint64_t group, written_group, synced_group;
+    uint64_t delayed_sync_count; /* everysec: an fsync was still running when the next was due */
+    uint64_t sync_longest_us;
+};
+void persistence_describe(const struct persistence *persistence, struct persistence_info *info);
+
+#endif

@@ -1,0 +1,419 @@
+/* Writing a snapshot. See snapshot.h for an overview.
+ *
+ * Invariant: while the worker is busy it owns writing, file, footer, journal, error and what (and
+ * new_state and the store during the last job). */
+#include "server/durability/snapshot.h"
+
+#include <errno.h>
+
+#include "server/system/clock.h"
+#include "server/system/log.h"
+
+enum {
+    STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* per piece: the loader fills leaves with as many */
+#ifdef SERVER_TINY
+    CUT_NAMED_MAX = 5,
+    CHUNK_END = 200,
+    RECORD_SIZE = 50,
+    BUFFER_SIZE = 512,
+    AHEAD_MAX = 2000,
+    FILLING_MAX = 4000,
+#else
+    CUT_NAMED_MAX = 4096,    /* members cut from the open board that are recorded by name */
+    CHUNK_END = 896 * 1024,  /* a longer chunk is closed */
+    RECORD_SIZE = 32 * 1024, /* of members in a record, or a single larger one */
+    BUFFER_SIZE = 5 * 1024 * 1024,
+    AHEAD_MAX = 4 * 1024 * 1024,    /* walked but not yet taken by the thread; < BUFFER_SIZE */
+    FILLING_MAX = 16 * 1024 * 1024, /* including effects */
+#endif
+    REOPEN_MAX = 4, /* per board: a client that keeps cutting it must not stop the walk */
+    KEPT_MAX = 8 * 1024 * 1024,
+};
+
+/* ---- chunks ---- */
+
+static void begin_chunk(struct snapshot *snapshot) {
+    snapshot->chunk_at = snapshot->filling.size;
+    effect_encode_begin(&snapshot->encoder, &snapshot->filling);
+}
+
+static void close_chunk(struct snapshot *snapshot) {
+    size_t size = snapshot->filling.size - snapshot->chunk_at;
+    if (size > 0) {
+        snapshot->chunk_sizes[snapshot->chunk_count++] = (uint32_t)size;
+        begin_chunk(snapshot);
+    }
+}
+
+/* Called after each record. */
+static void check_chunk(struct snapshot *snapshot) {
+    if (snapshot->filling.size - snapshot->chunk_at >= CHUNK_END &&
+        snapshot->chunk_count < SNAPSHOT_CHUNKS_MAX - 1) {
+        close_chunk(snapshot);
+    }
+    if (snapshot->filling.is_broken) {
+        snapshot->is_failed = true;
+    }
+}
+
+/* ---- the thread's jobs ---- */
+
+static bool fail(struct snapshot *snapshot, const char *what) {
+    snapshot->error = errno;
+    snapshot->what = what;
+    return false;
+}
+
+static void run_begin(void *context) {
+    struct snapshot *snapshot = context;
+    char name[STORE_NAME_MAX];
+    store_print_name(name, STORE_BASE, snapshot->number);
+    if (!store_begin(snapshot->store)) {
+        (void)fail(snapshot, "cannot make a manifest");
+    } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory, name,
+                                     snapshot->created_ms)) {
+        (void)fail(snapshot, "cannot make its file");
+    }
+}
+
+static bool write_chunks(struct snapshot *snapshot) {
+    const char *at = snapshot->writing.at;
+    for (uint32_t i = 0; i < snapshot->writing_count; i++) {
+        if (!snapshot_writer_block(&snapshot->file, at, snapshot->writing_sizes[i])) {
+            return fail(snapshot, "cannot write");
+        }
+        at += snapshot->writing_sizes[i];
+    }
+    return true;
+}
+
+static void run_write(void *context) {
+    (void)write_chunks(context);
+}
+
+static bool make_journal(struct snapshot *snapshot) {
+    char name[STORE_NAME_MAX];
+    store_print_name(name, STORE_JOURNAL, snapshot->journal_number);
+    if (!journal_file_create(&snapshot->journal, snapshot->store->directory, name,
+                             snapshot->footer.sequence + 1)) {
+        snapshot->journal.fd = -1;
+        return fail(snapshot, "cannot make a journal");
+    }
+    return true;
+}
+
+static bool adopt(struct snapshot *snapshot) {
+    switch (store_set(snapshot->store, &snapshot->new_state)) {
+    case STORE_SET:
+        (void)store_remove_old(snapshot->store, &snapshot->old_state);
+        return true;
+    case STORE_SET_FAILED:
+        break;
+    case STORE_SET_UNKNOWN:
+        snapshot->is_kept = true;
+    }
+    return fail(snapshot, "cannot change the manifest");
+}
+
+static void run_end(void *context) {
+    struct snapshot *snapshot = context;
+    if (!write_chunks(snapshot)) {
+        return;
+    }
+    if (!snapshot_writer_finish(&snapshot->file, &snapshot->footer)) {
+        (void)fail(snapshot, "cannot write");
+        return;
+    }
+    if (!snapshot->makes_journal || make_journal(snapshot)) {
+        (void)adopt(snapshot);
+    }
+}
+
+/* ---- the loop's side ---- */
+
+static void hand_over(struct snapshot *snapshot, worker_run *run) {
+    struct buffer spare = snapshot->writing;
+    snapshot->writing = snapshot->filling;
+    snapshot->filling = spare;
+    snapshot->writing_count = snapshot->chunk_count;
+    memcpy(snapshot->writing_sizes, snapshot->chunk_sizes,
+           snapshot->chunk_count * sizeof snapshot->chunk_sizes[0]);
+    snapshot->chunk_count = 0;
+    snapshot->walked_size = 0;
+    begin_chunk(snapshot);
+    worker_start(&snapshot->worker, run);
+}
+
+static void close_files(struct snapshot *snapshot) {
+    snapshot_writer_close(&snapshot->file);
+    snapshot->file.fd = -1;
+    buffer_deinit(&snapshot->filling);
+    buffer_deinit(&snapshot->writing);
+}
+
+static void end(struct snapshot *snapshot, bool is_done) {
+    if (snapshot->state == SNAPSHOT_WALKS) {
+        registry_walk_end(snapshot->registry);
+    }
+    snapshot->state = SNAPSHOT_IDLE;
+    snapshot->file_size = snapshot->file.size;
+    close_files(snapshot);
+    if (!is_done) {
+        log_write(LOG_WARNING, "snapshot: given up: %s%s%s",
+                  snapshot->what != NULL ? snapshot->what : "no memory",
+                  snapshot->error != 0 ? ": " : "",
+                  snapshot->error != 0 ? strerror(snapshot->error) : "");
+        journal_file_close(&snapshot->journal);
+        if (!snapshot->is_kept) {
+            (void)store_remove(snapshot->store, STORE_BASE, snapshot->number);
+            if (snapshot->journal_number != 0) {
+                (void)store_remove(snapshot->store, STORE_JOURNAL, snapshot->journal_number);
+            }
+        }
+        snapshot->journal.fd = -1;
+    }
+    snapshot->over(snapshot->context, is_done);
+}
+
+/* Compute the manifest's state that will include the file. */
+static void prepare_state(struct snapshot *snapshot) {
+    struct store *store = snapshot->store;
+    struct store_state *state = &snapshot->new_state;
+    snapshot->old_state = store->state;
+    *state = (struct store_state){.base_number = snapshot->number,
+                                  .base_sequence = snapshot->footer.sequence};
+    if (snapshot->makes_journal) {
+        snapshot->journal_number = store_take_number(store);
+        state->journals[state->journal_count++] = (struct store_journal){
+            .number = snapshot->journal_number, .first_sequence = snapshot->footer.sequence + 1};
+    } else if (snapshot->keeps_journal) {
+        state->journals[state->journal_count++] =
+            store->state.journals[store->state.journal_count - 1];
+    }
+}
+
+static void begin_end(struct snapshot *snapshot) {
+    close_chunk(snapshot);
+    prepare_state(snapshot);
+    snapshot->is_ending = true;
+    hand_over(snapshot, run_end);
+}
+
+/* Give the thread its next job, if it is free. A failed snapshot is aborted only between two
+ * commands. */
+static void go_on(struct snapshot *snapshot) {
+    if (snapshot->worker.is_busy || snapshot->state == SNAPSHOT_IDLE) {
+        return;
+    }
+    if (snapshot->is_failed) {
+        if (!snapshot->is_adding_effect) {
+            end(snapshot, false);
+        }
+    } else if (snapshot->state == SNAPSHOT_ENDS) {
+        begin_end(snapshot);
+    } else if (snapshot->chunk_count > 0) {
+        /* Hand over whole chunks only: records that follow open a new one. */
+        close_chunk(snapshot);
+        hand_over(snapshot, run_write);
+    }
+}
+
+static void on_done(void *context) {
+    struct snapshot *snapshot = context;
+    buffer_clear(&snapshot->writing);
+    if (snapshot->writing.capacity > KEPT_MAX) {
+        buffer_deinit(&snapshot->writing);
+    }
+    if (snapshot->what != NULL) {
+        snapshot->is_failed = true;
+    } else if (snapshot->is_ending) {
+        end(snapshot, true);
+        return;
+    }
+    go_on(snapshot);
+}
+
+bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop) {
+    snapshot->file.fd = -1;
+    snapshot->journal.fd = -1;
+    buffer_init(&snapshot->filling, 0);
+    buffer_init(&snapshot->writing, 0);
+    return worker_init(&snapshot->worker, loop, WORKER_BEHIND, on_done, snapshot);
+}
+
+void snapshot_deinit(struct snapshot *snapshot) {
+    snapshot->is_failed = true;
+    worker_wait(&snapshot->worker);
+    go_on(snapshot);
+    worker_deinit(&snapshot->worker);
+}
+
+bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
+    CHECK(snapshot->state == SNAPSHOT_IDLE && !snapshot->worker.is_busy);
+    /* Reserve now: growing later would move large buffers and touch many pages at once. */
+    if (!snapshot_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
+        buffer_reserve(&snapshot->filling, BUFFER_SIZE) == NULL ||
+        buffer_reserve(&snapshot->writing, BUFFER_SIZE) == NULL) {
+        close_files(snapshot);
+        return false;
+    }
+    snapshot->number = store_take_number(snapshot->store);
+    snapshot->created_ms = (uint64_t)(now_us / 1000);
+    snapshot->state = SNAPSHOT_WALKS;
+    snapshot->is_failed = false;
+    snapshot->is_ending = false;
+    snapshot->is_kept = false;
+    snapshot->makes_journal = false;
+    snapshot->keeps_journal = false;
+    snapshot->journal_number = 0;
+    snapshot->journal.fd = -1;
+    snapshot->error = 0;
+    snapshot->what = NULL;
+    snapshot->board_count = 0;
+    snapshot->member_count = 0;
+    snapshot->chunk_count = 0;
+    snapshot->walked_size = 0;
+    snapshot->begin_us = uv_hrtime() / 1000;
+    begin_chunk(snapshot);
+    registry_walk_begin(snapshot->registry);
+    worker_start(&snapshot->worker, run_begin);
+    return true;
+}
+
+/* ---- effects ---- */
+
+/* Wait until the thread has written its batch and takes everything buffered. */
+static void make_room(struct snapshot *snapshot) {
+    snapshot->is_adding_effect = true;
+    worker_wait(&snapshot->worker);
+    snapshot->is_adding_effect = false;
+    /* When it finished, it may have taken the buffer already. */
+    if (!snapshot->worker.is_busy && !snapshot->is_failed) {
+        go_on(snapshot);
+    }
+}
+
+bool snapshot_is_full(const struct snapshot *snapshot) {
+    return snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed &&
+           snapshot->filling.size >= FILLING_MAX;
+}
+
+static void write_effect(struct snapshot *snapshot, const struct effect *effect) {
+    if (snapshot_is_full(snapshot)) {
+        make_room(snapshot);
+    }
+    if (!snapshot->is_failed) {
+        effect_encode(&snapshot->encoder, effect);
+        check_chunk(snapshot);
+    }
+}
+
+/* Members cut from a half-walked board are recorded by name: ranks mean nothing to a loader whose
+ * pieces are from different times. For very many members it is cheaper to restart the board;
+ * REOPEN_MAX limits this so that the walk ends. */
+static void add_cut(struct snapshot *snapshot, const struct effect *effect) {
+    if (effect->count > CUT_NAMED_MAX && snapshot->reopen_count < REOPEN_MAX) {
+        snapshot->reopen_count++;
+        registry_walk_reopen(snapshot->registry);
+        effect_encode_reopen(&snapshot->encoder);
+        check_chunk(snapshot);
+        return;
+    }
+    struct effect take = *effect;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    take.kind = EFFECT_TAKE;
+    board_seek(&effect->key->board, effect->rank, &cursor);
+    for (uint32_t i = 0; i < effect->count && board_cursor_read(&cursor, &entry); i++) {
+        take.member = entry.member;
+        write_effect(snapshot, &take);
+        board_cursor_next(&cursor);
+    }
+}
+
+void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect) {
+    enum registry_walk_state state = effect->key == NULL
+                                         ? REGISTRY_WALK_DONE
+                                         : registry_walk_state(snapshot->registry, effect->key);
+    if (snapshot->state != SNAPSHOT_WALKS || state == REGISTRY_WALK_AHEAD) {
+        return;
+    }
+    if (effect->kind == EFFECT_CUT && state == REGISTRY_WALK_OPEN) {
+        add_cut(snapshot, effect);
+    } else {
+        write_effect(snapshot, effect);
+    }
+}
+
+/* ---- walking ---- */
+
+/* How many of these entries fit into one record, so that chunks do not get much too long. */
+static uint32_t count_together(const struct board_entry *entries, uint32_t entries_max) {
+    size_t size = 0;
+    uint32_t count = 0;
+    while (count < entries_max && size < RECORD_SIZE) {
+        size += entries[count++].member.size;
+    }
+    return count;
+}
+
+static void write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
+                        const struct board_entry *entries) {
+    struct effect_encoder *encoder = &snapshot->encoder;
+    size_t size_before = snapshot->filling.size;
+    if (piece->is_first) {
+        snapshot->reopen_count = 0;
+        effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
+        snapshot->board_count++;
+    }
+    for (uint32_t done = 0; done < piece->count;) {
+        uint32_t count = count_together(entries + done, piece->count - done);
+        effect_encode_piece(encoder, entries + done, count);
+        check_chunk(snapshot);
+        done += count;
+    }
+    snapshot->member_count += piece->count;
+    if (piece->is_last) {
+        effect_encode_close(encoder);
+    }
+    check_chunk(snapshot);
+    snapshot->walked_size += snapshot->filling.size - size_before;
+}
+
+/* Everything is walked: the file will hold the state of this moment. */
+static void end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) {
+    registry_walk_end(snapshot->registry);
+    snapshot->state = SNAPSHOT_ENDS;
+    snapshot->footer = (struct snapshot_footer){
+        .sequence = group,
+        .time_us = (uint64_t)now_us,
+        .board_count = snapshot->board_count,
+        .member_count = snapshot->member_count,
+    };
+    snapshot->walked(snapshot->context);
+}
+
+/* Applies even while the thread is free: it gets its next job only at the end of a step, and
+ * nothing else would end the step of SAVE. Effects do not count, or a client that makes many could
+ * stop the walk. */
+static bool has_room(const struct snapshot *snapshot) {
+    return snapshot->walked_size < AHEAD_MAX;
+}
+
+bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group, int64_t now_us) {
+    struct board_entry entries[STEP_ENTRIES];
+    struct registry_walk_piece piece;
+    uint64_t begin = clock_ticks();
+    while (snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed && has_room(snapshot)) {
+        if (!registry_walk_next(snapshot->registry, entries, STEP_ENTRIES, &piece)) {
+            end_walk(snapshot, group, now_us);
+        } else if (piece.key != NULL) {
+            write_piece(snapshot, &piece, entries);
+        }
+        if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
+            break;
+        }
+    }
+    go_on(snapshot);
+    return snapshot->state == SNAPSHOT_WALKS && has_room(snapshot);
+}

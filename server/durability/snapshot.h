@@ -1,0 +1,91 @@
+/* Writing a snapshot: boards are walked in bounded steps while commands keep running, and a thread
+ * compresses and writes what was walked.
+ *
+ *     registry_walk_next -> OPEN PIECE ... CLOSE \
+ *     effects on what was walked already ---------> filling -> writing -> leaderboard.<n>.base
+ *                                                   (loop)     (thread)
+ *
+ * The file holds the state at its end: a change to something already walked follows in the stream.
+ * A board is read piece by piece. For members that change in between, the stream has their effects,
+ * and these override the pieces when the file is loaded (loading.h).
+ *
+ * The buffers are bounded. The walk stays only a little ahead of the thread. When effects come
+ * faster than the thread writes, their producer waits: commands that have not started wait in the
+ * queue (persistence_is_behind), and within a command the loop waits. So no client can make a
+ * snapshot fail or keep it from finishing.
+ *
+ * The file becomes the base when it is complete: the manifest then names it instead of the files it
+ * replaces. */
+#ifndef SERVER_SNAPSHOT_H
+#define SERVER_SNAPSHOT_H
+
+#include "server/durability/effect_bytes.h"
+#include "server/durability/journal_file.h"
+#include "server/durability/snapshot_file.h"
+#include "server/durability/store.h"
+#include "server/system/worker.h"
+
+/* More than the chunks that fit into the buffer at its limit (FILLING_MAX in snapshot.c). */
+enum { SNAPSHOT_CHUNKS_MAX = 64 };
+
+enum snapshot_state {
+    SNAPSHOT_IDLE,
+    SNAPSHOT_WALKS,
+    SNAPSHOT_ENDS, /* everything is walked: the thread writes the rest */
+};
+
+struct snapshot {
+    enum snapshot_state state;
+    bool is_failed; /* the thread failed, or memory ran out: the next step aborts the snapshot */
+    bool is_adding_effect; /* within a command, which waits for the thread */
+    struct worker worker;
+    struct registry *registry; /* borrowed */
+    struct store *store;       /* borrowed; the thread's during its first and last job */
+    struct effect_encoder encoder;
+    struct buffer filling, writing;
+    size_t chunk_at;    /* offset of the open chunk in filling */
+    size_t walked_size; /* bytes of filling from the walk; the rest are effects */
+    uint32_t chunk_count, writing_count;
+    uint32_t chunk_sizes[SNAPSHOT_CHUNKS_MAX], writing_sizes[SNAPSHOT_CHUNKS_MAX];
+    struct snapshot_writer file;
+    uint64_t number;
+    uint64_t created_ms;
+    struct snapshot_footer footer;
+    uint64_t board_count, member_count;
+    uint32_t reopen_count; /* of the open board */
+    uint64_t file_size;
+    bool makes_journal; /* a journal begins after the snapshot, in its own file */
+    bool keeps_journal; /* the manifest's last journal continues after the snapshot */
+    bool is_kept;   /* the manifest may name the file, though that is not certain to be on disk */
+    bool is_ending; /* the current job is the last one */
+    uint64_t journal_number;     /* 0: none yet */
+    struct journal_file journal; /* fd -1: none was created */
+    struct store_state new_state, old_state;
+    int error; /* errno of the thread's job */
+    const char *what;
+    uint64_t begin_us;
+    /* Called on the loop when everything is walked, to decide about the journal (makes_journal,
+     * keeps_journal), and when the snapshot is over. */
+    void (*walked)(void *context);
+    void (*over)(void *context, bool is_done);
+    void *context;
+};
+
+/* The struct must be zeroed except for registry, store, the callbacks and context. */
+MUST_CHECK bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop);
+/* Abort the current snapshot, if any, and stop the thread. */
+void snapshot_deinit(struct snapshot *snapshot);
+
+/* Start a snapshot, between two ticks. The caller passes the registry's effects to
+ * snapshot_add_effect. false: no memory. */
+MUST_CHECK bool snapshot_begin(struct snapshot *snapshot, int64_t now_us);
+/* Record an effect. An EFFECT_FILL must be passed as its parts. May wait for the thread. */
+void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect);
+/* Is the buffer full? Then start no command. */
+MUST_CHECK bool snapshot_is_full(const struct snapshot *snapshot);
+/* Walk for about budget_ns, at the end of a tick; group is the tick's last group. true: there is
+ * more to do at once. */
+MUST_CHECK bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group,
+                              int64_t now_us);
+
+#endif

@@ -1,0 +1,20 @@
+/* State of persistence that other modules may read: the only header of this folder that everyone
+ * may include. */
+#ifndef SERVER_STATE_H
+#define SERVER_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct durability_state {
+    uint64_t change_count; /* changes of keys, for `save` points */
+    /* Effects so far; lets a session tell its own changes from those of others. */
+    uint64_t effect_count;
+    /* Loading is in progress: only COMMAND_LOADING commands run, and expired keys and ended periods
+     * wait. */
+    bool is_loading;
+    /* The error for refused writes, "MISCONF ..."; borrowed; NULL: writes are allowed. */
+    const char *write_refusal;
+};
+
+#endif

@@ -1,0 +1,518 @@
+/* Opening, locking, and replacing the manifest. See store.h.
+ *
+ *     write leaderboard.manifest.new, sync it, sync the directory, rename, sync the directory
+ *
+ * The first sync of the directory is for the files that the new manifest names. */
+#include "server/durability/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "server/system/log.h"
+
+#define MANIFEST_NEW_NAME STORE_MANIFEST_NAME ".new"
+#define MANIFEST_TITLE    "leaderboard manifest 1\n"
+
+/* ---- names ---- */
+
+static const char *const kind_names[] = {[STORE_BASE] = "base", [STORE_JOURNAL] = "journal"};
+
+void store_print_name(char *out, enum store_kind kind, uint64_t number) {
+    snprintf(out, STORE_NAME_MAX, "leaderboard.%" PRIu64 ".%s", number, kind_names[kind]);
+}
+
+void store_print_path(const struct store *store, char *out, enum store_kind kind, uint64_t number) {
+    char name[STORE_NAME_MAX];
+    store_print_name(name, kind, number);
+    snprintf(out, STORE_PATH_MAX + STORE_NAME_MAX, "%s/%s", store->path, name);
+}
+
+/* Text that is consumed from the front. */
+struct cursor {
+    struct bytes text;
+    size_t at;
+};
+
+static bool take_text(struct cursor *cursor, const char *wanted) {
+    size_t size = strlen(wanted);
+    if (cursor->text.size - cursor->at < size ||
+        memcmp(cursor->text.at + cursor->at, wanted, size) != 0) {
+        return false;
+    }
+    cursor->at += size;
+    return true;
+}
+
+static bool take_number(struct cursor *cursor, uint64_t *number) {
+    size_t end = cursor->at;
+    while (end < cursor->text.size && cursor->text.at[end] >= '0' && cursor->text.at[end] <= '9') {
+        end++;
+    }
+    struct bytes digits = {.at = cursor->text.at + cursor->at, .size = end - cursor->at};
+    cursor->at = end;
+    return bytes_parse_u64(digits, number);
+}
+
+static bool take_name(struct cursor *cursor, enum store_kind kind, uint64_t *number) {
+    return take_text(cursor, "leaderboard.") && take_number(cursor, number) && *number > 0 &&
+           take_text(cursor, ".") && take_text(cursor, kind_names[kind]);
+}
+
+/* Is this the name of a base or a journal? */
+static bool parse_name(const char *name, enum store_kind *kind, uint64_t *number) {
+    for (int i = STORE_BASE; i <= STORE_JOURNAL; i++) {
+        struct cursor cursor = {.text = bytes_from_text(name)};
+        *kind = (enum store_kind)i;
+        if (take_name(&cursor, *kind, number) && cursor.at == cursor.text.size) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_named(const struct store_state *state, enum store_kind kind, uint64_t number) {
+    if (kind == STORE_BASE) {
+        return state->base_number == number;
+    }
+    for (uint32_t i = 0; i < state->journal_count; i++) {
+        if (state->journals[i].number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the manifest's text ---- */
+
+static size_t print_checksum(char *out, struct bytes lines) {
+    return (size_t)snprintf(out, 32, "checksum %016" PRIx64 "\n",
+                            XXH3_64bits(lines.at, lines.size));
+}
+
+size_t store_print_manifest(char *out, const struct store_state *state) {
+    CHECK(state->journal_count <= STORE_JOURNALS_MAX);
+    char name[STORE_NAME_MAX];
+    size_t size = sizeof(MANIFEST_TITLE) - 1;
+    memcpy(out, MANIFEST_TITLE, size);
+    if (state->base_number != 0) {
+        store_print_name(name, STORE_BASE, state->base_number);
+        size += (size_t)snprintf(out + size, STORE_MANIFEST_MAX - size,
+                                 "base %s sequence %" PRIu64 "\n", name, state->base_sequence);
+    }
+    for (uint32_t i = 0; i < state->journal_count; i++) {
+        store_print_name(name, STORE_JOURNAL, state->journals[i].number);
+        size += (size_t)snprintf(out + size, STORE_MANIFEST_MAX - size,
+                                 "journal %s first %" PRIu64 "\n", name,
+                                 state->journals[i].first_sequence);
+    }
+    return size + print_checksum(out + size, (struct bytes){.at = out, .size = size});
+}
+
+/* Parse the line of a journal; it must be valid after the journals parsed so far. */
+static bool take_journal(struct cursor *cursor, struct store_state *state) {
+    struct store_journal journal;
+    if (state->journal_count == STORE_JOURNALS_MAX ||
+        !take_name(cursor, STORE_JOURNAL, &journal.number) || !take_text(cursor, " first ") ||
+        !take_number(cursor, &journal.first_sequence) || !take_text(cursor, "\n")) {
+        return false;
+    }
+    if (state->journal_count > 0) {
+        const struct store_journal *before = &state->journals[state->journal_count - 1];
+        if (journal.number <= before->number || journal.first_sequence < before->first_sequence) {
+            return false;
+        }
+    }
+    state->journals[state->journal_count++] = journal;
+    return true;
+}
+
+/* Parse all lines before the checksum. *at: offset of the first bad line, or of the checksum. */
+static bool take_lines(struct cursor *cursor, struct store_state *state, size_t *at) {
+    *at = 0;
+    if (!take_text(cursor, MANIFEST_TITLE)) {
+        return false;
+    }
+    *at = cursor->at;
+    if (take_text(cursor, "base ")) {
+        if (!take_name(cursor, STORE_BASE, &state->base_number) ||
+            !take_text(cursor, " sequence ") || !take_number(cursor, &state->base_sequence) ||
+            !take_text(cursor, "\n")) {
+            return false;
+        }
+        *at = cursor->at;
+    }
+    while (take_text(cursor, "journal ")) {
+        if (!take_journal(cursor, state)) {
+            return false;
+        }
+        *at = cursor->at;
+    }
+    return true;
+}
+
+bool store_parse_manifest(struct bytes text, struct store_state *state, char *error) {
+    struct cursor cursor = {.text = text};
+    size_t at;
+    *state = (struct store_state){0};
+    if (!take_lines(&cursor, state, &at)) {
+        snprintf(error, DISK_ERROR_MAX, "is damaged at offset %zu: not a manifest line", at);
+        return false;
+    }
+    char checksum[32];
+    print_checksum(checksum, (struct bytes){.at = text.at, .size = at});
+    if (!take_text(&cursor, checksum) || cursor.at != text.size) {
+        snprintf(error, DISK_ERROR_MAX,
+                 "is damaged at offset %zu: the checksum of the lines before should be here", at);
+        return false;
+    }
+    return true;
+}
+
+/* ---- setting ---- */
+
+static bool write_new_manifest(const struct store *store, const struct store_state *state) {
+    char text[STORE_MANIFEST_MAX];
+    size_t size = store_print_manifest(text, state);
+    int fd = disk_open(store->directory, MANIFEST_NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC, 0640);
+    bool is_written = fd >= 0 && disk_write_all(fd, text, size, NULL) && disk_sync(fd);
+    disk_close(fd);
+    return is_written && disk_sync_directory(store->directory);
+}
+
+static bool rename_manifest(const struct store *store) {
+    int result;
+    do {
+        result = disk->rename_at(store->directory, MANIFEST_NEW_NAME, STORE_MANIFEST_NAME);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+enum store_set_status store_set(struct store *store, const struct store_state *state) {
+    if (!write_new_manifest(store, state) || !rename_manifest(store)) {
+        int error = errno;
+        disk->unlink_at(store->directory, MANIFEST_NEW_NAME);
+        errno = error;
+        return STORE_SET_FAILED;
+    }
+    if (!disk_sync_directory(store->directory)) {
+        return STORE_SET_UNKNOWN;
+    }
+    store->state = *state;
+    store->has_manifest = true;
+    return STORE_SET;
+}
+
+static bool remove_name(const struct store *store, const char *name) {
+    int result;
+    do {
+        result = disk->unlink_at(store->directory, name);
+    } while (result != 0 && errno == EINTR);
+    return result == 0 || errno == ENOENT;
+}
+
+bool store_remove(struct store *store, enum store_kind kind, uint64_t number) {
+    CHECK(!is_named(&store->state, kind, number));
+    char name[STORE_NAME_MAX];
+    store_print_name(name, kind, number);
+    return remove_name(store, name);
+}
+
+bool store_remove_old(struct store *store, const struct store_state *before) {
+    int error = 0;
+    uint64_t base = before->base_number;
+    if (base != 0 && !is_named(&store->state, STORE_BASE, base) &&
+        !store_remove(store, STORE_BASE, base)) {
+        error = errno;
+    }
+    for (uint32_t i = 0; i < before->journal_count; i++) {
+        uint64_t number = before->journals[i].number;
+        if (!is_named(&store->state, STORE_JOURNAL, number) &&
+            !store_remove(store, STORE_JOURNAL, number)) {
+            error = errno;
+        }
+    }
+    errno = error;
+    return error == 0;
+}
+
+uint64_t store_take_number(struct store *store) {
+    return store->next_number++;
+}
+
+/* ---- opening ---- */
+
+struct opening {
+    struct store *store;
+    enum store_mode mode;
+    char *error;
+};
+
+/* errno has the cause. */
+static enum store_status fail(const struct opening *opening, const char *what, const char *name) {
+    snprintf(opening->error, DISK_ERROR_MAX, "cannot %s %s%s%s: %s", what, opening->store->path,
+             name[0] != '\0' ? "/" : "", name, strerror(errno));
+    return STORE_FAILED;
+}
+
+static bool make_directory(int above, const char *name) {
+    int result;
+    do {
+        result = disk->make_directory_at(above, name, 0750);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+static enum store_status open_directory(const struct opening *opening, const char *parent,
+                                        const char *name) {
+    struct store *store = opening->store;
+    int flags = O_RDONLY | O_DIRECTORY;
+    int above = disk_open(AT_FDCWD, parent, flags, 0);
+    if (above < 0) {
+        snprintf(opening->error, DISK_ERROR_MAX, "cannot open the directory %s: %s", parent,
+                 strerror(errno));
+        return STORE_FAILED;
+    }
+    store->directory = disk_open(above, name, flags, 0);
+    bool is_made = store->directory < 0 && errno == ENOENT && opening->mode >= STORE_CLAIM;
+    if (is_made) {
+        store->directory = make_directory(above, name) ? disk_open(above, name, flags, 0) : -1;
+    }
+    disk_close(above);
+    if (store->directory >= 0) {
+        return STORE_OK;
+    }
+    bool is_missing = !is_made && errno == ENOENT;
+    enum store_status status =
+        fail(opening, is_made ? "make the directory" : "open the directory", "");
+    return is_missing ? STORE_MISSING : status;
+}
+
+static enum store_status say_in_use(const struct opening *opening) {
+    char text[BYTES_INTEGER_TEXT_MAX + 1];
+    size_t size;
+    uint64_t pid;
+    bool is_read = disk_read_all(opening->store->lock, text, sizeof text, 0, &size) && size > 1 &&
+                   bytes_parse_u64((struct bytes){.at = text, .size = size - 1}, &pid);
+    char who[64] = "";
+    if (is_read) {
+        snprintf(who, sizeof who, " (pid %" PRIu64 ")", pid);
+    }
+    snprintf(opening->error, DISK_ERROR_MAX,
+             "cannot use %s: another server%s is using it; stop it, or give this one another dir",
+             opening->store->path, who);
+    return STORE_IN_USE;
+}
+
+void store_note_process(const struct store *store) {
+    char text[BYTES_INTEGER_TEXT_MAX + 1];
+    size_t size = bytes_print_i64(text, getpid());
+    text[size++] = '\n';
+    int fd = disk_open(store->directory, STORE_LOCK_NAME, O_WRONLY | O_TRUNC, 0);
+    bool is_written = fd >= 0 && disk_write_all(fd, text, size, NULL);
+    disk_close(fd);
+    /* The text is only for messages: the lock works without it. */
+    if (!is_written) {
+        log_write(LOG_WARNING,
+                  "cannot write the process id path=%s/" STORE_LOCK_NAME " error=\"%s\"",
+                  store->path, strerror(errno));
+    }
+}
+
+static enum store_status take_lock(const struct opening *opening) {
+    struct store *store = opening->store;
+    bool is_reading = opening->mode == STORE_READ;
+    store->lock = disk_open(store->directory, STORE_LOCK_NAME,
+                            is_reading ? O_RDONLY : O_RDWR | O_CREAT, 0640);
+    if (store->lock < 0) {
+        return is_reading && errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_LOCK_NAME);
+    }
+    int result;
+    do {
+        result = disk->lock(store->lock);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) {
+        return errno == EWOULDBLOCK ? say_in_use(opening) : fail(opening, "lock", STORE_LOCK_NAME);
+    }
+    if (!is_reading) {
+        store_note_process(store);
+    }
+    return STORE_OK;
+}
+
+/* ---- what is in the directory ---- */
+
+/* What the visitors of the directory's names have found. */
+struct sighting {
+    const struct store_state *state;
+    uint64_t number_max;
+    uint32_t found_count;       /* of those that the manifest names */
+    char first[STORE_NAME_MAX]; /* the first base or journal seen; "": none */
+    disk_visit_name *visit_unnamed;
+    void *context;
+};
+
+static void see_name(void *context, const char *name) {
+    struct sighting *sighting = context;
+    enum store_kind kind;
+    uint64_t number;
+    bool is_ours = parse_name(name, &kind, &number);
+    if (is_ours) {
+        sighting->number_max = number > sighting->number_max ? number : sighting->number_max;
+        if (sighting->first[0] == '\0') {
+            store_print_name(sighting->first, kind, number);
+        }
+    }
+    if (is_ours && is_named(sighting->state, kind, number)) {
+        sighting->found_count++;
+    } else if ((is_ours || strcmp(name, MANIFEST_NEW_NAME) == 0) &&
+               sighting->visit_unnamed != NULL) {
+        sighting->visit_unnamed(sighting->context, name);
+    }
+}
+
+bool store_list_unnamed(const struct store *store, disk_visit_name *visit, void *context) {
+    struct sighting sighting = {.state = &store->state, .visit_unnamed = visit, .context = context};
+    return disk->list(store->directory, see_name, &sighting) == 0;
+}
+
+static void remove_unnamed(void *context, const char *name) {
+    const struct store *store = context;
+    if (remove_name(store, name)) {
+        log_write(LOG_NOTICE, "removed a file that no manifest names path=%s/%s", store->path,
+                  name);
+    } else {
+        log_write(LOG_WARNING,
+                  "cannot remove a file that no manifest names path=%s/%s error=\"%s\"",
+                  store->path, name, strerror(errno));
+    }
+}
+
+/* Report the first file that the manifest names and that cannot be opened. */
+static enum store_status say_missing(const struct opening *opening) {
+    const struct store *store = opening->store;
+    for (uint32_t i = 0; i <= store->state.journal_count; i++) {
+        bool is_base = i == store->state.journal_count;
+        uint64_t number = is_base ? store->state.base_number : store->state.journals[i].number;
+        char name[STORE_NAME_MAX];
+        store_print_name(name, is_base ? STORE_BASE : STORE_JOURNAL, number);
+        int fd = disk_open(store->directory, name, O_RDONLY, 0);
+        disk_close(fd);
+        if (fd < 0) {
+            snprintf(opening->error, DISK_ERROR_MAX,
+                     "%s/" STORE_MANIFEST_NAME " names %s, which is missing: " STORE_ADVICE,
+                     store->path, name);
+            return STORE_DAMAGED;
+        }
+    }
+    errno = EAGAIN;
+    return fail(opening, "list", "");
+}
+
+static enum store_status look_around(const struct opening *opening) {
+    struct store *store = opening->store;
+    struct sighting sighting = {.state = &store->state};
+    if (disk->list(store->directory, see_name, &sighting) != 0) {
+        return fail(opening, "list", "");
+    }
+    uint32_t named_count = store->state.journal_count + (store->state.base_number != 0);
+    if (sighting.found_count < named_count) {
+        return say_missing(opening);
+    }
+    store->next_number = sighting.number_max + 1;
+    if (opening->mode != STORE_READ && !store_list_unnamed(store, remove_unnamed, store)) {
+        return fail(opening, "list", "");
+    }
+    return STORE_OK;
+}
+
+/* ---- the manifest at opening ---- */
+
+/* Sync the directory's own entry in its parent: it may be new. */
+static bool sync_entry(const struct store *store) {
+    int above = disk_open(store->directory, "..", O_RDONLY | O_DIRECTORY, 0);
+    bool is_synced = above >= 0 && disk_sync_directory(above);
+    disk_close(above);
+    return is_synced;
+}
+
+bool store_begin(struct store *store) {
+    struct store_state empty = {0};
+    return store->has_manifest || (sync_entry(store) && store_set(store, &empty) == STORE_SET);
+}
+
+/* There is no manifest: nothing was ever stored here, or it was removed. */
+static enum store_status begin_empty(const struct opening *opening) {
+    struct store *store = opening->store;
+    struct sighting sighting = {.state = &store->state};
+    if (disk->list(store->directory, see_name, &sighting) != 0) {
+        return fail(opening, "list", "");
+    }
+    if (sighting.first[0] != '\0') {
+        snprintf(opening->error, DISK_ERROR_MAX,
+                 "%s/" STORE_MANIFEST_NAME " is missing, but %s is there: " STORE_ADVICE,
+                 store->path, sighting.first);
+        return STORE_DAMAGED;
+    }
+    if (opening->mode < STORE_CLAIM) {
+        snprintf(opening->error, DISK_ERROR_MAX, "there is no " STORE_MANIFEST_NAME " in %s",
+                 store->path);
+        return STORE_MISSING;
+    }
+    bool is_done = opening->mode == STORE_CLAIM || store_begin(store);
+    return is_done ? STORE_OK : fail(opening, "write", STORE_MANIFEST_NAME);
+}
+
+static enum store_status read_manifest(const struct opening *opening) {
+    struct store *store = opening->store;
+    char text[STORE_MANIFEST_MAX];
+    size_t size;
+    int fd = disk_open(store->directory, STORE_MANIFEST_NAME, O_RDONLY, 0);
+    if (fd < 0) {
+        return errno == ENOENT ? begin_empty(opening) : fail(opening, "open", STORE_MANIFEST_NAME);
+    }
+    bool is_read = disk_read_all(fd, text, sizeof text, 0, &size);
+    disk_close(fd);
+    if (!is_read) {
+        return fail(opening, "read", STORE_MANIFEST_NAME);
+    }
+    char reason[DISK_ERROR_MAX];
+    if (!store_parse_manifest((struct bytes){.at = text, .size = size}, &store->state, reason)) {
+        snprintf(opening->error, DISK_ERROR_MAX, "%s/" STORE_MANIFEST_NAME " %.200s: " STORE_ADVICE,
+                 store->path, reason);
+        return STORE_DAMAGED;
+    }
+    store->has_manifest = true;
+    return STORE_OK;
+}
+
+enum store_status store_open(struct store *store, const char *parent, const char *name,
+                             enum store_mode mode, char *error) {
+    *store = (struct store){.directory = -1, .lock = -1, .next_number = 1};
+    const struct opening opening = {.store = store, .mode = mode, .error = error};
+    int size = snprintf(store->path, sizeof store->path, "%s/%s", parent, name);
+    if (size < 0 || (size_t)size >= sizeof store->path) {
+        snprintf(error, DISK_ERROR_MAX, "the path of the directory %.100s is too long", name);
+        return STORE_FAILED;
+    }
+    enum store_status status = open_directory(&opening, parent, name);
+    status = status == STORE_OK ? take_lock(&opening) : status;
+    status = status == STORE_OK ? read_manifest(&opening) : status;
+    status = status == STORE_OK ? look_around(&opening) : status;
+    if (status != STORE_OK) {
+        store_close(store);
+    }
+    return status;
+}
+
+void store_close(struct store *store) {
+    disk_close(store->lock);
+    disk_close(store->directory);
+    store->lock = -1;
+    store->directory = -1;
+}

@@ -1,0 +1,394 @@
+/* Verifies file by file, then everything together:
+ *
+ *     manifest -> base: every block -> journals: every group -> cut the tail -> load, validate
+ *
+ * See verify.h. */
+#include "server/durability/verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/memory.h"
+#include "codec/timestamp.h"
+#include "server/durability/loading.h"
+#include "server/settings/setting.h"
+
+#define DIRECTORY_USUAL "appendonlydir"
+
+struct checking {
+    struct store store;
+    struct settings settings;
+    FILE *out;
+    bool is_fixing;
+    char path[STORE_PATH_MAX + STORE_NAME_MAX]; /* of the current file */
+    struct effect_decoder decoder;
+};
+
+/* ---- the directory ---- */
+
+/* Open DIRECTORY, or the store inside it that has the usual name. */
+static enum store_status open_store(struct checking *checking, const char *directory, char *error) {
+    char parent[STORE_PATH_MAX];
+    size_t size = strlen(directory);
+    while (size > 1 && directory[size - 1] == '/') {
+        size--;
+    }
+    if (size == 0 || size >= sizeof parent) {
+        snprintf(error, DISK_ERROR_MAX, "no such directory");
+        return STORE_FAILED;
+    }
+    memcpy(parent, directory, size);
+    parent[size] = '\0';
+    enum store_status status =
+        store_open(&checking->store, parent, DIRECTORY_USUAL, STORE_READ, error);
+    if (status != STORE_MISSING) {
+        return status;
+    }
+    char *slash = strrchr(parent, '/');
+    if (slash == NULL) {
+        return store_open(&checking->store, ".", parent, STORE_READ, error);
+    }
+    *slash = '\0';
+    return store_open(&checking->store, slash == parent ? "/" : parent, slash + 1, STORE_READ,
+                      error);
+}
+
+/* Open a file that the manifest names, and set checking->path. */
+static int open_file(struct checking *checking, enum store_kind kind, uint64_t number) {
+    char name[STORE_NAME_MAX];
+    store_print_name(name, kind, number);
+    store_print_path(&checking->store, checking->path, kind, number);
+    int fd = disk_open(checking->store.directory, name, O_RDONLY, 0);
+    if (fd < 0) {
+        fprintf(checking->out, "cannot open %s: %s\n", checking->path, strerror(errno));
+    }
+    return fd;
+}
+
+static void print_unnamed(void *context, const char *name) {
+    const struct checking *checking = context;
+    fprintf(checking->out, "%s/%s: not named by the manifest, the next start removes it\n",
+            checking->store.path, name);
+}
+
+static void print_manifest(struct checking *checking) {
+    const struct store_state *state = &checking->store.state;
+    fprintf(checking->out, "%s/" STORE_MANIFEST_NAME ": whole, %s, %" PRIu32 " journals\n",
+            checking->store.path, state->base_number != 0 ? "a base" : "no base",
+            state->journal_count);
+    if (!store_list_unnamed(&checking->store, print_unnamed, checking)) {
+        fprintf(checking->out, "cannot list %s: %s\n", checking->store.path, strerror(errno));
+    }
+}
+
+/* ---- the base ---- */
+
+static enum check_result result_of_snapshot(enum snapshot_status status) {
+    return status == SNAPSHOT_END       ? CHECK_IS_WHOLE
+           : status == SNAPSHOT_DAMAGED ? CHECK_IS_DAMAGED
+                                        : CHECK_IS_UNKNOWN;
+}
+
+/* Read every block without decoding it. */
+static enum snapshot_status read_blocks(struct snapshot_reader *reader) {
+    size_t room = SNAPSHOT_BLOCK_SIZE;
+    size_t size = 0;
+    char *raw = memory_allocate(room);
+    enum snapshot_status status = SNAPSHOT_BLOCK;
+    while (raw != NULL && status == SNAPSHOT_BLOCK) {
+        status = snapshot_reader_next(reader, raw, room, &size);
+        if (status == SNAPSHOT_LARGER) {
+            memory_free(raw);
+            raw = memory_allocate(size);
+            room = size;
+            status = SNAPSHOT_BLOCK;
+        }
+    }
+    if (raw == NULL) {
+        snprintf(reader->error, sizeof reader->error, "out of memory: a block takes %zu bytes",
+                 room);
+        status = SNAPSHOT_FAILED;
+    }
+    memory_free(raw);
+    return status;
+}
+
+static enum check_result check_base(struct checking *checking) {
+    struct snapshot_reader reader;
+    uint64_t number = checking->store.state.base_number;
+    int fd = number != 0 ? open_file(checking, STORE_BASE, number) : -1;
+    if (fd < 0) {
+        return number == 0 ? CHECK_IS_WHOLE : CHECK_IS_UNKNOWN;
+    }
+    enum snapshot_status status = snapshot_reader_open(&reader, fd, checking->path);
+    status = status == SNAPSHOT_BLOCK ? read_blocks(&reader) : status;
+    if (status == SNAPSHOT_END) {
+        fprintf(checking->out,
+                "%s: whole, %" PRIu64 " bytes, %" PRIu64 " boards, %" PRIu64
+                " members, everything up to group %" PRIu64 "\n",
+                checking->path, reader.window.file_size, reader.footer.board_count,
+                reader.footer.member_count, reader.footer.sequence);
+    } else {
+        fprintf(checking->out, "%s\n", reader.error);
+    }
+    snapshot_reader_close(&reader);
+    if (status == SNAPSHOT_DAMAGED) {
+        fprintf(checking->out, "    a base cannot be repaired: restore the directory from a "
+                               "backup\n");
+    }
+    return result_of_snapshot(status);
+}
+
+/* ---- a journal ---- */
+
+/* Count groups and their changes. A change that cannot be decoded is found later, by loading. */
+static enum journal_status read_groups(struct checking *checking, struct journal_reader *reader,
+                                       uint64_t *change_count) {
+    struct journal_group group;
+    enum journal_status status;
+    while ((status = journal_reader_next(reader, &group)) == JOURNAL_GROUP) {
+        effect_decode_begin(&checking->decoder,
+                            (struct bytes){.at = group.payload, .size = group.size});
+        while (effect_decode(&checking->decoder) == EFFECT_RECORD_EFFECT) {
+            ++*change_count;
+        }
+    }
+    return status;
+}
+
+static void print_groups(const struct checking *checking, const struct journal_reader *reader,
+                         uint64_t change_count, enum journal_status status) {
+    uint64_t count = reader->group_count;
+    fprintf(checking->out, "%s: %s, %" PRIu64 " bytes, %" PRIu64 " groups", checking->path,
+            status == JOURNAL_END ? "whole" : "whole so far", reader->offset, count);
+    if (count > 0) {
+        fprintf(checking->out, " (%" PRIu64 " to %" PRIu64 ")", reader->next_sequence - count,
+                reader->next_sequence - 1);
+    }
+    fprintf(checking->out, ", %" PRIu64 " changes\n", change_count);
+}
+
+static void print_tail(const struct checking *checking, const struct journal_reader *reader,
+                       enum journal_status status) {
+    const struct journal_torn *torn = &reader->torn;
+    if (status == JOURNAL_TORN) {
+        fprintf(checking->out, "%s is torn at offset %" PRIu64 ": %s\n", checking->path,
+                torn->offset, torn->description);
+    } else {
+        fprintf(checking->out, "%s\n", reader->error);
+    }
+    if (torn->size > 0) {
+        fprintf(checking->out,
+                "    behind it are %" PRIu64 " bytes, %" PRIu64 " whole groups among them\n",
+                torn->size, torn->groups_behind);
+    }
+}
+
+/* Print what to do about a tail that was not cut. */
+static void print_advice(const struct checking *checking, const struct journal_reader *reader,
+                         enum journal_status status) {
+    const char *advice = "restore the directory from a backup";
+    if (status == JOURNAL_FAILED) {
+        advice = "nothing is known of the rest of the file; check again once it can be read";
+    } else if (status == JOURNAL_TORN) {
+        advice = "a crash leaves that; nothing of it had been synced, and the server cuts it off "
+                 "when it starts";
+    } else if (reader->torn.size > 0) {
+        advice = "this had been synced, so the disk or something else has changed it: restore the "
+                 "directory from a backup, or give up all from this offset on with --fix";
+    }
+    fprintf(checking->out, "    %s\n", advice);
+}
+
+static enum check_result fix_tail(const struct checking *checking, uint64_t number,
+                                  const struct journal_reader *reader) {
+    const struct journal_torn *torn = &reader->torn;
+    struct journal_file file;
+    char name[STORE_NAME_MAX];
+    store_print_name(name, STORE_JOURNAL, number);
+    if (!journal_file_continue(&file, checking->store.directory, name, reader->id, torn->offset)) {
+        fprintf(checking->out, "    cannot cut %s at offset %" PRIu64 ": %s\n", checking->path,
+                torn->offset, strerror(errno));
+        return CHECK_IS_UNKNOWN;
+    }
+    journal_file_close(&file);
+    fprintf(checking->out,
+            "    fixed: cut at offset %" PRIu64 ", %" PRIu64
+            " bytes dropped; what is kept ends with group %" PRIu64 "\n",
+            torn->offset, torn->size, reader->next_sequence - 1);
+    return CHECK_IS_WHOLE;
+}
+
+static enum check_result check_tail(const struct checking *checking, uint64_t number,
+                                    const struct journal_reader *reader, enum journal_status status,
+                                    bool may_fix) {
+    bool is_cuttable = reader->torn.size > 0 && status != JOURNAL_FAILED;
+    print_tail(checking, reader, status);
+    if (may_fix && is_cuttable) {
+        return fix_tail(checking, number, reader);
+    }
+    print_advice(checking, reader, status);
+    return status == JOURNAL_FAILED ? CHECK_IS_UNKNOWN : CHECK_IS_DAMAGED;
+}
+
+/* may_fix: everything before this journal is intact, and the tail may be cut. *is_loadable: the
+ * server can start with it. */
+static enum check_result check_journal(struct checking *checking, uint32_t index, bool may_fix,
+                                       bool *is_loadable) {
+    const struct store_state *state = &checking->store.state;
+    const struct store_journal *journal = &state->journals[index];
+    bool is_last = index + 1 == state->journal_count;
+    struct journal_reader reader;
+    uint64_t change_count = 0;
+    int fd = open_file(checking, STORE_JOURNAL, journal->number);
+    if (fd < 0) {
+        *is_loadable = false;
+        return CHECK_IS_UNKNOWN;
+    }
+    enum journal_status status =
+        journal_reader_open(&reader, fd, checking->path, journal->first_sequence, is_last);
+    if (status == JOURNAL_GROUP) {
+        status = read_groups(checking, &reader, &change_count);
+        print_groups(checking, &reader, change_count, status);
+    }
+    enum check_result result = CHECK_IS_WHOLE;
+    if (status != JOURNAL_END) {
+        result = check_tail(checking, journal->number, &reader, status, may_fix && is_last);
+    }
+    *is_loadable = result == CHECK_IS_WHOLE || status == JOURNAL_TORN;
+    journal_reader_close(&reader);
+    return result;
+}
+
+/* ---- the boards ---- */
+
+static void ignore(void *context) {
+    (void)context;
+}
+
+static void count_members(void *context, const struct registry_key *key) {
+    *(uint64_t *)context += board_count(&key->board);
+}
+
+static void print_boards(const struct checking *checking, const struct loading *loading) {
+    uint64_t board_count = 0;
+    uint64_t member_count = 0;
+    char time[TIMESTAMP_TEXT_MAX];
+    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
+        board_count += registry_count(loading->registry, database);
+        registry_each(loading->registry, database, 0, count_members, &member_count);
+    }
+    size_t size = timestamp_print(time, (int64_t)loading->time_us);
+    fprintf(checking->out,
+            "boards: %" PRIu64 " with %" PRIu64 " members, as of group %" PRIu64 " (%.*s)\n",
+            board_count, member_count, loading->sequence, (int)size, time);
+}
+
+/* Load everything as the server does, and validate the result. */
+static enum check_result load(struct checking *checking, struct loading *loading) {
+    if (!loading_run(loading)) {
+        fprintf(checking->out, "%s\n", loading->error);
+        return loading->is_out_of_memory ? CHECK_IS_UNKNOWN : CHECK_IS_DAMAGED;
+    }
+    const char *reason = "";
+    if (!registry_validate(loading->registry, &reason)) {
+        fprintf(checking->out,
+                "the boards contradict themselves, though every file is whole: %s. This is a "
+                "fault of the server: please report it, and keep a copy of the directory\n",
+                reason);
+        return CHECK_IS_DAMAGED;
+    }
+    print_boards(checking, loading);
+    return CHECK_IS_WHOLE;
+}
+
+static enum check_result load_into(struct checking *checking, struct loading *loading) {
+    uv_loop_t loop;
+    if (uv_loop_init(&loop) != 0) {
+        return CHECK_IS_UNKNOWN;
+    }
+    loading->store = &checking->store;
+    loading->changed = ignore;
+    bool is_begun = loading_init(loading, &loop);
+    enum check_result result = is_begun ? load(checking, loading) : CHECK_IS_UNKNOWN;
+    if (is_begun) {
+        loading_deinit(loading);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    CHECK(uv_loop_close(&loop) == 0);
+    return result;
+}
+
+static enum check_result check_boards(struct checking *checking) {
+    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
+    if (loading == NULL) {
+        return CHECK_IS_UNKNOWN;
+    }
+    loading->registry = registry_create(disk_random_id(), settings_rules_for, &checking->settings);
+    enum check_result result = CHECK_IS_UNKNOWN;
+    if (loading->registry != NULL) {
+        result = load_into(checking, loading);
+    }
+    if (result == CHECK_IS_UNKNOWN) {
+        fprintf(checking->out, "the boards could not be loaded: too little memory or no thread\n");
+    }
+    registry_destroy(loading->registry);
+    memory_free(loading);
+    return result;
+}
+
+/* ---- the interface ---- */
+
+static enum check_result worse_of(enum check_result a, enum check_result b) {
+    /* Damage outweighs unknown: it is certain. */
+    return a == CHECK_IS_DAMAGED || b == CHECK_IS_DAMAGED ? CHECK_IS_DAMAGED : a > b ? a : b;
+}
+
+static enum check_result check_files(struct checking *checking) {
+    print_manifest(checking);
+    enum check_result result = check_base(checking);
+    bool is_loadable = result == CHECK_IS_WHOLE;
+    for (uint32_t i = 0; i < checking->store.state.journal_count; i++) {
+        bool may_fix = checking->is_fixing && result == CHECK_IS_WHOLE;
+        bool is_journal_loadable = false;
+        result = worse_of(result, check_journal(checking, i, may_fix, &is_journal_loadable));
+        is_loadable = is_loadable && is_journal_loadable;
+    }
+    return is_loadable ? worse_of(result, check_boards(checking)) : result;
+}
+
+static enum check_result check_store(struct checking *checking, const char *directory) {
+    static const char *const words[] = {[CHECK_IS_WHOLE] = "whole",
+                                        [CHECK_IS_DAMAGED] = "not whole",
+                                        [CHECK_IS_UNKNOWN] = "not checked"};
+    char error[DISK_ERROR_MAX];
+    enum check_result result = CHECK_IS_UNKNOWN;
+    enum store_status status = open_store(checking, directory, error);
+    if (status == STORE_OK) {
+        result = check_files(checking);
+        store_close(&checking->store);
+    } else {
+        result = status == STORE_DAMAGED ? CHECK_IS_DAMAGED : CHECK_IS_UNKNOWN;
+        fprintf(checking->out, "%s\n", error);
+    }
+    fprintf(checking->out, "%s: %s\n", directory, words[result]);
+    return result;
+}
+
+enum check_result check_run(const char *directory, bool is_fixing, FILE *out) {
+    struct checking *checking = memory_allocate_zeroed(sizeof *checking);
+    if (checking == NULL || !settings_init(&checking->settings)) {
+        fprintf(out, "out of memory\n");
+        memory_free(checking);
+        return CHECK_IS_UNKNOWN;
+    }
+    checking->out = out;
+    checking->is_fixing = is_fixing;
+    enum check_result result = check_store(checking, directory);
+    settings_deinit(&checking->settings);
+    memory_free(checking);
+    return result;
+}

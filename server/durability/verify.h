@@ -1,0 +1,25 @@
+/* leaderboard-server --check DIR [--fix]: are the files on disk intact?
+ *
+ * Reads everything the manifest names, as the server does at start: structure, checksums, and the
+ * boards themselves, which are built and validated. Reports for each file what it contains or where
+ * it is damaged, what a start would make of it, and what to do. Changes nothing without --fix. */
+#ifndef SERVER_CHECK_H
+#define SERVER_CHECK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "codec/check.h"
+
+enum check_result {
+    CHECK_IS_WHOLE = 0,   /* also after a damaged tail was cut off */
+    CHECK_IS_DAMAGED = 1, /* or torn */
+    CHECK_IS_UNKNOWN = 2, /* missing, in use, not readable, or no memory */
+};
+
+/* directory: the one with the manifest, or its parent if it has the usual name. With is_fixing a
+ * torn or damaged tail of the last journal is cut off if everything before it is intact. The result
+ * is the exit status of the program. */
+MUST_CHECK enum check_result check_run(const char *directory, bool is_fixing, FILE *out);
+
+#endif

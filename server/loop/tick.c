@@ -1,0 +1,716 @@
+/* The queue, and the work done once per tick. See tick.h.
+ *
+ * Invariant: entries[head .. end-1] are waiting, in arrival order. Each holds a reference to its
+ * connection until it has run or is dropped (connection_release). */
+#include "server/loop/tick.h"
+
+#include <stdio.h>
+
+#include "server/dispatch/command.h"
+#include "server/dispatch/shutdown.h"
+#include "server/durability/persistence.h"
+#include "server/loop/connection.h"
+#include "server/loop/prefetch.h"
+#include "server/system/log.h"
+
+enum {
+    ENTRIES_MIN = 256, /* initial queue capacity */
+    ENTRIES_KEPT_MAX = 65536,
+    ENTRIES_FULL =
+        65536, /* waiting requests above which only a little more is read from each client */
+    LENT_CAPACITY_MAX = 256 * 1024,
+    LENT_BYTES_MAX = 16 * 1024 * 1024, /* total capacity of the buffers available for lending */
+    OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent immediately, whatever the limit */
+    TICK_BUDGET_NS = 1000000,    /* for running the queue */
+    CHORE_BUDGET_NS = 200000,    /* for ends of periods, expiry, and freeing */
+    FREE_SHARE = 4,              /* freeing may take 1/FREE_SHARE of a longer tick */
+    DUE_KEYS_MAX = 16,           /* between two clock readings */
+    FREE_WORK_MAX = 256,
+    CLOSED_MAX = 64,            /* clients closed per tick */
+    CHECKED_MAX = 128,          /* clients checked for timeouts per tick */
+    STRANGER_OUTPUT_MAX = 2048, /* room for replies before authentication */
+    SECOND_MS = 1000,
+    DRAIN_MS = 5000,
+};
+
+/* ---- output buffers ---- */
+
+void tick_lend_buffer(struct tick *tick, struct session *session) {
+    size_t size_max = tick->server->settings.output_limit.hard_bytes;
+    if (!server_is_authenticated(tick->server, session)) {
+        size_max = STRANGER_OUTPUT_MAX;
+    } else if (size_max > 0 && size_max < OUTPUT_ROOM_MIN) {
+        size_max = OUTPUT_ROOM_MIN;
+    }
+    session->output.size_max = size_max;
+    if (session->output.at != NULL || tick->buffer_count == 0 ||
+        (size_max > 0 && size_max < LENT_CAPACITY_MAX)) {
+        return;
+    }
+    session->output = tick->buffers[--tick->buffer_count];
+    tick->buffer_bytes -= session->output.capacity;
+    if (tick->buffer_count < tick->idle_buffer_count) {
+        tick->idle_buffer_count = tick->buffer_count;
+    }
+    session->output.size_max = size_max;
+}
+
+void tick_take_buffer(struct tick *tick, struct session *session) {
+    if (session->output.at == NULL) {
+        return;
+    }
+    buffer_clear(&session->output);
+    if (session->output.size_max == STRANGER_OUTPUT_MAX) {
+        return; /* too small for lending */
+    }
+    size_t capacity = session->output.capacity;
+    if (tick->buffer_count < TICK_BUFFERS_MAX && capacity <= LENT_CAPACITY_MAX &&
+        tick->buffer_bytes + capacity <= LENT_BYTES_MAX) {
+        tick->buffers[tick->buffer_count++] = session->output;
+        tick->buffer_bytes += capacity;
+        buffer_init(&session->output, session->output.size_max);
+    } else {
+        buffer_deinit(&session->output);
+    }
+}
+
+/* Once a second: free the buffers that were not lent since the last call. They are at the bottom,
+ * because lending takes from the top. */
+static void free_idle_buffers(struct tick *tick) {
+    uint32_t idle_count = tick->idle_buffer_count;
+    for (uint32_t i = 0; i < idle_count; i++) {
+        tick->buffer_bytes -= tick->buffers[i].capacity;
+        buffer_deinit(&tick->buffers[i]);
+    }
+    tick->buffer_count -= idle_count;
+    memmove(tick->buffers, tick->buffers + idle_count,
+            tick->buffer_count * sizeof(tick->buffers[0]));
+    tick->idle_buffer_count = tick->buffer_count;
+}
+
+/* ---- the queue ---- */
+
+static bool make_room_for_entry(struct tick *tick) {
+    if (tick->head > tick->capacity / 2) {
+        memmove(tick->entries, tick->entries + tick->head,
+                (tick->end - tick->head) * sizeof *tick->entries);
+        tick->end -= tick->head;
+        tick->head = 0;
+        return true;
+    }
+    size_t capacity = tick->capacity > 0 ? tick->capacity * 2 : ENTRIES_MIN;
+    struct tick_entry *entries = memory_resize(tick->entries, capacity * sizeof *entries);
+    if (entries == NULL) {
+        return false;
+    }
+    tick->entries = entries;
+    tick->capacity = capacity;
+    return true;
+}
+
+struct tick_entry *tick_next_entry(struct tick *tick) {
+    if (tick->end == tick->capacity && !make_room_for_entry(tick)) {
+        return NULL;
+    }
+    return &tick->entries[tick->end];
+}
+
+bool tick_is_full(const struct tick *tick) {
+    return tick->end - tick->head > ENTRIES_FULL || input_is_full(&tick->input);
+}
+
+void tick_queue_entry(struct tick *tick) {
+    CHECK(tick->end < tick->capacity);
+    tick->end++;
+    tick->queued_total++;
+}
+
+void tick_mark_dirty(struct tick *tick, struct connection *connection) {
+    if (connection->is_dirty) {
+        return;
+    }
+    connection->is_dirty = true;
+    connection->dirty_next = NULL;
+    if (tick->dirty_last != NULL) {
+        tick->dirty_last->dirty_next = connection;
+    } else {
+        tick->dirty_first = connection;
+    }
+    tick->dirty_last = connection;
+}
+
+/* ---- running ---- */
+
+/* Must this request wait for the end of CLIENT PAUSE? */
+static bool is_paused(const struct tick *tick, const struct tick_entry *entry) {
+    const struct server *server = tick->server;
+    if (server->pause == SERVER_PAUSE_NONE || entry->command >= TICK_CLOSE) {
+        return false;
+    }
+    const struct command *command = command_by_index(entry->command);
+    return server->pause == SERVER_PAUSE_ALL
+               ? (command->flags & COMMAND_NO_PAUSE) == 0
+               : (command_needs(&entry->connection->session, command) & COMMAND_WRITE) != 0;
+}
+
+static void run_broken(struct session *session, const struct tick_entry *entry,
+                       struct reply *reply) {
+    if (entry->command == TICK_PROTOCOL_ERROR) {
+        reply->is_silent = false;
+        reply_error(reply, entry->error);
+    }
+    session->is_close_after_reply = true;
+}
+
+/* Can its reply depend on the boards? EXEC's always can: an aborted EXEC shows that a watched key
+ * has changed. */
+static bool sees_boards(const struct command *command) {
+    return (command->flags & (COMMAND_LOADING | COMMAND_NO_BOARDS)) == 0 ||
+           (command->flags & COMMAND_RUNS_QUEUE) != 0;
+}
+
+/* Gate the reply if it may show changes that must be on disk first: the command's own changes or,
+ * with appendfsync always, any that it could see. A refused command has seen none. */
+static void gate_reply(const struct tick *tick, const struct tick_entry *entry, size_t size_before,
+                       bool has_changed) {
+    const struct persistence *persistence = tick->server->persistence;
+    struct connection *connection = entry->connection;
+    uint64_t group = persistence_last_group(persistence);
+    if (group <= persistence_safe_group(persistence) ||
+        connection->session.output.size == size_before) {
+        return;
+    }
+    if (has_changed || (persistence_holds_readers(persistence) && entry->command != COMMAND_NONE &&
+                        sees_boards(command_by_index(entry->command)))) {
+        connection_gate(connection, size_before, group);
+    }
+}
+
+/* Will it be refused because the disk cannot be written? */
+static bool is_refused_write(const struct server *server, const struct tick_entry *entry) {
+    return server->durability.write_refusal != NULL && entry->command != COMMAND_NONE &&
+           (command_needs(&entry->connection->session, command_by_index(entry->command)) &
+            COMMAND_WRITE) != 0;
+}
+
+static void run_entry(struct tick *tick, const struct tick_entry *entry, struct reply *reply) {
+    struct connection *connection = entry->connection;
+    struct session *session = &connection->session;
+    connection->queued--;
+    tick_mark_dirty(tick, connection);
+    tick_lend_buffer(tick, session);
+    reply->out = &session->output;
+    reply->version = session->protocol;
+    if (entry->command == TICK_PROTOCOL_ERROR || entry->command == TICK_CLOSE) {
+        run_broken(session, entry, reply);
+        return;
+    }
+    struct server *server = tick->server;
+    size_t size_before = session->output.size;
+    uint64_t effects_before = server->durability.effect_count;
+    bool is_refused = is_refused_write(server, entry);
+    command_execute_index(server, session, entry->command, &entry->request, reply);
+    if (server->persistence != NULL && !is_refused) {
+        bool has_changed = server->durability.effect_count != effects_before;
+        gate_reply(tick, entry, size_before, has_changed);
+        tick->is_behind = has_changed && persistence_is_behind(server->persistence);
+    }
+    /* A client that requests much and reads little delays only its own requests. A client with
+     * broken output is closed, and its requests after this one do not run. */
+    if ((session->output.size > CONNECTION_OUTPUT_HIGH || session->output.is_broken) &&
+        !session->is_killed) {
+        (void)!connection_flush(connection);
+    }
+}
+
+static void run_or_drop(struct tick *tick, const struct tick_entry *entry, struct reply *reply) {
+    struct connection *connection = entry->connection;
+    bool is_dropped = connection_is_void(entry);
+    if (!is_dropped && connection->session.is_close_after_reply) {
+        connection->queued--;
+        is_dropped = true;
+    }
+    if (!is_dropped) {
+        if (connection->hold != CONNECTION_RUNS) {
+            connection_hold(connection, entry->input, connection->hold);
+        } else if (is_paused(tick, entry)) {
+            tick->is_pausing = true;
+            connection_hold(connection, entry->input, CONNECTION_HELD_BY_PAUSE);
+        } else {
+            run_entry(tick, entry, reply);
+        }
+    }
+    connection_release(connection);
+}
+
+/* Reset the empty queue, freeing it if it has grown large. */
+static void forget_entries(struct tick *tick) {
+    tick->head = 0;
+    tick->end = 0;
+    if (tick->capacity > ENTRIES_KEPT_MAX) {
+        memory_free(tick->entries);
+        tick->entries = NULL;
+        tick->capacity = 0;
+    }
+}
+
+static uint64_t budget_ticks(void) {
+    enum { MANY_TICKS = 1 << 20 };
+    return (uint64_t)TICK_BUDGET_NS * MANY_TICKS / clock_ticks_to_ns(MANY_TICKS);
+}
+
+/* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
+ * spent. Returns how many ran. Running them queues nothing, so the entries do not move. */
+static unsigned run_group(struct tick *tick, unsigned count, struct reply *reply,
+                          uint64_t end_ticks) {
+    struct prefetch_group group;
+    unsigned done = 0;
+    bool is_over = false;
+    if (count > 1) {
+        prefetch_entries(tick->server, &tick->entries[tick->head], count, &group);
+    }
+    tick->server->command_begin_ticks = clock_ticks();
+    while (done < count && !tick->is_behind && !is_over) {
+        if (count > 1) {
+            prefetch_recall(tick->server, &group, done);
+            tick->server->ahead = group.ahead[done];
+        }
+        run_or_drop(tick, &tick->entries[tick->head++], reply);
+        done++;
+        /* Each command ends by reading the counter, so this is the latest time. */
+        is_over = (int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0;
+    }
+    tick->server->ahead = NULL;
+    return done;
+}
+
+/* Run the queue until the budget is spent; the command that exceeds it is the last. Then replies
+ * are sent, and disconnected clients are detected before more of their requests run. */
+static void run_queue(struct tick *tick) {
+    uint64_t end_ticks = clock_ticks() + budget_ticks();
+    struct buffer nowhere;
+    struct reply reply;
+    buffer_init(&nowhere, 0);
+    reply_init(&reply, &nowhere, 2);
+    tick->is_running_queue = true;
+    while (tick->head < tick->end && !tick->is_behind) {
+        size_t waiting = tick->end - tick->head;
+        unsigned count = waiting < TICK_GROUP ? (unsigned)waiting : TICK_GROUP;
+        tick->done_total += run_group(tick, count, &reply, end_ticks);
+        if ((int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0) {
+            break;
+        }
+    }
+    tick->is_running_queue = false;
+    if (tick->head == tick->end) {
+        forget_entries(tick);
+    }
+}
+
+static bool is_behind(const struct server *server) {
+    return server->persistence != NULL && persistence_is_behind(server->persistence);
+}
+
+/* ---- the end of a tick ---- */
+
+void tick_open_gates(struct tick *tick) {
+    uint64_t group = persistence_safe_group(tick->server->persistence);
+    struct connection *connection = tick->gated_first;
+    while (connection != NULL) {
+        struct connection *next = connection->gate.next;
+        connection_open_gate(connection, group);
+        if (connection_sendable_size(connection) > 0) {
+            connection_finish(connection);
+        }
+        connection = next;
+    }
+}
+
+static void finish_dirty(struct tick *tick) {
+    while (tick->dirty_first != NULL) {
+        struct connection *connection = tick->dirty_first;
+        tick->dirty_first = connection->dirty_next;
+        if (tick->dirty_first == NULL) {
+            tick->dirty_last = NULL;
+        }
+        connection->is_dirty = false;
+        if (!connection->session.is_killed) {
+            connection_finish(connection);
+        }
+    }
+}
+
+/* Monitors may have received output without a request of their own in this tick. */
+static void mark_monitors(struct tick *tick) {
+    for (struct session *session = tick->server->monitor_first; session != NULL;
+         session = session->links[SESSION_MONITORS].next) {
+        if (session->output.size > 0 || session->output.is_broken) {
+            tick_mark_dirty(tick, connection_of(session));
+        }
+    }
+}
+
+/* Close killed clients. true: more are left. None of their requests run any more, so the rest can
+ * wait for the next tick. */
+static bool close_killed(struct tick *tick) {
+    for (int i = 0; i < CLOSED_MAX && tick->server->killed_first != NULL; i++) {
+        connection_close(connection_of(tick->server->killed_first), "killed");
+    }
+    return tick->server->killed_first != NULL;
+}
+
+/* Close the largest clients until the rest fits maxmemory-clients. true: more are left. */
+static bool evict_clients(struct tick *tick) {
+    struct server *server = tick->server;
+    uint64_t limit = server_client_memory_limit(server);
+    for (int i = 0; limit > 0 && server->client_memory.total > limit; i++) {
+        struct session *session = client_memory_largest(&server->client_memory);
+        if (session == NULL || i == CLOSED_MAX) {
+            return session != NULL;
+        }
+        /* It may have shrunk: its watches may have been dropped when another client changed a
+         * key. */
+        uint8_t size_class = session->size_class;
+        client_memory_count(&server->client_memory, session);
+        if (session->size_class < size_class) {
+            continue;
+        }
+        server->stats.clients_evicted++;
+        log_write(
+            LOG_WARNING,
+            "clients use too much memory, closing one of the largest id=%llu addr=%s bytes=%zu "
+            "all=%llu maxmemory-clients=%llu",
+            (unsigned long long)session->id, session->address, session->counted_size,
+            (unsigned long long)server->client_memory.total, (unsigned long long)limit);
+        connection_close(connection_of(session), "maxmemory-clients");
+    }
+    return false;
+}
+
+/* A pause ends on timeout, on CLIENT UNPAUSE, or at shutdown. */
+static void check_pause_time(struct tick *tick) {
+    struct server *server = tick->server;
+    if (server->pause != SERVER_PAUSE_NONE &&
+        (server->clock.monotonic_ms >= server->pause_until_ms || tick->is_draining)) {
+        server->pause = SERVER_PAUSE_NONE;
+    }
+}
+
+static void resume_paused(struct tick *tick) {
+    if (!tick->is_pausing || tick->server->pause != SERVER_PAUSE_NONE) {
+        return;
+    }
+    tick->is_pausing = false;
+    struct session *session = tick->server->session_first;
+    while (session != NULL) {
+        struct session *next = session->next;
+        struct connection *connection = connection_of(session);
+        if (connection->hold == CONNECTION_HELD_BY_PAUSE) {
+            connection_resume(connection);
+        }
+        session = next;
+    }
+}
+
+static void note_buffers(struct tick *tick, const struct session *session) {
+    uint64_t input = session->query_buffer_size;
+    uint64_t output = session->output.capacity;
+    tick->input_max = input > tick->input_max ? input : tick->input_max;
+    tick->output_max = output > tick->output_max ? output : tick->output_max;
+}
+
+/* Continue the walk over all clients, which starts once a second, a few clients per tick. true:
+ * more are left. */
+static bool check_times(struct tick *tick) {
+    for (int i = 0; i < CHECKED_MAX && tick->check_next != NULL; i++) {
+        struct connection *connection = tick->check_next;
+        struct session *next = connection->session.next;
+        tick->check_next = next != NULL ? connection_of(next) : NULL;
+        note_buffers(tick, &connection->session);
+        connection_check_time(connection);
+        if (tick->check_next == NULL) {
+            tick->server->stats.input_buffer_max = tick->input_max;
+            tick->server->stats.output_buffer_max = tick->output_max;
+        }
+    }
+    return tick->check_next != NULL;
+}
+
+static void note_latency(struct tick *tick, const char *event, uint64_t elapsed_ns) {
+    struct server *server = tick->server;
+    uint64_t elapsed_ms = elapsed_ns / 1000000;
+    int64_t threshold_ms = server->settings.latency_monitor_threshold_ms;
+    if (threshold_ms > 0 && elapsed_ms >= (uint64_t)threshold_ms) {
+        latency_add(&server->latency, event,
+                    elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX,
+                    server->clock.now_ms / 1000);
+    }
+}
+
+typedef uint32_t run_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
+
+/* true: more work is left. */
+static bool run_some(struct tick *tick, run_due *run, const char *event) {
+    uint64_t begin = clock_ticks();
+    uint64_t elapsed_ns = 0;
+    uint32_t count;
+    do {
+        count = run(tick->server->registry, tick->server->clock.now_ms, DUE_KEYS_MAX);
+        elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
+    } while (count == DUE_KEYS_MAX && elapsed_ns < CHORE_BUDGET_NS);
+    note_latency(tick, event, elapsed_ns);
+    return count == DUE_KEYS_MAX;
+}
+
+/* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
+static bool handle_due(struct tick *tick) {
+    int64_t due_ms = registry_next_due(tick->server->registry);
+    if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms ||
+        tick->server->durability.is_loading) {
+        return false;
+    }
+    bool has_more = run_some(tick, registry_roll_due, "roll-cycle");
+    return run_some(tick, registry_expire_due, "expire-cycle") || has_more;
+}
+
+/* Free some of the removed boards and the detached watches. true: more are left. Commands that
+ * replace large boards take long; the budget grows with the tick, so freeing keeps up with them. */
+static bool free_some(struct tick *tick, uint64_t elapsed_ns) {
+    struct server *server = tick->server;
+    uint64_t begin = clock_ticks();
+    uint64_t budget_ns = elapsed_ns / FREE_SHARE;
+    budget_ns = budget_ns > CHORE_BUDGET_NS ? budget_ns : CHORE_BUDGET_NS;
+    while (registry_free_step(server->registry, FREE_WORK_MAX) ||
+           watch_free_step(&server->watches, FREE_WORK_MAX)) {
+        if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_idle(uv_idle_t *idle) {
+    (void)idle; /* an active idle handle only keeps poll from blocking */
+}
+
+static void set_idle(struct tick *tick, bool is_active) {
+    if (tick->is_idle_active == is_active) {
+        return;
+    }
+    tick->is_idle_active = is_active;
+    if (is_active) {
+        uv_idle_start(&tick->idle, on_idle);
+    } else {
+        uv_idle_stop(&tick->idle);
+    }
+}
+
+static void on_wake(uv_timer_t *timer) {
+    struct tick *tick = timer->data;
+    tick->wake_at_ms = INT64_MAX;
+    /* The work is done in check; an active idle handle keeps poll from blocking. */
+    set_idle(tick, true);
+}
+
+/* Wake up for the next expiry, the next end of a period, or the end of a pause. The timer's clock
+ * does not follow clock steps: what a step makes due is found by the next tick, within a second. */
+static void set_wake(struct tick *tick) {
+    const struct server *server = tick->server;
+    int64_t at_ms = registry_next_due(server->registry);
+    at_ms = at_ms == REGISTRY_NO_EXPIRY ? INT64_MAX : at_ms;
+    if (tick->is_pausing &&
+        server->pause_until_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
+        at_ms = server->pause_until_ms - server->clock.monotonic_ms + server->clock.now_ms;
+    }
+    if (at_ms == tick->wake_at_ms) {
+        return;
+    }
+    tick->wake_at_ms = at_ms;
+    if (at_ms == INT64_MAX) {
+        uv_timer_stop(&tick->wake);
+        return;
+    }
+    int64_t wait_ms = at_ms - server->clock.now_ms;
+    uv_timer_start(&tick->wake, on_wake, wait_ms > 0 ? (uint64_t)wait_ms : 1, 0);
+}
+
+/* ---- stopping ---- */
+
+static void close_handle(uv_handle_t *handle) {
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
+/* Waiting requests are dropped without running. */
+static void drop_queue(struct tick *tick) {
+    for (; tick->head < tick->end; tick->head++) {
+        connection_release(tick->entries[tick->head].connection);
+    }
+    for (; tick->dirty_first != NULL; tick->dirty_first = tick->dirty_first->dirty_next) {
+        tick->dirty_first->is_dirty = false;
+    }
+    tick->dirty_last = NULL;
+}
+
+static void stop(struct tick *tick) {
+    if (tick->is_stopping) {
+        return;
+    }
+    tick->is_stopping = true;
+    drop_queue(tick);
+    shutdown_finish(tick->server);
+    while (tick->server->session_first != NULL) {
+        connection_close(connection_of(tick->server->session_first), "shutdown");
+    }
+    set_idle(tick, false);
+    close_handle((uv_handle_t *)&tick->check);
+    close_handle((uv_handle_t *)&tick->idle);
+    close_handle((uv_handle_t *)&tick->second);
+    close_handle((uv_handle_t *)&tick->wake);
+    close_handle((uv_handle_t *)&tick->drain);
+}
+
+static void on_drain_over(uv_timer_t *timer) {
+    log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
+    stop(timer->data);
+}
+
+void tick_shutdown(struct tick *tick, bool is_now) {
+    if (tick->is_stopping) {
+        return;
+    }
+    bool is_second = tick->is_draining;
+    tick->is_draining = true;
+    if (!is_second) {
+        log_write(LOG_NOTICE, "shutdown: clients=%u", tick->server->session_count);
+        tick->stop_listening(tick->context);
+    }
+    if (is_now || is_second) {
+        stop(tick);
+        return;
+    }
+    struct session *session = tick->server->session_first;
+    for (; session != NULL; session = session->next) {
+        connection_update_events(connection_of(session));
+    }
+    uv_timer_start(&tick->drain, on_drain_over, DRAIN_MS, 0);
+    set_idle(tick, true);
+}
+
+/* Has every client received all its output? */
+static bool is_drained(const struct tick *tick) {
+    struct session *session = tick->server->session_first;
+    for (; session != NULL; session = session->next) {
+        const struct connection *connection = connection_of(session);
+        if (connection->queued > 0 || connection->is_unparsed || session->output.size > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_shutdown(struct tick *tick) {
+    struct server *server = tick->server;
+    if (server->is_shutdown_asked && !tick->is_draining) {
+        tick_shutdown(tick, server->is_shutdown_now);
+    }
+    if (tick->is_draining && !tick->is_stopping && is_drained(tick)) {
+        stop(tick);
+    }
+}
+
+/* ---- the loop's callbacks ---- */
+
+static void on_check(uv_check_t *check) {
+    struct tick *tick = check->data;
+    struct server *server = tick->server;
+    uint64_t begin = clock_ticks();
+    server->stats.ticks++;
+    server_update_time(server);
+    check_pause_time(tick);
+    tick->is_behind = is_behind(server);
+    if (tick->head < tick->end) {
+        run_queue(tick);
+        mark_monitors(tick);
+    }
+    bool has_more = handle_due(tick);
+    if (server->persistence != NULL) {
+        has_more |= persistence_end_tick(server->persistence);
+    }
+    finish_dirty(tick);
+    resume_paused(tick);
+    has_more |= close_killed(tick);
+    has_more |= evict_clients(tick);
+    has_more |= check_times(tick);
+    has_more |= free_some(tick, clock_ticks_to_ns(clock_ticks() - begin));
+    if (server->persistence != NULL) {
+        has_more |= persistence_step(server->persistence);
+    }
+    input_give_back(&tick->input, tick->queued_total, tick->done_total);
+    uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
+    if (elapsed_ns / 1000 > server->stats.tick_longest_us) {
+        server->stats.tick_longest_us = elapsed_ns / 1000;
+    }
+    note_latency(tick, "tick", elapsed_ns);
+    check_shutdown(tick);
+    if (!tick->is_stopping) {
+        /* If the queue waits for the disk, the loop is woken once the disk has caught up. */
+        set_idle(tick, has_more || (tick->head < tick->end && !is_behind(server)));
+        set_wake(tick);
+    }
+}
+
+static void on_second(uv_timer_t *timer) {
+    struct tick *tick = timer->data;
+    struct server *server = tick->server;
+    server_update_time(server);
+    stats_sample(&server->stats, server->clock.monotonic_ms);
+    if (server->persistence != NULL) {
+        persistence_second(server->persistence);
+    }
+    free_idle_buffers(tick);
+    memory_settle();
+    if (tick->check_next == NULL && server->session_first != NULL) {
+        tick->check_next = connection_of(server->session_first);
+        tick->input_max = 0;
+        tick->output_max = 0;
+    }
+}
+
+const char *tick_running_command(const struct tick *tick) {
+    if (!tick->is_running_queue || tick->head == 0) {
+        return NULL;
+    }
+    uint32_t command = tick->entries[tick->head - 1].command;
+    return command < command_count() ? command_full_name(command) : NULL;
+}
+
+void tick_wake(struct tick *tick) {
+    set_idle(tick, true);
+}
+
+bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
+    tick->loop = loop;
+    tick->server = server;
+    tick->wake_at_ms = INT64_MAX;
+    input_init(&tick->input);
+    tick->check.data = tick;
+    tick->idle.data = tick;
+    tick->second.data = tick;
+    tick->wake.data = tick;
+    tick->drain.data = tick;
+    return uv_check_init(loop, &tick->check) == 0 && uv_idle_init(loop, &tick->idle) == 0 &&
+           uv_timer_init(loop, &tick->second) == 0 && uv_timer_init(loop, &tick->wake) == 0 &&
+           uv_timer_init(loop, &tick->drain) == 0 && uv_check_start(&tick->check, on_check) == 0 &&
+           uv_timer_start(&tick->second, on_second, SECOND_MS, SECOND_MS) == 0;
+}
+
+void tick_deinit(struct tick *tick) {
+    input_deinit(&tick->input);
+    while (tick->buffer_count > 0) {
+        buffer_deinit(&tick->buffers[--tick->buffer_count]);
+    }
+    memory_free(tick->entries);
+    tick->entries = NULL;
+}

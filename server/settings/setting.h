@@ -1,0 +1,214 @@
+/* Settings: one table drives parsing, CONFIG GET/SET/REWRITE, --help, docs/settings.md and
+ * leaderboard.conf. Names and values are those of redis.conf where Redis has the setting.
+ *
+ * Sources, later ones win: defaults, the file, the command line ("--port 7000 --bind 127.0.0.1
+ * ::1"), CONFIG SET. With an unknown or invalid setting the server does not start; the error names
+ * file and line.
+ *
+ * A line is a name and words, separated by blanks; "double quotes" take \n \r \t \a \b \xHH and \c,
+ * 'single quotes' only \'. A line whose first character is # is a comment. Sizes take 1k 1kb 1m 1mb
+ * 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the setting repeats.
+ *
+ * CONFIG SET notifies nobody: code that uses a setting reads it here each time (timeout, limits,
+ * maxclients, maxmemory, requirepass, slowlog and latency settings, default-layout, appendonly and
+ * the other durability settings that can change). The one exception is loglevel, which CONFIG SET
+ * passes to log_set_level. All other settings are SETTING_FIXED. */
+#ifndef SERVER_SETTING_H
+#define SERVER_SETTING_H
+
+#include <stdio.h>
+
+#include "codec/layout.h"
+#include "codec/memory.h"
+#include "skiplist/keyspace/rules.h"
+
+enum {
+    SETTING_LIST_MAX = 16, /* bind addresses */
+    SETTING_LAYOUTS_MAX = 256,
+    SETTING_RULES_MAX = 1024,
+    SETTINGS_MAX = 64,
+    SETTING_SAVE_POINTS_MAX = 64,
+    SETTING_ERROR_MAX = 512,   /* room for any message of this file */
+    SETTING_REASON_MAX = 384,  /* room for one without file and line */
+    SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
+};
+
+/* Allocated one by one, so that the layout can be borrowed for as long as the settings live. */
+struct setting_layout {
+    char *name;
+    char *text;         /* as given, words separated by one blank */
+    struct rules rules; /* the layout, without options */
+};
+/* "board GLOB NAME [options]": applies to new boards whose key matches; first match wins. */
+struct setting_rule {
+    char *pattern;
+    char *layout_name;
+    char *origin;              /* "leaderboard.conf:12: board", "option --board": for errors */
+    char *options;             /* as given, words separated by one blank; NULL: none */
+    struct rules *own;         /* the rules with the options; NULL without options */
+    const struct rules *rules; /* own or the layout's; set by settings_finish */
+};
+
+struct setting_output_limit { /* client-output-buffer-limit normal */
+    uint64_t hard_bytes, soft_bytes;
+    int64_t soft_seconds;
+};
+
+struct setting_save_point { /* a snapshot after this many seconds with this many changes */
+    int64_t seconds;        /* 1 .. INT32_MAX */
+    int64_t changes;        /* 0 .. INT64_MAX */
+};
+enum setting_appendfsync {
+    SETTING_APPENDFSYNC_EVERYSEC,
+    SETTING_APPENDFSYNC_ALWAYS,
+    SETTING_APPENDFSYNC_NO,
+};
+
+/* Strings are owned and terminated, without zero bytes inside; NULL when the setting is "". A
+ * string keeps its address until its setting gets another value: strings of SETTING_FIXED settings
+ * may be borrowed while the server runs. */
+struct settings {
+    /* network */
+    char *bind[SETTING_LIST_MAX]; /* "127.0.0.1", "::1", "localhost", "*" (all IPv4), "::*" (all
+                                   * IPv6); a '-' in front: no error if this machine does not have
+                                   * the address */
+    uint32_t bind_count;
+    int64_t port;           /* 0: no TCP */
+    char *unixsocket;       /* NULL: none */
+    int64_t unixsocketperm; /* octal 700 is 0700 here; 0: the umask decides */
+    int64_t tcp_backlog;
+    int64_t timeout_s;
+    int64_t tcp_keepalive_s;
+    int64_t maxclients;
+    bool protected_mode;
+    char *requirepass;      /* NULL: no password */
+    int64_t auth_timeout_s; /* 0: none */
+    /* limits */
+    uint64_t maxmemory;        /* 0: no limit */
+    int64_t maxmemory_clients; /* bytes; 0: no limit; negative: a percentage of maxmemory */
+    uint64_t proto_max_bulk_len;
+    uint64_t client_query_buffer_limit;
+    struct setting_output_limit output_limit;
+    int64_t busy_command_limit_ms; /* 0: no command is refused for its cost */
+    /* general */
+    bool daemonize;
+    char *pidfile;                      /* NULL: none */
+    char *logfile;                      /* NULL: stdout */
+    int loglevel;                       /* enum log_level */
+    int64_t databases;                  /* 16, fixed */
+    int64_t slowlog_log_slower_than_us; /* -1: off */
+    int64_t slowlog_max_len;
+    int64_t latency_monitor_threshold_ms;
+    bool latency_tracking;
+    /* durability */
+    char *dir; /* never NULL; as given: relative to the directory where the server was started */
+    char *appenddirname; /* never NULL; a name in dir */
+    bool appendonly;
+    int appendfsync; /* enum setting_appendfsync */
+    struct setting_save_point save_points[SETTING_SAVE_POINTS_MAX];
+    uint32_t save_point_count; /* 0: no automatic snapshots */
+    bool is_save_begun;        /* a further `save` line of this file adds to the earlier ones */
+    int64_t auto_aof_rewrite_percentage; /* 0: never */
+    uint64_t auto_aof_rewrite_min_size;
+    bool stop_writes_on_bgsave_error;
+    /* boards */
+    struct setting_layout *layouts[SETTING_LAYOUTS_MAX]; /* [0] is the built-in "default" */
+    uint32_t layout_count;
+    struct setting_rule rules[SETTING_RULES_MAX];
+    uint32_t rule_count;
+    const struct rules *default_rules;
+    char *default_layout_name;
+    char *default_layout_origin;
+    /* absolute path of the file, for CONFIG REWRITE; NULL: no file */
+    char *file_path;
+};
+
+/* Fill in the defaults. false: no memory. */
+MUST_CHECK bool settings_init(struct settings *settings);
+void settings_deinit(struct settings *settings);
+
+/* Read a file, or the arguments after the program's name: [file | -] [--setting value ...] ... [-],
+ * where - reads stdin. A setting's values extend to the next argument that begins with "--". On
+ * false, error (SETTING_ERROR_MAX) names file and line, or the option, and what is allowed, and the
+ * settings are unchanged. */
+MUST_CHECK bool settings_load_file(struct settings *settings, const char *path, char *error);
+MUST_CHECK bool settings_load_text(struct settings *settings, struct bytes text,
+                                   const char *file_name, char *error);
+MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, char **argv,
+                                        char *error);
+/* Call it after all sources: checks conditions across settings (every board rule's layout exists,
+ * there is something to listen on). */
+MUST_CHECK bool settings_finish(struct settings *settings, char *error);
+
+/* The rules of a new board with this name: a registry_rules_for whose context is the settings. */
+const struct rules *settings_rules_for(void *settings, struct bytes key);
+/* Find a layout by name; NULL: there is none. */
+const struct layout *settings_find_layout(const struct settings *settings, struct bytes name);
+/* "there is no layout 'lasp'; did you mean 'laps'?" reason: SETTING_REASON_MAX. */
+void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason);
+
+/* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
+ * options in any order, each at most once. */
+#define SETTING_OPTIONS "[CAP n] [KEEP LAST|BEST] [PERIOD DAY|WEEK|MONTH [TZ +08:00] [ARCHIVE n]]"
+/* Parse options into *rules; the other fields stay. On false *rules is unchanged, and reason
+ * (SETTING_REASON_MAX) says which option is wrong, what was given and what is allowed. */
+MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,
+                                       struct rules *rules, char *reason);
+/* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
+ * (as above) says how many bits are needed. */
+MUST_CHECK bool settings_check_rules(const struct rules *rules, char *reason);
+
+/* One entry of the table. */
+enum setting_flag {
+    SETTING_FIXED = 1 << 0,   /* cannot be changed while running */
+    SETTING_SECRET = 1 << 1,  /* never logged */
+    SETTING_REPEATS = 1 << 2, /* may be on several lines: layout, board */
+};
+struct setting {
+    const char *name;
+    const char *section;       /* "network", "limits", "general", "durability", "boards" */
+    const char *value_syntax;  /* "0..65535", "yes|no", "debug|verbose|notice|warning" */
+    const char *default_value; /* as written in the file; NULL: no line */
+    const char *example;       /* a value to show in leaderboard.conf; NULL: the default */
+    const char *summary; /* plain sentences; a line break starts a paragraph, a line that starts
+                          * with blanks is an example */
+    unsigned flags;
+    uint32_t id; /* private to the setting*.c files: which field, which parser */
+};
+extern const struct setting setting_table[]; /* ends with name NULL; at most SETTINGS_MAX */
+/* Find a setting by name, in any case; NULL: there is none. */
+const struct setting *setting_find(struct bytes name);
+
+/* Print the value for CONFIG GET, for a setting that does not repeat, into out (SETTING_VALUE_MAX);
+ * returns the size. Nothing is quoted, sizes are in bytes. */
+size_t setting_print(const struct settings *settings, const struct setting *setting, char *out);
+/* Print what follows the name in a file, quoted where necessary: loading it gives the same value.
+ * index counts the lines of a setting that repeats; other settings have one line. false: index is
+ * after the last line. */
+MUST_CHECK bool setting_print_line(const struct settings *settings, const struct setting *setting,
+                                   uint32_t index, char *out, size_t *size);
+
+/* Can these settings take effect? Returns NULL if they can, otherwise the name of the setting that
+ * cannot, with the reason (SETTING_REASON_MAX). */
+typedef const char *settings_check(void *context, const struct settings *wanted, char *reason);
+/* CONFIG SET name value [name value ...]: all or none. On false nothing changed, and error has
+ * Redis's wording ("Unknown option or number of arguments for CONFIG SET - 'x'", "CONFIG SET failed
+ * (possibly related to argument 'x') - ..."). pairs has 2 * pair_count entries. check: called
+ * before anything changes; may be NULL. */
+MUST_CHECK bool settings_set(struct settings *settings, const struct bytes *pairs,
+                             uint32_t pair_count, settings_check *check, void *context,
+                             char *error);
+/* CONFIG REWRITE: keeps the file's comments and order, replaces changed settings in place, and
+ * appends new ones; temporary file, fsync, rename, fsync of the directory. A line that already has
+ * the current value is kept byte for byte.
+ *
+ * On false error says why ("The server is running without a config file", "Rewriting config file:
+ * No space left on device"), and the file is unchanged, except when only the fsync of the directory
+ * failed: then the new file is already in place. */
+MUST_CHECK bool settings_rewrite(const struct settings *settings, char *error);
+/* Write leaderboard.conf with every default and its explanation, docs/settings.md, --help. */
+void settings_write_example(FILE *file);
+void settings_write_docs(FILE *file);
+void settings_write_help(FILE *file);
+
+#endif

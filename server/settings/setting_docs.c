@@ -1,0 +1,262 @@
+/* Output generated from the table: leaderboard.conf, docs/settings.md, --help.
+ *
+ * Summaries are written in two forms: after "# " in the file, and as Markdown. Both wrap paragraphs
+ * and leave examples (lines that start with blanks) unchanged. */
+#include "server/settings/setting_private.h"
+
+enum { TEXT_WIDTH = 80, TITLE_WIDTH = 80 };
+
+static const struct {
+    const char *name;
+    const char *title;
+    const char *summary;
+} sections[] = {
+    {"network", "Network", "Where the server listens, and who may connect."},
+    {"limits", "Limits",
+     "What clients may use. Sizes take units: 1k is 1000 bytes, 1kb is 1024 "
+     "bytes, and so on with 1m 1mb 1g 1gb, in upper or lower case."},
+    {"general", "General", "How the server runs, and what it logs."},
+    {"durability", "Durability",
+     "What is kept on disk, and when: docs/durability.md explains how to choose."},
+    {"boards", "Boards",
+     "Which layout a new board gets: how the 64 bits that rank a member are divided into fields."},
+};
+enum { SECTION_COUNT = sizeof sections / sizeof sections[0] };
+
+/* ---- Wrapped text ---- */
+
+struct writer {
+    FILE *file;
+    const char *prefix; /* of every line: "# " or "" */
+    bool is_markdown;
+    size_t column; /* 0: the line is still empty */
+};
+
+static void end_line(struct writer *writer) {
+    if (writer->column > 0) {
+        fputc('\n', writer->file);
+    }
+    writer->column = 0;
+}
+
+/* Write an empty line: "#". */
+static void put_gap(struct writer *writer) {
+    end_line(writer);
+    fprintf(writer->file, "%.*s\n", writer->prefix[0] != '\0' ? 1 : 0, writer->prefix);
+}
+
+static void put_byte(struct writer *writer, char byte) {
+    if (writer->is_markdown && strchr("*_[]<>\\`", byte) != NULL) {
+        fputc('\\', writer->file);
+    }
+    fputc(byte, writer->file);
+}
+
+static void put_word(struct writer *writer, struct bytes word) {
+    if (writer->column > 0 && writer->column + 1 + word.size > TEXT_WIDTH) {
+        end_line(writer);
+    }
+    if (writer->column == 0) {
+        fputs(writer->prefix, writer->file);
+        writer->column = strlen(writer->prefix);
+    } else {
+        fputc(' ', writer->file);
+        writer->column++;
+    }
+    for (size_t i = 0; i < word.size; i++) {
+        put_byte(writer, word.at[i]);
+    }
+    writer->column += word.size;
+}
+
+static void put_paragraph(struct writer *writer, struct bytes text) {
+    size_t begin = 0;
+    for (size_t i = 0; i <= text.size; i++) {
+        if (i == text.size || text.at[i] == ' ') {
+            if (i > begin) {
+                put_word(writer, (struct bytes){.at = text.at + begin, .size = i - begin});
+            }
+            begin = i + 1;
+        }
+    }
+    end_line(writer);
+}
+
+static void put_text(struct writer *writer, const char *text) {
+    struct bytes rest = bytes_from_text(text);
+    struct bytes line;
+    bool was_example = false;
+    for (bool is_first = true; setting_words_next_line(&rest, &line); is_first = false) {
+        bool is_example = line.size > 0 && line.at[0] == ' ';
+        if (!is_first && !(is_example && was_example)) {
+            put_gap(writer);
+        }
+        if (is_example) {
+            fprintf(writer->file, "%s%.*s\n", writer->prefix, (int)line.size, line.at);
+        } else {
+            put_paragraph(writer, line);
+        }
+        was_example = is_example;
+    }
+}
+
+/* ---- leaderboard.conf ---- */
+
+static void put_title(FILE *file, const char *title) {
+    int left = (TITLE_WIDTH - 2 - (int)strlen(title)) / 2;
+    int right = TITLE_WIDTH - 2 - (int)strlen(title) - left;
+    for (int i = 0; i < left; i++) {
+        fputc('#', file);
+    }
+    fprintf(file, " %s ", title);
+    for (int i = 0; i < right; i++) {
+        fputc('#', file);
+    }
+    fputs("\n\n", file);
+}
+
+static void write_example_setting(struct writer *writer, const struct setting *setting) {
+    const char *value = setting->example != NULL ? setting->example : setting->default_value;
+    put_text(writer, setting->summary);
+    put_gap(writer);
+    fprintf(writer->file, "# %s %s\n\n", setting->name, value);
+}
+
+void settings_write_example(FILE *file) {
+    struct writer writer = {.file = file, .prefix = "# "};
+    put_text(
+        &writer,
+        "leaderboard.conf: the settings of leaderboard-server, every one of them.\n"
+        "    leaderboard-server leaderboard.conf\n"
+        "Each is commented out, with its default (or an example, where the default is empty), so "
+        "this file as it is changes nothing. To change a setting, remove the # in front of it "
+        "and write your value.\n"
+        "A line is a name and one or more values. Put values that contain blanks in \"double "
+        "quotes\", where \\n, \\t, \\\", \\\\ and \\xHH (a byte in hexadecimal) are escapes, or in "
+        "'single quotes'. A # begins a comment only at the beginning of a line.\n"
+        "The command line takes the same settings, which override the file:\n"
+        "    leaderboard-server leaderboard.conf --port 7000 --loglevel debug\n"
+        "CONFIG GET shows the settings of a running server; CONFIG SET changes most of them, and "
+        "CONFIG REWRITE writes the changes to this file.");
+    fputc('\n', file);
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        put_title(file, sections[i].title);
+        put_text(&writer, sections[i].summary);
+        fputc('\n', file);
+        for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+            if (strcmp(setting->section, sections[i].name) == 0) {
+                write_example_setting(&writer, setting);
+            }
+        }
+    }
+}
+
+/* ---- docs/settings.md ---- */
+
+static const char *default_text(const struct setting *setting) {
+    return setting->default_value != NULL ? setting->default_value : "none";
+}
+
+static void write_docs_table(FILE *file) {
+    fputs("| Setting | Default | While running |\n|---|---|---|\n", file);
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        bool is_fixed = (setting->flags & SETTING_FIXED) != 0;
+        const char *ticks = setting->default_value != NULL ? "`" : "";
+        fprintf(file, "| [%s](#%s) | %s%s%s | %s |\n", setting->name, setting->name, ticks,
+                default_text(setting), ticks, is_fixed ? "fixed" : "`CONFIG SET`");
+    }
+    fputc('\n', file);
+}
+
+static void write_docs_setting(struct writer *writer, const struct setting *setting) {
+    bool is_fixed = (setting->flags & SETTING_FIXED) != 0;
+    fprintf(writer->file, "### %s\n\n```\n%s %s\n```\n\n", setting->name, setting->name,
+            setting->value_syntax);
+    put_text(writer, setting->summary);
+    fputc('\n', writer->file);
+    if (setting->default_value != NULL) {
+        fprintf(writer->file, "Default: `%s`. ", setting->default_value);
+    }
+    fputs(is_fixed ? "Cannot be changed while the server runs.\n"
+                   : "Can be changed while the server runs.\n",
+          writer->file);
+    fputc('\n', writer->file);
+}
+
+void settings_write_docs(FILE *file) {
+    struct writer writer = {.file = file, .prefix = "", .is_markdown = true};
+    fputs("# Settings\n"
+          "\n"
+          "`make docs` generates this page from the server's settings table.\n"
+          "\n"
+          "Settings come from four sources; later ones override earlier ones: the defaults, the "
+          "file, the\n"
+          "command line, `CONFIG SET`.\n"
+          "\n"
+          "```\n"
+          "leaderboard-server leaderboard.conf --port 7000 --bind 127.0.0.1 ::1\n"
+          "leaderboard-server - < leaderboard.conf\n"
+          "```\n"
+          "\n"
+          "A line of the file is a name and one or more values, separated by blanks. In `\"double "
+          "quotes\"` a\n"
+          "value may contain blanks, `\\n \\r \\t \\a \\b \\\" \\\\` and `\\xHH`; in `'single "
+          "quotes'` only `\\'` is\n"
+          "special. A line whose first character is `#` is a comment. If a setting is on several "
+          "lines the\n"
+          "last one counts; `layout`, `board` and `save` lines add up. Sizes take `1k 1kb 1m 1mb "
+          "1g 1gb`;\n"
+          "`k` is 1000, `kb` is 1024.\n"
+          "\n"
+          "On the command line a setting's values extend to the next word that begins with `--`. "
+          "`-` as the\n"
+          "first or the last word reads a file from the standard input.\n"
+          "\n"
+          "An unknown setting or a bad value stops the server at start, and the error names the "
+          "file and the\n"
+          "line. `CONFIG SET` applies all given settings, or none. `CONFIG REWRITE` keeps the "
+          "file's comments\n"
+          "and order. `CONFIG GET layout` and `CONFIG GET board` reply one text with a line for "
+          "each.\n"
+          "\n",
+          file);
+    write_docs_table(file);
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        fprintf(file, "## %s\n\n", sections[i].title);
+        put_text(&writer, sections[i].summary);
+        fputc('\n', file);
+        for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+            if (strcmp(setting->section, sections[i].name) == 0) {
+                write_docs_setting(&writer, setting);
+            }
+        }
+    }
+}
+
+/* ---- --help ---- */
+
+void settings_write_help(FILE *file) {
+    fputs(
+        "Usage: leaderboard-server [leaderboard.conf | -] [--setting value ...] ...\n\n"
+        "  leaderboard-server                              all defaults: 127.0.0.1, port 6379\n"
+        "  leaderboard-server leaderboard.conf             settings from a file\n"
+        "  leaderboard-server leaderboard.conf --port 7000 options win over the file\n"
+        "  leaderboard-server - < leaderboard.conf         settings from the standard input\n"
+        "  leaderboard-server leaderboard.conf --reset-clock  this once stamps follow the "
+        "machine's\n"
+        "                                                  clock, even back (docs/durability.md)\n"
+        "  leaderboard-server --check DIR                  are the files in DIR whole?\n"
+        "  leaderboard-server --check DIR --fix            and cut a damaged end off the "
+        "journal\n\n"
+        "Settings, with their defaults (leaderboard.conf explains them):\n",
+        file);
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        fprintf(file, "\n%s\n", sections[i].title);
+        for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+            if (strcmp(setting->section, sections[i].name) == 0) {
+                fprintf(file, "  --%s %s\n      default: %s\n", setting->name,
+                        setting->value_syntax, default_text(setting));
+            }
+        }
+    }
+}

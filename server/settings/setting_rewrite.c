@@ -1,0 +1,254 @@
+/* CONFIG REWRITE: writes the current settings into the file they came from.
+ *
+ *     # players wait at most            # players wait at most
+ *     timeout 30               ->       timeout 60
+ *     maxclients 1k                     maxclients 1k
+ *                                       # Written by CONFIG REWRITE:
+ *                                       loglevel debug
+ *
+ * The file is read again now, not taken as it was at start: a line that was edited in the meantime
+ * is kept if it has the current value. A setting whose current value is that of the file (or the
+ * default) is left alone, including its spelling. */
+#include "server/settings/setting_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol/buffer.h"
+
+#define SIGNATURE "# Written by CONFIG REWRITE:"
+
+struct rewrite {
+    const struct settings *settings;
+    struct bytes text; /* of the old file */
+    bool is_changed[SETTING_ID_COUNT];
+    uint32_t line_count[SETTING_ID_COUNT]; /* lines of each setting seen so far */
+    bool has_signature;
+    struct buffer out;
+};
+
+static bool fail(char *error, const char *why) {
+    return setting_fail(error, SETTING_ERROR_MAX, "Rewriting config file: %s", why);
+}
+
+/* ---- What to write ---- */
+
+/* Read the current file; a missing one counts as empty. The caller frees the text. */
+static bool read_before(const char *path, char **text, size_t *size, char *error) {
+    char why[SETTING_ERROR_MAX];
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        return true;
+    }
+    return setting_file_read(path, text, size, why) || fail(error, why);
+}
+
+/* Find the settings whose value in the file differs from the current one. */
+static bool find_changes(struct rewrite *rewrite, char *error) {
+    struct settings before;
+    char why[SETTING_ERROR_MAX];
+    if (!settings_init(&before)) {
+        return fail(error, "out of memory");
+    }
+    if (!settings_load_text(&before, rewrite->text, rewrite->settings->file_path, why)) {
+        settings_deinit(&before);
+        return fail(error, why);
+    }
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        rewrite->is_changed[setting->id] =
+            !setting_value_is_equal(&before, rewrite->settings, setting);
+    }
+    settings_deinit(&before);
+    return true;
+}
+
+/* line->words[0] is the setting's name; value is the text that should follow it. */
+static bool is_same_value(const struct setting_words *line, struct bytes value) {
+    struct setting_words wanted;
+    char reason[SETTING_REASON_MAX];
+    if (!setting_words_split(value, &wanted, reason) || line->count != wanted.count + 1) {
+        return false;
+    }
+    for (size_t i = 0; i < wanted.count; i++) {
+        if (!bytes_equal(line->words[i + 1], wanted.words[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void put(struct rewrite *rewrite, struct bytes text) {
+    buffer_append(&rewrite->out, text.at, text.size);
+}
+
+static void put_setting(struct rewrite *rewrite, const struct setting *setting,
+                        struct bytes value) {
+    put(rewrite, bytes_from_text(setting->name));
+    put(rewrite, BYTES(" "));
+    put(rewrite, value);
+    put(rewrite, BYTES("\n"));
+}
+
+/* Write the old line, or the setting's current value, or nothing if it has no more lines. */
+static void put_line(struct rewrite *rewrite, struct bytes line, struct bytes line_with_end) {
+    struct setting_words words;
+    char reason[SETTING_REASON_MAX];
+    char text[SETTING_VALUE_MAX];
+    size_t size;
+    /* The whole text was loaded before: every line can be split and has a known name. */
+    CHECK(setting_words_split(line, &words, reason));
+    const struct setting *setting = setting_find(words.words[0]);
+    CHECK(setting != NULL);
+    if (!rewrite->is_changed[setting->id]) {
+        put(rewrite, line_with_end);
+        return;
+    }
+    uint32_t index = rewrite->line_count[setting->id]++;
+    if (!setting_print_line(rewrite->settings, setting, index, text, &size)) {
+        return;
+    }
+    struct bytes value = {.at = text, .size = size};
+    if (is_same_value(&words, value)) {
+        put(rewrite, line_with_end);
+    } else {
+        put_setting(rewrite, setting, value);
+    }
+}
+
+static void put_lines(struct rewrite *rewrite) {
+    struct bytes rest = rewrite->text;
+    struct bytes line;
+    const char *begin = rest.at;
+    while (setting_words_next_line(&rest, &line)) {
+        struct bytes with_end = {.at = begin, .size = (size_t)(rest.at - begin)};
+        begin = rest.at;
+        if (!setting_words_is_silent(line)) {
+            put_line(rewrite, line, with_end);
+            continue;
+        }
+        put(rewrite, with_end);
+        rewrite->has_signature |= bytes_equal(line, BYTES(SIGNATURE));
+    }
+}
+
+/* Append the changed settings that have no line yet, or too few. */
+static void put_new_lines(struct rewrite *rewrite) {
+    char text[SETTING_VALUE_MAX];
+    size_t size;
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        uint32_t index = rewrite->line_count[setting->id];
+        for (; rewrite->is_changed[setting->id] &&
+               setting_print_line(rewrite->settings, setting, index, text, &size);
+             index++) {
+            const struct buffer *out = &rewrite->out;
+            if (out->size > 0 && out->at[out->size - 1] != '\n') {
+                put(rewrite, BYTES("\n"));
+            }
+            if (!rewrite->has_signature) {
+                put(rewrite, BYTES(SIGNATURE "\n"));
+                rewrite->has_signature = true;
+            }
+            put_setting(rewrite, setting, (struct bytes){.at = text, .size = size});
+        }
+    }
+}
+
+/* ---- How to write it ---- */
+
+static bool write_all(int fd, const char *at, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(fd, at, size);
+        if (written < 0 && errno != EINTR) {
+            return false;
+        }
+        if (written > 0) {
+            at += written;
+            size -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+/* Copy the old file's mode and owner. A new file stays readable only by its owner, because it may
+ * contain a password. */
+static bool copy_rights(int fd, const char *path) {
+    struct stat before;
+    if (stat(path, &before) != 0) {
+        return errno == ENOENT;
+    }
+    /* Only root may give files away; without that the new file is owned by us, which is harmless.
+     */
+    int unused = fchown(fd, before.st_uid, before.st_gid);
+    (void)unused;
+    return fchmod(fd, before.st_mode & 07777) == 0;
+}
+
+static bool write_temporary(int fd, const char *path, const struct buffer *text) {
+    return copy_rights(fd, path) && write_all(fd, text->at, text->size) && fsync(fd) == 0;
+}
+
+/* The directory is opened before the rename, so that afterwards only its fsync can fail. */
+static int open_directory(const char *path) {
+    char directory[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    CHECK(slash != NULL);
+    size_t size = slash == path ? 1 : (size_t)(slash - path);
+    snprintf(directory, sizeof directory, "%.*s", (int)size, path);
+    return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* On false errno says why, and the temporary file is removed. */
+static bool replace_file(const char *path, const struct buffer *text) {
+    char temporary[PATH_MAX + 16];
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int directory = open_directory(path);
+    if (directory < 0) {
+        return false;
+    }
+    bool is_replaced = false;
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd >= 0) {
+        is_replaced = write_temporary(fd, path, text) && rename(temporary, path) == 0;
+        int why = errno;
+        if (!is_replaced) {
+            unlink(temporary);
+        }
+        close(fd);
+        errno = why;
+    }
+    bool is_fine = is_replaced && fsync(directory) == 0;
+    int why = errno;
+    close(directory);
+    errno = why;
+    return is_fine;
+}
+
+static bool write_changes(struct rewrite *rewrite, char *error) {
+    put_lines(rewrite);
+    put_new_lines(rewrite);
+    if (rewrite->out.is_broken) {
+        return fail(error, "out of memory");
+    }
+    return replace_file(rewrite->settings->file_path, &rewrite->out) ||
+           fail(error, strerror(errno));
+}
+
+bool settings_rewrite(const struct settings *settings, char *error) {
+    if (settings->file_path == NULL) {
+        return setting_fail(error, SETTING_ERROR_MAX,
+                            "The server is running without a config file");
+    }
+    struct rewrite rewrite = {.settings = settings};
+    char *text = NULL;
+    size_t size = 0;
+    buffer_init(&rewrite.out, 0);
+    bool is_fine = read_before(settings->file_path, &text, &size, error);
+    rewrite.text = (struct bytes){.at = text, .size = size};
+    is_fine = is_fine && find_changes(&rewrite, error) && write_changes(&rewrite, error);
+    buffer_deinit(&rewrite.out);
+    memory_free(text);
+    return is_fine;
+}

@@ -1,0 +1,225 @@
+/* The system calls, and how interrupted and partial calls are handled. See disk.h. */
+#include "server/system/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- system calls ---- */
+
+static int system_open_at(int directory, const char *name, int flags, mode_t mode) {
+    return openat(directory, name, flags | O_CLOEXEC, mode);
+}
+
+static ssize_t system_write(int fd, const void *bytes, size_t size) {
+    return write(fd, bytes, size);
+}
+
+static ssize_t system_read_at(int fd, void *bytes, size_t size, off_t offset) {
+    return pread(fd, bytes, size, offset);
+}
+
+static int system_rename_at(int directory, const char *from, const char *to) {
+    return renameat(directory, from, directory, to);
+}
+
+static int system_unlink_at(int directory, const char *name) {
+    return unlinkat(directory, name, 0);
+}
+
+static int system_size(int fd, uint64_t *size) {
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return -1;
+    }
+    *size = (uint64_t)status.st_size;
+    return 0;
+}
+
+static int system_lock(int fd) {
+    return flock(fd, LOCK_EX | LOCK_NB);
+}
+
+static int system_list(int directory, disk_visit_name *visit, void *context) {
+    /* A separate file description, because closedir closes it and listing moves its offset. */
+    int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    if (listing == NULL) {
+        disk_close(fd);
+        return -1;
+    }
+    const struct dirent *entry;
+    for (errno = 0; (entry = readdir(listing)) != NULL; errno = 0) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            visit(context, entry->d_name);
+        }
+    }
+    int error = errno;
+    closedir(listing);
+    errno = error;
+    return error == 0 ? 0 : -1;
+}
+
+static int system_write_back(int fd, uint64_t offset, uint64_t size, bool is_waiting) {
+#ifdef SYNC_FILE_RANGE_WRITE
+    unsigned waiting = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER;
+    return sync_file_range(fd, (off_t)offset, (off_t)size,
+                           SYNC_FILE_RANGE_WRITE | (is_waiting ? waiting : 0));
+#else
+    (void)offset;
+    (void)size;
+    return is_waiting ? fdatasync(fd) : 0;
+#endif
+}
+
+const struct disk disk_system = {
+    .open_at = system_open_at,
+    .close = close,
+    .write = system_write,
+    .read_at = system_read_at,
+    .sync_contents = fdatasync,
+    .sync = fsync,
+    .truncate = ftruncate,
+    .rename_at = system_rename_at,
+    .unlink_at = system_unlink_at,
+    .make_directory_at = mkdirat,
+    .size = system_size,
+    .lock = system_lock,
+    .list = system_list,
+    .write_back = system_write_back,
+};
+const struct disk *disk = &disk_system;
+
+/* ---- helpers ---- */
+
+bool disk_write_all(int fd, const void *bytes, size_t size, size_t *written) {
+    size_t done = 0;
+    bool is_done = true;
+    while (done < size && is_done) {
+        ssize_t count = disk->write(fd, (const char *)bytes + done, size - done);
+        if (count > 0) {
+            done += (size_t)count;
+        } else if (count == 0) {
+            /* write returned 0 without an error: only a full disk causes that. */
+            errno = ENOSPC;
+            is_done = false;
+        } else {
+            is_done = errno == EINTR;
+        }
+    }
+    if (written != NULL) {
+        *written = done;
+    }
+    return is_done;
+}
+
+bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got) {
+    *got = 0;
+    while (*got < size) {
+        ssize_t count =
+            disk->read_at(fd, (char *)bytes + *got, size - *got, (off_t)(offset + *got));
+        if (count == 0) {
+            break;
+        }
+        if (count > 0) {
+            *got += (size_t)count;
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int disk_open(int directory, const char *name, int flags, mode_t mode) {
+    int fd;
+    do {
+        fd = disk->open_at(directory, name, flags, mode);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+bool disk_sync_contents(int fd) {
+    int result;
+    do {
+        result = disk->sync_contents(fd);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+bool disk_sync(int fd) {
+    int result;
+    do {
+        result = disk->sync(fd);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+bool disk_sync_directory(int fd) {
+    /* PostgreSQL's fsync_fname_ext ignores the same two errors. */
+    return disk_sync(fd) || errno == EINVAL || errno == EBADF;
+}
+
+bool disk_truncate(int fd, uint64_t size) {
+    int result;
+    do {
+        result = disk->truncate(fd, (off_t)size);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+void disk_close(int fd) {
+    if (fd >= 0) {
+        int error = errno;
+        disk->close(fd);
+        errno = error;
+    }
+}
+
+const char *disk_window_get(struct disk_window *window, uint64_t offset, size_t size,
+                            size_t read_size) {
+    uint64_t end = window->offset + window->used;
+    if (offset >= window->offset && size <= end - window->offset &&
+        offset - window->offset <= window->used - size) {
+        return window->buffer + (offset - window->offset);
+    }
+    CHECK(size <= window->buffer_size && size <= window->file_size - offset);
+    size_t kept = offset >= window->offset && offset < end ? (size_t)(end - offset) : 0;
+    memmove(window->buffer, window->buffer + (window->used - kept), kept);
+    window->offset = offset;
+    window->used = kept;
+    size_t wanted = size > read_size ? size : read_size;
+    wanted = wanted < window->buffer_size ? wanted : window->buffer_size;
+    if (wanted > window->file_size - offset) {
+        wanted = (size_t)(window->file_size - offset);
+    }
+    size_t got;
+    if (!disk_read_all(window->fd, window->buffer + kept, wanted - kept, offset + kept, &got)) {
+        return NULL;
+    }
+    window->used += got;
+    if (window->used < size) {
+        errno = ENODATA;
+        return NULL;
+    }
+    return window->buffer;
+}
+
+uint64_t disk_random_id(void) {
+    uint64_t id = 0;
+    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) {
+        /* The kernel has no getrandom: use an id that no two files share, though it can be guessed.
+         */
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        id = ((uint64_t)now.tv_sec << 32 ^ (uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 16) *
+             0x9e3779b97f4a7c15U;
+    }
+    return id;
+}

@@ -1,0 +1,96 @@
+/* System calls made once per process. */
+#include "server/system/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "codec/bytes.h"
+#include "server/system/log.h"
+
+/* Listeners, the log, the loop's own descriptors, and a reserve. */
+enum { DESCRIPTORS_OWN = 64 };
+
+bool process_reserve_descriptors(int64_t clients, int64_t *clients_max) {
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)clients + DESCRIPTORS_OWN;
+    *clients_max = clients;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+        return true;
+    }
+    struct rlimit raised = {.rlim_cur = wanted, .rlim_max = limit.rlim_max};
+    if (raised.rlim_max < wanted) {
+        raised.rlim_max = wanted;
+    }
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+        return true;
+    }
+    *clients_max = limit.rlim_max > DESCRIPTORS_OWN ? (int64_t)limit.rlim_max - DESCRIPTORS_OWN : 1;
+    return false;
+}
+
+int64_t process_raise_descriptor_limit(int64_t clients) {
+    int64_t clients_max;
+    if (process_reserve_descriptors(clients, &clients_max)) {
+        log_write(LOG_NOTICE, "descriptors reserved maxclients=%lld", (long long)clients);
+        return clients;
+    }
+    int64_t allowed = clients_max;
+    (void)!process_reserve_descriptors(allowed, &clients_max);
+    log_write(LOG_WARNING,
+              "maxclients lowered, too few descriptors allowed maxclients=%lld wanted=%lld "
+              "advice=\"ulimit -n %lld\"",
+              (long long)allowed, (long long)clients, (long long)clients + DESCRIPTORS_OWN);
+    return allowed;
+}
+
+bool process_daemonize(void) {
+    pid_t child = fork();
+    if (child < 0) {
+        return false;
+    }
+    if (child > 0) {
+        _exit(EXIT_SUCCESS);
+    }
+    setsid();
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    bool is_done =
+        dup2(fd, STDIN_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0;
+    close(fd);
+    return is_done;
+}
+
+void process_write_pidfile(const char *path) {
+    char text[BYTES_INTEGER_TEXT_MAX + 1];
+    size_t size = bytes_print_i64(text, getpid());
+    text[size++] = '\n';
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, text, size) != (ssize_t)size) {
+        log_write(LOG_WARNING, "cannot write the pidfile path=%s error=\"%s\"", path,
+                  strerror(errno));
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+void process_remove_pidfile(const char *path) {
+    char text[BYTES_INTEGER_TEXT_MAX + 2];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    ssize_t size = read(fd, text, sizeof text);
+    close(fd);
+    int64_t pid = 0;
+    if (size > 1 && bytes_parse_i64((struct bytes){.at = text, .size = (size_t)size - 1}, &pid) &&
+        pid == getpid()) {
+        unlink(path);
+    }
+}

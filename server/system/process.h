@@ -1,0 +1,24 @@
+/* Process-wide operations: descriptor limit, daemonizing, pidfile. */
+#ifndef SERVER_PROCESS_H
+#define SERVER_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codec/check.h"
+
+/* Raise the descriptor limit so that it covers this many clients. false: the system does not allow
+ * it, and nothing changed; *clients_max is the number that it allows. */
+MUST_CHECK bool process_reserve_descriptors(int64_t clients, int64_t *clients_max);
+/* The same at start, where fewer clients are acceptable: logs and returns the number that is
+ * possible. */
+int64_t process_raise_descriptor_limit(int64_t clients);
+
+/* Continue in a child without a terminal; the parent exits. false: errno says why. */
+MUST_CHECK bool process_daemonize(void);
+
+/* Write and remove the pidfile. It is removed only if it still holds our process id. */
+void process_write_pidfile(const char *path);
+void process_remove_pidfile(const char *path);
+
+#endif

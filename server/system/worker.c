@@ -1,0 +1,126 @@
+/* A thread that runs one job at a time. See worker.h. */
+#include "server/system/worker.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+enum { BEHIND_NICE = 10 };
+
+/* Both calls affect only this thread on Linux. If they fail, only the loop is slower. */
+static void step_behind(void) {
+    const struct sched_param none = {0};
+    (void)!sched_setscheduler(0, SCHED_BATCH, &none);
+    (void)!setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + BEHIND_NICE);
+}
+
+static void run_jobs(void *argument) {
+    struct worker *worker = argument;
+    if (worker->priority == WORKER_BEHIND) {
+        step_behind();
+    }
+    uv_mutex_lock(&worker->mutex);
+    for (;;) {
+        while (worker->state != WORKER_ASKED && worker->state != WORKER_ENDING) {
+            uv_cond_wait(&worker->changed, &worker->mutex);
+        }
+        if (worker->state == WORKER_ENDING) {
+            break;
+        }
+        worker_run *run = worker->run;
+        uv_mutex_unlock(&worker->mutex);
+        run(worker->context);
+        uv_mutex_lock(&worker->mutex);
+        worker->state = WORKER_DONE;
+        uv_cond_broadcast(&worker->changed);
+        uv_async_send(&worker->async);
+    }
+    uv_mutex_unlock(&worker->mutex);
+}
+
+/* Call done if the job has ended; false: it has not. */
+static bool finish(struct worker *worker) {
+    uv_mutex_lock(&worker->mutex);
+    bool is_done = worker->state == WORKER_DONE;
+    if (is_done) {
+        worker->state = WORKER_IDLE;
+    }
+    uv_mutex_unlock(&worker->mutex);
+    if (is_done) {
+        worker->is_busy = false;
+        worker->done(worker->context);
+    }
+    return is_done;
+}
+
+static void on_async(uv_async_t *async) {
+    (void)finish(async->data);
+}
+
+bool worker_init(struct worker *worker, uv_loop_t *loop, enum worker_priority priority,
+                 worker_run *done, void *context) {
+    *worker = (struct worker){.priority = priority, .done = done, .context = context};
+    if (uv_mutex_init(&worker->mutex) != 0) {
+        return false;
+    }
+    if (uv_cond_init(&worker->changed) != 0) {
+        uv_mutex_destroy(&worker->mutex);
+        return false;
+    }
+    if (uv_async_init(loop, &worker->async, on_async) != 0) {
+        uv_cond_destroy(&worker->changed);
+        uv_mutex_destroy(&worker->mutex);
+        return false;
+    }
+    worker->async.data = worker;
+    uv_unref((uv_handle_t *)&worker->async);
+    worker->is_started = true;
+    if (uv_thread_create(&worker->thread, run_jobs, worker) != 0) {
+        uv_close((uv_handle_t *)&worker->async, NULL);
+        uv_cond_destroy(&worker->changed);
+        uv_mutex_destroy(&worker->mutex);
+        worker->is_started = false;
+    }
+    return worker->is_started;
+}
+
+void worker_start(struct worker *worker, worker_run *run) {
+    CHECK(!worker->is_busy);
+    worker->is_busy = true;
+    uv_mutex_lock(&worker->mutex);
+    worker->run = run;
+    worker->state = WORKER_ASKED;
+    uv_cond_signal(&worker->changed);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void worker_wait(struct worker *worker) {
+    while (worker->is_busy) {
+        uv_mutex_lock(&worker->mutex);
+        while (worker->state == WORKER_ASKED) {
+            uv_cond_wait(&worker->changed, &worker->mutex);
+        }
+        uv_mutex_unlock(&worker->mutex);
+        (void)finish(worker);
+    }
+}
+
+static void on_closed(uv_handle_t *handle) {
+    struct worker *worker = handle->data;
+    worker->is_closed = true;
+}
+
+void worker_deinit(struct worker *worker) {
+    if (!worker->is_started) {
+        return;
+    }
+    worker_wait(worker);
+    uv_mutex_lock(&worker->mutex);
+    worker->state = WORKER_ENDING;
+    uv_cond_signal(&worker->changed);
+    uv_mutex_unlock(&worker->mutex);
+    uv_thread_join(&worker->thread);
+    uv_close((uv_handle_t *)&worker->async, on_closed);
+    uv_cond_destroy(&worker->changed);
+    uv_mutex_destroy(&worker->mutex);
+    worker->is_started = false;
+}

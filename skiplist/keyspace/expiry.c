@@ -1,0 +1,146 @@
+/* Invariant: no entry is earlier than its parent, at (index - 1) / 2, and *entry.place is the
+ * entry's index. Times are stored in the entries themselves, so comparing them touches no key. */
+#include "skiplist/keyspace/expiry.h"
+
+#include "skiplist/prefetch.h"
+
+static struct expiry_entry *entry_at(const struct expiry *expiry, uint32_t index) {
+    return pages_at(&expiry->entries, index * (uint64_t)sizeof(struct expiry_entry));
+}
+
+static void entry_set(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    *entry_at(expiry, index) = entry;
+    *entry.place = index;
+}
+
+/* Move entry up from index to its place. */
+static void sift_up(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    while (index > 0) {
+        struct expiry_entry parent = *entry_at(expiry, (index - 1) / 2);
+        if (parent.time_ms <= entry.time_ms) {
+            break;
+        }
+        entry_set(expiry, index, parent);
+        index = (index - 1) / 2;
+    }
+    entry_set(expiry, index, entry);
+}
+
+/* Move entry down from index to its place. */
+static void sift_down(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    while (index < expiry->count / 2) {
+        uint32_t child = 2 * index + 1;
+        if (child + 1 < expiry->count &&
+            entry_at(expiry, child + 1)->time_ms < entry_at(expiry, child)->time_ms) {
+            child++;
+        }
+        struct expiry_entry earlier = *entry_at(expiry, child);
+        if (entry.time_ms <= earlier.time_ms) {
+            break;
+        }
+        entry_set(expiry, index, earlier);
+        index = child;
+    }
+    entry_set(expiry, index, entry);
+}
+
+/* Put entry at index, replacing another one, and restore the heap order. */
+static void sift(struct expiry *expiry, uint32_t index, struct expiry_entry entry) {
+    if (index > 0 && entry.time_ms < entry_at(expiry, (index - 1) / 2)->time_ms) {
+        sift_up(expiry, index, entry);
+    } else {
+        sift_down(expiry, index, entry);
+    }
+}
+
+/* A time out of range of the offset is clamped. */
+static int64_t kept_ms(const struct expiry *expiry, int64_t time_ms) {
+    int64_t kept;
+    bool is_over = __builtin_sub_overflow(time_ms, expiry->offset_ms, &kept);
+    return !is_over ? kept : time_ms < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static int64_t told_ms(const struct expiry *expiry, int64_t kept) {
+    int64_t time_ms;
+    bool is_over = __builtin_add_overflow(kept, expiry->offset_ms, &time_ms);
+    return !is_over ? time_ms : kept < 0 ? INT64_MIN + 1 : INT64_MAX;
+}
+
+bool expiry_reserve(struct expiry *expiry) {
+    return pages_reserve(&expiry->entries,
+                         (expiry->count + (uint64_t)1) * sizeof(struct expiry_entry));
+}
+
+void expiry_put(struct expiry *expiry, int64_t time_ms, uint32_t *place) {
+    CHECK(*place == EXPIRY_NOWHERE);
+    time_ms = kept_ms(expiry, time_ms);
+    expiry->sum_ms += time_ms;
+    sift_up(expiry, expiry->count++, (struct expiry_entry){.time_ms = time_ms, .place = place});
+}
+
+void expiry_change(struct expiry *expiry, uint32_t *place, int64_t time_ms) {
+    CHECK(*place < expiry->count);
+    time_ms = kept_ms(expiry, time_ms);
+    expiry->sum_ms += (expiry_sum)time_ms - entry_at(expiry, *place)->time_ms;
+    sift(expiry, *place, (struct expiry_entry){.time_ms = time_ms, .place = place});
+}
+
+void expiry_remove(struct expiry *expiry, uint32_t *place) {
+    uint32_t index = *place;
+    CHECK(index < expiry->count);
+    CHECK(entry_at(expiry, index)->place == place);
+    expiry->sum_ms -= entry_at(expiry, index)->time_ms;
+    struct expiry_entry last = *entry_at(expiry, --expiry->count);
+    if (index < expiry->count) {
+        sift(expiry, index, last);
+    }
+    *place = EXPIRY_NOWHERE;
+}
+
+void expiry_trim(struct expiry *expiry) {
+    pages_trim(&expiry->entries, expiry->count * (uint64_t)sizeof(struct expiry_entry));
+}
+
+int64_t expiry_time_ms(const struct expiry *expiry, uint32_t place) {
+    CHECK(place < expiry->count);
+    return told_ms(expiry, entry_at(expiry, place)->time_ms);
+}
+
+expiry_sum expiry_sum_ms(const struct expiry *expiry) {
+    return expiry->sum_ms + (expiry_sum)expiry->offset_ms * expiry->count;
+}
+
+void expiry_prefetch(const struct expiry *expiry, uint32_t place) {
+    CHECK(place < expiry->count);
+    prefetch_line(entry_at(expiry, place));
+}
+
+struct expiry_entry expiry_first(const struct expiry *expiry) {
+    CHECK(expiry->count > 0);
+    struct expiry_entry first = *entry_at(expiry, 0);
+    first.time_ms = told_ms(expiry, first.time_ms);
+    return first;
+}
+
+static const char *expiry_check(const struct expiry *expiry) {
+    expiry_sum sum_ms = 0;
+    for (uint32_t i = 0; i < expiry->count; i++) {
+        const struct expiry_entry *entry = entry_at(expiry, i);
+        if (*entry->place != i) {
+            return "expiry: an entry does not lie where its owner thinks";
+        }
+        if (i > 0 && entry->time_ms < entry_at(expiry, (i - 1) / 2)->time_ms) {
+            return "expiry: an entry is earlier than its parent";
+        }
+        sum_ms += entry->time_ms;
+    }
+    return sum_ms == expiry->sum_ms ? NULL : "expiry: the sum is wrong";
+}
+
+bool expiry_validate(const struct expiry *expiry, const char **reason) {
+    const char *wrong = expiry_check(expiry);
+    if (wrong != NULL) {
+        *reason = wrong;
+    }
+    return wrong == NULL;
+}

@@ -1,0 +1,807 @@
+/* A database is a dense list of keys, and a map from a name's hash to an index in that list:
+ *
+ *     map: hash("daily") -> 2        list:  [0]        [1]        [2]
+ *                                            |          |          |
+ *                                           weekly    season     daily   -> board
+ *
+ * Invariant: key->index is the key's index in the list, and the map holds (hash of the name, index)
+ * for every key and nothing else. A key with an expiry has an entry in its database's heap, and a
+ * key with a PERIOD one in another heap (registry_roll.c). A board uses its rules from its creation
+ * until it is freed, because it reads its layout until then. The list has no holes (a removal moves
+ * the last key into the hole), so a random key can be drawn, and the map can ask for the hash of
+ * any index while it grows. */
+#include "skiplist/keyspace/registry.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
+#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/prefetch.h"
+
+/* ---- one database ---- */
+
+static uint64_t name_hash(const struct database *database, struct bytes name) {
+    return XXH3_64bits_withSeed(name.at, name.size, database->hash_seed);
+}
+
+uint64_t registry_hash(const struct database *database, const struct registry_key *key) {
+    return name_hash(database, registry_name(key));
+}
+
+/* Callback of the map: the hash of the key at one index. */
+static uint32_t database_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct database *database = owner;
+    if (id >= database->count) {
+        return 0;
+    }
+    hashes[0] = registry_hash(database, registry_key_at(database, id));
+    return 1;
+}
+
+struct registry_key *registry_find_name(const struct database *database, struct bytes name) {
+    struct map_find find;
+    uint32_t id;
+    map_find(&database->map, name_hash(database, name), &find);
+    while (map_find_next(&find, &id)) {
+        if (id < database->count) {
+            struct registry_key *key = registry_key_at(database, id);
+            if (bytes_equal(registry_name(key), name)) {
+                return key;
+            }
+        }
+    }
+    return NULL;
+}
+
+struct registry_key *registry_find_again(struct database *database, struct bytes name) {
+    if (database->recent == NULL || !bytes_equal(registry_name(database->recent), name)) {
+        database->recent = registry_find_name(database, name);
+    }
+    return database->recent;
+}
+
+/* Make room for one more key. false: no memory; no key has changed. */
+static bool database_reserve(struct database *database, bool is_periodic) {
+    uint64_t count = database->count + (uint64_t)1;
+    if (database->flushed == NULL) {
+        database->flushed = memory_allocate_zeroed(sizeof(*database->flushed));
+    }
+    return database->flushed != NULL && count < MAP_ID_END &&
+           (!is_periodic || expiry_reserve(&database->rolls)) &&
+           pages_reserve(&database->list, count * sizeof(struct registry_key *)) &&
+           map_reserve(&database->map, 1, (uint32_t)count);
+}
+
+/* Move a key in the list to another index, which is free. */
+static void move_key(struct database *database, uint32_t from, uint32_t to) {
+    struct registry_key *key = registry_key_at(database, from);
+    if (from != to) {
+        map_replace(&database->map, registry_hash(database, key), from, to);
+        *registry_list_at(&database->list, to) = key;
+        key->index = to;
+    }
+}
+
+/* Add a key with its board, without an expiry; database_reserve has made room. */
+static void put(struct registry *registry, struct registry_key *key,
+                enum registry_walk_state state) {
+    struct database *database = registry_database(registry, key->database);
+    key->index = database->count++;
+    if (state == REGISTRY_WALK_AHEAD) {
+        uint32_t last_index = key->index;
+        key->index = database->ahead_count++;
+        if (key->index != last_index) {
+            move_key(database, key->index, last_index);
+        }
+    }
+    key->expiry_place = EXPIRY_NOWHERE;
+    *registry_list_at(&database->list, key->index) = key;
+    map_put(&database->map, registry_hash(database, key), key->index);
+    registry_walk_note_put(registry, key, state);
+    if (key->is_periodic) {
+        registry_await_roll(registry, key);
+    }
+}
+
+void registry_take(struct registry *registry, struct registry_key *key) {
+    struct database *database = registry_database(registry, key->database);
+    registry_walk_note_taken(registry, key);
+    database->recent = NULL;
+    database->gone_count++;
+    if (key->expiry_place != EXPIRY_NOWHERE) {
+        expiry_remove(registry_heap(database, key), &key->expiry_place);
+    }
+    if (key->is_periodic) {
+        expiry_remove(&database->rolls, &registry_tail(key)->roll_place);
+    }
+    map_remove(&database->map, registry_hash(database, key), key->index);
+    uint32_t hole = key->index;
+    if (hole < database->ahead_count) {
+        move_key(database, --database->ahead_count, hole);
+        hole = database->ahead_count;
+    }
+    move_key(database, --database->count, hole);
+}
+
+void registry_pass_by(struct registry *registry, struct registry_key *key) {
+    struct database *database = registry_database(registry, key->database);
+    if (registry->walk.open == key) {
+        registry->walk.open = NULL;
+    }
+    if (key->index < database->ahead_count) {
+        uint32_t index = key->index;
+        uint32_t last_index = --database->ahead_count;
+        struct registry_key *last = registry_key_at(database, last_index);
+        if (last != key) {
+            map_replace(&database->map, registry_hash(database, key), index, last_index);
+            move_key(database, last_index, index);
+            *registry_list_at(&database->list, last_index) = key;
+            key->index = last_index;
+        }
+    }
+}
+
+void registry_trim(struct database *database) {
+    (void)map_step(&database->map, database->count);
+    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
+    expiry_trim(&database->expiry);
+    expiry_trim(&database->lasting);
+    expiry_trim(&database->rolls);
+}
+
+/* ---- the registry, and creating keys ---- */
+
+void registry_tell(const struct registry *registry, uint32_t database, struct bytes name) {
+    if (registry->key_changed != NULL) {
+        registry->key_changed(registry->listener_context, database, name);
+    }
+}
+
+struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for, void *context) {
+    struct registry *registry = memory_allocate_zeroed(sizeof(*registry));
+    if (registry == NULL) {
+        return NULL;
+    }
+    registry->rules_for = rules_for;
+    registry->context = context;
+    registry->hash_seed = hash_seed;
+    registry->roll_at_ms = INT64_MAX;
+    registry->roll_failed_ms = INT64_MIN;
+    rules_set_init(&registry->rules, hash_seed);
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        struct database *database = &registry->databases[i];
+        database->hash_seed = hash_seed;
+        map_init(&database->map, database_hashes, database);
+    }
+    return registry;
+}
+
+void registry_destroy(struct registry *registry) {
+    if (registry == NULL) {
+        return;
+    }
+    /* The flush below is not reported: a record of effects keeps the boards. */
+    registry_set_effects(registry, NULL, NULL);
+    registry_flush(registry, REGISTRY_DATABASES);
+    while (registry_free_step(registry, UINT32_MAX)) {}
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        struct database *database = &registry->databases[i];
+        map_deinit(&database->map);
+        pages_deinit(&database->list);
+        pages_deinit(&database->expiry.entries);
+        pages_deinit(&database->lasting.entries);
+        pages_deinit(&database->rolls.entries);
+        memory_free(database->flushed);
+    }
+    rules_set_deinit(&registry->rules);
+    memory_free(registry);
+}
+
+void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
+                           void *context) {
+    registry->key_changed = key_changed;
+    registry->listener_context = context;
+}
+
+void registry_tell_members(struct registry *registry, const struct registry_key *key) {
+    registry_tell(registry, key->database, registry_name(key));
+}
+
+int64_t registry_expiry(const struct registry *registry, const struct registry_key *key) {
+    if (key->expiry_place == EXPIRY_NOWHERE) {
+        return REGISTRY_NO_EXPIRY;
+    }
+    return expiry_time_ms(registry_read_heap(registry_read(registry, key->database), key),
+                          key->expiry_place);
+}
+
+size_t registry_memory_size(const struct registry_key *key) {
+    return memory_size(key) + board_memory_size(&key->board);
+}
+
+/* A key of this name, not yet in a database, without a board. NULL: no memory. */
+static struct registry_key *create_key(uint32_t database, struct registry_new_name name,
+                                       bool is_periodic) {
+    size_t size = name.first.size + name.second.size;
+    CHECK(size > 0);
+    CHECK(size <= REGISTRY_NAME_MAX);
+    size_t end = offsetof(struct registry_key, name_at) + size;
+    if (is_periodic) {
+        end = registry_tail_offset(size) + sizeof(struct registry_tail);
+    }
+    struct registry_key *key = memory_allocate_lasting(end);
+    if (key == NULL) {
+        return NULL;
+    }
+    memcpy(key->name_at, name.first.at, name.first.size);
+    if (name.second.size > 0) {
+        memcpy(key->name_at + name.first.size, name.second.at, name.second.size);
+    }
+    key->name_size = (uint32_t)size & UINT32_C(0xffffff);
+    key->database = database & 0x1f;
+    key->is_lasting = false;
+    key->is_unreported = false;
+    key->is_periodic = is_periodic;
+    key->expiry_place = EXPIRY_NOWHERE;
+    if (is_periodic) {
+        *registry_tail(key) = (struct registry_tail){.key = key, .roll_place = EXPIRY_NOWHERE};
+    }
+    return key;
+}
+
+/* ---- removing ---- */
+
+void registry_expire(struct registry *registry, struct registry_key *key) {
+    registry->expired_count++;
+    registry_remove(registry, key);
+}
+
+void registry_take_back(struct registry *registry, struct registry_key *key) {
+    registry_take(registry, key);
+    registry_trim(registry_database(registry, key->database));
+    registry_free_later(registry, key);
+}
+
+void registry_remove(struct registry *registry, struct registry_key *key) {
+    registry_take_back(registry, key);
+    registry_emit_removal(registry, key);
+    registry_tell(registry, key->database, registry_name(key));
+}
+
+static uint64_t flush_database(struct registry *registry, uint32_t number) {
+    struct database *database = registry_database(registry, number);
+    uint32_t count = database->count;
+    if (count == 0) {
+        return 0;
+    }
+    registry_tell(registry, number, (struct bytes){.at = NULL});
+    registry_walk_note_flush(registry, database);
+    registry_free_database_later(registry, database);
+    map_init(&database->map, database_hashes, database);
+    database->list = (struct pages){0};
+    database->expiry = (struct expiry){0};
+    database->lasting = (struct expiry){.offset_ms = registry->offset_ms};
+    database->rolls = (struct expiry){0};
+    database->count = 0;
+    database->recent = NULL;
+    database->gone_count++;
+    registry_emit_flush(registry, number);
+    return count;
+}
+
+uint64_t registry_flush(struct registry *registry, uint32_t database) {
+    if (database != REGISTRY_DATABASES) {
+        return flush_database(registry, database);
+    }
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        count += flush_database(registry, i);
+    }
+    return count;
+}
+
+void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
+                           uint32_t count) {
+    registry_emit_cut(registry, key, rank, count);
+    if (registry->walk.open == key) {
+        registry_walk_note_cut(registry, rank, count);
+    }
+    board_remove_range(&key->board, rank, count);
+    board_chain_put(&registry->remains, &key->board);
+    registry_tell(registry, key->database, registry_name(key));
+}
+
+/* ---- finding and creating ---- */
+
+/* Inlined into every caller: this is on the path of every request. */
+__attribute__((always_inline)) static inline struct registry_key *
+find_settled(struct registry *registry, uint32_t database, struct bytes name, int64_t now_ms) {
+    struct registry_key *key = registry_find_again(registry_database(registry, database), name);
+    if (key == NULL) {
+        return NULL;
+    }
+    if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
+        registry_expire(registry, key);
+        return NULL;
+    }
+    return key;
+}
+
+struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
+                                   int64_t now_ms) {
+    return registry_settle(registry, database, name, now_ms)
+               ? find_settled(registry, database, name, now_ms)
+               : NULL;
+}
+
+/* Is the key usable as it is? Not if it has expired or its period is over. */
+static bool is_current(const struct database *database, const struct registry_key *key,
+                       int64_t now_ms) {
+    return key != NULL && !registry_has_expired(database, key, now_ms) &&
+           !registry_is_over(key, now_ms);
+}
+
+const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
+                                         struct bytes name, int64_t now_ms) {
+    const struct database *in = registry_read(registry, database);
+    const struct registry_key *key = registry_find_name(in, name);
+    return is_current(in, key, now_ms) ? key : NULL;
+}
+
+/* ---- prefetching ---- */
+
+void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
+                             struct registry_prefetch *state) {
+    const struct database *in = registry_read(registry, database);
+    *state = (struct registry_prefetch){
+        .name = name, .database = database, .index = UINT32_MAX, .gone_count = in->gone_count};
+    if (in->recent != NULL && bytes_equal(registry_name(in->recent), name)) {
+        state->key = in->recent;
+        state->is_recent = true;
+        return;
+    }
+    state->hash = name_hash(in, name);
+    map_prefetch(&in->map, state->hash);
+}
+
+void registry_prefetch_place(const struct registry *registry, struct registry_prefetch *state) {
+    const struct database *in = registry_read(registry, state->database);
+    struct map_find find;
+    uint32_t index;
+    if (state->is_recent) {
+        return;
+    }
+    map_find(&in->map, state->hash, &find);
+    if (map_find_next(&find, &index) && index < in->count) {
+        state->index = index;
+        prefetch_line(registry_list_at(&in->list, index));
+    }
+}
+
+void registry_prefetch_key(const struct registry *registry, struct registry_prefetch *state) {
+    const struct database *in = registry_read(registry, state->database);
+    if (!state->is_recent && state->index != UINT32_MAX) {
+        state->key = registry_key_at(in, state->index);
+        prefetch_lines(state->key, sizeof(*state->key) + state->name.size);
+    }
+}
+
+const struct registry_key *registry_prefetch_end(const struct registry *registry, int64_t now_ms,
+                                                 struct registry_prefetch *state) {
+    const struct database *in = registry_read(registry, state->database);
+    if (!state->is_recent && state->key != NULL &&
+        !bytes_equal(registry_name(state->key), state->name)) {
+        /* Another name with the same tag: rare enough to do a blocking look-up. */
+        state->key = registry_find_name(in, state->name);
+    }
+    return is_current(in, state->key, now_ms) ? state->key : NULL;
+}
+
+void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
+    struct database *in = registry_database(registry, state->database);
+    if (state->key != NULL && state->gone_count == in->gone_count) {
+        in->recent = state->key;
+    }
+}
+
+uint64_t registry_next_seed(struct registry *registry) {
+    uint64_t number = registry->board_count++;
+    return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
+}
+
+/* An empty board with these rules. false: no memory. */
+static bool make_board(struct registry *registry, const struct rules *like, struct board *board) {
+    const struct rules *rules = rules_hold(&registry->rules, like);
+    if (rules == NULL) {
+        return false;
+    }
+    board_init(board, &rules->layout, registry_next_seed(registry));
+    return true;
+}
+
+/* The rules `like`, moved to the current period if they have one; room is storage for a copy. */
+static const struct rules *rules_from_now(const struct rules *like, int64_t now_ms,
+                                          struct rules *room) {
+    if (like->period == PERIOD_NONE) {
+        return like;
+    }
+    rules_copy(like, room);
+    rules_begin_period(room, now_ms);
+    return room;
+}
+
+bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
+                           struct board *board) {
+    struct rules room;
+    const struct rules *like = registry->rules_for(registry->context, name);
+    return make_board(registry, rules_from_now(like, now_ms, &room), board);
+}
+
+bool registry_create_board_like(struct registry *registry, const struct rules *rules,
+                                struct board *board) {
+    return make_board(registry, rules, board);
+}
+
+void registry_discard_board(struct registry *registry, struct board *board) {
+    board_deinit(board);
+    rules_release(&registry->rules, rules_of(board_layout(board)));
+}
+
+struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
+                                       struct bytes name, const struct rules *rules) {
+    bool is_periodic = rules->period != PERIOD_NONE;
+    struct registry_key *key =
+        create_key(database, (struct registry_new_name){.first = name}, is_periodic);
+    if (key == NULL) {
+        return NULL;
+    }
+    if (!database_reserve(registry_database(registry, database), is_periodic) ||
+        !make_board(registry, rules, &key->board)) {
+        memory_free(key);
+        return NULL;
+    }
+    put(registry, key, REGISTRY_WALK_DONE);
+    return key;
+}
+
+/* like: the rules of a new board; NULL: those of rules_for. */
+static struct registry_key *find_or_make(struct registry *registry, uint32_t database,
+                                         struct bytes name, const struct rules *like,
+                                         int64_t now_ms, bool *is_new) {
+    *is_new = false;
+    if (!registry_settle(registry, database, name, now_ms)) {
+        return NULL;
+    }
+    struct registry_key *key = find_settled(registry, database, name, now_ms);
+    if (key != NULL) {
+        return key;
+    }
+    if (like == NULL) {
+        like = registry->rules_for(registry->context, name);
+    }
+    struct rules room;
+    key = registry_make_key(registry, database, name, rules_from_now(like, now_ms, &room));
+    *is_new = key != NULL;
+    return key;
+}
+
+struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
+                                             struct bytes name, int64_t now_ms, bool *is_new) {
+    struct registry_key *key = find_or_make(registry, database, name, NULL, now_ms, is_new);
+    if (*is_new) {
+        key->is_unreported = registry->on_effect != NULL;
+    }
+    return key;
+}
+
+struct registry_key *registry_find_or_create_like(struct registry *registry, uint32_t database,
+                                                  struct bytes name, const struct rules *rules,
+                                                  int64_t now_ms, bool *is_new) {
+    struct registry_key *key = find_or_make(registry, database, name, rules, now_ms, is_new);
+    if (*is_new) {
+        registry_emit_key(registry, EFFECT_CREATE, key);
+        registry_tell(registry, database, name);
+    }
+    return key;
+}
+
+/* ---- reserved keys ---- */
+
+struct registry_key *registry_reserve_key(struct registry *registry, uint32_t number,
+                                          struct registry_new_name name, bool expires,
+                                          bool is_periodic) {
+    struct database *database = registry_database(registry, number);
+    struct registry_key *key = create_key(number, name, is_periodic);
+    if (key == NULL) {
+        return NULL;
+    }
+    if ((expires && (!expiry_reserve(&database->expiry) || !expiry_reserve(&database->lasting))) ||
+        !database_reserve(database, is_periodic)) {
+        memory_free(key);
+        return NULL;
+    }
+    return key;
+}
+
+/* Remove an existing key of that name, without giving back what was reserved. */
+static void clear_destination(struct registry *registry, const struct registry_key *key,
+                              int64_t now_ms) {
+    struct database *database = registry_database(registry, key->database);
+    struct registry_key *old = registry_find_name(database, registry_name(key));
+    if (old == NULL) {
+        return;
+    }
+    registry->expired_count += registry_has_expired(database, old, now_ms);
+    registry_take(registry, old);
+    registry_free_later(registry, old);
+    registry_emit_removal(registry, old);
+}
+
+void registry_put_reserved(struct registry *registry, struct registry_key *key,
+                           enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms) {
+    struct database *database = registry_database(registry, key->database);
+    clear_destination(registry, key, now_ms);
+    put(registry, key, state);
+    if (expire_at_ms != REGISTRY_NO_EXPIRY) {
+        expiry_put(registry_heap(database, key), expire_at_ms, &key->expiry_place);
+    }
+    registry_trim(database);
+    registry_tell(registry, key->database, registry_name(key));
+}
+
+static enum registry_status put_board(struct registry *registry, uint32_t database,
+                                      struct bytes name, struct board *board, int64_t expire_at_ms,
+                                      int64_t now_ms) {
+    bool is_periodic = rules_of(board_layout(board))->period != PERIOD_NONE;
+    struct registry_key *key =
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
+                             expire_at_ms != REGISTRY_NO_EXPIRY, is_periodic);
+    if (key == NULL) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    board_move_to(board, &key->board);
+    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
+    registry_emit_key(registry, EFFECT_FILL, key);
+    return REGISTRY_OK;
+}
+
+enum registry_status registry_put_board(struct registry *registry, uint32_t database,
+                                        struct bytes name, struct board *board, int64_t now_ms) {
+    const struct rules *rules = rules_of(board_layout(board));
+    CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
+    return registry_settle(registry, database, name, now_ms)
+               ? put_board(registry, database, name, board, REGISTRY_NO_EXPIRY, now_ms)
+               : REGISTRY_OUT_OF_MEMORY;
+}
+
+bool registry_may_put(const struct registry *registry, uint32_t database, struct bytes name,
+                      const struct rules *rules) {
+    size_t size_max = rules->period != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
+    return database < REGISTRY_DATABASES && name.size >= 1 && name.size <= size_max &&
+           registry_find_name(registry_read(registry, database), name) == NULL;
+}
+
+enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
+                                         struct bytes name, struct board *board,
+                                         int64_t expire_at_ms) {
+    return put_board(registry, database, name, board, expire_at_ms, INT64_MIN);
+}
+
+/* ---- expiry ---- */
+
+static enum registry_status set_expiry(struct registry *registry, struct registry_key *key,
+                                       int64_t expire_at_ms, bool is_lasting) {
+    struct database *database = registry_database(registry, key->database);
+    struct expiry *before = registry_heap(database, key);
+    struct expiry *after = is_lasting ? &database->lasting : &database->expiry;
+    uint32_t *place = &key->expiry_place;
+    bool is_in_place = *place != EXPIRY_NOWHERE && before == after;
+    bool is_set = expire_at_ms != REGISTRY_NO_EXPIRY;
+    if (is_set && !is_in_place && !expiry_reserve(after)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    if (*place != EXPIRY_NOWHERE && !(is_set && is_in_place)) {
+        expiry_remove(before, place);
+        expiry_trim(before);
+    }
+    key->is_lasting = is_lasting;
+    if (is_set && is_in_place) {
+        expiry_change(after, place, expire_at_ms);
+    } else if (is_set) {
+        expiry_put(after, expire_at_ms, place);
+    }
+    registry_emit_key(registry, EFFECT_EXPIRE, key);
+    registry_tell(registry, key->database, registry_name(key));
+    return REGISTRY_OK;
+}
+
+enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
+                                         int64_t expire_at_ms) {
+    return set_expiry(registry, key, expire_at_ms, false);
+}
+
+enum registry_status registry_set_lasting(struct registry *registry, struct registry_key *key,
+                                          int64_t expire_at_ms) {
+    return set_expiry(registry, key, expire_at_ms, true);
+}
+
+void registry_set_offset(struct registry *registry, int64_t offset_ms) {
+    if (registry->offset_ms == offset_ms) {
+        return;
+    }
+    registry->offset_ms = offset_ms;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        registry->databases[i].lasting.offset_ms = offset_ms;
+    }
+}
+
+static struct expiry_entry first_to_expire(const struct registry *registry) {
+    struct expiry_entry first = registry_first(registry, offsetof(struct database, expiry));
+    struct expiry_entry lasting = registry_first(registry, offsetof(struct database, lasting));
+    bool is_lasting =
+        lasting.place != NULL && (first.place == NULL || lasting.time_ms < first.time_ms);
+    return is_lasting ? lasting : first;
+}
+
+static struct registry_key *key_of_place(uint32_t *place) {
+    void *key = (char *)place - offsetof(struct registry_key, expiry_place);
+    return key;
+}
+
+uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
+    uint32_t count = 0;
+    while (count < keys_max) {
+        struct expiry_entry first = first_to_expire(registry);
+        if (first.place == NULL || first.time_ms > now_ms) {
+            break;
+        }
+        struct registry_key *key = key_of_place(first.place);
+        if (!registry_is_over(key, first.time_ms)) {
+            registry_expire(registry, key);
+        } else if (!registry_roll_key(registry, key, now_ms)) {
+            break;
+        }
+        count++;
+    }
+    return count;
+}
+
+int64_t registry_next_expiry(const struct registry *registry) {
+    struct expiry_entry first = first_to_expire(registry);
+    return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
+}
+
+int64_t registry_next_due(const struct registry *registry) {
+    int64_t expiry_ms = registry_next_expiry(registry);
+    struct expiry_entry roll = registry_first(registry, offsetof(struct database, rolls));
+    if (roll.place == NULL) {
+        return expiry_ms;
+    }
+    return expiry_ms != REGISTRY_NO_EXPIRY && expiry_ms < roll.time_ms ? expiry_ms : roll.time_ms;
+}
+
+/* ---- counts ---- */
+
+uint32_t registry_count(const struct registry *registry, uint32_t database) {
+    return registry_read(registry, database)->count;
+}
+
+uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
+    return registry_read(registry, database)->expiry.count +
+           registry_read(registry, database)->lasting.count;
+}
+
+int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database,
+                                int64_t now_ms) {
+    const struct expiry *expiry = &registry_read(registry, database)->expiry;
+    const struct expiry *lasting = &registry_read(registry, database)->lasting;
+    uint32_t count = registry_expiring_count(registry, database);
+    if (count == 0) {
+        return 0;
+    }
+    expiry_sum sum_ms = expiry_sum_ms(expiry) + expiry_sum_ms(lasting);
+    expiry_sum average = (sum_ms - (expiry_sum)now_ms * count) / count;
+    if (average <= 0) {
+        return 0;
+    }
+    return average < INT64_MAX ? (int64_t)average : INT64_MAX;
+}
+
+uint64_t registry_expired_count(const struct registry *registry) {
+    return registry->expired_count;
+}
+
+/* ---- validation ---- */
+
+static const char *check_key(const struct registry *registry, uint32_t number, uint32_t index) {
+    const struct database *database = registry_read(registry, number);
+    const struct registry_key *key = registry_key_at(database, index);
+    if (key->index != index || key->database != number) {
+        return "registry: a key does not stand where it thinks";
+    }
+    if (registry_find_name(database, registry_name(key)) != key) {
+        return "registry: a key is not found by its name";
+    }
+    if (key->expiry_place != EXPIRY_NOWHERE) {
+        const struct expiry *heap = registry_read_heap(database, key);
+        if (key->expiry_place >= heap->count) {
+            return "registry: a key's place in the heap is outside it";
+        }
+        const struct expiry_entry *entry =
+            pages_at(&heap->entries, key->expiry_place * (uint64_t)sizeof(struct expiry_entry));
+        if (entry->place != &key->expiry_place) {
+            return "registry: the heap's entry for a key is another one's";
+        }
+    }
+    if (!rules_are_in(&registry->rules, registry_rules(key))) {
+        return "registry: a board's rules are not those of the set";
+    }
+    const char *wrong = registry_check_roll(database, key);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    const char *reason = NULL;
+    return board_validate(&key->board, &reason) ? NULL : reason;
+}
+
+static const char *check_database(const struct registry *registry, uint32_t number) {
+    const struct database *database = registry_read(registry, number);
+    uint32_t expiring_count = 0;
+    uint32_t periodic_count = 0;
+    for (uint32_t i = 0; i < database->count; i++) {
+        const char *wrong = check_key(registry, number, i);
+        if (wrong != NULL) {
+            return wrong;
+        }
+        expiring_count += registry_key_at(database, i)->expiry_place != EXPIRY_NOWHERE;
+        periodic_count += registry_key_at(database, i)->is_periodic;
+    }
+    if (expiring_count != database->expiry.count + database->lasting.count ||
+        periodic_count != database->rolls.count) {
+        return "registry: a heap holds more than the keys";
+    }
+    if (map_count(&database->map) != database->count) {
+        return "registry: the map holds more or less than the keys";
+    }
+    const char *reason = NULL;
+    if (database->lasting.offset_ms != registry->offset_ms) {
+        return "registry: a heap of durations has another offset";
+    }
+    if (!map_validate(&database->map, &reason) || !expiry_validate(&database->expiry, &reason) ||
+        !expiry_validate(&database->lasting, &reason) ||
+        !expiry_validate(&database->rolls, &reason)) {
+        return reason;
+    }
+    return NULL;
+}
+
+bool registry_validate(const struct registry *registry, const char **reason) {
+    const char *wrong = registry_check_walk(registry);
+    uint64_t board_count = registry->unfreed_count;
+    if (!rules_set_validate(&registry->rules, reason)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < REGISTRY_DATABASES && wrong == NULL; i++) {
+        wrong = check_database(registry, i);
+        board_count += registry_count(registry, i);
+    }
+    if (wrong == NULL && board_count != registry->rules.use_count) {
+        wrong = "registry: rules have more or fewer users than there are boards";
+    }
+    uint64_t unfreed_count = registry->partly_freed != NULL;
+    for (const struct registry_key *key = registry->unfreed; key != NULL; key = key->next_unfreed) {
+        unfreed_count++;
+    }
+    for (const struct flushed_keys *flushed = registry->flushed_first; flushed != NULL;
+         flushed = flushed->next) {
+        unfreed_count += flushed->count;
+    }
+    if (wrong == NULL && unfreed_count != registry->unfreed_count) {
+        wrong = "registry: unfreed keys are not counted right";
+    }
+    if (wrong != NULL) {
+        *reason = wrong;
+    }
+    return wrong == NULL;
+}

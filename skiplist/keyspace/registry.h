@@ -1,0 +1,290 @@
+/* The databases: 16 maps from a key to a board, with expiry.
+ *
+ * A board belongs to exactly one key of one database. A key is expired from the millisecond of its
+ * expiry on. Expired keys are removed on look-up and by registry_expire_due. Removed boards are not
+ * freed at once: they are queued, and registry_free_step frees them in steps. The registry has no
+ * clock: now_ms is an argument (unix milliseconds).
+ *
+ * A board with a PERIOD (skiplist/keyspace/rules.h) rolls over at the end of its period, to the
+ * millisecond:
+ *
+ *     daily -> [zoe 900, ann 700]            daily             -> [] (or removed, as below)
+ *                                   ---->    daily@2026-11-16  -> [zoe 900, ann 700]
+ *
+ * registry_roll_due does this, and so does every look-up that would otherwise see the old state. A
+ * board created by LB.CREATE stays, empty; one created by a write is removed until the next write.
+ * The look-ups cover single names only: call registry_roll_some before counting or scanning
+ * keys. */
+#ifndef SKIPLIST_REGISTRY_H
+#define SKIPLIST_REGISTRY_H
+
+#include "skiplist/board.h"
+#include "skiplist/keyspace/rules.h"
+
+enum {
+    REGISTRY_DATABASES = 16,
+    REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
+    /* The same including the suffix of an archive's name: '@' and a date. */
+    REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + 1 + PERIOD_DATE_TEXT_MAX,
+};
+
+struct registry;
+
+enum registry_status {
+    REGISTRY_OK = 0,
+    REGISTRY_OUT_OF_MEMORY,
+};
+
+/* Callback: the rules of a new board of this name; called once per created board. The result is
+ * copied. */
+typedef const struct rules *registry_rules_for(void *context, struct bytes key);
+
+/* Listener for changes of keys, called after the change: to members or expiry, creation, and
+ * removal, including expiry and rollover. Flushing a database is a single change, reported while
+ * its keys still exist, with name.at NULL. It must not change the registry. */
+typedef void registry_key_changed(void *context, uint32_t database, struct bytes name);
+
+/* NULL: no memory. hash_seed: random, secret. */
+MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for,
+                                            void *context);
+/* Free every board at once, without reporting effects. May be NULL. */
+void registry_destroy(struct registry *registry);
+/* Set the listener for changes of keys, or NULL for none. */
+void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
+                           void *context);
+
+/* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
+ * be millions of keys, so a key is a single, compact allocation. */
+struct registry_key {
+    struct board board;
+    /* From here on private to the registry. */
+    union {
+        struct {
+            uint32_t index;        /* in the database's list */
+            uint32_t expiry_place; /* in its expiry heap, or EXPIRY_NOWHERE */
+        };
+        struct registry_key *next_unfreed;
+    };
+    uint32_t name_size : 24;
+    uint32_t database : 5;
+    uint32_t is_lasting : 1;    /* its expiry, if any, was given as a duration */
+    uint32_t is_unreported : 1; /* its creation is reported with its first member */
+    uint32_t is_periodic : 1;   /* the name has a tail (skiplist/keyspace/registry_parts.h) */
+    char name_at[];
+};
+#define REGISTRY_NO_EXPIRY INT64_MIN
+
+static inline struct bytes registry_name(const struct registry_key *key) {
+    return (struct bytes){.at = key->name_at, .size = key->name_size};
+}
+/* The rules of the key's board. */
+static inline const struct rules *registry_rules(const struct registry_key *key) {
+    return rules_of(board_layout(&key->board));
+}
+/* When the key expires; REGISTRY_NO_EXPIRY: never. */
+int64_t registry_expiry(const struct registry *registry, const struct registry_key *key);
+/* Heap bytes of the key and its board. */
+size_t registry_memory_size(const struct registry_key *key);
+
+/* The key, or NULL. An expired key is removed first (counted in registry_expired_count), and a
+ * board whose period is over rolls over. If there is no memory for that, the key is treated as
+ * missing until a look-up in a later millisecond succeeds; functions that create keys report out of
+ * memory. name is read until the end of the call: listeners must not free it
+ * (registry_catch_up). */
+struct registry_key *registry_find(struct registry *registry, uint32_t database, struct bytes name,
+                                   int64_t now_ms);
+/* The same without changing anything: the key, if it exists, has not expired, and is in its
+ * period. */
+const struct registry_key *registry_peek(const struct registry *registry, uint32_t database,
+                                         struct bytes name, int64_t now_ms);
+
+/* Staged prefetch of keys, like that of members (skiplist/board.h): run each stage for all keys of
+ * a group before the next. Nothing is changed.
+ *
+ *     slots   hash the name, fetch its map slots
+ *     place   read the slots, fetch the place in the list
+ *     key     read the place, fetch the key
+ *     end     compare the name: the key, or NULL if it does not exist or has expired */
+struct registry_prefetch {
+    struct bytes name; /* borrowed */
+    uint64_t hash;
+    struct registry_key *key; /* NULL: not known (yet) */
+    uint64_t gone_count;
+    uint32_t database;
+    uint32_t index;
+    bool is_recent; /* the key found last: nothing needs to be fetched */
+};
+void registry_prefetch_slots(const struct registry *registry, uint32_t database, struct bytes name,
+                             struct registry_prefetch *state);
+void registry_prefetch_place(const struct registry *registry, struct registry_prefetch *state);
+void registry_prefetch_key(const struct registry *registry, struct registry_prefetch *state);
+const struct registry_key *registry_prefetch_end(const struct registry *registry, int64_t now_ms,
+                                                 struct registry_prefetch *state);
+/* Hint that the next key looked up is probably the one these stages found. Changes since then are
+ * harmless. */
+void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state);
+/* Find the key, or create an empty board with the rules that rules_for returns; is_new says which.
+ * NULL: no memory and nothing changed (but a key of this name may have expired or rolled over). A
+ * caller that leaves a new board empty must call registry_take_back. The creation is reported with
+ * the first members (registry_tell_members). */
+MUST_CHECK struct registry_key *registry_find_or_create(struct registry *registry,
+                                                        uint32_t database, struct bytes name,
+                                                        int64_t now_ms, bool *is_new);
+/* The same, but a new board gets these rules and is reported at once. The rules are copied. */
+MUST_CHECK struct registry_key *registry_find_or_create_like(struct registry *registry,
+                                                             uint32_t database, struct bytes name,
+                                                             const struct rules *rules,
+                                                             int64_t now_ms, bool *is_new);
+
+/* Add or remove members of a key's board, as board_put_member and board_remove_member do, and
+ * report effects (skiplist/keyspace/effect.h). Only these functions and registry_remove_range may
+ * change a board that belongs to a key. The caller removes a key whose board has become empty. */
+MUST_CHECK enum board_status registry_put_member(struct registry *registry,
+                                                 struct registry_key *key,
+                                                 const struct board_member *member,
+                                                 uint64_t packed_key);
+void registry_take_member(struct registry *registry, struct registry_key *key,
+                          const struct board_member *member);
+/* Call after a command has put or removed all its members, to notify the listener. The functions
+ * below notify it themselves. */
+void registry_tell_members(struct registry *registry, const struct registry_key *key);
+
+/* Remove the key and queue its board for freeing. */
+void registry_remove(struct registry *registry, struct registry_key *key);
+/* The same for a key that was just created and has stayed empty; nothing is reported. */
+void registry_take_back(struct registry *registry, struct registry_key *key);
+/* Remove every key of one database, or of all with REGISTRY_DATABASES. O(1) in the number of
+ * members. Returns the number of keys. */
+uint64_t registry_flush(struct registry *registry, uint32_t database);
+
+/* Rename or move, including the expiry; key is then invalid. A key at the destination is removed
+ * first. The destination may be the key itself (no-op). Error: REGISTRY_OUT_OF_MEMORY, nothing
+ * changed. */
+MUST_CHECK enum registry_status registry_rename(struct registry *registry, struct registry_key *key,
+                                                uint32_t to_database, struct bytes to_name,
+                                                int64_t now_ms);
+/* The same for a copy, with rules, times, arrival order and expiry. Error: REGISTRY_OUT_OF_MEMORY,
+ * nothing changed. */
+MUST_CHECK enum registry_status registry_copy(struct registry *registry,
+                                              const struct registry_key *key, uint32_t to_database,
+                                              struct bytes to_name, int64_t now_ms);
+
+/* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name.
+ * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */
+MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
+                                      struct board *board);
+/* Free such a board. */
+void registry_discard_board(struct registry *registry, struct board *board);
+/* Put such a board, which is within its cap, under its name, without an expiry; an existing key is
+ * removed. The registry takes ownership of the board. Error: REGISTRY_OUT_OF_MEMORY, nothing
+ * changed. */
+MUST_CHECK enum registry_status registry_put_board(struct registry *registry, uint32_t database,
+                                                   struct bytes name, struct board *board,
+                                                   int64_t now_ms);
+
+/* Can a board with these rules be created under this name, which was read from a file? The name
+ * must be free and not too long; with a PERIOD it must leave room for the dates of archives. */
+MUST_CHECK bool registry_may_put(const struct registry *registry, uint32_t database,
+                                 struct bytes name, const struct rules *rules);
+/* The same for loading boards: create one with exactly these rules, in the period they state; put
+ * it under a name (registry_may_put) with an expiry or REGISTRY_NO_EXPIRY, regardless of its cap.
+ * The end of its period is scheduled. */
+MUST_CHECK bool registry_create_board_like(struct registry *registry, const struct rules *rules,
+                                           struct board *board);
+MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
+                                                    struct bytes name, struct board *board,
+                                                    int64_t expire_at_ms);
+
+/* Set the key's expiry, or REGISTRY_NO_EXPIRY. Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
+MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
+                                                    struct registry_key *key, int64_t expire_at_ms);
+/* The same for an expiry given as a duration from now: it keeps its distance from now when the
+ * clock jumps (registry_set_offset). Renames and copies preserve that; effects and files contain
+ * the time alone. */
+MUST_CHECK enum registry_status
+registry_set_lasting(struct registry *registry, struct registry_key *key, int64_t expire_at_ms);
+/* now_ms minus the milliseconds of a monotonic clock; initially 0. When it changes, expiries given
+ * as durations shift by the same amount. */
+void registry_set_offset(struct registry *registry, int64_t offset_ms);
+/* Remove expired keys, the earliest first, at most keys_max. Returns the number removed. */
+uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
+/* When the next key expires; REGISTRY_NO_EXPIRY: never. */
+int64_t registry_next_expiry(const struct registry *registry);
+
+/* Roll over the boards whose periods are over, the earliest first, at most keys_max. Returns the
+ * number rolled over; fewer than keys_max means that all that is possible has been done. */
+uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
+/* The same before counting or scanning keys, limited to a fraction of a millisecond. true: all that
+ * is possible has been done. */
+bool registry_roll_some(struct registry *registry, int64_t now_ms);
+/* Carry out and report what is due for this name, as a look-up does. The name may be freed as soon
+ * as a change is reported: this is for listeners that keep names of their own. Out of memory, the
+ * name is reported as changed anyway. */
+void registry_catch_up(struct registry *registry, uint32_t database, struct bytes name,
+                       int64_t now_ms);
+/* The time of the next expiry or end of a period. REGISTRY_NO_EXPIRY: none. */
+int64_t registry_next_due(const struct registry *registry);
+/* Roll over manually: the members of a key's board move to the archive, a new key with an unused
+ * name, with the same layout, times and arrival order, which expires at expire_at_ms, a duration
+ * from now (or REGISTRY_NO_EXPIRY). An empty board gets no archive. The new board has the rules
+ * next. NULL: the same rules as before; a board created by a write is then removed, and so is key.
+ *
+ * Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
+MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct registry_key *key,
+                                              struct bytes archive, const struct rules *next,
+                                              int64_t expire_at_ms, int64_t now_ms);
+/* After the clock was set back: roll over boards whose periods begin later than now, as if their
+ * periods were over, and name the archives after the periods they were in. Returns the number
+ * rolled over; boards for which there is no memory are unchanged. */
+uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms);
+/* Boards rolled over at the end of their period, since the start. */
+uint64_t registry_rolled_count(const struct registry *registry);
+
+/* Keys of one database, including expired ones not yet removed, and the number of keys with an
+ * expiry. */
+uint32_t registry_count(const struct registry *registry, uint32_t database);
+uint32_t registry_expiring_count(const struct registry *registry, uint32_t database);
+/* Mean remaining milliseconds of the keys with an expiry; expired ones count as negative. At least
+ * 0, and 0 without such keys. */
+int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database, int64_t now_ms);
+/* Keys removed by expiry since the start. */
+uint64_t registry_expired_count(const struct registry *registry);
+
+/* A uniformly random key, from 64 random bits. If the key drawn has expired it is removed, if its
+ * period is over it rolls over, and another key is drawn, up to a limit. Then at most 16,384
+ * following keys in the list are tried. NULL: no live key was found. A larger database may still
+ * have one, if nearly all its keys have expired but are not removed yet. */
+struct registry_key *registry_random(struct registry *registry, uint32_t database,
+                                     uint64_t random_bits, int64_t now_ms);
+
+/* SCAN with Redis's guarantee; see board_scan. Expired keys are not visited. visit must not change
+ * the registry. */
+typedef void registry_visit(void *context, const struct registry_key *key);
+uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
+                       const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
+                       void *context);
+/* Visit every key of one database that has not expired, in no particular order. */
+void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
+                   registry_visit *visit, void *context);
+/* The same by name, as if every period that is over had ended; nothing is changed. */
+typedef void registry_visit_name(void *context, struct bytes name);
+void registry_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
+                        registry_visit_name *visit, void *context);
+
+/* Remove count members of a key's board from rank on (board_remove_range); registry_free_step frees
+ * the remains. The caller removes a key whose board has become empty. */
+void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
+                           uint32_t count);
+
+/* Free about work_max members of removed boards, maps of flushed databases, and remains on boards;
+ * false when nothing is left to free. */
+bool registry_free_step(struct registry *registry, uint32_t work_max);
+/* Removed boards not yet freed (INFO lazyfree_pending_objects), and those freed since the start. */
+uint64_t registry_unfreed_count(const struct registry *registry);
+uint64_t registry_freed_count(const struct registry *registry);
+
+/* Check the maps, the expiry heap, the rules and every board. reason: the first violated
+ * invariant. */
+MUST_CHECK bool registry_validate(const struct registry *registry, const char **reason);
+
+#endif

@@ -1,0 +1,264 @@
+/* Private to the registry: its internals.
+ *
+ *     registry.c          keys: finding, creating, removing, expiring
+ *     registry_free.c   deferred freeing of what is removed
+ *     registry_effects.c  reporting every change, member by member
+ *     registry_rename.c   renaming and copying keys
+ *     registry_roll.c     rollover of boards with a PERIOD
+ *     registry_scan.c     random keys, scans, iteration
+ *     registry_walk.c     a walk over all boards while they change
+ *     effect.c            applying effects */
+#ifndef SKIPLIST_REGISTRY_PARTS_H
+#define SKIPLIST_REGISTRY_PARTS_H
+
+#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/expiry.h"
+#include "skiplist/keyspace/pages.h"
+#include "skiplist/keyspace/registry.h"
+#include "skiplist/keyspace/registry_walk.h"
+#include "skiplist/map.h"
+
+enum {
+    /* The suffix of an archive's name: '@' and a date. */
+    PERIOD_NAME_MAX = 1 + PERIOD_DATE_TEXT_MAX,
+};
+
+/* A flushed database that waits to be freed. */
+struct flushed_keys {
+    struct flushed_keys *next;
+    struct map map;
+    struct pages list;
+    struct pages expiry_entries;
+    struct pages lasting_entries;
+    struct pages roll_entries;
+    uint32_t count;
+};
+
+struct database {
+    struct map map;
+    struct pages list; /* struct registry_key * */
+    uint32_t count;
+    uint32_t ahead_count;         /* the first so many keys of the list have not been walked yet */
+    struct expiry expiry;         /* of the keys with an absolute expiry */
+    struct expiry lasting;        /* of the keys with a duration; its offset is the registry's */
+    struct expiry rolls;          /* ends of periods; the places are in the keys' tails */
+    struct registry_key *recent;  /* found last, often looked up again; or NULL */
+    struct flushed_keys *flushed; /* reserved for a flush; NULL before the first key */
+    uint64_t gone_count;          /* removals so far (a flush is one); detects stale prefetches */
+    uint64_t hash_seed;
+};
+
+struct registry_walk {
+    const struct registry_key *open;  /* the key whose board is being walked; or NULL */
+    const struct registry_key *taken; /* the key removed last, with its walk state */
+    enum registry_walk_state taken_state;
+    uint32_t rank;     /* of the open board's next entry */
+    uint64_t last_key; /* of the last entry returned */
+    bool has_last;     /* there was a last entry */
+    bool has_begun;    /* there was a piece */
+    bool is_going;
+};
+
+struct registry {
+    struct database databases[REGISTRY_DATABASES];
+    struct rules_set rules;
+    registry_rules_for *rules_for;
+    void *context;
+    registry_key_changed *key_changed; /* or NULL */
+    void *listener_context;
+    effect_listener *on_effect; /* effect listener; or NULL */
+    void *effect_context;
+    struct registry_walk walk;
+    /* There is a listener or a walk: the only test that a change of a member makes. */
+    bool is_observed;
+    uint64_t hash_seed;
+    uint64_t board_count; /* boards created so far, for their seeds */
+    uint64_t expired_count;
+    int64_t offset_ms;
+    struct registry_key *unfreed;
+    struct flushed_keys *flushed_first;
+    struct registry_key *partly_freed; /* the key that is partly freed */
+    uint64_t partly_freed_count;       /* members left to free */
+    struct board_chain remains;
+    uint64_t unfreed_count;
+    uint64_t freed_count;
+    /* No period ends before this: the only test that a look-up makes. */
+    int64_t roll_at_ms;
+    /* Time of the last failure for lack of memory. Not retried in the same millisecond, so that a
+     * command sees one state. */
+    int64_t roll_failed_ms;
+    uint64_t rolled_count;
+};
+
+static inline struct database *registry_database(struct registry *registry, uint32_t index) {
+    CHECK(index < REGISTRY_DATABASES);
+    return &registry->databases[index];
+}
+static inline const struct database *registry_read(const struct registry *registry,
+                                                   uint32_t index) {
+    CHECK(index < REGISTRY_DATABASES);
+    return &registry->databases[index];
+}
+
+/* The heap that holds the key's expiry, if it has one. */
+static inline struct expiry *registry_heap(struct database *database,
+                                           const struct registry_key *key) {
+    return key->is_lasting ? &database->lasting : &database->expiry;
+}
+static inline const struct expiry *registry_read_heap(const struct database *database,
+                                                      const struct registry_key *key) {
+    return key->is_lasting ? &database->lasting : &database->expiry;
+}
+
+/* The earliest entry of the heaps (struct expiry) at this offset in each database; place is NULL if
+ * all are empty. */
+static inline struct expiry_entry registry_first(const struct registry *registry, size_t offset) {
+    struct expiry_entry first = {.place = NULL};
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        const void *heap = (const char *)&registry->databases[i] + offset;
+        const struct expiry *expiry = heap;
+        if (expiry->count > 0) {
+            struct expiry_entry entry = expiry_first(expiry);
+            if (first.place == NULL || entry.time_ms < first.time_ms) {
+                first = entry;
+            }
+        }
+    }
+    return first;
+}
+
+/* ---- keys, registry.c ---- */
+
+/* A name in two parts, not necessarily contiguous; the second may be empty. */
+struct registry_new_name {
+    struct bytes first, second;
+};
+
+static inline struct registry_key **registry_list_at(const struct pages *list, uint32_t index) {
+    return pages_at(list, index * (uint64_t)sizeof(struct registry_key *));
+}
+
+static inline struct registry_key *registry_key_at(const struct database *database,
+                                                   uint32_t index) {
+    return *registry_list_at(&database->list, index);
+}
+
+/* The hash under which the map has the key. */
+uint64_t registry_hash(const struct database *database, const struct registry_key *key);
+struct registry_key *registry_find_name(const struct database *database, struct bytes name);
+/* The same, with a fast path for the key found last. */
+struct registry_key *registry_find_again(struct database *database, struct bytes name);
+/* Create a key with an empty board with these rules, without reporting it. NULL: no memory, nothing
+ * changed. */
+MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
+                                                  struct bytes name, const struct rules *rules);
+/* Reserve a key without a board, so that registry_put_reserved can insert it, with an expiry and a
+ * PERIOD if requested, without allocating. NULL: no memory. */
+MUST_CHECK struct registry_key *registry_reserve_key(struct registry *registry, uint32_t database,
+                                                     struct registry_new_name name, bool expires,
+                                                     bool is_periodic);
+/* Insert it with its board, replacing an existing key of its name, and report it. state: its state
+ * in the walk. */
+void registry_put_reserved(struct registry *registry, struct registry_key *key,
+                           enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
+/* Exclude a key that was ahead or open from the walk. */
+void registry_pass_by(struct registry *registry, struct registry_key *key);
+/* Remove a key from the map, the list and the heaps. Their memory is kept until registry_trim. */
+void registry_take(struct registry *registry, struct registry_key *key);
+/* Free memory after removals, a little at a time. */
+void registry_trim(struct database *database);
+static inline bool registry_has_expired(const struct database *database,
+                                        const struct registry_key *key, int64_t now_ms) {
+    return key->expiry_place != EXPIRY_NOWHERE &&
+           expiry_time_ms(registry_read_heap(database, key), key->expiry_place) <= now_ms;
+}
+/* Remove an expired key. */
+void registry_expire(struct registry *registry, struct registry_key *key);
+void registry_tell(const struct registry *registry, uint32_t database, struct bytes name);
+/* Every board has its own seed, so that guessing one reveals nothing about another. */
+uint64_t registry_next_seed(struct registry *registry);
+
+/* ---- deferred freeing, registry_free.c ---- */
+
+void registry_free_later(struct registry *registry, struct registry_key *key);
+/* Queue all keys of a database; the caller then reinitialises it. */
+void registry_free_database_later(struct registry *registry, struct database *database);
+
+/* ---- effects, registry_effects.c ---- */
+
+/* CREATE, EXPIRE, RULES or FILL of a key. */
+void registry_emit_key(const struct registry *registry, enum effect_kind kind,
+                       struct registry_key *key);
+void registry_emit_removal(const struct registry *registry, struct registry_key *key);
+/* RENAME or COPY from the key of this name; key is the new one. */
+void registry_emit_move(const struct registry *registry, enum effect_kind kind,
+                        const struct registry_key *from, const struct registry_key *key);
+/* Call before the members are removed. */
+void registry_emit_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
+                       uint32_t count);
+void registry_emit_flush(const struct registry *registry, uint32_t database);
+
+/* ---- the walk, registry_walk.c ---- */
+
+static inline void registry_observe(struct registry *registry) {
+    registry->is_observed = registry->on_effect != NULL || registry->walk.is_going;
+}
+/* A key has been inserted with this state; is about to be removed; or all keys of a database
+ * are. */
+void registry_walk_note_put(struct registry *registry, const struct registry_key *key,
+                            enum registry_walk_state state);
+void registry_walk_note_taken(struct registry *registry, const struct registry_key *key);
+void registry_walk_note_flush(struct registry *registry, struct database *database);
+/* The open board is about to change. */
+void registry_walk_note_put_member(struct registry *registry, const struct board_member *member,
+                                   uint64_t packed_key);
+void registry_walk_note_take_member(struct registry *registry, const struct board_member *member);
+void registry_walk_note_cut(struct registry *registry, uint32_t rank, uint32_t count);
+/* What is wrong with the walk; NULL: nothing. */
+const char *registry_check_walk(const struct registry *registry);
+
+/* ---- periods, registry_roll.c ---- */
+
+/* Follows the name of a key with a PERIOD, and of no other key. */
+struct registry_tail {
+    struct registry_key *key; /* owner: the heap only knows the place */
+    uint32_t roll_place;      /* in the heap of rolls */
+};
+
+static inline size_t registry_tail_offset(size_t name_size) {
+    const size_t unit = _Alignof(struct registry_tail);
+    return (offsetof(struct registry_key, name_at) + name_size + unit - 1) / unit * unit;
+}
+static inline struct registry_tail *registry_tail(struct registry_key *key) {
+    void *tail = (char *)key + registry_tail_offset(key->name_size);
+    return tail;
+}
+
+/* Is the period of the key's board over? */
+static inline bool registry_is_over(const struct registry_key *key, int64_t now_ms) {
+    return key->is_periodic && rules_are_over(registry_rules(key), now_ms);
+}
+
+/* Schedule the end of its period, for which there is room. */
+void registry_await_roll(struct registry *registry, struct registry_key *key);
+/* Roll over a board whose period is over, or remove it if it expired before that. The key may then
+ * be invalid. false: no memory, nothing changed. */
+MUST_CHECK bool registry_roll_key(struct registry *registry, struct registry_key *key,
+                                  int64_t now_ms);
+/* The same for all boards that determine what this name refers to: its own board, and the board
+ * whose archive it would be. */
+MUST_CHECK bool registry_settle_name(struct registry *registry, uint32_t database,
+                                     struct bytes name, int64_t now_ms);
+MUST_CHECK static inline bool registry_settle(struct registry *registry, uint32_t database,
+                                              struct bytes name, int64_t now_ms) {
+    return now_ms < registry->roll_at_ms || registry_settle_name(registry, database, name, now_ms);
+}
+
+/* Visit the names that a key has as if every period that is over had ended: none, its own, its
+ * archive's, or both. If the archive already exists, its name is left to its own key. */
+void registry_visit_settled(const struct database *database, const struct registry_key *key,
+                            int64_t now_ms, registry_visit_name *visit, void *context);
+/* What is wrong with the scheduled end of a key's period; NULL: nothing. */
+const char *registry_check_roll(const struct database *database, const struct registry_key *key);
+
+#endif

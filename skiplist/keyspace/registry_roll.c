@@ -1,0 +1,424 @@
+/* Rollover of boards, at the end of their period or manually.
+ *
+ *     key ---- board, rules of the week 47            key -------- empty board, rules of week 48
+ *                                          ---->      archive ---- board, rules without a period
+ *
+ * The whole board moves to the archive's key, regardless of its size, and key gets an empty board.
+ * All memory is allocated first; after that nothing can fail.
+ *
+ * Invariant: a key whose board has a PERIOD, and no other key, has a tail and an entry in its
+ * database's heap of rolls with the end of the period. The registry's roll_at_ms is not later than
+ * any of them. It may be earlier, because removals do not change it. */
+#include "codec/memory.h"
+#include "skiplist/keyspace/registry_parts.h"
+
+/* Boards rolled over before keys are counted; each takes a microsecond or two. */
+enum { ROLL_SOME_MAX = 100 };
+
+/* ---- scheduling ---- */
+
+static struct expiry_entry first_to_roll(const struct registry *registry) {
+    return registry_first(registry, offsetof(struct database, rolls));
+}
+
+static void note_next_roll(struct registry *registry) {
+    struct expiry_entry first = first_to_roll(registry);
+    registry->roll_at_ms = first.place != NULL ? first.time_ms : INT64_MAX;
+}
+
+void registry_await_roll(struct registry *registry, struct registry_key *key) {
+    struct database *database = registry_database(registry, key->database);
+    int64_t end_ms = registry_rules(key)->period_end_ms;
+    uint32_t *place = &registry_tail(key)->roll_place;
+    if (*place == EXPIRY_NOWHERE) {
+        expiry_put(&database->rolls, end_ms, place);
+    } else {
+        expiry_change(&database->rolls, place, end_ms);
+    }
+    if (end_ms < registry->roll_at_ms) {
+        registry->roll_at_ms = end_ms;
+    }
+}
+
+static struct registry_key *key_of_place(uint32_t *place) {
+    const void *tail = (char *)place - offsetof(struct registry_tail, roll_place);
+    return ((const struct registry_tail *)tail)->key;
+}
+
+/* ---- rolling ---- */
+
+/* The key that receives the members. */
+struct archive {
+    struct registry_new_name name;
+    int64_t expire_at_ms;
+    bool is_lasting; /* the expiry is a duration from now */
+};
+
+/* What has been reserved. */
+struct rolling {
+    const struct rules *next;       /* of the new board; NULL: the key is removed */
+    const struct rules *archived;   /* of the archive; NULL: no archive */
+    struct registry_key *successor; /* to be inserted or freed; NULL: members stay */
+};
+
+/* The members move to the archive. If that is NULL they are freed: with the key, or if the key
+ * stays, with a key made for this purpose. */
+static bool reserve_successor(struct registry *registry, const struct registry_key *key,
+                              const struct archive *archive, struct rolling *rolling) {
+    if (archive == NULL) {
+        if (rolling->next != NULL) {
+            rolling->successor = registry_reserve_key(
+                registry, key->database, (struct registry_new_name){.first = registry_name(key)},
+                false, false);
+        }
+        return rolling->next == NULL || rolling->successor != NULL;
+    }
+    struct rules rules;
+    rules_end_period(registry_rules(key), &rules);
+    rolling->archived = rules_hold(&registry->rules, &rules);
+    if (rolling->archived == NULL) {
+        return false;
+    }
+    rolling->successor = registry_reserve_key(registry, key->database, archive->name,
+                                              archive->expire_at_ms != REGISTRY_NO_EXPIRY, false);
+    if (rolling->successor != NULL) {
+        rolling->successor->is_lasting = archive->is_lasting;
+    }
+    return rolling->successor != NULL;
+}
+
+/* next: the rules of the new board, or NULL. false: no memory, nothing changed. */
+static bool reserve(struct registry *registry, const struct registry_key *key,
+                    const struct rules *next, const struct archive *archive,
+                    struct rolling *rolling) {
+    *rolling = (struct rolling){.next = NULL};
+    if (next != NULL) {
+        rolling->next = rules_hold(&registry->rules, next);
+        if (rolling->next == NULL) {
+            return false;
+        }
+    }
+    if (board_count(&key->board) == 0 || reserve_successor(registry, key, archive, rolling)) {
+        return true;
+    }
+    if (rolling->archived != NULL) {
+        rules_release(&registry->rules, rolling->archived);
+    }
+    if (rolling->next != NULL) {
+        rules_release(&registry->rules, rolling->next);
+    }
+    return false;
+}
+
+/* Move the board to the successor. */
+static void move_members(struct registry *registry, struct registry_key *key,
+                         const struct archive *archive, const struct rolling *rolling,
+                         int64_t now_ms) {
+    struct registry_key *successor = rolling->successor;
+    const struct rules *rules = registry_rules(key);
+    enum registry_walk_state state = registry_walk_state(registry, key);
+    board_move_to(&key->board, &successor->board);
+    if (rolling->archived == NULL) {
+        registry_free_later(registry, successor);
+        registry_emit_removal(registry, key);
+        registry_pass_by(registry, key);
+        return;
+    }
+    board_set_layout(&successor->board, &rolling->archived->layout);
+    rules_release(&registry->rules, rules);
+    registry_put_reserved(registry, successor, state, archive->expire_at_ms, now_ms);
+    registry_pass_by(registry, key);
+    registry_emit_move(registry, EFFECT_RENAME, key, successor);
+}
+
+/* Start the new board: its members have moved to a successor, or there were none. */
+static void begin_next(struct registry *registry, struct registry_key *key,
+                       const struct rolling *rolling) {
+    bool is_anew = rolling->successor != NULL;
+    if (is_anew) {
+        board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
+    } else {
+        const struct rules *rules = registry_rules(key);
+        board_set_layout(&key->board, &rolling->next->layout);
+        rules_release(&registry->rules, rules);
+    }
+    if (key->is_periodic) {
+        registry_await_roll(registry, key);
+    }
+    registry_emit_key(registry, is_anew ? EFFECT_CREATE : EFFECT_RULES, key);
+    if (is_anew && key->expiry_place != EXPIRY_NOWHERE) {
+        registry_emit_key(registry, EFFECT_EXPIRE, key);
+    }
+}
+
+static void roll(struct registry *registry, struct registry_key *key, const struct archive *archive,
+                 const struct rolling *rolling, int64_t now_ms) {
+    uint32_t number = key->database;
+    if (rolling->successor != NULL) {
+        move_members(registry, key, archive, rolling, now_ms);
+    }
+    if (rolling->next != NULL) {
+        begin_next(registry, key, rolling);
+        registry_tell(registry, number, registry_name(key));
+        return;
+    }
+    registry_take(registry, key);
+    registry_trim(registry_database(registry, number));
+    registry_tell(registry, number, registry_name(key));
+    if (rolling->successor != NULL) {
+        memory_free(key);
+    } else {
+        registry_emit_removal(registry, key);
+        registry_free_later(registry, key);
+    }
+}
+
+/* ---- at the end of a period ---- */
+
+/* The suffix of the archive's name at the end of the board's period. */
+static struct bytes print_suffix(const struct rules *rules, char suffix[PERIOD_NAME_MAX]) {
+    suffix[0] = '@';
+    size_t date_size =
+        period_print_date(suffix + 1, rules->period, rules->zone_minutes, rules->period_start_ms);
+    return (struct bytes){.at = suffix, .size = 1 + date_size};
+}
+
+/* Does the key expire before its period is over? */
+static bool expires_before(int64_t expire_at_ms, const struct rules *rules) {
+    return expire_at_ms != REGISTRY_NO_EXPIRY && expire_at_ms < rules->period_end_ms;
+}
+
+/* false: no memory, nothing changed. */
+static bool end_period(struct registry *registry, struct registry_key *key, int64_t now_ms) {
+    const struct rules *rules = registry_rules(key);
+    char suffix[PERIOD_NAME_MAX];
+    int64_t archive_end_ms = rules_archive_end_ms(rules);
+    struct archive archive = {
+        .name = {registry_name(key), print_suffix(rules, suffix)},
+        .expire_at_ms = archive_end_ms == INT64_MAX ? REGISTRY_NO_EXPIRY : archive_end_ms,
+    };
+    struct rules next;
+    rules_copy(rules, &next);
+    rules_begin_period(&next, now_ms);
+    struct rolling rolling;
+    /* An archive that is already too old is made anyway: it replaces a key of its name, and
+     * expires. */
+    const struct archive *kept = rules->archives_max > 0 ? &archive : NULL;
+    if (!reserve(registry, key, rules->is_created ? &next : NULL, kept, &rolling)) {
+        registry->roll_failed_ms = now_ms;
+        return false;
+    }
+    roll(registry, key, kept, &rolling, now_ms);
+    registry->rolled_count++;
+    return true;
+}
+
+bool registry_roll_key(struct registry *registry, struct registry_key *key, int64_t now_ms) {
+    int64_t expire_at_ms = registry_expiry(registry, key);
+    if (expires_before(expire_at_ms, registry_rules(key))) {
+        registry_expire(registry, key);
+        return true;
+    }
+    return end_period(registry, key, now_ms);
+}
+
+uint32_t registry_roll_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
+    uint32_t count = 0;
+    if (now_ms < registry->roll_at_ms) {
+        return 0;
+    }
+    while (count < keys_max) {
+        struct expiry_entry first = first_to_roll(registry);
+        if (first.place == NULL || first.time_ms > now_ms ||
+            !registry_roll_key(registry, key_of_place(first.place), now_ms)) {
+            break;
+        }
+        count++;
+    }
+    note_next_roll(registry);
+    return count;
+}
+
+bool registry_roll_some(struct registry *registry, int64_t now_ms) {
+    return registry_roll_due(registry, now_ms, ROLL_SOME_MAX) < ROLL_SOME_MAX;
+}
+
+uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
+    uint32_t count = 0;
+    for (uint32_t number = 0; number < REGISTRY_DATABASES; number++) {
+        const struct database *database = registry_read(registry, number);
+        /* Backwards: a key moved into a hole, or appended, is done or an archive. */
+        for (uint32_t i = database->count; i-- > 0;) {
+            struct registry_key *key = i < database->count ? registry_key_at(database, i) : NULL;
+            if (key != NULL && key->is_periodic && registry_rules(key)->period_start_ms > now_ms) {
+                count += end_period(registry, key, now_ms);
+            }
+        }
+    }
+    note_next_roll(registry);
+    return count;
+}
+
+/* If this is an archive's name, the name of its board: the part before '@' and a date. false: it is
+ * not. */
+static bool find_base(struct bytes name, struct bytes *base) {
+    size_t size_max = name.size < PERIOD_NAME_MAX ? name.size : PERIOD_NAME_MAX;
+    for (size_t size = 1; size <= size_max; size++) {
+        if (name.at[name.size - size] == '@') {
+            *base = (struct bytes){.at = name.at, .size = name.size - size};
+            return base->size > 0;
+        }
+    }
+    return false;
+}
+
+/* false: no memory, now or earlier in the same millisecond. */
+static bool settle_key(struct registry *registry, uint32_t database, struct bytes name,
+                       int64_t now_ms) {
+    struct registry_key *key = registry_find_name(registry_database(registry, database), name);
+    if (key == NULL || !registry_is_over(key, now_ms)) {
+        return true;
+    }
+    return registry->roll_failed_ms != now_ms && registry_roll_key(registry, key, now_ms);
+}
+
+bool registry_settle_name(struct registry *registry, uint32_t database, struct bytes name,
+                          int64_t now_ms) {
+    struct bytes base;
+    note_next_roll(registry);
+    if (now_ms < registry->roll_at_ms) {
+        return true;
+    }
+    return settle_key(registry, database, name, now_ms) &&
+           (!find_base(name, &base) || settle_key(registry, database, base, now_ms));
+}
+
+void registry_catch_up(struct registry *registry, uint32_t number, struct bytes name,
+                       int64_t now_ms) {
+    struct database *database = registry_database(registry, number);
+    struct registry_key *key = registry_find_name(database, name);
+    struct bytes base;
+    struct registry_key *original =
+        find_base(name, &base) ? registry_find_name(database, base) : NULL;
+    bool has_memory = true;
+    if (key != NULL && registry_is_over(key, now_ms)) {
+        has_memory = registry_roll_key(registry, key, now_ms);
+    } else if (key != NULL && registry_has_expired(database, key, now_ms)) {
+        registry_expire(registry, key);
+    } else if (original != NULL && registry_is_over(original, now_ms)) {
+        has_memory = registry_roll_key(registry, original, now_ms);
+    }
+    if (!has_memory) {
+        registry_tell(registry, number, name);
+    }
+}
+
+/* ---- previewing due rollovers ---- */
+
+/* Will the end of its period move the board's members to an archive? */
+static bool has_archive(const struct database *database, const struct registry_key *key) {
+    const struct rules *rules = registry_rules(key);
+    if (rules->archives_max == 0 || board_count(&key->board) == 0) {
+        return false;
+    }
+    return key->expiry_place == EXPIRY_NOWHERE ||
+           !expires_before(expiry_time_ms(registry_read_heap(database, key), key->expiry_place),
+                           rules);
+}
+
+/* Will this key be replaced by an archive that has itself already expired? */
+static bool is_replaced_by_nothing(const struct database *database, const struct registry_key *key,
+                                   int64_t now_ms) {
+    struct bytes base;
+    struct bytes name = registry_name(key);
+    const struct registry_key *original =
+        find_base(name, &base) ? registry_find_name(database, base) : NULL;
+    if (original == NULL || !registry_is_over(original, now_ms) ||
+        !has_archive(database, original) ||
+        rules_archive_end_ms(registry_rules(original)) > now_ms) {
+        return false;
+    }
+    char suffix[PERIOD_NAME_MAX];
+    struct bytes rest = {.at = name.at + base.size, .size = name.size - base.size};
+    return bytes_equal(rest, print_suffix(registry_rules(original), suffix));
+}
+
+static void visit_archive(const struct database *database, const struct registry_key *key,
+                          int64_t now_ms, registry_visit_name *visit, void *context) {
+    char text[REGISTRY_NAME_MAX];
+    char suffix[PERIOD_NAME_MAX];
+    struct bytes rest = print_suffix(registry_rules(key), suffix);
+    struct bytes name = {.at = text, .size = key->name_size + rest.size};
+    memcpy(text, key->name_at, key->name_size);
+    memcpy(text + key->name_size, rest.at, rest.size);
+    const struct registry_key *old = registry_find_name(database, name);
+    if (old == NULL || registry_has_expired(database, old, now_ms)) {
+        visit(context, name);
+    }
+}
+
+void registry_visit_settled(const struct database *database, const struct registry_key *key,
+                            int64_t now_ms, registry_visit_name *visit, void *context) {
+    bool has_expired = registry_has_expired(database, key, now_ms);
+    if (!registry_is_over(key, now_ms)) {
+        if (!has_expired && !is_replaced_by_nothing(database, key, now_ms)) {
+            visit(context, registry_name(key));
+        }
+        return;
+    }
+    if (registry_rules(key)->is_created && !has_expired) {
+        visit(context, registry_name(key));
+    }
+    if (has_archive(database, key) && rules_archive_end_ms(registry_rules(key)) > now_ms) {
+        visit_archive(database, key, now_ms, visit, context);
+    }
+}
+
+uint64_t registry_rolled_count(const struct registry *registry) {
+    return registry->rolled_count;
+}
+
+/* ---- manual rollover ---- */
+
+enum registry_status registry_roll(struct registry *registry, struct registry_key *key,
+                                   struct bytes archive_name, const struct rules *next,
+                                   int64_t expire_at_ms, int64_t now_ms) {
+    struct archive archive = {
+        .name = {.first = archive_name}, .expire_at_ms = expire_at_ms, .is_lasting = true};
+    struct rolling rolling;
+    struct rules same;
+    if (next == NULL && registry_rules(key)->is_created) {
+        rules_copy(registry_rules(key), &same);
+        next = &same;
+    }
+    CHECK(next == NULL || (next->period != PERIOD_NONE) == key->is_periodic);
+    if (!registry_settle(registry, key->database, archive_name, now_ms) ||
+        !reserve(registry, key, next, &archive, &rolling)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    roll(registry, key, &archive, &rolling, now_ms);
+    return REGISTRY_OK;
+}
+
+/* ---- validation ---- */
+
+const char *registry_check_roll(const struct database *database, const struct registry_key *key) {
+    const struct rules *rules = registry_rules(key);
+    if (key->is_periodic != (rules->period != PERIOD_NONE)) {
+        return "registry: a key and its board differ about having a period";
+    }
+    if (!key->is_periodic) {
+        return NULL;
+    }
+    const void *at = (const char *)key + registry_tail_offset(key->name_size);
+    const struct registry_tail *tail = at;
+    if (tail->key != key || tail->roll_place >= database->rolls.count) {
+        return "registry: a key's tail is another one's, or its place is outside the heap";
+    }
+    const struct expiry_entry *entry = pages_at(
+        &database->rolls.entries, tail->roll_place * (uint64_t)sizeof(struct expiry_entry));
+    if (entry->place != &tail->roll_place || entry->time_ms != rules->period_end_ms) {
+        return "registry: a key does not wait for the end of its period";
+    }
+    return NULL;
+}

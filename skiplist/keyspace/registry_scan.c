@@ -1,0 +1,169 @@
+/* Random keys, scans in steps, and iteration over all keys.
+ *
+ * A scan is in hash order, which does not change when keys move. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/prefetch.h"
+
+enum {
+    /* RANDOMKEY draws this many keys, then looks at this many consecutive ones before it gives up:
+     * about 0.3 ms. */
+    RANDOM_DRAWS_MAX = 64,
+    RANDOM_WALK_MAX = 16384,
+    /* How far ahead a walk along the list prefetches. */
+    FETCH_KEY_AHEAD = 8,
+    FETCH_PLACE_AHEAD = 16,
+};
+
+/* Uniform in 0 .. limit - 1: the upper half of a product (Lemire, "Fast random integer generation
+ * in an interval", 2019; the bias is below 2^-32). */
+static uint32_t scale_random(uint64_t random_bits, uint32_t limit) {
+    return (uint32_t)(((random_bits >> 32) * limit) >> 32);
+}
+
+/* Prefetch what is_shown and a visit read of the keys ahead of this index. */
+static void fetch_ahead(const struct database *database, uint32_t index) {
+    if (index + FETCH_PLACE_AHEAD < database->count) {
+        prefetch_lines(registry_key_at(database, index + FETCH_PLACE_AHEAD), 64);
+    }
+    if (index + FETCH_KEY_AHEAD < database->count) {
+        const struct registry_key *key = registry_key_at(database, index + FETCH_KEY_AHEAD);
+        if (key->expiry_place != EXPIRY_NOWHERE) {
+            expiry_prefetch(registry_read_heap(database, key), key->expiry_place);
+        }
+    }
+}
+
+/* The first key from this index on that has not expired, among the limited number examined. */
+static struct registry_key *find_unexpired(struct database *database, uint32_t index,
+                                           int64_t now_ms) {
+    uint32_t left = database->count < RANDOM_WALK_MAX ? database->count : RANDOM_WALK_MAX;
+    for (; left > 0; left--) {
+        struct registry_key *key = registry_key_at(database, index);
+        fetch_ahead(database, index);
+        if (!registry_has_expired(database, key, now_ms) && !registry_is_over(key, now_ms)) {
+            return key;
+        }
+        index = index + 1 < database->count ? index + 1 : 0;
+    }
+    return NULL;
+}
+
+struct registry_key *registry_random(struct registry *registry, uint32_t database,
+                                     uint64_t random_bits, int64_t now_ms) {
+    struct database *from = registry_database(registry, database);
+    for (int draws = 0; draws < RANDOM_DRAWS_MAX && from->count > 0; draws++) {
+        struct registry_key *key = registry_key_at(from, scale_random(random_bits, from->count));
+        if (registry_is_over(key, now_ms)) {
+            /* Whether or not there was memory for it, another key is drawn. */
+            (void)!registry_roll_key(registry, key, now_ms);
+        } else if (!registry_has_expired(from, key, now_ms)) {
+            return key;
+        } else {
+            registry_expire(registry, key);
+        }
+        random_bits = XXH3_64bits_withSeed(&random_bits, sizeof(random_bits), from->hash_seed);
+    }
+    return from->count > 0 ? find_unexpired(from, scale_random(random_bits, from->count), now_ms)
+                           : NULL;
+}
+
+/* ---- scanning ---- */
+
+struct key_scan {
+    const struct database *database;
+    int64_t now_ms;
+    registry_visit *visit;
+    void *context;
+};
+
+static void fetch_place(const void *owner, uint32_t id) {
+    const struct database *database = owner;
+    if (id < database->count) {
+        prefetch_line(registry_list_at(&database->list, id));
+    }
+}
+
+static void find_keys(const void *owner, const struct scan_candidate *candidates, uint32_t count,
+                      struct scan *scan) {
+    const struct database *database = owner;
+    const struct registry_key *keys[SCAN_CANDIDATES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t id = candidates[i].id;
+        keys[i] = id < database->count ? registry_key_at(database, id) : NULL;
+        if (keys[i] != NULL) {
+            prefetch_lines(keys[i], 2 * sizeof(*keys[i]));
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (keys[i] == NULL) {
+            continue;
+        }
+        struct scan_item item = {
+            .prefix = (uint32_t)(registry_hash(database, keys[i]) >> 32),
+            .name_size = keys[i]->name_size,
+            .at = keys[i],
+        };
+        if (item.prefix < candidates[i].from || item.prefix > candidates[i].last) {
+            continue;
+        }
+        if (keys[i]->expiry_place != EXPIRY_NOWHERE) {
+            expiry_prefetch(registry_read_heap(database, keys[i]), keys[i]->expiry_place);
+        }
+        scan_add(scan, &item);
+    }
+}
+
+static void visit_item(void *context, const struct scan_item *item) {
+    const struct key_scan *scan = context;
+    const struct registry_key *key = item->at;
+    if (!registry_has_expired(scan->database, key, scan->now_ms)) {
+        scan->visit(scan->context, key);
+    }
+}
+
+uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
+                       const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
+                       void *context) {
+    struct key_scan own = {.database = registry_read(registry, database),
+                           .now_ms = now_ms,
+                           .visit = visit,
+                           .context = context};
+    struct scan scan;
+    scan_init(&scan, limits, visit_item, &own);
+    scan.owner = own.database;
+    scan.fetch = fetch_place;
+    scan.find = find_keys;
+    return cursor < SCAN_END ? scan_map(&scan, &own.database->map, cursor) : 0;
+}
+
+/* ---- visiting all ---- */
+
+void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
+                   registry_visit *visit, void *context) {
+    const struct database *from = registry_read(registry, database);
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct registry_key *key = registry_key_at(from, i);
+        fetch_ahead(from, i);
+        if (!registry_has_expired(from, key, now_ms)) {
+            visit(context, key);
+        }
+    }
+}
+
+void registry_each_name(const struct registry *registry, uint32_t database, int64_t now_ms,
+                        registry_visit_name *visit, void *context) {
+    const struct database *from = registry_read(registry, database);
+    bool has_due = registry->roll_at_ms <= now_ms;
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct registry_key *key = registry_key_at(from, i);
+        fetch_ahead(from, i);
+        if (has_due) {
+            registry_visit_settled(from, key, now_ms, visit, context);
+        } else if (!registry_has_expired(from, key, now_ms)) {
+            visit(context, registry_name(key));
+        }
+    }
+}

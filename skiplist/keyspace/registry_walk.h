@@ -1,0 +1,57 @@
+/* A walk over every board of a registry, in bounded steps between which anything may change. Used
+ * to write a snapshot while commands run.
+ *
+ *     registry_walk_begin(registry);
+ *     while (registry_walk_next(registry, entries, 1000, &piece))
+ *         write the entries; let commands run
+ *     registry_walk_end(registry);
+ *
+ * Boards are walked one after another, each from its best member to its last. A key is ahead of the
+ * walk, open, or done, and effect listeners (skiplist/keyspace/effect.h) can ask which: changes to
+ * keys ahead need not be recorded, because the walk will include them.
+ *
+ *     CREATE, FILL   new keys are done at once
+ *     RENAME         a key keeps its state; the walk continues in the open board
+ *     COPY           a copy of a done key is done, any other is ahead
+ *
+ * Within the open board every member that no effect has touched since the board's first piece is
+ * returned once, in the right order. A touched member may be returned once, twice or never: its
+ * last effect has its final position.
+ *
+ * There is one walk at a time. Only changes on the open board cost more. */
+#ifndef SKIPLIST_REGISTRY_WALK_H
+#define SKIPLIST_REGISTRY_WALK_H
+
+#include "skiplist/keyspace/registry.h"
+
+struct registry_walk_piece {
+    const struct registry_key *key;
+    uint32_t count; /* entries; an empty board is one piece with 0 entries */
+    bool is_first;  /* the first piece of this board */
+    bool is_last;   /* the last piece of this board */
+};
+
+enum registry_walk_state {
+    REGISTRY_WALK_AHEAD,
+    REGISTRY_WALK_OPEN,
+    REGISTRY_WALK_DONE, /* or there is no walk */
+};
+
+/* Start: all keys are ahead. */
+void registry_walk_begin(struct registry *registry);
+/* The next entries (at most entries_max, which is at least 1), in rank order, borrowed until the
+ * next change. false: all boards are done. */
+MUST_CHECK bool registry_walk_next(struct registry *registry, struct board_entry *entries,
+                                   uint32_t entries_max, struct registry_walk_piece *piece);
+/* End or abandon the walk. */
+void registry_walk_end(struct registry *registry);
+
+/* The walk state of a key, also inside an effect listener; for a removed key, the state it had. */
+enum registry_walk_state registry_walk_state(const struct registry *registry,
+                                             const struct registry_key *key);
+/* Restart the open board, if any, at its first member; its next piece is not marked as first,
+ * because the board is still open. May also be called while a CUT is being reported, before its
+ * members are removed. */
+void registry_walk_reopen(struct registry *registry);
+
+#endif

@@ -1,0 +1,273 @@
+/* The set is structured like a database: a dense list, and a map from hashes to indexes in it. A
+ * client may create a million boards with a million different caps, so no operation takes time that
+ * grows with the set.
+ *
+ * Invariant: rules->index is the index in the list, the map holds (hash, index) for every element
+ * and nothing else, no two are equal, and each has a reference count above 0. */
+#include "skiplist/keyspace/rules.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
+
+/* Bytes of rules up to the end of the last field. */
+static size_t rules_size(const struct rules *rules) {
+    return offsetof(struct rules, layout.fields) +
+           rules->layout.field_count * sizeof(struct layout_field);
+}
+
+void rules_copy(const struct rules *rules, struct rules *copy) {
+    memcpy(copy, rules, rules_size(rules));
+}
+
+bool rules_equal(const struct rules *a, const struct rules *b) {
+    return a->cap == b->cap && a->keeps_best == b->keeps_best && a->is_created == b->is_created &&
+           a->period == b->period && a->zone_minutes == b->zone_minutes &&
+           a->archives_max == b->archives_max && a->period_start_ms == b->period_start_ms &&
+           a->period_end_ms == b->period_end_ms && layout_equal(&a->layout, &b->layout);
+}
+
+bool rules_are_akin(const struct rules *a, const struct rules *b) {
+    struct rules akin;
+    rules_copy(a, &akin);
+    akin.layout.time.start_us = b->layout.time.start_us;
+    akin.layout.time.is_given_by_end = b->layout.time.is_given_by_end;
+    return layout_equal(&akin.layout, &b->layout);
+}
+
+/* ---- periods ---- */
+
+void rules_begin_period(struct rules *rules, int64_t now_ms) {
+    rules->period_start_ms = period_start(rules->period, rules->zone_minutes, now_ms);
+    rules->period_end_ms = period_start_after(rules->period, rules->zone_minutes, now_ms, 1);
+    if (rules->layout.time.bits > 0) {
+        layout_set_start(&rules->layout, rules->period_start_ms * 1000);
+    }
+}
+
+void rules_end_period(const struct rules *rules, struct rules *archive) {
+    rules_copy(rules, archive);
+    archive->is_created = false;
+    archive->zone_minutes = 0;
+    archive->period = PERIOD_NONE;
+    archive->archives_max = 0;
+    archive->period_start_ms = 0;
+    archive->period_end_ms = 0;
+}
+
+int64_t rules_archive_end_ms(const struct rules *rules) {
+    if (rules->archives_max == RULES_ARCHIVES_ALL) {
+        return INT64_MAX;
+    }
+    return period_start_after(rules->period, rules->zone_minutes, rules->period_start_ms,
+                              rules->archives_max + 1);
+}
+
+/* ---- hashing ---- */
+
+static uint64_t hash_words(const uint64_t *words, size_t count, uint64_t seed) {
+    return XXH3_64bits_withSeed(words, count * sizeof(words[0]), seed);
+}
+
+static uint64_t hash_field(const struct layout_field *field, uint64_t seed) {
+    const uint64_t words[] = {
+        XXH3_64bits_withSeed(field->name, strlen(field->name), seed),
+        (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
+            (uint64_t)field->is_signed << 8 | (uint64_t)field->is_ascending,
+    };
+    return hash_words(words, sizeof(words) / sizeof(words[0]), seed);
+}
+
+/* Hash of everything rules_equal compares. */
+static uint64_t hash_rules(const struct rules *rules, uint64_t seed) {
+    const struct layout *layout = &rules->layout;
+    const struct layout_time *time = &layout->time;
+    uint64_t fields_hash = seed;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        fields_hash = hash_field(&layout->fields[i], fields_hash);
+    }
+    const uint64_t words[] = {
+        fields_hash,
+        (uint64_t)rules->cap << 32 | (uint64_t)rules->keeps_best << 1 | (uint64_t)rules->is_created,
+        (uint64_t)rules->archives_max << 32 | (uint64_t)(uint16_t)rules->zone_minutes << 8 |
+            (uint64_t)rules->period,
+        (uint64_t)rules->period_start_ms,
+        (uint64_t)rules->period_end_ms,
+        (uint64_t)time->start_us,
+        (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
+            (uint64_t)time->is_given_by_end,
+    };
+    return hash_words(words, sizeof(words) / sizeof(words[0]), seed);
+}
+
+/* ---- the set ---- */
+
+static struct rules **list_at(const struct rules_set *set, uint32_t index) {
+    return pages_at(&set->list, index * (uint64_t)sizeof(struct rules *));
+}
+
+/* Callback of the map: the hash of the rules at one index. */
+static uint32_t set_hashes(const void *owner, uint32_t id, uint64_t *hashes) {
+    const struct rules_set *set = owner;
+    if (id >= set->count) {
+        return 0;
+    }
+    hashes[0] = (*list_at(set, id))->hash;
+    return 1;
+}
+
+void rules_set_init(struct rules_set *set, uint64_t hash_seed) {
+    *set = (struct rules_set){.hash_seed = hash_seed};
+    map_init(&set->map, set_hashes, set);
+}
+
+void rules_set_deinit(struct rules_set *set) {
+    CHECK(set->count == 0);
+    CHECK(set->use_count == 0);
+    map_deinit(&set->map);
+    pages_deinit(&set->list);
+}
+
+static struct rules *find_equal(const struct rules_set *set, const struct rules *like,
+                                uint64_t hash) {
+    struct map_find find;
+    uint32_t index;
+    map_find(&set->map, hash, &find);
+    while (map_find_next(&find, &index)) {
+        struct rules *rules = index < set->count ? *list_at(set, index) : NULL;
+        if (rules != NULL && rules->hash == hash && rules_equal(rules, like)) {
+            return rules;
+        }
+    }
+    return NULL;
+}
+
+/* NULL: no memory. */
+static struct rules *add(struct rules_set *set, const struct rules *like, uint64_t hash) {
+    uint64_t count = set->count + (uint64_t)1;
+    if (count >= MAP_ID_END || !pages_reserve(&set->list, count * sizeof(struct rules *)) ||
+        !map_reserve(&set->map, 1, (uint32_t)count)) {
+        return NULL;
+    }
+    struct rules *rules = memory_allocate_lasting(rules_size(like));
+    if (rules == NULL) {
+        return NULL;
+    }
+    rules_copy(like, rules);
+    rules->hash = hash;
+    rules->use_count = 0;
+    rules->index = set->count++;
+    *list_at(set, rules->index) = rules;
+    map_put(&set->map, hash, rules->index);
+    return rules;
+}
+
+/* Remove rules from the set; the last element of the list takes its index. */
+static void take(struct rules_set *set, struct rules *rules) {
+    map_remove(&set->map, rules->hash, rules->index);
+    uint32_t last_index = --set->count;
+    struct rules *last = *list_at(set, last_index);
+    if (last != rules) {
+        map_replace(&set->map, last->hash, last_index, rules->index);
+        *list_at(set, rules->index) = last;
+        last->index = rules->index;
+    }
+    (void)map_step(&set->map, set->count);
+    pages_trim(&set->list, set->count * (uint64_t)sizeof(struct rules *));
+    memory_free(rules);
+}
+
+const struct rules *rules_hold(struct rules_set *set, const struct rules *like) {
+    uint64_t hash = hash_rules(like, set->hash_seed);
+    struct rules *rules = find_equal(set, like, hash);
+    if (rules == NULL) {
+        rules = add(set, like, hash);
+    }
+    if (rules != NULL) {
+        rules->use_count++;
+        set->use_count++;
+    }
+    return rules;
+}
+
+void rules_hold_again(struct rules_set *set, const struct rules *rules) {
+    (*list_at(set, rules->index))->use_count++;
+    set->use_count++;
+}
+
+void rules_release(struct rules_set *set, const struct rules *rules) {
+    struct rules *own = *list_at(set, rules->index);
+    CHECK(own == rules);
+    CHECK(own->use_count > 0);
+    set->use_count--;
+    if (--own->use_count == 0) {
+        take(set, own);
+    }
+}
+
+bool rules_are_in(const struct rules_set *set, const struct rules *rules) {
+    return rules->index < set->count && *list_at(set, rules->index) == rules;
+}
+
+/* ---- validation ---- */
+
+/* Is the period a calendar period, and is START where rules_begin_period puts it? */
+static bool is_period_right(const struct rules *rules) {
+    struct rules same;
+    if (rules->zone_minutes < PERIOD_ZONE_MIN || rules->zone_minutes > PERIOD_ZONE_MAX ||
+        (rules->archives_max > PERIOD_COUNT_MAX && rules->archives_max != RULES_ARCHIVES_ALL)) {
+        return false;
+    }
+    rules_copy(rules, &same);
+    rules_begin_period(&same, rules->period_start_ms);
+    return rules_equal(rules, &same);
+}
+
+bool rules_validate(const struct rules *rules, const char **reason) {
+    if (!layout_validate(&rules->layout, reason)) {
+        return false;
+    }
+    if (rules->period != PERIOD_NONE && !is_period_right(rules)) {
+        *reason =
+            "rules: their period is none of the calendar's, START is not its start, or they keep "
+            "too many archives";
+        return false;
+    }
+    return true;
+}
+
+static const char *check_rules(const struct rules_set *set, uint32_t index) {
+    const struct rules *rules = *list_at(set, index);
+    const char *reason;
+    if (rules->index != index || rules->use_count == 0) {
+        return "rules: they do not stand where they think, or have no user";
+    }
+    if (rules->hash != hash_rules(rules, set->hash_seed)) {
+        return "rules: they have changed";
+    }
+    if (find_equal(set, rules, rules->hash) != rules) {
+        return "rules: they are not found, or not the only ones of their kind";
+    }
+    return rules_validate(rules, &reason) ? NULL : reason;
+}
+
+bool rules_set_validate(const struct rules_set *set, const char **reason) {
+    const char *wrong = NULL;
+    uint64_t use_count = 0;
+    for (uint32_t i = 0; i < set->count && wrong == NULL; i++) {
+        wrong = check_rules(set, i);
+        use_count += (*list_at(set, i))->use_count;
+    }
+    if (wrong == NULL && use_count != set->use_count) {
+        wrong = "rules: their users are not counted right";
+    }
+    if (wrong == NULL && map_count(&set->map) != set->count) {
+        wrong = "rules: the map holds more or less than the rules";
+    }
+    if (wrong != NULL) {
+        *reason = wrong;
+        return false;
+    }
+    return map_validate(&set->map, reason);
+}

@@ -1,0 +1,102 @@
+/* The rules of a board: its layout, and the options of LB.CREATE and `board` lines.
+ *
+ *     board.layout --> rules.layout <-- board.layout      boards with equal rules share one copy
+ *
+ * A server may hold a million boards, so a board has no room for its own options: it points to the
+ * layout inside its rules, and rules_of leads from there to the rest. The rules in use form a set,
+ * each stored once with a reference count, and are immutable.
+ *
+ * A board with a PERIOD rolls over every day, week or month. It then gets the rules of the new
+ * period, where START of the layout's TIME is the period's start. */
+#ifndef SKIPLIST_RULES_H
+#define SKIPLIST_RULES_H
+
+#include "codec/layout.h"
+#include "codec/period.h"
+#include "skiplist/keyspace/pages.h"
+#include "skiplist/map.h"
+
+#define RULES_CAP_MAX UINT32_MAX /* the maximum number of members of a board */
+/* No ARCHIVE limit: all are kept. */
+#define RULES_ARCHIVES_ALL UINT32_MAX
+
+/* Zeroed except for the layout: a board without options. */
+struct rules {
+    uint32_t cap;    /* number of best members that the board keeps; 0: all */
+    bool keeps_best; /* only strictly better results count, increments excepted */
+    bool is_created; /* by LB.CREATE: the board stays when its last member is removed */
+    /* PERIOD; zero without one. */
+    int16_t zone_minutes;
+    enum period_unit period;
+    uint32_t archives_max;   /* periods with an archive, or RULES_ARCHIVES_ALL */
+    int64_t period_start_ms; /* of the board's current period; 0: none yet */
+    int64_t period_end_ms;
+    uint32_t index; /* in the set; this and the following fields are private to the set */
+    uint64_t use_count;
+    uint64_t hash;
+    struct layout layout; /* last: in the set the allocation ends behind its last field */
+};
+
+/* The rules of a board of the registry, from its layout. */
+static inline const struct rules *rules_of(const struct layout *layout) {
+    const void *rules = (const char *)layout - offsetof(struct rules, layout);
+    return rules;
+}
+
+/* Copy rules, which may be in a set. */
+void rules_copy(const struct rules *rules, struct rules *copy);
+/* Do two boards with these rules behave identically? */
+bool rules_equal(const struct rules *a, const struct rules *b);
+/* Are the layouts equal except for START? */
+bool rules_are_akin(const struct rules *a, const struct rules *b);
+
+/* Move rules with a PERIOD to the period that contains this time, and START with it. */
+void rules_begin_period(struct rules *rules, int64_t now_ms);
+/* Is the period over at this time? Never true without a PERIOD. */
+static inline bool rules_are_over(const struct rules *rules, int64_t now_ms) {
+    return rules->period != PERIOD_NONE && rules->period_end_ms <= now_ms;
+}
+/* Set archive to the rules of the archive of a board whose period is over: no PERIOD, and removed
+ * with its last member. */
+void rules_end_period(const struct rules *rules, struct rules *archive);
+/* When an archive of this period drops out of the newest that are kept; INT64_MAX: never. */
+int64_t rules_archive_end_ms(const struct rules *rules);
+
+/* May a member with key before be overwritten with key after? No, if the board keeps the best and
+ * after is not strictly better, ignoring time. */
+static inline bool rules_take(const struct rules *rules, uint64_t before, uint64_t after) {
+    return !rules->keeps_best ||
+           layout_without_time(&rules->layout, after) > layout_without_time(&rules->layout, before);
+}
+
+/* Are the rules valid: is the layout valid, and is the period a calendar period at whose start the
+ * layout's times begin? reason: the first violation. */
+MUST_CHECK bool rules_validate(const struct rules *rules, const char **reason);
+
+struct rules_set {
+    struct map map;    /* (hash of the rules, index) */
+    struct pages list; /* struct rules * */
+    uint32_t count;
+    uint64_t use_count; /* of all */
+    uint64_t hash_seed;
+};
+
+/* hash_seed: random, secret. The set must not be moved in memory. */
+void rules_set_init(struct rules_set *set, uint64_t hash_seed);
+/* Requires that nothing is in use any more. */
+void rules_set_deinit(struct rules_set *set);
+
+/* The rules of the set that equal like, added if missing; increments the reference count. NULL: no
+ * memory, nothing changed. */
+MUST_CHECK const struct rules *rules_hold(struct rules_set *set, const struct rules *like);
+/* Increment the reference count of rules in the set. Never fails. */
+void rules_hold_again(struct rules_set *set, const struct rules *rules);
+/* Decrement the reference count, and free the rules at zero. Never fails. */
+void rules_release(struct rules_set *set, const struct rules *rules);
+/* Is this pointer one of the set's rules? */
+bool rules_are_in(const struct rules_set *set, const struct rules *rules);
+
+/* Check the map, the list and the counts. reason: the first violated invariant. */
+MUST_CHECK bool rules_set_validate(const struct rules_set *set, const char **reason);
+
+#endif

@@ -1,0 +1,297 @@
+/* Servers whose machine has its clock set forward and back (libfaketime): what is "for so long"
+ * does not notice, and what is stamped goes on. */
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/directory.h"
+#include "tests/support/process.h"
+#include "tests/support/wire.h"
+
+/* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
+ * when a process begins. tests/server/system/test_clock.c has the rules without a process. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#endif
+
+enum { HOUR_S = 3600, DAY_S = 86400, NEAR_S = 55 };
+#define YEARS_75_S INT64_C(2366841600)
+
+struct machine {
+    char preload[256], file_setting[128], file_name[64];
+    const char *environment[5];
+    int64_t offset_s; /* its clock is right, but for the time of day: about noon */
+};
+
+static struct machine machine;
+
+static void step_clock(int64_t seconds) {
+    char written[80];
+    snprintf(written, sizeof written, "%s.new", machine.file_name);
+    FILE *file = fopen(written, "w");
+    assert_non_null(file);
+    fprintf(file, "%+lld\n", (long long)(machine.offset_s + seconds));
+    fclose(file);
+    assert_int_equal(rename(written, machine.file_name), 0);
+}
+
+static int64_t right_time_s(void) {
+    return (int64_t)time(NULL) + machine.offset_s;
+}
+
+/* No day of the machine ends within a test. */
+static int begin(void **state) {
+    (void)state;
+    glob_t found = {.gl_pathc = 0};
+    int result = glob("/usr/lib/*/faketime/libfaketime.so.1", 0, NULL, &found);
+    snprintf(machine.preload, sizeof machine.preload, "LD_PRELOAD=%s",
+             result == 0 ? found.gl_pathv[0] : "");
+    globfree(&found);
+    snprintf(machine.file_name, sizeof machine.file_name, "/tmp/leaderboard-clocks-%d",
+             (int)getpid());
+    snprintf(machine.file_setting, sizeof machine.file_setting, "FAKETIME_TIMESTAMP_FILE=%s",
+             machine.file_name);
+    const char *environment[] = {machine.preload, machine.file_setting, "FAKETIME_NO_CACHE=1",
+                                 "FAKETIME_DONT_FAKE_MONOTONIC=1", NULL};
+    memcpy(machine.environment, environment, sizeof environment);
+    machine.offset_s = DAY_S / 2 - (int64_t)time(NULL) % DAY_S;
+    step_clock(0);
+    return result;
+}
+
+static int end(void **state) {
+    (void)state;
+    unlink(machine.file_name);
+    return 0;
+}
+
+static void skip_where_it_cannot_be_tried(void) {
+#ifdef HAS_ASAN
+    skip();
+#endif
+    if (strstr(process_default_program(), "redis-server") != NULL) {
+        skip(); /* its clock is the machine's */
+    }
+}
+
+static struct wire start(struct process *server, const char *directory, const char *option) {
+    const char *arguments[] = {"--appendonly", "yes", option, NULL};
+    const struct process_options options = {
+        .environment = machine.environment,
+        .directory = directory,
+        .arguments = arguments,
+    };
+    assert_true(process_start(server, &options));
+    struct wire client = wire_open(process_connect_tcp(server));
+    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
+    while (strstr(wire_ask(&client, "INFO persistence"), "\r\nloading:0\r\n") == NULL) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(10);
+    }
+    return client;
+}
+
+static void stop(struct process *server, struct wire *client) {
+    wire_close(client);
+    assert_int_equal(process_stop(server), 0);
+}
+
+static int64_t time_of(struct wire *client) {
+    return strtoll(strchr(wire_ask(client, "TIME"), '[') + 1, NULL, 10);
+}
+
+static void assert_near(struct wire *client, int64_t expected_s) {
+    int64_t time_s = time_of(client);
+    if (time_s < expected_s - NEAR_S || time_s > expected_s + NEAR_S) {
+        fail_msg("the server's time is %lld, %lld was expected", (long long)time_s,
+                 (long long)expected_s);
+    }
+}
+
+/* TIME, and what is left of a key, go on. */
+static void assert_time_passes(struct wire *client) {
+    int64_t time_s = time_of(client);
+    int64_t left_ms = wire_ask_integer(client, "PTTL lasting");
+    process_sleep_ms(2200);
+    assert_true(time_of(client) >= time_s + 1);
+    assert_true(wire_ask_integer(client, "PTTL lasting") <= left_ms - 1000);
+}
+
+static void assert_logged(const struct process *server, const char *text) {
+    char *log = process_log(server);
+    if (strstr(log, text) == NULL) {
+        fail_msg("the log does not say \"%s\": %s", text, log);
+    }
+    free(log);
+}
+
+static void fill(struct wire *client) {
+    wire_check(client, "ZADD lasting 1 m", ":1");
+    wire_check(client, "EXPIRE lasting 100000", ":1");
+    wire_check(client, "LB.CREATE day PERIOD DAY", "OK");
+    wire_check(client, "ZADD day 5 ann", ":1");
+}
+
+/* Some turns of the loop, with writes, with the clock as it is. */
+static void let_some_ticks_pass(struct wire *client) {
+    for (int i = 0; i < 20; i++) {
+        wire_check(client, "ZCARD day", ":1");
+        wire_check_prefix(client, "ZADD ticks 1 m", ":");
+        process_sleep_ms(50);
+    }
+}
+
+static void three_days_forward_and_back_leave_no_trace(void **state) {
+    (void)state;
+    skip_where_it_cannot_be_tried();
+    char directory[] = "/tmp/leaderboard-clock-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    struct process server;
+    struct wire client = start(&server, directory, NULL);
+    fill(&client);
+    step_clock(3 * DAY_S);
+    let_some_ticks_pass(&client);
+    step_clock(0);
+    let_some_ticks_pass(&client);
+    assert_near(&client, right_time_s());
+    assert_time_passes(&client);
+    wire_check(&client, "EXISTS day", ":1");
+    wire_check(&client, "ZREVRANGE day 0 -1", "[ann]");
+    assert_logged(&server, "clock has stepped step_seconds=259200");
+    assert_logged(&server, "clock has stepped step_seconds=-259200");
+    stop(&server, &client);
+
+    client = start(&server, directory, NULL);
+    assert_near(&client, right_time_s());
+    assert_time_passes(&client);
+    wire_check(&client, "ZREVRANGE day 0 -1", "[ann]");
+    stop(&server, &client);
+    directory_remove(directory);
+}
+
+static void a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back(void **state) {
+    (void)state;
+    skip_where_it_cannot_be_tried();
+    struct process server;
+    struct wire client = start(&server, NULL, NULL);
+    struct wire other = wire_open(process_connect_tcp(&server));
+    step_clock(HOUR_S);
+    wire_check(&client, "PING", "PONG");
+    process_sleep_ms(50);
+    int64_t begun_at = process_now_ms();
+    wire_check(&client, "CLIENT PAUSE 500", "OK");
+    step_clock(0);
+    wire_check(&other, "PING", "PONG");
+    int64_t took_ms = process_now_ms() - begun_at;
+    assert_in_range(took_ms, 400, 20000);
+    wire_close(&other);
+    stop(&server, &client);
+}
+
+static void seventy_five_years_for_half_a_second_leave_no_trace(void **state) {
+    (void)state;
+    skip_where_it_cannot_be_tried();
+    struct process server;
+    struct wire client = start(&server, NULL, NULL);
+    fill(&client);
+    step_clock(YEARS_75_S);
+    for (int i = 0; i < 10; i++) {
+        wire_check_prefix(&client, "ZADD ticks 1 m", ":");
+        process_sleep_ms(50);
+    }
+    step_clock(0);
+    process_sleep_ms(50);
+    wire_check(&client, "ZADD b 1 m", ":1");
+    assert_near(&client, right_time_s());
+    assert_time_passes(&client);
+    wire_check_prefix(&client, "INFO server", "# Server");
+    assert_non_null(strstr(wire_ask(&client, "INFO server"), "clock_state:follows"));
+    assert_non_null(strstr(wire_ask(&client, "INFO server"), "clock_steps:2"));
+    stop(&server, &client);
+}
+
+/* What a wrong clock has left on disk is said at the start, with the way out of it. */
+static void a_floor_ahead_is_said_and_can_be_reset(void **state) {
+    (void)state;
+    skip_where_it_cannot_be_tried();
+    char directory[] = "/tmp/leaderboard-clock-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    struct process server;
+    step_clock(3 * DAY_S); /* believed, for there is nothing else */
+    struct wire client = start(&server, directory, NULL);
+    fill(&client);
+    assert_near(&client, right_time_s() + 3 * DAY_S);
+    stop(&server, &client);
+
+    step_clock(0);
+    client = start(&server, directory, NULL);
+    assert_near(&client, right_time_s() + 3 * DAY_S);
+    assert_time_passes(&client);
+    assert_logged(&server, "--reset-clock");
+    stop(&server, &client);
+
+    client = start(&server, directory, "--reset-clock");
+    assert_near(&client, right_time_s());
+    assert_time_passes(&client);
+    assert_logged(&server, "clock: reset to the machine's clock");
+    /* The board was in a period that has not begun: now it is in today's. */
+    wire_check(&client, "ZCARD day", ":0");
+    wire_check(&client, "ZADD day 7 bob", ":1");
+    wire_check_prefix(&client, "KEYS day@*", "[day@");
+    stop(&server, &client);
+
+    client = start(&server, directory, NULL);
+    assert_near(&client, right_time_s());
+    assert_time_passes(&client);
+    wire_check(&client, "ZREVRANGE day 0 -1", "[bob]");
+    stop(&server, &client);
+    directory_remove(directory);
+}
+
+/* Nothing is written after the reset: a snapshot keeps it. */
+static void a_reset_lasts_though_nobody_writes(void **state) {
+    (void)state;
+    skip_where_it_cannot_be_tried();
+    char directory[] = "/tmp/leaderboard-clock-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    struct process server;
+    step_clock(DAY_S);
+    struct wire client = start(&server, directory, NULL);
+    wire_check(&client, "ZADD b 5 ann", ":1");
+    stop(&server, &client);
+    step_clock(0);
+    client = start(&server, directory, "--reset-clock");
+    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
+    while (strstr(wire_ask(&client, "INFO persistence"), "rdb_saves:1") == NULL) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(50);
+    }
+    stop(&server, &client);
+    client = start(&server, directory, NULL);
+    assert_near(&client, right_time_s());
+    wire_check(&client, "ZREVRANGE b 0 -1", "[ann]");
+    stop(&server, &client);
+    directory_remove(directory);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_days_forward_and_back_leave_no_trace),
+        cmocka_unit_test(a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back),
+        cmocka_unit_test(seventy_five_years_for_half_a_second_leave_no_trace),
+        cmocka_unit_test(a_floor_ahead_is_said_and_can_be_reset),
+        cmocka_unit_test(a_reset_lasts_though_nobody_writes),
+    };
+    return cmocka_run_group_tests_name("clock", tests, begin, end);
+}

@@ -1,0 +1,435 @@
+/* COMMAND, by bytes in and bytes out, and what the entries themselves promise. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/commands/table.h"
+#include "tests/support/harness.h"
+
+static int setup(void **state) {
+    *state = harness_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+static uint32_t table_size(void) {
+    uint32_t count = 0;
+    while (command_table[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
+/* The text after one RESP value. Fails the test if there is no value. */
+static const char *skip_value(const char *at) {
+    const char *line_end = strstr(at, "\r\n");
+    assert_non_null(line_end);
+    int64_t count = strtoll(at + 1, NULL, 10);
+    const char *next = line_end + 2;
+    switch (at[0]) {
+    case '$':
+        return count < 0 ? next : next + count + 2;
+    case '%':
+        count *= 2;
+        break;
+    case '*':
+    case '~':
+        break;
+    default:
+        assert_non_null(strchr("+:_,", at[0]));
+        return next;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        next = skip_value(next);
+    }
+    return next;
+}
+
+/* ---- the whole table ---- */
+
+static void count_counts_the_commands_of_the_table(void **state) {
+    BEGIN;
+    assert_int_equal(harness_run_integer(h, s, "COMMAND COUNT"), table_size());
+}
+
+static void every_form_is_one_whole_value_in_both_protocols(void **state) {
+    BEGIN;
+    static const char *const lines[] = {"COMMAND", "COMMAND INFO", "COMMAND DOCS", "COMMAND LIST",
+                                        "COMMAND HELP"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        for (uint8_t protocol = 2; protocol <= 3; protocol++) {
+            s->protocol = protocol;
+            const char *reply = harness_run(h, s, lines[i]);
+            assert_ptr_equal(skip_value(reply), reply + h->reply.size);
+        }
+    }
+}
+
+static void command_and_command_info_tell_of_every_command(void **state) {
+    BEGIN;
+    char header[32];
+    int size = snprintf(header, sizeof header, "*%u\r\n*10\r\n", table_size());
+    assert_int_equal(strncmp(harness_run(h, s, "COMMAND"), header, (size_t)size), 0);
+    assert_int_equal(strncmp(harness_run(h, s, "COMMAND INFO"), header, (size_t)size), 0);
+    size = snprintf(header, sizeof header, "*%u\r\n$", 2 * table_size());
+    assert_int_equal(strncmp(harness_run(h, s, "COMMAND DOCS"), header, (size_t)size), 0);
+    s->protocol = 3;
+    size = snprintf(header, sizeof header, "%%%u\r\n$", table_size());
+    assert_int_equal(strncmp(harness_run(h, s, "COMMAND DOCS"), header, (size_t)size), 0);
+}
+
+/* ---- COMMAND INFO ---- */
+
+static void info_has_redis_shape(void **state) {
+    BEGIN;
+    harness_expect(h, s, "COMMAND INFO expire",
+                   "*1\r\n*10\r\n$6\r\nexpire\r\n:-3\r\n*2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"
+                   "*3\r\n+@keyspace\r\n+@write\r\n+@fast\r\n*0\r\n"
+                   "*1\r\n*6\r\n$5\r\nflags\r\n*2\r\n+RW\r\n+update\r\n"
+                   "$12\r\nbegin_search\r\n*4\r\n$4\r\ntype\r\n$5\r\nindex\r\n"
+                   "$4\r\nspec\r\n*2\r\n$5\r\nindex\r\n:1\r\n"
+                   "$9\r\nfind_keys\r\n*4\r\n$4\r\ntype\r\n$5\r\nrange\r\n"
+                   "$4\r\nspec\r\n*6\r\n$7\r\nlastkey\r\n:0\r\n$7\r\nkeystep\r\n:1\r\n"
+                   "$5\r\nlimit\r\n:0\r\n*0\r\n");
+    s->protocol = 3;
+    harness_expect(h, s, "COMMAND INFO EXPIRE",
+                   "*1\r\n*10\r\n$6\r\nexpire\r\n:-3\r\n~2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"
+                   "~3\r\n+@keyspace\r\n+@write\r\n+@fast\r\n~0\r\n"
+                   "~1\r\n%3\r\n$5\r\nflags\r\n~2\r\n+RW\r\n+update\r\n"
+                   "$12\r\nbegin_search\r\n%2\r\n$4\r\ntype\r\n$5\r\nindex\r\n"
+                   "$4\r\nspec\r\n%1\r\n$5\r\nindex\r\n:1\r\n"
+                   "$9\r\nfind_keys\r\n%2\r\n$4\r\ntype\r\n$5\r\nrange\r\n"
+                   "$4\r\nspec\r\n%3\r\n$7\r\nlastkey\r\n:0\r\n$7\r\nkeystep\r\n:1\r\n"
+                   "$5\r\nlimit\r\n:0\r\n~0\r\n");
+}
+
+static void info_of_an_unknown_name_is_nil_in_its_place(void **state) {
+    BEGIN;
+    harness_expect(h, s, "COMMAND INFO foo zadd|foo object|foo \"\"",
+                   "*4\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n");
+    harness_expect_prefix(h, s, "COMMAND INFO foo ttl", "*2\r\n$-1\r\n*10\r\n$3\r\nttl\r\n");
+    s->protocol = 3;
+    harness_expect(h, s, "COMMAND INFO foo", "*1\r\n_\r\n");
+}
+
+static void a_subcommand_is_found_by_its_full_name(void **state) {
+    BEGIN;
+    harness_expect_prefix(h, s, "COMMAND INFO OBJECT|encoding",
+                          "*1\r\n*10\r\n$15\r\nobject|encoding\r\n:3\r\n*1\r\n+readonly\r\n"
+                          ":2\r\n:2\r\n:1\r\n*3\r\n+@keyspace\r\n+@read\r\n+@slow\r\n");
+    harness_expect_prefix(h, s, "COMMAND INFO slowlog",
+                          "*1\r\n*10\r\n$7\r\nslowlog\r\n:-2\r\n*0\r\n:0\r\n:0\r\n:0\r\n"
+                          "*1\r\n+@slow\r\n*0\r\n*0\r\n*4\r\n*10\r\n$11\r\nslowlog|get\r\n");
+}
+
+static void two_keys_are_two_key_specifications(void **state) {
+    BEGIN;
+    const char *reply = harness_run(h, s, "COMMAND INFO copy");
+    const char *source = strstr(reply, "*2\r\n*6\r\n$5\r\nflags\r\n*2\r\n+RO\r\n+access\r\n");
+    assert_non_null(source);
+    assert_non_null(strstr(source, "*2\r\n+OW\r\n+update\r\n"));
+}
+
+static void keys_that_a_count_announces_are_a_keynum_specification(void **state) {
+    BEGIN;
+    const char *reply = harness_run(h, s, "COMMAND INFO zmpop");
+    assert_non_null(strstr(reply, "+movablekeys\r\n"));
+    assert_non_null(strstr(reply, "$6\r\nkeynum\r\n$4\r\nspec\r\n*6\r\n$9\r\nkeynumidx\r\n:0\r\n"
+                                  "$8\r\nfirstkey\r\n:1\r\n$7\r\nkeystep\r\n:1\r\n"));
+}
+
+static void sources_that_a_count_announces_are_only_read(void **state) {
+    BEGIN;
+    static const char stored[] = "*2\r\n*6\r\n$5\r\nflags\r\n*2\r\n+OW\r\n+update\r\n";
+    static const char read[] = "*2\r\n+RO\r\n+access\r\n";
+    static const char *const names[] = {"zunionstore", "zinterstore", "zdiffstore", "zrangestore"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *reply = harness_run_format(h, s, "COMMAND INFO %s", names[i]);
+        bool is_counted = i < 3;
+        assert_non_null(strstr(reply, is_counted ? "+movablekeys\r\n:1\r\n:1\r\n:1\r\n"
+                                                 : "+denyoom\r\n:1\r\n:2\r\n:1\r\n"));
+        const char *target = strstr(reply, stored);
+        assert_non_null(target);
+        const char *source = strstr(target, read);
+        assert_non_null(source);
+        assert_non_null(strstr(source, "$5\r\nindex\r\n:2\r\n"));
+        assert_int_equal(strstr(source, "$6\r\nkeynum\r\n") != NULL, is_counted);
+    }
+}
+
+/* ---- COMMAND DOCS ---- */
+
+static void docs_have_redis_shape(void **state) {
+    BEGIN;
+    harness_expect_prefix(h, s, "COMMAND DOCS copy",
+                          "*2\r\n$4\r\ncopy\r\n*10\r\n$7\r\nsummary\r\n");
+    const char *reply = h->reply.at;
+    assert_non_null(strstr(reply, "$5\r\nsince\r\n$5\r\n1.0.0\r\n$5\r\ngroup\r\n$7\r\ngeneric\r\n"
+                                  "$10\r\ncomplexity\r\n"));
+    assert_non_null(strstr(
+        reply, "$9\r\narguments\r\n*4\r\n"
+               "*8\r\n$4\r\nname\r\n$6\r\nsource\r\n$4\r\ntype\r\n$3\r\nkey\r\n"
+               "$12\r\ndisplay_text\r\n$6\r\nsource\r\n$14\r\nkey_spec_index\r\n:0\r\n"
+               "*8\r\n$4\r\nname\r\n$11\r\ndestination\r\n$4\r\ntype\r\n$3\r\nkey\r\n"
+               "$12\r\ndisplay_text\r\n$11\r\ndestination\r\n$14\r\nkey_spec_index\r\n:1\r\n"
+               "*10\r\n$4\r\nname\r\n$14\r\ndestination-db\r\n$4\r\ntype\r\n$7\r\ninteger\r\n"
+               "$12\r\ndisplay_text\r\n$14\r\ndestination-db\r\n$5\r\ntoken\r\n$2\r\nDB\r\n"
+               "$5\r\nflags\r\n*1\r\n+optional\r\n"
+               "*10\r\n$4\r\nname\r\n$7\r\nreplace\r\n$4\r\ntype\r\n$10\r\npure-token\r\n"
+               "$12\r\ndisplay_text\r\n$7\r\nreplace\r\n$5\r\ntoken\r\n$7\r\nREPLACE\r\n"
+               "$5\r\nflags\r\n*1\r\n+optional\r\n"));
+}
+
+static void docs_nest_the_arguments_of_a_choice(void **state) {
+    BEGIN;
+    const char *reply = harness_run(h, s, "COMMAND DOCS expire");
+    assert_non_null(strstr(reply,
+                           "*8\r\n$4\r\nname\r\n$9\r\ncondition\r\n$4\r\ntype\r\n$5\r\noneof\r\n"
+                           "$5\r\nflags\r\n*1\r\n+optional\r\n$9\r\narguments\r\n*4\r\n"
+                           "*8\r\n$4\r\nname\r\n$2\r\nnx\r\n"));
+    s->protocol = 3;
+    reply = harness_run(h, s, "COMMAND DOCS expire");
+    assert_non_null(strstr(reply,
+                           "%4\r\n$4\r\nname\r\n$9\r\ncondition\r\n$4\r\ntype\r\n$5\r\noneof\r\n"
+                           "$5\r\nflags\r\n~1\r\n+optional\r\n$9\r\narguments\r\n*4\r\n"
+                           "%4\r\n$4\r\nname\r\n$2\r\nnx\r\n"));
+}
+
+static void docs_leave_unknown_names_out(void **state) {
+    BEGIN;
+    harness_expect(h, s, "COMMAND DOCS foo", "*0\r\n");
+    harness_expect_prefix(h, s, "COMMAND DOCS ttl foo TTL", "*4\r\n$3\r\nttl\r\n");
+    s->protocol = 3;
+    harness_expect(h, s, "COMMAND DOCS foo", "%0\r\n");
+    harness_expect_prefix(h, s, "COMMAND DOCS ttl", "%1\r\n$3\r\nttl\r\n%5\r\n");
+}
+
+static void docs_of_a_container_hold_its_subcommands(void **state) {
+    BEGIN;
+    const char *reply = harness_run(h, s, "COMMAND DOCS slowlog");
+    assert_non_null(strstr(reply, "$11\r\nsubcommands\r\n*8\r\n$11\r\nslowlog|get\r\n*10\r\n"));
+    harness_expect_prefix(h, s, "COMMAND DOCS slowlog|get", "*2\r\n$11\r\nslowlog|get\r\n*10\r\n");
+}
+
+/* ---- COMMAND LIST ---- */
+
+static void list_names_commands_and_subcommands(void **state) {
+    BEGIN;
+    char header[32];
+    int size = snprintf(header, sizeof header, "*%u\r\n", command_count());
+    const char *reply = harness_run(h, s, "COMMAND LIST");
+    assert_int_equal(strncmp(reply, header, (size_t)size), 0);
+    assert_non_null(strstr(reply, "$4\r\nzadd\r\n"));
+    assert_non_null(strstr(reply, "$15\r\nobject|encoding\r\n"));
+}
+
+static void list_filters_by_pattern_in_any_case(void **state) {
+    BEGIN;
+    harness_expect(h, s, "COMMAND LIST FILTERBY PATTERN TT?", "*1\r\n$3\r\nttl\r\n");
+    harness_expect(h, s, "COMMAND LIST filterby pattern *|REFCOUNT",
+                   "*1\r\n$15\r\nobject|refcount\r\n");
+    harness_expect(h, s, "COMMAND LIST FILTERBY PATTERN nothing*", "*0\r\n");
+    harness_expect(h, s, "COMMAND LIST FILTERBY PATTERN \"\"", "*0\r\n");
+}
+
+static void list_filters_by_category_and_module(void **state) {
+    BEGIN;
+    const char *reply = harness_run(h, s, "COMMAND LIST FILTERBY ACLCAT SortedSet");
+    assert_non_null(strstr(reply, "$4\r\nzadd\r\n"));
+    assert_null(strstr(reply, "$3\r\nttl\r\n"));
+    reply = harness_run(h, s, "COMMAND LIST FILTERBY ACLCAT dangerous");
+    assert_non_null(strstr(reply, "$4\r\nkeys\r\n"));
+    assert_non_null(strstr(reply, "$8\r\nflushall\r\n"));
+    harness_expect(h, s, "COMMAND LIST FILTERBY ACLCAT nothing", "*0\r\n");
+    harness_expect(h, s, "COMMAND LIST FILTERBY ACLCAT @sortedset", "*0\r\n");
+    harness_expect(h, s, "COMMAND LIST FILTERBY MODULE any", "*0\r\n");
+}
+
+static void categories_are_those_of_redis(void **state) {
+    BEGIN;
+    static const char *const lines[][2] = {
+        {"command|info", "+@slow\r\n+@connection\r\n"},
+        {"client|info", "+@slow\r\n+@connection\r\n"},
+        {"info", "+@slow\r\n+@dangerous\r\n"},
+        {"flushdb", "+@keyspace\r\n+@write\r\n+@slow\r\n+@dangerous\r\n"},
+        {"dbsize", "+@keyspace\r\n+@read\r\n+@fast\r\n"},
+        {"zmpop", "+@write\r\n+@sortedset\r\n+@slow\r\n"},
+        {"zunion", "+@read\r\n+@sortedset\r\n+@slow\r\n"},
+        {"zinterstore", "+@write\r\n+@sortedset\r\n+@slow\r\n"},
+        {"client", "+@slow\r\n"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char expected[128];
+        uint32_t count = 0;
+        for (const char *at = lines[i][1]; (at = strchr(at, '@')) != NULL; at++) {
+            count++;
+        }
+        snprintf(expected, sizeof expected, "*%u\r\n%s*0\r\n", count, lines[i][1]);
+        assert_non_null(strstr(harness_run_format(h, s, "COMMAND INFO %s", lines[i][0]), expected));
+    }
+}
+
+static void removed_keys_are_marked_as_removed(void **state) {
+    BEGIN;
+    assert_non_null(strstr(harness_run(h, s, "COMMAND INFO unlink"), "*2\r\n+RM\r\n+delete\r\n"));
+}
+
+static void list_refuses_other_words(void **state) {
+    BEGIN;
+    static const char *const lines[] = {
+        "COMMAND LIST FOO",
+        "COMMAND LIST FILTERBY",
+        "COMMAND LIST FILTERBY PATTERN",
+        "COMMAND LIST FILTERBY FOO x",
+        "COMMAND LIST FILTERBY PATTERN x y",
+        "COMMAND LIST FOO PATTERN x",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        harness_expect(h, s, lines[i], "-ERR syntax error\r\n");
+    }
+}
+
+/* ---- COMMAND GETKEYS ---- */
+
+static void getkeys_finds_the_keys_of_a_command(void **state) {
+    BEGIN;
+    static const char *const lines[][2] = {
+        {"zadd a 1 m 2 n", "*1\r\n$1\r\na\r\n"},
+        {"DEL a b a", "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\na\r\n"},
+        {"copy a b DB 3", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"zmpop 2 a b MIN COUNT 3", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"zunion 2 a b WEIGHTS 1 2", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"zunionstore d 2 a b WEIGHTS 1 2", "*3\r\n$1\r\nd\r\n$1\r\na\r\n$1\r\nb\r\n"},
+        {"zrangestore d a 0 -1", "*2\r\n$1\r\nd\r\n$1\r\na\r\n"},
+        {"object encoding a", "*1\r\n$1\r\na\r\n"},
+        {"memory usage a", "*1\r\n$1\r\na\r\n"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_string_equal(harness_run_format(h, s, "COMMAND GETKEYS %s", lines[i][0]),
+                            lines[i][1]);
+    }
+}
+
+static void getkeys_refuses_what_has_no_keys(void **state) {
+    BEGIN;
+    static const char *const lines[][2] = {
+        {"foo", "-ERR Invalid command specified\r\n"},
+        {"object foo a", "-ERR Invalid command specified\r\n"},
+        {"ping", "-ERR The command has no key arguments\r\n"},
+        {"object", "-ERR The command has no key arguments\r\n"},
+        {"slowlog get 1", "-ERR The command has no key arguments\r\n"},
+        {"zadd", "-ERR Invalid number of arguments specified for command\r\n"},
+        {"zadd a 1", "-ERR Invalid number of arguments specified for command\r\n"},
+        {"ttl a b", "-ERR Invalid number of arguments specified for command\r\n"},
+        {"zmpop 9 a b MIN", "-ERR Invalid arguments specified for command\r\n"},
+        {"zmpop 0 a MIN", "-ERR Invalid arguments specified for command\r\n"},
+        {"zmpop -1 a MIN", "-ERR Invalid arguments specified for command\r\n"},
+        {"zmpop x a MIN", "-ERR Invalid arguments specified for command\r\n"},
+        {"zmpop 9223372036854775807 a MIN", "-ERR Invalid arguments specified for command\r\n"},
+        {"zmpop 4611686018427387903 a MIN", "-ERR Invalid arguments specified for command\r\n"},
+        {"zmpop -9223372036854775808 a MIN", "-ERR Invalid arguments specified for command\r\n"},
+        {"zunionstore d 3 a b", "-ERR Invalid arguments specified for command\r\n"},
+        {"zinter 0 a", "-ERR Invalid arguments specified for command\r\n"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_string_equal(harness_run_format(h, s, "COMMAND GETKEYS %s", lines[i][0]),
+                            lines[i][1]);
+    }
+    harness_expect(h, s, "COMMAND GETKEYS",
+                   "-ERR wrong number of arguments for 'command|getkeys' command\r\n");
+}
+
+/* ---- the entries ---- */
+
+static void check_arguments(const struct argument *arguments) {
+    for (; arguments->name != NULL; arguments++) {
+        bool is_group = arguments->type == ARGUMENT_ONEOF || arguments->type == ARGUMENT_BLOCK;
+        assert_int_equal(arguments->children != NULL, is_group);
+        assert_true(arguments->type != ARGUMENT_PURE_TOKEN || arguments->token != NULL);
+        if (is_group) {
+            check_arguments(arguments->children);
+        }
+    }
+}
+
+static void every_entry_is_documented_and_consistent(void **state) {
+    (void)state;
+    static const char *const groups[] = {"generic",    "sorted-set", "leaderboard",
+                                         "connection", "server",     "transactions"};
+    for (uint32_t index = 0; index < command_count(); index++) {
+        const struct command *command = command_by_index(index);
+        print_message("%s\n", command_full_name(index));
+        assert_non_null(command->summary);
+        assert_true(command->summary[0] >= 'A' && command->summary[0] <= 'Z');
+        assert_int_not_equal(command->summary[strlen(command->summary) - 1], '.');
+        assert_non_null(command->complexity);
+        assert_string_equal(command->since, "1.0.0");
+        bool is_in_group = false;
+        for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+            is_in_group = is_in_group || strcmp(command->group, groups[i]) == 0;
+        }
+        assert_true(is_in_group);
+        assert_int_not_equal(command->arity, 0);
+        assert_true(command->run != NULL || command->subcommands != NULL);
+        if (command->first_key > 0) {
+            assert_true(command->key_step >= 1 && command->last_key != 0);
+            assert_non_null(command->arguments);
+        }
+        if (command->arguments != NULL) {
+            check_arguments(command->arguments);
+        }
+        assert_int_equal(command_find_full_name(bytes_from_text(command_full_name(index))), index);
+        assert_int_equal(command_index(command), index);
+    }
+}
+
+static void help_and_unknown_subcommands(void **state) {
+    BEGIN;
+    harness_expect_prefix(
+        h, s, "COMMAND HELP",
+        "*19\r\n+COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
+    harness_expect(h, s, "COMMAND FOO", "-ERR unknown subcommand 'FOO'. Try COMMAND HELP.\r\n");
+    harness_expect(h, s, "COMMAND COUNT x",
+                   "-ERR wrong number of arguments for 'command|count' command\r\n");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(count_counts_the_commands_of_the_table),
+        TEST(every_form_is_one_whole_value_in_both_protocols),
+        TEST(command_and_command_info_tell_of_every_command),
+        TEST(info_has_redis_shape),
+        TEST(info_of_an_unknown_name_is_nil_in_its_place),
+        TEST(a_subcommand_is_found_by_its_full_name),
+        TEST(two_keys_are_two_key_specifications),
+        TEST(keys_that_a_count_announces_are_a_keynum_specification),
+        TEST(sources_that_a_count_announces_are_only_read),
+        TEST(docs_have_redis_shape),
+        TEST(docs_nest_the_arguments_of_a_choice),
+        TEST(docs_leave_unknown_names_out),
+        TEST(docs_of_a_container_hold_its_subcommands),
+        TEST(list_names_commands_and_subcommands),
+        TEST(list_filters_by_pattern_in_any_case),
+        TEST(list_filters_by_category_and_module),
+        TEST(categories_are_those_of_redis),
+        TEST(removed_keys_are_marked_as_removed),
+        TEST(list_refuses_other_words),
+        TEST(getkeys_finds_the_keys_of_a_command),
+        TEST(getkeys_refuses_what_has_no_keys),
+        TEST(every_entry_is_documented_and_consistent),
+        TEST(help_and_unknown_subcommands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

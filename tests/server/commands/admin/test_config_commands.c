@@ -1,0 +1,307 @@
+/* CONFIG: patterns, several pairs at once, refusals in Redis's words, statistics, the file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "server/system/log.h"
+#include "tests/support/harness.h"
+
+struct fixture {
+    struct harness *harness;
+    struct session *session;
+};
+
+static int set_up(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    fixture->harness = harness_create("layout laps FIELD t 32 ASC\n"
+                                      "layout money FIELD b 40 SCALE 2\n"
+                                      "board \"race *\" laps\n");
+    fixture->session = harness_connect(fixture->harness);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    harness_destroy(fixture->harness);
+    log_set_level(LOG_NOTICE);
+    free(fixture);
+    return 0;
+}
+
+static void expect(void **state, const char *line, const char *reply) {
+    const struct fixture *fixture = *state;
+    harness_expect(fixture->harness, fixture->session, line, reply);
+}
+
+static struct settings *settings_of(void **state) {
+    return &((struct fixture *)*state)->harness->server.settings;
+}
+
+/* How many values the reply to a CONFIG GET in RESP2 announces. */
+static long count_values(void **state, const char *line) {
+    const struct fixture *fixture = *state;
+    const char *reply = harness_run(fixture->harness, fixture->session, line);
+    assert_int_equal(reply[0], '*');
+    return strtol(reply + 1, NULL, 10);
+}
+
+/* ---- GET ---- */
+
+static void get_answers_names_and_values_flat_in_resp2(void **state) {
+    expect(state, "CONFIG GET port", "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
+    expect(state, "config get PORT", "*2\r\n$4\r\nport\r\n$4\r\n6379\r\n");
+    expect(state, "CONFIG GET nothing", "*0\r\n");
+    expect(state, "CONFIG GET \"\"", "*0\r\n");
+}
+
+static void get_answers_a_map_in_resp3(void **state) {
+    ((struct fixture *)*state)->session->protocol = 3;
+    expect(state, "CONFIG GET port", "%1\r\n$4\r\nport\r\n$4\r\n6379\r\n");
+    expect(state, "CONFIG GET nothing", "%0\r\n");
+}
+
+static void get_takes_several_patterns_and_answers_each_setting_once_in_order(void **state) {
+    expect(state, "CONFIG GET tcp-* maxclients TCP-backlog t[ci]m*out",
+           "*8\r\n$11\r\ntcp-backlog\r\n$3\r\n511\r\n$7\r\ntimeout\r\n$1\r\n0\r\n"
+           "$13\r\ntcp-keepalive\r\n$3\r\n300\r\n$10\r\nmaxclients\r\n$5\r\n10000\r\n");
+}
+
+static void get_star_answers_every_setting(void **state) {
+    long count = 0;
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        count += 2;
+    }
+    assert_int_equal(count_values(state, "CONFIG GET *"), count);
+    assert_int_equal(count_values(state, "CONFIG GET * * port"), count);
+}
+
+static void get_answers_what_redis_benchmark_asks_at_its_start(void **state) {
+    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$23\r\n3600 1 300 100 60 10000\r\n");
+    expect(state, "CONFIG GET appendonly", "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n");
+    expect(state, "CONFIG GET databases", "*2\r\n$9\r\ndatabases\r\n$2\r\n16\r\n");
+    expect(state, "CONFIG GET maxmemory-policy",
+           "*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n");
+}
+
+static void get_answers_repeated_settings_as_one_text_of_lines(void **state) {
+    expect(state, "CONFIG GET layout",
+           "*2\r\n$6\r\nlayout\r\n$44\r\nlaps FIELD t 32 ASC\nmoney FIELD b 40 SCALE 2\r\n");
+    expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$13\r\n\"race *\" laps\r\n");
+    expect(state, "CONFIG GET default-layout", "*2\r\n$14\r\ndefault-layout\r\n$7\r\ndefault\r\n");
+}
+
+/* ---- SET ---- */
+
+static void set_changes_several_settings(void **state) {
+    expect(state, "CONFIG SET timeout 30 MaxMemory 1gb requirepass \"a b\"", "+OK\r\n");
+    assert_int_equal(settings_of(state)->timeout_s, 30);
+    expect(state, "CONFIG GET maxmemory requirepass",
+           "*4\r\n$11\r\nrequirepass\r\n$3\r\na b\r\n$9\r\nmaxmemory\r\n$10\r\n1073741824\r\n");
+    expect(state, "CONFIG SET requirepass \"\" save \"\" appendonly no", "+OK\r\n");
+    assert_null(settings_of(state)->requirepass);
+}
+
+static void set_is_all_or_nothing(void **state) {
+    expect(state, "CONFIG SET timeout 30 maxclients 0",
+           "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument must be "
+           "between 1 and 4294967295 inclusive\r\n");
+    expect(state, "CONFIG SET timeout 30 foo 0",
+           "-ERR Unknown option or number of arguments for CONFIG SET - 'foo'\r\n");
+    expect(state, "CONFIG SET timeout 30 timeout 40",
+           "-ERR CONFIG SET failed (possibly related to argument 'timeout') - duplicate "
+           "parameter\r\n");
+    expect(state, "CONFIG SET timeout 30 port 1",
+           "-ERR CONFIG SET failed (possibly related to argument 'port') - can't set immutable "
+           "config\r\n");
+    assert_int_equal(settings_of(state)->timeout_s, 0);
+}
+
+static void set_takes_what_durability_may_be_changed_to(void **state) {
+    expect(state,
+           "CONFIG SET appendonly yes appendfsync always save \"60 1 30 2\" "
+           "auto-aof-rewrite-percentage 50 auto-aof-rewrite-min-size 1mb "
+           "stop-writes-on-bgsave-error no",
+           "+OK\r\n");
+    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$9\r\n60 1 30 2\r\n");
+    expect(state, "CONFIG GET appendfsync", "*2\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n");
+    expect(state, "CONFIG SET save \"\"", "+OK\r\n");
+    expect(state, "CONFIG GET save", "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
+    expect(state, "CONFIG SET save \"60\"",
+           "-ERR CONFIG SET failed (possibly related to argument 'save') - Invalid save "
+           "parameters\r\n");
+    expect(state, "CONFIG SET dir /tmp",
+           "-ERR CONFIG SET failed (possibly related to argument 'dir') - can't set immutable "
+           "config\r\n");
+}
+
+static void set_with_a_name_that_breaks_lines_keeps_the_framing(void **state) {
+    expect(state, "CONFIG SET \"a\\r\\nb\" 1",
+           "-ERR Unknown option or number of arguments for CONFIG SET - 'a??b'\r\n");
+}
+
+static void set_counts_its_arguments_as_redis_does(void **state) {
+    expect(state, "CONFIG SET", "-ERR wrong number of arguments for 'config|set' command\r\n");
+    expect(state, "CONFIG SET timeout",
+           "-ERR wrong number of arguments for 'config|set' command\r\n");
+    expect(state, "CONFIG SET timeout 1 maxclients", "-ERR syntax error\r\n");
+    expect(state, "CONFIG GET", "-ERR wrong number of arguments for 'config|get' command\r\n");
+    expect(state, "CONFIG", "-ERR wrong number of arguments for 'config' command\r\n");
+    expect(state, "CONFIG RESETSTAT x",
+           "-ERR wrong number of arguments for 'config|resetstat' command\r\n");
+    expect(state, "CONFIG FOO", "-ERR unknown subcommand 'FOO'. Try CONFIG HELP.\r\n");
+}
+
+/* Standard output while a line is logged at this level. */
+static bool is_logged(enum log_level level) {
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stdout);
+    int saved = dup(STDOUT_FILENO);
+    dup2(fileno(file), STDOUT_FILENO);
+    log_write(level, "probe");
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    fseek(file, 0, SEEK_END);
+    bool has_text = ftell(file) > 0;
+    fclose(file);
+    return has_text;
+}
+
+static void set_loglevel_holds_at_once(void **state) {
+    assert_false(is_logged(LOG_DEBUG));
+    expect(state, "CONFIG SET loglevel debug", "+OK\r\n");
+    assert_true(is_logged(LOG_DEBUG));
+    expect(state, "CONFIG SET loglevel warning", "+OK\r\n");
+    assert_false(is_logged(LOG_NOTICE));
+}
+
+static void set_default_layout_holds_for_boards_made_afterwards(void **state) {
+    expect(state, "ZADD before 12 ann", ":1\r\n");
+    expect(state, "CONFIG SET default-layout money", "+OK\r\n");
+    expect(state, "ZADD after 12.34 ann", ":1\r\n");
+    expect(state, "ZSCORE after ann", "$5\r\n12.34\r\n");
+    expect(state, "ZADD before -5 bob", ":1\r\n");
+    expect(state, "ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
+    expect(state, "ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
+}
+
+static void a_password_given_to_set_stays_out_of_the_slow_log(void **state) {
+    const struct fixture *fixture = *state;
+    expect(state, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
+    expect(state, "CONFIG SET requirepass open-sesame", "+OK\r\n");
+    const char *reply = harness_run(fixture->harness, fixture->session, "SLOWLOG GET -1");
+    assert_null(strstr(reply, "sesame"));
+    assert_non_null(strstr(reply, "redacted"));
+    expect(state, "CONFIG SET requirepass \"\"", "+OK\r\n");
+}
+
+/* ---- RESETSTAT ---- */
+
+static void resetstat_sets_the_counters_back(void **state) {
+    struct server *server = &((struct fixture *)*state)->harness->server;
+    expect(state, "ZADD b 1 ann", ":1\r\n");
+    expect(state, "ZSCORE b ann", "$1\r\n1\r\n");
+    expect(state, "ZSCORE b ann x", "-ERR wrong number of arguments for 'zscore' command\r\n");
+    uint32_t zscore = command_index(command_find(BYTES("zscore")));
+    assert_int_equal(server->stats.commands[zscore].calls, 1);
+    assert_int_equal(server->stats.error_replies, 1);
+    assert_int_equal(server->stats.error_kind_count, 1);
+    expect(state, "CONFIG RESETSTAT", "+OK\r\n");
+    assert_int_equal(server->stats.commands[zscore].calls, 0);
+    assert_int_equal(server->stats.commands[zscore].rejected_calls, 0);
+    assert_int_equal(server->stats.error_replies, 0);
+    assert_int_equal(server->stats.error_kind_count, 0);
+    assert_int_equal(server->stats.keyspace_hits, 0);
+}
+
+/* ---- REWRITE ---- */
+
+static void rewrite_without_a_file_is_an_error(void **state) {
+    expect(state, "CONFIG REWRITE", "-ERR The server is running without a config file\r\n");
+}
+
+static void rewrite_writes_the_file(void **state) {
+    char path[] = "/tmp/leaderboard-config-XXXXXX";
+    char error[SETTING_ERROR_MAX];
+    char text[256] = "";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    struct settings *settings = settings_of(state);
+    settings_deinit(settings);
+    assert_true(settings_init(settings));
+    assert_true(settings_load_file(settings, path, error));
+    log_set_level(LOG_WARNING);
+    expect(state, "CONFIG SET timeout 77 loglevel warning", "+OK\r\n");
+    expect(state, "CONFIG REWRITE", "+OK\r\n");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    assert_string_equal(text, "# Written by CONFIG REWRITE:\ntimeout 77\nloglevel warning\n");
+    assert_int_equal(unlink(path), 0);
+}
+
+/* ---- HELP and the table ---- */
+
+static void help_lists_the_subcommands(void **state) {
+    const struct fixture *fixture = *state;
+    harness_expect_prefix(
+        fixture->harness, fixture->session, "CONFIG HELP",
+        "*11\r\n+CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
+        "+GET <pattern>\r\n"
+        "+    Return parameters matching the glob-like <pattern> and their values.\r\n"
+        "+SET <directive> <value>\r\n"
+        "+    Set the configuration <directive> to <value>.\r\n"
+        "+RESETSTAT\r\n+    Reset statistics reported by the INFO command.\r\n"
+        "+REWRITE\r\n+    Rewrite the configuration file.\r\n"
+        "+HELP\r\n");
+}
+
+static void the_syntax_is_printed_from_the_arguments(void **state) {
+    (void)state;
+    const struct command *config = command_find(BYTES("CONFIG"));
+    assert_non_null(config);
+    assert_null(config->run);
+    char syntax[128];
+    command_print_syntax(command_find_subcommand(config, BYTES("set")), syntax, sizeof syntax);
+    assert_string_equal(syntax, "parameter value [parameter value ...]");
+    command_print_syntax(command_find_subcommand(config, BYTES("get")), syntax, sizeof syntax);
+    assert_string_equal(syntax, "parameter [parameter ...]");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(get_answers_names_and_values_flat_in_resp2),
+        TEST(get_answers_a_map_in_resp3),
+        TEST(get_takes_several_patterns_and_answers_each_setting_once_in_order),
+        TEST(get_star_answers_every_setting),
+        TEST(get_answers_what_redis_benchmark_asks_at_its_start),
+        TEST(get_answers_repeated_settings_as_one_text_of_lines),
+        TEST(set_changes_several_settings),
+        TEST(set_is_all_or_nothing),
+        TEST(set_takes_what_durability_may_be_changed_to),
+        TEST(set_with_a_name_that_breaks_lines_keeps_the_framing),
+        TEST(set_counts_its_arguments_as_redis_does),
+        TEST(set_loglevel_holds_at_once),
+        TEST(set_default_layout_holds_for_boards_made_afterwards),
+        TEST(a_password_given_to_set_stays_out_of_the_slow_log),
+        TEST(resetstat_sets_the_counters_back),
+        TEST(rewrite_without_a_file_is_an_error),
+        TEST(rewrite_writes_the_file),
+        TEST(help_lists_the_subcommands),
+        TEST(the_syntax_is_printed_from_the_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

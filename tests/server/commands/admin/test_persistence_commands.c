@@ -1,0 +1,395 @@
+/* BGSAVE BGREWRITEAOF SAVE LASTSAVE SHUTDOWN and INFO's Persistence section, by bytes in and bytes
+ * out. A fake replaces persistence.c: it returns what a test wants, and records its calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/dispatch/shutdown.h"
+#include "server/durability/persistence.h"
+#include "tests/support/harness.h"
+
+/* ---- the fake ---- */
+
+struct persistence {
+    enum persistence_status status; /* of everything it is asked */
+    unsigned begun, saved, ended;
+    enum persistence_ending ending; /* of the last one */
+    struct persistence_info info;
+};
+
+static struct persistence fake;
+
+static enum persistence_status answer(char *error) {
+    if (fake.status == PERSISTENCE_FAILED) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot write /data/x: No space left on device");
+    }
+    return fake.status;
+}
+
+struct persistence *persistence_open(const struct settings *settings, char *error) {
+    (void)settings;
+    (void)error;
+    return &fake;
+}
+
+bool persistence_start(struct persistence *persistence, const struct persistence_host *host,
+                       uv_loop_t *loop, void (*changed)(void *context), void *context,
+                       char *error) {
+    (void)persistence;
+    (void)host;
+    (void)loop;
+    (void)changed;
+    (void)context;
+    (void)error;
+    return true;
+}
+
+void persistence_stop(struct persistence *persistence) {
+    (void)persistence;
+}
+
+void persistence_destroy(struct persistence *persistence) {
+    (void)persistence;
+}
+
+bool persistence_end_tick(struct persistence *persistence) {
+    (void)persistence;
+    return false;
+}
+
+bool persistence_step(struct persistence *persistence) {
+    (void)persistence;
+    return false;
+}
+
+void persistence_second(struct persistence *persistence) {
+    (void)persistence;
+}
+
+uint64_t persistence_last_group(const struct persistence *persistence) {
+    (void)persistence;
+    return 1;
+}
+
+uint64_t persistence_safe_group(const struct persistence *persistence) {
+    (void)persistence;
+    return 1;
+}
+
+bool persistence_holds_readers(const struct persistence *persistence) {
+    (void)persistence;
+    return false;
+}
+
+enum persistence_status persistence_begin_snapshot(struct persistence *persistence, char *error) {
+    persistence->begun++;
+    return answer(error);
+}
+
+enum persistence_status persistence_save(struct persistence *persistence, char *error) {
+    persistence->saved++;
+    return answer(error);
+}
+
+enum persistence_status persistence_prepare_end(struct persistence *persistence,
+                                                enum persistence_ending ending, char *error) {
+    persistence->ended++;
+    persistence->ending = ending;
+    return answer(error);
+}
+
+const char *persistence_check_settings(struct persistence *persistence,
+                                       const struct settings *wanted, char *reason) {
+    (void)persistence;
+    if (!wanted->appendonly) {
+        return NULL;
+    }
+    snprintf(reason, SETTING_REASON_MAX, "no directory");
+    return "appendonly";
+}
+
+void persistence_describe(const struct persistence *persistence, struct persistence_info *info) {
+    *info = persistence->info;
+}
+
+/* ---- fixture ---- */
+
+static int setup(void **state) {
+    struct harness *harness = harness_create(NULL);
+    fake = (struct persistence){.info = {.is_last_save_ok = true, .is_journal_ok = true}};
+    harness->server.persistence = &fake;
+    *state = harness;
+    return 0;
+}
+
+static int setup_without_disk(void **state) {
+    *state = harness_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+/* ---- BGSAVE, BGREWRITEAOF, SAVE, LASTSAVE ---- */
+
+static void a_snapshot_is_begun_in_either_words(void **state) {
+    BEGIN;
+    harness_expect(h, s, "BGSAVE", "+Background saving started\r\n");
+    harness_expect(h, s, "bgsave Schedule", "+Background saving started\r\n");
+    harness_expect(h, s, "BGREWRITEAOF", "+Background append only file rewriting started\r\n");
+    assert_int_equal(fake.begun, 3);
+    assert_int_equal(fake.saved, 0);
+}
+
+static void bad_words_begin_none(void **state) {
+    BEGIN;
+    harness_expect(h, s, "BGSAVE now", "-ERR syntax error\r\n");
+    harness_expect(h, s, "BGSAVE SCHEDULE now", "-ERR syntax error\r\n");
+    harness_expect(h, s, "BGREWRITEAOF now",
+                   "-ERR wrong number of arguments for 'bgrewriteaof' command\r\n");
+    harness_expect(h, s, "SAVE now", "-ERR wrong number of arguments for 'save' command\r\n");
+    harness_expect(h, s, "LASTSAVE now",
+                   "-ERR wrong number of arguments for 'lastsave' command\r\n");
+    assert_int_equal(fake.begun + fake.saved, 0);
+}
+
+static void a_second_snapshot_is_refused_in_the_words_of_redis(void **state) {
+    BEGIN;
+    fake.status = PERSISTENCE_BUSY;
+    harness_expect(h, s, "BGSAVE", "-ERR Background save already in progress\r\n");
+    harness_expect(h, s, "BGSAVE SCHEDULE", "-ERR Background save already in progress\r\n");
+    harness_expect(h, s, "SAVE", "-ERR Background save already in progress\r\n");
+    harness_expect(h, s, "BGREWRITEAOF",
+                   "-ERR Background append only file rewriting already in progress\r\n");
+}
+
+static void what_fails_says_why(void **state) {
+    BEGIN;
+    fake.status = PERSISTENCE_FAILED;
+    static const char why[] = "-ERR cannot write /data/x: No space left on device\r\n";
+    harness_expect(h, s, "BGSAVE", why);
+    harness_expect(h, s, "BGREWRITEAOF", why);
+    harness_expect(h, s, "SAVE", why);
+}
+
+static void save_answers_when_it_is_done(void **state) {
+    BEGIN;
+    harness_expect(h, s, "SAVE", "+OK\r\n");
+    assert_int_equal(fake.saved, 1);
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "SAVE", "-ERR Command not allowed inside a transaction\r\n");
+    harness_expect(h, s, "DISCARD", "+OK\r\n");
+    assert_int_equal(fake.saved, 1);
+}
+
+static void a_transaction_may_begin_a_snapshot(void **state) {
+    BEGIN;
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "BGSAVE", "+QUEUED\r\n");
+    harness_expect(h, s, "EXEC", "*1\r\n+Background saving started\r\n");
+    assert_int_equal(fake.begun, 1);
+}
+
+static void lastsave_is_the_time_of_the_last_snapshot(void **state) {
+    BEGIN;
+    fake.info.last_save_s = 1767225000;
+    harness_expect(h, s, "LASTSAVE", ":1767225000\r\n");
+}
+
+static void without_a_disk_nothing_can_be_saved_and_that_is_said(void **state) {
+    BEGIN;
+    static const char none[] = "-ERR this server runs without a disk: nothing can be saved\r\n";
+    harness_expect(h, s, "BGSAVE", none);
+    harness_expect(h, s, "BGREWRITEAOF", none);
+    harness_expect(h, s, "SAVE", none);
+    harness_expect(h, s, "LASTSAVE", ":1767225600\r\n");
+    harness_run(h, s, "INFO persistence");
+    assert_non_null(strstr(h->reply.at, "\r\nloading:0\r\n"));
+    assert_non_null(strstr(h->reply.at, "\r\nrdb_last_bgsave_status:ok\r\n"));
+    assert_non_null(strstr(h->reply.at, "\r\nrdb_last_save_time:1767225600\r\n"));
+    assert_non_null(strstr(h->reply.at, "\r\naof_enabled:0\r\n"));
+    harness_expect(h, s, "SHUTDOWN", "");
+    assert_true(h->server.is_shutdown_asked);
+}
+
+static void while_boards_are_loaded_nothing_is_saved(void **state) {
+    BEGIN;
+    static const char loading[] = "-LOADING Redis is loading the dataset in memory\r\n";
+    h->server.durability.is_loading = true;
+    harness_expect(h, s, "BGSAVE", loading);
+    harness_expect(h, s, "BGREWRITEAOF", loading);
+    harness_expect(h, s, "SAVE", loading);
+    harness_expect_prefix(h, s, "LASTSAVE", ":");
+    harness_expect(h, s, "SHUTDOWN SAVE", "");
+    assert_int_equal(fake.ending, PERSISTENCE_END_NOSAVE);
+    shutdown_finish(&h->server);
+    assert_int_equal(fake.ending, PERSISTENCE_END_NOSAVE);
+    h->server.durability.is_loading = false;
+}
+
+/* ---- SHUTDOWN ---- */
+
+static void shutdown_saves_as_it_is_told(void **state) {
+    BEGIN;
+    static const struct {
+        const char *line;
+        enum persistence_ending ending;
+        bool is_now;
+    } samples[] = {
+        {"SHUTDOWN", PERSISTENCE_END_AS_SET, false},
+        {"SHUTDOWN SAVE", PERSISTENCE_END_SAVE, false},
+        {"SHUTDOWN NOSAVE NOW", PERSISTENCE_END_NOSAVE, true},
+        {"SHUTDOWN NOW SAVE FORCE", PERSISTENCE_END_SAVE, true},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        h->server.is_shutdown_asked = false;
+        harness_expect(h, s, samples[i].line, "");
+        assert_int_equal(fake.ended, i + 1);
+        assert_int_equal(fake.ending, samples[i].ending);
+        assert_true(h->server.is_shutdown_asked);
+        assert_int_equal(h->server.is_shutdown_now, samples[i].is_now);
+    }
+    harness_expect(h, s, "SHUTDOWN SAVE NOSAVE", "-ERR syntax error\r\n");
+    assert_int_equal(fake.ended, 4);
+}
+
+static void shutdown_that_cannot_save_goes_on_unless_it_is_forced(void **state) {
+    BEGIN;
+    fake.status = PERSISTENCE_FAILED;
+    static const char *const lines[] = {"SHUTDOWN", "SHUTDOWN SAVE", "SHUTDOWN NOW"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        harness_expect(h, s, lines[i], "-ERR Errors trying to SHUTDOWN. Check logs.\r\n");
+    }
+    assert_false(h->server.is_shutdown_asked);
+    harness_expect(h, s, "SHUTDOWN FORCE", "");
+    assert_true(h->server.is_shutdown_asked);
+}
+
+static void what_changes_while_clients_are_drained_is_saved_too(void **state) {
+    BEGIN;
+    harness_expect(h, s, "SHUTDOWN", "");
+    shutdown_finish(&h->server);
+    assert_int_equal(fake.ended, 2);
+    assert_int_equal(fake.ending, PERSISTENCE_END_AS_SET);
+
+    harness_expect(h, s, "SHUTDOWN SAVE", "");
+    shutdown_finish(&h->server);
+    assert_int_equal(fake.ending, PERSISTENCE_END_NOSAVE);
+    fake.info.changes = 1;
+    shutdown_finish(&h->server);
+    assert_int_equal(fake.ending, PERSISTENCE_END_SAVE);
+    assert_false(h->server.is_end_failed);
+
+    fake.status = PERSISTENCE_FAILED;
+    shutdown_finish(&h->server);
+    assert_true(h->server.is_end_failed);
+}
+
+/* ---- INFO ---- */
+
+static void expect_persistence(struct harness *h, struct session *s, const char *text) {
+    char expected[4096];
+    snprintf(expected, sizeof expected, "$%zu\r\n%s\r\n", strlen(text), text);
+    assert_string_equal(harness_run(h, s, "INFO persistence"), expected);
+}
+
+#define SNAPSHOT_FIELDS                                                                            \
+    "current_cow_peak:0\r\ncurrent_cow_size:0\r\ncurrent_cow_size_age:0\r\n"                       \
+    "current_fork_perc:0.00\r\nsnapshot_members_saved:100\r\n"                                     \
+    "rdb_changes_since_last_save:7\r\nrdb_bgsave_in_progress:1\r\nrdb_last_save_time:1767225000\r" \
+    "\nrdb_last_bgsave_status:err\r\nrdb_last_bgsave_time_sec:3\r\nrdb_current_bgsave_time_sec:2"  \
+    "\r\nrdb_saves:5\r\nrdb_last_cow_size:0\r\naof_enabled:1\r\naof_rewrite_in_progress:1\r\n"     \
+    "aof_rewrite_scheduled:0\r\naof_last_rewrite_time_sec:3\r\naof_current_rewrite_time_sec:2\r\n" \
+    "aof_last_bgrewrite_status:err\r\naof_rewrites:5\r\naof_last_write_status:err\r\n"             \
+    "aof_last_cow_size:0\r\n"
+#define JOURNAL_FIELDS                                                                             \
+    "aof_current_size:1000\r\naof_base_size:600\r\naof_pending_rewrite:0\r\n"                      \
+    "aof_buffer_length:50\r\naof_pending_bio_fsync:1\r\naof_delayed_fsync:4\r\n"                   \
+    "journal_group:30\r\njournal_written_group:29\r\njournal_synced_group:20\r\n"                  \
+    "journal_fsync_longest_us:1500\r\n"
+
+static const struct persistence_info busy = {
+    .loading_start_s = 1767225500,
+    .loading_total_size = 2000,
+    .loading_loaded_size = 500,
+    .loading_members = 12,
+    .loading_percent = 25,
+    .loading_eta_s = 9,
+    .changes = 7,
+    .is_saving = true,
+    .last_save_s = 1767225000,
+    .last_save_seconds = 3,
+    .current_save_seconds = 2,
+    .save_count = 5,
+    .saved_members = 100,
+    .is_journal_on = true,
+    .journal_size = 1000,
+    .journal_base_size = 600,
+    .base_size = 600,
+    .waiting_size = 50,
+    .group = 30,
+    .written_group = 29,
+    .synced_group = 20,
+    .delayed_sync_count = 4,
+    .sync_longest_us = 1500,
+};
+
+static void info_tells_of_snapshot_and_journal(void **state) {
+    BEGIN;
+    fake.info = busy;
+    expect_persistence(
+        h, s, "# Persistence\r\nloading:0\r\nasync_loading:0\r\n" SNAPSHOT_FIELDS JOURNAL_FIELDS);
+    /* With the system deciding when to fsync, no command waits for it. */
+    h->server.settings.appendfsync = SETTING_APPENDFSYNC_NO;
+    harness_run(h, s, "INFO persistence");
+    assert_non_null(strstr(h->reply.at, "\r\naof_pending_bio_fsync:0\r\n"));
+}
+
+static void info_tells_how_far_loading_is(void **state) {
+    BEGIN;
+    fake.info = busy;
+    fake.info.is_journal_on = false;
+    h->server.durability.is_loading = true;
+    harness_run(h, s, "INFO persistence");
+    assert_non_null(strstr(h->reply.at, "# Persistence\r\nloading:1\r\n"));
+    assert_non_null(strstr(h->reply.at, "\r\naof_enabled:0\r\n"));
+    assert_null(strstr(h->reply.at, "aof_current_size"));
+    assert_non_null(strstr(h->reply.at, "\r\nloading_start_time:1767225500\r\n"
+                                        "loading_total_bytes:2000\r\nloading_loaded_bytes:500\r\n"
+                                        "loading_loaded_perc:25.00\r\nloading_eta_seconds:9\r\n"
+                                        "loading_loaded_members:12\r\n"));
+    h->server.durability.is_loading = false;
+    harness_run(h, s, "INFO persistence");
+    assert_null(strstr(h->reply.at, "loading_start_time"));
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_snapshot_is_begun_in_either_words),
+        TEST(bad_words_begin_none),
+        TEST(a_second_snapshot_is_refused_in_the_words_of_redis),
+        TEST(what_fails_says_why),
+        TEST(save_answers_when_it_is_done),
+        TEST(a_transaction_may_begin_a_snapshot),
+        TEST(lastsave_is_the_time_of_the_last_snapshot),
+        cmocka_unit_test_setup_teardown(without_a_disk_nothing_can_be_saved_and_that_is_said,
+                                        setup_without_disk, teardown),
+        TEST(while_boards_are_loaded_nothing_is_saved),
+        TEST(shutdown_saves_as_it_is_told),
+        TEST(shutdown_that_cannot_save_goes_on_unless_it_is_forced),
+        TEST(what_changes_while_clients_are_drained_is_saved_too),
+        TEST(info_tells_of_snapshot_and_journal),
+        TEST(info_tells_how_far_loading_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

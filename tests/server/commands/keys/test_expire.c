@@ -1,0 +1,430 @@
+/* EXPIRE and its family, by bytes in and bytes out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/harness.h"
+
+static int setup(void **state) {
+    *state = harness_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+static void advance_ms(struct harness *h, int64_t ms) {
+    h->wall_us += ms * 1000;
+}
+
+/* The wall clock, in no time. */
+static void step_clock(struct harness *h, int64_t seconds) {
+    h->step_us += seconds * 1000000;
+}
+
+/* ---- what it means to expire ---- */
+
+static void a_key_goes_when_its_time_has_come(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "PEXPIRE a 1000", ":1\r\n");
+    advance_ms(h, 999);
+    harness_expect(h, s, "EXISTS a", ":1\r\n");
+    advance_ms(h, 2);
+    harness_expect(h, s, "EXISTS a", ":0\r\n");
+    harness_expect(h, s, "ZREVRANGE a 0 -1", "*0\r\n");
+    assert_int_equal(registry_expired_count(h->server.registry), 1);
+}
+
+static void every_command_finds_an_expired_key_gone(void **state) {
+    BEGIN;
+    static const char *const lines[][2] = {
+        {"DEL a", ":0\r\n"},
+        {"UNLINK a", ":0\r\n"},
+        {"TYPE a", "+none\r\n"},
+        {"EXISTS a", ":0\r\n"},
+        {"TOUCH a", ":0\r\n"},
+        {"TTL a", ":-2\r\n"},
+        {"PTTL a", ":-2\r\n"},
+        {"PERSIST a", ":0\r\n"},
+        {"EXPIRE a 10", ":0\r\n"},
+        {"COPY a b", ":0\r\n"},
+        {"ZCARD a", ":0\r\n"},
+        {"ZSCORE a m", "$-1\r\n"},
+        {"EXPIRETIME a", ":-2\r\n"},
+        {"ZREM a m", ":0\r\n"},
+        {"OBJECT ENCODING a", "$-1\r\n"},
+        {"PEXPIRETIME a", ":-2\r\n"},
+        {"MEMORY USAGE a", "$-1\r\n"},
+        {"RENAME a b", "-ERR no such key\r\n"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        harness_run(h, s, "ZADD a 1 m");
+        harness_run(h, s, "PEXPIRE a 1");
+        advance_ms(h, 2);
+        harness_expect(h, s, lines[i][0], lines[i][1]);
+        harness_expect(h, s, "DBSIZE", ":0\r\n");
+    }
+}
+
+static void a_write_to_an_expired_key_begins_anew(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 7 m 8 n");
+    harness_run(h, s, "PEXPIRE a 1");
+    advance_ms(h, 2);
+    harness_expect(h, s, "ZINCRBY a 1 m", "$1\r\n1\r\n");
+    harness_expect(h, s, "ZCARD a", ":1\r\n");
+    harness_expect(h, s, "TTL a", ":-1\r\n");
+}
+
+static void a_clock_set_back_neither_revives_nor_delays(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 1 m");
+    harness_run(h, s, "PEXPIRE a 1000");
+    harness_run(h, s, "PEXPIRE b 5000");
+    advance_ms(h, 2000);
+    harness_expect(h, s, "PTTL b", ":3000\r\n");
+    step_clock(h, -3600);
+    harness_expect(h, s, "EXISTS a", ":0\r\n");
+    harness_expect(h, s, "PTTL b", ":3000\r\n");
+    advance_ms(h, 1000);
+    harness_expect(h, s, "PTTL b", ":2000\r\n");
+    step_clock(h, 3600);
+    advance_ms(h, 1000);
+    harness_expect(h, s, "PTTL b", ":1000\r\n");
+    advance_ms(h, 1000);
+    harness_expect(h, s, "EXISTS b", ":0\r\n");
+}
+
+/* In ten minutes, one of which passes until the step is believed. */
+static void let_an_hour_be_jumped(struct harness *h, struct session *s) {
+    int64_t before_us = harness_now_us(h);
+    step_clock(h, 3600);
+    harness_run(h, s, "PING");
+    for (int i = 0; i < 600; i++) {
+        advance_ms(h, 1000);
+        harness_run(h, s, "PING");
+    }
+    assert_int_equal(harness_now_us(h), before_us + INT64_C(4200000000));
+}
+
+static void a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD lasting 1 m");
+    harness_run(h, s, "ZADD timed 1 m");
+    harness_run(h, s, "EXPIRE lasting 1000");
+    harness_run_format(h, s, "EXPIREAT timed %lld", (long long)(h->wall_us / 1000000 + 1000));
+    let_an_hour_be_jumped(h, s);
+    harness_expect(h, s, "EXISTS timed", ":0\r\n");
+    harness_expect(h, s, "TTL lasting", ":400\r\n");
+    harness_expect(h, s, "RENAME lasting named", "+OK\r\n");
+    harness_expect(h, s, "COPY named copied", ":1\r\n");
+    let_an_hour_be_jumped(h, s);
+    harness_expect(h, s, "EXISTS named copied", ":0\r\n"); /* 1200 seconds have passed */
+}
+
+static void a_renamed_or_copied_key_keeps_what_its_expiry_is(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "EXPIRE a 2000");
+    harness_run(h, s, "RENAME a b");
+    harness_run(h, s, "COPY b c DB 3");
+    harness_run(h, s, "ZADD d 1 m");
+    harness_run(h, s, "LB.ROLL d e EX 2000");
+    harness_run(h, s, "ZADD f 1 m");
+    harness_run(h, s, "EXPIRE f 2000");
+    harness_run_format(h, s, "EXPIREAT f %lld", (long long)(h->wall_us / 1000000 + 10000));
+    harness_run(h, s, "ZADD g 1 m");
+    harness_run_format(h, s, "EXPIREAT g %lld", (long long)(h->wall_us / 1000000 + 10000));
+    harness_run(h, s, "EXPIRE g 2000");
+    let_an_hour_be_jumped(h, s);
+    harness_expect(h, s, "TTL b", ":1400\r\n");
+    harness_expect(h, s, "TTL e", ":1400\r\n");
+    harness_expect(h, s, "TTL f", ":5800\r\n");
+    harness_expect(h, s, "TTL g", ":1400\r\n");
+    harness_run(h, s, "SELECT 3");
+    harness_expect(h, s, "TTL c", ":1400\r\n");
+    /* After a flush, too. */
+    harness_run(h, s, "FLUSHALL");
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "EXPIRE a 2000");
+    harness_expect(h, s, "TTL a", ":2000\r\n");
+    let_an_hour_be_jumped(h, s);
+    harness_expect(h, s, "TTL a", ":1400\r\n");
+}
+
+static void a_clock_that_runs_slower_lets_durations_be(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "EXPIRE a 1000");
+    int64_t before_us = harness_now_us(h);
+    step_clock(h, -30);
+    for (int i = 0; i < 100; i++) {
+        advance_ms(h, 1000);
+        harness_run(h, s, "PING");
+    }
+    /* The first second is over when the step is seen, and a tenth is lost from then on. */
+    assert_int_equal(harness_now_us(h), before_us + INT64_C(100000000) - 9900000);
+    harness_expect(h, s, "PTTL a", ":900000\r\n");
+}
+
+static void a_changed_board_keeps_its_expiry(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "PEXPIRE a 1000");
+    harness_run(h, s, "ZADD a 2 m 3 n");
+    harness_run(h, s, "ZREM a m");
+    harness_expect(h, s, "PTTL a", ":1000\r\n");
+    harness_run(h, s, "ZREM a n");
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "PTTL a", ":-1\r\n");
+}
+
+/* ---- setting ---- */
+
+static void the_four_forms_agree(void **state) {
+    BEGIN;
+    static const char *const lines[] = {
+        "EXPIRE a 100",
+        "PEXPIRE a 100000",
+        "EXPIREAT a 1767225700",
+        "PEXPIREAT a 1767225700000",
+    };
+    harness_run(h, s, "ZADD a 1 m");
+    for (size_t i = 0; i < 4; i++) {
+        harness_run(h, s, "PERSIST a");
+        harness_expect(h, s, lines[i], ":1\r\n");
+        harness_expect(h, s, "PEXPIRETIME a", ":1767225700000\r\n");
+        harness_expect(h, s, "EXPIRETIME a", ":1767225700\r\n");
+        harness_expect(h, s, "TTL a", ":100\r\n");
+        harness_expect(h, s, "PTTL a", ":100000\r\n");
+    }
+}
+
+static void of_a_missing_key_nothing_is_set(void **state) {
+    BEGIN;
+    harness_expect(h, s, "EXPIRE x 10", ":0\r\n");
+    harness_expect(h, s, "PEXPIREAT x 1 XX", ":0\r\n");
+    harness_expect(h, s, "PERSIST x", ":0\r\n");
+    harness_expect(h, s, "DBSIZE", ":0\r\n");
+}
+
+static void a_time_that_has_come_removes_the_key_at_once(void **state) {
+    BEGIN;
+    static const char *const lines[] = {
+        "EXPIRE a 0",
+        "EXPIRE a -1",
+        "EXPIRE a -9223372036854775",
+        "PEXPIRE a 0",
+        "PEXPIRE a -1",
+        "PEXPIRE a -9223372036854775808",
+        "EXPIREAT a 0",
+        "EXPIREAT a 1767225600",
+        "PEXPIREAT a 1767225600000",
+        "PEXPIREAT a -1",
+        "PEXPIREAT a -9223372036854775808",
+        "EXPIRE a -1 NX",
+        "EXPIRE a -1 LT",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        harness_run(h, s, "ZADD a 1 m");
+        harness_expect(h, s, lines[i], ":1\r\n");
+        harness_expect(h, s, "EXISTS a", ":0\r\n");
+    }
+}
+
+static void nx_sets_only_without_and_xx_only_with_an_expiry(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "EXPIRE a 10 XX", ":0\r\n");
+    harness_expect(h, s, "EXPIRE a 10 nx", ":1\r\n");
+    harness_expect(h, s, "EXPIRE a 20 NX", ":0\r\n");
+    harness_expect(h, s, "TTL a", ":10\r\n");
+    harness_expect(h, s, "EXPIRE a 20 xx", ":1\r\n");
+    harness_expect(h, s, "TTL a", ":20\r\n");
+}
+
+static void gt_sets_only_later_and_lt_only_earlier_times(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "EXPIRE a 10 GT", ":0\r\n");
+    harness_expect(h, s, "EXPIRE a 10 LT", ":1\r\n");
+    harness_expect(h, s, "EXPIRE a 10 GT", ":0\r\n");
+    harness_expect(h, s, "EXPIRE a 10 LT", ":0\r\n");
+    harness_expect(h, s, "EXPIRE a 11 LT", ":0\r\n");
+    harness_expect(h, s, "EXPIRE a 9 GT", ":0\r\n");
+    harness_expect(h, s, "TTL a", ":10\r\n");
+    harness_expect(h, s, "EXPIRE a 11 GT", ":1\r\n");
+    harness_expect(h, s, "EXPIRE a 5 XX LT", ":1\r\n");
+    harness_expect(h, s, "TTL a", ":5\r\n");
+    harness_expect(h, s, "EXPIRE a 6 XX GT", ":1\r\n");
+    harness_expect(h, s, "EXPIRE a -1 GT", ":0\r\n");
+    harness_expect(h, s, "TTL a", ":6\r\n");
+    harness_expect(h, s, "EXPIRE a -1 LT", ":1\r\n");
+    harness_expect(h, s, "EXISTS a", ":0\r\n");
+}
+
+static void persist_takes_the_expiry_away(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "PERSIST a", ":0\r\n");
+    harness_run(h, s, "PEXPIRE a 5");
+    harness_expect(h, s, "PERSIST a", ":1\r\n");
+    harness_expect(h, s, "TTL a", ":-1\r\n");
+    advance_ms(h, 10);
+    harness_expect(h, s, "EXISTS a", ":1\r\n");
+}
+
+/* ---- errors ---- */
+
+static void expect_refused(struct harness *h, struct session *s, const char *line,
+                           const char *error) {
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "EXPIRE a 77");
+    harness_expect(h, s, line, error);
+    harness_expect(h, s, "TTL a", ":77\r\n");
+}
+
+static void options_that_contradict_are_refused(void **state) {
+    BEGIN;
+    const char *nx = "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n";
+    const char *gt = "-ERR GT and LT options at the same time are not compatible\r\n";
+    expect_refused(h, s, "EXPIRE a 10 NX XX", nx);
+    expect_refused(h, s, "EXPIRE a 10 GT NX", nx);
+    expect_refused(h, s, "PEXPIRE a 10 NX LT", nx);
+    expect_refused(h, s, "EXPIREAT a 10 NX GT LT", nx);
+    expect_refused(h, s, "PEXPIREAT a 10 GT LT", gt);
+    expect_refused(h, s, "EXPIRE a 10 LT XX GT", gt);
+    expect_refused(h, s, "EXPIRE a 10 FOO", "-ERR Unsupported option FOO\r\n");
+    expect_refused(h, s, "EXPIRE a x FOO", "-ERR Unsupported option FOO\r\n");
+    expect_refused(h, s, "EXPIRE a 10 NX XX foo", "-ERR Unsupported option foo\r\n");
+    expect_refused(h, s, "EXPIRE missing 10 NX XX", nx);
+}
+
+static void times_are_integers_that_do_not_overflow(void **state) {
+    BEGIN;
+    const char *integer = "-ERR value is not an integer or out of range\r\n";
+    const char *expire = "-ERR invalid expire time in 'expire' command\r\n";
+    expect_refused(h, s, "EXPIRE a x", integer);
+    expect_refused(h, s, "EXPIRE a 1.5", integer);
+    expect_refused(h, s, "EXPIRE a \"\"", integer);
+    expect_refused(h, s, "EXPIRE a 9223372036854775808", integer);
+    expect_refused(h, s, "PEXPIREAT a -9223372036854775809", integer);
+    expect_refused(h, s, "EXPIRE a 9223372036854775807", expire);
+    expect_refused(h, s, "EXPIRE a 4611686018427387903", expire);
+    expect_refused(h, s, "EXPIRE a -9223372036854775808", expire);
+    expect_refused(h, s, "EXPIRE a 9223372036854775", expire);
+    expect_refused(h, s, "EXPIRE a -9223372036854776", expire);
+    expect_refused(h, s, "EXPIRE missing 9223372036854775807", expire);
+    expect_refused(h, s, "PEXPIRE a 9223372036854775807",
+                   "-ERR invalid expire time in 'pexpire' command\r\n");
+    expect_refused(h, s, "EXPIREAT a 9223372036854775807",
+                   "-ERR invalid expire time in 'expireat' command\r\n");
+    expect_refused(h, s, "EXPIREAT a -9223372036854775808",
+                   "-ERR invalid expire time in 'expireat' command\r\n");
+}
+
+static void the_largest_times_are_kept(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "PEXPIREAT a 9223372036854775807", ":1\r\n");
+    harness_expect(h, s, "PEXPIRETIME a", ":9223372036854775807\r\n");
+    harness_expect(h, s, "EXPIRETIME a", ":9223372036854776\r\n");
+    harness_expect(h, s, "PTTL a", ":9223370269629175807\r\n");
+    harness_expect(h, s, "TTL a", ":9223370269629176\r\n");
+    harness_expect(h, s, "PEXPIRE a 4611686018427387903", ":1\r\n");
+    harness_expect(h, s, "PTTL a", ":4611686018427387903\r\n");
+}
+
+static void the_number_of_arguments_is_checked(void **state) {
+    BEGIN;
+    static const char *const names[] = {"expire", "pexpire", "expireat", "pexpireat"};
+    static const char *const readers[] = {"ttl", "pttl", "expiretime", "pexpiretime", "persist"};
+    char error[128];
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(error, sizeof error, "-ERR wrong number of arguments for '%s' command\r\n",
+                 names[i]);
+        assert_string_equal(harness_run_format(h, s, "%s a", names[i]), error);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(error, sizeof error, "-ERR wrong number of arguments for '%s' command\r\n",
+                 readers[i]);
+        assert_string_equal(harness_run_format(h, s, "%s", readers[i]), error);
+        assert_string_equal(harness_run_format(h, s, "%s a b", readers[i]), error);
+    }
+}
+
+/* ---- reading ---- */
+
+static void minus_two_without_a_key_minus_one_without_an_expiry(void **state) {
+    BEGIN;
+    static const char *const names[] = {"TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"};
+    harness_run(h, s, "ZADD a 1 m");
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(harness_run_format(h, s, "%s missing", names[i]), ":-2\r\n");
+        assert_string_equal(harness_run_format(h, s, "%s a", names[i]), ":-1\r\n");
+    }
+}
+
+static void seconds_are_rounded_to_the_nearest(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "PEXPIRE a 1499");
+    harness_expect(h, s, "TTL a", ":1\r\n");
+    harness_run(h, s, "PEXPIRE a 1500");
+    harness_expect(h, s, "TTL a", ":2\r\n");
+    harness_run(h, s, "PEXPIRE a 499");
+    harness_expect(h, s, "TTL a", ":0\r\n");
+    harness_run(h, s, "PEXPIREAT a 1767225700499");
+    harness_expect(h, s, "EXPIRETIME a", ":1767225700\r\n");
+    harness_run(h, s, "PEXPIREAT a 1767225700500");
+    harness_expect(h, s, "EXPIRETIME a", ":1767225701\r\n");
+}
+
+static void replies_are_the_same_in_resp3(void **state) {
+    BEGIN;
+    s->protocol = 3;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "EXPIRE a 10", ":1\r\n");
+    harness_expect(h, s, "TTL a", ":10\r\n");
+    harness_expect(h, s, "TTL missing", ":-2\r\n");
+    harness_expect(h, s, "PERSIST a", ":1\r\n");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_key_goes_when_its_time_has_come),
+        TEST(every_command_finds_an_expired_key_gone),
+        TEST(a_write_to_an_expired_key_begins_anew),
+        TEST(a_clock_set_back_neither_revives_nor_delays),
+        TEST(a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier),
+        TEST(a_renamed_or_copied_key_keeps_what_its_expiry_is),
+        TEST(a_clock_that_runs_slower_lets_durations_be),
+        TEST(a_changed_board_keeps_its_expiry),
+        TEST(the_four_forms_agree),
+        TEST(of_a_missing_key_nothing_is_set),
+        TEST(a_time_that_has_come_removes_the_key_at_once),
+        TEST(nx_sets_only_without_and_xx_only_with_an_expiry),
+        TEST(gt_sets_only_later_and_lt_only_earlier_times),
+        TEST(persist_takes_the_expiry_away),
+        TEST(options_that_contradict_are_refused),
+        TEST(times_are_integers_that_do_not_overflow),
+        TEST(the_largest_times_are_kept),
+        TEST(the_number_of_arguments_is_checked),
+        TEST(minus_two_without_a_key_minus_one_without_an_expiry),
+        TEST(seconds_are_rounded_to_the_nearest),
+        TEST(replies_are_the_same_in_resp3),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/* DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY, by bytes in and bytes out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/harness.h"
+
+static int setup(void **state) {
+    *state = harness_create("layout lap FIELD seconds 32 ASC\nboard lap:* lap\n");
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+/* ---- DEL, UNLINK ---- */
+
+static void del_counts_a_key_named_twice_once(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 1 m");
+    harness_expect(h, s, "DEL a missing a b", ":2\r\n");
+    harness_expect(h, s, "DEL a", ":0\r\n");
+    harness_expect(h, s, "DBSIZE", ":0\r\n");
+}
+
+static void unlink_removes_as_del_does(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "UNLINK a a missing", ":1\r\n");
+    harness_expect(h, s, "ZSCORE a m", "$-1\r\n");
+}
+
+static void a_removed_board_is_buried_and_then_freed_in_steps(void **state) {
+    BEGIN;
+    for (int i = 0; i < 1000; i++) {
+        harness_run_format(h, s, "ZADD a %d m%d", i, i);
+    }
+    harness_run(h, s, "DEL a");
+    assert_int_equal(registry_unfreed_count(h->server.registry), 1);
+    int steps = 0;
+    while (registry_free_step(h->server.registry, 10)) {
+        steps++;
+    }
+    assert_true(steps > 1);
+    assert_int_equal(registry_unfreed_count(h->server.registry), 0);
+    assert_int_equal(registry_freed_count(h->server.registry), 1);
+}
+
+static void del_and_unlink_need_a_key(void **state) {
+    BEGIN;
+    harness_expect(h, s, "DEL", "-ERR wrong number of arguments for 'del' command\r\n");
+    harness_expect(h, s, "UNLINK", "-ERR wrong number of arguments for 'unlink' command\r\n");
+}
+
+static void keys_that_cannot_be_are_simply_missing(void **state) {
+    BEGIN;
+    char *long_key = malloc(REGISTRY_KEY_MAX + 1);
+    assert_non_null(long_key);
+    memset(long_key, 'k', REGISTRY_KEY_MAX + 1);
+    static const char *const names[] = {"DEL", "UNLINK", "EXISTS", "TOUCH"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct bytes args[] = {
+            bytes_from_text(names[i]),
+            BYTES(""),
+            {.at = long_key, .size = REGISTRY_KEY_MAX + 1},
+        };
+        assert_string_equal(harness_run_args(h, s, args, 3), ":0\r\n");
+    }
+    free(long_key);
+}
+
+/* ---- EXISTS, TOUCH, TYPE ---- */
+
+static void exists_and_touch_count_a_key_named_twice_twice(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "EXISTS a a missing", ":2\r\n");
+    harness_expect(h, s, "TOUCH a missing a a", ":3\r\n");
+    harness_expect(h, s, "EXISTS", "-ERR wrong number of arguments for 'exists' command\r\n");
+    harness_expect(h, s, "TOUCH", "-ERR wrong number of arguments for 'touch' command\r\n");
+}
+
+static void type_says_zset_or_none(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "TYPE a", "+zset\r\n");
+    harness_expect(h, s, "TYPE missing", "+none\r\n");
+    harness_expect(h, s, "TYPE", "-ERR wrong number of arguments for 'type' command\r\n");
+}
+
+static void reads_of_keys_count_hits_and_misses_once_and_writes_none(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    struct stats *stats = &h->server.stats;
+    stats->keyspace_hits = stats->keyspace_misses = 0;
+    harness_run(h, s, "EXISTS a a missing");
+    harness_run(h, s, "TYPE a");
+    harness_run(h, s, "TTL missing");
+    assert_int_equal(stats->keyspace_hits, 3);
+    assert_int_equal(stats->keyspace_misses, 2);
+    harness_run(h, s, "DEL missing");
+    harness_run(h, s, "EXPIRE a 100");
+    harness_run(h, s, "RENAME a b");
+    harness_run(h, s, "MEMORY USAGE b");
+    assert_int_equal(stats->keyspace_hits, 3);
+    assert_int_equal(stats->keyspace_misses, 2);
+}
+
+static void every_database_has_its_own_keys(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "SELECT 15");
+    harness_expect(h, s, "EXISTS a", ":0\r\n");
+    harness_expect(h, s, "DEL a", ":0\r\n");
+    harness_run(h, s, "SELECT 0");
+    harness_expect(h, s, "EXISTS a", ":1\r\n");
+}
+
+/* ---- RENAME, RENAMENX ---- */
+
+static void rename_moves_the_board_with_its_layout_times_and_expiry(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD lap:1 30 ann 20 bob");
+    harness_run(h, s, "PEXPIREAT lap:1 1767225700000");
+    harness_expect(h, s, "RENAME lap:1 best", "+OK\r\n");
+    harness_expect(h, s, "EXISTS lap:1", ":0\r\n");
+    harness_expect(h, s, "ZRANGE best 0 -1", "*2\r\n$3\r\nbob\r\n$3\r\nann\r\n");
+    harness_expect(h, s, "PEXPIRETIME best", ":1767225700000\r\n");
+    harness_expect_prefix(h, s, "ZADD best -1 kim",
+                          "-ERR value -1 is out of range: field 'seconds'");
+}
+
+static void rename_replaces_what_stood_at_the_new_name(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 2 n");
+    harness_run(h, s, "EXPIRE b 100");
+    harness_expect(h, s, "RENAME a b", "+OK\r\n");
+    harness_expect(h, s, "ZREVRANGE b 0 -1 WITHSCORES", "*2\r\n$1\r\nm\r\n$1\r\n1\r\n");
+    harness_expect(h, s, "TTL b", ":-1\r\n");
+    harness_expect(h, s, "DBSIZE", ":1\r\n");
+}
+
+static void rename_to_itself_changes_nothing(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "RENAME a a", "+OK\r\n");
+    harness_expect(h, s, "RENAMENX a a", ":0\r\n");
+    harness_expect(h, s, "ZSCORE a m", "$1\r\n1\r\n");
+}
+
+static void rename_of_a_missing_key_is_an_error(void **state) {
+    BEGIN;
+    harness_expect(h, s, "RENAME x y", "-ERR no such key\r\n");
+    harness_expect(h, s, "RENAME x x", "-ERR no such key\r\n");
+    harness_expect(h, s, "RENAMENX x y", "-ERR no such key\r\n");
+    harness_expect(h, s, "RENAME x", "-ERR wrong number of arguments for 'rename' command\r\n");
+    harness_expect(h, s, "RENAMENX x", "-ERR wrong number of arguments for 'renamenx' command\r\n");
+}
+
+static void renamenx_leaves_a_taken_name_alone(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 2 n");
+    harness_expect(h, s, "RENAMENX a b", ":0\r\n");
+    harness_expect(h, s, "ZSCORE b n", "$1\r\n2\r\n");
+    harness_expect(h, s, "RENAMENX a c", ":1\r\n");
+    harness_expect(h, s, "EXISTS a c", ":1\r\n");
+}
+
+static void renamenx_takes_a_name_that_has_expired(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 2 n");
+    harness_run(h, s, "PEXPIRE b 10");
+    h->wall_us += 20000;
+    harness_expect(h, s, "RENAMENX a b", ":1\r\n");
+    harness_expect(h, s, "ZSCORE b m", "$1\r\n1\r\n");
+}
+
+/* ---- COPY ---- */
+
+static void copy_takes_layout_order_times_and_expiry_along(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD lap:1 30 zoe");
+    harness_run(h, s, "ZADD lap:1 30 ann");
+    harness_run(h, s, "ZADD lap:1 30 kim");
+    harness_run(h, s, "PEXPIREAT lap:1 1767225700000");
+    harness_expect(h, s, "COPY lap:1 other", ":1\r\n");
+    harness_expect(h, s, "ZRANGE other 0 -1", "*3\r\n$3\r\nzoe\r\n$3\r\nann\r\n$3\r\nkim\r\n");
+    harness_expect(h, s, "PEXPIRETIME other", ":1767225700000\r\n");
+    harness_run(h, s, "ZREM other zoe");
+    harness_expect(h, s, "ZCARD lap:1", ":3\r\n");
+}
+
+static void copy_replaces_only_when_told_to(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 2 n");
+    harness_expect(h, s, "COPY a b", ":0\r\n");
+    harness_expect(h, s, "ZSCORE b m", "$-1\r\n");
+    harness_expect(h, s, "COPY a b REPLACE", ":1\r\n");
+    harness_expect(h, s, "ZREVRANGE b 0 -1", "*1\r\n$1\r\nm\r\n");
+}
+
+static void copy_goes_to_another_database(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "COPY a a DB 3", ":1\r\n");
+    harness_expect(h, s, "COPY a a db 3", ":0\r\n");
+    harness_expect(h, s, "COPY a a REPLACE DB 15 DB 3 REPLACE", ":1\r\n");
+    harness_run(h, s, "SELECT 3");
+    harness_expect(h, s, "ZSCORE a m", "$1\r\n1\r\n");
+    harness_expect(h, s, "DBSIZE", ":1\r\n");
+}
+
+static void copy_onto_itself_is_an_error_whether_it_exists_or_not(void **state) {
+    BEGIN;
+    const char *same = "-ERR source and destination objects are the same\r\n";
+    harness_expect(h, s, "COPY x x", same);
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "COPY a a", same);
+    harness_expect(h, s, "COPY a a DB 0 REPLACE", same);
+}
+
+static void copy_of_a_missing_key_answers_zero(void **state) {
+    BEGIN;
+    harness_expect(h, s, "COPY x y", ":0\r\n");
+    harness_expect(h, s, "EXISTS y", ":0\r\n");
+}
+
+static void copy_refuses_bad_options_and_changes_nothing(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    const char *integer = "-ERR value is not an integer or out of range\r\n";
+    const char *range = "-ERR DB index is out of range\r\n";
+    const char *c_int =
+        "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n";
+    harness_expect(h, s, "COPY a b NOW", "-ERR syntax error\r\n");
+    harness_expect(h, s, "COPY a b DB", "-ERR syntax error\r\n");
+    harness_expect(h, s, "COPY a b DB x", integer);
+    harness_expect(h, s, "COPY a b DB 9223372036854775808", integer);
+    harness_expect(h, s, "COPY a b DB 9223372036854775807", c_int);
+    harness_expect(h, s, "COPY a b DB 4611686018427387903", c_int);
+    harness_expect(h, s, "COPY a b DB -9223372036854775808", c_int);
+    harness_expect(h, s, "COPY a b DB -1", range);
+    harness_expect(h, s, "COPY a b DB 16", range);
+    harness_expect(h, s, "COPY x b DB 16", range);
+    harness_expect(h, s, "COPY a", "-ERR wrong number of arguments for 'copy' command\r\n");
+    harness_expect(h, s, "DBSIZE", ":1\r\n");
+}
+
+/* ---- names of destinations ---- */
+
+static void expect_name_refused(struct harness *h, struct session *s, const char *command,
+                                size_t size) {
+    char *name = malloc(size + 1);
+    assert_non_null(name);
+    memset(name, 'n', size + 1);
+    const struct bytes args[] = {bytes_from_text(command), BYTES("a"), {.at = name, .size = size}};
+    const char *reply = harness_run_args(h, s, args, 3);
+    assert_int_equal(reply[0], '-');
+    assert_non_null(strstr(reply, "1..65536"));
+    free(name);
+    harness_expect(h, s, "ZSCORE a m", "$1\r\n1\r\n");
+    harness_expect(h, s, "DBSIZE", ":1\r\n");
+}
+
+static void a_new_name_has_1_to_65536_bytes(void **state) {
+    BEGIN;
+    static const char *const commands[] = {"RENAME", "RENAMENX", "COPY"};
+    harness_run(h, s, "ZADD a 1 m");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        expect_name_refused(h, s, commands[i], 0);
+        expect_name_refused(h, s, commands[i], REGISTRY_KEY_MAX + 1);
+    }
+    char *name = malloc(REGISTRY_KEY_MAX);
+    assert_non_null(name);
+    memset(name, 'n', REGISTRY_KEY_MAX);
+    const struct bytes args[] = {
+        BYTES("RENAME"), BYTES("a"), {.at = name, .size = REGISTRY_KEY_MAX}};
+    assert_string_equal(harness_run_args(h, s, args, 3), "+OK\r\n");
+    free(name);
+}
+
+static void names_may_hold_any_byte(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD \"a\\x00\\r\\nb\" 1 m");
+    harness_expect(h, s, "EXISTS \"a\\x00\\r\\nb\"", ":1\r\n");
+    harness_expect(h, s, "EXISTS a", ":0\r\n");
+    harness_expect(h, s, "RENAME \"a\\x00\\r\\nb\" \"\\xff\"", "+OK\r\n");
+    harness_expect(h, s, "TYPE \"\\xff\"", "+zset\r\n");
+}
+
+/* ---- memory ---- */
+
+/* Run words separated by blanks; only the handler's nth allocation fails. */
+static const char *run_without_memory(struct harness *h, struct session *s, const char *line,
+                                      uint64_t nth) {
+    struct bytes args[8];
+    struct request request = {.count = 0, .args = args};
+    for (const char *at = line; *at != '\0'; at += strspn(at, " ")) {
+        assert_true(request.count < 8);
+        args[request.count++] = (struct bytes){.at = at, .size = strcspn(at, " ")};
+        at += strcspn(at, " ");
+    }
+    buffer_clear(&h->reply);
+    assert_non_null(buffer_reserve(&h->reply, 1024));
+    struct reply reply;
+    reply_init(&reply, &h->reply, s->protocol);
+    memory_fail_at(nth);
+    command_execute(&h->server, s, &request, &reply);
+    memory_fail_at(0);
+    *buffer_reserve(&h->reply, 1) = '\0';
+    return h->reply.at;
+}
+
+/* Each allocation fails in turn: the error must be replied and nothing changed. */
+static void expect_all_or_nothing(struct harness *h, struct session *s, const char *line,
+                                  const char *done) {
+    static const char *const keys[] = {"a", "b"};
+    static const char *const boards[] = {"*4\r\n$1\r\nm\r\n$1\r\n2\r\n$1\r\nn\r\n$1\r\n1\r\n",
+                                         "*2\r\n$1\r\no\r\n$1\r\n5\r\n"};
+    harness_run(h, s, "FLUSHALL");
+    harness_run(h, s, "ZADD a 2 m 1 n");
+    harness_run(h, s, "ZADD b 5 o");
+    for (uint64_t nth = 1; nth < 1000; nth++) {
+        const char *reply = run_without_memory(h, s, line, nth);
+        if (strcmp(reply, done) == 0) {
+            return;
+        }
+        assert_string_equal(reply, "-OOM out of memory\r\n");
+        for (size_t i = 0; i < 2; i++) {
+            const char *dump = harness_run_format(h, s, "ZREVRANGE %s 0 -1 WITHSCORES", keys[i]);
+            assert_string_equal(dump, boards[i]);
+        }
+        harness_expect(h, s, "DBSIZE", ":2\r\n");
+        harness_expect(h, s, "TTL a", ":-1\r\n");
+    }
+    fail();
+}
+
+static void without_memory_a_command_changes_nothing(void **state) {
+    BEGIN;
+    expect_all_or_nothing(h, s, "COPY a b REPLACE", ":1\r\n");
+    expect_all_or_nothing(h, s, "COPY a c", ":1\r\n");
+    expect_all_or_nothing(h, s, "COPY a a DB 9", ":1\r\n");
+    expect_all_or_nothing(h, s, "RENAME a c", "+OK\r\n");
+    expect_all_or_nothing(h, s, "RENAME a b", "+OK\r\n");
+    expect_all_or_nothing(h, s, "RENAMENX a c", ":1\r\n");
+    expect_all_or_nothing(h, s, "EXPIRE a 100", ":1\r\n");
+}
+
+static void removal_needs_no_memory(void **state) {
+    BEGIN;
+    static const char *const lines[] = {"DEL a b", "UNLINK a b"};
+    for (size_t i = 0; i < 2; i++) {
+        for (uint64_t nth = 1; nth <= 4; nth++) {
+            harness_run(h, s, "ZADD a 2 m");
+            harness_run(h, s, "ZADD b 2 m");
+            assert_string_equal(run_without_memory(h, s, lines[i], nth), ":2\r\n");
+            harness_expect(h, s, "DBSIZE", ":0\r\n");
+        }
+    }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(del_counts_a_key_named_twice_once),
+        TEST(unlink_removes_as_del_does),
+        TEST(a_removed_board_is_buried_and_then_freed_in_steps),
+        TEST(del_and_unlink_need_a_key),
+        TEST(keys_that_cannot_be_are_simply_missing),
+        TEST(exists_and_touch_count_a_key_named_twice_twice),
+        TEST(type_says_zset_or_none),
+        TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none),
+        TEST(every_database_has_its_own_keys),
+        TEST(rename_moves_the_board_with_its_layout_times_and_expiry),
+        TEST(rename_replaces_what_stood_at_the_new_name),
+        TEST(rename_to_itself_changes_nothing),
+        TEST(rename_of_a_missing_key_is_an_error),
+        TEST(renamenx_leaves_a_taken_name_alone),
+        TEST(renamenx_takes_a_name_that_has_expired),
+        TEST(copy_takes_layout_order_times_and_expiry_along),
+        TEST(copy_replaces_only_when_told_to),
+        TEST(copy_goes_to_another_database),
+        TEST(copy_onto_itself_is_an_error_whether_it_exists_or_not),
+        TEST(copy_of_a_missing_key_answers_zero),
+        TEST(copy_refuses_bad_options_and_changes_nothing),
+        TEST(a_new_name_has_1_to_65536_bytes),
+        TEST(names_may_hold_any_byte),
+        TEST(without_memory_a_command_changes_nothing),
+        TEST(removal_needs_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+/* OBJECT and MEMORY, by bytes in and bytes out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/harness.h"
+
+static int setup(void **state) {
+    *state = harness_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+static void a_board_is_encoded_as_a_skiplist(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "OBJECT ENCODING a", "$8\r\nskiplist\r\n");
+    harness_expect(h, s, "object encoding a", "$8\r\nskiplist\r\n");
+    harness_expect(h, s, "OBJECT REFCOUNT a", ":1\r\n");
+}
+
+static void what_is_not_tracked_is_said(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_expect(h, s, "OBJECT IDLETIME a",
+                   "-ERR Idle times are not tracked, as nothing is ever evicted\r\n");
+    harness_expect(h, s, "OBJECT FREQ a",
+                   "-ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
+                   "Please note that when switching between policies at runtime LRU and LFU data "
+                   "will take some time to adjust.\r\n");
+}
+
+static void a_missing_object_is_nil(void **state) {
+    BEGIN;
+    static const char *const names[] = {"ENCODING", "REFCOUNT", "IDLETIME", "FREQ"};
+    for (size_t i = 0; i < 4; i++) {
+        s->protocol = 2;
+        assert_string_equal(harness_run_format(h, s, "OBJECT %s x", names[i]), "$-1\r\n");
+        s->protocol = 3;
+        assert_string_equal(harness_run_format(h, s, "OBJECT %s x", names[i]), "_\r\n");
+    }
+    harness_expect(h, s, "MEMORY USAGE x", "_\r\n");
+}
+
+static void containers_refuse_what_they_do_not_know(void **state) {
+    BEGIN;
+    harness_expect(h, s, "OBJECT", "-ERR wrong number of arguments for 'object' command\r\n");
+    harness_expect(h, s, "OBJECT FOO a", "-ERR unknown subcommand 'FOO'. Try OBJECT HELP.\r\n");
+    harness_expect(h, s, "OBJECT ENCODING",
+                   "-ERR wrong number of arguments for 'object|encoding' command\r\n");
+    harness_expect(h, s, "OBJECT FREQ a b",
+                   "-ERR wrong number of arguments for 'object|freq' command\r\n");
+    harness_expect(h, s, "MEMORY", "-ERR wrong number of arguments for 'memory' command\r\n");
+    harness_expect(h, s, "MEMORY DOCTOR", "-ERR unknown subcommand 'DOCTOR'. Try MEMORY HELP.\r\n");
+    harness_expect(h, s, "MEMORY USAGE",
+                   "-ERR wrong number of arguments for 'memory|usage' command\r\n");
+    harness_expect(h, s, "MEMORY STATS x",
+                   "-ERR wrong number of arguments for 'memory|stats' command\r\n");
+}
+
+static void help_lists_the_subcommands(void **state) {
+    BEGIN;
+    harness_expect_prefix(
+        h, s, "OBJECT HELP",
+        "*13\r\n+OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
+        "+ENCODING <key>\r\n");
+    harness_expect_prefix(
+        h, s, "MEMORY HELP",
+        "*8\r\n+MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
+}
+
+static void usage_grows_with_the_board_and_counts_board_and_name(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    int64_t small = harness_run_integer(h, s, "MEMORY USAGE a");
+    struct registry_key *key =
+        registry_find(h->server.registry, 0, BYTES("a"), h->server.clock.now_ms);
+    assert_true(small >= (int64_t)board_memory_size(&key->board) + 1);
+    assert_true(small < 1000);
+    for (int i = 0; i < 10000; i++) {
+        harness_run_format(h, s, "ZADD a %d member:%08d", i, i);
+    }
+    int64_t large = harness_run_integer(h, s, "MEMORY USAGE a");
+    assert_in_range(large, 10000 * (8 + 15), 10000 * (8 + 15 + 40));
+    harness_run(h, s, "ZADD a-key-with-a-much-longer-name-than-the-other 1 m");
+    int64_t long_name =
+        harness_run_integer(h, s, "MEMORY USAGE a-key-with-a-much-longer-name-than-the-other");
+    assert_true(long_name >= small + 40);
+}
+
+static void usage_takes_samples_and_refuses_the_rest(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    const char *syntax = "-ERR syntax error\r\n";
+    const char *integer = "-ERR value is not an integer or out of range\r\n";
+    int64_t size = harness_run_integer(h, s, "MEMORY USAGE a");
+    assert_int_equal(harness_run_integer(h, s, "MEMORY USAGE a SAMPLES 0"), size);
+    assert_int_equal(harness_run_integer(h, s, "MEMORY USAGE a samples 1 SAMPLES 5"), size);
+    assert_int_equal(harness_run_integer(h, s, "MEMORY USAGE a SAMPLES 9223372036854775807"), size);
+    harness_expect(h, s, "MEMORY USAGE a SAMPLES 4611686018427387903 x", syntax);
+    harness_expect(h, s, "MEMORY USAGE a SAMPLES", syntax);
+    harness_expect(h, s, "MEMORY USAGE x FOO 1", syntax);
+    harness_expect(h, s, "MEMORY USAGE a SAMPLES -1", syntax);
+    harness_expect(h, s, "MEMORY USAGE a SAMPLES -9223372036854775808", syntax);
+    harness_expect(h, s, "MEMORY USAGE x SAMPLES x", integer);
+    harness_expect(h, s, "MEMORY USAGE a SAMPLES 9223372036854775808", integer);
+}
+
+static int64_t memory_stat(struct harness *h, struct session *s, const char *name) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "$%zu\r\n%s\r\n:", strlen(name), name);
+    const char *at = strstr(harness_run(h, s, "MEMORY STATS"), wanted);
+    assert_non_null(at);
+    return strtoll(at + strlen(wanted), NULL, 10);
+}
+
+static void stats_tell_keys_and_their_bytes(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD a 1 m");
+    harness_run(h, s, "ZADD b 1 m");
+    harness_run(h, s, "SELECT 7");
+    harness_run(h, s, "ZADD a 1 m");
+    assert_int_equal(memory_stat(h, s, "keys.count"), 3);
+    assert_true(memory_stat(h, s, "dataset.bytes") > 0);
+    assert_int_equal(memory_stat(h, s, "keys.bytes-per-key"),
+                     memory_stat(h, s, "dataset.bytes") / 3);
+    assert_true(memory_stat(h, s, "peak.allocated") >= memory_stat(h, s, "total.allocated"));
+    harness_expect_prefix(h, s, "MEMORY STATS", "*24\r\n$14\r\npeak.allocated\r\n:");
+    s->protocol = 3;
+    harness_expect_prefix(h, s, "MEMORY STATS", "%12\r\n$14\r\npeak.allocated\r\n:");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_board_is_encoded_as_a_skiplist),
+        TEST(what_is_not_tracked_is_said),
+        TEST(a_missing_object_is_nil),
+        TEST(containers_refuse_what_they_do_not_know),
+        TEST(help_lists_the_subcommands),
+        TEST(usage_grows_with_the_board_and_counts_board_and_name),
+        TEST(usage_takes_samples_and_refuses_the_rest),
+        TEST(stats_tell_keys_and_their_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

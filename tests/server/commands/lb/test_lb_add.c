@@ -1,0 +1,583 @@
+/* LB.ADD, sentence by sentence. */
+#include "tests/server/failing_memory.h"
+
+#define START_MS (HARNESS_START_US / 1000)
+
+static const char syntax[] = "-ERR syntax error";
+static const char nx_xx[] = "-ERR XX and NX options at the same time are not compatible";
+static const char operators[] =
+    "-ERR SET, INCR and BEST options at the same time are not compatible";
+static const char times[] =
+    "-ERR AT, TOUCH and KEEPTIME options at the same time are not compatible";
+static const char packed_alone[] = "-ERR PACKED must be the only option";
+static const char no_integer[] = "-ERR value is not an integer or out of range";
+
+/* Every record of a board of up to four members, best first. */
+static void expect_board(struct harness *h, const char *key, const char *names,
+                         const char *expected) {
+    char line[128];
+    snprintf(line, sizeof(line), "LB.GET %s %zu %s SORT", key, (strlen(names) + 1) / 2, names);
+    zset_expect(h, line, expected);
+}
+
+/* ---- values ---- */
+
+static void members_are_added_and_changed_and_counted(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k 1 a 2 b", ":2");
+    zset_expect(h, "LB.ADD k 3 a 2 b 4 c", ":2");
+    zset_expect(h, "lb.add k SET 3 a 2 b 4 c", ":0");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 a 3 c 4]");
+}
+
+static void a_member_takes_a_value_for_every_field(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD three:k 10 1 -5 a 20 0 1023 b", ":2");
+    expect_board(h, "three:k", "a b",
+                 "[[b :0 :1767225600000 :20 :0 :1023] [a :1 :1767225600000 :10 :1 :-5]]");
+    zset_expect_unchanged(h, "three:k", "LB.ADD three:k 10 1 a",
+                          "-ERR syntax error, this board takes 3 values before each member: score "
+                          "flag level");
+    zset_expect_unchanged(h, "three:k", "LB.ADD three:k 10 1 2 a 4 c",
+                          "-ERR syntax error, this board takes 3 values before each member: score "
+                          "flag level");
+    zset_expect_unchanged(h, "k", "LB.ADD k 10 a 5",
+                          "-ERR syntax error, this board takes 1 value before each member: score");
+    zset_expect_unchanged(h, "k", "LB.ADD k SET INCR", operators);
+    zset_expect_unchanged(h, "k", "LB.ADD k SET WITHRANK",
+                          "-ERR syntax error, this board takes 1 value before each member: score");
+}
+
+static void a_star_keeps_a_field_and_is_zero_for_a_new_member(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD three:k * 1 * a", ":1");
+    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :0 :1 :0]]");
+    zset_expect(h, "LB.ADD three:k 7 * -2 a", ":1");
+    zset_expect(h, "LB.ADD three:k * 0 * a", ":1");
+    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :7 :0 :-2]]");
+    zset_expect_unchanged(h, "three:k", "LB.ADD three:k * * * a", ":0");
+    zset_expect(h, "LB.ADD three:k INCR * * 5 a", ":1");
+    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :7 :0 :3]]");
+    zset_expect(h, "LB.ADD laps:k * a", ":1");
+    zset_expect(h, "LB.GET laps:k 1 a", "[[a :0 :1767225600000 :0]]");
+    zset_expect(h, "LB.ADD three:k * * * z", ":1");
+    zset_expect(h, "LB.GET three:k 1 z", "[[z :1 :1767225600000 :0 :0 :0]]");
+}
+
+static void incr_adds_and_an_equals_sign_sets(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD three:k INCR 5 1 -3 a", ":1");
+    zset_expect(h, "LB.ADD three:k INCR 5 * -3 a", ":1");
+    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :10 :1 :-6]]");
+    zset_expect(h, "LB.ADD three:k INCR -1 =0 =9 a", ":1");
+    zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :9 :0 :9]]");
+    zset_expect_unchanged(h, "three:k", "LB.ADD three:k INCR 0 0 =9 a", ":0");
+    zset_expect(h, "LB.ADD three:k =1 =1 =1 a", ":1");
+    zset_expect(h, "LB.ADD money:k INCR 0.1 a 0.2 a", ":2");
+    zset_expect(h, "LB.GET money:k 1 a", "[[a :0 :1767225600000 0.3]]");
+}
+
+static void an_increment_past_the_field_is_an_error_and_changes_nothing(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD three:k 5 1 0 a", ":1");
+    zset_expect_unchanged(h, "three:k", "LB.ADD three:k INCR 1 0 0 b 1 1 0 a",
+                          "-ERR value 1 + 1 is out of range: field 'flag' takes 0..1");
+    zset_expect_unchanged(h, "three:k", "LB.ADD three:k INCR -6 0 0 a",
+                          "-ERR value 5 + -6 is out of range: field 'score' takes 0..1048575");
+    zset_expect_unchanged(h, "three:k", "LB.ADD three:k INCR 3 * 1023 c 4 * 1 c",
+                          "-ERR value 1023 + 1 is out of range: field 'level' takes -1024..1023");
+    zset_expect_unchanged(h, "none", "LB.ADD none INCR 4294967296 c",
+                          "-ERR value 0 + 4294967296 is out of range: field 'score' takes "
+                          "-4294967296..4294967295");
+    /* As one after another: there and back is fine. */
+    zset_expect(h, "LB.ADD three:k INCR * * 1023 c * * -1 c * * 1 c", ":3");
+}
+
+static void best_replaces_only_what_is_strictly_better(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k BEST 10 a", ":1");
+    zset_pass_seconds(h, 5);
+    zset_expect_unchanged(h, "k", "LB.ADD k BEST 9 a 10 a", ":0");
+    zset_expect(h, "LB.ADD k BEST 11 a", ":1");
+    assert_int_equal(zset_time_ms(h, "k", "a"), START_MS + 5000);
+    zset_expect(h, "LB.ADD laps:k BEST 10 a", ":1");
+    zset_expect_unchanged(h, "laps:k", "LB.ADD laps:k BEST 11 a 10 a", ":0");
+    zset_expect(h, "LB.ADD laps:k BEST 9 a", ":1");
+}
+
+static void best_compares_tuples_and_never_single_fields(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD mixed:k 1.5 100 0 7 a", ":1");
+    zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.4 0 1 -99 a", ":0");
+    zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.5 101 1 -99 a", ":0");
+    zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.5 100 0 8 a", ":0");
+    zset_expect(h, "LB.ADD mixed:k BEST 1.5 100 0 6 a", ":1");
+    zset_expect(h, "LB.ADD mixed:k BEST =1.5 99 * 200 a", ":1");
+    zset_expect(h, "LB.GET mixed:k 1 a", "[[a :0 :1767225600000 1.5 :99 :0 :200]]");
+    zset_expect(h, "LB.ADD mixed:k BEST 1.6 1023 * * a", ":1");
+    zset_expect(h, "LB.GET mixed:k 1 a", "[[a :0 :1767225600000 1.6 :1023 :0 :200]]");
+}
+
+static void nx_adds_and_xx_changes(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k 1 a", ":1");
+    zset_expect(h, "LB.ADD k NX 5 a 6 b 7 b", ":1");
+    zset_expect(h, "LB.ADD k XX 8 a 9 c", ":1");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 6 a 8]");
+    zset_expect_unchanged(h, "none", "LB.ADD none XX 8 a 9 c", ":0");
+    zset_expect_unchanged(h, "none", "LB.ADD none XX INCR 1 a", ":0");
+    /* Skipped values must be valid, but their sums need not fit. */
+    zset_expect_unchanged(h, "k", "LB.ADD k XX 1.5 c",
+                          "-ERR value 1.5 has too many decimals: field 'score' keeps 0");
+    zset_expect_unchanged(h, "k", "LB.ADD k XX INCR x c",
+                          "-ERR value is not a valid float: field 'score'");
+    zset_expect_unchanged(h, "k", "LB.ADD k XX INCR 18446744073709551615 c", ":0");
+}
+
+static void one_member_named_again_goes_on_from_there(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k 1 a 2 a 2 a 3 a", ":3");
+    zset_expect(h, "LB.ADD k INCR 1 a 1 b 1 a 1 b", ":4");
+    zset_expect(h, "LB.ADD k BEST 9 a 8 a 10 a", ":2");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 a 10]");
+    /* b leaves its rank and returns to it, after c. */
+    zset_expect(h, "LB.ADD bare:k 5 b 5 c", ":2");
+    zset_expect(h, "LB.ADD bare:k 6 b 5 b", ":2");
+    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[c b]");
+}
+
+static void values_outside_their_field_name_field_value_and_range(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD three:k 1 1 1 a", ":1");
+    static const char *const lines[][2] = {
+        {"1 2 0 b", "-ERR value 2 is out of range: field 'flag' takes 0..1"},
+        {"1 =2 0 b", "-ERR value 2 is out of range: field 'flag' takes 0..1"},
+        {"-1 0 0 b", "-ERR value -1 is out of range: field 'score' takes 0..1048575"},
+        {"1 0 1024 b", "-ERR value 1024 is out of range: field 'level' takes -1024..1023"},
+        {"inf 0 0 b", "-ERR value inf is out of range: field 'score' takes 0..1048575"},
+        {"1 -inf 0 b", "-ERR value -inf is out of range: field 'flag' takes 0..1"},
+        {"1 0 1e400 b", "-ERR value 1e400 is out of range: field 'level' takes -1024..1023"},
+        {"1 0 0.5 b", "-ERR value 0.5 has too many decimals: field 'level' keeps 0"},
+        {"1 x 0 b", "-ERR value is not a valid float: field 'flag'"},
+        {"1 = 0 b", "-ERR value is not a valid float: field 'flag'"},
+        {"1 ** 0 b", "-ERR value is not a valid float: field 'flag'"},
+        {"1 =* 0 b", "-ERR value is not a valid float: field 'flag'"},
+        {"\"\" 0 0 b", "-ERR value is not a valid float: field 'score'"},
+        {"nan 0 0 b", "-ERR value is not a valid float: field 'score'"},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        char line[128];
+        snprintf(line, sizeof(line), "LB.ADD three:k %s", lines[i][0]);
+        zset_expect_unchanged(h, "three:k", line, lines[i][1]);
+        snprintf(line, sizeof(line), "LB.ADD three:k 5 0 0 a 6 0 0 c %s", lines[i][0]);
+        zset_expect_unchanged(h, "three:k", line, lines[i][1]);
+        snprintf(line, sizeof(line), "LB.ADD three:none %s", lines[i][0]);
+        zset_expect_unchanged(h, "three:none", line, lines[i][1]);
+    }
+    assert_int_equal(registry_count(h->server.registry, 0), 1);
+}
+
+static void options_stand_in_any_order_and_case(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k withrank best nx keeptime 5 a", "[[[a :0 :1767225600000 :5] nil]]");
+    zset_expect(h, "LB.ADD k At 1767225599000 xX iNcR 5 a", ":1");
+    expect_board(h, "k", "a", "[[a :0 :1767225599000 :10]]");
+    zset_expect(h, "LB.ADD k NX NX INCR INCR 5 NX", ":1");
+}
+
+static void options_that_contradict_are_refused(void **state) {
+    struct harness *h = *state;
+    zset_expect_unchanged(h, "k", "LB.ADD k NX XX 1 a", nx_xx);
+    zset_expect_unchanged(h, "k", "LB.ADD k INCR BEST 1 a", operators);
+    zset_expect_unchanged(h, "k", "LB.ADD k SET INCR 1 a", operators);
+    zset_expect_unchanged(h, "k", "LB.ADD k BEST SET 1 a", operators);
+    zset_expect_unchanged(h, "k", "LB.ADD k AT 5 TOUCH 1 a", times);
+    zset_expect_unchanged(h, "k", "LB.ADD k TOUCH KEEPTIME 1 a", times);
+    zset_expect_unchanged(h, "k", "LB.ADD k KEEPTIME AT 5 1 a", times);
+    zset_expect_unchanged(h, "k", "LB.ADD k NX PACKED 1 a", packed_alone);
+    zset_expect_unchanged(h, "k", "LB.ADD k WITHRANK PACKED 1 a", packed_alone);
+    zset_expect_unchanged(h, "k", "LB.ADD k AT x 1 a", no_integer);
+    zset_expect_unchanged(h, "k", "LB.ADD k AT 1.5 1 a", no_integer);
+    zset_expect_unchanged(h, "k", "LB.ADD k NX AT", syntax);
+    zset_expect_unchanged(h, "k", "LB.ADD k 1",
+                          "-ERR wrong number of arguments for 'lb.add' command");
+    assert_int_equal(registry_count(h->server.registry, 0), 0);
+}
+
+/* As many fields as there are bits. */
+static void sixty_four_fields_are_a_members_own(void **state) {
+    (void)state;
+    static char settings[4096], values[256], record[512];
+    int size = snprintf(settings, sizeof(settings), "layout bits");
+    for (int i = 0; i < 64; i++) {
+        size += snprintf(settings + size, sizeof(settings) - (size_t)size,
+                         " FIELD a-field-with-a-long-name-%02d 1", i);
+        strcat(values, i % 3 == 0 ? " 1" : " 0");
+        strcat(record, i % 3 == 0 ? " :1" : " :0");
+    }
+    strcat(settings, "\nboard k bits\n");
+    struct harness *h = harness_create(settings);
+    harness_connect(h);
+    char expected[1024];
+    snprintf(expected, sizeof(expected), "[[m :0 nil%s 100 10540996613548315209]]", record);
+    assert_string_equal(zset_run(h, "LB.ADD k%s m", values), ":1");
+    zset_expect(h, "LB.GET k 1 m PCT WITHKEY", expected);
+    const char *answered = zset_run(h, "LB.ADD k%s", values);
+    static const char error[] = "-ERR syntax error, this board takes 64 values before each member: "
+                                "a-field-with-a-long-name-00 a-field-with-a-long-name-01";
+    assert_memory_equal(answered, error, strlen(error));
+    assert_in_range(strlen(answered), 100, 400);
+    harness_destroy(h);
+}
+
+/* ---- times ---- */
+
+static void the_time_is_that_of_the_last_change_of_any_field(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD paid:k 5 0 a", ":1");
+    zset_pass_seconds(h, 10);
+    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k 5 0 a", ":0");
+    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k INCR 0 0 a", ":0");
+    zset_expect(h, "LB.ADD paid:k * 1 a", ":1");
+    assert_int_equal(zset_time_ms(h, "paid:k", "a"), START_MS + 10000);
+}
+
+static void at_gives_the_time_also_where_no_field_changes(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD paid:k AT 1571819021259 5 0 a 6 0 b", ":2");
+    assert_int_equal(zset_time_ms(h, "paid:k", "a"), 1571819021000);
+    zset_expect(h, "LB.ADD paid:k AT 1571810001259 * * a", ":1");
+    assert_int_equal(zset_time_ms(h, "paid:k", "a"), 1571810001000);
+    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k AT 1571810001999 5 0 a", ":0");
+    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k BEST AT 1571810000000 5 0 a", ":0");
+    zset_expect(h, "LB.ADD paid:k INCR AT 1571810005000 1 * a", ":1");
+    expect_board(h, "paid:k", "a b", "[[a :0 :1571810005000 :6 :0] [b :1 :1571819021000 :6 :0]]");
+    /* A time in the future is accepted. */
+    zset_expect(h, "LB.ADD paid:k AT 1800000000000 6 0 b", ":1");
+    assert_int_equal(zset_time_ms(h, "paid:k", "b"), 1800000000000);
+    zset_expect(h, "LB.ADD paid:k 7 0 c", ":1");
+    assert_int_equal(zset_time_ms(h, "paid:k", "c"), START_MS);
+}
+
+static void a_time_outside_the_window_names_it(void **state) {
+    struct harness *h = *state;
+    static const char *const lines[][2] = {
+        {"LB.ADD paid:k AT 1325020288999 1 0 a",
+         "-ERR time 2011-12-27T21:11:28.999Z is out of range: this layout's TIME takes "
+         "2011-12-27T21:11:29Z..2028-12-31T16:00:00.999999Z"},
+        {"LB.ADD paid:k AT 1861891201000 1 0 a",
+         "-ERR time 2028-12-31T16:00:01Z is out of range: this layout's TIME takes "
+         "2011-12-27T21:11:29Z..2028-12-31T16:00:00.999999Z"},
+        {"LB.ADD paid:k XX AT -1 1 0 none",
+         "-ERR time 1969-12-31T23:59:59.999Z is out of range: this layout's TIME takes "
+         "2011-12-27T21:11:29Z..2028-12-31T16:00:00.999999Z"},
+        {"LB.ADD k AT 9223372036854775 1 a",
+         "-ERR time 9223372036854775 is out of range: this layout's TIME takes "
+         "2020-01-01T00:00:00Z..2088-01-19T03:14:07.999999Z"},
+        {"LB.ADD k AT 9223372036854776 1 a", no_integer},
+        {"LB.ADD k AT 9223372036854775807 1 a", no_integer},
+        {"LB.ADD k AT -9223372036854775808 1 a", no_integer},
+        {"LB.ADD over:k 1 a",
+         "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME takes "
+         "2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z"},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        zset_expect_unchanged(h, "k", lines[i][0], lines[i][1]);
+    }
+    assert_int_equal(registry_count(h->server.registry, 0), 0);
+    zset_expect(h, "LB.ADD paid:k AT 1325020289000 1 0 a", ":1");
+    zset_expect(h, "LB.ADD paid:k AT 1861891200999 1 0 b", ":1");
+    zset_expect(h, "LB.ADD over:k AT 1577836801000 1 a", ":1");
+}
+
+static void a_late_time_stops_the_whole_command(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD over:k AT 1577836801000 1 a", ":1");
+    /* The change of a keeps its time, the new member has none to keep. */
+    zset_expect_unchanged(
+        h, "over:k", "LB.ADD over:k KEEPTIME 2 a 1 b",
+        "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME takes "
+        "2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z");
+    zset_expect_unchanged(h, "over:k", "LB.ADD over:k 1 a", ":0");
+    zset_expect(h, "LB.ADD over:k KEEPTIME 2 a", ":1");
+}
+
+static void touch_stamps_also_what_does_not_change(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k 5 a 5 b", ":2");
+    zset_expect(h, "LB.ADD k TOUCH 5 a", ":1");
+    zset_expect(h, "ZREVRANGE k 0 -1", "[b a]");
+    zset_pass_seconds(h, 3);
+    zset_expect(h, "LB.ADD k TOUCH * b", ":1");
+    assert_int_equal(zset_time_ms(h, "k", "b"), START_MS + 3000);
+    zset_expect(h, "ZREVRANGE k 0 -1", "[a b]");
+    zset_pass_seconds(h, 3);
+    zset_expect(h, "LB.ADD k BEST TOUCH 4 a", ":1");
+    expect_board(h, "k", "a b", "[[b :0 :1767225603000 :5] [a :1 :1767225606000 :5]]");
+    zset_expect_unchanged(h, "k", "LB.ADD k NX TOUCH 9 a", ":0");
+    zset_expect_unchanged(h, "k", "LB.ADD k XX TOUCH 9 c", ":0");
+}
+
+static void keeptime_changes_fields_and_not_the_time(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD paid:k AT 1571819021259 5 0 a", ":1");
+    zset_expect(h, "LB.ADD paid:k KEEPTIME INCR 3 =1 a", ":1");
+    expect_board(h, "paid:k", "a", "[[a :0 :1571819021000 :8 :1]]");
+    zset_expect_unchanged(h, "paid:k", "LB.ADD paid:k KEEPTIME 8 1 a", ":0");
+    zset_expect(h, "LB.ADD paid:k KEEPTIME 8 1 b", ":1");
+    assert_int_equal(zset_time_ms(h, "paid:k", "b"), START_MS);
+}
+
+static void without_a_time_there_is_the_order_of_arrival(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD bare:k 5 a 5 b 5 c", ":3");
+    zset_expect(h, "LB.ADD bare:k 5 a", ":0");
+    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[a b c]");
+    zset_expect(h, "LB.ADD bare:k TOUCH 5 a", ":1");
+    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[b c a]");
+    zset_expect(h, "LB.ADD bare:k KEEPTIME 6 b", ":1");
+    zset_expect(h, "LB.ADD bare:k KEEPTIME 5 b", ":1");
+    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[c a b]");
+    zset_expect_unchanged(h, "bare:k", "LB.ADD bare:k AT 1571819021259 9 a",
+                          "-ERR AT is not allowed: this layout has no TIME");
+    zset_expect_unchanged(h, "bare:none", "LB.ADD bare:none AT 1571819021259 9 a",
+                          "-ERR AT is not allowed: this layout has no TIME");
+    zset_expect(h, "LB.GET bare:k 1 a", "[[a :1 nil :5]]");
+}
+
+static void the_latest_first_is_touched_to_the_front(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD latest:k 5 a 5 b", ":2");
+    zset_expect(h, "ZREVRANGE latest:k 0 -1", "[b a]");
+    zset_expect(h, "LB.ADD latest:k TOUCH * a", ":1");
+    zset_expect(h, "ZREVRANGE latest:k 0 -1", "[a b]");
+}
+
+static void all_members_of_one_command_carry_one_time(void **state) {
+    struct harness *h = *state;
+    h->wall_us += 123456;
+    zset_expect(h, "LB.ADD latest:k 1 a 2 b 3 c 9 a", ":4");
+    for (const char *member = "abc"; *member != '\0'; member++) {
+        char name[2] = {*member, '\0'};
+        assert_int_equal(zset_time_ms(h, "latest:k", name), START_MS + 123);
+    }
+}
+
+/* ---- packed keys ---- */
+
+static const char example_ranking[] =
+    "[[D :0 :1571819021000 :400 :0 429786801779] [E :1 :1571810001000 :200 :1 215575316911] "
+    "[C :2 :1571819021000 :200 :1 215575307891] [B :3 :1571819021000 :200 :0 215038436979] "
+    "[A :4 :1571819021000 :100 :0 107664254579]]";
+
+static void three_dimensions_rank_as_their_example_does(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD paid:at AT 1571819021259 100 0 A 200 0 B 200 1 C 400 0 D", ":4");
+    zset_expect(h, "LB.ADD paid:at AT 1571810001259 200 1 E", ":1");
+    zset_expect(h, "LB.GET paid:at 5 A B C D E SORT WITHKEY", example_ranking);
+    zset_expect(h,
+                "LB.ADD paid:packed PACKED 215038436979 B 215575307891 C 429786801779 D "
+                "215575316911 E 107664254579 A",
+                ":5");
+    zset_expect(h, "LB.GET paid:packed 5 A B C D E SORT WITHKEY", example_ranking);
+    zset_expect(h, "ZREVRANGE paid:packed 0 -1", "[D E C B A]");
+}
+
+static void packed_keys_that_are_there_already_change_nothing(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD fine:k PACKED 7 a 7 b -7 c 7 b", ":3");
+    zset_expect(h, "ZREVRANGE fine:k 0 -1 WITHSCORES", "[a 7 b 7 c -7]");
+    zset_expect_unchanged(h, "fine:k", "LB.ADD fine:k PACKED 7 b 7 a", ":0");
+    zset_expect(h, "LB.ADD fine:k packed 8 a 7 a", ":2");
+    zset_expect(h, "ZREVRANGE fine:k 0 -1", "[b a c]");
+}
+
+static void hand_packed_integers_are_exact_to_the_last_bit(void **state) {
+    struct harness *h = *state;
+    zset_expect(h,
+                "LB.ADD fine:k PACKED 9223372036854775807 a 9223372036854775806 b "
+                "-9223372036854775808 c -9223372036854775807 d 0 e",
+                ":5");
+    zset_expect(h, "ZREVRANGE fine:k 0 -1 WITHSCORES",
+                "[a 9223372036854775807 b 9223372036854775806 e 0 d -9223372036854775807 c "
+                "-9223372036854775808]");
+    zset_expect(h, "LB.GET fine:k 2 a c WITHKEY",
+                "[[a :0 nil :9223372036854775807 9223372036854775807] "
+                "[c :4 nil :-9223372036854775808 -9223372036854775808]]");
+    zset_expect(h, "LB.ADD wide:k PACKED 18446744073709551615 a 18446744073709551614 b", ":2");
+    zset_expect(h, "LB.GET wide:k 2 a b WITHKEY",
+                "[[a :0 nil 18446744073709551615 18446744073709551615] "
+                "[b :1 nil 18446744073709551614 18446744073709551614]]");
+}
+
+static void what_reads_as_a_packed_key_may_be_written_back(void **state) {
+    struct harness *h = *state;
+    for (int i = 0; i < ZSET_LAYOUTS; i++) {
+        zset_run(h, "ZADD %sk 5 a 5 b", zset_layout_prefixes[i]);
+        char record[256];
+        strcpy(record, zset_run(h, "LB.GET %sk 1 b WITHKEY", zset_layout_prefixes[i]));
+        record[strlen(record) - 2] = '\0';
+        zset_expect(h, "DEL copy", i == 0 ? ":0" : ":1");
+        zset_run(h, "COPY %sk copy", zset_layout_prefixes[i]);
+        zset_run(h, "ZREM copy b");
+        zset_run(h, "LB.ADD copy PACKED %s b", strrchr(record, ' ') + 1);
+        char *wanted = zset_dump(h, "copy");
+        char key[32];
+        snprintf(key, sizeof(key), "%sk", zset_layout_prefixes[i]);
+        char *dump = zset_dump(h, key);
+        assert_string_equal(dump, wanted);
+        free(wanted);
+        free(dump);
+    }
+}
+
+static void packed_keys_outside_the_layouts_bits_are_refused(void **state) {
+    struct harness *h = *state;
+    static const char *const lines[][2] = {
+        {"LB.ADD paid:k PACKED 9223372036854775807 b 9223372036854775808 a",
+         "-ERR packed key 9223372036854775808 is not an integer of this layout's 63 bits: "
+         "0..9223372036854775807 are allowed"},
+        {"LB.ADD paid:k PACKED -1 a", "-ERR packed key -1 is not an integer of this layout's 63 "
+                                      "bits: 0..9223372036854775807 are allowed"},
+        {"LB.ADD paid:k PACKED 1.3094266712875436e+18 a",
+         "-ERR packed key 1.3094266712875436e+18 is not an integer of this layout's 63 bits: "
+         "0..9223372036854775807 are allowed"},
+        {"LB.ADD fine:k PACKED 9223372036854775808 a",
+         "-ERR packed key 9223372036854775808 is not an integer of this layout's 64 bits: "
+         "-9223372036854775808..9223372036854775807 are allowed"},
+        {"LB.ADD fine:k PACKED * a",
+         "-ERR packed key * is not an integer of this layout's 64 bits: "
+         "-9223372036854775808..9223372036854775807 are allowed"},
+        {"LB.ADD bare:k PACKED 2147483648 a",
+         "-ERR packed key 2147483648 is not an integer of this layout's 32 bits: "
+         "-2147483648..2147483647 are allowed"},
+        {"LB.ADD bare:k PACKED 5 a 6", "-ERR syntax error, each member follows its packed key"},
+        {"LB.ADD bare:k PACKED WITHRANK 5 a",
+         "-ERR syntax error, each member follows its packed key"},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        zset_expect(h, lines[i][0], lines[i][1]);
+    }
+    assert_int_equal(registry_count(h->server.registry, 0), 0);
+}
+
+/* ---- ranks in the answer ---- */
+
+static void withrank_answers_the_record_and_the_rank_before(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k 10 a 20 b 30 c", ":3");
+    zset_expect(h, "LB.ADD k WITHRANK 25 a", "[[[a :1 :1767225600000 :25] :2]]");
+    zset_expect(h, "LB.ADD k WITHRANK INCR 9 d", "[[[d :3 :1767225600000 :9] nil]]");
+    zset_expect(h, "LB.ADD k WITHRANK 25 a", "[[[a :1 :1767225600000 :25] :1]]");
+    /* Ranks afterwards, and ranks before, of the whole command. */
+    zset_expect(h, "LB.ADD k WITHRANK 1 c 2 b 40 e 50 c",
+                "[[[c :0 :1767225600000 :50] :0] [[b :4 :1767225600000 :2] :2] "
+                "[[e :1 :1767225600000 :40] nil] [[c :0 :1767225600000 :50] :0]]");
+    zset_expect(h, "LB.ADD k XX WITHRANK 9 x 3 b", "[[nil* nil] [[b :4 :1767225600000 :3] :4]]");
+    zset_use_resp3(h);
+    zset_expect(h, "LB.ADD k XX WITHRANK 9 x", "[[_ _]]");
+    zset_expect(h, "LB.ADD bare:k WITHRANK 5 a", "[[[a :0 _ :5] _]]");
+    zset_expect(h, "LB.ADD money:k WITHRANK 1.50 a", "[[[a :0 :1767225600000 ,1.5] _]]");
+    zset_expect(h, "LB.ADD none XX WITHRANK 9 x", "[[_ _]]");
+    assert_null(zset_board(h, "none"));
+}
+
+/* ---- keys, members, many ---- */
+
+static void an_error_leaves_no_key_behind(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k x a", "-ERR value is not a valid float: field 'score'");
+    zset_expect(h, "LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed");
+    zset_expect(h, "LB.ADD \"\" 1 a", "-ERR key is 0 bytes long: 1..65536 are allowed");
+    assert_int_equal(registry_count(h->server.registry, 0), 0);
+}
+
+static void members_have_1_to_65536_bytes(void **state) {
+    struct harness *h = *state;
+    static char bytes[65537];
+    memset(bytes, 'x', sizeof(bytes));
+    struct bytes args[] = {BYTES("LB.ADD"), BYTES("k"), BYTES("1"), {bytes, sizeof(bytes)}};
+    assert_string_equal(harness_run_args(h, h->server.session_first, args, 4),
+                        "-ERR member is 65537 bytes long: 1..65536 are allowed\r\n");
+    args[3].size--;
+    assert_string_equal(harness_run_args(h, h->server.session_first, args, 4), ":1\r\n");
+    args[1].at = bytes;
+    args[1].size = 65537;
+    assert_string_equal(harness_run_args(h, h->server.session_first, args, 4),
+                        "-ERR key is 65537 bytes long: 1..65536 are allowed\r\n");
+}
+
+static void many_members_are_one_change(void **state) {
+    struct harness *h = *state;
+    enum { PAIRS = 500 };
+    static char line[PAIRS * 16];
+    size_t size = (size_t)snprintf(line, sizeof(line), "LB.ADD k");
+    for (int i = 0; i < PAIRS; i++) {
+        size += (size_t)snprintf(line + size, sizeof(line) - size, " %d m%d", i, i % 490);
+    }
+    zset_expect_unchanged(h, "k", strcat(line, " x last"),
+                          "-ERR value is not a valid float: field 'score'");
+    line[size] = '\0';
+    zset_expect(h, line, ":500");
+    zset_expect(h, "ZRANGE k 488 -1 WITHSCORES", "[m8 498 m9 499]");
+    zset_expect(h, "ZCARD k", ":490");
+    free(zset_dump(h, "k"));
+}
+
+static void without_memory_nothing_changes(void **state) {
+    (void)state;
+    fail_each_allocation(NULL, "LB.ADD k 1 a", ":1\r\n", false);
+    fail_each_allocation(NULL, "LB.ADD k INCR 1 a 2 b 3 a", ":3\r\n", false);
+}
+
+static void without_memory_many_members_are_put_or_none(void **state) {
+    (void)state;
+    enum { PAIRS = 300 };
+    static char line[PAIRS * 24];
+    size_t size = (size_t)snprintf(line, sizeof(line), "LB.ADD k SET");
+    for (int i = 0; i < PAIRS; i++) {
+        size += (size_t)snprintf(line + size, sizeof(line) - size, " %d %s:%d", i * 7 % 101 + 50,
+                                 i % 2 == 0 ? "new" : "member", i * 9);
+    }
+    fail_each_allocation(NULL, line, ":300\r\n", false);
+    fail_each_allocation(NULL, line, ":300\r\n", true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        zset_test(members_are_added_and_changed_and_counted),
+        zset_test(a_member_takes_a_value_for_every_field),
+        zset_test(a_star_keeps_a_field_and_is_zero_for_a_new_member),
+        zset_test(incr_adds_and_an_equals_sign_sets),
+        zset_test(an_increment_past_the_field_is_an_error_and_changes_nothing),
+        zset_test(best_replaces_only_what_is_strictly_better),
+        zset_test(best_compares_tuples_and_never_single_fields),
+        zset_test(nx_adds_and_xx_changes),
+        zset_test(one_member_named_again_goes_on_from_there),
+        zset_test(values_outside_their_field_name_field_value_and_range),
+        zset_test(options_stand_in_any_order_and_case),
+        zset_test(options_that_contradict_are_refused),
+        cmocka_unit_test(sixty_four_fields_are_a_members_own),
+        zset_test(the_time_is_that_of_the_last_change_of_any_field),
+        zset_test(at_gives_the_time_also_where_no_field_changes),
+        zset_test(a_time_outside_the_window_names_it),
+        zset_test(a_late_time_stops_the_whole_command),
+        zset_test(touch_stamps_also_what_does_not_change),
+        zset_test(keeptime_changes_fields_and_not_the_time),
+        zset_test(without_a_time_there_is_the_order_of_arrival),
+        zset_test(the_latest_first_is_touched_to_the_front),
+        zset_test(all_members_of_one_command_carry_one_time),
+        zset_test(three_dimensions_rank_as_their_example_does),
+        zset_test(packed_keys_that_are_there_already_change_nothing),
+        zset_test(hand_packed_integers_are_exact_to_the_last_bit),
+        zset_test(what_reads_as_a_packed_key_may_be_written_back),
+        zset_test(packed_keys_outside_the_layouts_bits_are_refused),
+        zset_test(withrank_answers_the_record_and_the_rank_before),
+        zset_test(an_error_leaves_no_key_behind),
+        zset_test(members_have_1_to_65536_bytes),
+        zset_test(many_members_are_one_change),
+        cmocka_unit_test(without_memory_nothing_changes),
+        cmocka_unit_test(without_memory_many_members_are_put_or_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,297 @@
+/* LB.CREATE, sentence by sentence. */
+#include "tests/server/failing_memory.h"
+
+static void a_board_is_there_before_its_first_member(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE k", "+OK");
+    zset_expect(h, "EXISTS k", ":1");
+    zset_expect(h, "TYPE k", "+zset");
+    zset_expect(h, "ZCARD k", ":0");
+    zset_expect(h, "OBJECT ENCODING k", "skiplist");
+    zset_expect(h, "DBSIZE", ":1");
+    zset_expect(h, "KEYS *", "[k]");
+    zset_expect(h, "RANDOMKEY", "k");
+    zset_expect(h, "TTL k", ":-1");
+    zset_expect(h, "ZADD k 5 a", ":1");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[a 5]");
+}
+
+static void a_key_that_is_there_is_left_alone(void **state) {
+    struct harness *h = *state;
+    static const char busy[] = "-BUSYKEY Target key name already exists.";
+    zset_expect(h, "LB.CREATE k", "+OK");
+    zset_expect(h, "LB.CREATE k", busy);
+    zset_expect(h, "ZADD written 5 a", ":1");
+    zset_expect_unchanged(h, "written", "LB.CREATE written FIELD a 3", busy);
+    /* Errors in the request itself are reported first. */
+    zset_expect(h, "LB.CREATE k CAP", "-ERR CAP needs a number of members: 1..4294967295");
+    zset_expect(h, "PEXPIRE k 5", ":1");
+    h->wall_us += 5000;
+    zset_expect(h, "LB.CREATE k", "+OK");
+}
+
+static void it_stays_when_its_last_member_goes(void **state) {
+    struct harness *h = *state;
+    static const char *const removals[] = {
+        "ZREM k a",
+        "ZPOPMIN k",
+        "ZPOPMAX k 10",
+        "ZMPOP 2 none k MIN COUNT 3",
+        "ZREMRANGEBYRANK k 0 -1",
+        "ZREMRANGEBYSCORE k -inf +inf",
+    };
+    zset_expect(h, "LB.CREATE k FIELD points 22 CAP 3", "+OK");
+    for (size_t i = 0; i < sizeof(removals) / sizeof(removals[0]); i++) {
+        zset_expect(h, "ZADD k 5 a", ":1");
+        zset_run(h, "%s", removals[i]);
+        zset_expect(h, "ZCARD k", ":0");
+        zset_expect(h, "EXISTS k", ":1");
+        assert_non_null(strstr(zset_run(h, "LB.INFO k"), "layout FIELD points 22 bits"));
+    }
+    /* A write that fails leaves it, too. */
+    zset_expect_unchanged(h, "k", "ZADD k 4194304 a",
+                          "-ERR value 4194304 is out of range: field 'points' takes 0..4194303");
+    zset_expect(h, "ZADD k XX 4 a", ":0");
+    zset_expect(h, "EXISTS k", ":1");
+    zset_expect(h, "DEL k", ":1");
+    zset_expect(h, "EXISTS k", ":0");
+}
+
+static void it_goes_by_its_time_and_when_it_is_removed(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE k", "+OK");
+    zset_expect(h, "PEXPIRE k 100", ":1");
+    h->wall_us += 100000;
+    zset_expect(h, "EXISTS k", ":0");
+    zset_expect(h, "LB.CREATE k", "+OK");
+    zset_expect(h, "UNLINK k", ":1");
+    zset_expect(h, "LB.CREATE k", "+OK");
+    zset_expect(h, "FLUSHALL", "+OK");
+    zset_expect(h, "DBSIZE", ":0");
+}
+
+/* $ is the key. */
+static const char *const on_emptiness[] = {
+    "ZCARD $",
+    "ZSCORE $ a",
+    "ZMSCORE $ a b",
+    "ZRANK $ a",
+    "ZREVRANK $ a WITHSCORE",
+    "ZCOUNT $ -inf +inf",
+    "ZRANGE $ 0 -1",
+    "ZRANGE $ 0 -1 REV WITHSCORES",
+    "ZRANGE $ 1 5 BYSCORE LIMIT 0 3",
+    "ZREVRANGE $ 0 -1",
+    "ZRANGEBYSCORE $ -inf +inf",
+    "ZREVRANGEBYSCORE $ +inf -inf WITHSCORES",
+    "ZRANDMEMBER $",
+    "ZRANDMEMBER $ 3 WITHSCORES",
+    "ZRANDMEMBER $ -3",
+    "ZPOPMIN $",
+    "ZPOPMAX $ 3",
+    "ZMPOP 1 $ MAX COUNT 2",
+    "ZREM $ a",
+    "ZREMRANGEBYRANK $ 0 -1",
+    "ZREMRANGEBYSCORE $ 1 2",
+    "ZADD $ XX 3 a",
+    "LB.GET $ 2 a b COMP PCT WITHKEY SORT",
+    "LB.RANGE $ 0 -1 COMP",
+    "LB.RANGE $ -inf +inf BYSCORE",
+    "LB.AROUND $ MEMBER a 3",
+    "LB.AROUND $ SCORE 3 3 COMP",
+    "LB.QUANTILE $ 0 0.5 1",
+    "LB.HIST $ 1 5",
+    "LB.ADD $ XX 3 a",
+    "LB.ADD $ XX WITHRANK 3 a",
+};
+
+static const char *run_on(struct harness *h, const char *line, const char *key) {
+    const char *dollar = strchr(line, '$');
+    return zset_run(h, "%.*s%s%s", (int)(dollar - line), line, key, dollar + 1);
+}
+
+static void an_empty_board_reads_as_a_key_that_is_not_there(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE empty", "+OK");
+    /* And one that has been large. */
+    zset_expect(h, "LB.CREATE emptied", "+OK");
+    for (int i = 0; i < 2000; i++) {
+        zset_run(h, "ZADD emptied %d m%d", i, i);
+    }
+    zset_expect(h, "ZREMRANGEBYRANK emptied 0 -1", ":2000");
+    for (size_t i = 0; i < 2 * sizeof(on_emptiness) / sizeof(on_emptiness[0]); i++) {
+        const char *line = on_emptiness[i / 2];
+        h->server.session_first->protocol = i % 2 == 0 ? 2 : 3;
+        char *missing = strdup(run_on(h, line, "missing"));
+        assert_string_equal(run_on(h, line, "empty"), missing);
+        assert_string_equal(run_on(h, line, "emptied"), missing);
+        free(missing);
+    }
+    zset_use_resp3(h);
+    zset_expect(h, "ZSCAN empty 0", "[0 []]");
+    zset_expect(h, "EXISTS missing empty emptied", ":2");
+}
+
+static void its_layout_is_given_by_name_or_by_words_or_by_its_own_name(void **state) {
+    struct harness *h = *state;
+    static const char *const samples[][2] = {
+        {"LB.CREATE a LAYOUT laps", "layout FIELD ms 32 ASC TIME 31 S bits"},
+        {"LB.CREATE laps:b", "layout FIELD ms 32 ASC TIME 31 S bits"},
+        {"LB.CREATE laps:c LAYOUT default", "layout FIELD score 33 SIGNED TIME 31 S bits"},
+        {"LB.CREATE d", "layout FIELD score 33 SIGNED TIME 31 S bits"},
+        {"LB.CREATE laps:e FIELD cap 8 ASC field keep 9 SIGNED SCALE 2 TIME 20 H START "
+         "2026-01-01T00:00:00+08:00 LATEST cap 3",
+         "layout FIELD cap 8 ASC FIELD keep 9 SIGNED SCALE 2 TIME 20 H START "
+         "2025-12-31T16:00:00Z LATEST bits"},
+        {"LB.CREATE f FIELD score 64 SIGNED KEEP BEST", "layout FIELD score 64 SIGNED bits"},
+    };
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        char key[16];
+        zset_expect(h, samples[i][0], "+OK");
+        assert_int_equal(sscanf(samples[i][0], "LB.CREATE %15s", key), 1);
+        assert_non_null(strstr(zset_run(h, "LB.INFO %s", key), samples[i][1]));
+    }
+    zset_expect(h, "LB.ADD laps:e 5 -1.25 m", ":1");
+}
+
+static void expect_options(struct harness *h, const char *key, const char *options) {
+    const char *info = zset_run(h, "LB.INFO %s", key);
+    assert_non_null(strstr(info, " cap "));
+    const char *end = strstr(info, " period nil]");
+    assert_non_null(end);
+    size_t size = (size_t)(end - strstr(info, " cap ")) - 1;
+    assert_int_equal(size, strlen(options));
+    assert_memory_equal(strstr(info, " cap ") + 1, options, size);
+}
+
+static void what_is_not_said_is_as_the_settings_say(void **state) {
+    (void)state;
+    struct harness *h = harness_create("layout laps FIELD ms 32 ASC\n"
+                                       "board top:* laps CAP 5 KEEP BEST\n");
+    harness_connect(h);
+    zset_expect(h, "LB.CREATE top:a", "+OK");
+    expect_options(h, "top:a", "cap :5 keep best created :1");
+    zset_expect(h, "LB.CREATE top:b CAP 7", "+OK");
+    expect_options(h, "top:b", "cap :7 keep best created :1");
+    zset_expect(h, "LB.CREATE top:c keep LAST", "+OK");
+    expect_options(h, "top:c", "cap :5 keep last created :1");
+    /* A layout given here replaces all options from the settings. */
+    zset_expect(h, "LB.CREATE top:d LAYOUT laps", "+OK");
+    expect_options(h, "top:d", "cap nil keep last created :1");
+    zset_expect(h, "ZADD top:e 5 a", ":1");
+    expect_options(h, "top:e", "cap :5 keep best created :0");
+    zset_expect(h, "ZADD other 5 a", ":1");
+    expect_options(h, "other", "cap nil keep last created :0");
+    harness_destroy(h);
+}
+
+static void what_is_wrong_is_named_and_makes_no_board(void **state) {
+    struct harness *h = *state;
+    static const char *const samples[][2] = {
+        {"LB.CREATE", "-ERR wrong number of arguments for 'lb.create' command"},
+        {"LB.CREATE \"\"", "-ERR key is 0 bytes long: 1..65536 are allowed"},
+        {"LB.CREATE k LAYOUT", "-ERR LAYOUT needs the name of a configured layout"},
+        {"LB.CREATE k LAYOUT lasp", "-ERR there is no layout 'lasp'; did you mean 'laps'?"},
+        {"LB.CREATE k LAYOUT a\\nb", "-ERR there is no layout 'a\\nb'"},
+        {"LB.CREATE k LAYOUT \"a\\nb\"", "-ERR there is no layout 'a?b'"},
+        {"LB.CREATE k FIELD", "-ERR FIELD needs a name and a width: FIELD name bits [ASC|DESC] "
+                              "[SIGNED] [SCALE d]"},
+        {"LB.CREATE k FIELD cap 65", "-ERR field 'cap': '65' bits is out of range: 1..64 are "
+                                     "allowed"},
+        {"LB.CREATE k TIME 3 S", "-ERR TIME must be last, but no FIELD precedes it"},
+        {"LB.CREATE k FIELD a 3 best",
+         "-ERR unknown board option 'best': allowed are " SETTING_OPTIONS},
+        {"LB.CREATE k LAYOUT laps FIELD a 3",
+         "-ERR 'FIELD' is misplaced: give one layout, before the options"},
+        {"LB.CREATE k CAP 3 LAYOUT laps",
+         "-ERR 'LAYOUT' is misplaced: give one layout, before the options"},
+        {"LB.CREATE k CAP", "-ERR CAP needs a number of members: 1..4294967295"},
+        {"LB.CREATE k CAP 0", "-ERR CAP '0' is not a valid number of members: 1..4294967295"},
+        {"LB.CREATE k CAP 4294967296",
+         "-ERR CAP '4294967296' is not a valid number of members: 1..4294967295"},
+        {"LB.CREATE k CAP -1", "-ERR CAP '-1' is not a valid number of members: 1..4294967295"},
+        {"LB.CREATE k CAP 1 CAP 1", "-ERR CAP may be given only once"},
+        {"LB.CREATE k KEEP", "-ERR KEEP needs LAST or BEST"},
+        {"LB.CREATE k KEEP CAP 3", "-ERR KEEP 'CAP' is unknown: use LAST or BEST"},
+        {"LB.CREATE k KEEP BEST KEEP BEST", "-ERR KEEP may be given only once"},
+        {"LB.CREATE k PERIOD", "-ERR PERIOD needs DAY, WEEK or MONTH"},
+        {"LB.CREATE k PERIOD YEAR", "-ERR PERIOD 'YEAR' is unknown: use DAY, WEEK or MONTH"},
+        {"LB.CREATE k PERIOD DAY PERIOD DAY", "-ERR PERIOD may be given only once"},
+        {"LB.CREATE k PERIOD DAY TZ", "-ERR TZ needs an offset from UTC: -12:00..+14:00"},
+        {"LB.CREATE k PERIOD DAY TZ +14:01",
+         "-ERR TZ '+14:01' is not a valid offset from UTC: -12:00..+14:00"},
+        {"LB.CREATE k PERIOD DAY TZ Europe/Berlin",
+         "-ERR TZ 'Europe/Berlin' is not a valid offset from UTC: -12:00..+14:00"},
+        {"LB.CREATE k PERIOD DAY TZ Z TZ Z", "-ERR TZ may be given only once"},
+        {"LB.CREATE k TZ +08:00", "-ERR TZ requires PERIOD DAY|WEEK|MONTH"},
+        {"LB.CREATE k PERIOD DAY ARCHIVE", "-ERR ARCHIVE needs a number of periods: 0..1000000"},
+        {"LB.CREATE k PERIOD DAY ARCHIVE 1000001",
+         "-ERR ARCHIVE '1000001' is not a valid number of periods: 0..1000000"},
+        {"LB.CREATE k PERIOD DAY ARCHIVE -1",
+         "-ERR ARCHIVE '-1' is not a valid number of periods: 0..1000000"},
+        {"LB.CREATE k ARCHIVE 3", "-ERR ARCHIVE requires PERIOD DAY|WEEK|MONTH"},
+        {"LB.CREATE k FIELD a 34 TIME 29 MS PERIOD WEEK",
+         "-ERR PERIOD WEEK needs at least TIME 30 MS: TIME 29 MS has too few bits"},
+    };
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        zset_expect(h, samples[i][0], samples[i][1]);
+        zset_expect(h, "DBSIZE", ":0");
+    }
+}
+
+static void renaming_and_copying_take_everything_along(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE a FIELD points 9 CAP 3 KEEP BEST", "+OK");
+    zset_expect(h, "COPY a laps:b", ":1");
+    zset_expect(h, "RENAME a laps:c", "+OK");
+    zset_expect(h, "ZADD written 1 m", ":1");
+    zset_expect(h, "RENAME written a", "+OK");
+    for (int i = 0; i < 2; i++) {
+        const char *key = i == 0 ? "laps:b" : "laps:c";
+        assert_non_null(strstr(zset_run(h, "LB.INFO %s", key), "layout FIELD points 9 bits"));
+        expect_options(h, key, "cap :3 keep best created :1");
+    }
+    zset_expect(h, "ZADD laps:b 1 m 2 n 3 o 4 p", ":3");
+    zset_expect(h, "ZREVRANGE laps:b 0 -1", "[p o n]");
+    zset_expect(h, "ZREM laps:b n o p", ":3");
+    zset_expect(h, "EXISTS laps:b", ":1");
+    zset_expect(h, "ZREM a m", ":1");
+    zset_expect(h, "EXISTS a", ":0");
+}
+
+static void a_watched_key_has_changed_when_it_comes_to_be(void **state) {
+    struct harness *h = *state;
+    struct session *other = harness_connect(h);
+    zset_expect(h, "WATCH k", "+OK");
+    harness_expect(h, other, "LB.CREATE k", "+OK\r\n");
+    zset_expect(h, "MULTI", "+OK");
+    zset_expect(h, "ZADD k 1 a", "+QUEUED");
+    zset_expect(h, "EXEC", "nil*");
+    zset_expect(h, "WATCH k", "+OK");
+    harness_expect(h, other, "LB.CREATE k", "-BUSYKEY Target key name already exists.\r\n");
+    zset_expect(h, "MULTI", "+OK");
+    zset_expect(h, "ZADD k 1 a", "+QUEUED");
+    zset_expect(h, "EXEC", "[:1]");
+}
+
+static void without_memory_there_is_no_board(void **state) {
+    (void)state;
+    fail_each_allocation(NULL, "LB.CREATE k FIELD a 3 CAP 3", "+OK\r\n", false);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        zset_test(a_board_is_there_before_its_first_member),
+        zset_test(a_key_that_is_there_is_left_alone),
+        zset_test(it_stays_when_its_last_member_goes),
+        zset_test(it_goes_by_its_time_and_when_it_is_removed),
+        zset_test(an_empty_board_reads_as_a_key_that_is_not_there),
+        zset_test(its_layout_is_given_by_name_or_by_words_or_by_its_own_name),
+        cmocka_unit_test(what_is_not_said_is_as_the_settings_say),
+        zset_test(what_is_wrong_is_named_and_makes_no_board),
+        zset_test(renaming_and_copying_take_everything_along),
+        zset_test(a_watched_key_has_changed_when_it_comes_to_be),
+        cmocka_unit_test(without_memory_there_is_no_board),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* LB.QUANTILE and LB.HIST, sentence by sentence. */
+#include "tests/server/zset_fixture.h"
+
+/* The members at these quantiles, one letter each. */
+static void expect_members(struct harness *h, const char *line, const char *names) {
+    const char *reply = zset_run(h, "%s", line);
+    char found[64];
+    size_t count = 0;
+    for (const char *at = strchr(reply + 1, '['); at != NULL; at = strchr(at + 1, '[')) {
+        found[count++] = at[1];
+    }
+    found[count] = '\0';
+    if (strcmp(found, names) != 0) {
+        fail_msg("%s: expected %s, answered %s", line, names, reply);
+    }
+}
+
+static void quantiles_are_members_by_nearest_rank(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k 50 a 40 b 30 c 20 d 10 e", ":5");
+    zset_expect(h, "LB.QUANTILE k 0.5", "[[c :2 :1767225600000 :30]]");
+    expect_members(h, "LB.QUANTILE k 0 0.2 0.4 0.6 0.8 1", "eedcba");
+    expect_members(h, "LB.QUANTILE k 0.200000000000000001 0.199999999999999999 0.8000001", "dea");
+    expect_members(h, "LB.QUANTILE k 1 0 1 1.0 1e0 0.01e2", "aeaaaa");
+    expect_members(h, "LB.QUANTILE k .000000000000000001 .999999999999999999", "ea");
+    zset_expect(h, "LB.ADD one:k 7 z", ":1");
+    expect_members(h, "LB.QUANTILE one:k 0 .5 1", "zzz");
+}
+
+static void the_best_is_at_one_on_every_board(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD laps:k 50 a 40 b 30 c", ":3");
+    expect_members(h, "LB.QUANTILE laps:k 1 0.5 0", "cba");
+}
+
+static void a_missing_key_has_no_quantiles(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.QUANTILE none 0 1", "[nil* nil*]");
+    zset_use_resp3(h);
+    zset_expect(h, "LB.QUANTILE none 0.5", "[_]");
+}
+
+static void what_is_no_quantile_is_refused(void **state) {
+    struct harness *h = *state;
+    static const char range[] = "-ERR quantile is out of range: 0..1";
+    zset_expect(h, "LB.ADD k 50 a", ":1");
+    zset_expect(h, "LB.QUANTILE k 0.5 1.000000000000000001", range);
+    zset_expect(h, "LB.QUANTILE k -0.1", range);
+    zset_expect(h, "LB.QUANTILE none 2", range);
+    zset_expect(h, "LB.QUANTILE k 1e400", range);
+    zset_expect(h, "LB.QUANTILE k -0", "[[a :0 :1767225600000 :50]]");
+    zset_expect(h, "LB.QUANTILE k 0.5 x", "-ERR value is not a valid float");
+    zset_expect(h, "LB.QUANTILE k nan", "-ERR value is not a valid float");
+    zset_expect(h, "LB.QUANTILE k (0.5", "-ERR value is not a valid float");
+    zset_expect(h, "LB.QUANTILE k 0.1234567890123456789",
+                "-ERR quantile has too many decimals: at most 18");
+    zset_expect(h, "LB.QUANTILE k", "-ERR wrong number of arguments for 'lb.quantile' command");
+}
+
+static void edges_divide_the_scores(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD k 50 a 40 b 30 c 30 d 10 e -5 f", ":6");
+    zset_expect(h, "LB.HIST k 30", "[:2 :4]");
+    zset_expect(h, "LB.HIST k 10 30 40 50", "[:1 :1 :2 :1 :1]");
+    zset_expect(h, "LB.HIST k -5 51 1000", "[:0 :6 :0 :0]");
+    zset_expect(h, "LB.HIST k -99999999999 99999999999", "[:0 :6 :0]");
+    zset_expect(h, "LB.HIST k -18446744073709551615 0 18446744073709551615", "[:0 :1 :5 :0]");
+    zset_expect(h, "LB.HIST k -4294967296 4294967295 4294967296", "[:0 :6 :0 :0]");
+}
+
+static void edges_are_scores_also_where_less_is_better(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.ADD laps:k 50 a 40 b 30 c 30 d 10 e", ":5");
+    zset_expect(h, "LB.HIST laps:k 10 30 40", "[:0 :1 :2 :2]");
+    zset_expect(h, "LB.HIST laps:k 0 60", "[:0 :5 :0]");
+    zset_expect(h, "LB.ADD money:k 1.5 a 2.25 b 2.26 c", ":3");
+    zset_expect(h, "LB.HIST money:k 2 2.26 3e0", "[:1 :1 :1 :0]");
+    zset_expect(h, "LB.ADD three:k 5 1 7 a 5 0 0 b 6 0 -9 c", ":3");
+    zset_expect(h, "LB.HIST three:k 5 6", "[:0 :2 :1]");
+}
+
+static void a_missing_key_has_nobody_in_any_range(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.HIST none 1 2", "[:0 :0 :0]");
+}
+
+static void edges_must_ascend_and_be_scores(void **state) {
+    struct harness *h = *state;
+    static const char order[] = "-ERR edges must be strictly ascending";
+    zset_expect(h, "LB.ADD k 50 a", ":1");
+    static const char *const keys[] = {"k", "none"};
+    for (int i = 0; i < 2; i++) {
+        const char *const lines[][2] = {
+            {"1 1", order},
+            {"1 3 2", order},
+            {"-1 -2", order},
+            {"1 2 x", "-ERR value is not a valid float: field 'score'"},
+            {"(1 2", "-ERR value is not a valid float: field 'score'"},
+            {"1.5", "-ERR value 1.5 has too many decimals: field 'score' keeps 0"},
+            {"1 inf", "-ERR value inf is out of range: field 'score' takes "
+                      "-4294967296..4294967295"},
+        };
+        for (size_t line = 0; line < sizeof(lines) / sizeof(lines[0]); line++) {
+            char text[64];
+            snprintf(text, sizeof(text), "LB.HIST %s %s", keys[i], lines[line][0]);
+            zset_expect(h, text, lines[line][1]);
+        }
+    }
+    zset_expect(h, "LB.HIST k", "-ERR wrong number of arguments for 'lb.hist' command");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        zset_test(quantiles_are_members_by_nearest_rank),
+        zset_test(the_best_is_at_one_on_every_board),
+        zset_test(a_missing_key_has_no_quantiles),
+        zset_test(what_is_no_quantile_is_refused),
+        zset_test(edges_divide_the_scores),
+        zset_test(edges_are_scores_also_where_less_is_better),
+        zset_test(a_missing_key_has_nobody_in_any_range),
+        zset_test(edges_must_ascend_and_be_scores),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

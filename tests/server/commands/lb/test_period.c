@@ -1,0 +1,606 @@
+/* Boards with a PERIOD, sentence by sentence, and their content against a naive twin over months of
+ * a clock that the test sets. */
+#include "codec/timestamp.h"
+#include "server/dispatch/command.h"
+#include "tests/server/zset_fixture.h"
+#include "tests/support/random.h"
+
+#define DAY_US INT64_C(86400000000)
+
+static int64_t us(const char *text) {
+    int64_t time_us = 0;
+    assert_true(timestamp_parse(bytes_from_text(text), &time_us));
+    return time_us;
+}
+
+static const char period_settings[] = "layout week FIELD score 34 TIME 30 MS\n"
+                                      "layout fine FIELD score 20 TIME 42 US\n"
+                                      "layout bare FIELD score 30\n"
+                                      "board week:* week PERIOD WEEK TZ +08:00 ARCHIVE 2\n"
+                                      "board day:* fine PERIOD DAY\n"
+                                      "board bare:* bare PERIOD DAY CAP 2 KEEP BEST\n";
+
+static int start(void **state) {
+    struct harness *h = harness_create(period_settings);
+    harness_connect(h);
+    h->wall_us = us("2026-11-16T12:00:00Z");
+    *state = h;
+    return 0;
+}
+
+#define period_test(function) cmocka_unit_test_setup_teardown(function, start, zset_stop)
+
+/* ---- the end of a period ---- */
+
+static void a_period_ends_to_the_microsecond(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD day:a 1 ann", ":1");
+    h->wall_us = us("2026-11-17T00:00:00Z") - 1;
+    zset_expect(h, "ZADD day:a 2 bob", ":1");
+    zset_expect(h, "ZCARD day:a", ":2");
+    h->wall_us += 1;
+    zset_expect(h, "ZADD day:a 3 cid", ":1");
+    zset_expect(h, "ZREVRANGE day:a 0 -1 WITHSCORES", "[cid 3]");
+    zset_expect(h, "ZREVRANGE day:a@2026-11-16 0 -1 WITHSCORES", "[bob 2 ann 1]");
+    zset_expect(h, "LB.GET day:a@2026-11-16 1 bob", "[[bob :0 :1794873599999 :2]]");
+    zset_expect(h, "LB.GET day:a 1 cid", "[[cid :0 :1794873600000 :3]]");
+    zset_expect(h, "DBSIZE", ":2");
+}
+
+/* In the last millisecond of the period the board is still the old one; in the next it is not,
+ * whichever command runs first. */
+static void a_writer_in_the_first_millisecond_lands_in_the_new_period(void **state) {
+    struct harness *h = *state;
+    static const char *const writes[] = {"ZADD week:a 5 new", "ZINCRBY week:a 5 new",
+                                         "LB.ADD week:a 5 new", "ZADD week:a INCR 5 new"};
+    int64_t end_us = us("2026-11-23T00:00:00+08:00");
+    h->wall_us = end_us - 7 * DAY_US;
+    for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
+        zset_expect(h, "ZADD week:a 1 old", ":1");
+        h->wall_us = end_us - 1000 + (int64_t)(i * 300);
+        zset_expect(h, "ZSCORE week:a old", "1");
+        h->wall_us = end_us + (int64_t)(i * 300);
+        zset_run(h, "%s", writes[i]);
+        zset_expect(h, "ZREVRANGE week:a 0 -1 WITHSCORES", "[new 5]");
+        h->wall_us += 1000000;
+        zset_expect(h, "DEL week:a", ":1");
+        end_us += 7 * DAY_US;
+    }
+    zset_expect(h, "KEYS *", "[week:a@2026-11-30 week:a@2026-12-07]");
+}
+
+/* The first command after the end of the period already sees the rollover. ! is the archive, $ the
+ * board. */
+static void whatever_is_asked_first_the_period_is_over(void **state) {
+    (void)state;
+    static const char *const samples[][2] = {
+        {"EXISTS day:a", ":0"},
+        {"EXISTS day:a@2026-11-16", ":1"},
+        {"EXISTS day:a@2026-11-16 day:a", ":1"},
+        {"EXISTS day:a day:a@2026-11-16", ":1"},
+        {"TYPE day:a", "+none"},
+        {"TYPE day:a@2026-11-16", "+zset"},
+        {"ZCARD day:a@2026-11-16", ":1"},
+        {"ZSCORE day:a@2026-11-16 ann", "7"},
+        {"ZSCORE day:a ann", "nil"},
+        {"LB.GET day:a@2026-11-16 1 ann", "[[ann :0 :1794830400000 :7]]"},
+        {"LB.INFO day:a", "-ERR no such key"},
+        {"KEYS *", "[day:a@2026-11-16]"},
+        {"SCAN 0", "[0 [day:a@2026-11-16]]"},
+        {"RANDOMKEY", "day:a@2026-11-16"},
+        {"DBSIZE", ":1"},
+        {"DEL day:a", ":0"},
+        {"DEL day:a@2026-11-16", ":1"},
+        {"UNLINK day:a day:a@2026-11-16", ":1"},
+        {"TOUCH day:a", ":0"},
+        {"EXPIRE day:a 100", ":0"},
+        {"EXPIRE day:a@2026-11-16 100", ":1"},
+        {"TTL day:a", ":-2"},
+        {"PERSIST day:a@2026-11-16", ":0"},
+        {"RENAME day:a x", "-ERR no such key"},
+        {"RENAME day:a@2026-11-16 x", "+OK"},
+        {"RENAMENX other day:a@2026-11-16", "-ERR no such key"},
+        {"COPY day:a x", ":0"},
+        {"COPY day:a@2026-11-16 x", ":1"},
+        {"OBJECT ENCODING day:a@2026-11-16", "skiplist"},
+        {"ZPOPMIN day:a", "[]"},
+        {"ZPOPMIN day:a@2026-11-16", "[ann 7]"},
+        {"ZMPOP 2 day:a day:a@2026-11-16 MAX", "[day:a@2026-11-16 [[ann 7]]]"},
+        {"ZREM day:a ann", ":0"},
+        {"ZUNION 2 day:a day:a@2026-11-16 WITHSCORES", "[ann 7]"},
+        {"ZINTERCARD 2 day:a@2026-11-16 day:a", ":0"},
+        {"ZDIFF 2 day:a@2026-11-16 day:a", "[ann]"},
+        {"ZUNIONSTORE x 1 day:a@2026-11-16", ":1"},
+        {"ZUNIONSTORE day:a 1 day:a@2026-11-16", "-ERR member 'ann': time "},
+        {"ZRANGESTORE x day:a@2026-11-16 0 -1", ":1"},
+        {"ZADD day:a XX 5 ann", ":0"},
+        {"ZADD day:a@2026-11-16 XX CH 9 ann", ":1"},
+        {"ZINCRBY day:a 5 ann", "5"},
+        {"LB.CREATE day:a", "+OK"},
+        {"LB.CREATE day:a@2026-11-16", "-BUSYKEY Target key name already exists."},
+        {"LB.ROLL day:a x", "-ERR no such key"},
+        {"LB.ROLL day:a@2026-11-16 x", ":1"},
+        {"FLUSHALL", "+OK"},
+    };
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        void *made;
+        start(&made);
+        struct harness *h = made;
+        zset_expect(h, "ZADD day:a 7 ann", ":1");
+        h->wall_us = us("2026-11-17T00:00:00Z");
+        const char *answered = zset_run(h, "%s", samples[i][0]);
+        if (strncmp(answered, samples[i][1], strlen(samples[i][1])) != 0) {
+            fail_msg("%s: expected %s answered %s", samples[i][0], samples[i][1], answered);
+        }
+        harness_destroy(h);
+    }
+    void *made;
+    start(&made);
+    zset_expect(made, "ZADD day:a 7 ann", ":1");
+    ((struct harness *)made)->wall_us += DAY_US;
+    assert_non_null(strstr(zset_run(made, "INFO keyspace"), "db0:keys=1,"));
+    assert_non_null(strstr(zset_run(made, "INFO stats"), "rolled_boards:1\r\n"));
+    harness_destroy(made);
+}
+
+static void a_created_board_stays_and_begins_anew(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE k FIELD score 34 TIME 30 MS PERIOD WEEK TZ +08:00 ARCHIVE 1", "+OK");
+    zset_expect(h, "EXPIRE k 100000000", ":1");
+    for (int week = 0; week < 5; week++) {
+        zset_expect(h, "ZADD k 3 ann", ":1");
+        zset_expect(h, "ZADD k 4 bob", ":1");
+        h->wall_us += 7 * DAY_US;
+        zset_expect(h, "EXISTS k", ":1");
+        zset_expect(h, "ZCARD k", ":0");
+    }
+    zset_expect(h, "ZRANGE k@2026-12-14 0 -1", "[ann bob]");
+    zset_expect(h, "EXISTS k@2026-12-07 k@2026-11-30 k@2026-11-23 k@2026-11-16", ":0");
+    assert_int_equal(strtoll(zset_run(h, "TTL k") + 1, NULL, 10), 100000000 - 35 * 86400);
+    zset_expect(h, "ZREM k@2026-12-14 ann bob", ":2");
+    zset_expect(h, "EXISTS k@2026-12-14", ":0");
+    zset_expect(h, "DEL k", ":1");
+    zset_expect(h, "DBSIZE", ":0");
+}
+
+static void expect_part(struct harness *h, const char *line, const char *part) {
+    const char *answered = zset_run(h, "%s", line);
+    if (strstr(answered, part) == NULL) {
+        fail_msg("%s: %s is not in %s", line, part, answered);
+    }
+}
+
+static void info_tells_the_period_and_the_times_move_with_it(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD week:a 3 ann", ":1");
+    expect_part(h, "LB.INFO week:a",
+                "layout FIELD score 34 TIME 30 MS START 2026-11-15T16:00:00Z bits");
+    expect_part(h, "LB.INFO week:a",
+                "period [unit WEEK tz +08:00 start :1794758400000 end :1795363200000 archive :2]]");
+    expect_part(h, "LB.INFO week:a", "first :1794758400000 ");
+    expect_part(h, "LB.ADD week:a AT 1794758399999 5 bob",
+                "-ERR time 2026-11-15T15:59:59.999Z is "
+                "out of range");
+    zset_expect(h, "LB.ADD week:a AT 1794758400000 5 bob", ":1");
+    h->wall_us += 7 * DAY_US;
+    zset_expect(h, "ZADD week:a 3 ann", ":1");
+    expect_part(h, "LB.INFO week:a", "start :1795363200000 end :1795968000000 archive :2]]");
+    expect_part(h, "LB.INFO week:a@2026-11-16", "START 2026-11-15T16:00:00Z bits");
+    expect_part(h, "LB.INFO week:a@2026-11-16", "cap nil keep last created :0 period nil]");
+    zset_use_resp3(h);
+    zset_expect(h, "ZADD day:a 3 ann", ":1");
+    expect_part(h, "LB.INFO day:a",
+                "period {unit DAY tz +00:00 start :1795392000000 end :1795478400000 archive _}}");
+}
+
+static void caps_and_bests_are_those_of_the_period(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD bare:a 5 ann 7 bob 6 cid", ":2");
+    h->wall_us += DAY_US;
+    zset_expect(h, "ZADD bare:a 1 ann 2 bob 3 cid", ":2");
+    zset_expect(h, "ZREVRANGE bare:a 0 -1 WITHSCORES", "[cid 3 bob 2]");
+    zset_expect(h, "ZREVRANGE bare:a@2026-11-16 0 -1 WITHSCORES", "[bob 7 cid 6]");
+    /* An archive keeps the board's rules: late results must be better, and within the cap. */
+    zset_expect(h, "ZADD bare:a@2026-11-16 4 cid 1 dan", ":0");
+    zset_expect(h, "ZREVRANGE bare:a@2026-11-16 0 -1 WITHSCORES", "[bob 7 cid 6]");
+}
+
+static void archives_come_and_go_without_anybody_writing(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD week:a 3 ann", ":1");
+    h->wall_us = us("2026-11-23T00:00:00+08:00");
+    zset_expect(h, "PTTL week:a@2026-11-16", ":1209600000");
+    h->wall_us = us("2026-12-07T00:00:00+08:00") - 1000;
+    zset_expect(h, "EXISTS week:a@2026-11-16", ":1");
+    h->wall_us += 1000;
+    zset_expect(h, "EXISTS week:a@2026-11-16", ":0");
+    zset_expect(h, "DBSIZE", ":0");
+}
+
+static void a_clock_that_is_set_back_stands_still(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD day:a 3 ann", ":1");
+    h->wall_us = us("2026-11-17T00:00:00Z");
+    zset_expect(h, "ZADD day:a 4 bob", ":1");
+    h->wall_us -= DAY_US / 2;
+    zset_expect(h, "ZADD day:a 5 cid", ":1");
+    zset_expect(h, "ZADD day:b 5 cid", ":1");
+    zset_expect(h, "ZCARD day:a", ":2");
+    expect_part(h, "LB.INFO day:b", "period [unit DAY tz +00:00 start :1794873600000");
+    zset_expect(h, "ZCARD day:a@2026-11-16", ":1");
+}
+
+static void ten_thousand_boards_are_over_at_once(void **state) {
+    struct harness *h = *state;
+    enum { BOARDS = 10000 };
+    for (int i = 0; i < BOARDS; i++) {
+        zset_run(h, "ZADD day:%d %d ann", i, i);
+    }
+    h->wall_us += DAY_US;
+    zset_expect(h, "ZSCORE day:77@2026-11-16 ann", "77");
+    zset_expect(h, "EXISTS day:78", ":0");
+    zset_expect(h, "ZADD day:79 1 bob", ":1");
+    zset_expect(h, "DBSIZE", ":10001");
+    zset_expect(h, "ZSCORE day:79@2026-11-16 ann", "79");
+    while (registry_roll_due(h->server.registry, h->wall_us / 1000, 1000) > 0) {}
+    assert_int_equal(registry_rolled_count(h->server.registry), BOARDS);
+}
+
+/* No command rolls over all boards: commands that count or walk keys roll over some, or none. */
+static void a_command_lets_few_of_many_boards_begin_anew(void **state) {
+    struct harness *h = *state;
+    enum { BOARDS = 3000, ROLLED_MAX = 200 };
+    for (int i = 0; i < BOARDS; i++) {
+        zset_run(h, "ZADD day:%d %d ann", i, i);
+    }
+    h->wall_us += DAY_US;
+    static const char *const commands[] = {"DBSIZE",       "INFO keyspace", "SCAN 0 COUNT 1000000",
+                                           "MEMORY STATS", "RANDOMKEY",     "KEYS *"};
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        uint64_t before = registry_rolled_count(h->server.registry);
+        (void)harness_run(h, h->server.session_first, commands[i]);
+        assert_in_range(registry_rolled_count(h->server.registry) - before, 0, ROLLED_MAX);
+    }
+}
+
+/* A scan that begins after the end of the periods returns every archive, and no removed board. */
+static void a_scan_waits_for_boards_that_are_over(void **state) {
+    struct harness *h = *state;
+    enum { BOARDS = 1000 };
+    for (int i = 0; i < BOARDS; i++) {
+        zset_run(h, "ZADD day:%d %d ann", i, i);
+    }
+    h->wall_us += DAY_US;
+    static int seen[BOARDS];
+    memset(seen, 0, sizeof(seen));
+    uint64_t cursor = 0;
+    int steps = 0;
+    do {
+        uint64_t before = registry_rolled_count(h->server.registry);
+        const char *at = zset_run(h, "SCAN %" PRIu64 " COUNT 50", cursor);
+        cursor = strtoull(at + 1, NULL, 10);
+        for (at = strstr(at, "day:"); at != NULL; at = strstr(at + 1, "day:")) {
+            char *end;
+            long number = strtol(at + 4, &end, 10);
+            assert_in_range(number, 0, BOARDS - 1);
+            assert_memory_equal(end, "@2026-11-16", 11);
+            seen[number]++;
+        }
+        assert_in_range(registry_rolled_count(h->server.registry) - before, 0, 200);
+        assert_true(++steps < 10 * BOARDS);
+    } while (cursor != 0);
+    for (int i = 0; i < BOARDS; i++) {
+        assert_int_equal(seen[i], 1);
+    }
+}
+
+/* KEYS replies immediately with what it replies after all rollovers. */
+static void keys_names_what_boards_that_are_over_will_leave(void **state) {
+    struct harness *h = *state;
+    for (int i = 0; i < 300; i++) {
+        zset_run(h, "ZADD day:%d 1 ann", i);
+        zset_run(h, "ZADD plain:%d 1 ann", i);
+    }
+    zset_run(h, "LB.CREATE made FIELD score 34 TIME 30 MS PERIOD DAY");
+    zset_run(h, "ZADD made 1 ann");
+    zset_run(h, "LB.CREATE empty FIELD score 34 TIME 30 MS PERIOD DAY");
+    zset_run(h, "LB.CREATE none FIELD score 34 TIME 30 MS PERIOD DAY ARCHIVE 0");
+    zset_run(h, "ZADD none 1 ann");
+    zset_run(h, "ZADD day:gone 1 ann");
+    zset_run(h, "PEXPIRE day:gone 1000");
+    zset_run(h, "ZADD made@2026-11-16 1 bob"); /* to be replaced */
+    h->wall_us += DAY_US;
+    static const struct {
+        const char *pattern, *expected;
+    } samples[] = {
+        {"made", "[made]"},
+        {"made@*", "[made@2026-11-16]"},
+        {"empty*", "[empty]"},
+        {"none*", "[none]"},
+        {"day:gone*", "[]"},
+        {"day:7", "[]"},
+        {"day:7@*", "[day:7@2026-11-16]"},
+    };
+    for (int is_done = 0; is_done < 2; is_done++) {
+        for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+            char line[64];
+            snprintf(line, sizeof(line), "KEYS %s", samples[i].pattern);
+            zset_expect(h, line, samples[i].expected);
+        }
+        harness_expect_prefix(h, h->server.session_first, "KEYS *", "*604\r\n");
+        if (is_done == 0) {
+            assert_int_equal(registry_rolled_count(h->server.registry), 0);
+        }
+        while (registry_roll_due(h->server.registry, h->wall_us / 1000, 1000) > 0) {}
+    }
+}
+
+/* ---- others ---- */
+
+static void whoever_watches_hears_of_the_end(void **state) {
+    struct harness *h = *state;
+    static const struct {
+        const char *key;
+        bool has_changed;
+    } samples[] = {{"day:a", true}, {"day:a@2026-11-16", true}, {"day:a@2026-11-15", false}};
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        harness_set_clock(h, us("2026-11-16T12:00:00Z"));
+        zset_run(h, "FLUSHALL");
+        zset_expect(h, "ZADD day:a 3 ann", ":1");
+        zset_run(h, "WATCH %s", samples[i].key);
+        zset_expect(h, "MULTI", "+OK");
+        zset_expect(h, "PING", "+QUEUED");
+        h->wall_us += DAY_US;
+        zset_expect(h, "EXEC", samples[i].has_changed ? "nil*" : "[+PONG]");
+    }
+}
+
+static void a_transaction_sees_one_time(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD day:a 3 ann", ":1");
+    zset_expect(h, "MULTI", "+OK");
+    zset_expect(h, "ZCARD day:a@2026-11-16", "+QUEUED");
+    zset_expect(h, "ZADD day:a 4 bob", "+QUEUED");
+    zset_expect(h, "ZCARD day:a", "+QUEUED");
+    zset_expect(h, "ZCARD day:a@2026-11-16", "+QUEUED");
+    h->wall_us += DAY_US;
+    zset_expect(h, "EXEC", "[:1 :1 :1 :1]");
+}
+
+static void stored_boards_are_in_the_period_of_their_time(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD x 3 ann 4 bob", ":2");
+    zset_expect(h, "ZUNIONSTORE day:a 1 x WEIGHTS 2", ":2");
+    expect_part(h, "LB.INFO day:a", "period [unit DAY tz +00:00 start :1794787200000");
+    h->wall_us += DAY_US;
+    zset_expect(h, "ZREVRANGE day:a@2026-11-16 0 -1 WITHSCORES", "[bob 8 ann 6]");
+    /* Results reached before the period began are refused. */
+    expect_part(h, "ZUNIONSTORE day:a 1 x", "-ERR member 'bob': time 2026-11-16T12:00:00Z is out");
+    zset_expect(h, "EXISTS day:a", ":0");
+}
+
+static void a_layout_that_the_period_moves_needs_no_today(void **state) {
+    struct harness *h = *state;
+    h->wall_us = us("2099-05-05T12:00:00Z");
+    zset_expect(h, "ZADD week:a 3 ann", ":1");
+    zset_expect(h, "LB.CREATE c FIELD a 3 TIME 27 MS END 2020-01-01T00:00:00Z PERIOD DAY", "+OK");
+    zset_expect(h, "ZADD c 3 ann", ":1");
+    expect_part(h, "LB.INFO c", "TIME 27 MS START 2099-05-05T00:00:00Z bits");
+}
+
+/* ---- the twin ---- */
+
+enum { TWIN_ARCHIVES = 64, TWIN_MEMBERS = 10 };
+
+/* A board: the sums of a few members, and those of its archives. */
+struct twin {
+    struct harness *h;
+    struct random random;
+    char key[32];
+    enum period_unit unit;
+    int zone_minutes;
+    int archives_max; /* -1: all */
+    bool is_created;
+    int64_t sums[TWIN_MEMBERS];
+    struct tm period; /* the local date on which it began */
+    struct {
+        char date[16];
+        int64_t sums[TWIN_MEMBERS];
+        time_t gone_at; /* local; 0: never */
+    } archives[TWIN_ARCHIVES];
+    int archive_count;
+};
+
+/* The local date and its first second, by the C library. */
+static struct tm local_period(const struct twin *twin, int64_t now_us, int periods_later) {
+    time_t seconds = now_us / 1000000 + twin->zone_minutes * 60;
+    struct tm tm;
+    assert_non_null(gmtime_r(&seconds, &tm));
+    tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+    if (twin->unit == PERIOD_DAY) {
+        tm.tm_mday += periods_later;
+    } else if (twin->unit == PERIOD_WEEK) {
+        tm.tm_mday -= (tm.tm_wday + 6) % 7 - 7 * periods_later;
+    } else {
+        tm.tm_mday = 1;
+        tm.tm_mon += periods_later;
+    }
+    timegm(&tm);
+    return tm;
+}
+
+static int64_t utc_us(const struct twin *twin, struct tm tm) {
+    return (timegm(&tm) - twin->zone_minutes * 60) * INT64_C(1000000);
+}
+
+static bool is_empty(const int64_t *sums) {
+    for (int i = 0; i < TWIN_MEMBERS; i++) {
+        if (sums[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void twin_catch_up(struct twin *twin, int64_t now_us) {
+    struct tm now = local_period(twin, now_us, 0);
+    if (timegm(&now) == timegm(&twin->period)) {
+        return;
+    }
+    if (!is_empty(twin->sums) && twin->archives_max != 0) {
+        int at = twin->archive_count++ % TWIN_ARCHIVES;
+        strftime(twin->archives[at].date, sizeof(twin->archives[at].date), "%Y-%m-%d",
+                 &twin->period);
+        memcpy(twin->archives[at].sums, twin->sums, sizeof(twin->sums));
+        struct tm gone = local_period(twin, utc_us(twin, twin->period),
+                                      twin->archives_max < 0 ? 1 : twin->archives_max + 1);
+        twin->archives[at].gone_at = twin->archives_max < 0 ? 0 : timegm(&gone);
+    }
+    memset(twin->sums, 0, sizeof(twin->sums));
+    twin->period = now;
+}
+
+static void check_sums(struct twin *twin, const char *key, const int64_t *sums, bool is_there) {
+    char line[256];
+    int size = snprintf(line, sizeof(line), "ZMSCORE %s", key);
+    char expected[512] = "[";
+    for (int i = 0; i < TWIN_MEMBERS; i++) {
+        size += snprintf(line + size, sizeof(line) - (size_t)size, " m%d", i);
+        if (sums[i] != 0) {
+            sprintf(expected + strlen(expected), "%s%lld", i > 0 ? " " : "", (long long)sums[i]);
+        } else {
+            strcat(expected, i > 0 ? " nil" : "nil");
+        }
+    }
+    zset_expect(twin->h, line, strcat(expected, "]"));
+    snprintf(line, sizeof(line), "EXISTS %s", key);
+    zset_expect(twin->h, line, is_there ? ":1" : ":0");
+}
+
+static void twin_check(struct twin *twin) {
+    int64_t now_us = twin->h->wall_us;
+    time_t local_now = now_us / 1000000 + twin->zone_minutes * 60;
+    twin_catch_up(twin, now_us);
+    bool is_archive_first = random_below(&twin->random, 2) == 0;
+    if (!is_archive_first) {
+        check_sums(twin, twin->key, twin->sums, twin->is_created || !is_empty(twin->sums));
+    }
+    int count = twin->archive_count < TWIN_ARCHIVES ? twin->archive_count : TWIN_ARCHIVES;
+    for (int i = 0; i < count; i++) {
+        char name[64];
+        static const int64_t none[TWIN_MEMBERS];
+        bool is_gone = twin->archives[i].gone_at != 0 && twin->archives[i].gone_at <= local_now;
+        snprintf(name, sizeof(name), "%s@%s", twin->key, twin->archives[i].date);
+        check_sums(twin, name, is_gone ? none : twin->archives[i].sums, !is_gone);
+    }
+    check_sums(twin, twin->key, twin->sums, twin->is_created || !is_empty(twin->sums));
+}
+
+static void twin_write(struct twin *twin) {
+    int member = (int)random_below(&twin->random, TWIN_MEMBERS);
+    char line[128];
+    twin_catch_up(twin, twin->h->wall_us);
+    twin->sums[member]++;
+    snprintf(line, sizeof(line), "ZINCRBY %s 1 m%d", twin->key, member);
+    char expected[32];
+    snprintf(expected, sizeof(expected), "%lld", (long long)twin->sums[member]);
+    zset_expect(twin->h, line, expected);
+}
+
+/* To the end of the period, a microsecond around it, or somewhere. */
+static void twin_step_clock(struct twin *twin) {
+    struct tm next = local_period(twin, twin->h->wall_us, 1);
+    int64_t end_us = utc_us(twin, next);
+    switch (random_below(&twin->random, 6)) {
+    case 0:
+        twin->h->wall_us = end_us - 1 > twin->h->wall_us ? end_us - 1 : twin->h->wall_us;
+        break;
+    case 1:
+        twin->h->wall_us = end_us;
+        break;
+    case 2:
+        twin->h->wall_us = end_us + (int64_t)random_below(&twin->random, 1000);
+        break;
+    case 3:
+        twin->h->wall_us += (int64_t)random_below(&twin->random, 40 * DAY_US);
+        break;
+    default:
+        twin->h->wall_us += (int64_t)random_below(&twin->random, DAY_US);
+        break;
+    }
+}
+
+static void run_twin(struct twin *twin, int steps) {
+    static const char *const units[] = {"", "DAY", "WEEK", "MONTH"};
+    char zone[PERIOD_ZONE_TEXT_SIZE + 1] = "";
+    char line[256];
+    period_print_zone(zone, twin->zone_minutes);
+    int size =
+        snprintf(line, sizeof(line), "LB.CREATE %s FIELD score 20 TIME 43 US PERIOD %s TZ %s",
+                 twin->key, units[twin->unit], zone);
+    if (twin->archives_max >= 0) {
+        snprintf(line + size, sizeof(line) - (size_t)size, " ARCHIVE %d", twin->archives_max);
+    }
+    zset_expect(twin->h, line, "+OK");
+    twin->period = local_period(twin, twin->h->wall_us, 0);
+    for (int step = 0; step < steps; step++) {
+        if (random_below(&twin->random, 3) > 0) {
+            twin_write(twin);
+        } else {
+            twin_step_clock(twin);
+        }
+        if (random_below(&twin->random, 4) == 0) {
+            twin_check(twin);
+        }
+        if (random_below(&twin->random, 8) == 0) {
+            registry_roll_due(twin->h->server.registry, twin->h->wall_us / 1000, 1);
+            registry_expire_due(twin->h->server.registry, twin->h->wall_us / 1000, 1);
+        }
+    }
+}
+
+static void boards_with_periods_are_as_their_naive_twins(void **state) {
+    struct harness *h = *state;
+    struct random random = random_begin(__func__);
+    int boards = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 12 : 60;
+    static const int edge_zones[] = {PERIOD_ZONE_MIN, PERIOD_ZONE_MAX, 0, 345, -210};
+    h->wall_us = us("2027-12-20T12:00:00Z");
+    for (int i = 0; i < boards; i++) {
+        static struct twin twin;
+        twin = (struct twin){
+            .h = h,
+            .random = {random_next(&random)},
+            .unit = (enum period_unit)(PERIOD_DAY + i % 3),
+            .zone_minutes =
+                i < 15 ? edge_zones[i / 3] : PERIOD_ZONE_MIN + (int)random_below(&random, 1561),
+            .archives_max = (int)random_below(&random, 5) - 1,
+            .is_created = true,
+        };
+        snprintf(twin.key, sizeof(twin.key), "board%d", i);
+        run_twin(&twin, 250);
+        zset_run(h, "FLUSHALL");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        period_test(a_period_ends_to_the_microsecond),
+        period_test(a_writer_in_the_first_millisecond_lands_in_the_new_period),
+        cmocka_unit_test(whatever_is_asked_first_the_period_is_over),
+        period_test(a_created_board_stays_and_begins_anew),
+        period_test(info_tells_the_period_and_the_times_move_with_it),
+        period_test(caps_and_bests_are_those_of_the_period),
+        period_test(archives_come_and_go_without_anybody_writing),
+        period_test(a_clock_that_is_set_back_stands_still),
+        period_test(ten_thousand_boards_are_over_at_once),
+        period_test(a_command_lets_few_of_many_boards_begin_anew),
+        period_test(a_scan_waits_for_boards_that_are_over),
+        period_test(keys_names_what_boards_that_are_over_will_leave),
+        period_test(whoever_watches_hears_of_the_end),
+        period_test(a_transaction_sees_one_time),
+        period_test(stored_boards_are_in_the_period_of_their_time),
+        period_test(a_layout_that_the_period_moves_needs_no_today),
+        period_test(boards_with_periods_are_as_their_naive_twins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

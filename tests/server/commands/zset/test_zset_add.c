@@ -1,0 +1,559 @@
+/* ZADD and ZINCRBY, sentence by sentence. */
+#include "tests/server/failing_memory.h"
+
+#define START_MS (HARNESS_START_US / 1000)
+
+static const char nx_xx[] = "-ERR XX and NX options at the same time are not compatible";
+static const char gt_lt_nx[] = "-ERR GT, LT, and/or NX options at the same time are not compatible";
+static const char one_pair[] = "-ERR INCR option supports a single increment-element pair";
+static const char no_float[] = "-ERR value is not a valid float";
+static const char syntax[] = "-ERR syntax error";
+
+static void zadd_adds_members_and_counts_the_new_ones(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 a 2 b", ":2");
+    zset_expect(h, "ZADD k 3 a 4 c", ":1");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 a 3 c 4]");
+}
+
+static void nx_leaves_members_that_are_there(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 a", ":1");
+    zset_expect(h, "ZADD k NX 5 a 6 b", ":1");
+    zset_expect(h, "ZADD k nx CH 5 a 6 b", ":0");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[a 1 b 6]");
+}
+
+static void xx_adds_nobody(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 a", ":1");
+    zset_expect(h, "ZADD k XX 5 a 6 b", ":0");
+    zset_expect(h, "ZADD k Xx cH 7 a 6 b", ":1");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[a 7]");
+}
+
+static void gt_and_lt_change_in_one_direction_and_add_anyway(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 5 a", ":1");
+    zset_expect(h, "ZADD k GT CH 4 a 5 a", ":0");
+    zset_expect(h, "ZADD k GT CH 6 a 1 b", ":2");
+    zset_expect(h, "ZADD k LT CH 7 a 6 a", ":0");
+    zset_expect(h, "ZADD k LT CH 2 a 9 c", ":2");
+    zset_expect(h, "ZADD k XX GT CH 3 a 9 d", ":1");
+    zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 1 a 3 c 9]");
+}
+
+static void gt_and_lt_compare_scores_where_less_is_better_too(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD laps:k 5 a", ":1");
+    zset_expect(h, "ZADD laps:k GT CH 4 a", ":0");
+    zset_expect(h, "ZADD laps:k GT CH 6 a", ":1");
+    zset_expect(h, "ZADD laps:k LT CH 7 a", ":0");
+    zset_expect(h, "ZADD laps:k LT CH 5 a", ":1");
+}
+
+static void ch_counts_changes_along(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 a 2 b", ":2");
+    zset_expect(h, "ZADD k CH 1 a 3 b 4 c", ":2");
+}
+
+static void one_member_twice_is_applied_in_order(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 a 2 a 3 a", ":1");
+    zset_expect(h, "ZSCORE k a", "3");
+    zset_expect(h, "ZADD k CH 1 b 2 b 2 b 3 b", ":3");
+    zset_expect(h, "ZADD k NX 8 c 9 c", ":1");
+    zset_expect(h, "ZSCORE k c", "8");
+    zset_expect(h, "ZADD k GT CH 4 c 9 c 5 c", ":1");
+    zset_expect(h, "ZSCORE k c", "9");
+}
+
+static void incr_answers_the_new_score(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k INCR 5 a", "5");
+    zset_expect(h, "ZADD k incr ch -7 a", "-2");
+    zset_use_resp3(h);
+    zset_expect(h, "ZADD k XX INCR 2 a", ",0");
+}
+
+static void incr_that_an_option_stops_answers_nil(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k NX INCR 5 a", "5");
+    zset_expect_unchanged(h, "k", "ZADD k NX INCR 5 a", "nil");
+    zset_expect_unchanged(h, "k", "ZADD k XX INCR 5 b", "nil");
+    zset_expect_unchanged(h, "k", "ZADD k GT INCR -1 a", "nil");
+    zset_expect_unchanged(h, "k", "ZADD k GT INCR 0 a", "nil");
+    zset_expect_unchanged(h, "k", "ZADD k LT INCR 1 a", "nil");
+    zset_expect_unchanged(h, "k", "ZADD k LT INCR 0 a", "nil");
+    zset_expect_unchanged(h, "none", "ZADD none XX INCR 1 a", "nil");
+    zset_expect_unchanged(h, "k", "ZADD k INCR 0 a", "5");
+    zset_use_resp3(h);
+    zset_expect(h, "ZADD k NX INCR 5 a", "_");
+}
+
+static void options_that_contradict_are_refused(void **state) {
+    struct harness *h = *state;
+    zset_expect_unchanged(h, "k", "ZADD k NX XX 1 a", nx_xx);
+    zset_expect_unchanged(h, "k", "ZADD k NX XX GT INCR 1 a 2 b", nx_xx);
+    zset_expect_unchanged(h, "k", "ZADD k NX GT 1 a", gt_lt_nx);
+    zset_expect_unchanged(h, "k", "ZADD k NX LT 1 a", gt_lt_nx);
+    zset_expect_unchanged(h, "k", "ZADD k GT LT 1 a", gt_lt_nx);
+    zset_expect_unchanged(h, "k", "ZADD k XX GT LT INCR 1 a 2 b", gt_lt_nx);
+    zset_expect_unchanged(h, "k", "ZADD k INCR 1 a 2 b", one_pair);
+    zset_expect_unchanged(h, "k", "ZADD k INCR x a 2 b", one_pair);
+}
+
+static void pairs_that_do_not_pair_are_a_syntax_error(void **state) {
+    struct harness *h = *state;
+    zset_expect_unchanged(h, "k", "ZADD k 1 a 2", syntax);
+    zset_expect_unchanged(h, "k", "ZADD k x a 2", syntax);
+    zset_expect_unchanged(h, "k", "ZADD k NX XX 1 a 2", syntax);
+    zset_expect_unchanged(h, "k", "ZADD k NX CH", syntax);
+    zset_expect_unchanged(h, "k", "ZADD k 1 a NX", syntax);
+    zset_expect_unchanged(h, "k", "ZADD k 1 NX a 1", no_float);
+    zset_expect_unchanged(h, "k", "ZADD k 1", "-ERR wrong number of arguments for 'zadd' command");
+    zset_expect_unchanged(h, "k", "ZINCRBY k 1",
+                          "-ERR wrong number of arguments for 'zincrby' command");
+    zset_expect_unchanged(h, "k", "ZINCRBY k 1 a 2",
+                          "-ERR wrong number of arguments for 'zincrby' command");
+}
+
+static void options_may_be_members(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 NX 2 INCR", ":2");
+    zset_expect(h, "ZRANGE k 0 -1", "[NX INCR]");
+}
+
+static void what_is_no_number_is_no_score(void **state) {
+    struct harness *h = *state;
+    static const char *const texts[] = {
+        "x", "\"\"", "nan", "-nan", "\" 1\"", "\"1 \"", "0x10",      "1e", "--1",  "1,5",
+        "+", ".",    "(1",  "(inf", "1e1e1",  "1_0",    "\"\\x00\"", "1x", "infx", "\"1\\x00\""};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "ZADD k %s a", texts[i]);
+        zset_expect_unchanged(h, "k", line, no_float);
+        snprintf(line, sizeof(line), "ZADD k 1 b %s a", texts[i]);
+        zset_expect_unchanged(h, "k", line, no_float);
+        snprintf(line, sizeof(line), "ZADD k INCR %s a", texts[i]);
+        zset_expect_unchanged(h, "k", line, no_float);
+        snprintf(line, sizeof(line), "ZADD none XX %s a", texts[i]);
+        zset_expect_unchanged(h, "none", line, no_float);
+        snprintf(line, sizeof(line), "ZINCRBY k %s a", texts[i]);
+        zset_expect_unchanged(h, "k", line, no_float);
+    }
+}
+
+static void scores_are_exact_decimals(void **state) {
+    struct harness *h = *state;
+    static const struct {
+        const char *in, *out;
+    } scores[] = {
+        {"3", "3"},
+        {"+3", "3"},
+        {"3.0", "3"},
+        {"1e6", "1000000"},
+        {"-12e-1", "-1.2"},
+        {".5", "0.5"},
+        {"5.", "5"},
+        {"-0", "0"},
+        {"0.10", "0.1"},
+        {"1E+2", "100"},
+        {"12.34", "12.34"},
+        {"-0.01", "-0.01"},
+        {"0e999", "0"},
+        {"100e-2", "1"},
+        {"0000007", "7"},
+        {"5497558138.87", "5497558138.87"},
+        {"-5497558138.88", "-5497558138.88"},
+    };
+    for (size_t i = 0; i < sizeof(scores) / sizeof(scores[0]); i++) {
+        zset_run(h, "ZADD money:k %s a", scores[i].in);
+        zset_expect(h, "ZSCORE money:k a", scores[i].out);
+    }
+    zset_expect(h, "ZADD fine:k 9223372036854775807 a -9223372036854775808 b 4.6E18 c", ":3");
+    zset_expect(h, "ZRANGE fine:k 0 -1 WITHSCORES",
+                "[b -9223372036854775808 c 4600000000000000000 a 9223372036854775807]");
+    zset_expect(h, "ZADD wide:k 18446744073709551615 a", ":1");
+    zset_expect(h, "ZSCORE wide:k a", "18446744073709551615");
+}
+
+static void values_outside_the_field_name_field_value_and_range(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 a", ":1");
+    static const char *const texts[] = {"4294967296", "-4294967297", "1e10",  "inf",
+                                        "-inf",       "+Infinity",   "1e400", "-1e400"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char line[64];
+        char error[128];
+        snprintf(error, sizeof(error),
+                 "-ERR value %s is out of range: field 'score' takes -4294967296..4294967295",
+                 texts[i]);
+        snprintf(line, sizeof(line), "ZADD k 9 a 9 b %s c", texts[i]);
+        zset_expect_unchanged(h, "k", line, error);
+        snprintf(line, sizeof(line), "ZADD none %s c", texts[i]);
+        zset_expect_unchanged(h, "none", line, error);
+    }
+    zset_expect_unchanged(h, "none", "ZADD none INCR inf c",
+                          "-ERR value inf is out of range: field 'score' takes "
+                          "-4294967296..4294967295");
+    zset_expect_unchanged(h, "laps:k", "ZADD laps:k -1 a",
+                          "-ERR value -1 is out of range: field 'ms' takes 0..4294967295");
+    zset_expect_unchanged(h, "money:k", "ZADD money:k 5497558138.88 a",
+                          "-ERR value 5497558138.88 is out of range: field 'amount' takes "
+                          "-5497558138.88..5497558138.87");
+    zset_expect_unchanged(h, "fine:k", "ZADD fine:k 9223372036854775808 a",
+                          "-ERR value 9223372036854775808 is out of range: field 'score' takes "
+                          "-9223372036854775808..9223372036854775807");
+}
+
+static void more_decimals_than_the_scale_are_an_error(void **state) {
+    struct harness *h = *state;
+    zset_expect_unchanged(h, "k", "ZADD k 1.5 a",
+                          "-ERR value 1.5 has too many decimals: field 'score' keeps 0");
+    zset_expect_unchanged(h, "money:k", "ZADD money:k 1 a 0.001 b",
+                          "-ERR value 0.001 has too many decimals: field 'amount' keeps 2");
+    zset_expect_unchanged(h, "money:k", "ZINCRBY money:k 1e-3 b",
+                          "-ERR value 1e-3 has too many decimals: field 'amount' keeps 2");
+}
+
+static void zincrby_answers_the_exact_sum(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZINCRBY money:k 0.1 a", "0.1");
+    zset_expect(h, "ZINCRBY money:k 0.2 a", "0.3");
+    zset_expect(h, "ZINCRBY money:k -0.35 a", "-0.05");
+    zset_expect(h, "ZADD fine:k 9007199254740992 a", ":1");
+    zset_expect(h, "ZINCRBY fine:k 1 a", "9007199254740993");
+    zset_expect(h, "ZINCRBY fine:k 9214364837600034814 a", "9223372036854775807");
+    zset_expect(h, "ZINCRBY fine:k -18446744073709551615 a", "-9223372036854775808");
+    zset_use_resp3(h);
+    zset_expect(h, "ZINCRBY money:k 1 a", ",0.95");
+}
+
+static void increments_past_the_range_name_field_value_and_range(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 4294967290 a", ":1");
+    zset_expect_unchanged(h, "k", "ZINCRBY k 6 a",
+                          "-ERR value 4294967290 + 6 is out of range: field 'score' takes "
+                          "-4294967296..4294967295");
+    zset_expect_unchanged(h, "k", "ZADD k INCR -8589934587 a",
+                          "-ERR value 4294967290 + -8589934587 is out of range: field 'score' "
+                          "takes -4294967296..4294967295");
+    zset_expect_unchanged(h, "k", "ZINCRBY k 18446744073709551615 a",
+                          "-ERR value 4294967290 + 18446744073709551615 is out of range: field "
+                          "'score' takes -4294967296..4294967295");
+    zset_expect_unchanged(h, "k", "ZINCRBY k 1e20 a",
+                          "-ERR value 1e20 is out of range: field 'score' takes "
+                          "-4294967296..4294967295");
+    zset_expect_unchanged(h, "laps:k", "ZINCRBY laps:k -1 a",
+                          "-ERR value 0 + -1 is out of range: field 'ms' takes 0..4294967295");
+    zset_expect(h, "ZINCRBY k 5 a", "4294967295");
+    zset_expect(h, "ZINCRBY k -8589934591 a", "-4294967296");
+}
+
+static void a_write_by_score_leaves_the_other_fields(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD three:k 100 a 100 b", ":2");
+    const struct layout *layout = board_layout(zset_board(h, "three:k"));
+    assert_int_equal(layout_ordinal(layout, zset_packed(h, "three:k", "a"), 1), 0);
+    /* 0 of a SIGNED field of 11 bits. */
+    assert_int_equal(layout_ordinal(layout, zset_packed(h, "three:k", "a"), 2), 1024);
+    zset_set_field(h, "three:k", "a", 1, 1);
+    zset_set_field(h, "three:k", "a", 2, 7);
+    zset_expect(h, "ZADD three:k 50 a", ":0");
+    zset_expect(h, "ZINCRBY three:k 3 a", "53");
+    assert_int_equal(layout_ordinal(layout, zset_packed(h, "three:k", "a"), 1), 1);
+    assert_int_equal(layout_ordinal(layout, zset_packed(h, "three:k", "a"), 2), 7);
+    assert_int_equal(layout_ordinal(layout, zset_packed(h, "three:k", "a"), 0), 53);
+}
+
+static void the_reach_time_is_that_of_the_last_change(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 5 a", ":1");
+    assert_int_equal(zset_time_ms(h, "k", "a"), START_MS);
+    zset_pass_seconds(h, 10);
+    zset_expect(h, "ZADD k 6 a", ":0");
+    assert_int_equal(zset_time_ms(h, "k", "a"), START_MS + 10000);
+    zset_pass_seconds(h, 10);
+    zset_expect(h, "ZINCRBY k 1 a", "7");
+    assert_int_equal(zset_time_ms(h, "k", "a"), START_MS + 20000);
+}
+
+static void an_unchanged_score_keeps_its_time(void **state) {
+    struct harness *h = *state;
+    for (int i = 0; i < ZSET_LAYOUTS; i++) {
+        char key[32];
+        char line[64];
+        snprintf(key, sizeof(key), "%sk", zset_layout_prefixes[i]);
+        zset_run(h, "ZADD %s 5 a 5 b 4 c", key);
+        zset_pass_seconds(h, 86400);
+        snprintf(line, sizeof(line), "ZADD %s 5 a", key);
+        zset_expect_unchanged(h, key, line, ":0");
+        snprintf(line, sizeof(line), "ZINCRBY %s 0 a", key);
+        zset_expect_unchanged(h, key, line, "5");
+        snprintf(line, sizeof(line), "ZADD %s GT CH 4 a 5 b", key);
+        zset_expect_unchanged(h, key, line, ":0");
+        snprintf(line, sizeof(line), "ZADD %s LT CH 6 a 5 b", key);
+        zset_expect_unchanged(h, key, line, ":0");
+        snprintf(line, sizeof(line), "ZADD %s NX 9 a 9 b", key);
+        zset_expect_unchanged(h, key, line, ":0");
+    }
+}
+
+static void without_a_time_a_changed_score_arrives_anew(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD bare:k 5 a 5 b 5 c", ":3");
+    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[a b c]");
+    zset_expect(h, "ZADD bare:k 6 a 5 a", ":0");
+    zset_expect(h, "ZREVRANGE bare:k 0 -1", "[b c a]");
+}
+
+static void equal_scores_rank_by_arrival_inside_one_tick(void **state) {
+    struct harness *h = *state;
+    for (int i = 0; i < ZSET_LAYOUTS; i++) {
+        bool is_latest = strcmp(zset_layout_prefixes[i], "latest:") == 0;
+        bool is_ascending = strcmp(zset_layout_prefixes[i], "laps:") == 0;
+        zset_run(h, "ZADD %sk 5 m 5 z 5 a", zset_layout_prefixes[i]);
+        zset_run(h, "ZADD %sk 5 k", zset_layout_prefixes[i]);
+        const char *best_first = is_latest ? "[k a z m]" : "[m z a k]";
+        const char *worst_first = is_latest ? "[m z a k]" : "[k a z m]";
+        char line[64];
+        snprintf(line, sizeof(line), "ZREVRANGE %sk 0 -1", zset_layout_prefixes[i]);
+        zset_expect(h, line, is_ascending ? worst_first : best_first);
+        snprintf(line, sizeof(line), "ZRANGE %sk 0 -1", zset_layout_prefixes[i]);
+        zset_expect(h, line, is_ascending ? best_first : worst_first);
+    }
+}
+
+static void the_first_to_reach_a_score_ranks_first(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 5 late 7 early", ":2");
+    zset_pass_seconds(h, 1);
+    zset_expect(h, "ZADD k 9 early", ":0");
+    zset_pass_seconds(h, 1);
+    zset_expect(h, "ZINCRBY k 4 late", "9");
+    zset_expect(h, "ZREVRANGE k 0 -1", "[early late]");
+    zset_expect(h, "ZADD latest:k 9 early", ":1");
+    zset_pass_seconds(h, 1);
+    zset_expect(h, "ZADD latest:k 9 late", ":1");
+    zset_expect(h, "ZREVRANGE latest:k 0 -1", "[late early]");
+}
+
+static void a_clock_set_back_keeps_the_order_of_arrival(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 5 first", ":1");
+    zset_pass_seconds(h, -3600);
+    zset_expect(h, "ZADD k 5 second", ":1");
+    zset_pass_seconds(h, -3600);
+    zset_expect(h, "ZADD k 4 third", ":1");
+    zset_expect(h, "ZADD k 5 third", ":0");
+    zset_expect(h, "ZREVRANGE k 0 -1", "[first second third]");
+    assert_int_equal(zset_time_ms(h, "k", "third"), START_MS);
+}
+
+static void all_writes_of_one_command_carry_one_time(void **state) {
+    struct harness *h = *state;
+    h->wall_us += 123456;
+    zset_expect(h, "ZADD latest:k 1 a 2 b 3 c 4 d 9 a", ":4");
+    for (const char *member = "abcd"; *member != '\0'; member++) {
+        char name[2] = {*member, '\0'};
+        assert_int_equal(zset_time_ms(h, "latest:k", name), START_MS + 123);
+    }
+}
+
+static void a_time_outside_the_layout_is_an_error(void **state) {
+    struct harness *h = *state;
+    zset_expect_unchanged(h, "over:k", "ZADD over:k 1 a 2 b",
+                          "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME "
+                          "takes 2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z");
+    zset_expect_unchanged(h, "future:k", "ZINCRBY future:k 1 a",
+                          "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME "
+                          "takes 2030-01-01T00:00:00Z..2098-01-19T03:14:07.999999Z");
+    /* Nothing is written: no time is needed. */
+    zset_expect_unchanged(h, "over:k", "ZADD over:k XX 1 a", ":0");
+}
+
+static void a_board_that_outlives_its_time_takes_no_change(void **state) {
+    struct harness *h = *state;
+    harness_set_clock(h, INT64_C(1577836800000000)); /* 2020-01-01 */
+    zset_expect(h, "ZADD over:k 1 a 2 b", ":2");
+    zset_pass_seconds(h, 1024);
+    zset_expect_unchanged(h, "over:k", "ZADD over:k 1 a 3 b 4 c",
+                          "-ERR time 2020-01-01T00:17:04Z is out of range: this layout's TIME "
+                          "takes 2020-01-01T00:00:00Z..2020-01-01T00:17:03.999999Z");
+    zset_expect_unchanged(h, "over:k", "ZADD over:k 1 a 2 b", ":0");
+    zset_expect_unchanged(h, "over:k", "ZINCRBY over:k 0 b", "2");
+    zset_expect(h, "ZREM over:k a", ":1");
+}
+
+static void an_error_leaves_no_key_behind(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1 a x b", no_float);
+    zset_expect(h, "ZADD k XX 1 a", ":0");
+    zset_expect(h, "ZADD k 1 a 99999999999 b",
+                "-ERR value 99999999999 is out of range: field 'score' takes "
+                "-4294967296..4294967295");
+    zset_expect(h, "ZINCRBY k 99999999999 b",
+                "-ERR value 0 + 99999999999 is out of range: field 'score' takes "
+                "-4294967296..4294967295");
+    assert_int_equal(registry_count(h->server.registry, 0), 0);
+}
+
+static const char *run_sized(struct harness *h, const char *command, size_t key_size,
+                             size_t member_size) {
+    static char bytes[65537];
+    memset(bytes, 'x', sizeof(bytes));
+    const struct bytes args[] = {bytes_from_text(command),
+                                 {.at = bytes, .size = key_size},
+                                 BYTES("1"),
+                                 {.at = bytes, .size = member_size}};
+    return harness_run_args(h, h->server.session_first, args, 4);
+}
+
+static void keys_and_members_have_1_to_65536_bytes(void **state) {
+    struct harness *h = *state;
+    static const char *const commands[] = {"ZADD", "ZINCRBY"};
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(run_sized(h, commands[i], 1, 65537),
+                            "-ERR member is 65537 bytes long: 1..65536 are allowed\r\n");
+        assert_string_equal(run_sized(h, commands[i], 1, 0),
+                            "-ERR member is 0 bytes long: 1..65536 are allowed\r\n");
+        assert_string_equal(run_sized(h, commands[i], 65537, 1),
+                            "-ERR key is 65537 bytes long: 1..65536 are allowed\r\n");
+        assert_string_equal(run_sized(h, commands[i], 0, 1),
+                            "-ERR key is 0 bytes long: 1..65536 are allowed\r\n");
+    }
+    assert_int_equal(registry_count(h->server.registry, 0), 0);
+    assert_string_equal(run_sized(h, "ZADD", 65536, 65536), ":1\r\n");
+    assert_string_equal(run_sized(h, "ZINCRBY", 65536, 65536), "$1\r\n2\r\n");
+    assert_string_equal(run_sized(h, "ZADD", 65536, 1), ":1\r\n");
+    zset_expect_unchanged(h, "k", "ZADD k 1 a 2 \"\"",
+                          "-ERR member is 0 bytes long: 1..65536 are allowed");
+}
+
+static void members_and_keys_are_any_bytes(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD \"k\\x00\\r\\n\" 1 \"a\\x00b\" 2 \"\\r\\n\" 3 \"\\xff\"", ":3");
+    zset_expect(h, "ZSCORE \"k\\x00\\r\\n\" \"a\\x00b\"", "1");
+    zset_expect(h, "ZSCORE \"k\\x00\\r\\n\" a", "nil");
+    assert_string_equal(
+        harness_run(h, h->server.session_first, "ZRANGE \"k\\x00\\r\\n\" 1 -1 WITHSCORES"),
+        "*4\r\n$2\r\n\r\n\r\n$1\r\n2\r\n$1\r\n\xff\r\n$1\r\n3\r\n");
+}
+
+static void errors_show_a_clients_text_without_line_ends(void **state) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD k 1e99 a",
+                "-ERR value 1e99 is out of range: field 'score' takes -4294967296..4294967295");
+    char digits[401];
+    memset(digits, '9', 400);
+    digits[400] = '\0';
+    const char *answered = zset_run(h, "ZADD k %s a", digits);
+    assert_non_null(strstr(answered, "9... is out of range: field 'score' takes"));
+    assert_in_range(strlen(answered), 100, 200);
+    assert_string_equal(zset_run(h, "ZADD k 1\\r\\n a"), "-ERR value is not a valid float");
+    assert_string_equal(zset_run(h, "ZADD k \"1\\r\\n\" a"), "-ERR value is not a valid float");
+}
+
+static void many_pairs_are_one_change(void **state) {
+    struct harness *h = *state;
+    enum { PAIRS = 500 };
+    static char line[PAIRS * 16];
+    size_t size = (size_t)snprintf(line, sizeof(line), "ZADD k");
+    for (int i = 0; i < PAIRS; i++) {
+        size += (size_t)snprintf(line + size, sizeof(line) - size, " %d m%d", i, i);
+    }
+    zset_expect_unchanged(h, "k", strcat(line, " x last"), no_float);
+    line[size] = '\0';
+    zset_expect(h, line, ":500");
+    zset_expect(h, "ZRANGE k 498 -1 WITHSCORES", "[m498 498 m499 499]");
+    zset_expect_unchanged(h, "k", line, ":0");
+}
+
+/* ---- allocations that fail ---- */
+
+static void without_memory_nothing_changes(void **state) {
+    (void)state;
+    fail_each_allocation(NULL, "ZADD k 1 a", ":1\r\n", false);
+    fail_each_allocation(NULL, "ZINCRBY k 1 a", "$1\r\n1\r\n", false);
+    fail_each_allocation(NULL, "ZADD k 1 a 2 b 3 c", ":3\r\n", false);
+}
+
+static void without_memory_many_pairs_are_applied_or_none(void **state) {
+    (void)state;
+    enum { PAIRS = 300 };
+    static char line[PAIRS * 24];
+    size_t size = (size_t)snprintf(line, sizeof(line), "ZADD k CH");
+    for (int i = 0; i < PAIRS; i++) {
+        bool is_new = i % 2 == 0;
+        size += (size_t)snprintf(line + size, sizeof(line) - size, " %d %s:%d", i * 7 % 101 + 50,
+                                 is_new ? "new" : "member", i * 9);
+    }
+    fail_each_allocation(NULL, line, ":300\r\n", false);
+    fail_each_allocation(NULL, line, ":300\r\n", true);
+}
+
+static void a_pair_is_put_or_the_board_is_as_it_was(void **state) {
+    (void)state;
+    char line[64];
+    for (int i = 0; i < 40; i++) {
+        /* Some of these split a block, and those need memory. */
+        snprintf(line, sizeof(line), "ZADD k %d newcomer", i);
+        struct harness *h = harness_with(NULL, true);
+        char *before = zset_dump(h, "k");
+        memory_fail_at(1);
+        const char *answered = run_words(h, line);
+        memory_fail_at(0);
+        char *after = zset_dump(h, "k");
+        if (strcmp(answered, ":1\r\n") != 0) {
+            assert_string_equal(answered, "-OOM out of memory\r\n");
+            assert_string_equal(before, after);
+        }
+        free(before);
+        free(after);
+        harness_destroy(h);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        zset_test(zadd_adds_members_and_counts_the_new_ones),
+        zset_test(nx_leaves_members_that_are_there),
+        zset_test(xx_adds_nobody),
+        zset_test(gt_and_lt_change_in_one_direction_and_add_anyway),
+        zset_test(gt_and_lt_compare_scores_where_less_is_better_too),
+        zset_test(ch_counts_changes_along),
+        zset_test(one_member_twice_is_applied_in_order),
+        zset_test(incr_answers_the_new_score),
+        zset_test(incr_that_an_option_stops_answers_nil),
+        zset_test(options_that_contradict_are_refused),
+        zset_test(pairs_that_do_not_pair_are_a_syntax_error),
+        zset_test(options_may_be_members),
+        zset_test(what_is_no_number_is_no_score),
+        zset_test(scores_are_exact_decimals),
+        zset_test(values_outside_the_field_name_field_value_and_range),
+        zset_test(more_decimals_than_the_scale_are_an_error),
+        zset_test(zincrby_answers_the_exact_sum),
+        zset_test(increments_past_the_range_name_field_value_and_range),
+        zset_test(a_write_by_score_leaves_the_other_fields),
+        zset_test(the_reach_time_is_that_of_the_last_change),
+        zset_test(an_unchanged_score_keeps_its_time),
+        zset_test(without_a_time_a_changed_score_arrives_anew),
+        zset_test(equal_scores_rank_by_arrival_inside_one_tick),
+        zset_test(the_first_to_reach_a_score_ranks_first),
+        zset_test(a_clock_set_back_keeps_the_order_of_arrival),
+        zset_test(all_writes_of_one_command_carry_one_time),
+        zset_test(a_time_outside_the_layout_is_an_error),
+        zset_test(a_board_that_outlives_its_time_takes_no_change),
+        zset_test(an_error_leaves_no_key_behind),
+        zset_test(keys_and_members_have_1_to_65536_bytes),
+        zset_test(members_and_keys_are_any_bytes),
+        zset_test(errors_show_a_clients_text_without_line_ends),
+        zset_test(many_pairs_are_one_change),
+        cmocka_unit_test(without_memory_nothing_changes),
+        cmocka_unit_test(without_memory_many_pairs_are_applied_or_none),
+        cmocka_unit_test(a_pair_is_put_or_the_board_is_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

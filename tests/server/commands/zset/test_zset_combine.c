@@ -1,0 +1,429 @@
+/* ZUNION, ZINTER, ZDIFF and ZINTERCARD, sentence by sentence. What is stored: test_zset_store.c. */
+#include "tests/server/zset_fixture.h"
+
+#define SYNTAX    "-ERR syntax error"
+#define NO_INT    "-ERR value is not an integer or out of range"
+#define NO_KEYS   "-ERR at least 1 input key is needed for "
+#define NO_WEIGHT "-ERR weight value is not a float"
+
+static void a_union_has_the_members_of_all_boards_and_sums(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a 2 b 3 c");
+    zset_run(h, "ZADD l 10 b 20 c 30 d");
+    zset_expect(h, "ZUNION 2 k l", "[a b c d]");
+    zset_expect(h, "ZUNION 2 k l WITHSCORES", "[a 1 b 12 c 23 d 30]");
+    zset_expect(h, "ZUNION 1 l WITHSCORES", "[b 10 c 20 d 30]");
+    zset_expect(h, "ZUNION 3 none l none WITHSCORES", "[b 10 c 20 d 30]");
+    zset_expect(h, "ZUNION 2 none none", "[]");
+}
+
+static void an_intersection_has_who_is_on_every_board(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a 2 b 3 c");
+    zset_run(h, "ZADD l 10 b 20 c 30 d");
+    zset_run(h, "ZADD m 100 c");
+    zset_expect(h, "ZINTER 2 k l WITHSCORES", "[b 12 c 23]");
+    zset_expect(h, "ZINTER 3 k l m WITHSCORES", "[c 123]");
+    zset_expect(h, "ZINTER 3 m l k", "[c]");
+    zset_expect(h, "ZINTER 2 k none", "[]");
+    zset_expect(h, "ZINTER 2 none k WITHSCORES", "[]");
+}
+
+static void a_difference_has_who_is_on_the_first_board_alone(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
+    zset_run(h, "ZADD l 10 b 20 c 30 e");
+    zset_run(h, "ZADD m 100 d");
+    zset_expect(h, "ZDIFF 2 k l WITHSCORES", "[a 1 d 4]");
+    zset_expect(h, "ZDIFF 3 k l m", "[a]");
+    zset_expect(h, "ZDIFF 2 m l WITHSCORES", "[d 100]");
+    zset_expect(h, "ZDIFF 1 k WITHSCORES", "[a 1 b 2 c 3 d 4]");
+    zset_expect(h, "ZDIFF 3 k none m", "[a b c]");
+    zset_expect(h, "ZDIFF 2 none k", "[]");
+    zset_expect(h, "ZDIFF 2 k k", "[]");
+    zset_expect(h, "ZDIFF 3 k m k", "[]");
+}
+
+static void the_same_board_twice_counts_twice(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a 2 b");
+    zset_expect(h, "ZUNION 3 k k k WITHSCORES", "[a 3 b 6]");
+    zset_expect(h, "ZINTER 2 k k WEIGHTS 1 10 WITHSCORES", "[a 11 b 22]");
+    zset_expect(h, "ZUNION 2 k k WEIGHTS 1 10 AGGREGATE MIN WITHSCORES", "[a 1 b 2]");
+    zset_expect(h, "ZINTERCARD 2 k k", ":2");
+}
+
+static void aggregate_chooses_how_scores_are_joined(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a -2 b 3 c");
+    zset_run(h, "ZADD l 10 b -20 c");
+    zset_expect(h, "ZUNION 2 k l AGGREGATE SUM WITHSCORES", "[c -17 a 1 b 8]");
+    zset_expect(h, "ZUNION 2 k l AGGREGATE MIN WITHSCORES", "[c -20 b -2 a 1]");
+    zset_expect(h, "ZUNION 2 k l aggregate max WITHSCORES", "[a 1 c 3 b 10]");
+    zset_expect(h, "ZINTER 2 l k AGGREGATE MIN WITHSCORES", "[c -20 b -2]");
+    zset_expect(h, "ZINTER 2 l k WITHSCORES AGGREGATE MIN AGGREGATE MAX", "[c 3 b 10]");
+}
+
+static void weights_are_exact_decimals(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a 3 b");
+    zset_run(h, "ZADD money:k 0.25 a -7.01 b");
+    zset_expect(h, "ZUNION 1 k WEIGHTS 0.1 WITHSCORES", "[a 0.1 b 0.3]");
+    zset_expect(h, "ZUNION 1 k WEIGHTS -2.50 WITHSCORES", "[b -7.5 a -2.5]");
+    zset_expect(h, "ZUNION 1 k WEIGHTS 1e3 WITHSCORES", "[a 1000 b 3000]");
+    zset_expect(h, "ZUNION 1 k WEIGHTS 1e-18 WITHSCORES",
+                "[a 0.000000000000000001 b 0.000000000000000003]");
+    zset_expect(h, "ZUNION 2 k money:k WITHSCORES", "[b -4.01 a 1.25]");
+    zset_expect(h, "ZUNION 2 k money:k WEIGHTS 1 0.001 WITHSCORES", "[a 1.00025 b 2.99299]");
+    zset_expect(h, "ZINTER 2 money:k k WEIGHTS .5 +2. WITHSCORES", "[a 2.125 b 2.495]");
+    zset_expect(h, "ZUNION 2 k money:k WEIGHTS 0 0 AGGREGATE MAX WITHSCORES", "[a 0 b 0]");
+    zset_expect(h, "ZUNION 1 k WEIGHTS 7 WEIGHTS 2 WITHSCORES", "[a 2 b 6]");
+}
+
+static void sums_past_64_bits_are_exact(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD fine:k 9223372036854775807 a -9223372036854775808 b 9007199254740993 c");
+    zset_expect(h, "ZUNION 3 fine:k fine:k fine:k WITHSCORES",
+                "[b -27670116110564327424 c 27021597764222979 a 27670116110564327421]");
+    zset_expect(
+        h, "ZUNION 1 fine:k WEIGHTS 18446744073709551615 WITHSCORES",
+        "[b -170141183460469231722463931679029329920 c 166153499473114502550712756989853695 "
+        "a 170141183460469231704017187605319778305]");
+    zset_use_resp3(h);
+    zset_expect(h, "ZUNION 2 fine:k fine:k WEIGHTS 1 0.5 WITHSCORES",
+                "[[b ,-13835058055282163712] [c ,13510798882111489.5] "
+                "[a ,13835058055282163710.5]]");
+}
+
+static void a_value_past_38_digits_is_an_error_that_names_the_member(void **state) {
+    struct harness *h = *state;
+    static const char too_wide[] =
+        "-ERR member 'a': value is out of range: at most 38 digits, decimals included";
+    zset_run(h, "ZADD fine:k 9223372036854775807 a");
+    zset_run(h, "ZADD k 1 a 5 z");
+    zset_expect(h, "ZUNION 2 fine:k fine:k WEIGHTS 18446744073709551615 18446744073709551615",
+                too_wide);
+    zset_expect(h, "ZINTER 2 fine:k k WEIGHTS 18446744073709551615 0.000000000000000001", too_wide);
+    zset_expect_unchanged(
+        h, "fine:k", "ZUNIONSTORE fine:k 2 fine:k k WEIGHTS 18446744073709551615 0.1", too_wide);
+    /* A member that is not in the result causes no error. */
+    zset_run(h, "ZADD l 1 b");
+    zset_run(h, "ZADD fine:k 1 b");
+    zset_run(h, "ZADD k 1 b");
+    zset_expect(h, "ZINTER 3 fine:k k l WEIGHTS 18446744073709551615 0.000000000000000001 1",
+                "[b]");
+}
+
+static void scores_come_in_pairs_in_resp3(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a 2.0 b");
+    zset_run(h, "ZADD money:k 0.5 a");
+    zset_use_resp3(h);
+    zset_expect(h, "ZUNION 2 k money:k WITHSCORES", "[[a ,1.5] [b ,2]]");
+    zset_expect(h, "ZINTER 2 k money:k WITHSCORES", "[[a ,1.5]]");
+    zset_expect(h, "ZDIFF 2 k money:k WITHSCORES", "[[b ,2]]");
+    zset_expect(h, "ZUNION 2 k money:k", "[a b]");
+}
+
+static void equal_scores_stand_as_zrange_shows_them(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 5 first");
+    zset_pass_seconds(h, 1);
+    zset_run(h, "ZADD k 5 second 5 third");
+    zset_pass_seconds(h, 1);
+    zset_run(h, "ZADD k 5 last");
+    zset_expect(h, "ZRANGE k 0 -1", "[last third second first]");
+    zset_expect(h, "ZUNION 1 k", "[last third second first]");
+    zset_expect(h, "ZDIFF 2 k none", "[last third second first]");
+    zset_expect(h, "ZINTER 2 k k", "[last third second first]");
+}
+
+static void where_less_is_better_the_earlier_comes_first(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD laps:k 5 first");
+    zset_pass_seconds(h, 1);
+    zset_run(h, "ZADD laps:k 5 second 4 best");
+    zset_run(h, "ZADD k 0 second 0 first 0 best");
+    zset_expect(h, "ZRANGE laps:k 0 -1", "[best first second]");
+    zset_expect(h, "ZUNION 1 laps:k", "[best first second]");
+    zset_expect(h, "ZUNION 3 none laps:k none", "[best first second]");
+    /* The first key that exists decides. */
+    zset_expect(h, "ZUNION 2 laps:k k WEIGHTS 1 0 WITHSCORES", "[best 4 first 5 second 5]");
+    zset_expect(h, "ZUNION 2 k laps:k WEIGHTS 0 1 WITHSCORES", "[best 4 second 5 first 5]");
+}
+
+static void latest_boards_show_the_last_to_come_as_the_best(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD latest:k 5 first 5 second");
+    zset_pass_seconds(h, 1);
+    zset_run(h, "ZADD latest:k 5 third");
+    zset_expect(h, "ZRANGE latest:k 0 -1", "[first second third]");
+    zset_expect(h, "ZUNION 1 latest:k", "[first second third]");
+    zset_expect(h, "ZINTER 2 latest:k latest:k", "[first second third]");
+    zset_run(h, "ZADD k 0 third 0 second 0 first");
+    zset_expect(h, "ZDIFF 2 latest:k none", "[first second third]");
+    zset_expect(h, "ZINTER 2 k latest:k WEIGHTS 0 1", "[third first second]");
+    /* Also where another board is the smaller one, and where the others' members are looked up. */
+    zset_run(h, "ZADD latest:l 5 a 5 b 5 c 5 d");
+    zset_run(h, "ZADD few 0 c 0 a 0 b");
+    zset_run(h, "ZADD one 0 a");
+    zset_expect(h, "ZINTER 2 latest:l few WEIGHTS 1 0", "[a b c]");
+    zset_expect(h, "ZDIFF 2 latest:l one", "[b c d]");
+}
+
+static void at_equal_times_the_first_board_that_has_the_member_decides(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 b 2 a");
+    zset_run(h, "ZADD l 9 e 3 c 2 b 1 a");
+    zset_run(h, "ZADD m 0 a 0 b 0 c");
+    /* k ranks a before b; c and e come later. All sums are 3, or 9. */
+    zset_expect(h, "ZUNION 2 k l WITHSCORES", "[c 3 b 3 a 3 e 9]");
+    zset_expect(h, "ZUNION 2 l k WITHSCORES", "[a 3 b 3 c 3 e 9]");
+    /* Also when another board is the smallest one. */
+    zset_run(h, "ZADD k 0 x 0 y");
+    zset_expect(h, "ZINTER 3 l m k WITHSCORES", "[a 3 b 3]");
+    zset_expect(h, "ZINTER 3 k m l WITHSCORES", "[b 3 a 3]");
+    zset_expect(h, "ZINTER 3 m l k WITHSCORES", "[b 3 a 3]");
+}
+
+static void zintercard_counts_up_to_a_limit(void **state) {
+    struct harness *h = *state;
+    char line[64];
+    for (int i = 0; i < 100; i++) {
+        zset_run(h, "ZADD k %d m%d", i, i);
+        zset_run(h, "ZADD l %d m%d", i, i * 2);
+    }
+    zset_expect(h, "ZINTERCARD 2 k l", ":50");
+    zset_expect(h, "ZINTERCARD 2 k l LIMIT 0", ":50");
+    zset_expect(h, "ZINTERCARD 2 k l LIMIT 9223372036854775807", ":50");
+    zset_expect(h, "ZINTERCARD 1 k", ":100");
+    zset_expect(h, "ZINTERCARD 2 k none", ":0");
+    zset_expect(h, "ZINTERCARD 2 k l LIMIT 7 LIMIT 20", ":20");
+    for (int limit = 1; limit < 60; limit++) {
+        snprintf(line, sizeof(line), "ZINTERCARD 2 l k limit %d", limit);
+        assert_int_equal(harness_run_integer(h, h->server.session_first, line),
+                         limit < 50 ? limit : 50);
+    }
+}
+
+static void wrong_numbers_of_keys_are_refused(void **state) {
+    struct harness *h = *state;
+    static const char *const names[] = {"zunion", "zinter", "zdiff", "zintercard"};
+    char line[64];
+    char expected[128];
+    zset_run(h, "ZADD k 1 a");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        static const char *const counts[] = {"0", "-1", "-9223372036854775808"};
+        for (size_t j = 0; j < sizeof(counts) / sizeof(counts[0]); j++) {
+            snprintf(line, sizeof(line), "%s %s k", names[i], counts[j]);
+            snprintf(expected, sizeof(expected), NO_KEYS "'%s' command", names[i]);
+            zset_expect(h, line, expected);
+        }
+        static const char *const wrong[][2] = {
+            {"%s x k", NO_INT},
+            {"%s 1.5 k", NO_INT},
+            {"%s 9223372036854775808 k", NO_INT},
+            {"%s 2 k", SYNTAX},
+            {"%s 4611686018427387904 k", SYNTAX},
+            {"%s 9223372036854775807 k", SYNTAX},
+            {"%s 1 k k", SYNTAX},
+        };
+        for (size_t j = 0; j < sizeof(wrong) / sizeof(wrong[0]); j++) {
+            size_t size = strlen(names[i]);
+            memcpy(line, names[i], size);
+            strcpy(line + size, wrong[j][0] + 2);
+            zset_expect(h, line, wrong[j][1]);
+        }
+        snprintf(line, sizeof(line), "%s 1", names[i]);
+        snprintf(expected, sizeof(expected), "-ERR wrong number of arguments for '%s' command",
+                 names[i]);
+        zset_expect(h, line, expected);
+    }
+}
+
+static void wrong_options_are_a_syntax_error(void **state) {
+    struct harness *h = *state;
+    static const char *const lines[] = {
+        "ZUNION 2 k l FOO",
+        "ZUNION 2 k l WEIGHTS",
+        "ZUNION 2 k l WEIGHTS 1",
+        "ZUNION 2 k l AGGREGATE",
+        "ZUNION 2 k l AGGREGATE AVG",
+        "ZUNION 2 k l WITHSCORE",
+        "ZUNION 2 k l LIMIT 1",
+        "ZUNION 2 k l WEIGHTS 1 2 3",
+        "ZINTER 2 k l LIMIT 1",
+        "ZDIFF 2 k l WEIGHTS 1 2",
+        "ZDIFF 2 k l AGGREGATE SUM",
+        "ZINTERCARD 2 k l WITHSCORES",
+        "ZINTERCARD 2 k l WEIGHTS 1 1",
+        "ZINTERCARD 2 k l AGGREGATE SUM",
+        "ZINTERCARD 2 k l LIMIT",
+    };
+    zset_run(h, "ZADD k 1 a");
+    zset_run(h, "ZADD l 1 a");
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        zset_expect(h, lines[i], SYNTAX);
+    }
+    zset_expect(h, "ZINTERCARD 2 k l LIMIT -1", "-ERR LIMIT can't be negative");
+    zset_expect(h, "ZINTERCARD 2 k l LIMIT x", "-ERR LIMIT can't be negative");
+    zset_expect(h, "ZINTERCARD 2 k l LIMIT 1 FOO", SYNTAX);
+}
+
+static void what_is_no_weight_is_refused(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a");
+    static const char *const wrong[] = {"x", "nan", "inf", "-inf", "+Infinity", "(1", "1x", "--1"};
+    char line[64];
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        snprintf(line, sizeof(line), "ZUNION 2 k k WEIGHTS 1 %s FOO", wrong[i]);
+        zset_expect(h, line, NO_WEIGHT);
+    }
+    zset_expect(h, "ZINTER 1 k WEIGHTS \"\"", NO_WEIGHT);
+    zset_expect(h, "ZINTER 1 k WEIGHTS \" 1\"", NO_WEIGHT);
+    zset_expect(h, "ZUNION 1 none WEIGHTS 1e-19",
+                "-ERR weight 1e-19 has too many decimals: at most 18");
+    zset_expect(h, "ZUNION 1 none WEIGHTS 1e20",
+                "-ERR weight 1e20 is out of range: its digits, without the point, may be at most "
+                "18446744073709551615");
+    zset_expect(h, "ZUNION 1 none WEIGHTS \"1\\r\\n+OK\"", NO_WEIGHT);
+}
+
+static void many_boards_are_combined(void **state) {
+    struct harness *h = *state;
+    enum { BOARDS = 300 };
+    static char line[BOARDS * 8 + 64];
+    size_t size = (size_t)snprintf(line, sizeof(line), "ZUNION %d", BOARDS);
+    for (int i = 0; i < BOARDS; i++) {
+        zset_run(h, "ZADD k%d 1 everybody %d m%d", i, 1000 + i, i);
+        size += (size_t)snprintf(line + size, sizeof(line) - size, " k%d", i);
+    }
+    strcpy(line + size, " WITHSCORES");
+    const char *answered = zset_run(h, "%s", line);
+    assert_memory_equal(answered, "[everybody 300 m0 1000 m1 1001 ", 31);
+    memcpy(line, "ZINTER", 6);
+    zset_expect(h, line, "[everybody 300]");
+}
+
+/* ---- boards of thousands of members, where look-ups are fetched ahead ---- */
+
+enum { LARGE = 6000 };
+
+/* Members whose number is a multiple of step, their scores being factor times that. */
+static void fill_large(struct harness *h, const char *key, int step, int factor) {
+    char line[4096];
+    for (int i = 0; i < LARGE;) {
+        size_t size = (size_t)snprintf(line, sizeof(line), "ZADD %s", key);
+        for (int pairs = 0; pairs < 100 && i < LARGE; pairs++, i += step) {
+            size += (size_t)snprintf(line + size, sizeof(line) - size, " %d m%d", i * factor, i);
+        }
+        zset_run(h, "%s", line);
+    }
+}
+
+/* The stored result d: members whose numbers are asked for, with those scores. */
+static void expect_large(struct harness *h, const char *line, bool (*is_in)(int),
+                         int64_t (*score)(int)) {
+    int count = 0;
+    for (int i = 0; i < LARGE; i++) {
+        count += is_in(i);
+    }
+    assert_int_equal(harness_run_integer(h, h->server.session_first, line), count);
+    free(zset_dump(h, "d"));
+    for (int i = 0; i < LARGE; i++) {
+        const char *answered = zset_run(h, "ZSCORE d m%d", i);
+        if (is_in(i)) {
+            assert_int_equal(strtoll(answered, NULL, 10), score(i));
+        } else {
+            assert_string_equal(answered, "nil");
+        }
+    }
+}
+
+static bool is_two_or_three(int i) {
+    return i % 2 == 0 || i % 3 == 0;
+}
+static int64_t sum_of_both(int i) {
+    return (i % 2 == 0 ? i : 0) + (i % 3 == 0 ? 10 * i : 0);
+}
+static bool is_six(int i) {
+    return i % 6 == 0;
+}
+static int64_t eleven_times(int i) {
+    return 11 * i;
+}
+static bool is_two_alone(int i) {
+    return i % 2 == 0 && i % 3 != 0;
+}
+static int64_t once(int i) {
+    return i;
+}
+static bool is_every(int i) {
+    return i >= 0;
+}
+static bool is_no_thousand(int i) {
+    return i % 1000 != 0;
+}
+static bool is_thousand(int i) {
+    return i % 1000 == 0;
+}
+static int64_t five_times(int i) {
+    return 5 * i;
+}
+
+static void large_boards_are_combined_as_small_ones_are(void **state) {
+    struct harness *h = *state;
+    fill_large(h, "two", 2, 1);
+    fill_large(h, "three", 3, 10);
+    fill_large(h, "all", 1, 1);
+    fill_large(h, "few", 1000, 4);
+    expect_large(h, "ZUNIONSTORE d 2 two three", is_two_or_three, sum_of_both);
+    expect_large(h, "ZUNIONSTORE d 2 three two", is_two_or_three, sum_of_both);
+    expect_large(h, "ZINTERSTORE d 2 two three", is_six, eleven_times);
+    expect_large(h, "ZINTERSTORE d 3 all two three AGGREGATE MIN", is_six, once);
+    expect_large(h, "ZINTERSTORE d 2 all few", is_thousand, five_times);
+    expect_large(h, "ZDIFFSTORE d 2 two three", is_two_alone, once);
+    expect_large(h, "ZDIFFSTORE d 2 all few", is_no_thousand, once);
+    expect_large(h, "ZDIFFSTORE d 2 all none", is_every, once);
+    expect_large(h, "ZDIFFSTORE d 3 all none few", is_no_thousand, once);
+    zset_expect(h, "ZINTERCARD 2 two three", ":1000");
+    zset_expect(h, "ZINTERCARD 2 all all", ":6000");
+    zset_expect(h, "ZINTERCARD 2 all three LIMIT 33", ":33");
+    zset_expect(h, "ZDIFF 2 few all", "[]");
+}
+
+static void nothing_is_made_for_a_client_that_hears_nothing(void **state) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD k 1 a 2 b");
+    assert_string_equal(harness_run(h, h->server.session_first, "CLIENT REPLY OFF"), "");
+    assert_string_equal(harness_run(h, h->server.session_first, "ZUNION 2 k k WITHSCORES"), "");
+    assert_string_equal(harness_run(h, h->server.session_first, "ZUNIONSTORE d 2 k k"), "");
+    zset_expect(h, "CLIENT REPLY ON", "+OK");
+    zset_expect(h, "ZRANGE d 0 -1 WITHSCORES", "[a 2 b 4]");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        zset_test(a_union_has_the_members_of_all_boards_and_sums),
+        zset_test(an_intersection_has_who_is_on_every_board),
+        zset_test(a_difference_has_who_is_on_the_first_board_alone),
+        zset_test(the_same_board_twice_counts_twice),
+        zset_test(aggregate_chooses_how_scores_are_joined),
+        zset_test(weights_are_exact_decimals),
+        zset_test(sums_past_64_bits_are_exact),
+        zset_test(a_value_past_38_digits_is_an_error_that_names_the_member),
+        zset_test(scores_come_in_pairs_in_resp3),
+        zset_test(equal_scores_stand_as_zrange_shows_them),
+        zset_test(where_less_is_better_the_earlier_comes_first),
+        zset_test(latest_boards_show_the_last_to_come_as_the_best),
+        zset_test(at_equal_times_the_first_board_that_has_the_member_decides),
+        zset_test(zintercard_counts_up_to_a_limit),
+        zset_test(wrong_numbers_of_keys_are_refused),
+        zset_test(wrong_options_are_a_syntax_error),
+        zset_test(what_is_no_weight_is_refused),
+        zset_test(many_boards_are_combined),
+        zset_test(large_boards_are_combined_as_small_ones_are),
+        zset_test(nothing_is_made_for_a_client_that_hears_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

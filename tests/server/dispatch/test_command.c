@@ -1,0 +1,496 @@
+/* From a name to its entry, refusals, key positions, syntax, and the counting around a run. */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "server/commands/table.h"
+#include "tests/support/harness.h"
+#include "tests/support/random.h"
+
+static int setup(void **state) {
+    *state = harness_create(NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+static const struct stats_command *stats_of(struct harness *h, const char *name) {
+    uint32_t index = command_index(command_find(bytes_from_text(name)));
+    assert_true(index < command_count());
+    return &h->server.stats.commands[index];
+}
+
+/* ---- lookup ---- */
+
+static void every_command_is_found_by_its_name_in_any_case(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
+        char name[64];
+        size_t size = strlen((*entry)->name);
+        for (int round = 0; round < 20; round++) {
+            for (size_t i = 0; i < size; i++) {
+                char letter = (*entry)->name[i];
+                name[i] = (char)(random_below(&random, 2) == 0 ? tolower(letter) : letter);
+            }
+            assert_ptr_equal(command_find((struct bytes){.at = name, .size = size}), *entry);
+        }
+    }
+}
+
+static void a_name_that_differs_in_one_byte_is_not_found(void **state) {
+    (void)state;
+    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
+        char name[64];
+        size_t size = strlen((*entry)->name);
+        for (size_t at = 0; at < size; at++) {
+            for (int byte = 0; byte < 256; byte++) {
+                memcpy(name, (*entry)->name, size);
+                name[at] = (char)byte;
+                const struct command *found =
+                    command_find((struct bytes){.at = name, .size = size});
+                if (tolower(byte) == tolower((*entry)->name[at])) {
+                    assert_ptr_equal(found, *entry);
+                } else {
+                    assert_ptr_not_equal(found, *entry);
+                }
+            }
+        }
+    }
+}
+
+static void a_longer_or_shorter_name_is_not_found(void **state) {
+    (void)state;
+    assert_null(command_find(BYTES("")));
+    assert_null(command_find(BYTES("P")));
+    assert_null(command_find(BYTES("PIN")));
+    assert_null(command_find(BYTES("PINGG")));
+    assert_null(command_find(BYTES("PING\0")));
+    assert_null(command_find(BYTES("ZREVRANGEBYSCOREZ")));
+    assert_null(command_find(BYTES("ZREVRANGEBYSCORZREVRANGEBYSCORE")));
+}
+
+static void numbers_cover_commands_and_subcommands_without_a_gap(void **state) {
+    (void)state;
+    uint32_t count = 0;
+    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
+        assert_int_equal(command_index(*entry), count);
+        assert_ptr_equal(command_by_index(count), *entry);
+        count++;
+        const struct command *const *subcommand = (*entry)->subcommands;
+        for (; subcommand != NULL && *subcommand != NULL; subcommand++, count++) {
+            assert_int_equal(command_index(*subcommand), count);
+            assert_ptr_equal(command_find_subcommand(*entry, bytes_from_text((*subcommand)->name)),
+                             *subcommand);
+        }
+    }
+    assert_int_equal(command_count(), count);
+    assert_int_equal(command_index(NULL), COMMAND_NONE);
+}
+
+static void a_subcommands_full_name_has_a_bar(void **state) {
+    (void)state;
+    const struct command *client = command_find(BYTES("client"));
+    const struct command *setname = command_find_subcommand(client, BYTES("setName"));
+    assert_string_equal(command_full_name(command_index(client)), "client");
+    assert_string_equal(command_full_name(command_index(setname)), "client|setname");
+    assert_null(command_find_subcommand(client, BYTES("SETNAMES")));
+    assert_null(command_find_subcommand(command_find(BYTES("PING")), BYTES("SETNAME")));
+}
+
+/* ---- every entry is whole ---- */
+
+static void check_entry(const struct command *command) {
+    assert_non_null(command->summary);
+    assert_non_null(command->complexity);
+    assert_non_null(command->since);
+    assert_non_null(command->group);
+    assert_true(command->arity != 0);
+    assert_true(command->run != NULL || command->subcommands != NULL);
+    size_t size = strlen(command->summary);
+    assert_true(size > 0 && command->summary[size - 1] != '.');
+    if (command->first_key > 0) {
+        assert_true(command->key_step > 0 || (command->flags & COMMAND_MOVABLE_KEYS) != 0);
+        assert_true(command->arity <= 0 || command->first_key < command->arity);
+    }
+    if (command->member_arg > 0) {
+        assert_true(command->first_key > 0 && command->first_key < command->member_arg);
+    }
+}
+
+static void every_entry_says_all_that_documentation_needs(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < command_count(); i++) {
+        check_entry(command_by_index(i));
+    }
+}
+
+/* ---- refusals, in the words of Redis ---- */
+
+static void an_unknown_command_is_named_with_its_first_arguments(void **state) {
+    BEGIN;
+    harness_expect(h, s, "foo", "-ERR unknown command 'foo', with args beginning with: \r\n");
+    harness_expect(h, s, "foo a 'b c'",
+                   "-ERR unknown command 'foo', with args beginning with: 'a' 'b c' \r\n");
+}
+
+static void an_unknown_commands_arguments_cannot_break_the_reply(void **state) {
+    BEGIN;
+    harness_expect(h, s, "\"f\\r\\no\" \"a\\r\\n+OK\\r\\n\"",
+                   "-ERR unknown command 'f  o', with args beginning with: 'a  +OK  ' \r\n");
+}
+
+static void an_unknown_commands_long_words_are_cut_at_128_bytes(void **state) {
+    BEGIN;
+    char words[600];
+    memset(words, 'x', sizeof words);
+    const struct bytes args[] = {
+        {.at = words, .size = 300}, {.at = words, .size = 300}, {.at = words, .size = 300}};
+    const char *reply = harness_run_args(h, s, args, 3);
+    char expected[600];
+    snprintf(expected, sizeof expected,
+             "-ERR unknown command '%.128s', with args beginning with: '%.128s' \r\n", words,
+             words);
+    assert_string_equal(reply, expected);
+}
+
+static void an_unknown_subcommand_points_to_help(void **state) {
+    BEGIN;
+    harness_expect(h, s, "client foo", "-ERR unknown subcommand 'foo'. Try CLIENT HELP.\r\n");
+    harness_expect(h, s, "client maint_notifications on",
+                   "-ERR unknown subcommand 'maint_notifications'. Try CLIENT HELP.\r\n");
+}
+
+static void a_wrong_number_of_arguments_names_the_command_in_lower_case(void **state) {
+    BEGIN;
+    harness_expect(h, s, "ECHO", "-ERR wrong number of arguments for 'echo' command\r\n");
+    harness_expect(h, s, "ECHO a b", "-ERR wrong number of arguments for 'echo' command\r\n");
+    harness_expect(h, s, "CLIENT", "-ERR wrong number of arguments for 'client' command\r\n");
+    harness_expect(h, s, "CLIENT SETNAME",
+                   "-ERR wrong number of arguments for 'client|setname' command\r\n");
+    harness_expect(h, s, "ZADD k 1", "-ERR wrong number of arguments for 'zadd' command\r\n");
+}
+
+static void without_a_password_only_a_few_commands_run(void **state) {
+    BEGIN;
+    harness_expect(h, s, "CONFIG SET requirepass secret", "+OK\r\n");
+    s->is_authenticated = false;
+    harness_expect(h, s, "PING", "-NOAUTH Authentication required.\r\n");
+    harness_expect(h, s, "CLIENT ID", "-NOAUTH Authentication required.\r\n");
+    harness_expect(h, s, "CONFIG GET requirepass", "-NOAUTH Authentication required.\r\n");
+    harness_expect(h, s, "RESET", "+RESET\r\n");
+    /* What is no command, or has the wrong arity, is said first, as Redis does. */
+    s->is_authenticated = false;
+    harness_expect_prefix(h, s, "foo", "-ERR unknown command 'foo'");
+    harness_expect_prefix(h, s, "ECHO", "-ERR wrong number of arguments");
+}
+
+static void past_maxmemory_writers_that_may_need_memory_are_refused(void **state) {
+    BEGIN;
+    harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
+    h->server.settings.maxmemory = 1;
+    harness_expect(h, s, "ZADD k 1 b",
+                   "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    harness_expect(h, s, "ZCARD k", ":1\r\n");
+    harness_expect(h, s, "ZREM k a", ":1\r\n");
+    h->server.settings.maxmemory = 0;
+    harness_expect(h, s, "ZADD k 1 b", ":1\r\n");
+}
+
+#define LOADING "-LOADING Redis is loading the dataset in memory\r\n"
+
+static void while_boards_are_loaded_only_what_needs_none_runs(void **state) {
+    BEGIN;
+    h->server.durability.is_loading = true;
+    h->server.settings.slowlog_log_slower_than_us = -1; /* any command may be slow */
+    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
+        bool reads = ((*entry)->flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
+        if (reads || strcmp((*entry)->name, "WATCH") == 0) {
+            assert_int_equal((*entry)->flags & COMMAND_LOADING, 0);
+        }
+    }
+    harness_expect(h, s, "PING", LOADING);
+    harness_expect(h, s, "ECHO a", "$1\r\na\r\n");
+    harness_expect(h, s, "SELECT 1", "+OK\r\n");
+    harness_expect_prefix(h, s, "HELLO", "*14\r\n");
+    harness_expect_prefix(h, s, "INFO", "$");
+    harness_expect_prefix(h, s, "CLIENT LIST", "$");
+    harness_expect_prefix(h, s, "COMMAND COUNT", ":");
+    harness_expect_prefix(h, s, "CONFIG GET save", "*2\r\n");
+    harness_expect(h, s, "SLOWLOG LEN", ":0\r\n");
+    harness_expect(h, s, "LATENCY LATEST", "*0\r\n");
+    harness_expect(h, s, "ZADD k 1 a", LOADING);
+    harness_expect(h, s, "ZCARD k", LOADING);
+    harness_expect(h, s, "DBSIZE", LOADING);
+    harness_expect(h, s, "KEYS *", LOADING);
+    harness_expect(h, s, "FLUSHALL", LOADING);
+    harness_expect(h, s, "MEMORY STATS", LOADING);
+    harness_expect(h, s, "WATCH k", LOADING);
+    /* What is wrong with the request itself is said first. */
+    harness_expect_prefix(h, s, "ZCARD", "-ERR wrong number of arguments");
+    assert_int_equal(stats_of(h, "ZADD")->rejected_calls, 1);
+    h->server.durability.is_loading = false;
+    harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
+}
+
+static void a_transaction_that_needs_boards_is_discarded_while_they_are_loaded(void **state) {
+    BEGIN;
+    h->server.durability.is_loading = true;
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "ECHO a", "+QUEUED\r\n");
+    harness_expect(h, s, "ZCARD k", LOADING);
+    harness_expect(h, s, "EXEC",
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "ECHO a", "+QUEUED\r\n");
+    harness_expect(h, s, "EXEC", "*1\r\n$1\r\na\r\n");
+    h->server.durability.is_loading = false;
+}
+
+#define DISK "MISCONF Errors writing to the disk\r\n"
+
+static void while_the_disk_fails_writers_are_refused_and_readers_are_not(void **state) {
+    BEGIN;
+    harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
+    h->server.durability.write_refusal = "MISCONF Errors writing to the disk";
+    harness_expect(h, s, "ZADD k 1 b", "-" DISK);
+    harness_expect(h, s, "ZREM k a", "-" DISK);
+    harness_expect(h, s, "DEL k", "-" DISK);
+    harness_expect(h, s, "FLUSHALL", "-" DISK);
+    harness_expect(h, s, "LB.CREATE b", "-" DISK);
+    harness_expect(h, s, "ZSCORE k a", "$1\r\n1\r\n");
+    harness_expect(h, s, "CONFIG SET timeout 0", "+OK\r\n");
+    harness_expect_prefix(h, s, "INFO errorstats", "$");
+    assert_non_null(strstr(h->reply.at, "errorstat_MISCONF:count=5"));
+    h->server.durability.write_refusal = NULL;
+    harness_expect(h, s, "ZADD k 1 b", ":1\r\n");
+}
+
+static void while_the_disk_fails_no_transaction_writes(void **state) {
+    BEGIN;
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "ZADD k 1 a", "+QUEUED\r\n");
+    h->server.durability.write_refusal = "MISCONF Errors writing to the disk";
+    harness_expect(h, s, "EXEC", "-EXECABORT Transaction discarded because of: " DISK);
+    harness_expect(h, s, "EXISTS k", ":0\r\n");
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "ZADD k 1 a", "-" DISK);
+    harness_expect(h, s, "EXEC",
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "EXISTS k", "+QUEUED\r\n");
+    harness_expect(h, s, "EXEC", "*1\r\n:0\r\n");
+    h->server.durability.write_refusal = NULL;
+}
+
+/* ---- key positions ---- */
+
+static int positions_of(const char *const *words, uint32_t count, uint32_t *positions, int max) {
+    struct bytes args[16];
+    for (uint32_t i = 0; i < count; i++) {
+        args[i] = bytes_from_text(words[i]);
+    }
+    const struct request request = {.count = count, .args = args};
+    return command_key_positions(command_find(args[0]), &request, positions, max);
+}
+
+static void keys_stand_where_the_entry_says(void **state) {
+    (void)state;
+    uint32_t at[8] = {0};
+    const char *zadd[] = {"ZADD", "k", "1", "a"};
+    assert_int_equal(positions_of(zadd, 4, at, 8), 1);
+    assert_int_equal(at[0], 1);
+    const char *del[] = {"DEL", "a", "b", "c"};
+    assert_int_equal(positions_of(del, 4, at, 8), 3);
+    assert_int_equal(at[2], 3);
+    assert_int_equal(positions_of(del, 4, at, 1), 3);
+    const char *ping[] = {"PING"};
+    assert_int_equal(positions_of(ping, 1, at, 8), 0);
+    assert_int_equal(positions_of(del, 1, at, 8), -1);
+}
+
+static void counted_keys_must_all_be_there(void **state) {
+    (void)state;
+    uint32_t at[8] = {0};
+    const char *zmpop[] = {"ZMPOP", "2", "a", "b", "MIN"};
+    assert_int_equal(positions_of(zmpop, 5, at, 8), 2);
+    assert_int_equal(at[0], 2);
+    assert_int_equal(at[1], 3);
+    static const char *const wrong[] = {
+        "0", "-1", "5", "9223372036854775807", "-9223372036854775808", "x", ""};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        zmpop[1] = wrong[i];
+        assert_int_equal(positions_of(zmpop, 5, at, 8), -1);
+    }
+}
+
+/* ---- syntax ---- */
+
+static const struct argument sample_pair[] = {
+    {.name = "score", .type = ARGUMENT_DOUBLE},
+    {.name = "member", .type = ARGUMENT_STRING},
+    {0},
+};
+static const struct argument sample_choice[] = {
+    {.name = "nx", .type = ARGUMENT_PURE_TOKEN, .token = "NX"},
+    {.name = "xx", .type = ARGUMENT_PURE_TOKEN, .token = "XX"},
+    {0},
+};
+static const struct argument sample_arguments[] = {
+    {.name = "key", .type = ARGUMENT_KEY},
+    {.name = "condition",
+     .type = ARGUMENT_ONEOF,
+     .flags = ARGUMENT_OPTIONAL,
+     .children = sample_choice},
+    {.name = "where", .type = ARGUMENT_ONEOF, .children = sample_choice},
+    {.name = "pattern", .type = ARGUMENT_PATTERN, .token = "MATCH", .flags = ARGUMENT_OPTIONAL},
+    {.name = "prefix",
+     .type = ARGUMENT_STRING,
+     .token = "PREFIX",
+     .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE | ARGUMENT_MULTIPLE_TOKEN},
+    {.name = "data", .type = ARGUMENT_BLOCK, .flags = ARGUMENT_MULTIPLE, .children = sample_pair},
+    {0},
+};
+
+static void syntax_is_printed_as_in_the_manual_of_redis(void **state) {
+    (void)state;
+    const struct command command = {.name = "SAMPLE", .arguments = sample_arguments};
+    const char *expected = "key [NX | XX] <NX | XX> [MATCH pattern] "
+                           "[PREFIX prefix [PREFIX prefix ...]] score member [score member ...]";
+    char out[256];
+    assert_int_equal(command_print_syntax(&command, out, sizeof out), strlen(expected));
+    assert_string_equal(out, expected);
+}
+
+static void syntax_is_cut_where_there_is_no_room(void **state) {
+    (void)state;
+    const struct command command = {.name = "SAMPLE", .arguments = sample_arguments};
+    char out[8];
+    assert_int_equal(command_print_syntax(&command, out, sizeof out), 7);
+    assert_string_equal(out, "key [NX");
+    assert_int_equal(command_print_syntax(&command, out, 1), 0);
+    assert_string_equal(out, "");
+    const struct command bare = {.name = "BARE"};
+    assert_int_equal(command_print_syntax(&bare, out, sizeof out), 0);
+}
+
+/* ---- counting ---- */
+
+static void calls_failures_and_refusals_are_counted_apart(void **state) {
+    BEGIN;
+    harness_run(h, s, "ECHO a");
+    harness_run(h, s, "ECHO");
+    harness_run(h, s, "SELECT 99");
+    assert_int_equal(stats_of(h, "ECHO")->calls, 1);
+    assert_int_equal(stats_of(h, "ECHO")->failed_calls, 0);
+    assert_int_equal(stats_of(h, "ECHO")->rejected_calls, 1);
+    assert_int_equal(stats_of(h, "SELECT")->calls, 1);
+    assert_int_equal(stats_of(h, "SELECT")->failed_calls, 1);
+    assert_int_equal(h->server.stats.error_replies, 2);
+    assert_int_equal(h->server.stats.commands_processed, 2);
+    assert_int_equal(s->command_count, 3);
+}
+
+static void errors_are_counted_by_their_first_word(void **state) {
+    BEGIN;
+    harness_run(h, s, "foo");
+    harness_run(h, s, "AUTH a b");
+    harness_run(h, s, "SELECT 99");
+    assert_int_equal(h->server.stats.error_kind_count, 2);
+    assert_string_equal(h->server.stats.errors[0].prefix, "ERR");
+    assert_int_equal(h->server.stats.errors[0].count, 2);
+    assert_string_equal(h->server.stats.errors[1].prefix, "WRONGPASS");
+}
+
+static void lookups_of_readers_are_hits_or_misses(void **state) {
+    BEGIN;
+    harness_run(h, s, "ZADD k 1 a");
+    assert_int_equal(h->server.stats.keyspace_hits + h->server.stats.keyspace_misses, 0);
+    harness_run(h, s, "ZSCORE k a");
+    harness_run(h, s, "ZSCORE none a");
+    assert_int_equal(h->server.stats.keyspace_hits, 1);
+    assert_int_equal(h->server.stats.keyspace_misses, 1);
+}
+
+static void a_threshold_of_0_logs_everything_and_no_secret(void **state) {
+    BEGIN;
+    h->server.settings.slowlog_log_slower_than_us = 0;
+    harness_run(h, s, "ECHO visible");
+    harness_run(h, s, "AUTH default sesame");
+    assert_int_equal(h->server.slowlog.count, 2);
+    const struct slowlog_entry *auth = slowlog_newest(&h->server.slowlog, 0);
+    for (uint32_t i = 0; i < auth->arg_count; i++) {
+        assert_null(strstr(auth->args[i], "sesame"));
+    }
+    assert_string_equal(slowlog_newest(&h->server.slowlog, 1)->args[1], "visible");
+    h->server.settings.slowlog_log_slower_than_us = -1;
+    harness_run(h, s, "ECHO visible");
+    assert_int_equal(h->server.slowlog.count, 2);
+}
+
+static void a_session_remembers_its_last_command_and_when(void **state) {
+    BEGIN;
+    h->wall_us += 90 * 1000000;
+    harness_run(h, s, "client id");
+    assert_string_equal(command_full_name(command_index(s->last_command)), "client|id");
+    assert_int_equal(s->active_at_ms, HARNESS_MONOTONIC_START_US / 1000 + 90000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_command_is_found_by_its_name_in_any_case, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_name_that_differs_in_one_byte_is_not_found, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_longer_or_shorter_name_is_not_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(numbers_cover_commands_and_subcommands_without_a_gap, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_subcommands_full_name_has_a_bar, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_entry_says_all_that_documentation_needs, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_unknown_command_is_named_with_its_first_arguments, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_unknown_commands_arguments_cannot_break_the_reply, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_unknown_commands_long_words_are_cut_at_128_bytes, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_unknown_subcommand_points_to_help, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wrong_number_of_arguments_names_the_command_in_lower_case,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_password_only_a_few_commands_run, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(past_maxmemory_writers_that_may_need_memory_are_refused,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(while_boards_are_loaded_only_what_needs_none_runs, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(
+            a_transaction_that_needs_boards_is_discarded_while_they_are_loaded, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            while_the_disk_fails_writers_are_refused_and_readers_are_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(while_the_disk_fails_no_transaction_writes, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(keys_stand_where_the_entry_says, setup, teardown),
+        cmocka_unit_test_setup_teardown(counted_keys_must_all_be_there, setup, teardown),
+        cmocka_unit_test(syntax_is_printed_as_in_the_manual_of_redis),
+        cmocka_unit_test(syntax_is_cut_where_there_is_no_room),
+        cmocka_unit_test_setup_teardown(calls_failures_and_refusals_are_counted_apart, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(errors_are_counted_by_their_first_word, setup, teardown),
+        cmocka_unit_test_setup_teardown(lookups_of_readers_are_hits_or_misses, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_threshold_of_0_logs_everything_and_no_secret, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_session_remembers_its_last_command_and_when, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

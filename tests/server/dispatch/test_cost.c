@@ -1,0 +1,413 @@
+/* busy-command-limit, and the cost estimates for it. */
+#include "server/dispatch/command.h"
+#include "server/dispatch/cost.h"
+#include "tests/server/zset_fixture.h"
+
+enum {
+    MEMBERS = 60000,
+    PAIRS = 500, /* of a ZADD that fills */
+    LINE_MAX_SIZE = 65536,
+};
+
+static const char long_page[] = "docs/long-commands.md";
+
+/* user:<first> .. user:<first + count - 1>, with their numbers as scores. */
+static void fill(struct harness *h, const char *key, int first, int count) {
+    static char line[LINE_MAX_SIZE];
+    for (int begin = 0; begin < count; begin += PAIRS) {
+        size_t size = (size_t)snprintf(line, sizeof line, "ZADD %s", key);
+        for (int i = begin; i < count && i < begin + PAIRS; i++) {
+            size += (size_t)snprintf(line + size, sizeof line - size, " %d user:%d", first + i,
+                                     first + i);
+        }
+        harness_run(h, h->server.session_first, line);
+    }
+}
+
+static void set_limit(struct harness *h, int limit_ms) {
+    char line[64];
+    snprintf(line, sizeof line, "CONFIG SET busy-command-limit %d", limit_ms);
+    harness_expect(h, h->server.session_first, line, "+OK\r\n");
+}
+
+static const char *run(struct harness *h, const char *line) {
+    return harness_run(h, h->server.session_first, line);
+}
+
+static bool is_refused(struct harness *h, const char *line) {
+    return strncmp(run(h, line), "-TOOLONG ", strlen("-TOOLONG ")) == 0;
+}
+
+/* ---- the table ---- */
+
+/* Work that no client decides the size of, or that is done in steps. */
+static bool is_small(const char *complexity) {
+    static const char *const small[] = {
+        "O(1)",
+        "O(log n) in the members of the board",
+        "O(log n) in the keys that expire",
+        "O(log n); the members' memory is freed in steps afterwards",
+        ("O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk over n "
+         "keys"),
+        "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
+        "O(n) in the members of all boards, in steps between other commands",
+        "As the subcommand says",
+        "Depends on the subcommand",
+        "Depends on subcommand.",
+        /* maxclients, the settings, the commands, slowlog-max-len */
+        "O(n) in the connections",
+        "O(n) in the clients",
+        "O(n) in the commands",
+        "O(n) in the commands of the server",
+        "O(n) in the settings and the patterns",
+        "O(n) in the settings given",
+        "O(n) in the size of the file",
+        "O(n) in the entries",
+        "O(n) in the entries returned",
+        "O(n) in the commands asked for",
+        "O(n) in the arguments",
+        /* SHUTDOWN: no clients are served any more */
+        "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
+    };
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
+        if (strcmp(complexity, small[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void whatever_takes_more_than_log_n_has_a_cost(void **state) {
+    (void)state;
+    uint32_t cost_count = 0;
+    for (uint32_t i = 0; i < command_count(); i++) {
+        const struct command *command = command_by_index(i);
+        if (command->cost == NULL && !is_small(command->complexity)) {
+            fail_msg("%s takes \"%s\" and has no cost", command_full_name(i), command->complexity);
+        }
+        if (command->cost != NULL) {
+            assert_non_null(command->cost->count);
+            assert_true(strlen(command->cost->unit) > 0);
+            assert_true(command->cost->unit_ns > 0 || command->cost->grown_key > 0);
+            assert_true(command->cost->unit_ns == 0 || strlen(command->cost->instead) > 0);
+            assert_int_equal(command->cost->unit_ns == 0, is_small(command->complexity));
+            cost_count++;
+        }
+    }
+    assert_true(cost_count > 30);
+}
+
+static void every_command_with_a_cost_is_on_the_page(void **state) {
+    (void)state;
+    static char page[LINE_MAX_SIZE];
+    FILE *file = fopen(long_page, "r");
+    if (file == NULL) {
+        fail_msg("%s cannot be read: the test is run from the repository's root", long_page);
+    }
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    fclose(file);
+    for (uint32_t i = 0; i < command_count(); i++) {
+        const struct command *command = command_by_index(i);
+        char row[64];
+        snprintf(row, sizeof row, "\n| [%s](", command->name);
+        bool is_long = command->cost != NULL && command->cost->unit_ns > 0;
+        assert_int_equal(strstr(page, row) != NULL, is_long);
+    }
+}
+
+/* ---- one command ---- */
+
+static void a_command_over_the_limit_is_refused_with_both_figures(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, 20000);
+    fill(h, "b", 20000, 20000);
+    set_limit(h, 5);
+    zset_expect(h, "ZUNIONSTORE c 2 a b",
+                "-TOOLONG ZUNIONSTORE would hold the server for about 6 ms, and "
+                "busy-command-limit is 5 ms");
+    zset_expect(h, "EXISTS c", ":0");
+    set_limit(h, 6);
+    zset_expect(h, "ZUNIONSTORE c 2 a b", ":40000");
+}
+
+static void no_limit_refuses_nothing(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, MEMBERS);
+    zset_expect(h, "CONFIG GET busy-command-limit", "[busy-command-limit 0]");
+    zset_expect(h, "ZUNIONSTORE c 3 a a a", ":60000");
+    set_limit(h, 1);
+    assert_true(is_refused(h, "ZUNIONSTORE c 3 a a a"));
+    set_limit(h, 0);
+    zset_expect(h, "ZUNIONSTORE c 3 a a a", ":60000");
+}
+
+static void the_limit_is_a_number_of_milliseconds(void **state) {
+    struct harness *h = *state;
+    assert_true(strncmp(run(h, "CONFIG SET busy-command-limit -1"), "-ERR", 4) == 0);
+    assert_true(strncmp(run(h, "CONFIG SET busy-command-limit 2147483648"), "-ERR", 4) == 0);
+    assert_true(strncmp(run(h, "CONFIG SET busy-command-limit soon"), "-ERR", 4) == 0);
+    set_limit(h, 2147483647);
+    zset_expect(h, "CONFIG GET busy-command-limit", "[busy-command-limit 2147483647]");
+}
+
+/* On boards "a" and "half", of MEMBERS and half as many, with a limit of 1 ms. */
+static const struct {
+    const char *line;
+    bool is_refused;
+} judged[] = {
+    {"ZRANGE a 0 -1", true},
+    {"ZRANGE a 0 99 WITHSCORES", false},
+    {"ZRANGE a -100 -1", false},
+    {"ZREVRANGE a 0 -1", true},
+    {"ZREVRANGE a 59900 -1", false},
+    {"ZRANGE a -inf +inf BYSCORE", true},
+    {"ZRANGEBYSCORE a -inf +inf", true},
+    {"ZRANGEBYSCORE a -inf +inf LIMIT 0 10", false},
+    {"ZRANGEBYSCORE a 10 20", false},
+    {"ZREVRANGEBYSCORE a +inf -inf", true},
+    {"ZREVRANGEBYSCORE a 20 10", false},
+    {"ZRANGESTORE d a 0 -1", true},
+    {"ZRANGESTORE d a 0 9", false},
+    {"LB.RANGE a 0 -1", true},
+    {"LB.RANGE a 0 9", false},
+    {"LB.RANGE a 0 100000 BYSCORE", true},
+    {"LB.RANGE a 0 100000 BYSCORE LIMIT 0 10", false},
+    {"LB.AROUND a MEMBER user:7 50000", true},
+    {"LB.AROUND a MEMBER user:7 10", false},
+    {"ZRANDMEMBER a", false},
+    {"ZRANDMEMBER a 10", false},
+    {"ZRANDMEMBER a 10000", true},
+    {"ZRANDMEMBER a -10000", true},
+    {"ZRANDMEMBER a -9223372036854775807", false}, /* is an error */
+    {"ZPOPMIN a 50000", true},
+    {"ZPOPMAX a 99999999", true},
+    {"ZPOPMIN a 1", false},
+    {"ZMPOP 2 nobody a MIN COUNT 50000", true},
+    {"ZMPOP 2 nobody a MIN", false},
+    {"COPY a d", true},
+    {"RENAME nobody d", false},
+    {"ZUNION 2 a half", true},
+    {"ZUNIONSTORE d 1 a", true},
+    {"ZUNIONSTORE d 1 nobody", false},
+    {"ZINTER 2 a half", true},
+    {"ZINTERSTORE d 2 a nobody", false}, /* no member is on both */
+    {"ZINTERCARD 2 a half", true},
+    {"ZDIFF 2 a half", true},
+    {"ZDIFFSTORE d 2 nobody a", false},
+    {"ZSCORE a user:7", false},
+    {"ZCOUNT a -inf +inf", false},
+    {"ZADD a 7 user:7", false},
+    {"ZINCRBY a 7 user:7", false},
+    {"ZREMRANGEBYSCORE a -inf -1", false},
+    {"SAVE", true},
+    {"PING", false},
+};
+
+static void what_is_touched_decides_not_what_is_there(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, MEMBERS);
+    fill(h, "half", 0, MEMBERS / 2);
+    set_limit(h, 1);
+    for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++) {
+        if (is_refused(h, judged[i].line) != judged[i].is_refused) {
+            fail_msg("%s should%s be refused", judged[i].line, judged[i].is_refused ? "" : " not");
+        }
+    }
+    zset_expect(h, "ZCARD half", ":30000");
+}
+
+static void arguments_count_without_a_board_too(void **state) {
+    static char line[LINE_MAX_SIZE];
+    static const char *const commands[] = {"ZMSCORE nobody", "DEL",         "EXISTS",
+                                           "WATCH",          "ZREM nobody", "TOUCH"};
+    struct harness *h = *state;
+    set_limit(h, 1);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        size_t size = (size_t)snprintf(line, sizeof line, "%s", commands[i]);
+        for (int word = 0; word < 10000; word++) {
+            size += (size_t)snprintf(line + size, sizeof line - size, " a");
+        }
+        assert_true(is_refused(h, line));
+    }
+}
+
+static void malformed_arguments_have_their_own_errors(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, MEMBERS);
+    set_limit(h, 1);
+    zset_expect(h, "ZRANGE a 0 x", "-ERR value is not an integer or out of range");
+    zset_expect(h, "ZRANGE a 0 -1 BYSCORES", "-ERR syntax error");
+    zset_expect(h, "ZUNION x a", "-ERR value is not an integer or out of range");
+    zset_expect(h, "ZUNION 9 a", "-ERR syntax error");
+    zset_expect(h, "ZMPOP 0 a MIN", "-ERR numkeys should be greater than 0");
+    zset_expect(h, "ZPOPMIN a -1", "-ERR value is out of range, must be positive");
+    zset_expect(h, "ZRANDMEMBER a x", "-ERR value is not an integer or out of range");
+    zset_expect(h, "LB.AROUND a MEMBER b 0", "-ERR value is out of range, must be positive");
+}
+
+static void a_refusal_is_counted_and_an_estimate_is_not(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, MEMBERS);
+    uint64_t hits = h->server.stats.keyspace_hits;
+    set_limit(h, 1);
+    assert_true(is_refused(h, "ZRANGE a 0 -1"));
+    assert_int_equal(h->server.stats.keyspace_hits, hits);
+    assert_non_null(strstr(run(h, "INFO errorstats"), "errorstat_TOOLONG:count=1"));
+    assert_non_null(strstr(run(h, "INFO commandstats"), "rejected_calls=1"));
+}
+
+/* ---- EXEC ---- */
+
+static void queue(struct harness *h, const char *line) {
+    zset_expect(h, line, "+QUEUED");
+}
+
+static void expect_aborted(struct harness *h) {
+    static const char prefix[] = "-EXECABORT Transaction discarded because of: TOOLONG EXEC would "
+                                 "hold the server for about ";
+    const char *reply = run(h, "EXEC");
+    if (strncmp(reply, prefix, strlen(prefix)) != 0) {
+        fail_msg("%s", reply);
+    }
+    zset_expect(h, "EXEC", "-ERR EXEC without MULTI");
+}
+
+static void exec_adds_up_what_is_queued_and_changes_nothing(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, 20000);
+    set_limit(h, 1);
+    zset_expect(h, "ZRANGESTORE b a 0 99", ":100");
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "ZADD c 1 x");
+    for (int i = 0; i < 8; i++) {
+        queue(h, "ZRANGE a 0 -1"); /* 0.4 ms each */
+    }
+    expect_aborted(h);
+    zset_expect(h, "EXISTS c", ":0");
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "ZADD c 1 x");
+    queue(h, "ZRANGE a 0 0");
+    zset_expect(h, "EXEC", "[:1 [user:0]]");
+}
+
+static void exec_counts_short_commands_too(void **state) {
+    struct harness *h = *state;
+    set_limit(h, 1);
+    zset_expect(h, "MULTI", "+OK");
+    for (int i = 0; i < 5000; i++) {
+        queue(h, "ZSCORE a b");
+    }
+    expect_aborted(h);
+}
+
+static void exec_goes_by_the_sizes_when_it_runs(void **state) {
+    struct harness *h = *state;
+    struct session *other = harness_connect(h);
+    set_limit(h, 1);
+    fill(h, "small", 0, 10);
+    fill(h, "large", 0, MEMBERS);
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "ZRANGE small 0 -1");
+    harness_expect(h, other, "CONFIG SET busy-command-limit 0", "+OK\r\n");
+    harness_expect(h, other, "COPY large small REPLACE", ":1\r\n");
+    harness_expect(h, other, "CONFIG SET busy-command-limit 1", "+OK\r\n");
+    expect_aborted(h);
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "ZRANGE large 0 -1");
+    harness_expect(h, other, "DEL large", ":1\r\n");
+    zset_expect(h, "EXEC", "[[]]");
+}
+
+/* By the sizes before EXEC, the second command would touch nothing. */
+static void exec_counts_what_its_own_commands_put(void **state) {
+    static const char *const moves[][3] = {
+        {"COPY a b", "ZRANGE b 0 -1", NULL},
+        {"RENAME a b", "ZRANGE b 0 -1", NULL},
+        {"RENAME a b", "RENAME b c", "ZRANGE c 0 -1"},
+        {"LB.ROLL a b", "LB.RANGE b 0 -1", NULL},
+        {"ZUNIONSTORE b 2 a a", "ZRANGEBYSCORE b -inf +inf", NULL},
+        {"ZRANGESTORE b a 0 -1", "ZRANDMEMBER b -1000", "ZPOPMIN b 100000"},
+    };
+    struct harness *h = *state;
+    fill(h, "a", 0, 20000);
+    for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
+        set_limit(h, 0);
+        zset_expect(h, "MULTI", "+OK");
+        queue(h, moves[i][0]);
+        for (int repeat = 0; repeat < 50; repeat++) {
+            queue(h, moves[i][1]);
+        }
+        if (moves[i][2] != NULL) {
+            for (int repeat = 0; repeat < 50; repeat++) {
+                queue(h, moves[i][2]);
+            }
+        }
+        h->server.settings.busy_command_limit_ms = 12; /* CONFIG SET would be queued */
+        expect_aborted(h);
+        zset_expect(h, "ZCARD a", ":20000");
+        zset_expect(h, "EXISTS b c", ":0");
+    }
+}
+
+static void exec_follows_select(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, MEMBERS);
+    set_limit(h, 1);
+    zset_expect(h, "SELECT 1", "+OK");
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "ZRANGE a 0 -1");
+    zset_expect(h, "EXEC", "[[]]");
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "SELECT 0");
+    queue(h, "ZRANGE a 0 -1");
+    expect_aborted(h);
+    zset_expect(h, "EXISTS a", ":0"); /* still in database 1 */
+}
+
+static void commands_are_queued_whatever_they_cost(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, MEMBERS);
+    set_limit(h, 1);
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "ZRANGE a 0 -1");
+    zset_expect(h, "DISCARD", "+OK");
+    zset_expect(h, "ZCARD a", ":60000");
+}
+
+static void an_estimate_without_memory_goes_by_the_sizes_of_now(void **state) {
+    struct harness *h = *state;
+    fill(h, "a", 0, MEMBERS);
+    zset_expect(h, "MULTI", "+OK");
+    queue(h, "ZRANGE a 0 -1");
+    const struct bytes exec = bytes_from_text("EXEC");
+    const struct request request = {.count = 1, .args = &exec};
+    memory_fail_at(1);
+    uint64_t time_ns = cost_estimate_ns(&h->server, h->server.session_first,
+                                        command_find(BYTES("EXEC")), &request);
+    memory_fail_at(0);
+    assert_int_equal(time_ns, cost_estimate_ns(&h->server, h->server.session_first,
+                                               command_find(BYTES("EXEC")), &request));
+    assert_true(time_ns > 1000000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        zset_test(whatever_takes_more_than_log_n_has_a_cost),
+        zset_test(every_command_with_a_cost_is_on_the_page),
+        zset_test(a_command_over_the_limit_is_refused_with_both_figures),
+        zset_test(no_limit_refuses_nothing),
+        zset_test(the_limit_is_a_number_of_milliseconds),
+        zset_test(what_is_touched_decides_not_what_is_there),
+        zset_test(arguments_count_without_a_board_too),
+        zset_test(malformed_arguments_have_their_own_errors),
+        zset_test(a_refusal_is_counted_and_an_estimate_is_not),
+        zset_test(exec_adds_up_what_is_queued_and_changes_nothing),
+        zset_test(exec_counts_short_commands_too),
+        zset_test(exec_goes_by_the_sizes_when_it_runs),
+        zset_test(exec_counts_what_its_own_commands_put),
+        zset_test(exec_follows_select),
+        zset_test(commands_are_queued_whatever_they_cost),
+        zset_test(an_estimate_without_memory_goes_by_the_sizes_of_now),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,762 @@
+/* Effects as bytes: what was written is read back, and arbitrary bytes decode only to effects that
+ * could have been written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "server/durability/effect_bytes.h"
+#include "tests/support/registry_storm.h"
+
+static bool is_short(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
+
+static struct effect_encoder encoder;
+static struct effect_decoder decoder;
+
+static struct bytes bytes_of(const struct buffer *buffer) {
+    return (struct bytes){.at = buffer->at, .size = buffer->size};
+}
+
+/* ---- a twin by bytes ---- */
+
+struct twin {
+    struct storm storm;
+    struct registry *copy;
+    struct buffer chunk;
+    uint64_t told[EFFECT_FILL + 1];
+};
+
+static void on_effect(void *context, const struct effect *effect) {
+    struct twin *twin = context;
+    /* The failing allocation should be the registry's. */
+    memory_fail_at(0);
+    twin->told[effect->kind]++;
+    if (effect->kind != EFFECT_FILL) {
+        effect_encode(&encoder, effect);
+        return;
+    }
+    struct effect_fill fill;
+    struct effect part;
+    effect_fill_begin(&fill, effect);
+    while (effect_fill_next(&fill, &part)) {
+        effect_encode(&encoder, &part);
+    }
+}
+
+/* Read the chunk from an allocation of its exact size, so that a read out of bounds is detected. */
+static void apply_chunk(struct twin *twin) {
+    if (twin->chunk.size == 0) {
+        return;
+    }
+    char *chunk = malloc(twin->chunk.size);
+    assert_non_null(chunk);
+    memcpy(chunk, twin->chunk.at, twin->chunk.size);
+    enum effect_record record;
+    effect_decode_begin(&decoder, (struct bytes){chunk, twin->chunk.size});
+    while ((record = effect_decode(&decoder)) != EFFECT_RECORD_END) {
+        uint32_t applied = 0;
+        assert_int_equal(record, EFFECT_RECORD_EFFECT);
+        assert_int_equal(effect_apply(twin->copy, &decoder.effect, 1, &applied), EFFECT_OK);
+    }
+    free(chunk);
+}
+
+static void run_twins(const char *test_name, uint32_t members_max, int steps, int compare_every) {
+    static struct twin twin;
+    uint64_t live_before = memory_live_count();
+    memset(&twin, 0, sizeof twin);
+    storm_begin(&twin.storm, test_name, members_max);
+    twin.copy = storm_create_registry(0xface);
+    buffer_init(&twin.chunk, 0);
+    registry_set_effects(twin.storm.registry, on_effect, &twin);
+    for (int i = 1; i <= steps; i++) {
+        uint64_t commands = 1 + random_below(&twin.storm.random, 6);
+        effect_encode_begin(&encoder, &twin.chunk);
+        for (uint64_t k = 0; k < commands; k++) {
+            if (random_below(&twin.storm.random, 4) == 0) {
+                memory_fail_at(1 + random_below(&twin.storm.random, 6));
+            }
+            storm_step(&twin.storm);
+        }
+        apply_chunk(&twin);
+        buffer_clear(&twin.chunk);
+        (void)registry_free_step(twin.copy, 100);
+        if (i % compare_every == 0) {
+            storm_assert_equal(twin.storm.registry, twin.copy);
+        }
+    }
+    for (int i = 0; i <= EFFECT_FILL; i++) {
+        assert_true(twin.told[i] > 0);
+    }
+    buffer_deinit(&twin.chunk);
+    registry_destroy(twin.copy);
+    storm_end(&twin.storm);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void whoever_reads_all_effects_has_the_same_boards(void **state) {
+    (void)state;
+    run_twins(__func__, 12, is_short() ? 2000 : 10000, 3);
+}
+
+static void the_same_holds_of_large_boards(void **state) {
+    (void)state;
+    run_twins(__func__, 1000, is_short() ? 1000 : 5000, 50);
+}
+
+/* ---- reading one by one ---- */
+
+static void begin_chunk(struct buffer *chunk) {
+    buffer_init(chunk, 0);
+    effect_encode_begin(&encoder, chunk);
+}
+
+static void begin_reading(const struct buffer *chunk) {
+    assert_false(chunk->is_broken);
+    effect_decode_begin(&decoder, bytes_of(chunk));
+}
+
+static void assert_text(struct bytes text, struct bytes expected) {
+    assert_true(bytes_equal(text, expected));
+}
+
+static void assert_reads_effect(const struct effect *expected) {
+    const struct effect *effect = &decoder.effect;
+    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_EFFECT);
+    assert_int_equal(effect->kind, expected->kind);
+    assert_int_equal(effect->database, expected->database);
+    assert_null(effect->key);
+    if (expected->kind != EFFECT_FLUSH) {
+        assert_text(effect->name, expected->name);
+    }
+    switch (expected->kind) {
+    case EFFECT_PUT:
+        assert_text(effect->member, expected->member);
+        assert_true(effect->member_key == expected->member_key);
+        break;
+    case EFFECT_TAKE:
+        assert_text(effect->member, expected->member);
+        break;
+    case EFFECT_CUT:
+        assert_int_equal(effect->rank, expected->rank);
+        assert_int_equal(effect->count, expected->count);
+        break;
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+        assert_int_equal(effect->to_database, expected->to_database);
+        assert_text(effect->to_name, expected->to_name);
+        assert_true(rules_equal(effect->rules, expected->rules));
+        assert_true(effect->expire_at_ms == expected->expire_at_ms);
+        break;
+    case EFFECT_EXPIRE:
+        assert_true(effect->expire_at_ms == expected->expire_at_ms);
+        break;
+    case EFFECT_CREATE:
+    case EFFECT_RULES:
+        assert_true(rules_equal(effect->rules, expected->rules));
+        break;
+    case EFFECT_REMOVE:
+    case EFFECT_FLUSH:
+    case EFFECT_FILL:
+        break;
+    }
+}
+
+static void parse_rules(const char *layout, struct rules *rules) {
+    char error[LAYOUT_ERROR_MAX];
+    memset(rules, 0, sizeof *rules);
+    assert_int_equal(layout_parse(bytes_from_text(layout), &rules->layout, error), LAYOUT_OK);
+}
+
+enum { EACH_KIND = 16 };
+
+/* One effect of each kind, with the smallest and largest values of a record. */
+static void make_each_kind(struct effect *effects) {
+    static struct rules plain;
+    static struct rules full;
+    parse_rules("FIELD a 30 TIME 30 S", &plain);
+    parse_rules("FIELD lead 5 ASC SIGNED SCALE 3 FIELD second 7 TIME 52 US END "
+                "2099-01-01T00:00:00Z LATEST",
+                &full);
+    full.cap = UINT32_MAX;
+    full.keeps_best = true;
+    full.is_created = true;
+    full.period = PERIOD_MONTH;
+    full.zone_minutes = PERIOD_ZONE_MIN;
+    full.archives_max = RULES_ARCHIVES_ALL;
+    rules_begin_period(&full, -INT64_C(1795000000000));
+    const struct bytes name = BYTES("k");
+    const struct bytes archive = BYTES("archive");
+    const struct effect each[EACH_KIND] = {
+        {.kind = EFFECT_CREATE, .name = name, .rules = &plain},
+        {.kind = EFFECT_PUT, .name = name, .member = BYTES("ann"), .member_key = 700},
+        {.kind = EFFECT_PUT, .name = name, .member = BYTES("bob"), .member_key = 701},
+        {.kind = EFFECT_TAKE, .name = name, .member = BYTES("ann")},
+        {.kind = EFFECT_CUT, .name = name, .rank = 0, .count = UINT32_MAX},
+        {.kind = EFFECT_CUT, .name = name, .rank = UINT32_MAX, .count = 0},
+        {.kind = EFFECT_EXPIRE, .name = name, .expire_at_ms = REGISTRY_NO_EXPIRY},
+        {.kind = EFFECT_EXPIRE, .name = name, .expire_at_ms = INT64_MAX},
+        {.kind = EFFECT_RULES, .name = name, .rules = &full},
+        {.kind = EFFECT_RENAME,
+         .name = name,
+         .to_database = 15,
+         .to_name = archive,
+         .rules = &full,
+         .expire_at_ms = 5},
+        {.kind = EFFECT_COPY,
+         .database = 15,
+         .name = archive,
+         .to_name = name,
+         .rules = &plain,
+         .expire_at_ms = REGISTRY_NO_EXPIRY},
+        {.kind = EFFECT_REMOVE, .database = 15, .name = archive},
+        {.kind = EFFECT_FLUSH, .database = 15},
+        {.kind = EFFECT_PUT, .database = 15, .name = archive, .member = BYTES("c")},
+        {.kind = EFFECT_PUT, .name = archive, .member = BYTES("c"), .member_key = UINT64_MAX},
+        {.kind = EFFECT_FLUSH, .database = 0},
+    };
+    memcpy(effects, each, sizeof each);
+}
+
+static void every_kind_is_read_as_it_was_written(void **state) {
+    (void)state;
+    struct effect effects[EACH_KIND];
+    struct buffer chunk;
+    make_each_kind(effects);
+    begin_chunk(&chunk);
+    for (int i = 0; i < EACH_KIND; i++) {
+        effect_encode(&encoder, &effects[i]);
+    }
+    begin_reading(&chunk);
+    for (int i = 0; i < EACH_KIND; i++) {
+        assert_reads_effect(&effects[i]);
+    }
+    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+    buffer_deinit(&chunk);
+}
+
+static void keys_of_any_difference_are_kept(void **state) {
+    (void)state;
+    static uint64_t keys[9000];
+    struct random random = random_begin(__func__);
+    struct buffer chunk;
+    size_t count = 0;
+    const uint64_t ends[] = {0, UINT64_MAX, 1, UINT64_MAX - 1, INT64_MAX, UINT64_C(1) << 63, 0};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        keys[count++] = ends[i];
+        keys[count++] = ends[i];
+    }
+    /* Every run of bits that may differ. */
+    for (unsigned low = 0; low < 64; low++) {
+        for (unsigned high = low; high < 64; high++) {
+            uint64_t difference = UINT64_C(1) << low | UINT64_C(1) << high;
+            keys[count] = keys[count - 1] ^ difference;
+            count++;
+        }
+    }
+    while (count < sizeof keys / sizeof *keys) {
+        keys[count++] = random_next(&random) >> random_below(&random, 64);
+    }
+    begin_chunk(&chunk);
+    struct effect put = {.kind = EFFECT_PUT, .name = BYTES("k"), .member = BYTES("ann")};
+    for (size_t i = 0; i < count; i++) {
+        put.member_key = keys[i];
+        effect_encode(&encoder, &put);
+    }
+    begin_reading(&chunk);
+    for (size_t i = 0; i < count; i++) {
+        put.member_key = keys[i];
+        assert_reads_effect(&put);
+    }
+    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+    buffer_deinit(&chunk);
+}
+
+static void members_and_names_of_any_size_are_kept(void **state) {
+    (void)state;
+    static char text[REGISTRY_NAME_MAX];
+    static const size_t member_sizes[] = {1,   31,   32,   33,    62,    63,    64,
+                                          127, 4095, 4096, 16383, 16384, 65535, BOARD_MEMBER_MAX};
+    static const size_t name_sizes[] = {1, 2, 31, 32, 1000, REGISTRY_KEY_MAX, REGISTRY_NAME_MAX};
+    struct buffer chunk;
+    struct effect put = {.kind = EFFECT_PUT};
+    memset(text, 'x', sizeof text);
+    for (size_t i = 0; i < sizeof name_sizes / sizeof *name_sizes; i++) {
+        put.name = (struct bytes){text, name_sizes[i]};
+        put.database = (uint32_t)i;
+        begin_chunk(&chunk);
+        for (size_t k = 0; k < sizeof member_sizes / sizeof *member_sizes; k++) {
+            put.member = (struct bytes){text, member_sizes[k]};
+            put.kind = EFFECT_PUT;
+            effect_encode(&encoder, &put);
+            put.kind = EFFECT_TAKE;
+            effect_encode(&encoder, &put);
+        }
+        begin_reading(&chunk);
+        for (size_t k = 0; k < sizeof member_sizes / sizeof *member_sizes; k++) {
+            put.member = (struct bytes){text, member_sizes[k]};
+            put.kind = EFFECT_PUT;
+            assert_reads_effect(&put);
+            put.kind = EFFECT_TAKE;
+            assert_reads_effect(&put);
+        }
+        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+        buffer_deinit(&chunk);
+    }
+}
+
+/* The board is written where it changes: two boards whose names differ in size, in one byte, or
+ * only in the database are not confused. */
+static void a_change_of_board_is_never_missed(void **state) {
+    (void)state;
+    static const char *const names[] = {"k", "kk", "kl", "k", "K"};
+    struct random random = random_begin(__func__);
+    struct effect effects[400];
+    struct buffer chunk;
+    begin_chunk(&chunk);
+    for (int i = 0; i < 400; i++) {
+        effects[i] = (struct effect){
+            .kind = random_below(&random, 12) == 0 ? EFFECT_FLUSH : EFFECT_TAKE,
+            .database = (uint32_t)random_below(&random, 3) * 7,
+            .name = bytes_from_text(names[random_below(&random, 5)]),
+            .member = BYTES("ann"),
+        };
+        effect_encode(&encoder, &effects[i]);
+    }
+    begin_reading(&chunk);
+    for (int i = 0; i < 400; i++) {
+        assert_reads_effect(&effects[i]);
+    }
+    buffer_deinit(&chunk);
+}
+
+/* ---- rules ---- */
+
+static void make_random_rules(struct random *random, struct rules *rules) {
+    static const char *const layouts[] = {
+        "FIELD a 64",
+        "FIELD a 63 SIGNED",
+        "FIELD a 1 TIME 63 US",
+        "FIELD score 33 SIGNED TIME 31 S",
+        "FIELD abcdefghijklmnopqrstuvwxyz012345 20 ASC SCALE 2 FIELD b 10 TIME 34 MS LATEST",
+        "FIELD wins 10 FIELD goals 12 SIGNED FIELD lost 9 ASC TIME 20 M",
+        "FIELD a 30 TIME 20 D START 2000-01-01T00:00:00Z",
+        "FIELD a 30 TIME 20 H",
+    };
+    parse_rules(layouts[random_below(random, sizeof layouts / sizeof *layouts)], rules);
+    rules->cap = (uint32_t)(random_next(random) >> (32 + random_below(random, 32)));
+    rules->keeps_best = random_below(random, 2) == 0;
+    rules->is_created = random_below(random, 2) == 0;
+    rules->period = (enum period_unit)random_below(random, PERIOD_MONTH + 1);
+    if (rules->period != PERIOD_NONE) {
+        int zone = (int)random_below(random, PERIOD_ZONE_MAX - PERIOD_ZONE_MIN + 1);
+        rules->zone_minutes = (int16_t)(zone + PERIOD_ZONE_MIN);
+        rules->archives_max = random_below(random, 8) == 0
+                                  ? RULES_ARCHIVES_ALL
+                                  : (uint32_t)random_below(random, PERIOD_COUNT_MAX + 1);
+        rules_begin_period(rules, (int64_t)random_below(random, UINT64_C(1) << 41));
+    }
+}
+
+static void more_rules_than_slots_are_all_kept(void **state) {
+    (void)state;
+    enum { RULES = 3 * EFFECT_RULES_SLOTS, EFFECTS = 4000 };
+    static struct rules rules[RULES];
+    static struct effect effects[EFFECTS];
+    struct random random = random_begin(__func__);
+    struct buffer chunk;
+    for (int i = 0; i < RULES; i++) {
+        make_random_rules(&random, &rules[i]);
+    }
+    begin_chunk(&chunk);
+    for (int i = 0; i < EFFECTS; i++) {
+        /* Runs of a few rules, so that slots are used again, then others, so that they are
+         * replaced. */
+        uint64_t among = i / 200 % 2 == 0 ? 4 : RULES;
+        effects[i] = (struct effect){
+            .kind = random_below(&random, 2) == 0 ? EFFECT_CREATE : EFFECT_RENAME,
+            .name = BYTES("k"),
+            .to_name = BYTES("l"),
+            .rules = &rules[random_below(&random, among)],
+            .expire_at_ms = (int64_t)random_next(&random),
+        };
+        effect_encode(&encoder, &effects[i]);
+    }
+    begin_reading(&chunk);
+    for (int i = 0; i < EFFECTS; i++) {
+        assert_reads_effect(&effects[i]);
+    }
+    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+    buffer_deinit(&chunk);
+}
+
+/* The widest layout there is: 64 fields, whose names are as long as they may be. */
+static void the_longest_rules_fit(void **state) {
+    (void)state;
+    static char text[LAYOUT_TEXT_MAX];
+    struct rules rules;
+    struct buffer chunk;
+    int size = 0;
+    for (int i = 0; i < LAYOUT_FIELDS_MAX; i++) {
+        size += snprintf(text + size, sizeof text - (size_t)size,
+                         "%sFIELD abcdefghijklmnopqrstuvwxyz0123%02d 1 ASC SCALE 17",
+                         i > 0 ? " " : "", i);
+    }
+    parse_rules(text, &rules);
+    rules.period = PERIOD_DAY;
+    rules_begin_period(&rules, 1);
+    rules.cap = UINT32_MAX;
+    begin_chunk(&chunk);
+    struct effect create = {.kind = EFFECT_CREATE, .name = BYTES("k"), .rules = &rules};
+    effect_encode(&encoder, &create);
+    effect_encode(&encoder, &create);
+    begin_reading(&chunk);
+    assert_reads_effect(&create);
+    assert_reads_effect(&create);
+    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+    buffer_deinit(&chunk);
+}
+
+/* ---- boards of a snapshot ---- */
+
+static const struct registry_key *make_board(struct registry *registry, const char *name) {
+    bool is_new;
+    struct board_member member;
+    struct registry_key *key =
+        registry_find_or_create(registry, 3, bytes_from_text(name), 0, &is_new);
+    assert_non_null(key);
+    board_look_up(&key->board, BYTES("ann"), NULL, &member);
+    assert_int_equal(registry_put_member(registry, key, &member, 5), BOARD_OK);
+    return key;
+}
+
+static void assert_reads_open(const struct registry_key *key, int64_t expire_at_ms) {
+    assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_OPEN);
+    assert_int_equal(decoder.effect.database, key->database);
+    assert_text(decoder.effect.name, registry_name(key));
+    assert_true(rules_equal(decoder.effect.rules, registry_rules(key)));
+    assert_true(decoder.effect.expire_at_ms == expire_at_ms);
+}
+
+/* A piece may be returned in several parts. */
+static void assert_reads_entries(const struct board_entry *entries, uint32_t count) {
+    while (count > 0) {
+        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_ENTRIES);
+        assert_in_range(decoder.entry_count, 1, count);
+        for (uint32_t i = 0; i < decoder.entry_count; i++) {
+            assert_true(decoder.entries[i].key == entries[i].key);
+            assert_text(decoder.entries[i].member, entries[i].member);
+        }
+        entries += decoder.entry_count;
+        count -= decoder.entry_count;
+    }
+}
+
+static void boards_of_a_snapshot_are_read_in_pieces(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1, 511, 512, 513, 1024, 1025, 4000};
+    static struct board_entry entries[4000];
+    static char names[4000][12];
+    struct registry *registry = storm_create_registry(1);
+    const struct registry_key *key = make_board(registry, "daily");
+    struct buffer chunk;
+    for (uint32_t i = 0; i < 4000; i++) {
+        int size = snprintf(names[i], sizeof names[i], "m%u", i);
+        entries[i] =
+            (struct board_entry){.key = UINT64_MAX - i * i, .member = {names[i], (size_t)size}};
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        struct effect put = {
+            .kind = EFFECT_PUT, .name = BYTES("other"), .member = BYTES("bob"), .member_key = 7};
+        struct effect take = {.kind = EFFECT_TAKE,
+                              .database = key->database,
+                              .name = registry_name(key),
+                              .member = BYTES("kim")};
+        begin_chunk(&chunk);
+        effect_encode_open(&encoder, key, 99);
+        effect_encode_piece(&encoder, entries, counts[i]);
+        effect_encode(&encoder, &put);
+        effect_encode_reopen(&encoder);
+        effect_encode_piece(&encoder, entries, counts[i]);
+        effect_encode(&encoder, &take);
+        effect_encode_close(&encoder);
+        effect_encode_open(&encoder, key, REGISTRY_NO_EXPIRY);
+        begin_reading(&chunk);
+        assert_reads_open(key, 99);
+        assert_reads_entries(entries, counts[i]);
+        assert_reads_effect(&put);
+        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_REOPEN);
+        assert_reads_entries(entries, counts[i]);
+        assert_reads_effect(&take);
+        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_CLOSE);
+        assert_reads_open(key, REGISTRY_NO_EXPIRY);
+        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_END);
+        buffer_deinit(&chunk);
+    }
+    registry_destroy(registry);
+}
+
+/* ---- arbitrary bytes ---- */
+
+static void assert_within(struct bytes text, struct bytes chunk, size_t size_max) {
+    assert_in_range(text.size, 1, size_max);
+    assert_true(text.at >= chunk.at && text.at + text.size <= chunk.at + chunk.size);
+}
+
+static void assert_good_rules(const struct rules *rules) {
+    const char *reason = "";
+    if (!rules_validate(rules, &reason)) {
+        fail_msg("%s", reason);
+    }
+    assert_true(rules->period <= PERIOD_MONTH);
+}
+
+/* The effect could have been written. */
+static void assert_good_effect(const struct effect *effect, struct bytes chunk) {
+    assert_true(effect->kind < EFFECT_FILL);
+    assert_true(effect->database < REGISTRY_DATABASES);
+    if (effect->kind != EFFECT_FLUSH) {
+        assert_within(effect->name, chunk, REGISTRY_NAME_MAX);
+    }
+    if (effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE) {
+        assert_within(effect->member, chunk, BOARD_MEMBER_MAX);
+    }
+    if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY) {
+        assert_within(effect->to_name, chunk, REGISTRY_NAME_MAX);
+        assert_true(effect->to_database < REGISTRY_DATABASES);
+    }
+    if (effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
+        effect->kind == EFFECT_CREATE || effect->kind == EFFECT_RULES) {
+        assert_good_rules(effect->rules);
+    }
+}
+
+static void assert_good_record(enum effect_record record, struct bytes chunk) {
+    switch (record) {
+    case EFFECT_RECORD_EFFECT:
+        assert_good_effect(&decoder.effect, chunk);
+        break;
+    case EFFECT_RECORD_OPEN:
+        assert_within(decoder.effect.name, chunk, REGISTRY_NAME_MAX);
+        assert_true(decoder.effect.database < REGISTRY_DATABASES);
+        assert_good_rules(decoder.effect.rules);
+        break;
+    case EFFECT_RECORD_ENTRIES:
+        assert_in_range(decoder.entry_count, 1, EFFECT_ENTRIES_MAX);
+        for (uint32_t i = 0; i < decoder.entry_count; i++) {
+            assert_within(decoder.entries[i].member, chunk, BOARD_MEMBER_MAX);
+        }
+        break;
+    case EFFECT_RECORD_CLOSE:
+    case EFFECT_RECORD_REOPEN:
+    case EFFECT_RECORD_END:
+    case EFFECT_RECORD_BAD:
+        break;
+    }
+}
+
+/* Read everything; returns the number of records before the end. */
+static uint32_t read_any(struct bytes chunk, enum effect_record *last) {
+    uint32_t count = 0;
+    effect_decode_begin(&decoder, chunk);
+    for (;;) {
+        const char *before = decoder.at;
+        *last = effect_decode(&decoder);
+        if (*last == EFFECT_RECORD_END || *last == EFFECT_RECORD_BAD) {
+            assert_true(*last == EFFECT_RECORD_BAD || decoder.at == chunk.at + chunk.size);
+            return count;
+        }
+        assert_true(decoder.at > before && decoder.at <= chunk.at + chunk.size);
+        assert_good_record(*last, chunk);
+        count++;
+    }
+}
+
+/* A small chunk with a record of every kind. */
+static void make_small_chunk(struct buffer *chunk) {
+    struct effect effects[EACH_KIND];
+    struct registry *registry = storm_create_registry(1);
+    const struct registry_key *key = make_board(registry, "daily");
+    const struct board_entry entries[] = {{.key = 900, .member = BYTES("zoe")},
+                                          {.key = 700, .member = BYTES("ann")}};
+    make_each_kind(effects);
+    begin_chunk(chunk);
+    for (int i = 0; i < EACH_KIND; i++) {
+        effect_encode(&encoder, &effects[i]);
+    }
+    effect_encode_open(&encoder, key, 99);
+    effect_encode_piece(&encoder, entries, 2);
+    effect_encode_reopen(&encoder);
+    effect_encode_piece(&encoder, entries, 1);
+    effect_encode_close(&encoder);
+    assert_false(chunk->is_broken);
+    registry_destroy(registry);
+}
+enum { SMALL_CHUNK_RECORDS = EACH_KIND + 5 };
+
+static void a_chunk_cut_anywhere_is_read_up_to_there(void **state) {
+    (void)state;
+    struct buffer chunk;
+    make_small_chunk(&chunk);
+    uint32_t before = 0;
+    uint32_t ends = 0;
+    for (size_t size = 0; size <= chunk.size; size++) {
+        char *cut = malloc(size + 1); /* size is 0 at first */
+        assert_non_null(cut);
+        memcpy(cut + 1, chunk.at, size);
+        enum effect_record last;
+        uint32_t count = read_any((struct bytes){cut + 1, size}, &last);
+        /* Records are read one by one, and cutting between two is no error. */
+        assert_in_range(count, before, before + 1);
+        assert_true(count == before || last == EFFECT_RECORD_END);
+        ends += last == EFFECT_RECORD_END;
+        before = count;
+        free(cut);
+    }
+    assert_int_equal(before, SMALL_CHUNK_RECORDS);
+    assert_true(ends > SMALL_CHUNK_RECORDS);
+    buffer_deinit(&chunk);
+}
+
+static void a_flipped_bit_gives_what_could_have_been_written_or_is_seen(void **state) {
+    (void)state;
+    struct buffer chunk;
+    uint32_t bad = 0;
+    make_small_chunk(&chunk);
+    for (size_t bit = 0; bit < chunk.size * 8; bit++) {
+        char *flipped = malloc(chunk.size);
+        assert_non_null(flipped);
+        memcpy(flipped, chunk.at, chunk.size);
+        flipped[bit / 8] ^= (char)(1 << bit % 8);
+        enum effect_record last;
+        (void)read_any((struct bytes){flipped, chunk.size}, &last);
+        bad += last == EFFECT_RECORD_BAD;
+        free(flipped);
+    }
+    assert_true(bad > 0);
+    buffer_deinit(&chunk);
+}
+
+static void any_bytes_are_read_without_harm(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct buffer chunk;
+    make_small_chunk(&chunk);
+    int rounds = is_short() ? 20000 : 200000;
+    for (int i = 0; i < rounds; i++) {
+        size_t size = 1 + random_below(&random, chunk.size);
+        char *any = malloc(size);
+        assert_non_null(any);
+        bool is_changed = random_below(&random, 2) == 0;
+        memcpy(any, chunk.at + random_below(&random, chunk.size - size + 1), size);
+        uint64_t changes = is_changed ? 1 + random_below(&random, 8) : size;
+        for (uint64_t k = 0; k < changes; k++) {
+            size_t at = is_changed ? random_below(&random, size) : k;
+            any[at] = (char)random_next(&random);
+        }
+        enum effect_record last;
+        (void)read_any((struct bytes){any, size}, &last);
+        free(any);
+    }
+    buffer_deinit(&chunk);
+}
+
+static void lengths_that_lie_are_seen(void **state) {
+    (void)state;
+    /* BOARD k of database 0, then: */
+    static const struct {
+        const char *at;
+        size_t size;
+    } records[] = {
+        {"\xfc\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00x", 12}, /* PUT of 2^62 bytes */
+        {"\xfd\xff\xff\xff\xff\xff\xff\xff\xff\x01x", 11},     /* TAKE likewise */
+        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10},      /* of unknown kind */
+        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11},  /* a varint too long */
+        {"\x00\x00", 2},                                       /* PUT of nothing */
+        {"\x01", 1},                                           /* TAKE of nothing */
+        {"\x04\x09x", 3},                                      /* a key of 9 bytes */
+        {"\x04\x81\x01x", 4},                                  /* with an end before its begin */
+        {"\x27\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11},  /* PIECE of 2^64 - 1 */
+        {"\x27\x00", 2},                                       /* PIECE of none */
+        {"\x1f\x80\x80\x80\x80\x10\x00", 7},                   /* CUT from 2^32 on */
+        {"\x0b\x10", 2},                                       /* FLUSH of database 16 */
+        {"\x06\x10x", 3},                                      /* BOARD in it */
+        {"\x02\x00", 2},                                       /* BOARD without a name */
+        {"\x03\x00", 2},                                       /* rules of an empty slot */
+        {"\x03\x90", 2},                                       /* of slot 16 */
+    };
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+        char *chunk = malloc(records[i].size + 3);
+        assert_non_null(chunk);
+        memcpy(chunk, "\x06\x00k", 3);
+        memcpy(chunk + 3, records[i].at, records[i].size);
+        effect_decode_begin(&decoder, (struct bytes){chunk, records[i].size + 3});
+        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_BAD);
+        /* Records of a board are invalid without one. */
+        effect_decode_begin(&decoder, (struct bytes){chunk + 3, records[i].size});
+        assert_int_equal(effect_decode(&decoder), EFFECT_RECORD_BAD);
+        free(chunk);
+    }
+}
+
+/* ---- without memory ---- */
+
+static void without_memory_the_buffer_is_broken_and_nothing_else(void **state) {
+    (void)state;
+    struct effect effects[EACH_KIND];
+    static char text[5000];
+    memset(text, 'x', sizeof text);
+    struct buffer chunk;
+    make_each_kind(effects);
+    effects[2].member = (struct bytes){text, sizeof text};
+    effects[3].name = (struct bytes){text, sizeof text};
+    uint64_t live_before = memory_live_count();
+    uint32_t broken = 0;
+    for (uint64_t nth = 1; nth < 20; nth++) {
+        begin_chunk(&chunk);
+        memory_fail_at(nth);
+        for (int i = 0; i < EACH_KIND; i++) {
+            effect_encode(&encoder, &effects[i]);
+        }
+        memory_fail_at(0);
+        broken += chunk.is_broken;
+        if (!chunk.is_broken) {
+            effect_decode_begin(&decoder, bytes_of(&chunk));
+            for (int i = 0; i < EACH_KIND; i++) {
+                assert_reads_effect(&effects[i]);
+            }
+        }
+        buffer_deinit(&chunk);
+    }
+    assert_in_range(broken, 2, 18);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_reads_all_effects_has_the_same_boards),
+        cmocka_unit_test(the_same_holds_of_large_boards),
+        cmocka_unit_test(every_kind_is_read_as_it_was_written),
+        cmocka_unit_test(keys_of_any_difference_are_kept),
+        cmocka_unit_test(members_and_names_of_any_size_are_kept),
+        cmocka_unit_test(a_change_of_board_is_never_missed),
+        cmocka_unit_test(more_rules_than_slots_are_all_kept),
+        cmocka_unit_test(the_longest_rules_fit),
+        cmocka_unit_test(boards_of_a_snapshot_are_read_in_pieces),
+        cmocka_unit_test(a_chunk_cut_anywhere_is_read_up_to_there),
+        cmocka_unit_test(a_flipped_bit_gives_what_could_have_been_written_or_is_seen),
+        cmocka_unit_test(any_bytes_are_read_without_harm),
+        cmocka_unit_test(lengths_that_lie_are_seen),
+        cmocka_unit_test(without_memory_the_buffer_is_broken_and_nothing_else),
+    };
+    return cmocka_run_group_tests_name("effects as bytes", tests, NULL, NULL);
+}

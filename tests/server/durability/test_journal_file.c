@@ -1,0 +1,868 @@
+/* Journals: groups are read back unchanged, and damage is always detected. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/little.h"
+#include "codec/memory.h"
+#include "server/durability/journal_file.h"
+#include "tests/support/directory.h"
+#include "tests/support/failing_disk.h"
+#include "tests/support/random.h"
+
+enum { GROUPS = 8, PAYLOAD_MAX = 200, FIRST = 1000 };
+
+static char directory[DIRECTORY_PATH_MAX];
+static uint64_t live_before;
+/* Bit i: group i is linked to the next. */
+static unsigned links;
+
+static int set_up(void **state) {
+    (void)state;
+    live_before = memory_live_count();
+    links = 0;
+    directory_make(directory);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    disk = &disk_system;
+    memory_fail_at(0);
+    directory_remove(directory);
+    assert_int_equal(memory_live_count(), live_before);
+    return 0;
+}
+
+static const char *file_path(void) {
+    return directory_join(directory, "journal");
+}
+
+/* ---- files made for a test ---- */
+
+/* A journal in memory: the offsets of its groups, and the unsynced field of each. */
+struct made {
+    char *bytes;
+    size_t size;
+    size_t starts[GROUPS + 1]; /* the last: the end */
+    uint64_t id;
+};
+
+static uint32_t payload_size_of(unsigned i) {
+    static const uint32_t sizes[GROUPS] = {1, 40, 3, 100, 17, 1, 64, 33};
+    return sizes[i];
+}
+
+static void fill_payload(char *payload, unsigned i) {
+    for (uint32_t at = 0; at < payload_size_of(i); at++) {
+        payload[at] = (char)(i * 37 + at);
+    }
+}
+
+static bool is_linked(unsigned i) {
+    return i < GROUPS && (links >> i & 1) != 0;
+}
+
+/* The first group of the chain that group i is in. */
+static unsigned first_of(unsigned i) {
+    while (i > 0 && is_linked(i - 1)) {
+        i--;
+    }
+    return i;
+}
+
+static size_t put_group(char *group, unsigned i, uint64_t unsynced, uint64_t id) {
+    const struct journal_group_head head = {
+        .size = payload_size_of(i),
+        .is_linked = is_linked(i),
+        .sequence = FIRST + i,
+        .unsynced = unsynced,
+        .time_us = 5000000 + i,
+    };
+    fill_payload(group + JOURNAL_GROUP_HEAD, i);
+    journal_group_seal(group, &head, id);
+    return JOURNAL_GROUP_HEAD + payload_size_of(i);
+}
+
+/* Append the next group to a file. */
+static bool append_group(struct journal_file *file, unsigned i, uint64_t unsynced) {
+    char group[JOURNAL_GROUP_HEAD + PAYLOAD_MAX];
+    bool is_whole = false;
+    size_t size = put_group(group, i, unsynced, file->id);
+    bool is_done = journal_file_append(file, group, size, is_linked(i) ? 0 : size, &is_whole);
+    assert_true(is_whole);
+    return is_done;
+}
+
+/* unsynced: the field of group i. */
+static struct made make_journal(const uint64_t unsynced[GROUPS]) {
+    struct journal_file file;
+    struct made made = {0};
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    assert_true(fd >= 0);
+    assert_true(journal_file_create(&file, fd, "journal", FIRST));
+    made.id = file.id;
+    for (unsigned i = 0; i < GROUPS; i++) {
+        made.starts[i] = (size_t)file.size;
+        assert_true(append_group(&file, i, unsynced[i]));
+    }
+    made.starts[GROUPS] = (size_t)file.size;
+    journal_file_close(&file);
+    disk_close(fd);
+    made.bytes = file_read(file_path(), &made.size);
+    assert_int_equal(made.size, made.starts[GROUPS]);
+    return made;
+}
+
+/* Nothing was synced before the last write. */
+static const uint64_t all_unsynced[GROUPS] = {1, 2, 3, 4, 5, 6, 7, 8};
+/* Groups 2 to 5 are linked: what was synced before each of them ended a tick. */
+enum { LINKED_2_TO_5 = 1 << 2 | 1 << 3 | 1 << 4 };
+static const uint64_t each_run_synced[GROUPS] = {1, 1, 1, 2, 3, 4, 1, 1};
+/* Each was synced before the next was written. */
+static const uint64_t each_synced[GROUPS] = {1, 1, 1, 1, 1, 1, 1, 1};
+
+/* ---- reading ---- */
+
+struct result {
+    enum journal_status status;
+    unsigned group_count;
+    uint64_t id;
+    uint64_t size; /* up to the end of the last group */
+    struct journal_torn torn;
+    char error[DISK_ERROR_MAX];
+};
+
+static enum journal_status open_reader(struct journal_reader *reader, bool is_last) {
+    static char path[2 * DIRECTORY_PATH_MAX];
+    snprintf(path, sizeof path, "%s", file_path());
+    int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
+    assert_true(fd >= 0);
+    return journal_reader_open(reader, fd, path, FIRST, is_last);
+}
+
+/* Tries the buffered groups first, except for every third; the previous group stays valid then. */
+static enum journal_status read_next(struct journal_reader *reader, struct journal_group *group) {
+    struct journal_group before = *group;
+    if (reader->group_count % 3 == 0 || !journal_reader_next_at_hand(reader, group)) {
+        return journal_reader_next(reader, group);
+    }
+    assert_ptr_equal(group->payload, before.payload + before.size + JOURNAL_GROUP_HEAD);
+    return JOURNAL_GROUP;
+}
+
+/* Read everything; every group returned is correct. */
+static struct result read_all(bool is_last) {
+    struct journal_reader reader;
+    struct journal_group group;
+    struct result result = {.status = open_reader(&reader, is_last)};
+    while (result.status == JOURNAL_GROUP &&
+           (result.status = read_next(&reader, &group)) == JOURNAL_GROUP) {
+        char expected[PAYLOAD_MAX];
+        unsigned i = result.group_count++;
+        assert_in_range(i, 0, GROUPS - 1);
+        fill_payload(expected, i);
+        assert_int_equal(group.size, payload_size_of(i));
+        assert_memory_equal(group.payload, expected, group.size);
+        assert_int_equal(group.sequence, FIRST + i);
+        assert_int_equal(group.time_us, 5000000 + i);
+    }
+    result.id = reader.id;
+    result.size = reader.offset;
+    result.torn = reader.torn;
+    memcpy(result.error, reader.error, sizeof result.error);
+    assert_int_equal(reader.group_count, result.group_count);
+    journal_reader_close(&reader);
+    return result;
+}
+
+static struct result read_bytes(const void *bytes, size_t size, bool is_last) {
+    file_write(file_path(), bytes, size);
+    return read_all(is_last);
+}
+
+static void assert_error_has(const struct result *result, const char *words) {
+    if (strstr(result->error, words) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", words, result->error);
+    }
+}
+
+/* The group that the byte at offset belongs to; GROUPS for the file's head. */
+static unsigned group_at(const struct made *made, size_t offset) {
+    for (unsigned i = 0; i < GROUPS; i++) {
+        if (offset >= made->starts[i] && offset < made->starts[i + 1]) {
+            return i;
+        }
+    }
+    return GROUPS;
+}
+
+/* ---- whole files ---- */
+
+static void groups_come_back_as_they_were(void **state) {
+    (void)state;
+    for (int is_last = 0; is_last < 2; is_last++) {
+        struct made made = make_journal(all_unsynced);
+        struct result result = read_all(is_last != 0);
+        assert_int_equal(result.status, JOURNAL_END);
+        assert_int_equal(result.group_count, GROUPS);
+        assert_int_equal(result.size, made.size);
+        assert_int_equal(result.id, made.id);
+        free(made.bytes);
+        assert_int_equal(remove(file_path()), 0);
+    }
+}
+
+static void a_journal_without_groups_is_whole(void **state) {
+    (void)state;
+    struct made made = make_journal(all_unsynced);
+    struct result result = read_bytes(made.bytes, JOURNAL_FILE_HEAD, false);
+    assert_int_equal(result.status, JOURNAL_END);
+    assert_int_equal(result.group_count, 0);
+    free(made.bytes);
+}
+
+static void a_file_is_not_made_twice(void **state) {
+    (void)state;
+    struct journal_file file;
+    struct made made = make_journal(all_unsynced);
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    assert_false(journal_file_create(&file, fd, "journal", FIRST));
+    assert_int_equal(errno, EEXIST);
+    assert_int_equal(read_all(true).group_count, GROUPS);
+    disk_close(fd);
+    free(made.bytes);
+}
+
+static void a_journal_that_begins_elsewhere_is_refused(void **state) {
+    (void)state;
+    struct made made = make_journal(all_unsynced);
+    struct journal_reader reader;
+    int fd = disk_open(AT_FDCWD, file_path(), O_RDONLY, 0);
+    assert_int_equal(journal_reader_open(&reader, fd, "some.journal", FIRST + 1, true),
+                     JOURNAL_DAMAGED);
+    assert_string_equal(reader.error, "some.journal is damaged at offset 16: it begins with group "
+                                      "1000, but group 1001 is expected");
+    journal_reader_close(&reader);
+    free(made.bytes);
+}
+
+/* ---- every byte cut ---- */
+
+static void cut_everywhere(const uint64_t unsynced[GROUPS], bool is_last) {
+    struct made made = make_journal(unsynced);
+    for (size_t size = 0; size < made.size; size++) {
+        struct result result = read_bytes(made.bytes, size, is_last);
+        if (size < JOURNAL_FILE_HEAD) {
+            assert_int_equal(result.status, JOURNAL_DAMAGED);
+            assert_error_has(&result, "the file ends within its head");
+            assert_int_equal(result.group_count, 0);
+            continue;
+        }
+        unsigned written_count = group_at(&made, size);
+        unsigned whole_count = first_of(written_count);
+        bool is_boundary = size == made.starts[whole_count];
+        assert_int_equal(result.status, is_boundary ? JOURNAL_END
+                                        : is_last   ? JOURNAL_TORN
+                                                    : JOURNAL_DAMAGED);
+        assert_int_equal(result.group_count, whole_count);
+        if (result.status == JOURNAL_TORN) {
+            assert_int_equal(result.torn.offset, made.starts[whole_count]);
+            assert_int_equal(result.torn.size, size - made.starts[whole_count]);
+            assert_int_equal(result.torn.groups_behind,
+                             written_count > whole_count ? written_count - whole_count - 1 : 0);
+            assert_non_null(result.torn.description);
+        } else if (result.status == JOURNAL_DAMAGED) {
+            assert_error_has(&result, "increments follow");
+        }
+    }
+    free(made.bytes);
+    assert_int_equal(remove(file_path()), 0);
+}
+
+static void a_tail_cut_at_any_byte_leaves_exactly_the_whole_groups(void **state) {
+    (void)state;
+    cut_everywhere(all_unsynced, true);
+    cut_everywhere(each_synced, true);
+}
+
+static void any_cut_within_an_increment_that_others_follow_is_damage(void **state) {
+    (void)state;
+    cut_everywhere(all_unsynced, false);
+    cut_everywhere(each_synced, false);
+    links = LINKED_2_TO_5;
+    cut_everywhere(each_run_synced, false);
+}
+
+static void linked_groups_cut_at_any_byte_are_as_if_they_had_never_been(void **state) {
+    (void)state;
+    links = LINKED_2_TO_5;
+    cut_everywhere(all_unsynced, true);
+    cut_everywhere(each_run_synced, true);
+    links = 0x7f; /* all of them */
+    cut_everywhere(all_unsynced, true);
+}
+
+static void a_journal_that_ends_with_a_linked_group_is_torn_before_it(void **state) {
+    (void)state;
+    links = 1 << (GROUPS - 1);
+    struct made made = make_journal(all_unsynced);
+    struct result result = read_all(true);
+    assert_int_equal(result.status, JOURNAL_TORN);
+    assert_int_equal(result.group_count, GROUPS - 1);
+    assert_int_equal(result.torn.offset, made.starts[GROUPS - 1]);
+    assert_string_equal(result.torn.description, "the file ends before the last of linked groups");
+    free(made.bytes);
+}
+
+/* ---- every bit flipped ---- */
+
+static void check_flip(const struct made *made, const struct result *result, size_t at,
+                       bool is_last, bool is_synced) {
+    unsigned hit = group_at(made, at);
+    if (hit == GROUPS) {
+        assert_int_equal(result->status, JOURNAL_DAMAGED);
+        assert_int_equal(result->group_count, 0);
+        return;
+    }
+    unsigned first = first_of(hit);
+    assert_int_equal(result->group_count, first);
+    /* The groups after the hole are intact, so they prove that the missing one was on disk. */
+    bool is_torn = is_last && (!is_synced || hit == GROUPS - 1);
+    assert_int_equal(result->status, is_torn ? JOURNAL_TORN : JOURNAL_DAMAGED);
+    if (is_last) {
+        assert_int_equal(result->torn.offset, made->starts[first]);
+        assert_int_equal(result->torn.size, made->size - made->starts[first]);
+        assert_int_equal(result->torn.groups_behind,
+                         GROUPS - 1 - hit + (hit > first ? hit - first - 1 : 0));
+    }
+    if (!is_torn) {
+        char offset[64];
+        snprintf(offset, sizeof offset, "is damaged at offset %zu: ", made->starts[first]);
+        assert_error_has(result, offset);
+        assert_error_has(result, is_last ? "had been on disk as a whole" : "increments follow");
+    }
+}
+
+static void flip_everywhere(const uint64_t unsynced[GROUPS], bool is_last, bool is_synced) {
+    struct made made = make_journal(unsynced);
+    for (size_t at = 0; at < made.size; at++) {
+        for (int bit = 0; bit < 8; bit++) {
+            made.bytes[at] = (char)(made.bytes[at] ^ (1 << bit));
+            struct result result = read_bytes(made.bytes, made.size, is_last);
+            check_flip(&made, &result, at, is_last, is_synced);
+            made.bytes[at] = (char)(made.bytes[at] ^ (1 << bit));
+        }
+    }
+    free(made.bytes);
+    assert_int_equal(remove(file_path()), 0);
+}
+
+static void any_bit_flipped_in_a_synced_group_is_damage(void **state) {
+    (void)state;
+    flip_everywhere(each_synced, true, true);
+}
+
+static void any_bit_flipped_in_an_unsynced_tail_tears_it_there(void **state) {
+    (void)state;
+    flip_everywhere(all_unsynced, true, false);
+}
+
+static void any_bit_flipped_before_another_increment_is_damage(void **state) {
+    (void)state;
+    flip_everywhere(all_unsynced, false, false);
+}
+
+static void any_bit_flipped_in_linked_groups_is_found_before_one_of_them_is_given(void **state) {
+    (void)state;
+    links = LINKED_2_TO_5;
+    flip_everywhere(each_run_synced, true, true);
+    flip_everywhere(all_unsynced, true, false);
+    flip_everywhere(all_unsynced, false, false);
+}
+
+/* ---- the tail rule ---- */
+
+static void one_later_group_that_knew_of_a_sync_proves_damage(void **state) {
+    (void)state;
+    /* The last group was written when the first four were known to be on disk. */
+    const uint64_t unsynced[GROUPS] = {1, 2, 3, 4, 5, 6, 7, 4};
+    struct made made = make_journal(unsynced);
+    for (unsigned hit = 0; hit < GROUPS - 1; hit++) {
+        char *at = made.bytes + made.starts[hit] + JOURNAL_GROUP_HEAD;
+        *at = (char)(*at ^ 1);
+        struct result result = read_bytes(made.bytes, made.size, true);
+        assert_int_equal(result.status, hit < 4 ? JOURNAL_DAMAGED : JOURNAL_TORN);
+        assert_int_equal(result.group_count, hit);
+        *at = (char)(*at ^ 1);
+    }
+    free(made.bytes);
+}
+
+static void holes_of_zeroes_in_an_unsynced_tail_are_torn(void **state) {
+    (void)state;
+    for (unsigned from = 0; from < GROUPS; from++) {
+        for (unsigned to = from + 1; to <= GROUPS; to++) {
+            struct made made = make_journal(all_unsynced);
+            memset(made.bytes + made.starts[from], 0, made.starts[to] - made.starts[from]);
+            struct result result = read_bytes(made.bytes, made.size, true);
+            assert_int_equal(result.status, JOURNAL_TORN);
+            assert_int_equal(result.group_count, from);
+            assert_int_equal(result.torn.groups_behind, GROUPS - to);
+            free(made.bytes);
+            assert_int_equal(remove(file_path()), 0);
+        }
+    }
+}
+
+static void bytes_behind_the_last_group_are_torn(void **state) {
+    (void)state;
+    struct random random = random_begin("bytes behind");
+    struct made made = make_journal(each_synced);
+    for (unsigned i = 0; i < 500; i++) {
+        char bytes[4096];
+        size_t more = 1 + (size_t)random_below(&random, 2000);
+        memcpy(bytes, made.bytes, made.size);
+        for (size_t at = 0; at < more; at++) {
+            bytes[made.size + at] = i % 4 == 0 ? 0 : (char)random_next(&random);
+        }
+        struct result result = read_bytes(bytes, made.size + more, true);
+        assert_int_equal(result.status, JOURNAL_TORN);
+        assert_int_equal(result.group_count, GROUPS);
+        assert_int_equal(result.torn.size, more);
+    }
+    free(made.bytes);
+}
+
+static void a_whole_group_with_another_number_is_damage(void **state) {
+    (void)state;
+    struct made made = make_journal(each_synced);
+    char bytes[2048];
+    for (unsigned gone = 0; gone < GROUPS - 1; gone++) {
+        /* One group is missing. */
+        size_t gone_size = made.starts[gone + 1] - made.starts[gone];
+        memcpy(bytes, made.bytes, made.starts[gone]);
+        memcpy(bytes + made.starts[gone], made.bytes + made.starts[gone + 1],
+               made.size - made.starts[gone + 1]);
+        struct result result = read_bytes(bytes, made.size - gone_size, true);
+        assert_int_equal(result.status, JOURNAL_DAMAGED);
+        assert_int_equal(result.group_count, gone);
+        assert_error_has(&result, "is expected");
+        assert_int_equal(result.torn.size, 0);
+        /* One group is duplicated. */
+        memcpy(bytes, made.bytes, made.starts[gone + 1]);
+        memcpy(bytes + made.starts[gone + 1], made.bytes + made.starts[gone],
+               made.size - made.starts[gone]);
+        result = read_bytes(bytes, made.size + gone_size, true);
+        assert_int_equal(result.status, JOURNAL_DAMAGED);
+        assert_int_equal(result.group_count, gone + 1);
+    }
+    free(made.bytes);
+}
+
+static void groups_of_another_file_do_not_pass(void **state) {
+    (void)state;
+    struct made old = make_journal(each_synced);
+    assert_int_equal(remove(file_path()), 0);
+    struct made made = make_journal(each_synced);
+    assert_int_not_equal(old.id, made.id);
+    memcpy(old.bytes, made.bytes, made.starts[3]);
+    struct result result = read_bytes(old.bytes, old.size, true);
+    assert_int_equal(result.status, JOURNAL_TORN);
+    assert_int_equal(result.group_count, 3);
+    assert_int_equal(result.torn.groups_behind, 0);
+    free(old.bytes);
+    free(made.bytes);
+}
+
+/* ---- continuing a file ---- */
+
+static void a_torn_journal_goes_on_where_it_was_cut(void **state) {
+    (void)state;
+    struct made made = make_journal(all_unsynced);
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    for (size_t size = JOURNAL_FILE_HEAD; size <= made.size; size++) {
+        struct result before = read_bytes(made.bytes, size, true);
+        struct journal_file file;
+        assert_true(journal_file_continue(&file, fd, "journal", before.id, before.size));
+        for (unsigned i = before.group_count; i < GROUPS; i++) {
+            assert_true(append_group(&file, i, 1));
+        }
+        assert_int_equal(file.size, made.size);
+        journal_file_close(&file);
+        struct result after = read_all(false);
+        assert_int_equal(after.status, JOURNAL_END);
+        assert_int_equal(after.group_count, GROUPS);
+    }
+    disk_close(fd);
+    free(made.bytes);
+}
+
+/* ---- linked groups of any size ---- */
+
+static void linked_groups_far_larger_than_memory_are_given_one_at_a_time(void **state) {
+    (void)state;
+    enum { SIZE = JOURNAL_READ_SIZE / 2, COUNT = 40 };
+    struct journal_file file;
+    struct journal_reader reader;
+    struct journal_group group;
+    bool is_whole;
+    char *bytes = calloc(1, JOURNAL_GROUP_HEAD + SIZE);
+    assert_non_null(bytes);
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    assert_true(journal_file_create(&file, fd, "journal", FIRST));
+    for (unsigned i = 0; i < COUNT; i++) {
+        bool is_last = i == COUNT - 1;
+        const struct journal_group_head head = {
+            .size = SIZE, .is_linked = !is_last, .sequence = FIRST + i, .unsynced = 1 + i};
+        bytes[JOURNAL_GROUP_HEAD] = (char)i;
+        journal_group_seal(bytes, &head, file.id);
+        assert_true(journal_file_append(&file, bytes, JOURNAL_GROUP_HEAD + SIZE,
+                                        is_last ? JOURNAL_GROUP_HEAD + SIZE : 0, &is_whole));
+    }
+    journal_file_close(&file);
+    assert_int_equal(open_reader(&reader, true), JOURNAL_GROUP);
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_GROUP);
+        assert_int_equal(group.payload[0], (char)i);
+        assert_int_equal(reader.window.buffer_size, JOURNAL_READ_SIZE);
+    }
+    assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_END);
+    journal_reader_close(&reader);
+    disk_close(fd);
+    free(bytes);
+}
+
+/* ---- large groups, and memory ---- */
+
+static void put_large(struct journal_file *file, char *group, uint32_t size, uint64_t sequence) {
+    bool is_whole;
+    size_t whole_size = (size_t)size + JOURNAL_GROUP_HEAD;
+    const struct journal_group_head head = {
+        .size = size, .sequence = sequence, .unsynced = 1, .time_us = 7};
+    journal_group_seal(group, &head, file->id);
+    assert_true(journal_file_append(file, group, whole_size, whole_size, &is_whole));
+}
+
+/* Groups around the size of the buffer and far above, between small ones. */
+static const uint32_t large_sizes[] = {10,
+                                       JOURNAL_READ_SIZE - JOURNAL_GROUP_HEAD - 1,
+                                       JOURNAL_READ_SIZE - JOURNAL_GROUP_HEAD,
+                                       JOURNAL_READ_SIZE - JOURNAL_GROUP_HEAD + 1,
+                                       5,
+                                       3 * JOURNAL_READ_SIZE + 77,
+                                       1,
+                                       2 * JOURNAL_READ_SIZE};
+enum { LARGE_GROUPS = 8 };
+
+static void make_large(void) {
+    struct journal_file file;
+    char *group = malloc(JOURNAL_GROUP_HEAD + 4 * JOURNAL_READ_SIZE);
+    assert_non_null(group);
+    for (size_t i = 0; i < 4 * JOURNAL_READ_SIZE; i++) {
+        group[JOURNAL_GROUP_HEAD + i] = (char)(i * 31 / 7);
+    }
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    assert_true(journal_file_create(&file, fd, "journal", FIRST));
+    for (unsigned i = 0; i < LARGE_GROUPS; i++) {
+        put_large(&file, group, large_sizes[i], FIRST + i);
+    }
+    journal_file_close(&file);
+    disk_close(fd);
+    free(group);
+}
+
+static void groups_larger_than_the_buffer_come_back_in_their_own_memory(void **state) {
+    (void)state;
+    make_large();
+    struct journal_reader reader;
+    struct journal_group group;
+    assert_int_equal(open_reader(&reader, true), JOURNAL_GROUP);
+    for (unsigned i = 0; i < LARGE_GROUPS; i++) {
+        assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_GROUP);
+        assert_int_equal(group.size, large_sizes[i]);
+        for (uint32_t at = 0; at < group.size; at++) {
+            if (group.payload[at] != (char)((size_t)at * 31 / 7)) {
+                fail_msg("group %u differs at %u", i, at);
+            }
+        }
+        size_t room = (size_t)large_sizes[i] + JOURNAL_GROUP_HEAD;
+        assert_true(i < 3 ? reader.window.buffer_size == JOURNAL_READ_SIZE
+                          : reader.window.buffer_size >= room);
+    }
+    assert_int_equal(reader.window.buffer_size, large_sizes[5] + JOURNAL_GROUP_HEAD);
+    assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_END);
+    journal_reader_close(&reader);
+}
+
+static void a_large_group_takes_no_memory_before_it_is_known_to_be_whole(void **state) {
+    (void)state;
+    make_large();
+    size_t size;
+    char *bytes = file_read(file_path(), &size);
+    bytes[size - 1] = (char)~bytes[size - 1];
+    file_write(file_path(), bytes, size);
+    free(bytes);
+    struct journal_reader reader;
+    struct journal_group group;
+    assert_int_equal(open_reader(&reader, true), JOURNAL_GROUP);
+    /* Skip the small groups and the three that need more memory than there is. */
+    reader.next_sequence = FIRST + LARGE_GROUPS - 1;
+    reader.offset = size - large_sizes[LARGE_GROUPS - 1] - JOURNAL_GROUP_HEAD;
+    uint64_t requests_before = memory_requests();
+    assert_int_equal(journal_reader_next(&reader, &group), JOURNAL_TORN);
+    assert_int_equal(memory_requests(), requests_before);
+    assert_int_equal(reader.torn.size, large_sizes[LARGE_GROUPS - 1] + JOURNAL_GROUP_HEAD);
+    journal_reader_close(&reader);
+}
+
+static void without_memory_it_is_said_and_nothing_leaks(void **state) {
+    (void)state;
+    make_large();
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        struct journal_reader reader;
+        struct journal_group group;
+        memory_fail_at(nth);
+        enum journal_status status = open_reader(&reader, true);
+        while (status == JOURNAL_GROUP) {
+            status = journal_reader_next(&reader, &group);
+        }
+        memory_fail_at(0);
+        assert_int_equal(status, JOURNAL_FAILED);
+        assert_non_null(strstr(reader.error, "out of memory: reading "));
+        journal_reader_close(&reader);
+        assert_int_equal(memory_live_count(), live_before);
+    }
+}
+
+/* ---- the nth call fails ---- */
+
+static void fail_create_at_every_call(enum failure failure) {
+    bool is_harmless = failure == FAILURE_EINTR || failure == FAILURE_SHORT;
+    bool is_reached = true;
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    for (uint64_t nth = 1; is_reached; nth++) {
+        struct journal_file file;
+        failing_disk_begin(failure, nth);
+        bool is_made = journal_file_create(&file, fd, "journal", FIRST);
+        is_reached = failing_disk_end() >= nth;
+        assert_int_equal(is_made, is_harmless || !is_reached);
+        if (is_made) {
+            journal_file_close(&file);
+            assert_int_equal(read_all(true).status, JOURNAL_END);
+            assert_int_equal(remove(file_path()), 0);
+        } else if (failure == FAILURE_CRASH) {
+            remove(file_path());
+        } else {
+            assert_int_equal(errno, failure == FAILURE_EIO ? EIO : ENOSPC);
+            assert_false(file_exists(file_path()));
+        }
+    }
+    disk_close(fd);
+}
+
+static void a_journal_is_made_whole_or_not_at_all(void **state) {
+    (void)state;
+    for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
+        fail_create_at_every_call((enum failure)i);
+    }
+}
+
+static ssize_t write_part_then_enospc(int fd, const void *bytes, size_t size) {
+    static bool is_full;
+    is_full = !is_full;
+    if (is_full) {
+        return disk_system.write(fd, bytes, size / 3);
+    }
+    errno = ENOSPC;
+    return -1;
+}
+
+static void groups_that_did_not_fit_are_cut_off_and_can_be_tried_again(void **state) {
+    (void)state;
+    struct made made = make_journal(each_synced);
+    struct disk full = disk_system;
+    full.write = write_part_then_enospc;
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    struct journal_file file;
+    assert_true(journal_file_continue(&file, fd, "journal", made.id, made.starts[3]));
+    size_t size = made.size - made.starts[3];
+    bool is_whole = false;
+    disk = &full;
+    assert_false(journal_file_append(&file, made.bytes + made.starts[3], size, size, &is_whole));
+    assert_int_equal(errno, ENOSPC);
+    assert_true(is_whole);
+    disk = &disk_system;
+    struct result result = read_all(false);
+    assert_int_equal(result.status, JOURNAL_END);
+    assert_int_equal(result.group_count, 3);
+    assert_true(journal_file_append(&file, made.bytes + made.starts[3], size, size, &is_whole));
+    assert_int_equal(read_all(false).group_count, GROUPS);
+    journal_file_close(&file);
+    disk_close(fd);
+    free(made.bytes);
+}
+
+static void a_full_disk_within_linked_groups_cuts_off_all_of_them(void **state) {
+    (void)state;
+    links = LINKED_2_TO_5;
+    struct made made = make_journal(each_run_synced);
+    struct disk full = disk_system;
+    full.write = write_part_then_enospc;
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    for (unsigned at = 3; at <= 5; at++) {
+        struct journal_file file;
+        bool is_whole = false;
+        size_t size = made.starts[at + 1] - made.starts[at];
+        assert_true(journal_file_continue(&file, fd, "journal", made.id, made.starts[2]));
+        for (unsigned i = 2; i < at; i++) {
+            assert_true(append_group(&file, i, i - 1));
+        }
+        assert_int_equal(file.size, made.starts[at]);
+        assert_int_equal(file.kept_size, made.starts[2]);
+        disk = &full;
+        assert_false(journal_file_append(&file, made.bytes + made.starts[at], size, 0, &is_whole));
+        disk = &disk_system;
+        assert_true(is_whole);
+        assert_int_equal(file.size, made.starts[2]);
+        struct result result = read_all(false);
+        assert_int_equal(result.status, JOURNAL_END);
+        assert_int_equal(result.group_count, 2);
+        journal_file_close(&file);
+    }
+    disk_close(fd);
+    free(made.bytes);
+}
+
+/* In a batch that ends within linked groups, the groups before them are kept when the next batch
+ * fails. */
+static void groups_before_linked_ones_of_the_same_batch_are_kept(void **state) {
+    (void)state;
+    links = LINKED_2_TO_5;
+    struct made made = make_journal(each_run_synced);
+    struct disk full = disk_system;
+    full.write = write_part_then_enospc;
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    struct journal_file file;
+    bool is_whole = false;
+    assert_true(journal_file_continue(&file, fd, "journal", made.id, made.starts[1]));
+    assert_true(journal_file_append(&file, made.bytes + made.starts[1],
+                                    made.starts[4] - made.starts[1],
+                                    made.starts[2] - made.starts[1], &is_whole));
+    disk = &full;
+    assert_false(journal_file_append(&file, made.bytes + made.starts[4], made.size - made.starts[4],
+                                     made.size - made.starts[4], &is_whole));
+    disk = &disk_system;
+    assert_int_equal(read_all(false).group_count, 2);
+    journal_file_close(&file);
+    disk_close(fd);
+    free(made.bytes);
+}
+
+static void a_journal_that_cannot_even_be_cut_says_so(void **state) {
+    (void)state;
+    struct made made = make_journal(all_unsynced);
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    struct journal_file file;
+    assert_true(journal_file_continue(&file, fd, "journal", made.id, made.starts[3]));
+    bool is_whole = true;
+    failing_disk_begin(FAILURE_CRASH, 1);
+    size_t size = made.size - made.starts[3];
+    assert_false(journal_file_append(&file, made.bytes + made.starts[3], size, size, &is_whole));
+    failing_disk_end();
+    assert_false(is_whole);
+    assert_int_equal(errno, EIO);
+    journal_file_close(&file);
+    struct result result = read_all(true);
+    assert_int_equal(result.status, JOURNAL_TORN);
+    assert_in_range(result.group_count, 3, GROUPS - 1);
+    disk_close(fd);
+    free(made.bytes);
+}
+
+static void going_on_with_a_journal_fails_as_a_whole(void **state) {
+    (void)state;
+    struct made made = make_journal(all_unsynced);
+    int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    bool is_reached = true;
+    for (uint64_t nth = 1; is_reached; nth++) {
+        struct journal_file file;
+        failing_disk_begin(FAILURE_EIO, nth);
+        bool is_open = journal_file_continue(&file, fd, "journal", made.id, made.size);
+        is_reached = failing_disk_end() >= nth;
+        assert_int_equal(is_open, !is_reached);
+        if (is_open) {
+            journal_file_close(&file);
+        }
+        assert_int_equal(read_all(true).group_count, GROUPS);
+    }
+    disk_close(fd);
+    free(made.bytes);
+}
+
+static void a_read_that_fails_is_no_damage(void **state) {
+    (void)state;
+    struct made made = make_journal(all_unsynced);
+    /* A hole, so that the tail is searched as well. */
+    made.bytes[made.starts[2]] = (char)~made.bytes[made.starts[2]];
+    file_write(file_path(), made.bytes, made.size);
+    for (int i = FAILURE_EIO; i <= FAILURE_SHORT; i++) {
+        bool is_reached = true;
+        for (uint64_t nth = 2; is_reached; nth++) {
+            failing_disk_begin((enum failure)i, nth);
+            struct result result = read_all(true);
+            is_reached = failing_disk_end() >= nth;
+            bool is_harmless = i == FAILURE_EINTR || i == FAILURE_SHORT || !is_reached;
+            assert_int_equal(result.status, is_harmless ? JOURNAL_TORN : JOURNAL_FAILED);
+            if (!is_harmless) {
+                assert_error_has(&result, i == FAILURE_EIO ? ": Input/output error"
+                                                           : ": No space left on device");
+            }
+        }
+    }
+    free(made.bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(groups_come_back_as_they_were),
+        TEST(a_journal_without_groups_is_whole),
+        TEST(a_file_is_not_made_twice),
+        TEST(a_journal_that_begins_elsewhere_is_refused),
+        TEST(a_tail_cut_at_any_byte_leaves_exactly_the_whole_groups),
+        TEST(any_cut_within_an_increment_that_others_follow_is_damage),
+        TEST(linked_groups_cut_at_any_byte_are_as_if_they_had_never_been),
+        TEST(a_journal_that_ends_with_a_linked_group_is_torn_before_it),
+        TEST(any_bit_flipped_in_a_synced_group_is_damage),
+        TEST(any_bit_flipped_in_an_unsynced_tail_tears_it_there),
+        TEST(any_bit_flipped_before_another_increment_is_damage),
+        TEST(any_bit_flipped_in_linked_groups_is_found_before_one_of_them_is_given),
+        TEST(one_later_group_that_knew_of_a_sync_proves_damage),
+        TEST(holes_of_zeroes_in_an_unsynced_tail_are_torn),
+        TEST(bytes_behind_the_last_group_are_torn),
+        TEST(a_whole_group_with_another_number_is_damage),
+        TEST(groups_of_another_file_do_not_pass),
+        TEST(a_torn_journal_goes_on_where_it_was_cut),
+        TEST(linked_groups_far_larger_than_memory_are_given_one_at_a_time),
+        TEST(groups_larger_than_the_buffer_come_back_in_their_own_memory),
+        TEST(a_large_group_takes_no_memory_before_it_is_known_to_be_whole),
+        TEST(without_memory_it_is_said_and_nothing_leaks),
+        TEST(a_journal_is_made_whole_or_not_at_all),
+        TEST(groups_that_did_not_fit_are_cut_off_and_can_be_tried_again),
+        TEST(a_full_disk_within_linked_groups_cuts_off_all_of_them),
+        TEST(groups_before_linked_ones_of_the_same_batch_are_kept),
+        TEST(a_journal_that_cannot_even_be_cut_says_so),
+        TEST(going_on_with_a_journal_fails_as_a_whole),
+        TEST(a_read_that_fails_is_no_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

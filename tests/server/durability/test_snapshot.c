@@ -1,0 +1,512 @@
+/* A snapshot written during changes holds the boards as they are at its end: random changes between
+ * all of its steps, and a comparison of what is loaded with what was there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "server/durability/loading.h"
+#include "server/durability/snapshot.h"
+#include "server/system/log.h"
+#include "tests/support/directory.h"
+#include "tests/support/failing_disk.h"
+#include "tests/support/registry_storm.h"
+
+static bool is_short(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
+
+static char directory[DIRECTORY_PATH_MAX];
+
+static int set_up(void **state) {
+    (void)state;
+    directory_make(directory);
+    log_set_level(LOG_WARNING);
+    quick_disk_begin();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    disk = &disk_system;
+    memory_fail_at(0);
+    directory_remove(directory);
+    return 0;
+}
+
+/* ---- a snapshot without a server ---- */
+
+static void on_alive(uv_timer_t *timer) {
+    (void)timer;
+}
+
+struct fixture {
+    struct storm storm;
+    uv_loop_t loop;
+    uv_timer_t alive;
+    struct store store;
+    struct snapshot snapshot;
+    uint64_t group;  /* as a journal would number them */
+    uint64_t digest; /* of the boards at the end of the walk */
+    bool is_over, is_done;
+    uint64_t done_count, failed_count, received_count;
+};
+
+static void on_effect(void *context, const struct effect *effect) {
+    struct fixture *fixture = context;
+    fixture->received_count++;
+    if (effect->kind != EFFECT_FILL) {
+        snapshot_add_effect(&fixture->snapshot, effect);
+        return;
+    }
+    struct effect_fill fill;
+    struct effect part;
+    effect_fill_begin(&fill, effect);
+    while (effect_fill_next(&fill, &part)) {
+        snapshot_add_effect(&fixture->snapshot, &part);
+    }
+}
+
+static void on_walked(void *context) {
+    struct fixture *fixture = context;
+    fixture->digest = storm_digest(fixture->storm.registry);
+    registry_set_effects(fixture->storm.registry, NULL, NULL);
+}
+
+static void on_over(void *context, bool is_done) {
+    struct fixture *fixture = context;
+    fixture->is_over = true;
+    fixture->is_done = is_done;
+    registry_set_effects(fixture->storm.registry, NULL, NULL);
+}
+
+static struct fixture *begin(const char *test_name, uint32_t members_max) {
+    char error[DISK_ERROR_MAX];
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    storm_begin(&fixture->storm, test_name, members_max);
+    assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CREATE, error), STORE_OK);
+    assert_int_equal(uv_loop_init(&fixture->loop), 0);
+    assert_int_equal(uv_timer_init(&fixture->loop, &fixture->alive), 0);
+    assert_int_equal(uv_timer_start(&fixture->alive, on_alive, 1000000000, 0), 0);
+    fixture->snapshot.registry = fixture->storm.registry;
+    fixture->snapshot.store = &fixture->store;
+    fixture->snapshot.walked = on_walked;
+    fixture->snapshot.over = on_over;
+    fixture->snapshot.context = fixture;
+    assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
+    return fixture;
+}
+
+static void end(struct fixture *fixture) {
+    snapshot_deinit(&fixture->snapshot);
+    uv_close((uv_handle_t *)&fixture->alive, NULL);
+    assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&fixture->loop), 0);
+    store_close(&fixture->store);
+    storm_end(&fixture->storm);
+    free(fixture);
+}
+
+static void on_changed(void *context) {
+    (void)context;
+}
+
+/* Load the base into an empty registry, which the loading then owns. */
+static struct loading *load(struct fixture *fixture, bool *is_loaded) {
+    struct loading *loading = calloc(1, sizeof *loading);
+    assert_non_null(loading);
+    loading->registry = storm_create_registry(0xface);
+    loading->store = &fixture->store;
+    loading->changed = on_changed;
+    assert_true(loading_init(loading, &fixture->loop));
+    *is_loaded = loading_run(loading);
+    return loading;
+}
+
+static void end_loading(struct fixture *fixture, struct loading *loading) {
+    loading_deinit(loading);
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    registry_destroy(loading->registry);
+    free(loading);
+}
+
+/* The base holds what was there. */
+static void check_base(struct fixture *fixture) {
+    const char *reason = "";
+    bool is_loaded;
+    struct loading *loading = load(fixture, &is_loaded);
+    if (!is_loaded) {
+        fail_msg("%s", loading->error);
+    }
+    assert_int_equal(loading->sequence, fixture->group);
+    assert_int_equal(loading->time_us, fixture->storm.now_ms * 1000);
+    if (!registry_validate(loading->registry, &reason)) {
+        fail_msg("%s", reason);
+    }
+    assert_true(storm_digest(loading->registry) == fixture->digest);
+    end_loading(fixture, loading);
+}
+
+static uint32_t below(struct fixture *fixture, uint64_t limit) {
+    return (uint32_t)random_below(&fixture->storm.random, limit);
+}
+
+static void look_for_open(void *context, const struct registry_key *key) {
+    struct storm *storm = context;
+    struct bytes name = registry_name(key);
+    if (name.size <= sizeof storm->favourite &&
+        registry_walk_state(storm->registry, key) == REGISTRY_WALK_OPEN) {
+        storm->favourite_database = key->database;
+        storm->favourite_size = name.size;
+        memcpy(storm->favourite, name.at, name.size);
+    }
+}
+
+/* Let most changes hit the board being written. */
+static void pick_favourite(struct fixture *fixture) {
+    struct storm *storm = &fixture->storm;
+    storm->favourite_size = 0;
+    for (uint32_t i = 0; i < storm->database_count && below(fixture, 4) != 0; i++) {
+        registry_each(storm->registry, i, INT64_MIN, look_for_open, storm);
+    }
+}
+
+struct weather {
+    uint32_t steps_max;    /* of the snapshot, between two changes */
+    uint32_t commands_max; /* between two steps */
+    bool is_failing;       /* allocations, from time to time */
+};
+
+static void storm_some(struct fixture *fixture, const struct weather *weather) {
+    for (uint32_t commands = below(fixture, weather->commands_max + 1); commands > 0; commands--) {
+        pick_favourite(fixture);
+        if (weather->is_failing && below(fixture, 3) == 0) {
+            memory_fail_at(1 + below(fixture, 4));
+        }
+        storm_step(&fixture->storm);
+    }
+    memory_fail_at(0);
+}
+
+/* One snapshot from its beginning to its end. */
+static void write_snapshot(struct fixture *fixture, const struct weather *weather) {
+    fixture->is_over = false;
+    assert_true(snapshot_begin(&fixture->snapshot, fixture->storm.now_ms * 1000));
+    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    while (!fixture->is_over) {
+        if (fixture->snapshot.state == SNAPSHOT_WALKS) {
+            storm_some(fixture, weather);
+            fixture->group += below(fixture, 2);
+        }
+        for (uint32_t steps = 1 + below(fixture, weather->steps_max);
+             steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
+            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
+                                 fixture->storm.now_ms * 1000);
+        }
+        uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    }
+    fixture->done_count += fixture->is_done;
+    fixture->failed_count += !fixture->is_done;
+    if (fixture->is_done) {
+        check_base(fixture);
+    }
+    assert_int_equal(directory_count(directory_join(directory, "kept")),
+                     2 + (fixture->done_count > 0));
+}
+
+static void run_snapshots(const char *test_name, const struct weather *weather,
+                          uint32_t members_max, uint32_t rounds) {
+    uint64_t live_before = memory_live_count();
+    struct fixture *fixture = begin(test_name, members_max);
+    for (uint32_t i = 0; i < rounds; i++) {
+        fixture->storm.database_count = 1 + below(fixture, 2);
+        storm_some(fixture, &(struct weather){.commands_max = 100});
+        write_snapshot(fixture, weather);
+    }
+    printf("%llu snapshots, %llu given up, %llu effects beside them\n",
+           (unsigned long long)fixture->done_count, (unsigned long long)fixture->failed_count,
+           (unsigned long long)fixture->received_count);
+    assert_true(fixture->done_count > 0);
+    assert_true(weather->is_failing || fixture->failed_count == 0);
+    end(fixture);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void a_snapshot_in_a_storm_holds_the_boards_as_they_end(void **state) {
+    (void)state;
+    run_snapshots(__func__, &(struct weather){.steps_max = 4, .commands_max = 3}, 12,
+                  is_short() ? 40 : 200);
+}
+
+static void in_a_heavy_storm_too(void **state) {
+    (void)state;
+    run_snapshots(__func__, &(struct weather){.steps_max = 12, .commands_max = 12}, 30,
+                  is_short() ? 25 : 100);
+}
+
+static void of_large_boards_too(void **state) {
+    (void)state;
+    run_snapshots(__func__, &(struct weather){.steps_max = 20, .commands_max = 2}, 1000,
+                  is_short() ? 8 : 40);
+}
+
+static void without_memory_it_is_given_up_or_whole(void **state) {
+    (void)state;
+    run_snapshots(__func__,
+                  &(struct weather){.steps_max = 10, .commands_max = 6, .is_failing = true}, 12,
+                  is_short() ? 25 : 100);
+}
+
+/* ---- allocations that fail ---- */
+
+static void fill(struct fixture *fixture) {
+    for (int i = 0; i < 200; i++) {
+        storm_step(&fixture->storm);
+    }
+}
+
+/* Otherwise the buffers are large enough from the start. */
+#ifdef SERVER_TINY
+static const bool are_buffers_tiny = true;
+#else
+static const bool are_buffers_tiny = false;
+#endif
+
+static void each_allocation_of_a_snapshot_may_fail(void **state) {
+    (void)state;
+    struct fixture *fixture = begin(__func__, 12);
+    fill(fixture);
+    uint32_t given_up = 0;
+    uint32_t not_begun = 0;
+    for (uint64_t nth = 1;; nth++) {
+        uint64_t live_before = memory_live_count();
+        uint64_t requests_before = memory_requests();
+        fixture->is_over = false;
+        memory_fail_at(nth);
+        bool has_begun = snapshot_begin(&fixture->snapshot, 0);
+        while (has_begun && !fixture->is_over) {
+            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
+                                 fixture->storm.now_ms * 1000);
+            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+        }
+        memory_fail_at(0);
+        assert_int_equal(memory_live_count(), live_before);
+        not_begun += !has_begun;
+        given_up += has_begun && !fixture->is_done;
+        if (has_begun && fixture->is_done) {
+            check_base(fixture);
+        }
+        if (memory_requests() - requests_before < nth) {
+            break;
+        }
+    }
+    assert_true(not_begun > 0);
+    assert_true(given_up > 0 || !are_buffers_tiny);
+    end(fixture);
+}
+
+static void each_allocation_of_loading_may_fail(void **state) {
+    (void)state;
+    struct fixture *fixture = begin(__func__, 12);
+    fill(fixture);
+    write_snapshot(fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
+    uint64_t step = is_short() ? 7 : 1;
+    uint32_t refused = 0;
+    bool is_reached = true;
+    for (uint64_t nth = 1; is_reached; nth += nth < 60 ? 1 : step) {
+        uint64_t live_before = memory_live_count();
+        uint64_t requests_before = memory_requests();
+        bool is_loaded;
+        memory_fail_at(nth + 2); /* the registry itself takes two */
+        struct loading *loading = load(fixture, &is_loaded);
+        is_reached = memory_requests() - requests_before >= nth + 2;
+        memory_fail_at(0);
+        assert_true(is_loaded || loading->error[0] != '\0');
+        assert_true(!is_loaded || storm_digest(loading->registry) == fixture->digest);
+        refused += !is_loaded;
+        end_loading(fixture, loading);
+        assert_int_equal(memory_live_count(), live_before);
+    }
+    assert_true(refused > 0);
+    end(fixture);
+}
+
+/* ---- ending early ---- */
+
+static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
+    (void)state;
+    struct fixture *fixture = begin(__func__, 12);
+    for (int i = 0; i < 20; i++) {
+        fill(fixture);
+        fixture->is_over = false;
+        assert_true(snapshot_begin(&fixture->snapshot, 0));
+        for (int steps = i % 5; steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
+            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
+        }
+        if (fixture->snapshot.state == SNAPSHOT_WALKS) {
+            snapshot_deinit(&fixture->snapshot);
+            assert_true(fixture->is_over && !fixture->is_done);
+            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            assert_int_equal(directory_count(directory_join(directory, "kept")), 2);
+            assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
+        } else {
+            while (!fixture->is_over) {
+                uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            }
+            break;
+        }
+    }
+    end(fixture);
+}
+
+/* In a directory without a manifest, so that creating it is included. */
+static void each_file_call_of_a_snapshot_may_fail(void **state) {
+    (void)state;
+    uint32_t given_up = 0;
+    bool is_reached = true;
+    for (uint64_t nth = 1; is_reached; nth++) {
+        struct fixture *fixture = begin(__func__, 12);
+        char error[DISK_ERROR_MAX];
+        store_close(&fixture->store);
+        directory_remove(directory_join(directory, "kept"));
+        assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CLAIM, error),
+                         STORE_OK);
+        fill(fixture);
+        failing_disk_begin(FAILURE_EIO, nth);
+        assert_true(snapshot_begin(&fixture->snapshot, 0));
+        while (!fixture->is_over) {
+            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
+            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+        }
+        is_reached = failing_disk_end() >= nth;
+        quick_disk_begin();
+        given_up += !fixture->is_done;
+        assert_true(is_reached || fixture->is_done);
+        /* Files that could not be removed are removed at the next open. */
+        store_close(&fixture->store);
+        assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CLAIM, error),
+                         STORE_OK);
+        write_snapshot(fixture, &(struct weather){.steps_max = 5});
+        assert_true(fixture->is_done);
+        end(fixture);
+        directory_remove(directory_join(directory, "kept"));
+    }
+    assert_true(given_up > 5);
+}
+
+/* ---- writes while boards are walked ---- */
+
+static void put(struct fixture *fixture, struct registry_key *key, const char *name, size_t size) {
+    struct board_member member;
+    board_look_up(&key->board, (struct bytes){.at = name, .size = size}, NULL, &member);
+    assert_int_equal(registry_put_member(fixture->storm.registry, key, &member, 7), BOARD_OK);
+}
+
+static void put_numbered(struct fixture *fixture, struct registry_key *key, uint32_t begin,
+                         uint32_t end) {
+    char name[32];
+    for (uint32_t i = begin; i < end; i++) {
+        put(fixture, key, name, (size_t)snprintf(name, sizeof name, "member:%u", i));
+    }
+}
+
+static struct registry_key *make_board(struct fixture *fixture, const char *name) {
+    bool is_new;
+    struct registry_key *key = registry_find_or_create(
+        fixture->storm.registry, 0, bytes_from_text(name), fixture->storm.now_ms, &is_new);
+    assert_non_null(key);
+    return key;
+}
+
+/* The clock of the storm is stopped meanwhile. */
+static void step(struct fixture *fixture) {
+    (void)!snapshot_step(&fixture->snapshot, 0, fixture->group, fixture->storm.now_ms * 1000);
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+}
+
+static void finish(struct fixture *fixture) {
+    while (!fixture->is_over) {
+        step(fixture);
+    }
+    assert_true(fixture->is_done);
+    check_base(fixture);
+}
+
+static void effects_beside_a_walk_take_bounded_memory(void **state) {
+    (void)state;
+    enum { NAME_SIZE = 60000, ROUNDS = 2500, MEMORY_MAX = 64 * 1024 * 1024 };
+    struct fixture *fixture = begin(__func__, 12);
+    char *name = malloc(NAME_SIZE);
+    assert_non_null(name);
+    memset(name, 'x', NAME_SIZE);
+    put_numbered(fixture, make_board(fixture, "walked"), 0, 5000);
+    fixture->is_over = false;
+    assert_true(snapshot_begin(&fixture->snapshot, 0));
+    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    step(fixture);
+    struct registry_key *key = make_board(fixture, "written"); /* new: each change has an effect */
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        memcpy(name, &i, sizeof i);
+        put(fixture, key, name, NAME_SIZE);
+        registry_remove_range(fixture->storm.registry, key, 0, i % 2);
+        assert_true(fixture->snapshot.filling.capacity + fixture->snapshot.writing.capacity <=
+                    MEMORY_MAX);
+    }
+    finish(fixture);
+    free(name);
+    end(fixture);
+}
+
+static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **state) {
+    (void)state;
+    /* Half of the board is walked between two cuts. */
+    enum { MEMBERS = 12000, CUT = 5000 };
+    struct fixture *fixture = begin(__func__, 12);
+    struct registry_key *key = make_board(fixture, "walked");
+    put_numbered(fixture, key, 0, MEMBERS);
+    fixture->is_over = false;
+    assert_true(snapshot_begin(&fixture->snapshot, 0));
+    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    uint32_t cuts = 0;
+    uint64_t walked = 0;
+    while (cuts < 200 && fixture->snapshot.state == SNAPSHOT_WALKS) {
+        step(fixture);
+        bool is_open = registry_walk_state(fixture->storm.registry, key) == REGISTRY_WALK_OPEN;
+        if (is_open && fixture->snapshot.member_count - walked >= MEMBERS / 2) {
+            walked = fixture->snapshot.member_count;
+            registry_remove_range(fixture->storm.registry, key, MEMBERS - CUT, CUT);
+            put_numbered(fixture, key, MEMBERS - CUT, MEMBERS);
+            cuts++;
+        }
+    }
+    assert_in_range(cuts, 1, 199);
+    finish(fixture);
+    end(fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_snapshot_in_a_storm_holds_the_boards_as_they_end, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(in_a_heavy_storm_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(of_large_boards_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_memory_it_is_given_up_or_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_allocation_of_a_snapshot_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_file_call_of_a_snapshot_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_allocation_of_loading_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_snapshot_that_is_given_up_leaves_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(effects_beside_a_walk_take_bounded_memory, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_board_that_is_cut_again_and_again_is_walked_to_its_end,
+                                        set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("snapshots", tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* What the loop does when no client sends anything. It runs on a clock that the test sets, any time
+ * ahead of the real one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "server/loop/tick.h"
+#include "tests/support/harness.h"
+
+struct fixture {
+    struct harness *harness;
+    struct session *session;
+    uv_loop_t loop;
+    struct tick tick;
+    int64_t ahead_us;   /* of the real clock */
+    int64_t stopped_us; /* what a clock that stands still shows; 0: it goes on */
+};
+
+static int64_t real_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* And the monotonic one: what is set forward is time that passes. */
+static int64_t wall_us(void *context) {
+    const struct fixture *fixture = context;
+    return fixture->stopped_us != 0 ? fixture->stopped_us : real_us() + fixture->ahead_us;
+}
+
+static void set_clock(struct fixture *fixture, int64_t now_us) {
+    fixture->stopped_us = 0;
+    fixture->ahead_us = now_us - real_us();
+}
+
+/* The clock shows this time, however long the test is delayed, until it is set again. */
+static void stop_clock(struct fixture *fixture, int64_t now_us) {
+    fixture->stopped_us = now_us;
+}
+
+static void begin(struct fixture *fixture) {
+    *fixture = (struct fixture){.harness = harness_create(NULL)};
+    struct server *server = &fixture->harness->server;
+    server->clock.wall_us = wall_us;
+    server->clock.monotonic_us = wall_us;
+    server->clock.context = fixture;
+    set_clock(fixture, HARNESS_START_US);
+    clock_reset(&server->clock);
+    fixture->session = harness_connect(fixture->harness);
+    assert_int_equal(uv_loop_init(&fixture->loop), 0);
+    assert_true(tick_init(&fixture->tick, &fixture->loop, server));
+}
+
+static void close_handle(uv_handle_t *handle, void *context) {
+    (void)context;
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
+static void end(struct fixture *fixture) {
+    uv_walk(&fixture->loop, close_handle, NULL);
+    assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&fixture->loop), 0);
+    tick_deinit(&fixture->tick);
+    harness_destroy(fixture->harness);
+}
+
+/* Before the loop turns: its clients are connections, which the harness's is not, and it looks at
+ * them once a second. */
+static void let_client_go(struct fixture *fixture) {
+    harness_disconnect(fixture->harness, fixture->session);
+    fixture->session = NULL;
+}
+
+static const struct registry *registry_of(const struct fixture *fixture) {
+    return fixture->harness->server.registry;
+}
+
+/* Turn the loop, which may sleep until its timers wake it, until so many boards have rolled. */
+static void turn_until_rolled(struct fixture *fixture, uint64_t count) {
+    for (int64_t until_us = real_us() + 30000000;
+         registry_rolled_count(registry_of(fixture)) < count && real_us() < until_us;) {
+        uv_run(&fixture->loop, UV_RUN_ONCE);
+    }
+    assert_int_equal(registry_rolled_count(registry_of(fixture)), count);
+}
+
+static void the_loop_wakes_up_for_the_end_of_a_period(void **state) {
+    (void)state;
+    struct fixture fixture;
+    begin(&fixture);
+    struct harness *h = fixture.harness;
+    harness_expect(h, fixture.session, "LB.CREATE k PERIOD DAY", "+OK\r\n");
+    harness_expect(h, fixture.session, "ZADD k 5 ann", ":1\r\n");
+    let_client_go(&fixture);
+    /* 20 ms before midnight; no client sends anything from here on. */
+    int64_t late_us = HARNESS_START_US + INT64_C(86400000000) - 20000;
+    stop_clock(&fixture, late_us);
+    uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    assert_int_equal(registry_rolled_count(registry_of(&fixture)), 0);
+    set_clock(&fixture, late_us);
+    turn_until_rolled(&fixture, 1);
+    assert_non_null(
+        registry_peek(registry_of(&fixture), 0, BYTES("k@2026-01-01"), h->server.clock.now_ms));
+    /* And then it sleeps until the next one. */
+    uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    assert_false(fixture.tick.is_idle_active);
+    assert_true(fixture.tick.wake_at_ms == (HARNESS_START_US + 2 * INT64_C(86400000000)) / 1000);
+    end(&fixture);
+}
+
+static void thousands_of_boards_begin_anew_over_many_turns(void **state) {
+    (void)state;
+    struct fixture fixture;
+    begin(&fixture);
+    enum { BOARDS = 20000 };
+    for (int i = 0; i < BOARDS; i++) {
+        harness_run_format(fixture.harness, fixture.session, "LB.CREATE b%d PERIOD WEEK", i);
+        harness_run_format(fixture.harness, fixture.session, "ZADD b%d 5 ann", i);
+    }
+    let_client_go(&fixture);
+    set_clock(&fixture, HARNESS_START_US + 7 * INT64_C(86400000000));
+    uint64_t ticks_before = fixture.harness->server.stats.ticks;
+    uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    uint64_t rolled_at_once = registry_rolled_count(registry_of(&fixture));
+    assert_in_range(rolled_at_once, 1, BOARDS - 1);
+    assert_true(fixture.tick.is_idle_active);
+    turn_until_rolled(&fixture, BOARDS);
+    printf("%d boards in %llu turns, the longest %llu us\n", BOARDS,
+           (unsigned long long)(fixture.harness->server.stats.ticks - ticks_before),
+           (unsigned long long)fixture.harness->server.stats.tick_longest_us);
+    assert_int_equal(registry_count(registry_of(&fixture), 0), 2 * BOARDS);
+    end(&fixture);
+}
+
+static void without_memory_the_loop_tries_again_and_does_not_spin(void **state) {
+    (void)state;
+    struct fixture fixture;
+    begin(&fixture);
+    harness_expect(fixture.harness, fixture.session, "LB.CREATE k PERIOD DAY", "+OK\r\n");
+    harness_expect(fixture.harness, fixture.session, "ZADD k 5 ann", ":1\r\n");
+    let_client_go(&fixture);
+    set_clock(&fixture, HARNESS_START_US + INT64_C(86400000000));
+    memory_fail_at(1);
+    uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    memory_fail_at(0);
+    assert_int_equal(registry_rolled_count(registry_of(&fixture)), 0);
+    assert_false(fixture.tick.is_idle_active);
+    turn_until_rolled(&fixture, 1);
+    end(&fixture);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_loop_wakes_up_for_the_end_of_a_period),
+        cmocka_unit_test(thousands_of_boards_begin_anew_over_many_turns),
+        cmocka_unit_test(without_memory_the_loop_tries_again_and_does_not_spin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

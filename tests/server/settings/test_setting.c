@@ -1,0 +1,1396 @@
+/* Settings: defaults, values, refusals, files, the command line, layouts, all or nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/settings/setting.h"
+#include "server/system/log.h"
+
+struct fixture {
+    struct settings settings;
+    char error[SETTING_ERROR_MAX];
+    uint64_t live_count_before;
+    char directory[64];
+};
+
+static int set_up(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    fixture->live_count_before = memory_live_count();
+    assert_true(settings_init(&fixture->settings));
+    strcpy(fixture->directory, "/tmp/leaderboard-setting-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    settings_deinit(&fixture->settings);
+    assert_int_equal(memory_live_count(), fixture->live_count_before);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", fixture->directory);
+    assert_int_equal(system(command), 0);
+    free(fixture);
+    return 0;
+}
+
+/* ---- Helpers ---- */
+
+static bool load(struct fixture *fixture, const char *text) {
+    return settings_load_text(&fixture->settings, bytes_from_text(text), "leaderboard.conf",
+                              fixture->error);
+}
+
+static void assert_loads(struct fixture *fixture, const char *text) {
+    if (!load(fixture, text)) {
+        fail_msg("%s: %s", text, fixture->error);
+    }
+}
+
+static void assert_refused(struct fixture *fixture, const char *text, const char *error) {
+    assert_false(load(fixture, text));
+    assert_string_equal(fixture->error, error);
+}
+
+static const struct setting *setting_named(const char *name) {
+    const struct setting *setting = setting_find(bytes_from_text(name));
+    assert_non_null(setting);
+    return setting;
+}
+
+/* The reply of CONFIG GET. */
+static const char *value_of(const struct settings *settings, const char *name) {
+    static char value[SETTING_VALUE_MAX + 1];
+    value[setting_print(settings, setting_named(name), value)] = '\0';
+    return value;
+}
+
+/* The line in a file; NULL: there is no such line. */
+static const char *line_of(const struct settings *settings, const char *name, uint32_t index) {
+    static char line[SETTING_VALUE_MAX + 1];
+    size_t size;
+    if (!setting_print_line(settings, setting_named(name), index, line, &size)) {
+        return NULL;
+    }
+    line[size] = '\0';
+    return line;
+}
+
+/* Every line that the settings would write, in one text that the caller frees. */
+static char *print_all(const struct settings *settings) {
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    assert_non_null(file);
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        const char *line;
+        for (uint32_t i = 0; (line = line_of(settings, setting->name, i)) != NULL; i++) {
+            fprintf(file, "%s %s\n", setting->name, line);
+        }
+    }
+    fclose(file);
+    return text;
+}
+
+static bool set(struct fixture *fixture, const char *name, const char *value) {
+    const struct bytes pair[] = {bytes_from_text(name), bytes_from_text(value)};
+    return settings_set(&fixture->settings, pair, 1, NULL, NULL, fixture->error);
+}
+
+static const char *write_file(struct fixture *fixture, const char *text) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/leaderboard.conf", fixture->directory);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return path;
+}
+
+enum { ARGUMENTS_MAX = 16 };
+
+/* arguments: those after the program's name, NULL-terminated. */
+static bool load_arguments(struct fixture *fixture, const char *const *arguments) {
+    char *argv[ARGUMENTS_MAX + 2] = {strdup("leaderboard-server")};
+    int argc = 1;
+    for (; arguments[argc - 1] != NULL; argc++) {
+        assert_true(argc <= ARGUMENTS_MAX);
+        argv[argc] = strdup(arguments[argc - 1]);
+    }
+    bool is_fine = settings_load_arguments(&fixture->settings, argc, argv, fixture->error);
+    for (int i = 0; i < argc; i++) {
+        free(argv[i]);
+    }
+    return is_fine;
+}
+
+#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void assert_arguments_refused(struct fixture *fixture, const char *const *arguments,
+                                     const char *error) {
+    assert_false(load_arguments(fixture, arguments));
+    assert_string_equal(fixture->error, error);
+}
+
+/* "3600/1 300/100 " */
+static void assert_save_points(const struct settings *settings, const char *expected) {
+    char text[4096] = "";
+    size_t size = 0;
+    for (uint32_t i = 0; i < settings->save_point_count; i++) {
+        size += (size_t)snprintf(text + size, sizeof text - size, "%lld/%lld ",
+                                 (long long)settings->save_points[i].seconds,
+                                 (long long)settings->save_points[i].changes);
+    }
+    assert_string_equal(text, expected);
+}
+
+/* ---- Defaults ---- */
+
+static void the_defaults_are_those_of_the_documentation(void **state) {
+    const struct settings *settings = &((struct fixture *)*state)->settings;
+    assert_int_equal(settings->bind_count, 2);
+    assert_string_equal(settings->bind[0], "127.0.0.1");
+    assert_string_equal(settings->bind[1], "-::1");
+    assert_int_equal(settings->port, 6379);
+    assert_null(settings->unixsocket);
+    assert_int_equal(settings->unixsocketperm, 0);
+    assert_int_equal(settings->tcp_backlog, 511);
+    assert_int_equal(settings->timeout_s, 0);
+    assert_int_equal(settings->tcp_keepalive_s, 300);
+    assert_int_equal(settings->maxclients, 10000);
+    assert_true(settings->protected_mode);
+    assert_null(settings->requirepass);
+    assert_int_equal(settings->maxmemory, 0);
+    assert_int_equal(settings->proto_max_bulk_len, 64 * 1024 * 1024);
+    assert_int_equal(settings->client_query_buffer_limit, 256 * 1024 * 1024);
+    assert_int_equal(settings->output_limit.hard_bytes, 256 * 1024 * 1024);
+    assert_int_equal(settings->output_limit.soft_bytes, 64 * 1024 * 1024);
+    assert_int_equal(settings->output_limit.soft_seconds, 60);
+    assert_false(settings->daemonize);
+    assert_null(settings->pidfile);
+    assert_null(settings->logfile);
+    assert_int_equal(settings->loglevel, LOG_NOTICE);
+    assert_int_equal(settings->slowlog_log_slower_than_us, 10000);
+    assert_int_equal(settings->slowlog_max_len, 128);
+    assert_int_equal(settings->latency_monitor_threshold_ms, 0);
+    assert_true(settings->latency_tracking);
+    assert_string_equal(settings->dir, "./");
+    assert_string_equal(settings->appenddirname, "appendonlydir");
+    assert_false(settings->appendonly);
+    assert_int_equal(settings->appendfsync, SETTING_APPENDFSYNC_EVERYSEC);
+    assert_int_equal(settings->auto_aof_rewrite_percentage, 100);
+    assert_int_equal(settings->auto_aof_rewrite_min_size, 64 * 1024 * 1024);
+    assert_save_points(settings, "3600/1 300/100 60/10000 ");
+    assert_true(settings->stop_writes_on_bgsave_error);
+    assert_int_equal(settings->layout_count, 1);
+    assert_int_equal(settings->rule_count, 0);
+    assert_string_equal(settings->default_layout_name, "default");
+    assert_null(settings->file_path);
+}
+
+static void what_clients_ask_for_is_answered(void **state) {
+    const struct settings *settings = &((struct fixture *)*state)->settings;
+    assert_string_equal(value_of(settings, "save"), "3600 1 300 100 60 10000");
+    assert_string_equal(value_of(settings, "appendonly"), "no");
+    assert_string_equal(value_of(settings, "appendfsync"), "everysec");
+    assert_string_equal(value_of(settings, "appenddirname"), "appendonlydir");
+    assert_string_equal(value_of(settings, "auto-aof-rewrite-percentage"), "100");
+    assert_string_equal(value_of(settings, "auto-aof-rewrite-min-size"), "67108864");
+    assert_string_equal(value_of(settings, "stop-writes-on-bgsave-error"), "yes");
+    assert_string_equal(value_of(settings, "databases"), "16");
+    assert_int_equal(settings->databases, 16);
+    assert_string_equal(value_of(settings, "maxmemory-policy"), "noeviction");
+    assert_string_equal(value_of(settings, "maxmemory"), "0");
+    assert_string_equal(value_of(settings, "proto-max-bulk-len"), "67108864");
+    assert_string_equal(value_of(settings, "client-output-buffer-limit"),
+                        "normal 268435456 67108864 60");
+    assert_string_equal(value_of(settings, "bind"), "127.0.0.1 -::1");
+    assert_string_equal(value_of(settings, "requirepass"), "");
+    assert_string_equal(value_of(settings, "loglevel"), "notice");
+    assert_string_equal(value_of(settings, "default-layout"), "default");
+}
+
+static void every_entry_of_the_table_is_complete(void **state) {
+    const struct settings *settings = &((struct fixture *)*state)->settings;
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        bool repeats = (setting->flags & SETTING_REPEATS) != 0;
+        assert_non_null(setting->section);
+        assert_non_null(setting->value_syntax);
+        assert_true(strlen(setting->summary) > 20);
+        assert_true(setting->default_value != NULL || setting->example != NULL);
+        assert_int_equal(setting->default_value == NULL, repeats);
+        if (!repeats) {
+            assert_string_equal(line_of(settings, setting->name, 0), setting->default_value);
+        }
+        assert_null(line_of(settings, setting->name, 1));
+        assert_ptr_equal(setting_find(bytes_from_text(setting->name)), setting);
+    }
+    assert_null(setting_find(BYTES("include")));
+    assert_null(setting_find(BYTES("")));
+    assert_ptr_equal(setting_find(BYTES("PORT")), setting_find(BYTES("port")));
+}
+
+/* ---- Values ---- */
+
+struct good {
+    const char *line;
+    const char *name;
+    const char *value; /* CONFIG GET */
+    const char *file;  /* in a file */
+};
+
+static const struct good good_values[] = {
+    {"bind *", "bind", "*", "*"},
+    {"bind 10.0.0.1 ::1 -fe80::1%eth0 -::*", "bind", "10.0.0.1 ::1 -fe80::1%eth0 -::*",
+     "10.0.0.1 ::1 -fe80::1%eth0 -::*"},
+    {"bind localhost -db-1.example", "bind", "localhost -db-1.example", "localhost -db-1.example"},
+    {"bind \"127.0.0.1 ::1\"", "bind", "127.0.0.1 ::1", "127.0.0.1 ::1"},
+    {"port 0", "port", "0", "0"},
+    {"port 65535", "port", "65535", "65535"},
+    {"PORT 7000", "port", "7000", "7000"},
+    {"unixsocket /tmp/a.sock", "unixsocket", "/tmp/a.sock", "/tmp/a.sock"},
+    {"unixsocket ''", "unixsocket", "", "\"\""},
+    {"unixsocketperm 700", "unixsocketperm", "700", "700"},
+    {"unixsocketperm 0777", "unixsocketperm", "777", "777"},
+    {"tcp-backlog 1", "tcp-backlog", "1", "1"},
+    {"timeout 2147483647", "timeout", "2147483647", "2147483647"},
+    {"tcp-keepalive 0", "tcp-keepalive", "0", "0"},
+    {"protected-mode NO", "protected-mode", "no", "no"},
+    {"requirepass 'a b\"c'", "requirepass", "a b\"c", "\"a b\\\"c\""},
+    {"requirepass \"\\x01\\n\\r\\t\\a\\b\\\\\\q\"", "requirepass", "\x01\n\r\t\a\b\\q",
+     "\"\\x01\\n\\r\\t\\a\\b\\\\q\""},
+    {"requirepass \xc3\xa9", "requirepass", "\xc3\xa9", "\"\\xc3\\xa9\""},
+    {"requirepass a#b", "requirepass", "a#b", "\"a#b\""},
+    {"maxclients 4294967295", "maxclients", "4294967295", "4294967295"},
+    {"maxmemory 1", "maxmemory", "1", "1"},
+    {"maxmemory 100b", "maxmemory", "100", "100"},
+    {"maxmemory 1k", "maxmemory", "1000", "1000"},
+    {"maxmemory 1kb", "maxmemory", "1024", "1kb"},
+    {"maxmemory 3M", "maxmemory", "3000000", "3000000"},
+    {"maxmemory 3Mb", "maxmemory", "3145728", "3mb"},
+    {"maxmemory 2g", "maxmemory", "2000000000", "1953125kb"},
+    {"maxmemory 1GB", "maxmemory", "1073741824", "1gb"},
+    {"maxmemory 1536mb", "maxmemory", "1610612736", "1536mb"},
+    {"maxmemory-clients 0", "maxmemory-clients", "0", "0"},
+    {"maxmemory-clients 1g", "maxmemory-clients", "1000000000", "1000000000"},
+    {"maxmemory-clients 64MB", "maxmemory-clients", "67108864", "64mb"},
+    {"maxmemory-clients 5%", "maxmemory-clients", "5%", "5%"},
+    {"maxmemory-clients 100%", "maxmemory-clients", "100%", "100%"},
+    {"maxmemory-clients 0%", "maxmemory-clients", "0", "0"},
+    {"auth-timeout 0", "auth-timeout", "0", "0"},
+    {"maxmemory-policy NOEVICTION", "maxmemory-policy", "noeviction", "noeviction"},
+    {"proto-max-bulk-len 1mb", "proto-max-bulk-len", "1048576", "1mb"},
+    {"client-query-buffer-limit 1gb", "client-query-buffer-limit", "1073741824", "1gb"},
+    {"client-output-buffer-limit normal 0 0 0", "client-output-buffer-limit", "normal 0 0 0",
+     "normal 0 0 0"},
+    {"client-output-buffer-limit \"normal 1mb 512kb 5\"", "client-output-buffer-limit",
+     "normal 1048576 524288 5", "normal 1mb 512kb 5"},
+    {"daemonize yes", "daemonize", "yes", "yes"},
+    {"pidfile /run/l.pid", "pidfile", "/run/l.pid", "/run/l.pid"},
+    {"logfile \"/var/my log\"", "logfile", "/var/my log", "\"/var/my log\""},
+    {"loglevel Debug", "loglevel", "debug", "debug"},
+    {"loglevel warning", "loglevel", "warning", "warning"},
+    {"databases 16", "databases", "16", "16"},
+    {"save \"\"", "save", "", "\"\""},
+    {"save 900 1 60 0", "save", "900 1 60 0", "900 1 60 0"},
+    {"save \"2147483647 9223372036854775807\"", "save", "2147483647 9223372036854775807",
+     "2147483647 9223372036854775807"},
+    {"dir /no/such/directory", "dir", "/no/such/directory", "/no/such/directory"},
+    {"dir '/no such'", "dir", "/no such", "\"/no such\""},
+    {"dir /tmp/../", "dir", "/", "/tmp/../"},
+    {"appenddirname .boards", "appenddirname", ".boards", ".boards"},
+    {"appendonly no", "appendonly", "no", "no"},
+    {"appendonly Yes", "appendonly", "yes", "yes"},
+    {"appendfsync Always", "appendfsync", "always", "always"},
+    {"appendfsync no", "appendfsync", "no", "no"},
+    {"auto-aof-rewrite-percentage 0", "auto-aof-rewrite-percentage", "0", "0"},
+    {"auto-aof-rewrite-min-size 1gb", "auto-aof-rewrite-min-size", "1073741824", "1gb"},
+    {"stop-writes-on-bgsave-error no", "stop-writes-on-bgsave-error", "no", "no"},
+    {"slowlog-log-slower-than -1", "slowlog-log-slower-than", "-1", "-1"},
+    {"slowlog-max-len 0", "slowlog-max-len", "0", "0"},
+    {"latency-monitor-threshold 100", "latency-monitor-threshold", "100", "100"},
+    {"latency-tracking no", "latency-tracking", "no", "no"},
+};
+
+static void good_values_are_taken_and_printed_as_redis_prints_them(void **state) {
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof good_values / sizeof good_values[0]; i++) {
+        assert_loads(fixture, good_values[i].line);
+        assert_string_equal(value_of(&fixture->settings, good_values[i].name),
+                            good_values[i].value);
+        assert_string_equal(line_of(&fixture->settings, good_values[i].name, 0),
+                            good_values[i].file);
+    }
+}
+
+#define AT "leaderboard.conf:1: "
+
+static const char *const bad_values[][2] = {
+    {"port -1", AT "port: argument must be between 0 and 65535 inclusive"},
+    {"port 65536", AT "port: argument must be between 0 and 65535 inclusive"},
+    {"port x", AT "port: argument couldn't be parsed into an integer"},
+    {"port 1.5", AT "port: argument couldn't be parsed into an integer"},
+    {"port ''", AT "port: argument couldn't be parsed into an integer"},
+    {"port 99999999999999999999", AT "port: argument couldn't be parsed into an integer"},
+    {"port", AT "port: wrong number of arguments, the form is: port 0..65535"},
+    {"port 1 2", AT "port: wrong number of arguments, the form is: port 0..65535"},
+    {"PORT x", AT "port: argument couldn't be parsed into an integer"},
+    {"tcp-backlog 0", AT "tcp-backlog: argument must be between 1 and 65535 inclusive"},
+    {"timeout -1", AT "timeout: argument must be between 0 and 2147483647 inclusive"},
+    {"tcp-keepalive 2147483648",
+     AT "tcp-keepalive: argument must be between 0 and 2147483647 inclusive"},
+    {"maxclients 0", AT "maxclients: argument must be between 1 and 4294967295 inclusive"},
+    {"unixsocketperm 8", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
+    {"unixsocketperm ''", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
+    {"unixsocketperm -7", AT "unixsocketperm: argument couldn't be parsed as an octal number"},
+    {"unixsocketperm 1000", AT "unixsocketperm: argument must be between 0 and 777 inclusive"},
+    {"unixsocketperm 777777777777777777777777777777",
+     AT "unixsocketperm: argument must be between 0 and 777 inclusive"},
+    {"protected-mode maybe", AT "protected-mode: argument must be 'yes' or 'no'"},
+    {"daemonize 1", AT "daemonize: argument must be 'yes' or 'no'"},
+    {"latency-tracking ''", AT "latency-tracking: argument must be 'yes' or 'no'"},
+    {"maxmemory 1zb", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory mb", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory -1", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory '1 mb'", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory 1.5gb", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory 18446744073709551615gb", AT "maxmemory: argument must be a memory value"},
+    {"maxmemory 18446744073709551615",
+     AT "maxmemory: argument must be between 0 and 9223372036854775807 inclusive"},
+    {"maxmemory-clients 101%",
+     AT "maxmemory-clients: percentage argument must be less or equal to 100"},
+    {"maxmemory-clients 5%%", AT "maxmemory-clients: argument must be a memory or percent value"},
+    {"maxmemory-clients -5%", AT "maxmemory-clients: argument must be a memory or percent value"},
+    {"maxmemory-clients %", AT "maxmemory-clients: argument must be a memory or percent value"},
+    {"maxmemory-clients -1", AT "maxmemory-clients: argument must be a memory or percent value"},
+    {"maxmemory-clients 18446744073709551615",
+     AT "maxmemory-clients: argument must be between 0 and 9223372036854775807 inclusive"},
+    {"auth-timeout -1", AT "auth-timeout: argument must be between 0 and 2147483647 inclusive"},
+    {"proto-max-bulk-len 1048575",
+     AT "proto-max-bulk-len: argument must be between 1048576 and 9223372036854775807 "
+        "inclusive"},
+    {"client-query-buffer-limit 1m",
+     AT "client-query-buffer-limit: argument must be between 1048576 and 9223372036854775807 "
+        "inclusive"},
+    {"client-output-buffer-limit normal 1 2",
+     AT "client-output-buffer-limit: Wrong number of arguments in buffer limit "
+        "configuration."},
+    {"client-output-buffer-limit pubsub 32mb 8mb 60",
+     AT "client-output-buffer-limit: Invalid client class 'pubsub' specified in buffer limit "
+        "configuration: all clients here are of class normal"},
+    {"client-output-buffer-limit normal 1mb x 60",
+     AT "client-output-buffer-limit: Error in hard, soft or soft_seconds setting in buffer "
+        "limit configuration."},
+    {"client-output-buffer-limit normal 1mb 1mb -1",
+     AT "client-output-buffer-limit: Error in hard, soft or soft_seconds setting in buffer "
+        "limit configuration."},
+    {"loglevel loud",
+     AT "loglevel: argument(s) must be one of the following: debug, verbose, notice, "
+        "warning"},
+    {"bind 127.0.0.300",
+     AT "bind: '127.0.0.300' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+        "allowed, with '-' in front if it may be missing"},
+    {"bind a/b", AT "bind: 'a/b' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                    "allowed, with '-' in front if it may be missing"},
+    {"bind fe80::1%et/h", AT "bind: 'fe80::1%et/h' is not an address: IPv4, IPv6, a host's name, "
+                             "* and ::* are allowed, with '-' in front if it may be missing"},
+    {"bind fe80::1%", AT "bind: 'fe80::1%' is not an address: IPv4, IPv6, a host's name, * and ::* "
+                         "are allowed, with '-' in front if it may be missing"},
+    {"bind fe80::1%sixteen-letters-",
+     AT "bind: 'fe80::1%sixteen-letters-' is not an address: IPv4, "
+        "IPv6, a host's name, * and ::* are allowed, with '-' in front if it may be "
+        "missing"},
+    {"bind --a", AT "bind: '--a' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                    "allowed, with '-' in front if it may be missing"},
+    {"bind -", AT "bind: '-' is not an address: IPv4, IPv6, a host's name, * and ::* are "
+                  "allowed, with '-' in front if it may be missing"},
+    {"bind ''", AT "bind: wrong number of arguments, the form is: bind address [address ...]"},
+    {"bind 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", AT "bind: at most 16 addresses are allowed"},
+    {"unixsocket /23456789012345678901234567890123456789012345678901234567890123456789"
+     "0123456789012345678901234567890123456789",
+     AT "unixsocket: argument may have at most 107 bytes"},
+    {"requirepass a\\x00", NULL},
+    {"requirepass \"a\\x00b\"", AT "requirepass: a zero byte is not allowed"},
+    {"databases 4", AT "databases: the number of databases is fixed, so the only value is 16"},
+    {"save", AT "save: wrong number of arguments, the form is: save seconds changes [seconds "
+                "changes ...] | \"\""},
+    {"save 3600", AT "save: Invalid save parameters"},
+    {"save '3600 1 60'", AT "save: Invalid save parameters"},
+    {"save 0 1", AT "save: Invalid save parameters"},
+    {"save 60 -1", AT "save: Invalid save parameters"},
+    {"save 60 x", AT "save: Invalid save parameters"},
+    {"save 2147483648 1", AT "save: Invalid save parameters"},
+    {"appendonly maybe", AT "appendonly: argument must be 'yes' or 'no'"},
+    {"appendfsync hourly",
+     AT "appendfsync: argument(s) must be one of the following: everysec, always, no"},
+    {"dir ''", AT "dir: argument can't be empty"},
+    {"appenddirname ''", AT "appenddirname: argument can't be empty"},
+    {"appenddirname a/b", AT "appenddirname: argument can't be a path, just a name"},
+    {"appenddirname ..", AT "appenddirname: argument can't be a path, just a name"},
+    {"auto-aof-rewrite-percentage -1",
+     AT "auto-aof-rewrite-percentage: argument must be between 0 and 2147483647 inclusive"},
+    {"auto-aof-rewrite-min-size 1zb",
+     AT "auto-aof-rewrite-min-size: argument must be a memory value"},
+    {"maxmemory-policy allkeys-lru",
+     AT "maxmemory-policy: a member or a board is never dropped to make room, so the only "
+        "value is noeviction"},
+    {"slowlog-log-slower-than -2",
+     AT "slowlog-log-slower-than: argument must be between -1 and 9223372036854775807 "
+        "inclusive"},
+    {"slowlog-max-len 1000001",
+     AT "slowlog-max-len: argument must be between 0 and 1000000 inclusive"},
+    {"latency-monitor-threshold -1",
+     AT "latency-monitor-threshold: argument must be between 0 and 9223372036854775807 "
+        "inclusive"},
+};
+
+static void bad_values_are_refused_with_what_is_allowed(void **state) {
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof bad_values / sizeof bad_values[0]; i++) {
+        if (bad_values[i][1] == NULL) { /* outside of quotes a backslash is a backslash */
+            assert_loads(fixture, bad_values[i][0]);
+            assert_string_equal(fixture->settings.requirepass, "a\\x00");
+        } else {
+            assert_refused(fixture, bad_values[i][0], bad_values[i][1]);
+        }
+    }
+}
+
+static void a_string_may_have_4000_bytes_of_any_kind(void **state) {
+    struct fixture *fixture = *state;
+    char line[12 + 4001 * 4 + 3];
+    size_t size = (size_t)sprintf(line, "requirepass \"");
+    for (int i = 0; i < 3600; i++) {
+        size += (size_t)sprintf(line + size, "\\xff");
+    }
+    for (int i = 0; i < 400; i++) {
+        line[size++] = 'a';
+    }
+    strcpy(line + size, "\"");
+    assert_loads(fixture, line);
+    assert_int_equal(strlen(fixture->settings.requirepass), 4000);
+    char *printed = print_all(&fixture->settings);
+    assert_loads(fixture, "requirepass ''");
+    assert_loads(fixture, printed);
+    assert_int_equal(strlen(fixture->settings.requirepass), 4000);
+    free(printed);
+    strcpy(line + size, "a\"");
+    assert_refused(fixture, line, AT "requirepass: argument may have at most 4000 bytes");
+}
+
+/* ---- Lines ---- */
+
+static void blank_lines_and_comments_are_passed_over(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "");
+    assert_loads(fixture, "\n\r\n \t\n# port 1\n   # 'unbalanced\n#\n\tport \t 7001 \r\n");
+    assert_int_equal(fixture->settings.port, 7001);
+    assert_loads(fixture, "port 7002"); /* no line end */
+    assert_int_equal(fixture->settings.port, 7002);
+    assert_refused(fixture, "port 1 # not a comment",
+                   AT "port: wrong number of arguments, the form is: port 0..65535");
+}
+
+static void the_last_line_of_a_setting_wins(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "port 1\nbind 10.0.0.1 10.0.0.2\nport 2\nbind 10.0.0.3\n");
+    assert_int_equal(fixture->settings.port, 2);
+    assert_int_equal(fixture->settings.bind_count, 1);
+    assert_string_equal(fixture->settings.bind[0], "10.0.0.3");
+    assert_null(fixture->settings.bind[1]);
+}
+
+static void an_error_names_the_file_and_the_line(void **state) {
+    struct fixture *fixture = *state;
+    assert_refused(fixture, "port 1\n\n# c\nport x\n",
+                   "leaderboard.conf:4: port: argument couldn't be parsed into an integer");
+    assert_refused(fixture, "\n\nlogfile \"a\n",
+                   "leaderboard.conf:3: unbalanced quotes: a closing quote is missing, or is not "
+                   "followed by a blank or the end of the line");
+    assert_refused(fixture, "logfile 'a'b\n",
+                   AT "unbalanced quotes: a closing quote is missing, or is not followed by a "
+                      "blank or the end of the line");
+    assert_refused(fixture, "logfile \"a\\\"\n",
+                   AT "unbalanced quotes: a closing quote is missing, or is not followed by a "
+                      "blank or the end of the line");
+    assert_refused(fixture, "\"\" 1\n", AT "unknown setting ''");
+}
+
+static void an_unknown_setting_is_refused_with_the_one_that_was_meant(void **state) {
+    struct fixture *fixture = *state;
+    static const char *const samples[][2] = {
+        {"prot 1", AT "unknown setting 'prot'; did you mean 'port'?"},
+        {"timout 1", AT "unknown setting 'timout'; did you mean 'timeout'?"},
+        {"max-memory 1", AT "unknown setting 'max-memory'; did you mean 'maxmemory'?"},
+        {"require-pass 1", AT "unknown setting 'require-pass'; did you mean 'requirepass'?"},
+        {"tcp_keepalive 1", AT "unknown setting 'tcp_keepalive'; did you mean 'tcp-keepalive'?"},
+        {"boards x y", AT "unknown setting 'boards'; did you mean 'board'?"},
+        {"include other.conf", AT "unknown setting 'include'"},
+        {"maxmemory-samples 5", AT "unknown setting 'maxmemory-samples'"},
+        {"x 1", AT "unknown setting 'x'"},
+        {"a\x01\xff"
+         "b 1",
+         AT "unknown setting 'a??b'"},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        assert_refused(fixture, samples[i][0], samples[i][1]);
+    }
+}
+
+static void texts_in_messages_are_shortened(void **state) {
+    struct fixture *fixture = *state;
+    char line[200];
+    memset(line, 'y', sizeof line);
+    strcpy(line + sizeof line - 3, " 1");
+    assert_refused(fixture, line,
+                   AT "unknown setting "
+                      "'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy...'");
+    char name[200];
+    memset(name, 'd', sizeof name);
+    strcpy(name + sizeof name - 6, "/conf");
+    assert_false(settings_load_text(&fixture->settings, BYTES("x"), name, fixture->error));
+    assert_string_equal(fixture->error,
+                        "...dddddddddddddddddddddddddddddddddddddddddddddddddddddddd/conf:1: "
+                        "unknown setting 'x'");
+}
+
+static void lines_without_end_are_refused(void **state) {
+    struct fixture *fixture = *state;
+    char *line = malloc(SETTING_VALUE_MAX + 2);
+    memset(line, 'x', SETTING_VALUE_MAX + 1);
+    line[SETTING_VALUE_MAX + 1] = '\0';
+    assert_refused(fixture, line, AT "a line may have at most 16384 bytes");
+    for (size_t i = 1; i < SETTING_VALUE_MAX; i += 2) {
+        line[i] = ' ';
+    }
+    line[SETTING_VALUE_MAX] = '\0';
+    assert_refused(fixture, line, AT "a line may have at most 1024 words");
+    memset(line, '#', SETTING_VALUE_MAX + 1); /* a comment may be longer */
+    assert_loads(fixture, line);
+    free(line);
+}
+
+static void a_bad_line_leaves_everything_as_it_was(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "port 7000\nlayout laps FIELD t 32 ASC\nboard a* laps\n");
+    char *before = print_all(&fixture->settings);
+    assert_false(load(fixture, "port 1\nbind 10.0.0.1\nlogfile x\nlayout b FIELD s 1\n"
+                               "board b* b\ndefault-layout b\nprot 1\n"));
+    char *after = print_all(&fixture->settings);
+    assert_string_equal(after, before);
+    free(before);
+    free(after);
+}
+
+/* ---- Files ---- */
+
+static void a_file_is_read_and_remembered_by_its_absolute_path(void **state) {
+    struct fixture *fixture = *state;
+    const char *path = write_file(fixture, "port 7003\n");
+    char link_path[128];
+    char error[SETTING_ERROR_MAX];
+    snprintf(link_path, sizeof link_path, "%s/../%s/link", fixture->directory,
+             strrchr(fixture->directory, '/') + 1);
+    assert_int_equal(symlink(path, link_path), 0);
+    assert_true(settings_load_file(&fixture->settings, link_path, error));
+    assert_int_equal(fixture->settings.port, 7003);
+    assert_string_equal(fixture->settings.file_path, path);
+}
+
+static void a_file_that_cannot_be_read_is_named(void **state) {
+    struct fixture *fixture = *state;
+    assert_false(settings_load_file(&fixture->settings, "/nowhere/l.conf", fixture->error));
+    assert_string_equal(fixture->error, "cannot read /nowhere/l.conf: No such file or directory");
+    assert_false(settings_load_file(&fixture->settings, "/tmp", fixture->error));
+    assert_string_equal(fixture->error, "cannot read /tmp: Is a directory");
+    assert_null(fixture->settings.file_path);
+}
+
+static void a_file_of_gigabytes_is_not_read_to_its_end(void **state) {
+    struct fixture *fixture = *state;
+    const char *path = write_file(fixture, "");
+    assert_int_equal(truncate(path, 8 * 1024 * 1024 + 1), 0);
+    char error[SETTING_ERROR_MAX];
+    assert_false(settings_load_file(&fixture->settings, path, error));
+    assert_non_null(strstr(error, "leaderboard.conf: it is larger than 8 MiB"));
+    assert_false(settings_load_file(&fixture->settings, "/dev/zero", error));
+    assert_string_equal(error, "cannot read /dev/zero: it is larger than 8 MiB");
+}
+
+/* ---- The command line ---- */
+
+static void the_command_line_wins_over_the_file(void **state) {
+    struct fixture *fixture = *state;
+    const char *path = write_file(fixture, "port 7003\ntimeout 9\n");
+    assert_true(load_arguments(fixture, ARGUMENTS(path, "--port", "7004", "--bind", "127.0.0.1",
+                                                  "-::1", "::1", "--requirepass", "a b")));
+    assert_int_equal(fixture->settings.port, 7004);
+    assert_int_equal(fixture->settings.timeout_s, 9);
+    assert_int_equal(fixture->settings.bind_count, 3);
+    assert_string_equal(fixture->settings.bind[1], "-::1");
+    assert_string_equal(fixture->settings.requirepass, "a b");
+    assert_string_equal(fixture->settings.file_path, path);
+}
+
+static void options_are_taken_as_redis_server_takes_them(void **state) {
+    struct fixture *fixture = *state;
+    const struct settings *settings = &fixture->settings;
+    assert_true(load_arguments(fixture, (const char *const[]){NULL}));
+    assert_true(load_arguments(fixture, ARGUMENTS("--save", "", "--appendonly", "no")));
+    assert_true(load_arguments(fixture, ARGUMENTS("--port 7005", "--TIMEOUT", "3")));
+    assert_int_equal(settings->port, 7005);
+    assert_int_equal(settings->timeout_s, 3);
+    assert_true(load_arguments(fixture, ARGUMENTS("--bind", "10.0.0.1 10.0.0.2")));
+    assert_int_equal(settings->bind_count, 2);
+    assert_true(load_arguments(fixture, ARGUMENTS("--requirepass \"--dashes\"")));
+    assert_string_equal(settings->requirepass, "--dashes");
+    assert_true(load_arguments(
+        fixture, ARGUMENTS("--client-output-buffer-limit", "normal", "1mb", "1mb", "1")));
+    assert_int_equal(settings->output_limit.hard_bytes, 1048576);
+    assert_true(
+        load_arguments(fixture, ARGUMENTS("--layout", "laps", "FIELD", "t", "32", "ASC", "--board",
+                                          "a*", "laps", "--port", "1", "--port", "2")));
+    assert_int_equal(settings->port, 2);
+    assert_string_equal(line_of(settings, "layout", 0), "laps FIELD t 32 ASC");
+    assert_string_equal(line_of(settings, "board", 0), "a* laps");
+    assert_null(settings->file_path);
+}
+
+static void a_dash_reads_the_standard_input(void **state) {
+    struct fixture *fixture = *state;
+    const char *const lines[] = {"port 7006\ntimeout 4\n", "port 7007\n", "port 7\nprot 1\n"};
+    int saved = dup(STDIN_FILENO);
+    assert_true(saved >= 0);
+    for (size_t i = 0; i < 3; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/stdin", fixture->directory);
+        FILE *file = fopen(path, "w+");
+        fputs(lines[i], file);
+        rewind(file);
+        assert_true(dup2(fileno(file), STDIN_FILENO) >= 0);
+        fclose(file);
+        if (i == 0) {
+            assert_true(load_arguments(fixture, ARGUMENTS("-", "--timeout", "5")));
+            assert_int_equal(fixture->settings.port, 7006);
+            assert_int_equal(fixture->settings.timeout_s, 5);
+        } else if (i == 1) {
+            assert_true(load_arguments(fixture, ARGUMENTS("--timeout", "6", "-")));
+            assert_int_equal(fixture->settings.port, 7007);
+            assert_int_equal(fixture->settings.timeout_s, 6);
+        } else {
+            assert_arguments_refused(fixture, ARGUMENTS("-"),
+                                     "stdin:2: unknown setting 'prot'; did you mean 'port'?");
+        }
+    }
+    assert_null(fixture->settings.file_path);
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+}
+
+static void a_bad_option_is_named(void **state) {
+    struct fixture *fixture = *state;
+    assert_arguments_refused(fixture, ARGUMENTS("--prot", "1"),
+                             "option --prot: unknown setting 'prot'; did you mean 'port'?");
+    assert_arguments_refused(fixture, ARGUMENTS("--port"), "option --port: a value is needed");
+    assert_arguments_refused(fixture, ARGUMENTS("--port", "--timeout", "1"),
+                             "option --port: a value is needed");
+    assert_arguments_refused(fixture, ARGUMENTS("--port", "1", "2"),
+                             "option --port: wrong number of arguments, the form is: port "
+                             "0..65535");
+    assert_arguments_refused(fixture, ARGUMENTS("--port", "x"),
+                             "option --port: argument couldn't be parsed into an integer");
+    assert_arguments_refused(fixture, ARGUMENTS("--"), "option --: a setting's name is needed");
+    assert_arguments_refused(
+        fixture, ARGUMENTS("-p", "1"),
+        "argument '-p': only the first argument may be a file, and options begin with --name");
+    const char *path = write_file(fixture, "timeout 1\n");
+    assert_arguments_refused(fixture, ARGUMENTS(path, "other.conf"),
+                             "argument 'other.conf': only the first argument may be a file, and "
+                             "options begin with --name");
+    assert_arguments_refused(fixture, ARGUMENTS("--logfile \"x", "y"),
+                             "option --logfile \"x: unbalanced quotes: a closing quote is missing, "
+                             "or is not followed by a blank or the end of the line");
+    assert_arguments_refused(fixture, ARGUMENTS("nowhere.conf"),
+                             "cannot read nowhere.conf: No such file or directory");
+    assert_int_equal(fixture->settings.timeout_s, 0); /* the file was read, and discarded */
+    assert_null(fixture->settings.file_path);
+}
+
+/* ---- Layouts ---- */
+
+static const struct layout *layout_for(struct fixture *fixture, const char *key) {
+    return &settings_rules_for(&fixture->settings, bytes_from_text(key))->layout;
+}
+
+static const struct layout *layout_named(struct fixture *fixture, const char *name) {
+    const struct layout *layout = settings_find_layout(&fixture->settings, bytes_from_text(name));
+    assert_non_null(layout);
+    return layout;
+}
+
+static void assert_finishes(struct fixture *fixture) {
+    if (!settings_finish(&fixture->settings, fixture->error)) {
+        fail_msg("%s", fixture->error);
+    }
+}
+
+static void assert_not_finished(struct fixture *fixture, const char *error) {
+    assert_false(settings_finish(&fixture->settings, fixture->error));
+    assert_string_equal(fixture->error, error);
+}
+
+static void without_rules_every_board_has_the_built_in_layout(void **state) {
+    struct fixture *fixture = *state;
+    struct layout expected;
+    layout_init_default(&expected);
+    assert_finishes(fixture);
+    assert_true(layout_equal(layout_for(fixture, "any"), &expected));
+    assert_ptr_equal(layout_for(fixture, ""), layout_named(fixture, "default"));
+}
+
+static void the_first_rule_that_matches_wins(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "layout laps field t 32 asc time 32 s\n"
+                          "layout money FIELD balance 40 SCALE 2 TIME 24 M\n"
+                          "board race:final laps\n"
+                          "board race:* money\n"
+                          "board race:f* default\n"
+                          "board 'a b*' laps\n");
+    assert_finishes(fixture);
+    assert_ptr_equal(layout_for(fixture, "race:final"), layout_named(fixture, "laps"));
+    assert_ptr_equal(layout_for(fixture, "race:f1"), layout_named(fixture, "money"));
+    assert_ptr_equal(layout_for(fixture, "race"), layout_named(fixture, "default"));
+    assert_ptr_equal(layout_for(fixture, "a bc"), layout_named(fixture, "laps"));
+    assert_true(layout_named(fixture, "laps")->fields[0].is_ascending);
+    assert_string_equal(line_of(&fixture->settings, "layout", 0), "laps field t 32 asc time 32 s");
+    assert_string_equal(line_of(&fixture->settings, "layout", 1),
+                        "money FIELD balance 40 SCALE 2 TIME 24 M");
+    assert_null(line_of(&fixture->settings, "layout", 2));
+    assert_string_equal(line_of(&fixture->settings, "board", 3), "\"a b*\" laps");
+}
+
+static void a_rule_says_how_its_boards_behave(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "board top:* laps cap 1000 KEEP best\n"
+                          "board last:* laps KEEP LAST\n"
+                          "board * laps\n"
+                          "layout laps FIELD t 32 ASC\n");
+    assert_finishes(fixture);
+    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("top:1"));
+    assert_int_equal(rules->cap, 1000);
+    assert_true(rules->keeps_best);
+    assert_false(rules->is_created);
+    assert_true(layout_equal(&rules->layout, layout_named(fixture, "laps")));
+    rules = settings_rules_for(&fixture->settings, BYTES("last:1"));
+    const struct rules *plain = settings_rules_for(&fixture->settings, BYTES("other"));
+    assert_true(rules_equal(rules, plain));
+    assert_int_equal(plain->cap, 0);
+    assert_false(plain->keeps_best);
+    assert_string_equal(line_of(&fixture->settings, "board", 0), "top:* laps cap 1000 KEEP best");
+    assert_string_equal(line_of(&fixture->settings, "board", 1), "last:* laps KEEP LAST");
+    /* An identical line adds no rule; one with other options does. */
+    assert_true(load_arguments(
+        fixture, ARGUMENTS("--board", "top:*", "laps", "cap", "1000", "KEEP", "best")));
+    assert_int_equal(fixture->settings.rule_count, 3);
+    assert_true(load_arguments(fixture, ARGUMENTS("--board", "top:*", "laps", "CAP", "9")));
+    assert_int_equal(fixture->settings.rule_count, 4);
+    assert_finishes(fixture);
+    assert_int_equal(settings_rules_for(&fixture->settings, BYTES("top:1"))->cap, 1000);
+}
+
+static void a_rule_may_give_periods(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "board a* fine PERIOD week tz +05:45 ARCHIVE 4\n"
+                          "board b* fine ARCHIVE 0 PERIOD DAY\n"
+                          "board c* bare PERIOD MONTH\n"
+                          "layout fine FIELD s 34 TIME 30 MS\n"
+                          "layout bare FIELD s 34\n");
+    assert_finishes(fixture);
+    const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("a1"));
+    assert_int_equal(rules->period, PERIOD_WEEK);
+    assert_int_equal(rules->zone_minutes, 345);
+    assert_int_equal(rules->archives_max, 4);
+    assert_int_equal(rules->period_end_ms, 0);
+    rules = settings_rules_for(&fixture->settings, BYTES("b1"));
+    assert_int_equal(rules->period, PERIOD_DAY);
+    assert_int_equal(rules->archives_max, 0);
+    rules = settings_rules_for(&fixture->settings, BYTES("c1"));
+    assert_int_equal(rules->period, PERIOD_MONTH);
+    assert_true(rules->archives_max == RULES_ARCHIVES_ALL);
+    assert_string_equal(line_of(&fixture->settings, "board", 0),
+                        "a* fine PERIOD week tz +05:45 ARCHIVE 4");
+}
+
+/* The bits and the unit that the longest period needs: one bit less is refused with that number. */
+static void a_period_needs_bits_for_its_times(void **state) {
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *period, *unit;
+        int bits;
+    } samples[] = {
+        {"DAY", "US", 37},   {"DAY", "MS", 27},   {"DAY", "S", 17},   {"DAY", "M", 11},
+        {"DAY", "H", 5},     {"DAY", "D", 1},     {"WEEK", "US", 40}, {"WEEK", "MS", 30},
+        {"WEEK", "S", 20},   {"WEEK", "M", 14},   {"WEEK", "H", 8},   {"WEEK", "D", 3},
+        {"MONTH", "US", 42}, {"MONTH", "MS", 32}, {"MONTH", "S", 22}, {"MONTH", "M", 16},
+        {"MONTH", "H", 10},  {"MONTH", "D", 5},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        for (int bits = samples[i].bits; bits > 0 && bits >= samples[i].bits - 1; bits--) {
+            char text[256];
+            char expected[256];
+            settings_deinit(&fixture->settings);
+            assert_true(settings_init(&fixture->settings));
+            snprintf(text, sizeof text, "layout l FIELD s 3 TIME %d %s\nboard x l PERIOD %s\n",
+                     bits, samples[i].unit, samples[i].period);
+            assert_loads(fixture, text);
+            if (bits == samples[i].bits) {
+                assert_finishes(fixture);
+                continue;
+            }
+            snprintf(expected, sizeof expected,
+                     "leaderboard.conf:2: board: PERIOD %s needs at least TIME %d %s: TIME %d %s "
+                     "has too few bits",
+                     samples[i].period, samples[i].bits, samples[i].unit, bits, samples[i].unit);
+            assert_not_finished(fixture, expected);
+        }
+    }
+}
+
+static void a_rule_may_stand_before_its_layout(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "board race:* laps\ndefault-layout money\n"
+                          "layout laps FIELD t 32 ASC\nlayout money FIELD b 40\n");
+    assert_finishes(fixture);
+    assert_ptr_equal(layout_for(fixture, "race:1"), layout_named(fixture, "laps"));
+    assert_ptr_equal(layout_for(fixture, "x"), layout_named(fixture, "money"));
+    assert_string_equal(value_of(&fixture->settings, "default-layout"), "money");
+}
+
+static void a_layout_that_is_nowhere_is_refused_with_the_line_that_names_it(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "layout laps FIELD t 32 ASC\n\nboard race:* lasp\n");
+    assert_not_finished(fixture, "leaderboard.conf:3: board: there is no layout 'lasp'; did you "
+                                 "mean 'laps'?");
+}
+
+static void a_default_that_is_nowhere_is_refused_with_its_line(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "\ndefault-layout weekly\n");
+    assert_not_finished(fixture, "leaderboard.conf:2: default-layout: there is no layout 'weekly'");
+    assert_true(load_arguments(fixture, ARGUMENTS("--default-layout", "monthly")));
+    assert_not_finished(fixture, "option --default-layout: there is no layout 'monthly'");
+    assert_true(load_arguments(fixture,
+                               ARGUMENTS("--default-layout", "default", "--board", "x", "weekly")));
+    assert_not_finished(fixture, "option --board: there is no layout 'weekly'");
+}
+
+static void bad_layouts_and_rules_are_refused(void **state) {
+    struct fixture *fixture = *state;
+    static const char *const samples[][2] = {
+        {"layout", AT "layout: wrong number of arguments, the form is: layout NAME FIELD name bits "
+                      "[ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] [TIME bits US|MS|S|M|H|D [START "
+                      "t|END t] [LATEST]]"},
+        {"layout a/b FIELD s 1", AT "layout: 'a/b' cannot be a layout's name: 1 to 64 letters, "
+                                    "digits, '_' and '-' are allowed"},
+        {"layout default FIELD s 1",
+         AT "layout: 'default' is built in and cannot be changed; give your layout another name "
+            "and choose it with default-layout"},
+        {"layout DEFAULT FIELD s 1",
+         AT "layout: 'default' is built in and cannot be changed; give your layout another name "
+            "and choose it with default-layout"},
+        {"layout a FIELD s 1\nlayout a FIELD s 1",
+         "leaderboard.conf:2: layout: layout 'a' already exists"},
+        {"board race:*", AT "board: a pattern of keys and a layout's name are needed: board GLOB "
+                            "NAME " SETTING_OPTIONS},
+        {"board a b c", AT "board: unknown board option 'c': allowed are " SETTING_OPTIONS},
+        {"board a b CAP", AT "board: CAP needs a number of members: 1..4294967295"},
+        {"board a b CAP 0", AT "board: CAP '0' is not a valid number of members: 1..4294967295"},
+        {"board a b cap 4294967296",
+         AT "board: CAP '4294967296' is not a valid number of members: 1..4294967295"},
+        {"board a b CAP 1e3",
+         AT "board: CAP '1e3' is not a valid number of members: 1..4294967295"},
+        {"board a b CAP 1 KEEP BEST cap 1", AT "board: CAP may be given only once"},
+        {"board a b KEEP", AT "board: KEEP needs LAST or BEST"},
+        {"board a b KEEP WORST", AT "board: KEEP 'WORST' is unknown: use LAST or BEST"},
+        {"board a b KEEP LAST KEEP LAST", AT "board: KEEP may be given only once"},
+        {"board a b PERIOD", AT "board: PERIOD needs DAY, WEEK or MONTH"},
+        {"board a b PERIOD HOUR", AT "board: PERIOD 'HOUR' is unknown: use DAY, WEEK or MONTH"},
+        {"board a b PERIOD DAY TZ 8",
+         AT "board: TZ '8' is not a valid offset from UTC: -12:00..+14:00"},
+        {"board a b TZ +08:00", AT "board: TZ requires PERIOD DAY|WEEK|MONTH"},
+        {"board a b PERIOD DAY ARCHIVE all",
+         AT "board: ARCHIVE 'all' is not a valid number of periods: 0..1000000"},
+        {"board a b FIELD s 3",
+         AT "board: 'FIELD' is misplaced: give one layout, before the options"},
+        {"board '' default", AT "board: a pattern of 1 to 1024 bytes is needed"},
+        {"board x a/b", AT "board: 'a/b' is not a layout name"},
+        {"default-layout a/b", AT "default-layout: 'a/b' is not a layout name"},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        assert_refused(fixture, samples[i][0], samples[i][1]);
+    }
+    assert_false(load(fixture, "layout a FIELD s 65"));
+    assert_memory_equal(fixture->error, AT "layout: field 's': ", 37);
+    assert_int_equal(fixture->settings.layout_count, 1);
+    assert_int_equal(fixture->settings.rule_count, 0);
+}
+
+static void the_command_line_may_repeat_a_layout_of_the_file(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "layout laps FIELD t 32 ASC\nboard a laps\n");
+    assert_true(load_arguments(
+        fixture, ARGUMENTS("--layout", "laps", "FIELD", "t", "32", "ASC", "--board", "a", "laps")));
+    assert_int_equal(fixture->settings.layout_count, 2);
+    assert_int_equal(fixture->settings.rule_count, 1);
+    assert_arguments_refused(fixture, ARGUMENTS("--layout", "laps", "FIELD", "t", "33", "ASC"),
+                             "option --layout: layout 'laps' already exists");
+}
+
+static void there_are_at_most_255_layouts_and_1024_rules(void **state) {
+    struct fixture *fixture = *state;
+    char line[64];
+    for (int i = 1; i < SETTING_LAYOUTS_MAX; i++) {
+        snprintf(line, sizeof line, "layout l%d FIELD s 1", i);
+        assert_loads(fixture, line);
+    }
+    assert_refused(fixture, "layout more FIELD s 1", AT "layout: at most 255 layouts are allowed");
+    for (int i = 0; i < SETTING_RULES_MAX; i++) {
+        snprintf(line, sizeof line, "board b%d l%d", i, i % 255 + 1);
+        assert_loads(fixture, line);
+    }
+    assert_refused(fixture, "board more l1", AT "board: at most 1024 board rules are allowed");
+    assert_finishes(fixture);
+    assert_ptr_equal(layout_for(fixture, "b1023"), layout_named(fixture, "l4"));
+}
+
+static void there_must_be_something_to_listen_on(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "port 0");
+    assert_not_finished(fixture,
+                        "there is nothing to listen on: port is 0 and unixsocket is not set");
+    assert_loads(fixture, "unixsocket /tmp/l.sock");
+    assert_finishes(fixture);
+}
+
+/* ---- CONFIG SET ---- */
+
+static void set_takes_several_pairs(void **state) {
+    struct fixture *fixture = *state;
+    const struct bytes pairs[] = {BYTES("Timeout"),
+                                  BYTES("30"),
+                                  BYTES("maxmemory"),
+                                  BYTES("2gb"),
+                                  BYTES("loglevel"),
+                                  BYTES("debug"),
+                                  BYTES("requirepass"),
+                                  BYTES("a b\"c"),
+                                  BYTES("save"),
+                                  BYTES(""),
+                                  BYTES("client-output-buffer-limit"),
+                                  BYTES("normal 1mb 2mb 3")};
+    assert_true(settings_set(&fixture->settings, pairs, 6, NULL, NULL, fixture->error));
+    assert_int_equal(fixture->settings.timeout_s, 30);
+    assert_int_equal(fixture->settings.maxmemory, INT64_C(2) << 30);
+    assert_int_equal(fixture->settings.loglevel, LOG_DEBUG);
+    assert_string_equal(fixture->settings.requirepass, "a b\"c");
+    assert_int_equal(fixture->settings.output_limit.soft_bytes, 2097152);
+    assert_true(set(fixture, "requirepass", ""));
+    assert_null(fixture->settings.requirepass);
+}
+
+static void set_is_all_or_nothing(void **state) {
+    struct fixture *fixture = *state;
+    char *before = print_all(&fixture->settings);
+    const struct bytes pairs[] = {BYTES("timeout"), BYTES("30"),         BYTES("requirepass"),
+                                  BYTES("secret"),  BYTES("maxclients"), BYTES("0")};
+    assert_false(settings_set(&fixture->settings, pairs, 3, NULL, NULL, fixture->error));
+    assert_string_equal(fixture->error,
+                        "CONFIG SET failed (possibly related to argument 'maxclients') - argument "
+                        "must be between 1 and 4294967295 inclusive");
+    char *after = print_all(&fixture->settings);
+    assert_string_equal(after, before);
+    free(before);
+    free(after);
+}
+
+static void set_refuses_in_the_words_of_redis(void **state) {
+    struct fixture *fixture = *state;
+    static const char *const samples[][3] = {
+        {"foo", "1", "Unknown option or number of arguments for CONFIG SET - 'foo'"},
+        {"port", "1",
+         "CONFIG SET failed (possibly related to argument 'port') - can't set immutable config"},
+        {"DATABASES", "16",
+         "CONFIG SET failed (possibly related to argument 'DATABASES') - can't set immutable "
+         "config"},
+        {"layout", "a FIELD s 1",
+         "CONFIG SET failed (possibly related to argument 'layout') - can't set immutable config"},
+        {"TIMEOUT", "x",
+         "CONFIG SET failed (possibly related to argument 'timeout') - argument couldn't be "
+         "parsed into an integer"},
+        {"protected-mode", "maybe",
+         "CONFIG SET failed (possibly related to argument 'protected-mode') - argument must be "
+         "'yes' or 'no'"},
+        {"maxmemory", "1zb",
+         "CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory "
+         "value"},
+        {"client-output-buffer-limit", "normal 1 2",
+         "CONFIG SET failed (possibly related to argument 'client-output-buffer-limit') - Wrong "
+         "number of arguments in buffer limit configuration."},
+        {"dir", "/tmp",
+         "CONFIG SET failed (possibly related to argument 'dir') - can't set immutable config"},
+        {"appenddirname", "a",
+         "CONFIG SET failed (possibly related to argument 'appenddirname') - can't set immutable "
+         "config"},
+        {"appendonly", "perhaps",
+         "CONFIG SET failed (possibly related to argument 'appendonly') - argument must be 'yes' "
+         "or 'no'"},
+        {"appendfsync", "never",
+         "CONFIG SET failed (possibly related to argument 'appendfsync') - argument(s) must be one "
+         "of the following: everysec, always, no"},
+        {"save", "3600",
+         "CONFIG SET failed (possibly related to argument 'save') - Invalid save parameters"},
+        {"default-layout", "defualt",
+         "CONFIG SET failed (possibly related to argument 'default-layout') - there is no layout "
+         "'defualt'; did you mean 'default'?"},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        assert_false(set(fixture, samples[i][0], samples[i][1]));
+        assert_string_equal(fixture->error, samples[i][2]);
+    }
+    const struct bytes twice[] = {BYTES("timeout"), BYTES("1"), BYTES("TIMEOUT"), BYTES("2")};
+    assert_false(settings_set(&fixture->settings, twice, 2, NULL, NULL, fixture->error));
+    assert_string_equal(fixture->error, "CONFIG SET failed (possibly related to argument "
+                                        "'TIMEOUT') - duplicate parameter");
+    const struct bytes zero[] = {BYTES("requirepass"), BYTES("a\0b")};
+    assert_false(settings_set(&fixture->settings, zero, 1, NULL, NULL, fixture->error));
+    assert_string_equal(fixture->error, "CONFIG SET failed (possibly related to argument "
+                                        "'requirepass') - a zero byte is not allowed");
+}
+
+static void save_lines_of_one_place_add_up_and_take_the_place_of_others(void **state) {
+    struct fixture *fixture = *state;
+    struct settings *settings = &fixture->settings;
+    assert_loads(fixture, "save 900 1\nsave 300 10 60 20\n");
+    assert_save_points(settings, "900/1 300/10 60/20 ");
+    assert_string_equal(value_of(settings, "save"), "900 1 300 10 60 20");
+    assert_loads(fixture, "save 900 1\nsave ''\nsave 60 5\n");
+    assert_save_points(settings, "60/5 ");
+    assert_true(load_arguments(fixture, ARGUMENTS("--save", "30", "3", "--save", "20 2")));
+    assert_save_points(settings, "30/3 20/2 ");
+    assert_true(set(fixture, "save", "10 1"));
+    assert_save_points(settings, "10/1 ");
+    assert_true(set(fixture, "save", "11 1 12 2"));
+    assert_save_points(settings, "11/1 12/2 ");
+    assert_true(set(fixture, "save", ""));
+    assert_save_points(settings, "");
+    assert_loads(fixture, "timeout 1\n");
+    assert_save_points(settings, "");
+}
+
+static void at_most_64_save_points_are_taken(void **state) {
+    struct fixture *fixture = *state;
+    char text[1024] = "";
+    for (int i = 1; i <= SETTING_SAVE_POINTS_MAX; i++) {
+        size_t size = strlen(text);
+        snprintf(text + size, sizeof text - size, "save %d 1\n", i);
+    }
+    assert_loads(fixture, text);
+    assert_int_equal(fixture->settings.save_point_count, 64);
+    assert_true(load_arguments(fixture, ARGUMENTS("--save", "1 2")));
+    strcat(text, "save 9 9\n");
+    assert_refused(fixture, text, "leaderboard.conf:65: save: at most 64 pairs are allowed");
+    assert_save_points(&fixture->settings, "1/2 ");
+}
+
+static void the_directory_is_shown_whole(void **state) {
+    const struct settings *settings = &((struct fixture *)*state)->settings;
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_string_equal(value_of(settings, "dir"), here);
+}
+
+static void set_default_layout_holds_for_new_boards_and_moves_no_layout(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "layout laps FIELD t 32 ASC\n");
+    assert_finishes(fixture);
+    const struct layout *laps = layout_named(fixture, "laps");
+    const struct layout *before = layout_for(fixture, "x");
+    assert_true(set(fixture, "default-layout", "laps"));
+    assert_ptr_equal(layout_for(fixture, "x"), laps);
+    assert_ptr_equal(layout_named(fixture, "laps"), laps);
+    assert_ptr_equal(layout_named(fixture, "default"), before);
+    assert_true(set(fixture, "timeout", "1"));
+    assert_ptr_equal(layout_for(fixture, "x"), laps);
+}
+
+static void set_leaves_the_other_strings_where_they_are(void **state) {
+    struct fixture *fixture = *state;
+    const struct settings *settings = &fixture->settings;
+    assert_loads(fixture, "pidfile /tmp/p\nlogfile /tmp/l\nrequirepass old\n");
+    const char *pidfile = settings->pidfile;
+    const char *logfile = settings->logfile;
+    const char *address = settings->bind[0];
+    assert_true(set(fixture, "requirepass", "new"));
+    assert_ptr_equal(settings->pidfile, pidfile);
+    assert_ptr_equal(settings->logfile, logfile);
+    assert_ptr_equal(settings->bind[0], address);
+    assert_string_equal(pidfile, "/tmp/p");
+    assert_string_equal(settings->requirepass, "new");
+}
+
+/* ---- Failing allocations ---- */
+
+#define FULL_TEXT                                                                                  \
+    "bind 10.0.0.1 10.0.0.2\nunixsocket /tmp/s\nrequirepass 'a b'\npidfile /tmp/p\n"               \
+    "logfile /tmp/l\nboard a* laps\nboard b* laps CAP 9 keep best PERIOD DAY\nlayout laps FIELD "  \
+    "t 32 ASC "                                                                                    \
+    "TIME 20 S\n"                                                                                  \
+    "default-layout laps\n"
+
+static void without_memory_loading_leaves_the_settings_as_they_were(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, "logfile before\nlayout l FIELD s 3\nboard x l\n");
+    char *before = print_all(&fixture->settings);
+    uint64_t live_count = memory_live_count();
+    bool is_done = false;
+    uint64_t failures = 0;
+    for (uint64_t nth = 1; !is_done; nth++) {
+        memory_fail_at(nth);
+        is_done = load(fixture, FULL_TEXT);
+        memory_fail_at(0);
+        if (!is_done) {
+            failures++;
+            assert_non_null(strstr(fixture->error, "out of memory"));
+            char *after = print_all(&fixture->settings);
+            assert_string_equal(after, before);
+            free(after);
+            assert_int_equal(memory_live_count(), live_count);
+        }
+    }
+    assert_true(failures > 20);
+    assert_finishes(fixture);
+    free(before);
+}
+
+static void without_memory_nothing_is_initialised(void **state) {
+    (void)state;
+    uint64_t live_count = memory_live_count();
+    static struct settings settings;
+    bool is_done = false;
+    for (uint64_t nth = 1; !is_done; nth++) {
+        memory_fail_at(nth);
+        is_done = settings_init(&settings);
+        memory_fail_at(0);
+        assert_true(is_done || memory_live_count() == live_count);
+    }
+    settings_deinit(&settings);
+    assert_int_equal(memory_live_count(), live_count);
+}
+
+static void without_memory_set_changes_nothing(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, FULL_TEXT);
+    assert_finishes(fixture);
+    char *before = print_all(&fixture->settings);
+    uint64_t live_count = memory_live_count();
+    const struct bytes pairs[] = {BYTES("requirepass"),    BYTES("new"),
+                                  BYTES("timeout"),        BYTES("3"),
+                                  BYTES("default-layout"), BYTES("default")};
+    bool is_done = false;
+    for (uint64_t nth = 1; !is_done; nth++) {
+        memory_fail_at(nth);
+        is_done = settings_set(&fixture->settings, pairs, 3, NULL, NULL, fixture->error);
+        memory_fail_at(0);
+        if (!is_done) {
+            char *after = print_all(&fixture->settings);
+            assert_string_equal(after, before);
+            free(after);
+            assert_ptr_equal(layout_for(fixture, "z"), layout_named(fixture, "laps"));
+            assert_int_equal(memory_live_count(), live_count);
+        }
+    }
+    assert_string_equal(fixture->settings.requirepass, "new");
+    assert_ptr_equal(layout_for(fixture, "z"), layout_named(fixture, "default"));
+    free(before);
+}
+
+static void without_memory_a_file_is_not_loaded(void **state) {
+    struct fixture *fixture = *state;
+    const char *path = write_file(fixture, FULL_TEXT);
+    bool is_done = false;
+    for (uint64_t nth = 1; !is_done; nth++) {
+        memory_fail_at(nth);
+        is_done = settings_load_file(&fixture->settings, path, fixture->error);
+        memory_fail_at(0);
+        assert_true(is_done || fixture->settings.file_path == NULL);
+    }
+    assert_string_equal(fixture->settings.file_path, path);
+}
+
+/* ---- Output of the table ---- */
+
+static void what_is_printed_loads_back_to_the_same(void **state) {
+    struct fixture *fixture = *state;
+    assert_loads(fixture, FULL_TEXT "layout m FIELD b 40 SCALE 2\nboard \"q\\\"\\x01 *\" m\n"
+                                    "maxmemory 3gb\nloglevel debug\n");
+    char *printed = print_all(&fixture->settings);
+    static struct settings again;
+    assert_true(settings_init(&again));
+    if (!settings_load_text(&again, bytes_from_text(printed), "printed", fixture->error)) {
+        fail_msg("%s", fixture->error);
+    }
+    char *printed_again = print_all(&again);
+    assert_string_equal(printed_again, printed);
+    settings_deinit(&again);
+    free(printed);
+    free(printed_again);
+}
+
+/* Not inlined: gcc would report the stream's buffer as a dangling pointer. */
+__attribute__((noinline)) static char *written_by(void (*write)(FILE *file)) {
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    assert_non_null(file);
+    write(file);
+    fclose(file);
+    return text;
+}
+
+/* Remove the "# " from the line of a setting. */
+static void uncomment(char *text, const char *name) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "\n#\n# %s ", name);
+    const char *found = strstr(text, wanted);
+    if (found == NULL) {
+        fail_msg("leaderboard.conf has no line for %s", name);
+    } else {
+        size_t mark = (size_t)(found - text) + strlen("\n#\n");
+        text[mark] = ' ';
+    }
+}
+
+static void the_example_file_changes_nothing_and_has_every_setting(void **state) {
+    struct fixture *fixture = *state;
+    char *before = print_all(&fixture->settings);
+    char *text = written_by(settings_write_example);
+    assert_loads(fixture, text);
+    char *after = print_all(&fixture->settings);
+    assert_string_equal(after, before);
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        uncomment(text, setting->name);
+    }
+    assert_loads(fixture, text);
+    assert_finishes(fixture);
+    assert_string_equal(line_of(&fixture->settings, "board", 0), "race:* laps");
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        if (setting->example == NULL) {
+            assert_string_equal(line_of(&fixture->settings, setting->name, 0),
+                                setting->default_value);
+        }
+    }
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        assert_true(strcspn(line, "\n") <= 100);
+    }
+    free(text);
+    free(before);
+    free(after);
+}
+
+/* The layouts shown in the explanations are valid. */
+static void the_examples_of_layouts_load(void **state) {
+    struct fixture *fixture = *state;
+    const char *at = setting_named("layout")->summary;
+    unsigned count = 0;
+    while ((at = strstr(at, "\n    layout ")) != NULL) {
+        char line[256];
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
+        assert_loads(fixture, line);
+        count++;
+        at++;
+    }
+    assert_int_equal(count, 3);
+    assert_non_null(strstr(setting_named("layout")->summary, "\n    FIELD score 33 SIGNED TIME 31 "
+                                                             "S\n"));
+}
+
+static void docs_and_help_name_every_setting(void **state) {
+    (void)state;
+    char *docs = written_by(settings_write_docs);
+    char *help = written_by(settings_write_help);
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "\n### %s\n", setting->name);
+        assert_non_null(strstr(docs, wanted));
+        snprintf(wanted, sizeof wanted, "\n  --%s ", setting->name);
+        assert_non_null(strstr(help, wanted));
+    }
+    free(docs);
+    free(help);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(the_defaults_are_those_of_the_documentation),
+        TEST(what_clients_ask_for_is_answered),
+        TEST(every_entry_of_the_table_is_complete),
+        TEST(good_values_are_taken_and_printed_as_redis_prints_them),
+        TEST(bad_values_are_refused_with_what_is_allowed),
+        TEST(a_string_may_have_4000_bytes_of_any_kind),
+        TEST(blank_lines_and_comments_are_passed_over),
+        TEST(the_last_line_of_a_setting_wins),
+        TEST(an_error_names_the_file_and_the_line),
+        TEST(an_unknown_setting_is_refused_with_the_one_that_was_meant),
+        TEST(texts_in_messages_are_shortened),
+        TEST(lines_without_end_are_refused),
+        TEST(a_bad_line_leaves_everything_as_it_was),
+        TEST(a_file_is_read_and_remembered_by_its_absolute_path),
+        TEST(a_file_that_cannot_be_read_is_named),
+        TEST(a_file_of_gigabytes_is_not_read_to_its_end),
+        TEST(the_command_line_wins_over_the_file),
+        TEST(options_are_taken_as_redis_server_takes_them),
+        TEST(a_dash_reads_the_standard_input),
+        TEST(a_bad_option_is_named),
+        TEST(without_rules_every_board_has_the_built_in_layout),
+        TEST(the_first_rule_that_matches_wins),
+        TEST(a_rule_says_how_its_boards_behave),
+        TEST(a_rule_may_give_periods),
+        TEST(a_period_needs_bits_for_its_times),
+        TEST(a_rule_may_stand_before_its_layout),
+        TEST(a_layout_that_is_nowhere_is_refused_with_the_line_that_names_it),
+        TEST(a_default_that_is_nowhere_is_refused_with_its_line),
+        TEST(bad_layouts_and_rules_are_refused),
+        TEST(the_command_line_may_repeat_a_layout_of_the_file),
+        TEST(there_are_at_most_255_layouts_and_1024_rules),
+        TEST(there_must_be_something_to_listen_on),
+        TEST(set_takes_several_pairs),
+        TEST(set_is_all_or_nothing),
+        TEST(set_refuses_in_the_words_of_redis),
+        TEST(save_lines_of_one_place_add_up_and_take_the_place_of_others),
+        TEST(at_most_64_save_points_are_taken),
+        TEST(the_directory_is_shown_whole),
+        TEST(set_default_layout_holds_for_new_boards_and_moves_no_layout),
+        TEST(set_leaves_the_other_strings_where_they_are),
+        TEST(without_memory_loading_leaves_the_settings_as_they_were),
+        TEST(without_memory_nothing_is_initialised),
+        TEST(without_memory_set_changes_nothing),
+        TEST(without_memory_a_file_is_not_loaded),
+        TEST(what_is_printed_loads_back_to_the_same),
+        TEST(the_example_file_changes_nothing_and_has_every_setting),
+        TEST(the_examples_of_layouts_load),
+        TEST(docs_and_help_name_every_setting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,390 @@
+/* CONFIG REWRITE: comments and order are kept, changes are written, failures leave the file
+ * unchanged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/settings/setting.h"
+#include "tests/support/random.h"
+
+struct fixture {
+    struct settings settings;
+    char error[SETTING_ERROR_MAX];
+    uint64_t live_count_before;
+    char directory[64];
+    char path[96];
+    char text[65536]; /* what read_back found */
+};
+
+static int set_up(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    fixture->live_count_before = memory_live_count();
+    assert_true(settings_init(&fixture->settings));
+    strcpy(fixture->directory, "/tmp/leaderboard-rewrite-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    snprintf(fixture->path, sizeof fixture->path, "%s/l.conf", fixture->directory);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    settings_deinit(&fixture->settings);
+    assert_int_equal(memory_live_count(), fixture->live_count_before);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", fixture->directory);
+    assert_int_equal(system(command), 0);
+    free(fixture);
+    return 0;
+}
+
+static void write_text(struct fixture *fixture, const char *text) {
+    FILE *file = fopen(fixture->path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static const char *read_back(struct fixture *fixture) {
+    FILE *file = fopen(fixture->path, "r");
+    assert_non_null(file);
+    size_t size = fread(fixture->text, 1, sizeof fixture->text - 1, file);
+    fixture->text[size] = '\0';
+    fclose(file);
+    return fixture->text;
+}
+
+static void begin(struct fixture *fixture, const char *text) {
+    write_text(fixture, text);
+    if (!settings_load_file(&fixture->settings, fixture->path, fixture->error)) {
+        fail_msg("%s", fixture->error);
+    }
+}
+
+static void set(struct fixture *fixture, const char *name, const char *value) {
+    const struct bytes pair[] = {bytes_from_text(name), bytes_from_text(value)};
+    if (!settings_set(&fixture->settings, pair, 1, NULL, NULL, fixture->error)) {
+        fail_msg("%s", fixture->error);
+    }
+}
+
+static void assert_rewrites(struct fixture *fixture, const char *expected) {
+    if (!settings_rewrite(&fixture->settings, fixture->error)) {
+        fail_msg("%s", fixture->error);
+    }
+    assert_string_equal(read_back(fixture), expected);
+}
+
+static unsigned count_files(const char *directory) {
+    unsigned count = 0;
+    DIR *opened = opendir(directory);
+    assert_non_null(opened);
+    for (const struct dirent *entry; (entry = readdir(opened)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    closedir(opened);
+    return count;
+}
+
+/* The file gives the same values as the settings. */
+static void assert_reloads_equal(struct fixture *fixture) {
+    static struct settings again;
+    char a[SETTING_VALUE_MAX];
+    char b[SETTING_VALUE_MAX];
+    size_t size_a = 0;
+    size_t size_b = 0;
+    assert_true(settings_init(&again));
+    if (!settings_load_file(&again, fixture->path, fixture->error)) {
+        fail_msg("%s", fixture->error);
+    }
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        for (uint32_t i = 0;; i++) {
+            bool has_a = setting_print_line(&fixture->settings, setting, i, a, &size_a);
+            bool has_b = setting_print_line(&again, setting, i, b, &size_b);
+            assert_int_equal(has_a, has_b);
+            if (!has_a) {
+                break;
+            }
+            assert_int_equal(size_a, size_b);
+            assert_memory_equal(a, b, size_a);
+        }
+    }
+    settings_deinit(&again);
+}
+
+#define NEW "# Written by CONFIG REWRITE:\n"
+
+static void without_changes_the_file_stays_to_the_byte(void **state) {
+    struct fixture *fixture = *state;
+    static const char text[] = "# hello\r\n\n  PORT   7000 \r\nmaxmemory 1024mb\nlogfile ''\n"
+                               "timeout 1\ntimeout 2\nlayout l  field s 3\nboard 'a' l\n# end";
+    begin(fixture, text);
+    assert_rewrites(fixture, text);
+    assert_rewrites(fixture, text);
+}
+
+static void comments_and_order_are_kept(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "# first\nport 7000\n\n# players wait\ntimeout 30 \nmaxclients 100\n"
+                   "# last, without a line end");
+    set(fixture, "timeout", "60");
+    set(fixture, "loglevel", "debug");
+    set(fixture, "requirepass", "a \"b\"\n");
+    assert_rewrites(fixture, "# first\nport 7000\n\n# players wait\ntimeout 60\nmaxclients 100\n"
+                             "# last, without a line end\n" NEW
+                             "requirepass \"a \\\"b\\\"\\n\"\nloglevel debug\n");
+    assert_reloads_equal(fixture);
+    set(fixture, "maxmemory", "1048576");
+    set(fixture, "loglevel", "notice");
+    assert_rewrites(fixture, "# first\nport 7000\n\n# players wait\ntimeout 60\nmaxclients 100\n"
+                             "# last, without a line end\n" NEW
+                             "requirepass \"a \\\"b\\\"\\n\"\nloglevel notice\nmaxmemory 1mb\n");
+    assert_reloads_equal(fixture);
+}
+
+static void a_value_back_at_its_default_is_written_only_where_a_line_says_otherwise(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "timeout 30\n");
+    set(fixture, "timeout", "0");
+    set(fixture, "maxclients", "10000");
+    assert_rewrites(fixture, "timeout 0\n");
+}
+
+static void of_several_lines_the_old_ones_go(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "requirepass old\n# and\nrequirepass older\nport 7\n");
+    set(fixture, "requirepass", "new");
+    assert_rewrites(fixture, "requirepass new\n# and\nport 7\n");
+}
+
+static void the_command_lines_settings_are_written_too(void **state) {
+    struct fixture *fixture = *state;
+    write_text(fixture, "# mine\nlayout a  FIELD s 3 # 1\n");
+    assert_false(settings_load_file(&fixture->settings, fixture->path, fixture->error));
+    write_text(fixture, "# mine\nlayout a  FIELD s 3\n\nboard x a\nboard x  a\n# more\n");
+    char *argv[] = {strdup("leaderboard-server"),
+                    strdup(fixture->path),
+                    strdup("--layout"),
+                    strdup("b FIELD t 5"),
+                    strdup("--board"),
+                    strdup("y y*"),
+                    strdup("--board"),
+                    strdup("y*"),
+                    strdup("b"),
+                    strdup("--port"),
+                    strdup("7009")};
+    int argc = sizeof argv / sizeof argv[0];
+    assert_false(settings_load_arguments(&fixture->settings, argc, argv, fixture->error));
+    strcpy(argv[5], "z a");
+    assert_true(settings_load_arguments(&fixture->settings, argc, argv, fixture->error));
+    static const char expected[] =
+        "# mine\nlayout a  FIELD s 3\n\nboard x a\nboard z a\n# more\n" NEW
+        "port 7009\nlayout b FIELD t 5\nboard y* b\n";
+    assert_rewrites(fixture, expected);
+    assert_reloads_equal(fixture);
+    /* The same command line still works, and the file does not grow. */
+    settings_deinit(&fixture->settings);
+    assert_true(settings_init(&fixture->settings));
+    assert_true(settings_load_arguments(&fixture->settings, argc, argv, fixture->error));
+    assert_rewrites(fixture, expected);
+    for (int i = 0; i < argc; i++) {
+        free(argv[i]);
+    }
+}
+
+static void a_line_corrected_in_the_meantime_is_kept(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "timeout 30\n");
+    set(fixture, "timeout", "60");
+    write_text(fixture, "# sixty now\ntimeout   60\nport 6379\n");
+    assert_rewrites(fixture, "# sixty now\ntimeout   60\nport 6379\n");
+}
+
+static void layouts_that_left_the_file_are_written_again(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "layout a FIELD s 3\nlayout b FIELD s 4\nboard x a\nboard y b\n");
+    write_text(fixture, "# only\nlayout b FIELD s 4\nboard y b\nboard z b\nboard q b\n");
+    assert_rewrites(fixture, "# only\nlayout a FIELD s 3\nboard x a\nboard y b\n" NEW
+                             "layout b FIELD s 4\n");
+    assert_reloads_equal(fixture);
+}
+
+static void rights_stay_as_they_were(void **state) {
+    struct fixture *fixture = *state;
+    struct stat status;
+    begin(fixture, "port 1\n");
+    assert_int_equal(chmod(fixture->path, 0640), 0);
+    set(fixture, "timeout", "1");
+    assert_rewrites(fixture, "port 1\n" NEW "timeout 1\n");
+    assert_int_equal(stat(fixture->path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0640);
+}
+
+static void a_file_that_was_removed_is_written_anew_for_its_owner_alone(void **state) {
+    struct fixture *fixture = *state;
+    struct stat status;
+    begin(fixture, "port 1\n");
+    assert_int_equal(unlink(fixture->path), 0);
+    assert_rewrites(fixture, NEW "port 1\n");
+    assert_int_equal(stat(fixture->path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+}
+
+static void without_a_file_there_is_nothing_to_rewrite(void **state) {
+    struct fixture *fixture = *state;
+    assert_false(settings_rewrite(&fixture->settings, fixture->error));
+    assert_string_equal(fixture->error, "The server is running without a config file");
+}
+
+static void a_file_with_an_error_in_it_is_not_touched(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "port 1\n");
+    set(fixture, "timeout", "1");
+    write_text(fixture, "port 1\nprot 2\n");
+    assert_false(settings_rewrite(&fixture->settings, fixture->error));
+    assert_non_null(strstr(fixture->error, "Rewriting config file: "));
+    assert_non_null(strstr(fixture->error, "l.conf:2: unknown setting 'prot'; did you mean "
+                                           "'port'?"));
+    assert_string_equal(read_back(fixture), "port 1\nprot 2\n");
+}
+
+static void a_directory_that_is_gone_is_an_error(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "port 1\n");
+    char moved[128];
+    snprintf(moved, sizeof moved, "%s.moved", fixture->directory);
+    assert_int_equal(rename(fixture->directory, moved), 0);
+    assert_false(settings_rewrite(&fixture->settings, fixture->error));
+    assert_string_equal(fixture->error, "Rewriting config file: No such file or directory");
+    assert_int_equal(rename(moved, fixture->directory), 0);
+    assert_string_equal(read_back(fixture), "port 1\n");
+}
+
+static void a_full_disk_leaves_the_file_as_it_was(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "port 1\n# some text that is longer than the limit below\n");
+    set(fixture, "timeout", "1");
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit small = {.rlim_cur = 10, .rlim_max = before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    bool is_fine = settings_rewrite(&fixture->settings, fixture->error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    assert_false(is_fine);
+    assert_string_equal(fixture->error, "Rewriting config file: File too large");
+    assert_string_equal(read_back(fixture),
+                        "port 1\n# some text that is longer than the limit below\n");
+    assert_int_equal(count_files(fixture->directory), 1); /* no temporary file is left */
+}
+
+static void without_memory_the_file_stays_as_it_was(void **state) {
+    struct fixture *fixture = *state;
+    begin(fixture, "port 1\nlayout a FIELD s 3\nboard x a\n");
+    set(fixture, "timeout", "1");
+    uint64_t live_count = memory_live_count();
+    bool is_done = false;
+    uint64_t failures = 0;
+    for (uint64_t nth = 1; !is_done; nth++) {
+        memory_fail_at(nth);
+        is_done = settings_rewrite(&fixture->settings, fixture->error);
+        memory_fail_at(0);
+        assert_int_equal(memory_live_count(), live_count);
+        assert_int_equal(count_files(fixture->directory), 1);
+        if (!is_done) {
+            failures++;
+            assert_non_null(strstr(fixture->error, "out of memory"));
+            assert_string_equal(read_back(fixture), "port 1\nlayout a FIELD s 3\nboard x a\n");
+        }
+    }
+    assert_true(failures > 10);
+    assert_string_equal(read_back(fixture),
+                        "port 1\nlayout a FIELD s 3\nboard x a\n" NEW "timeout 1\n");
+}
+
+/* Random files, random changes: the rewritten file has the current values, and its comments are
+ * kept. */
+static void a_rewritten_file_says_what_holds(void **state) {
+    struct fixture *fixture = *state;
+    struct random random = random_begin(__func__);
+    static const char *const lines[] = {
+        "# a comment\n",     "\n",
+        "port 7000\n",       "timeout 5\n",
+        "timeout 6\n",       "maxmemory 10mb\n",
+        "loglevel debug\n",  "requirepass \"x y\"\n",
+        "requirepass z\n",   "client-output-buffer-limit normal 1mb 1mb 1\n",
+        "board a l\n",       "board b l\n",
+        "board a l\n",       "bind 127.0.0.1\n",
+        "board a l CAP 5\n", "board c  l keep best  cap 7\n",
+    };
+    static const char *const values[][2] = {
+        {"timeout", "0"},
+        {"timeout", "6"},
+        {"maxmemory", "0"},
+        {"maxmemory", "12345"},
+        {"loglevel", "debug"},
+        {"loglevel", "notice"},
+        {"requirepass", ""},
+        {"requirepass", "#q"},
+        {"client-output-buffer-limit", "normal 0 0 0"},
+    };
+    for (int round = 0; round < 300; round++) {
+        char text[2048] = "layout l FIELD s 9\n";
+        unsigned comment_count = 0;
+        for (uint64_t i = random_below(&random, 12); i > 0; i--) {
+            uint64_t pick = random_below(&random, sizeof lines / sizeof lines[0]);
+            strcat(text, lines[pick]);
+            comment_count += pick == 0;
+        }
+        settings_deinit(&fixture->settings);
+        assert_true(settings_init(&fixture->settings));
+        begin(fixture, text);
+        for (uint64_t i = random_below(&random, 5); i > 0; i--) {
+            uint64_t pick = random_below(&random, sizeof values / sizeof values[0]);
+            set(fixture, values[pick][0], values[pick][1]);
+        }
+        assert_true(settings_rewrite(&fixture->settings, fixture->error));
+        assert_reloads_equal(fixture);
+        const char *at = read_back(fixture);
+        for (; (at = strstr(at, "# a comment\n")) != NULL; at++) {
+            comment_count--;
+        }
+        assert_int_equal(comment_count, 0);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(without_changes_the_file_stays_to_the_byte),
+        TEST(comments_and_order_are_kept),
+        TEST(a_value_back_at_its_default_is_written_only_where_a_line_says_otherwise),
+        TEST(of_several_lines_the_old_ones_go),
+        TEST(the_command_lines_settings_are_written_too),
+        TEST(a_line_corrected_in_the_meantime_is_kept),
+        TEST(layouts_that_left_the_file_are_written_again),
+        TEST(rights_stay_as_they_were),
+        TEST(a_file_that_was_removed_is_written_anew_for_its_owner_alone),
+        TEST(without_a_file_there_is_nothing_to_rewrite),
+        TEST(a_file_with_an_error_in_it_is_not_touched),
+        TEST(a_directory_that_is_gone_is_an_error),
+        TEST(a_full_disk_leaves_the_file_as_it_was),
+        TEST(without_memory_the_file_stays_as_it_was),
+        TEST(a_rewritten_file_says_what_holds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

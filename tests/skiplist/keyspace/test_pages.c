@@ -1,0 +1,94 @@
+/* An array that grows page by page. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "skiplist/keyspace/pages.h"
+
+static uint64_t *number_at(const struct pages *pages, uint64_t index) {
+    return pages_at(pages, index * sizeof(uint64_t));
+}
+
+static void elements_stay_where_they_are_while_it_grows_and_shrinks(void **state) {
+    (void)state;
+    uint64_t live_before = memory_live_count();
+    struct pages pages = {0};
+    enum { COUNT = 10000 };
+    static uint64_t *places[COUNT];
+    for (uint64_t i = 0; i < COUNT; i++) {
+        assert_true(pages_reserve(&pages, (i + 1) * sizeof(uint64_t)));
+        places[i] = number_at(&pages, i);
+        *places[i] = i * i;
+    }
+    for (uint64_t count = COUNT; count > 0; count--) {
+        pages_trim(&pages, count * sizeof(uint64_t));
+        assert_ptr_equal(number_at(&pages, count - 1), places[count - 1]);
+        assert_int_equal(*places[count - 1], (count - 1) * (count - 1));
+        assert_true(pages.count <= count * sizeof(uint64_t) / PAGES_SIZE + 3);
+    }
+    pages_trim(&pages, 0);
+    assert_int_equal(memory_live_count(), live_before);
+    pages_deinit(&pages);
+}
+
+static void one_page_to_and_fro_takes_no_memory(void **state) {
+    (void)state;
+    struct pages pages = {0};
+    assert_true(pages_reserve(&pages, 3 * PAGES_SIZE));
+    assert_true(pages_reserve(&pages, 3 * PAGES_SIZE + 1));
+    uint64_t requests_before = memory_requests();
+    for (int i = 0; i < 100; i++) {
+        pages_trim(&pages, 3 * PAGES_SIZE);
+        assert_true(pages_reserve(&pages, 3 * PAGES_SIZE + 1));
+    }
+    assert_int_equal(memory_requests(), requests_before);
+    pages_deinit(&pages);
+}
+
+static void trimming_frees_two_pages_at_a_time(void **state) {
+    (void)state;
+    struct pages pages = {0};
+    assert_true(pages_reserve(&pages, 100 * PAGES_SIZE));
+    pages_trim(&pages, 1);
+    assert_int_equal(pages.count, 98);
+    for (int i = 0; i < 100; i++) {
+        pages_trim(&pages, 1);
+    }
+    assert_int_equal(pages.count, 2);
+    pages_deinit(&pages);
+}
+
+static void no_memory_leaves_what_is_there(void **state) {
+    (void)state;
+    uint64_t live_before = memory_live_count();
+    for (uint64_t nth = 1; nth <= 6; nth++) {
+        struct pages pages = {0};
+        assert_true(pages_reserve(&pages, 2 * PAGES_SIZE));
+        *number_at(&pages, 0) = 7;
+        *number_at(&pages, 2 * PAGES_SIZE / sizeof(uint64_t) - 1) = 8;
+        memory_fail_at(nth);
+        assert_false(pages_reserve(&pages, 9 * PAGES_SIZE));
+        memory_fail_at(0);
+        assert_int_equal(*number_at(&pages, 0), 7);
+        assert_true(pages_reserve(&pages, 9 * PAGES_SIZE));
+        assert_int_equal(pages.count, 9);
+        assert_int_equal(*number_at(&pages, 2 * PAGES_SIZE / sizeof(uint64_t) - 1), 8);
+        pages_deinit(&pages);
+    }
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elements_stay_where_they_are_while_it_grows_and_shrinks),
+        cmocka_unit_test(one_page_to_and_fro_takes_no_memory),
+        cmocka_unit_test(trimming_frees_two_pages_at_a_time),
+        cmocka_unit_test(no_memory_leaves_what_is_there),
+    };
+    return cmocka_run_group_tests_name("pages", tests, NULL, NULL);
+}

@@ -1,0 +1,581 @@
+/* A walk over all boards while they change: its entries, and the effects on keys it has passed,
+ * reproduce the registry. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/registry_walk.h"
+#include "tests/support/registry_storm.h"
+
+enum { TAKES_MAX = 50, ENTRIES_MAX = 300, MEMBER_ROOM = 512 };
+
+static bool is_short(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
+
+/* ---- a naive loader ---- */
+
+struct line {
+    enum effect_kind kind; /* PUT or TAKE */
+    uint64_t key;
+    size_t size;
+    char member[MEMBER_ROOM];
+};
+
+struct lines {
+    struct line *at;
+    uint32_t count;
+    uint32_t room;
+};
+
+/* Loads the contents of a snapshot as they arrive: whole boards when they are closed, effects on
+ * existing boards at once, and effects on members of the open board when it is closed. */
+struct loader {
+    struct registry *registry;
+    bool is_open;
+    uint32_t database;
+    char name_text[REGISTRY_KEY_MAX];
+    struct bytes name;
+    struct rules rules;
+    int64_t expire_at_ms;
+    struct lines entries;
+    struct lines kept;
+};
+
+static void add_line(struct lines *lines, enum effect_kind kind, struct bytes member,
+                     uint64_t key) {
+    if (lines->count == lines->room) {
+        lines->room = lines->room * 2 + 16;
+        lines->at = realloc(lines->at, lines->room * sizeof *lines->at);
+        assert_non_null(lines->at);
+    }
+    struct line *line = &lines->at[lines->count++];
+    *line = (struct line){.kind = kind, .key = key, .size = member.size};
+    assert_true(member.size <= MEMBER_ROOM);
+    memcpy(line->member, member.at, member.size);
+}
+
+static struct bytes line_member(const struct line *line) {
+    return (struct bytes){line->member, line->size};
+}
+
+static bool has_line(const struct lines *lines, struct bytes member) {
+    for (uint32_t i = 0; i < lines->count; i++) {
+        if (bytes_equal(line_member(&lines->at[i]), member)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void load_effect(struct loader *loader, struct effect effect) {
+    uint32_t applied;
+    effect.key = NULL;
+    assert_int_equal(effect_apply(loader->registry, &effect, 1, &applied), EFFECT_OK);
+}
+
+static void name_open(struct loader *loader, uint32_t database, struct bytes name) {
+    loader->database = database;
+    memcpy(loader->name_text, name.at, name.size);
+    loader->name = (struct bytes){loader->name_text, name.size};
+}
+
+static void load_reopen(struct loader *loader) {
+    loader->entries.count = 0;
+    loader->kept.count = 0;
+}
+
+static void load_open(struct loader *loader, const struct registry *from,
+                      const struct registry_key *key) {
+    assert_false(loader->is_open);
+    loader->is_open = true;
+    name_open(loader, key->database, registry_name(key));
+    rules_copy(registry_rules(key), &loader->rules);
+    loader->expire_at_ms = registry_expiry(from, key);
+    load_reopen(loader);
+}
+
+static void load_entry(struct loader *loader, const struct board_entry *entry) {
+    assert_true(loader->is_open);
+    if (!has_line(&loader->kept, entry->member)) {
+        assert_false(has_line(&loader->entries, entry->member));
+        add_line(&loader->entries, EFFECT_PUT, entry->member, entry->key);
+    }
+}
+
+static void load_close(struct loader *loader) {
+    assert_true(loader->is_open);
+    loader->is_open = false;
+    struct effect effect = {.kind = EFFECT_CREATE,
+                            .database = loader->database,
+                            .name = loader->name,
+                            .rules = &loader->rules};
+    const struct layout_time *time = &loader->rules.layout.time;
+    uint32_t count = loader->entries.count;
+    load_effect(loader, effect);
+    for (uint32_t i = 0; i < count + loader->kept.count; i++) {
+        bool is_latest = time->bits > 0 && time->is_latest;
+        const struct line *line = i < count ? &loader->entries.at[is_latest ? count - 1 - i : i]
+                                            : &loader->kept.at[i - count];
+        const struct registry_key *key =
+            registry_peek(loader->registry, loader->database, loader->name, INT64_MIN);
+        uint64_t packed_key;
+        effect.kind = line->kind;
+        effect.member = line_member(line);
+        effect.member_key = line->key;
+        if (line->kind == EFFECT_PUT || board_find(&key->board, effect.member, &packed_key)) {
+            load_effect(loader, effect);
+        }
+    }
+    effect.kind = EFFECT_EXPIRE;
+    effect.expire_at_ms = loader->expire_at_ms;
+    load_effect(loader, effect);
+}
+
+/* An effect on the open board. */
+static void keep_effect(struct loader *loader, const struct effect *effect) {
+    switch (effect->kind) {
+    case EFFECT_PUT:
+    case EFFECT_TAKE:
+        add_line(&loader->kept, effect->kind, effect->member, effect->member_key);
+        break;
+    case EFFECT_REMOVE:
+        loader->is_open = false;
+        break;
+    case EFFECT_RENAME:
+        name_open(loader, effect->to_database, effect->to_name);
+        rules_copy(effect->rules, &loader->rules);
+        loader->expire_at_ms = effect->expire_at_ms;
+        break;
+    case EFFECT_EXPIRE:
+        loader->expire_at_ms = effect->expire_at_ms;
+        break;
+    case EFFECT_RULES:
+        rules_copy(effect->rules, &loader->rules);
+        break;
+    case EFFECT_CUT:
+    case EFFECT_CREATE:
+    case EFFECT_FLUSH:
+    case EFFECT_COPY:
+    case EFFECT_FILL:
+        fail_msg("effect %d on an open board", (int)effect->kind);
+    }
+}
+
+static void take_effect(struct loader *loader, const struct effect *effect) {
+    if (effect->kind == EFFECT_FLUSH) {
+        loader->is_open &= effect->database != loader->database;
+        load_effect(loader, *effect);
+    } else if (loader->is_open && effect->database == loader->database &&
+               bytes_equal(effect->name, loader->name)) {
+        keep_effect(loader, effect);
+    } else {
+        load_effect(loader, *effect);
+    }
+}
+
+static void reset_loader(struct loader *loader) {
+    if (loader->registry != NULL) {
+        registry_destroy(loader->registry);
+    }
+    loader->registry = storm_create_registry(0xface);
+    loader->is_open = false;
+}
+
+/* ---- the writer ---- */
+
+struct walker {
+    struct storm storm;
+    struct loader loader;
+    bool is_walking;
+    uint64_t open_count[EFFECT_FILL + 1]; /* effects on the open board */
+    uint64_t reopened;
+};
+
+static void write_cut(struct walker *walker, const struct effect *effect) {
+    if (effect->count > TAKES_MAX) {
+        registry_walk_reopen(walker->storm.registry);
+        load_reopen(&walker->loader);
+        walker->reopened++;
+        return;
+    }
+    struct effect take = *effect;
+    take.kind = EFFECT_TAKE;
+    for (uint32_t i = 0; i < effect->count; i++) {
+        take.member = board_at(&effect->key->board, effect->rank + i).member;
+        take_effect(&walker->loader, &take);
+    }
+}
+
+static void write_fill(struct walker *walker, const struct effect *effect) {
+    const struct board *board = &effect->key->board;
+    uint32_t count = board_count(board);
+    struct effect part = *effect;
+    part.kind = EFFECT_CREATE;
+    take_effect(&walker->loader, &part);
+    part.kind = EFFECT_PUT;
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_latest = board_layout(board)->time.bits > 0 && board_layout(board)->time.is_latest;
+        struct board_entry entry = board_at(board, is_latest ? count - 1 - i : i);
+        part.member = entry.member;
+        part.member_key = entry.key;
+        take_effect(&walker->loader, &part);
+    }
+}
+
+static void on_effect(void *context, const struct effect *effect) {
+    struct walker *walker = context;
+    memory_fail_at(0);
+    if (!walker->is_walking) {
+        return;
+    }
+    if (effect->kind == EFFECT_FLUSH) {
+        take_effect(&walker->loader, effect);
+        return;
+    }
+    enum registry_walk_state state = registry_walk_state(walker->storm.registry, effect->key);
+    if (state == REGISTRY_WALK_AHEAD) {
+        return;
+    }
+    if (state == REGISTRY_WALK_OPEN) {
+        walker->open_count[effect->kind]++;
+    }
+    if (effect->kind == EFFECT_FILL) {
+        assert_int_equal(state, REGISTRY_WALK_DONE);
+        write_fill(walker, effect);
+    } else if (effect->kind == EFFECT_CUT && state == REGISTRY_WALK_OPEN) {
+        write_cut(walker, effect);
+    } else {
+        take_effect(&walker->loader, effect);
+    }
+}
+
+static void write_piece(struct walker *walker, const struct registry_walk_piece *piece,
+                        const struct board_entry *entries) {
+    struct registry *registry = walker->storm.registry;
+    if (piece->is_first) {
+        load_open(&walker->loader, registry, piece->key);
+    }
+    for (uint32_t i = 0; i < piece->count; i++) {
+        load_entry(&walker->loader, &entries[i]);
+    }
+    assert_int_equal(registry_walk_state(registry, piece->key),
+                     piece->is_last ? REGISTRY_WALK_DONE : REGISTRY_WALK_OPEN);
+    if (piece->is_last) {
+        load_close(&walker->loader);
+    }
+}
+
+/* ---- random walks ---- */
+
+static void storm_some(struct walker *walker, uint32_t steps) {
+    struct storm *storm = &walker->storm;
+    while (steps-- > 0) {
+        if (random_below(&storm->random, 10) == 0) {
+            memory_fail_at(1 + random_below(&storm->random, 6));
+        }
+        storm_step(storm);
+        (void)registry_free_step(walker->loader.registry, 100);
+    }
+}
+
+static void favour(struct storm *storm, const struct registry_key *key) {
+    struct bytes name = registry_name(key);
+    storm->favourite_size = 0;
+    if (name.size <= STORM_NAME_MAX) {
+        memcpy(storm->favourite, name.at, name.size);
+        storm->favourite_size = name.size;
+        storm->favourite_database = key->database;
+    }
+}
+
+/* Returns whether it was completed. */
+static bool walk_once(struct walker *walker, uint32_t entries_max, bool is_given_up) {
+    struct storm *storm = &walker->storm;
+    struct board_entry entries[ENTRIES_MAX];
+    struct registry_walk_piece piece;
+    reset_loader(&walker->loader);
+    registry_walk_begin(storm->registry);
+    walker->is_walking = true;
+    bool has_more = true;
+    while (has_more && !(is_given_up && random_below(&storm->random, 50) == 0)) {
+        uint32_t count_max = 1 + (uint32_t)random_below(&storm->random, entries_max);
+        has_more = registry_walk_next(storm->registry, entries, count_max, &piece);
+        if (has_more) {
+            assert_true(piece.count <= count_max);
+            write_piece(walker, &piece, entries);
+            favour(storm, piece.key);
+        }
+        storm_some(walker, (uint32_t)random_below(&storm->random, 4));
+    }
+    return !has_more;
+}
+
+static void run_walks(const char *test_name, uint32_t members_max, uint32_t entries_max,
+                      int walks) {
+    static struct walker walker;
+    uint64_t live_before = memory_live_count();
+    memset(&walker, 0, sizeof walker);
+    storm_begin(&walker.storm, test_name, members_max);
+    walker.storm.database_count = 3;
+    registry_set_effects(walker.storm.registry, on_effect, &walker);
+    reset_loader(&walker.loader);
+    storm_some(&walker, 1000);
+    for (int i = 0; i < walks; i++) {
+        if (walk_once(&walker, entries_max, i % 3 == 0)) {
+            storm_assert_equal(walker.storm.registry, walker.loader.registry);
+            storm_some(&walker, 20);
+            storm_assert_equal(walker.storm.registry, walker.loader.registry);
+        }
+        walker.is_walking = false;
+        registry_walk_end(walker.storm.registry);
+        storm_some(&walker, 50);
+    }
+    if (!is_short()) {
+        static const enum effect_kind kinds[] = {EFFECT_PUT,    EFFECT_TAKE,   EFFECT_CUT,
+                                                 EFFECT_REMOVE, EFFECT_RENAME, EFFECT_EXPIRE};
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            assert_true(walker.open_count[kinds[i]] > 0);
+        }
+    }
+    registry_destroy(walker.loader.registry);
+    storm_end(&walker.storm);
+    free(walker.loader.entries.at);
+    free(walker.loader.kept.at);
+    assert_int_equal(memory_live_count(), live_before);
+}
+
+static void a_walk_and_the_effects_on_what_it_passed_make_the_same(void **state) {
+    (void)state;
+    run_walks(__func__, 12, 7, is_short() ? 60 : 400);
+}
+
+static void the_same_holds_of_large_boards(void **state) {
+    (void)state;
+    run_walks(__func__, 1000, ENTRIES_MAX, is_short() ? 20 : 150);
+}
+
+/* ---- sentences ---- */
+
+static struct registry_key *write_key(struct registry *registry, const char *name, uint32_t count) {
+    bool is_new;
+    struct registry_key *key =
+        registry_find_or_create(registry, 0, bytes_from_text(name), 0, &is_new);
+    assert_non_null(key);
+    for (uint32_t i = 0; i < count; i++) {
+        char text[16];
+        struct board_member member;
+        int size = snprintf(text, sizeof text, "m%u", i);
+        board_look_up(&key->board, (struct bytes){text, (size_t)size}, NULL, &member);
+        assert_int_equal(registry_put_member(registry, key, &member, 1000 - i), BOARD_OK);
+    }
+    return key;
+}
+
+static void every_board_is_walked_once_from_its_best_member(void **state) {
+    (void)state;
+    struct registry *registry = storm_create_registry(1);
+    struct registry_walk_piece piece;
+    struct board_entry entries[3];
+    struct registry_key *key = write_key(registry, "p", 7);
+    registry_walk_begin(registry);
+    assert_int_equal(registry_walk_state(registry, key), REGISTRY_WALK_AHEAD);
+    for (uint32_t rank = 0; rank < 7; rank += 3) {
+        assert_true(registry_walk_next(registry, entries, 3, &piece));
+        assert_ptr_equal(piece.key, key);
+        assert_int_equal(piece.is_first, rank == 0);
+        assert_int_equal(piece.is_last, rank == 6);
+        assert_int_equal(piece.count, rank == 6 ? 1 : 3);
+        assert_int_equal(entries[0].key, 1000 - rank);
+    }
+    assert_int_equal(registry_walk_state(registry, key), REGISTRY_WALK_DONE);
+    assert_false(registry_walk_next(registry, entries, 3, &piece));
+    registry_walk_end(registry);
+    assert_false(registry_walk_next(registry, entries, 3, &piece));
+    registry_destroy(registry);
+}
+
+static void an_empty_board_is_one_piece_without_entries(void **state) {
+    (void)state;
+    struct registry *registry = storm_create_registry(1);
+    struct registry_walk_piece piece;
+    struct board_entry entry;
+    write_key(registry, "p", 0);
+    registry_walk_begin(registry);
+    assert_true(registry_walk_next(registry, &entry, 1, &piece));
+    assert_true(piece.is_first);
+    assert_true(piece.is_last);
+    assert_int_equal(piece.count, 0);
+    assert_false(registry_walk_next(registry, &entry, 1, &piece));
+    registry_walk_end(registry);
+    registry_destroy(registry);
+}
+
+static void what_comes_to_be_during_a_walk_is_done(void **state) {
+    (void)state;
+    struct registry *registry = storm_create_registry(1);
+    struct registry_walk_piece piece;
+    struct board_entry entry;
+    write_key(registry, "p", 2);
+    registry_walk_begin(registry);
+    const struct registry_key *key = write_key(registry, "q", 2);
+    assert_int_equal(registry_walk_state(registry, key), REGISTRY_WALK_DONE);
+    for (int i = 0; i < 2; i++) {
+        assert_true(registry_walk_next(registry, &entry, 1, &piece));
+        assert_true(bytes_equal(registry_name(piece.key), BYTES("p")));
+    }
+    assert_false(registry_walk_next(registry, &entry, 1, &piece));
+    registry_walk_end(registry);
+    registry_destroy(registry);
+}
+
+/* Roll over after some pieces of the walk. The archive, if any, has the walk state of the board. */
+static void begin_anew(const char *name, uint32_t pieces, bool has_archive) {
+    struct registry *registry = storm_create_registry(1);
+    struct registry_walk_piece piece;
+    struct board_entry entry;
+    struct rules rules;
+    bool is_new;
+    rules_copy(registry_rules(write_key(registry, name, 1)), &rules);
+    rules.is_created = true;
+    assert_int_equal(registry_flush(registry, 0), 1);
+    assert_non_null(
+        registry_find_or_create_like(registry, 0, bytes_from_text(name), &rules, 0, &is_new));
+    const struct registry_key *key = write_key(registry, name, 3);
+    registry_walk_begin(registry);
+    for (uint32_t i = 0; i < pieces; i++) {
+        assert_true(registry_walk_next(registry, &entry, 1, &piece));
+    }
+    assert_int_equal(registry_roll_due(registry, INT64_C(40) * 86400000, 1), 1);
+    assert_int_equal(board_count(&key->board), 0);
+    assert_int_equal(registry_walk_state(registry, key), REGISTRY_WALK_DONE);
+    for (uint32_t i = pieces; i < (has_archive ? 3 : pieces); i++) {
+        assert_true(registry_walk_next(registry, &entry, 1, &piece));
+        assert_ptr_not_equal(piece.key, key);
+        assert_int_equal(piece.is_first, i == 0);
+    }
+    assert_false(registry_walk_next(registry, &entry, 1, &piece));
+    registry_walk_end(registry);
+    registry_destroy(registry);
+}
+
+static void a_board_that_begins_anew_is_done_whatever_it_was(void **state) {
+    (void)state;
+    for (uint32_t pieces = 0; pieces <= 3; pieces++) {
+        begin_anew("m", pieces, false);
+        begin_anew("d", pieces, true);
+    }
+}
+
+static void the_walk_goes_on_in_a_board_that_is_renamed(void **state) {
+    (void)state;
+    struct registry *registry = storm_create_registry(1);
+    struct registry_walk_piece piece;
+    struct board_entry entry;
+    struct registry_key *key = write_key(registry, "p", 2);
+    registry_walk_begin(registry);
+    assert_true(registry_walk_next(registry, &entry, 1, &piece));
+    assert_int_equal(registry_rename(registry, key, 5, BYTES("q"), 0), REGISTRY_OK);
+    key = registry_find(registry, 5, BYTES("q"), 0);
+    assert_int_equal(registry_walk_state(registry, key), REGISTRY_WALK_OPEN);
+    assert_true(registry_walk_next(registry, &entry, 1, &piece));
+    assert_ptr_equal(piece.key, key);
+    assert_false(piece.is_first);
+    assert_true(piece.is_last);
+    assert_true(bytes_equal(entry.member, BYTES("m1")));
+    registry_walk_end(registry);
+    registry_destroy(registry);
+}
+
+static void a_copy_is_ahead_unless_the_board_is_done(void **state) {
+    (void)state;
+    struct registry *registry = storm_create_registry(1);
+    struct registry_walk_piece piece;
+    struct board_entry entry;
+    struct registry_key *key = write_key(registry, "p", 2);
+    static const char *const names[] = {"a", "b", "c"};
+    static const enum registry_walk_state states[] = {REGISTRY_WALK_AHEAD, REGISTRY_WALK_AHEAD,
+                                                      REGISTRY_WALK_DONE};
+    registry_walk_begin(registry);
+    for (int i = 0; i < 3; i++) {
+        struct bytes name = bytes_from_text(names[i]);
+        assert_int_equal(registry_copy(registry, key, 0, name, 0), REGISTRY_OK);
+        assert_int_equal(registry_walk_state(registry, registry_find(registry, 0, name, 0)),
+                         states[i]);
+        if (i == 0) {
+            /* The first copy is now walked to its end; then the board is opened. */
+            for (int j = 0; j < 3; j++) {
+                assert_true(registry_walk_next(registry, &entry, 1, &piece));
+            }
+            assert_ptr_equal(piece.key, key);
+            assert_int_equal(registry_walk_state(registry, key), REGISTRY_WALK_OPEN);
+        } else if (i == 1) {
+            assert_true(registry_walk_next(registry, &entry, 1, &piece));
+            assert_true(piece.is_last);
+        }
+    }
+    registry_walk_end(registry);
+    registry_destroy(registry);
+}
+
+static void a_reopened_board_begins_anew(void **state) {
+    (void)state;
+    struct registry *registry = storm_create_registry(1);
+    struct registry_walk_piece piece;
+    struct board_entry entry;
+    struct registry_key *key = write_key(registry, "p", 5);
+    registry_walk_begin(registry);
+    for (int i = 0; i < 3; i++) {
+        assert_true(registry_walk_next(registry, &entry, 1, &piece));
+    }
+    registry_walk_reopen(registry);
+    registry_remove_range(registry, key, 0, 2);
+    assert_true(registry_walk_next(registry, &entry, 1, &piece));
+    assert_false(piece.is_first);
+    assert_true(bytes_equal(entry.member, BYTES("m2")));
+    registry_walk_end(registry);
+    registry_destroy(registry);
+}
+
+static void a_walk_needs_no_memory(void **state) {
+    (void)state;
+    struct registry *registry = storm_create_registry(1);
+    struct registry_walk_piece piece;
+    struct board_entry entry;
+    struct registry_key *key = write_key(registry, "p", 500);
+    write_key(registry, "q", 5);
+    uint64_t requests = memory_requests();
+    registry_walk_begin(registry);
+    for (int i = 0; i < 100; i++) {
+        assert_true(registry_walk_next(registry, &entry, 1, &piece));
+    }
+    registry_remove(registry, key);
+    while (registry_walk_next(registry, &entry, 1, &piece)) {}
+    registry_walk_end(registry);
+    assert_int_equal(memory_requests(), requests);
+    registry_destroy(registry);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_walk_and_the_effects_on_what_it_passed_make_the_same),
+        cmocka_unit_test(the_same_holds_of_large_boards),
+        cmocka_unit_test(every_board_is_walked_once_from_its_best_member),
+        cmocka_unit_test(an_empty_board_is_one_piece_without_entries),
+        cmocka_unit_test(what_comes_to_be_during_a_walk_is_done),
+        cmocka_unit_test(a_board_that_begins_anew_is_done_whatever_it_was),
+        cmocka_unit_test(the_walk_goes_on_in_a_board_that_is_renamed),
+        cmocka_unit_test(a_copy_is_ahead_unless_the_board_is_done),
+        cmocka_unit_test(a_reopened_board_begins_anew),
+        cmocka_unit_test(a_walk_needs_no_memory),
+    };
+    return cmocka_run_group_tests_name("registry walk", tests, NULL, NULL);
+}

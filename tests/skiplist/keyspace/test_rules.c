@@ -1,0 +1,294 @@
+/* The set of rules, against a twin that counts references. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "codec/memory.h"
+#include "skiplist/keyspace/rules.h"
+#include "tests/support/random.h"
+
+enum { KINDS = 300 };
+
+static struct rules_set set;
+static uint64_t live_before;
+
+static int start(void **state) {
+    (void)state;
+    live_before = memory_live_count();
+    rules_set_init(&set, 0x5eed);
+    return 0;
+}
+
+static int stop(void **state) {
+    (void)state;
+    rules_set_deinit(&set);
+    return memory_live_count() == live_before ? 0 : -1;
+}
+
+static void assert_valid(void) {
+    const char *reason = "";
+    if (!rules_set_validate(&set, &reason)) {
+        fail_msg("%s", reason);
+    }
+}
+
+static struct rules rules_from(const char *layout) {
+    struct rules rules = {.cap = 0};
+    char error[LAYOUT_ERROR_MAX];
+    if (layout_parse(bytes_from_text(layout), &rules.layout, error) != LAYOUT_OK) {
+        fail_msg("%s", error);
+    }
+    return rules;
+}
+
+static const struct rules *hold(const struct rules *like) {
+    const struct rules *held = rules_hold(&set, like);
+    assert_non_null(held);
+    assert_true(rules_equal(held, like));
+    assert_true(rules_are_in(&set, held));
+    return held;
+}
+
+static void equal_rules_are_there_once(void **state) {
+    (void)state;
+    struct rules rules = rules_from("FIELD score 33 TIME 20 S");
+    const struct rules *held = hold(&rules);
+    assert_ptr_not_equal(held, &rules);
+    struct rules same = rules_from("field score 33 desc time 20 s");
+    assert_ptr_equal(hold(&same), held);
+    assert_int_equal(set.count, 1);
+    assert_int_equal(held->use_count, 2);
+    rules_hold_again(&set, held);
+    assert_int_equal(set.use_count, 3);
+    assert_valid();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(set.count, 1);
+        rules_release(&set, held);
+        assert_valid();
+    }
+    assert_int_equal(set.count, 0);
+}
+
+static void every_difference_makes_other_rules(void **state) {
+    (void)state;
+    static const char *const layouts[] = {
+        "FIELD a 30 TIME 20 S",
+        "FIELD b 30 TIME 20 S",
+        "FIELD a 31 TIME 20 S",
+        "FIELD a 30 ASC TIME 20 S",
+        "FIELD a 30 SIGNED TIME 20 S",
+        "FIELD a 30 SCALE 1 TIME 20 S",
+        "FIELD a 30 TIME 21 S",
+        "FIELD a 30 TIME 20 M",
+        "FIELD a 30 TIME 20 S LATEST",
+        "FIELD a 30 TIME 20 S START 2026-01-01T00:00:00Z",
+        "FIELD a 30 TIME 20 S END 2020-01-13T03:16:15Z", /* the default START */
+        "FIELD a 30",
+        "FIELD a 15 FIELD b 15 TIME 20 S",
+    };
+    enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
+    enum { OPTIONS = 8 };
+    const struct rules *held[LAYOUTS + OPTIONS];
+    for (size_t i = 0; i < LAYOUTS; i++) {
+        struct rules rules = rules_from(layouts[i]);
+        held[i] = hold(&rules);
+        assert_int_equal(set.count, i + 1);
+    }
+    struct rules options[OPTIONS];
+    for (size_t i = 0; i < OPTIONS; i++) {
+        options[i] = rules_from(layouts[0]);
+    }
+    options[0].cap = 1;
+    options[1].keeps_best = true;
+    options[2].is_created = true;
+    for (size_t i = 3; i < OPTIONS; i++) {
+        options[i].period = i == 3 ? PERIOD_WEEK : PERIOD_DAY;
+        options[i].zone_minutes = i == 5 ? -60 : 0;
+        options[i].archives_max = i == 6 ? 1 : 0;
+        rules_begin_period(&options[i], i == 7 ? 86400000 : 0);
+    }
+    for (size_t i = 0; i < OPTIONS; i++) {
+        held[LAYOUTS + i] = hold(&options[i]);
+        assert_int_equal(set.count, LAYOUTS + i + 1);
+    }
+    assert_valid();
+    for (size_t i = 0; i < LAYOUTS + OPTIONS; i++) {
+        rules_release(&set, held[i]);
+    }
+}
+
+static void a_set_keeps_only_the_fields_that_are_there(void **state) {
+    (void)state;
+    struct rules rules = rules_from("FIELD score 33 TIME 20 S");
+    const struct rules *held = hold(&rules);
+    assert_true(memory_size(held) < 300);
+    /* Copied out of the set they are complete. */
+    struct rules copy;
+    rules_copy(held, &copy);
+    copy.cap = 7;
+    const struct rules *capped = hold(&copy);
+    assert_int_equal(capped->cap, 7);
+    assert_true(layout_equal(&capped->layout, &rules.layout));
+    assert_ptr_equal(rules_of(&capped->layout), capped);
+    rules_release(&set, capped);
+    rules_release(&set, held);
+}
+
+static void keep_best_takes_what_is_strictly_better_and_looks_past_the_time(void **state) {
+    (void)state;
+    struct rules rules = rules_from("FIELD score 4 FIELD laps 4 ASC TIME 8 S");
+    assert_true(rules_take(&rules, 0x1234, 0x1234));
+    assert_true(rules_take(&rules, 0x1234, 0x0034));
+    rules.keeps_best = true;
+    assert_false(rules_take(&rules, 0x1234, 0x1234));
+    assert_false(rules_take(&rules, 0x1234, 0x12ff));
+    assert_false(rules_take(&rules, 0x1234, 0x1134));
+    assert_true(rules_take(&rules, 0x1234, 0x1300));
+    assert_true(rules_take(&rules, 0x1234, 0x2034));
+}
+
+static void a_period_moves_the_times_and_leaves_the_rest(void **state) {
+    (void)state;
+    struct rules rules = rules_from("FIELD a 30 TIME 30 MS END 2000-01-01T00:00:00Z");
+    int64_t now_ms = INT64_C(1794830400000); /* Monday 2026-11-16T12:00:00Z */
+    assert_false(rules_are_over(&rules, INT64_MAX));
+    rules.period = PERIOD_WEEK;
+    rules.zone_minutes = 480;
+    rules.archives_max = 2;
+    rules.cap = 9;
+    rules_begin_period(&rules, now_ms);
+    assert_true(rules.period_start_ms == INT64_C(1794758400000));
+    assert_true(rules.period_end_ms == INT64_C(1795363200000));
+    assert_true(rules.layout.time.start_us == INT64_C(1794758400000000));
+    assert_false(rules.layout.time.is_given_by_end);
+    assert_false(rules_are_over(&rules, rules.period_end_ms - 1));
+    assert_true(rules_are_over(&rules, rules.period_end_ms));
+    assert_true(rules_archive_end_ms(&rules) == rules.period_end_ms + 2 * INT64_C(604800000));
+    struct rules archive;
+    rules_end_period(&rules, &archive);
+    assert_true(layout_equal(&archive.layout, &rules.layout));
+    assert_int_equal(archive.cap, 9);
+    struct rules plain = rules_from("FIELD a 30");
+    plain.cap = 9;
+    plain.layout = rules.layout;
+    assert_true(rules_equal(&archive, &plain));
+    rules.archives_max = RULES_ARCHIVES_ALL;
+    assert_true(rules_archive_end_ms(&rules) == INT64_MAX);
+    /* A layout without TIME has nothing to move. */
+    struct rules bare = rules_from("FIELD a 30");
+    bare.period = PERIOD_MONTH;
+    rules_begin_period(&bare, now_ms);
+    struct layout layout = rules_from("FIELD a 30").layout;
+    assert_true(layout_equal(&bare.layout, &layout));
+}
+
+static void no_memory_leaves_the_set_as_it_was(void **state) {
+    (void)state;
+    struct rules rules = rules_from("FIELD a 30");
+    const struct rules *held = NULL;
+    uint64_t failures = 0;
+    for (uint64_t nth = 1; held == NULL; nth++) {
+        memory_fail_at(nth);
+        held = rules_hold(&set, &rules);
+        memory_fail_at(0);
+        failures += held == NULL;
+        assert_int_equal(set.count, held != NULL);
+        assert_int_equal(set.use_count, held != NULL);
+        assert_valid();
+    }
+    assert_in_range(failures, 3, 10);
+    rules_release(&set, held);
+}
+
+/* Kind k has the cap k + 1. */
+struct twin {
+    const struct rules *held[KINDS];
+    uint64_t users[KINDS];
+    uint32_t count;
+};
+
+static void twin_step(struct twin *twin, struct random *random, struct rules *like) {
+    uint32_t kind = (uint32_t)random_below(random, KINDS);
+    uint64_t choice = random_below(random, 5);
+    if (choice < 2) {
+        like->cap = kind + 1;
+        if (random_below(random, 8) == 0) {
+            memory_fail_at(1 + random_below(random, 3));
+        }
+        const struct rules *held = rules_hold(&set, like);
+        memory_fail_at(0);
+        if (held == NULL) {
+            assert_int_equal(twin->users[kind], 0);
+            return;
+        }
+        assert_true(twin->users[kind] == 0 || held == twin->held[kind]);
+        twin->held[kind] = held;
+        twin->count += twin->users[kind]++ == 0;
+    } else if (twin->users[kind] > 0 && choice == 2) {
+        rules_hold_again(&set, twin->held[kind]);
+        twin->users[kind]++;
+    } else if (twin->users[kind] > 0) {
+        rules_release(&set, twin->held[kind]);
+        twin->count -= --twin->users[kind] == 0;
+    }
+}
+
+static void a_set_is_as_its_naive_twin(void **state) {
+    (void)state;
+    struct random random = random_begin(__func__);
+    struct rules like = rules_from("FIELD score 33 SIGNED TIME 31 S");
+    struct twin twin = {.count = 0};
+    for (int step = 0; step < 20000; step++) {
+        twin_step(&twin, &random, &like);
+        assert_int_equal(set.count, twin.count);
+        if (step % 100 == 0) {
+            assert_valid();
+        }
+    }
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        for (; twin.users[kind] > 0; twin.users[kind]--) {
+            assert_int_equal(twin.held[kind]->use_count, twin.users[kind]);
+            assert_int_equal(twin.held[kind]->cap, kind + 1);
+            rules_release(&set, twin.held[kind]);
+        }
+    }
+    assert_int_equal(set.count, 0);
+}
+
+/* No operation may take time that grows with the set; here that would take minutes. */
+static void many_kinds_are_as_quick_as_a_few(void **state) {
+    (void)state;
+    enum { MANY = 200000 };
+    static const struct rules *held[MANY];
+    struct rules like = rules_from("FIELD a 30");
+    for (uint32_t i = 0; i < MANY; i++) {
+        like.cap = i;
+        held[i] = hold(&like);
+    }
+    assert_int_equal(set.count, MANY);
+    assert_valid();
+    for (uint32_t i = 0; i < MANY; i++) {
+        rules_release(&set, held[i]);
+    }
+    assert_int_equal(set.count, 0);
+    assert_valid();
+}
+
+#define rules_test(function) cmocka_unit_test_setup_teardown(function, start, stop)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        rules_test(equal_rules_are_there_once),
+        rules_test(every_difference_makes_other_rules),
+        rules_test(a_set_keeps_only_the_fields_that_are_there),
+        rules_test(keep_best_takes_what_is_strictly_better_and_looks_past_the_time),
+        rules_test(a_period_moves_the_times_and_leaves_the_rest),
+        rules_test(no_memory_leaves_the_set_as_it_was),
+        rules_test(a_set_is_as_its_naive_twin),
+        rules_test(many_kinds_are_as_quick_as_a_few),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
