@@ -61,7 +61,12 @@ static int sync_at_once(int fd) {
 }
 
 static ssize_t write_if_there_is_room(int fd, const void *bytes, size_t size) {
-    if (is_full || size > room) {
+    if (is_full) {
+        errno = ENOSPC;
+        return -1;
+    }
+    if (size > room) {
+        room = 0; /* it stays full: a shorter write, of a snapshot, must not fit */
         errno = ENOSPC;
         return -1;
     }
