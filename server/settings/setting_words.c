@@ -8,10 +8,18 @@
 
 #include <stdarg.h>
 
-bool setting_fail(char *message, size_t size, const char *format, ...) {
+bool setting_fail(char *reason, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, size, format, arguments);
+    vsnprintf(reason, SETTING_REASON_MAX, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool setting_fail_error(char *error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, SETTING_ERROR_MAX, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -144,8 +152,7 @@ static bool take_word(struct cutter *cutter) {
 bool setting_words_split(struct bytes line, struct setting_words *words, char *reason) {
     words->count = 0;
     if (line.size > sizeof words->room) {
-        return setting_fail(reason, SETTING_REASON_MAX, "a line may have at most %d bytes",
-                            SETTING_LINE_MAX);
+        return setting_fail(reason, "a line may have at most %d bytes", SETTING_LINE_MAX);
     }
     struct cutter cutter = {.line = line, .out = words->room};
     for (;;) {
@@ -156,12 +163,11 @@ bool setting_words_split(struct bytes line, struct setting_words *words, char *r
             return true;
         }
         if (words->count == SETTING_WORDS_MAX) {
-            return setting_fail(reason, SETTING_REASON_MAX, "a line may have at most %d words",
-                                SETTING_WORDS_MAX);
+            return setting_fail(reason, "a line may have at most %d words", SETTING_WORDS_MAX);
         }
         const char *begin = cutter.out;
         if (!take_word(&cutter)) {
-            return setting_fail(reason, SETTING_REASON_MAX,
+            return setting_fail(reason,
                                 "unbalanced quotes: a closing quote is missing, or is not followed "
                                 "by a blank or the end of the line");
         }
@@ -172,10 +178,15 @@ bool setting_words_split(struct bytes line, struct setting_words *words, char *r
 
 /* ---- Quoting ---- */
 
-/* May this byte be anywhere in a word without quotes? */
-static bool is_plain(char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("_-./:*?[]^,@%+=~", byte));
+bool setting_words_is_of(struct bytes word, const char *others) {
+    for (size_t i = 0; i < word.size; i++) {
+        char byte = word.at[i];
+        if (!(byte >= 'a' && byte <= 'z') && !(byte >= 'A' && byte <= 'Z') &&
+            !(byte >= '0' && byte <= '9') && (byte == '\0' || strchr(others, byte) == NULL)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static size_t put_escaped(char *out, char byte) {
@@ -200,11 +211,7 @@ static size_t put_escaped(char *out, char byte) {
 }
 
 size_t setting_words_quote(char *out, struct bytes word) {
-    size_t plain = 0;
-    while (plain < word.size && is_plain(word.at[plain])) {
-        plain++;
-    }
-    if (plain == word.size && word.size > 0) {
+    if (word.size > 0 && setting_words_is_of(word, "_-./:*?[]^,@%+=~")) {
         memcpy(out, word.at, word.size);
         return word.size;
     }
@@ -245,8 +252,8 @@ static unsigned slips_between(struct bytes a, struct bytes b) {
     return rows[a.size % 3][b.size];
 }
 
-const char *setting_words_nearest(struct bytes word, setting_words_next *next,
-                                  const void *context) {
+/* The word that this one is probably a typing error of; NULL: none is close. */
+static const char *find_nearest(struct bytes word, setting_words_next *next, const void *context) {
     if (word.size > SETTING_SHOWN_MAX) {
         return NULL;
     }
@@ -266,4 +273,12 @@ const char *setting_words_nearest(struct bytes word, setting_words_next *next,
         }
     }
     return nearest;
+}
+
+bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
+                                setting_words_next *next, const void *context) {
+    const char *nearest = find_nearest(word, next, context);
+    return nearest == NULL ? setting_fail(reason, "%s '%s'", what, setting_show(word).text)
+                           : setting_fail(reason, "%s '%s'; did you mean '%s'?", what,
+                                          setting_show(word).text, nearest);
 }

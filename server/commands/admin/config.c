@@ -144,28 +144,23 @@ static const struct command config_get = {
 
 /* ---- CONFIG SET ---- */
 
-static bool check_clients(const struct server *server, const struct settings *wanted,
-                          char *reason) {
+/* The descriptors come last: once they are reserved nothing can fail, so a refused CONFIG SET has
+ * changed nothing. */
+static const char *check_settings(void *context, const struct settings *wanted, char *reason) {
+    const struct server *server = context;
+    const char *failed = server->persistence != NULL
+                             ? persistence_check_settings(server->persistence, wanted, reason)
+                             : NULL;
     int64_t clients_max;
-    if (wanted->maxclients <= server->settings.maxclients ||
+    if (failed != NULL || wanted->maxclients <= server->settings.maxclients ||
         process_reserve_descriptors(wanted->maxclients, &clients_max)) {
-        return true;
+        return failed;
     }
     snprintf(reason, SETTING_REASON_MAX,
              "The operating system is not able to handle the specified number of clients, try with "
              "%lld",
              (long long)clients_max);
-    return false;
-}
-
-static const char *check_settings(void *context, const struct settings *wanted, char *reason) {
-    const struct server *server = context;
-    if (!check_clients(server, wanted, reason)) {
-        return "maxclients";
-    }
-    return server->persistence != NULL
-               ? persistence_check_settings(server->persistence, wanted, reason)
-               : NULL;
+    return "maxclients";
 }
 
 static void config_set_run(struct call *call) {
