@@ -4,7 +4,9 @@
 #define SERVER_SERVER_H
 
 #include "server/clients/client_memory.h"
+#include "server/clients/latency.h"
 #include "server/clients/session_table.h"
+#include "server/clients/slowlog.h"
 #include "server/clients/stats.h"
 #include "server/durability/state.h"
 #include "server/settings/setting.h"
