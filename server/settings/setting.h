@@ -5,9 +5,9 @@
  * ::1"), CONFIG SET. With an unknown or invalid setting the server does not start; the error names
  * file and line.
  *
- * A line is a name and words, separated by blanks; "double quotes" take \n \r \t \a \b \xHH and \c,
- * 'single quotes' only \'. A line whose first character is # is a comment. Sizes take 1k 1kb 1m 1mb
- * 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the setting repeats.
+ * A line is a name and words (codec/words.h). A line whose first character is # is a comment. Sizes
+ * take 1k 1kb 1m 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the
+ * setting repeats.
  *
  * CONFIG SET notifies nobody: code that uses a setting reads it here each time (timeout, limits,
  * maxclients, maxmemory, requirepass, slowlog and latency settings, default-layout, appendonly and
