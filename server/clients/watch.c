@@ -95,6 +95,7 @@ static void table_put(struct watch_table *table, struct watch_link *link) {
 
 /* The last link takes the free index. */
 static void table_take(struct watch_table *table, const struct watch_link *link) {
+    CHECK(table->links != NULL);
     struct watch_link *last = table->links[--table->count];
     map_remove(&table->map, link->hash, link->index);
     if (last != link) {
