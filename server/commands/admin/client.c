@@ -92,9 +92,7 @@ static const struct command client_info = {
     .name = "INFO",
     .summary = "This connection's line of CLIENT LIST",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = info_run,
 };
@@ -196,34 +194,13 @@ static void list_run(struct call *call) {
     }
 }
 
-static const struct argument client_type_arguments[] = {
-    {.name = "normal", .type = ARGUMENT_PURE_TOKEN, .token = "NORMAL"},
-    {.name = "master", .type = ARGUMENT_PURE_TOKEN, .token = "MASTER"},
-    {.name = "replica", .type = ARGUMENT_PURE_TOKEN, .token = "REPLICA"},
-    {.name = "pubsub", .type = ARGUMENT_PURE_TOKEN, .token = "PUBSUB"},
-    {0},
-};
-static const struct argument list_arguments[] = {
-    {.name = "client-type",
-     .type = ARGUMENT_ONEOF,
-     .token = "TYPE",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = client_type_arguments},
-    {.name = "client-id",
-     .type = ARGUMENT_INTEGER,
-     .token = "ID",
-     .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
-    {0},
-};
 static const struct command client_list = {
     .name = "LIST",
+    .syntax = "client-type=[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id:integer...]",
     .summary = "One line for every connection",
     .complexity = "O(n) in the connections",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = list_arguments,
     .run = list_run,
 };
 
@@ -385,41 +362,15 @@ static void kill_run(struct call *call) {
     reply_integer(call->reply, kill_matching(call, &filter));
 }
 
-static const struct argument kill_filter_arguments[] = {
-    {.name = "client-id", .type = ARGUMENT_INTEGER, .token = "ID", .flags = ARGUMENT_OPTIONAL},
-    {.name = "client-type",
-     .type = ARGUMENT_ONEOF,
-     .token = "TYPE",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = client_type_arguments},
-    {.name = "username", .type = ARGUMENT_STRING, .token = "USER", .flags = ARGUMENT_OPTIONAL},
-    {.name = "addr", .type = ARGUMENT_STRING, .token = "ADDR", .flags = ARGUMENT_OPTIONAL},
-    {.name = "laddr", .type = ARGUMENT_STRING, .token = "LADDR", .flags = ARGUMENT_OPTIONAL},
-    {.name = "skipme", .type = ARGUMENT_STRING, .token = "SKIPME", .flags = ARGUMENT_OPTIONAL},
-    {.name = "maxage", .type = ARGUMENT_INTEGER, .token = "MAXAGE", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-static const struct argument kill_form_arguments[] = {
-    {.name = "old-format", .type = ARGUMENT_STRING},
-    {.name = "new-format",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_MULTIPLE,
-     .children = kill_filter_arguments},
-    {0},
-};
-static const struct argument kill_arguments[] = {
-    {.name = "filter", .type = ARGUMENT_ONEOF, .children = kill_form_arguments},
-    {0},
-};
 static const struct command client_kill = {
     .name = "KILL",
+    .syntax = "filter=<old-format | new-format=<[ID client-id:integer] | client-type=[TYPE <NORMAL "
+              "| MASTER | REPLICA | PUBSUB>] | [USER username] | [ADDR addr] | [LADDR laddr] | "
+              "[SKIPME skipme] | [MAXAGE maxage:integer]>...>",
     .summary = "Close connections, by address or by filters that must all hold",
     .complexity = "O(n) in the connections",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = kill_arguments,
     .run = kill_run,
 };
 
@@ -433,9 +384,7 @@ static const struct command client_id = {
     .name = "ID",
     .summary = "This connection's ID; IDs only increase",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = id_run,
 };
@@ -452,9 +401,7 @@ static const struct command client_getname = {
     .name = "GETNAME",
     .summary = "This connection's name",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = getname_run,
 };
@@ -475,19 +422,13 @@ static void setname_run(struct call *call) {
     set_text(call, &call->session->name, call_arg(call, 2));
 }
 
-static const struct argument setname_arguments[] = {
-    {.name = "connection-name", .type = ARGUMENT_STRING},
-    {0},
-};
 static const struct command client_setname = {
     .name = "SETNAME",
+    .syntax = "connection-name",
     .summary = "Name this connection",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 3,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = setname_arguments,
     .run = setname_run,
 };
 
@@ -512,24 +453,13 @@ static void setinfo_run(struct call *call) {
     set_text(call, name, call_arg(call, 3));
 }
 
-static const struct argument setinfo_attribute_arguments[] = {
-    {.name = "libname", .type = ARGUMENT_STRING, .token = "LIB-NAME"},
-    {.name = "libver", .type = ARGUMENT_STRING, .token = "LIB-VER"},
-    {0},
-};
-static const struct argument setinfo_arguments[] = {
-    {.name = "attr", .type = ARGUMENT_ONEOF, .children = setinfo_attribute_arguments},
-    {0},
-};
 static const struct command client_setinfo = {
     .name = "SETINFO",
+    .syntax = "attr=<LIB-NAME libname | LIB-VER libver>",
     .summary = "Set the client library's name or version",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 4,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = setinfo_arguments,
     .run = setinfo_run,
 };
 
@@ -550,25 +480,13 @@ static void reply_run(struct call *call) {
     }
 }
 
-static const struct argument reply_action_arguments[] = {
-    {.name = "on", .type = ARGUMENT_PURE_TOKEN, .token = "ON"},
-    {.name = "off", .type = ARGUMENT_PURE_TOKEN, .token = "OFF"},
-    {.name = "skip", .type = ARGUMENT_PURE_TOKEN, .token = "SKIP"},
-    {0},
-};
-static const struct argument reply_arguments[] = {
-    {.name = "action", .type = ARGUMENT_ONEOF, .children = reply_action_arguments},
-    {0},
-};
 static const struct command client_reply = {
     .name = "REPLY",
+    .syntax = "action=<ON | OFF | SKIP>",
     .summary = "Turn this connection's replies on or off, or skip the next one",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 3,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = reply_arguments,
     .run = reply_run,
 };
 
@@ -620,29 +538,14 @@ static void pause_run(struct call *call) {
     reply_ok(call->reply);
 }
 
-static const struct argument pause_mode_arguments[] = {
-    {.name = "write", .type = ARGUMENT_PURE_TOKEN, .token = "WRITE"},
-    {.name = "all", .type = ARGUMENT_PURE_TOKEN, .token = "ALL"},
-    {0},
-};
-static const struct argument pause_arguments[] = {
-    {.name = "timeout", .type = ARGUMENT_INTEGER},
-    {.name = "mode",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = pause_mode_arguments},
-    {0},
-};
 static const struct command client_pause = {
     .name = "PAUSE",
+    .syntax = "timeout:integer mode=[WRITE | ALL]",
     .summary = "Delay writes for some milliseconds, or all commands but AUTH, HELLO, SELECT, "
                "RESET, QUIT and CLIENT",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = pause_arguments,
     .run = pause_run,
 };
 
@@ -656,9 +559,7 @@ static const struct command client_unpause = {
     .name = "UNPAUSE",
     .summary = "End CLIENT PAUSE",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = unpause_run,
 };
@@ -685,35 +586,22 @@ static void no_touch_run(struct call *call) {
     set_switch(call, &call->session->is_no_touch);
 }
 
-static const struct argument switch_values[] = {
-    {.name = "on", .type = ARGUMENT_PURE_TOKEN, .token = "ON"},
-    {.name = "off", .type = ARGUMENT_PURE_TOKEN, .token = "OFF"},
-    {0},
-};
-static const struct argument switch_arguments[] = {
-    {.name = "enabled", .type = ARGUMENT_ONEOF, .children = switch_values},
-    {0},
-};
 static const struct command client_no_evict = {
     .name = "NO-EVICT",
+    .syntax = "enabled=<ON | OFF>",
     .summary = "Exempt this connection from being closed by maxmemory-clients",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = switch_arguments,
     .run = no_evict_run,
 };
 static const struct command client_no_touch = {
     .name = "NO-TOUCH",
+    .syntax = "enabled=<ON | OFF>",
     .summary = "Accepted and shown in CLIENT LIST; keys have no access times",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 3,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = switch_arguments,
     .run = no_touch_run,
 };
 
@@ -763,9 +651,7 @@ static const struct command client_help = {
     .name = "HELP",
     .summary = "What the subcommands do",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = help_run,
 };
@@ -779,8 +665,6 @@ const struct command command_client = {
     .name = "CLIENT",
     .summary = "Connections: list, name, pause and close them",
     .complexity = "As the subcommand says",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -2,
     .subcommands = client_subcommands,
 };

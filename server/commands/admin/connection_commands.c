@@ -52,20 +52,13 @@ static void auth_run(struct call *call) {
     }
 }
 
-static const struct argument auth_arguments[] = {
-    {.name = "username", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL},
-    {.name = "password", .type = ARGUMENT_STRING},
-    {0},
-};
 const struct command command_auth = {
     .name = "AUTH",
+    .syntax = "[username] password",
     .summary = "Authenticate with the password",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -2,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
-    .arguments = auth_arguments,
     .run = auth_run,
 };
 
@@ -162,39 +155,15 @@ static void hello_run(struct call *call) {
     reply_hello(call);
 }
 
-static const struct argument hello_login_arguments[] = {
-    {.name = "username", .type = ARGUMENT_STRING},
-    {.name = "password", .type = ARGUMENT_STRING},
-    {0},
-};
-static const struct argument hello_option_arguments[] = {
-    {.name = "protover", .type = ARGUMENT_INTEGER},
-    {.name = "auth",
-     .type = ARGUMENT_BLOCK,
-     .token = "AUTH",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = hello_login_arguments},
-    {.name = "clientname", .type = ARGUMENT_STRING, .token = "SETNAME", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-static const struct argument hello_arguments[] = {
-    {.name = "arguments",
-     .type = ARGUMENT_BLOCK,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = hello_option_arguments},
-    {0},
-};
 const struct command command_hello = {
     .name = "HELLO",
+    .syntax = "arguments=[protover:integer [AUTH username password] [SETNAME clientname]]",
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET |
              COMMAND_SECRET_AUTH,
-    .arguments = hello_arguments,
     .run = hello_run,
 };
 
@@ -210,20 +179,14 @@ static void ping_run(struct call *call) {
     }
 }
 
-static const struct argument ping_arguments[] = {
-    {.name = "message", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
 const struct command command_ping = {
     .name = "PING",
+    .syntax = "[message]",
     .summary = "Reply PONG, or the given message",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -1,
     /* Not while loading: a server that replies PONG must be able to serve boards. */
     .flags = COMMAND_FAST | COMMAND_NO_BOARDS,
-    .arguments = ping_arguments,
     .run = ping_run,
 };
 
@@ -231,19 +194,13 @@ static void echo_run(struct call *call) {
     reply_bulk(call->reply, call_arg(call, 1));
 }
 
-static const struct argument echo_arguments[] = {
-    {.name = "message", .type = ARGUMENT_STRING},
-    {0},
-};
 const struct command command_echo = {
     .name = "ECHO",
+    .syntax = "message",
     .summary = "Reply the given message",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_FAST | COMMAND_LOADING,
-    .arguments = echo_arguments,
     .run = echo_run,
 };
 
@@ -267,19 +224,13 @@ static void select_run(struct call *call) {
     reply_ok(call->reply);
 }
 
-static const struct argument select_arguments[] = {
-    {.name = "index", .type = ARGUMENT_INTEGER},
-    {0},
-};
 const struct command command_select = {
     .name = "SELECT",
+    .syntax = "index:integer",
     .summary = "Choose the database of this connection, 0 to 15",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_LOADING,
-    .arguments = select_arguments,
     .run = select_run,
 };
 
@@ -294,7 +245,6 @@ const struct command command_quit = {
     .name = "QUIT",
     .summary = "Close the connection after the reply",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
     .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
@@ -316,9 +266,7 @@ const struct command command_reset = {
     .name = "RESET",
     .summary = "Reset the connection to its initial state",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = reset_run,
@@ -335,9 +283,7 @@ const struct command command_readonly = {
     .name = "READONLY",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
 };
@@ -345,9 +291,7 @@ const struct command command_readwrite = {
     .name = "READWRITE",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
 };

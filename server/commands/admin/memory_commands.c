@@ -35,23 +35,13 @@ static void usage_run(struct call *call) {
     reply_integer(call->reply, (int64_t)registry_memory_size(key));
 }
 
-static const struct argument usage_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "count", .type = ARGUMENT_INTEGER, .token = "SAMPLES", .flags = ARGUMENT_OPTIONAL},
-    {.name = NULL},
-};
 static const struct command memory_usage = {
     .name = "USAGE",
+    .syntax = "key [SAMPLES count:integer]",
     .summary = "Bytes that a key and its board take, exactly",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -3,
     .flags = COMMAND_READ,
-    .first_key = 2,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = usage_arguments,
     .run = usage_run,
 };
 
@@ -93,9 +83,7 @@ static const struct command memory_stats = {
     .name = "STATS",
     .summary = "What the server's memory is used for",
     .complexity = "O(n) in the clients",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .run = stats_run,
 };
 
@@ -115,9 +103,7 @@ static const struct command memory_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of MEMORY",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = help_run,
 };
@@ -131,8 +117,6 @@ const struct command command_memory = {
     .name = "MEMORY",
     .summary = "What keys and the server take in memory",
     .complexity = "Depends on subcommand.",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .subcommands = memory_subcommands,
 };

@@ -50,29 +50,12 @@ static void shutdown_run(struct call *call) {
     }
 }
 
-static const struct argument shutdown_save_arguments[] = {
-    {.name = "nosave", .type = ARGUMENT_PURE_TOKEN, .token = "NOSAVE"},
-    {.name = "save", .type = ARGUMENT_PURE_TOKEN, .token = "SAVE"},
-    {0},
-};
-static const struct argument shutdown_arguments[] = {
-    {.name = "save-selector",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = shutdown_save_arguments},
-    {.name = "now", .type = ARGUMENT_PURE_TOKEN, .token = "NOW", .flags = ARGUMENT_OPTIONAL},
-    {.name = "force", .type = ARGUMENT_PURE_TOKEN, .token = "FORCE", .flags = ARGUMENT_OPTIONAL},
-    {.name = "abort", .type = ARGUMENT_PURE_TOKEN, .token = "ABORT", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
 const struct command command_shutdown = {
     .name = "SHUTDOWN",
+    .syntax = "save-selector=[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
     .summary = "Write to disk what must be kept, then stop the server",
     .complexity = "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -1,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE | COMMAND_NO_MULTI,
-    .arguments = shutdown_arguments,
     .run = shutdown_run,
 };

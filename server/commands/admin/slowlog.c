@@ -47,19 +47,13 @@ static void get_run(struct call *call) {
     }
 }
 
-static const struct argument get_arguments[] = {
-    {.name = "count", .type = ARGUMENT_INTEGER, .flags = ARGUMENT_OPTIONAL},
-    {.name = NULL},
-};
 static const struct command slowlog_get = {
     .name = "GET",
+    .syntax = "[count:integer]",
     .summary = "The newest entries: id, unix time, microseconds, arguments, client, its name",
     .complexity = "O(n) in the entries returned",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
-    .arguments = get_arguments,
     .run = get_run,
 };
 
@@ -71,9 +65,7 @@ static const struct command slowlog_len = {
     .name = "LEN",
     .summary = "Counts the entries of the slow log",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = len_run,
 };
@@ -87,9 +79,7 @@ static const struct command slowlog_reset_command = {
     .name = "RESET",
     .summary = "Empties the slow log",
     .complexity = "O(n) in the entries",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = reset_run,
 };
@@ -114,9 +104,7 @@ static const struct command slowlog_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of SLOWLOG",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = help_run,
 };
@@ -127,8 +115,6 @@ const struct command command_slowlog = {
     .name = "SLOWLOG",
     .summary = "Commands that took longer than slowlog-log-slower-than",
     .complexity = "Depends on subcommand.",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .subcommands = slowlog_subcommands,
 };

@@ -4,11 +4,6 @@
 #include "server/clients/server.h"
 #include "server/dispatch/command.h"
 
-static const struct argument one_key[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = NULL},
-};
-
 /* ---- setting ---- */
 
 enum expire_flag {
@@ -113,84 +108,40 @@ static void pexpireat_run(struct call *call) {
     expire(call, 0, false);
 }
 
-static const struct argument conditions[] = {
-    {.name = "nx", .type = ARGUMENT_PURE_TOKEN, .token = "NX"},
-    {.name = "xx", .type = ARGUMENT_PURE_TOKEN, .token = "XX"},
-    {.name = "gt", .type = ARGUMENT_PURE_TOKEN, .token = "GT"},
-    {.name = "lt", .type = ARGUMENT_PURE_TOKEN, .token = "LT"},
-    {.name = NULL},
-};
-#define EXPIRE_ARGUMENTS(time_name, time_type)                                                     \
-    {                                                                                              \
-        {.name = "key", .type = ARGUMENT_KEY}, {.name = (time_name), .type = (time_type)},         \
-            {.name = "condition",                                                                  \
-             .type = ARGUMENT_ONEOF,                                                               \
-             .flags = ARGUMENT_OPTIONAL,                                                           \
-             .children = conditions},                                                              \
-            {.name = NULL},                                                                        \
-    }
-static const struct argument expire_arguments[] = EXPIRE_ARGUMENTS("seconds", ARGUMENT_INTEGER);
-static const struct argument pexpire_arguments[] =
-    EXPIRE_ARGUMENTS("milliseconds", ARGUMENT_INTEGER);
-static const struct argument expireat_arguments[] =
-    EXPIRE_ARGUMENTS("unix-time-seconds", ARGUMENT_UNIX_TIME);
-static const struct argument pexpireat_arguments[] =
-    EXPIRE_ARGUMENTS("unix-time-milliseconds", ARGUMENT_UNIX_TIME);
-
 const struct command command_expire = {
     .name = "EXPIRE",
+    .syntax = "key seconds:integer condition=[NX | XX | GT | LT]",
     .summary = "Expires a key after some seconds",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = expire_arguments,
     .run = expire_run,
 };
 const struct command command_pexpire = {
     .name = "PEXPIRE",
+    .syntax = "key milliseconds:integer condition=[NX | XX | GT | LT]",
     .summary = "Expires a key after some milliseconds",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = pexpire_arguments,
     .run = pexpire_run,
 };
 const struct command command_expireat = {
     .name = "EXPIREAT",
+    .syntax = "key unix-time-seconds:unix-time condition=[NX | XX | GT | LT]",
     .summary = "Expires a key at a point in time, given in unix seconds",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = expireat_arguments,
     .run = expireat_run,
 };
 const struct command command_pexpireat = {
     .name = "PEXPIREAT",
+    .syntax = "key unix-time-milliseconds:unix-time condition=[NX | XX | GT | LT]",
     .summary = "Expires a key at a point in time, given in unix milliseconds",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = pexpireat_arguments,
     .run = pexpireat_run,
 };
 
@@ -209,16 +160,11 @@ static void persist_run(struct call *call) {
 
 const struct command command_persist = {
     .name = "PERSIST",
+    .syntax = "key",
     .summary = "Removes a key's expiry",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = persist_run,
 };
 
@@ -264,59 +210,39 @@ static void pexpiretime_run(struct call *call) {
 
 const struct command command_ttl = {
     .name = "TTL",
+    .syntax = "key",
     .summary = "Seconds until a key expires; -1: it does not expire, -2: it does not exist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = ttl_run,
 };
 const struct command command_pttl = {
     .name = "PTTL",
+    .syntax = "key",
     .summary = "Milliseconds until a key expires; -1: it does not expire, -2: it does not exist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = pttl_run,
 };
 const struct command command_expiretime = {
     .name = "EXPIRETIME",
+    .syntax = "key",
     .summary =
         "The unix second at which a key expires; -1: it does not expire, -2: it does not exist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = expiretime_run,
 };
 const struct command command_pexpiretime = {
     .name = "PEXPIRETIME",
+    .syntax = "key",
     .summary = "The unix millisecond at which a key expires; -1: it does not expire, -2: it does "
                "not exist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = pexpiretime_run,
 };

@@ -7,15 +7,6 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 
-static const struct argument one_key[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = NULL},
-};
-static const struct argument many_keys[] = {
-    {.name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE},
-    {.name = NULL},
-};
-
 /* ---- DEL, UNLINK, EXISTS, TOUCH, TYPE ---- */
 
 static void del_run(struct call *call) {
@@ -45,16 +36,11 @@ static void type_run(struct call *call) {
 
 const struct command command_del = {
     .name = "DEL",
+    .syntax = "key...",
     .summary = "Removes keys and their boards",
     .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_WRITE,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = many_keys,
     .cost = &(const struct command_cost){.count = cost_count_keys,
                                          .unit_ns = 500,
                                          .unit = "key",
@@ -63,16 +49,11 @@ const struct command command_del = {
 };
 const struct command command_unlink = {
     .name = "UNLINK",
+    .syntax = "key...",
     .summary = "Removes keys and their boards, as DEL does",
     .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = many_keys,
     .cost = &(const struct command_cost){.count = cost_count_keys,
                                          .unit_ns = 500,
                                          .unit = "key",
@@ -81,16 +62,11 @@ const struct command command_unlink = {
 };
 const struct command command_exists = {
     .name = "EXISTS",
+    .syntax = "key...",
     .summary = "Counts how many of the given keys exist",
     .complexity = "O(1) for each key",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = many_keys,
     .cost = &(const struct command_cost){.count = cost_count_keys,
                                          .unit_ns = 300,
                                          .unit = "key",
@@ -99,16 +75,11 @@ const struct command command_exists = {
 };
 const struct command command_touch = {
     .name = "TOUCH",
+    .syntax = "key...",
     .summary = "Counts how many of the given keys exist; access times are not kept",
     .complexity = "O(1) for each key",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = many_keys,
     .cost = &(const struct command_cost){.count = cost_count_keys,
                                          .unit_ns = 300,
                                          .unit = "key",
@@ -117,16 +88,11 @@ const struct command command_touch = {
 };
 const struct command command_type = {
     .name = "TYPE",
+    .syntax = "key",
     .summary = "Replies zset for a board, none for a missing key",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = type_run,
 };
 
@@ -167,23 +133,13 @@ static void renamenx_run(struct call *call) {
     }
 }
 
-static const struct argument rename_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "newkey", .type = ARGUMENT_KEY},
-    {.name = NULL},
-};
 const struct command command_rename = {
     .name = "RENAME",
+    .syntax = "key newkey:key",
     .summary = "Renames a key; a key with the new name is replaced",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 3,
     .flags = COMMAND_WRITE,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = rename_arguments,
     .cost = &(const struct command_cost){.count = cost_count_whole,
                                          .unit_ns = 0,
                                          .grown_key = 2,
@@ -193,16 +149,11 @@ const struct command command_rename = {
 };
 const struct command command_renamenx = {
     .name = "RENAMENX",
+    .syntax = "key newkey:key",
     .summary = "Renames a key if the new name is free",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = rename_arguments,
     .cost = &(const struct command_cost){.count = cost_count_whole,
                                          .unit_ns = 0,
                                          .grown_key = 2,
@@ -277,28 +228,13 @@ static void copy_run(struct call *call) {
     reply_integer(call->reply, 1);
 }
 
-static const struct argument copy_arguments[] = {
-    {.name = "source", .type = ARGUMENT_KEY},
-    {.name = "destination", .type = ARGUMENT_KEY},
-    {.name = "destination-db", .type = ARGUMENT_INTEGER, .token = "DB", .flags = ARGUMENT_OPTIONAL},
-    {.name = "replace",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "REPLACE",
-     .flags = ARGUMENT_OPTIONAL},
-    {.name = NULL},
-};
 const struct command command_copy = {
     .name = "COPY",
+    .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]",
     .summary = "Copies a board with its layout, reach times and expiry to another key",
     .complexity = "O(n) in the members of the board",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = copy_arguments,
     .cost =
         &(const struct command_cost){.count = cost_count_whole,
                                      .unit_ns = 25,

@@ -38,19 +38,13 @@ static void keys_run(struct call *call) {
     reply_array_end(call->reply, mark, names.count);
 }
 
-static const struct argument keys_arguments[] = {
-    {.name = "pattern", .type = ARGUMENT_PATTERN},
-    {.name = NULL},
-};
 const struct command command_keys = {
     .name = "KEYS",
+    .syntax = "pattern",
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ,
-    .arguments = keys_arguments,
     .cost = &(const struct command_cost){.count = cost_count_database,
                                          .unit_ns = 35,
                                          .unit = "key of the database",
@@ -74,9 +68,7 @@ const struct command command_randomkey = {
         "Draws a key of the database evenly at random; nil where the next 16,384 keys have expired "
         "and are not removed yet",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 1,
     .flags = COMMAND_READ,
     .run = randomkey_run,
 };
@@ -178,25 +170,16 @@ static void scan_run(struct call *call) {
     buffer_deinit(&text);
 }
 
-static const struct argument scan_arguments[] = {
-    {.name = "cursor", .type = ARGUMENT_INTEGER},
-    {.name = "pattern", .type = ARGUMENT_PATTERN, .token = "MATCH", .flags = ARGUMENT_OPTIONAL},
-    {.name = "count", .type = ARGUMENT_INTEGER, .token = "COUNT", .flags = ARGUMENT_OPTIONAL},
-    {.name = "type", .type = ARGUMENT_STRING, .token = "TYPE", .flags = ARGUMENT_OPTIONAL},
-    {.name = NULL},
-};
 const struct command command_scan = {
     .name = "SCAN",
+    .syntax = "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type]",
     .summary =
         "Walks over the keys of the database in steps, from one cursor to the next; COUNT is a "
         "hint, and a step may be empty",
     .complexity =
         "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk over "
         "n keys",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_READ,
-    .arguments = scan_arguments,
     .run = scan_run,
 };

@@ -67,9 +67,6 @@ static inline uint64_t lb_best_key(const struct layout *layout, uint64_t key) {
     return key | layout->time.mask;
 }
 
-/* The arguments for the window of a layout's times: START or END. */
-extern const struct argument lb_window_arguments[];
-
 /* A field's value, as shown in records. */
 void lb_reply_value(const struct call *call, const struct layout_field *field, uint64_t ordinal);
 

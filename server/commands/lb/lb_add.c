@@ -198,78 +198,19 @@ static void lb_add_run(struct call *call) {
     }
 }
 
-#define TOKEN(argument, word)                                                                      \
-    { .name = (argument), .type = ARGUMENT_PURE_TOKEN, .token = (word) }
-
-static const struct argument lb_add_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "condition",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = (const struct argument[]){TOKEN("nx", "NX"), TOKEN("xx", "XX"), {0}}},
-    {.name = "operator",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             TOKEN("set", "SET"), TOKEN("incr", "INCR"), TOKEN("best", "BEST"), {0}}},
-    {.name = "time",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "unix-time-milliseconds", .type = ARGUMENT_UNIX_TIME, .token = "AT"},
-             TOKEN("touch", "TOUCH"),
-             TOKEN("keeptime", "KEEPTIME"),
-             {0},
-         }},
-    {.name = "withrank",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "WITHRANK",
-     .flags = ARGUMENT_OPTIONAL},
-    {.name = "members",
-     .type = ARGUMENT_ONEOF,
-     .children =
-         (const struct argument[]){
-             {.name = "fields_member",
-              .type = ARGUMENT_BLOCK,
-              .flags = ARGUMENT_MULTIPLE,
-              .children =
-                  (const struct argument[]){
-                      {.name = "field", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
-                      {.name = "member", .type = ARGUMENT_STRING},
-                      {0},
-                  }},
-             {.name = "packed_member",
-              .type = ARGUMENT_BLOCK,
-              .token = "PACKED",
-              .flags = ARGUMENT_MULTIPLE,
-              .children =
-                  (const struct argument[]){
-                      {.name = "packed-key", .type = ARGUMENT_INTEGER},
-                      {.name = "member", .type = ARGUMENT_STRING},
-                      {0},
-                  }},
-             {0},
-         }},
-    {0},
-};
-
 const struct command command_lb_add = {
     .name = "LB.ADD",
+    .syntax = "key condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [WITHRANK] "
+              "members=<fields_member=(field... member)... | PACKED "
+              "packed_member=(packed-key:integer member)...>",
     .summary = "Write fields and times of members, all of them or nothing; count those added or "
                "changed",
     .complexity = "O(log n) for each member named, n being the members of the board",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -4,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = -1,
     .new_key = new_key,
-    .arguments = lb_add_arguments,
     .cost = &(const struct command_cost){.count = cost_count_pairs,
                                          .unit_ns = 1200,
                                          .grown_key = 1,

@@ -99,34 +99,14 @@ static uint64_t count_window(const struct cost_view *view) {
     return (uint64_t)(around.count < size ? around.count : size);
 }
 
-static const struct argument lb_around_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "where",
-     .type = ARGUMENT_ONEOF,
-     .children =
-         (const struct argument[]){
-             {.name = "member", .type = ARGUMENT_STRING, .token = "MEMBER"},
-             {.name = "score", .type = ARGUMENT_DOUBLE, .token = "SCORE"},
-             {0},
-         }},
-    {.name = "count", .type = ARGUMENT_INTEGER},
-    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_lb_around = {
     .name = "LB.AROUND",
+    .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP]",
     .summary = "A window of records around a member, or around the place of a score",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -5,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = ARG_WHERE,
-    .arguments = lb_around_arguments,
     .cost = &(const struct command_cost){.count = count_window,
                                          .unit_ns = 90,
                                          .unit = "member returned",

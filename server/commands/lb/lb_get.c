@@ -179,34 +179,15 @@ static void lb_get_run(struct call *call) {
     }
 }
 
-static const struct argument lb_get_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "n", .type = ARGUMENT_INTEGER},
-    {.name = "member", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
-    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
-    {.name = "sort", .type = ARGUMENT_PURE_TOKEN, .token = "SORT", .flags = ARGUMENT_OPTIONAL},
-    {.name = "pct", .type = ARGUMENT_PURE_TOKEN, .token = "PCT", .flags = ARGUMENT_OPTIONAL},
-    {.name = "withkey",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "WITHKEY",
-     .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_lb_get = {
     .name = "LB.GET",
+    .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY]",
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank",
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -4,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = FIRST_MEMBER,
-    .arguments = lb_get_arguments,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 300,
                                          .unit = "requested member",

@@ -61,24 +61,13 @@ static void lb_hist_run(struct call *call) {
     reply_integer(call->reply, left);
 }
 
-static const struct argument lb_hist_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "edge", .type = ARGUMENT_DOUBLE, .flags = ARGUMENT_MULTIPLE},
-    {0},
-};
-
 const struct command command_lb_hist = {
     .name = "LB.HIST",
+    .syntax = "key edge:double...",
     .summary = "How many members have a score below, between and above the given edges",
     .complexity = "O(log n) for each edge, n being the members of the board",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -3,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = lb_hist_arguments,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 650,
                                          .unit = "edge",

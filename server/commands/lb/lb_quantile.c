@@ -83,24 +83,13 @@ static void lb_quantile_run(struct call *call) {
     }
 }
 
-static const struct argument lb_quantile_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "q", .type = ARGUMENT_DOUBLE, .flags = ARGUMENT_MULTIPLE},
-    {0},
-};
-
 const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
+    .syntax = "key q:double...",
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -3,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = lb_quantile_arguments,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 700,
                                          .unit = "quantile",

@@ -120,46 +120,15 @@ static uint64_t count_span(const struct cost_view *view) {
     return (uint64_t)span.count * (is_slow ? COMPETITION_UNITS : 1);
 }
 
-static const struct argument lb_range_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "start", .type = ARGUMENT_STRING},
-    {.name = "stop", .type = ARGUMENT_STRING},
-    {.name = "byscore",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "BYSCORE",
-     .flags = ARGUMENT_OPTIONAL},
-    {.name = "rev", .type = ARGUMENT_PURE_TOKEN, .token = "REV", .flags = ARGUMENT_OPTIONAL},
-    {.name = "offset_count",
-     .type = ARGUMENT_BLOCK,
-     .token = "LIMIT",
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "offset", .type = ARGUMENT_INTEGER},
-             {.name = "count", .type = ARGUMENT_INTEGER},
-             {0},
-         }},
-    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
-    {.name = "withkey",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "WITHKEY",
-     .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_lb_range = {
     .name = "LB.RANGE",
+    .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
+              "[COMP] [WITHKEY]",
     .summary = "Records by rank or by score, best first or (REV) worst first",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -4,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = lb_range_arguments,
     .cost = &(const struct command_cost){.count = count_span,
                                          .unit_ns = 90,
                                          .unit = "member returned",

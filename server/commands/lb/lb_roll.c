@@ -134,30 +134,14 @@ static void lb_roll_run(struct call *call) {
     reply_integer(call->reply, count);
 }
 
-static const struct argument lb_roll_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "archive", .type = ARGUMENT_KEY},
-    {.name = "window",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = lb_window_arguments},
-    {.name = "seconds", .type = ARGUMENT_INTEGER, .token = "EX", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_lb_roll = {
     .name = "LB.ROLL",
+    .syntax = "key archive:key window=[START start | END end] [EX seconds:integer]",
     .summary =
         "Move a board's members to an archive, start over with an empty board, and count them",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = lb_roll_arguments,
     .cost = &(const struct command_cost){.count = cost_count_whole,
                                          .unit_ns = 0,
                                          .grown_key = 2,

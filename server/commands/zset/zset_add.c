@@ -383,55 +383,17 @@ static void zadd_run(struct call *call) {
     }
 }
 
-static const struct argument zadd_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "condition",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "nx", .type = ARGUMENT_PURE_TOKEN, .token = "NX"},
-             {.name = "xx", .type = ARGUMENT_PURE_TOKEN, .token = "XX"},
-             {0},
-         }},
-    {.name = "comparison",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "gt", .type = ARGUMENT_PURE_TOKEN, .token = "GT"},
-             {.name = "lt", .type = ARGUMENT_PURE_TOKEN, .token = "LT"},
-             {0},
-         }},
-    {.name = "change", .type = ARGUMENT_PURE_TOKEN, .token = "CH", .flags = ARGUMENT_OPTIONAL},
-    {.name = "increment", .type = ARGUMENT_PURE_TOKEN, .token = "INCR", .flags = ARGUMENT_OPTIONAL},
-    {.name = "score_member",
-     .type = ARGUMENT_BLOCK,
-     .flags = ARGUMENT_MULTIPLE,
-     .children =
-         (const struct argument[]){
-             {.name = "score", .type = ARGUMENT_DOUBLE},
-             {.name = "member", .type = ARGUMENT_STRING},
-             {0},
-         }},
-    {0},
-};
-
 const struct command command_zadd = {
     .name = "ZADD",
+    .syntax = "key condition=[NX | XX] comparison=[GT | LT] change=[CH] increment=[INCR] "
+              "score_member=(score:double member)...",
     .summary = "Set the scores of members, adding those that are not on the board",
     .complexity = "O(log n) for each pair, n being the members of the board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 3,
     .member_step = 2,
     .score_arg = 2,
-    .arguments = zadd_arguments,
     .cost = &(const struct command_cost){.count = cost_count_pairs,
                                          .unit_ns = 1000,
                                          .grown_key = 1,
@@ -446,25 +408,13 @@ static void zincrby_run(struct call *call) {
     run(call, &zadd);
 }
 
-static const struct argument zincrby_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "increment", .type = ARGUMENT_DOUBLE},
-    {.name = "member", .type = ARGUMENT_STRING},
-    {0},
-};
-
 const struct command command_zincrby = {
     .name = "ZINCRBY",
+    .syntax = "key increment:double member",
     .summary = "Add to a member's score, which begins at 0, and return the sum",
     .complexity = "O(log n) in the members of the board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 4,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 3,
-    .arguments = zincrby_arguments,
     .run = zincrby_run,
 };

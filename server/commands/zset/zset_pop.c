@@ -47,28 +47,17 @@ static uint64_t count_popped(const struct cost_view *view) {
     return is_read && count >= 0 ? least(count, cost_size(view, 1)) : 0;
 }
 
-static const struct argument pop_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "count", .type = ARGUMENT_INTEGER, .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 static void zpopmin_run(struct call *call) {
     pop_one_end(call, false);
 }
 
 const struct command command_zpopmin = {
     .name = "ZPOPMIN",
+    .syntax = "key [count:integer]",
     .summary = "Remove the members with the lowest scores from a board, and return them",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -2,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = pop_arguments,
     .cost =
         &(const struct command_cost){
             .count = count_popped,
@@ -84,16 +73,11 @@ static void zpopmax_run(struct call *call) {
 
 const struct command command_zpopmax = {
     .name = "ZPOPMAX",
+    .syntax = "key [count:integer]",
     .summary = "Remove the members with the highest scores from a board, and return them",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -2,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = pop_arguments,
     .cost =
         &(const struct command_cost){
             .count = count_popped,
@@ -189,31 +173,13 @@ static void zmpop_run(struct call *call) {
     reply_null_array(call->reply);
 }
 
-static const struct argument zmpop_arguments[] = {
-    {.name = "numkeys", .type = ARGUMENT_INTEGER},
-    {.name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE},
-    {.name = "where",
-     .type = ARGUMENT_ONEOF,
-     .children =
-         (const struct argument[]){
-             {.name = "min", .type = ARGUMENT_PURE_TOKEN, .token = "MIN"},
-             {.name = "max", .type = ARGUMENT_PURE_TOKEN, .token = "MAX"},
-             {0},
-         }},
-    {.name = "count", .type = ARGUMENT_INTEGER, .token = "COUNT", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_zmpop = {
     .name = "ZMPOP",
+    .syntax = "numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
     .summary = "Remove members from the first of several boards that has any, and return them",
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
-    .flags = COMMAND_WRITE | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = zmpop_arguments,
+    .flags = COMMAND_WRITE,
     .cost =
         &(const struct command_cost){
             .count = count_zmpop,

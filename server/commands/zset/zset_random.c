@@ -197,35 +197,13 @@ static void zrandmember_run(struct call *call) {
     }
 }
 
-static const struct argument zrandmember_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "options",
-     .type = ARGUMENT_BLOCK,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "count", .type = ARGUMENT_INTEGER},
-             {.name = "withscores",
-              .type = ARGUMENT_PURE_TOKEN,
-              .token = "WITHSCORES",
-              .flags = ARGUMENT_OPTIONAL},
-             {0},
-         }},
-    {0},
-};
-
 const struct command command_zrandmember = {
     .name = "ZRANDMEMBER",
+    .syntax = "key options=[count:integer [WITHSCORES]]",
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -2,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zrandmember_arguments,
     .cost = &(const struct command_cost){.count = count_draws,
                                          .unit_ns = 180,
                                          .unit = "draw",

@@ -116,25 +116,12 @@ static void zscan_run(struct call *call) {
     reply_step(&scan, cursor);
 }
 
-static const struct argument zscan_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "cursor", .type = ARGUMENT_INTEGER},
-    {.name = "pattern", .type = ARGUMENT_PATTERN, .token = "MATCH", .flags = ARGUMENT_OPTIONAL},
-    {.name = "count", .type = ARGUMENT_INTEGER, .token = "COUNT", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_zscan = {
     .name = "ZSCAN",
+    .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
     .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zscan_arguments,
     .run = zscan_run,
 };
