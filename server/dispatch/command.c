@@ -13,6 +13,7 @@
 #include "server/clients/monitor.h"
 #include "server/clients/server.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 #include "server/dispatch/syntax.h"
 
 enum {
@@ -50,6 +51,7 @@ static void add_number(const struct command *command, const struct command *cont
     number->command = *command;
     number->command.since = command->since != NULL ? command->since : "1.0.0";
     syntax_apply(&number->command, container != NULL);
+    options_check(&number->command);
     int size = snprintf(number->full_name, sizeof number->full_name, "%s%s%s",
                         container != NULL ? container->name : "", container != NULL ? "|" : "",
                         command->name);
@@ -605,8 +607,7 @@ bool call_parse_integer(const struct call *call, struct bytes text, int64_t *val
     if (bytes_parse_i64(text, value)) {
         return true;
     }
-    reply_error(call->reply, "ERR value is not an integer or out of range");
-    return false;
+    return call_refuse(call, "ERR value is not an integer or out of range");
 }
 
 bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
@@ -619,8 +620,7 @@ bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cur
     if (bytes_parse_u64(text, cursor)) {
         return true;
     }
-    reply_error(call->reply, "ERR invalid cursor");
-    return false;
+    return call_refuse(call, "ERR invalid cursor");
 }
 
 static bool reply_unless(const struct call *call, bool is_read) {
@@ -639,11 +639,7 @@ bool call_prepare_glob_lower(const struct call *call, struct bytes pattern, stru
     return reply_unless(call, glob_prepare_lower(glob, pattern));
 }
 
-void call_syntax_error(const struct call *call) {
-    reply_error(call->reply, "ERR syntax error");
-}
-
-void call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {
+bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {
     const struct clock *clock = &call->server->clock;
     char error[LAYOUT_ERROR_MAX];
     layout_explain_time(layout, time_us, error);
@@ -652,13 +648,10 @@ void call_refuse_time(const struct call *call, const struct layout *layout, int6
                            "ERR %s; the server's clock is %lld s ahead of the machine's, "
                            "restart it with --reset-clock to correct it",
                            error, (long long)(clock->lead_us / 1000000));
-        return;
+    } else {
+        reply_error_format(call->reply, "ERR %s", error);
     }
-    reply_error_format(call->reply, "ERR %s", error);
-}
-
-void call_out_of_memory(const struct call *call) {
-    reply_error(call->reply, "OOM out of memory");
+    return false;
 }
 
 void call_help(const struct call *call, const char *const *lines) {

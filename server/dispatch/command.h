@@ -9,6 +9,7 @@
 #include "skiplist/keyspace/registry.h"
 
 struct glob;
+struct option_row;
 struct server;
 struct session;
 struct command;
@@ -105,6 +106,7 @@ struct command {
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
     const char *group;      /* "sorted-set", "leaderboard", "generic" ... */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
+    const struct option_row *options; /* how they are read (server/dispatch/options.h); or NULL */
     unsigned flags;
     /* For prefetching: members are args[member_arg] (negative: from the end) and every
      * member_step-th argument after it (0: only one). member_arg 0: none. score_arg: index of the
@@ -189,9 +191,18 @@ MUST_CHECK bool call_parse_cursor(const struct call *call, struct bytes text, ui
 MUST_CHECK bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob);
 MUST_CHECK bool call_prepare_glob_lower(const struct call *call, struct bytes pattern,
                                         struct glob *glob);
-void call_syntax_error(const struct call *call);
-void call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
-void call_out_of_memory(const struct call *call);
+/* These reply with an error, and return false. */
+static inline bool call_refuse(const struct call *call, const char *error) {
+    reply_error(call->reply, error);
+    return false;
+}
+static inline bool call_syntax_error(const struct call *call) {
+    return call_refuse(call, "ERR syntax error");
+}
+static inline bool call_out_of_memory(const struct call *call) {
+    return call_refuse(call, "OOM out of memory");
+}
+bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
 /* Reply of a HELP subcommand: lines, NULL-terminated, between Redis's first and last lines. */
 void call_help(const struct call *call, const char *const *lines);
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "server/clients/server.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/options.h"
 
 /* ---- passwords ---- */
 
@@ -27,8 +27,7 @@ static bool authenticate(const struct call *call, struct bytes user, struct byte
             equal_in_constant_time(password, bytes_from_text(call->server->settings.requirepass));
     }
     if (!bytes_equal(user, BYTES("default")) || !is_right) {
-        reply_error(call->reply, "WRONGPASS invalid username-password pair or user is disabled.");
-        return false;
+        return call_refuse(call, "WRONGPASS invalid username-password pair or user is disabled.");
     }
     call->session->is_authenticated = true;
     return true;
@@ -65,9 +64,9 @@ const struct command command_auth = {
 /* ---- HELLO ---- */
 
 struct hello_options {
-    int64_t protocol; /* 0: unchanged */
-    bool has_login, has_name;
-    struct bytes user, password, name;
+    int64_t protocol;      /* 0: unchanged */
+    struct bytes login[2]; /* user and password; at NULL: not given */
+    struct bytes name;     /* likewise */
 };
 
 static bool parse_hello_protocol(const struct call *call, struct hello_options *options) {
@@ -75,37 +74,35 @@ static bool parse_hello_protocol(const struct call *call, struct hello_options *
         return true;
     }
     if (!bytes_parse_i64(call_arg(call, 1), &options->protocol)) {
-        reply_error(call->reply, "ERR Protocol version is not an integer or out of range");
-        return false;
+        return call_refuse(call, "ERR Protocol version is not an integer or out of range");
     }
     if (options->protocol < 2 || options->protocol > 3) {
-        reply_error(call->reply, "NOPROTO unsupported protocol version");
-        return false;
+        return call_refuse(call, "NOPROTO unsupported protocol version");
     }
     return true;
 }
 
+static bool check_name(const struct call *call, uint32_t index, void *target) {
+    (void)target;
+    return session_is_name(call_arg(call, index)) || call_refuse(call, SESSION_NAME_ERROR);
+}
+
+static const struct option_row hello_rows[] = {
+    {"AUTH", OPTION_TEXTS, offsetof(struct hello_options, login), NULL},
+    {"SETNAME", OPTION_TEXT, offsetof(struct hello_options, name), check_name},
+    {0},
+};
+
 static bool parse_hello_options(const struct call *call, struct hello_options *options) {
-    uint32_t count = call->request->count;
-    for (uint32_t i = 2; i < count; i++) {
-        if (call_arg_is(call, i, "AUTH") && count - i > 2) {
-            options->has_login = true;
-            options->user = call_arg(call, i + 1);
-            options->password = call_arg(call, i + 2);
-            i += 2;
-        } else if (call_arg_is(call, i, "SETNAME") && count - i > 1) {
-            options->has_name = true;
-            options->name = call_arg(call, ++i);
-            if (!session_is_name(options->name)) {
-                reply_error(call->reply, SESSION_NAME_ERROR);
-                return false;
-            }
-        } else {
-            struct bytes word = call_arg(call, i);
-            reply_error_format(call->reply, "ERR Syntax error in HELLO option '%.*s'",
-                               (int)(word.size < 128 ? word.size : 128), word.at);
-            return false;
-        }
+    uint32_t index = 2;
+    if (!options_read_to(call, &index, options)) {
+        return false;
+    }
+    if (index < call->request->count) {
+        struct bytes word = call_arg(call, index);
+        reply_error_format(call->reply, "ERR Syntax error in HELLO option '%.*s'",
+                           (int)(word.size < 128 ? word.size : 128), word.at);
+        return false;
     }
     return true;
 }
@@ -134,7 +131,7 @@ static void hello_run(struct call *call) {
     if (!parse_hello_protocol(call, &options) || !parse_hello_options(call, &options)) {
         return;
     }
-    if (options.has_login && !authenticate(call, options.user, options.password)) {
+    if (options.login[0].at != NULL && !authenticate(call, options.login[0], options.login[1])) {
         return;
     }
     if (!server_is_authenticated(call->server, call->session)) {
@@ -144,7 +141,7 @@ static void hello_run(struct call *call) {
                     "client and select the RESP protocol version at the same time");
         return;
     }
-    if (options.has_name && !session_set_text(&call->session->name, options.name)) {
+    if (options.name.at != NULL && !session_set_text(&call->session->name, options.name)) {
         call_out_of_memory(call);
         return;
     }
@@ -158,6 +155,7 @@ static void hello_run(struct call *call) {
 const struct command command_hello = {
     .name = "HELLO",
     .syntax = "arguments=[protover:integer [AUTH username password] [SETNAME clientname]]",
+    .options = hello_rows,
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
     .complexity = "O(1)",

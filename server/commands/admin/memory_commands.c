@@ -1,29 +1,22 @@
 /* MEMORY: the memory of a key and of the whole server. */
 #include "server/commands/admin/info.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/options.h"
 
 /* SAMPLES is accepted but has no effect: the size of a board is known exactly. */
-static bool check_samples(struct call *call) {
-    for (uint32_t i = 3; i < call->request->count; i += 2) {
-        int64_t samples;
-        if (!call_arg_is(call, i, "SAMPLES") || i + 1 == call->request->count) {
-            call_syntax_error(call);
-            return false;
-        }
-        if (!call_parse_integer(call, call_arg(call, i + 1), &samples)) {
-            return false;
-        }
-        if (samples < 0) {
-            call_syntax_error(call);
-            return false;
-        }
-    }
-    return true;
+static bool check_samples(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return *(int64_t *)target >= 0 || call_syntax_error(call);
 }
+
+static const struct option_row usage_options[] = {
+    {"SAMPLES", OPTION_INTEGER, 0, check_samples},
+    {0},
+};
 
 /* Not call_find_key: Redis counts neither a hit nor a miss here. */
 static void usage_run(struct call *call) {
-    if (!check_samples(call)) {
+    int64_t samples;
+    if (!options_read(call, 3, &samples)) {
         return;
     }
     const struct registry_key *key =
@@ -38,6 +31,7 @@ static void usage_run(struct call *call) {
 static const struct command memory_usage = {
     .name = "USAGE",
     .syntax = "key [SAMPLES count:integer]",
+    .options = usage_options,
     .summary = "Bytes that a key and its board take, exactly",
     .complexity = "O(1)",
     .group = "server",

@@ -8,8 +8,7 @@
 /* false: replied that persistence is not available. */
 static bool has_persistence(const struct call *call) {
     if (call->server->persistence == NULL) {
-        reply_error(call->reply, "ERR this server runs without a disk: nothing can be saved");
-        return false;
+        return call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
     }
     return true;
 }

@@ -1,31 +1,20 @@
 /* SHUTDOWN: save everything, then ask the loop to end. If saving fails, the server continues;
  * NOSAVE or FORCE ends it anyway. */
-#include "server/dispatch/command.h"
+#include "server/dispatch/options.h"
 #include "server/dispatch/shutdown.h"
 
 struct shutdown_options {
     bool is_save, is_nosave, is_now, is_force, is_abort;
 };
 
-static bool parse_options(const struct call *call, struct shutdown_options *options) {
-    for (uint32_t i = 1; i < call->request->count; i++) {
-        if (call_arg_is(call, i, "SAVE")) {
-            options->is_save = true;
-        } else if (call_arg_is(call, i, "NOSAVE")) {
-            options->is_nosave = true;
-        } else if (call_arg_is(call, i, "NOW")) {
-            options->is_now = true;
-        } else if (call_arg_is(call, i, "FORCE")) {
-            options->is_force = true;
-        } else if (call_arg_is(call, i, "ABORT")) {
-            options->is_abort = true;
-        } else {
-            return false;
-        }
-    }
-    return !(options->is_save && options->is_nosave) &&
-           !(options->is_abort && call->request->count != 2);
-}
+static const struct option_row shutdown_rows[] = {
+    {"NOSAVE", OPTION_FLAG, offsetof(struct shutdown_options, is_nosave), NULL},
+    {"SAVE", OPTION_FLAG, offsetof(struct shutdown_options, is_save), NULL},
+    {"NOW", OPTION_FLAG, offsetof(struct shutdown_options, is_now), NULL},
+    {"FORCE", OPTION_FLAG, offsetof(struct shutdown_options, is_force), NULL},
+    {"ABORT", OPTION_FLAG, offsetof(struct shutdown_options, is_abort), NULL},
+    {0},
+};
 
 /* FORCE shuts down even if saving fails; the failure is logged. */
 static bool prepare(struct server *server, const struct shutdown_options *options) {
@@ -38,7 +27,10 @@ static bool prepare(struct server *server, const struct shutdown_options *option
 /* No reply on success: the connection is closed. */
 static void shutdown_run(struct call *call) {
     struct shutdown_options options = {0};
-    if (!parse_options(call, &options)) {
+    if (!options_read(call, 1, &options)) {
+        return;
+    }
+    if ((options.is_save && options.is_nosave) || (options.is_abort && call->request->count != 2)) {
         call_syntax_error(call);
     } else if (options.is_abort) {
         reply_error(call->reply, "ERR No shutdown in progress.");
@@ -53,6 +45,7 @@ static void shutdown_run(struct call *call) {
 const struct command command_shutdown = {
     .name = "SHUTDOWN",
     .syntax = "save-selector=[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+    .options = shutdown_rows,
     .summary = "Write to disk what must be kept, then stop the server",
     .complexity = "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
     .group = "server",

@@ -19,8 +19,7 @@ static void reply_entry(struct call *call, const struct slowlog_entry *entry) {
 static bool parse_count(struct call *call, uint32_t *count) {
     int64_t asked;
     if (!bytes_parse_i64(call_arg(call, 2), &asked) || asked < -1) {
-        reply_error(call->reply, "ERR count should be greater than or equal to -1");
-        return false;
+        return call_refuse(call, "ERR count should be greater than or equal to -1");
     }
     *count = asked == -1 || asked > UINT32_MAX ? UINT32_MAX : (uint32_t)asked;
     return true;

@@ -6,6 +6,7 @@
 #include "server/commands/zset/zset.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 /* ---- DEL, UNLINK, EXISTS, TOUCH, TYPE ---- */
 
@@ -104,8 +105,7 @@ static bool rename_key(struct call *call, bool only_new, bool *is_renamed) {
     struct bytes to = call_arg(call, 2);
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
-        reply_error(call->reply, "ERR no such key");
-        return false;
+        return call_refuse(call, "ERR no such key");
     }
     if (!zset_check_key(call, to)) {
         return false;
@@ -113,8 +113,7 @@ static bool rename_key(struct call *call, bool only_new, bool *is_renamed) {
     *is_renamed = !(only_new && call_find_key(call, to) != NULL);
     if (*is_renamed && registry_rename(call->registry, key, call->session->database, to,
                                        call->now_ms) != REGISTRY_OK) {
-        call_out_of_memory(call);
-        return false;
+        return call_out_of_memory(call);
     }
     return true;
 }
@@ -162,49 +161,40 @@ const struct command command_renamenx = {
     .run = renamenx_run,
 };
 
+struct copy {
+    int64_t database; /* of the destination */
+    bool is_replacing;
+};
+
 /* Redis parses DB as a C int, and its error text says so. */
-static bool parse_database(struct call *call, struct bytes text, uint32_t *database) {
-    int64_t number;
-    if (!call_parse_integer(call, text, &number)) {
-        return false;
-    }
+static bool check_database(const struct call *call, uint32_t index, void *target) {
+    int64_t number = ((struct copy *)target)->database;
+    (void)index;
     if (number < INT_MIN || number > INT_MAX) {
         reply_error_format(call->reply, "ERR value is out of range, value must between %d and %d",
                            INT_MIN, INT_MAX);
         return false;
     }
     if (number < 0 || number >= REGISTRY_DATABASES) {
-        reply_error(call->reply, "ERR DB index is out of range");
-        return false;
+        return call_refuse(call, "ERR DB index is out of range");
     }
-    *database = (uint32_t)number;
     return true;
 }
 
-static bool parse_copy_options(struct call *call, uint32_t *database, bool *is_replacing) {
-    for (uint32_t i = 3; i < call->request->count; i++) {
-        if (call_arg_is(call, i, "REPLACE")) {
-            *is_replacing = true;
-        } else if (call_arg_is(call, i, "DB") && i + 1 < call->request->count) {
-            if (!parse_database(call, call_arg(call, ++i), database)) {
-                return false;
-            }
-        } else {
-            call_syntax_error(call);
-            return false;
-        }
-    }
-    return true;
-}
+static const struct option_row copy_options[] = {
+    {"DB", OPTION_INTEGER, offsetof(struct copy, database), check_database},
+    {"REPLACE", OPTION_FLAG, offsetof(struct copy, is_replacing), NULL},
+    {0},
+};
 
 static void copy_run(struct call *call) {
     struct bytes from = call_arg(call, 1);
     struct bytes to = call_arg(call, 2);
-    uint32_t database = call->session->database;
-    bool is_replacing = false;
-    if (!parse_copy_options(call, &database, &is_replacing)) {
+    struct copy copy = {.database = call->session->database};
+    if (!options_read(call, 3, &copy)) {
         return;
     }
+    uint32_t database = (uint32_t)copy.database;
     if (database == call->session->database && bytes_equal(from, to)) {
         reply_error(call->reply, "ERR source and destination objects are the same");
         return;
@@ -217,7 +207,7 @@ static void copy_run(struct call *call) {
     if (!zset_check_key(call, to)) {
         return;
     }
-    if (!is_replacing && registry_find(call->registry, database, to, call->now_ms) != NULL) {
+    if (!copy.is_replacing && registry_find(call->registry, database, to, call->now_ms) != NULL) {
         reply_integer(call->reply, 0);
         return;
     }
@@ -231,6 +221,7 @@ static void copy_run(struct call *call) {
 const struct command command_copy = {
     .name = "COPY",
     .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]",
+    .options = copy_options,
     .summary = "Copies a board with its layout, reach times and expiry to another key",
     .complexity = "O(n) in the members of the board",
     .group = "generic",

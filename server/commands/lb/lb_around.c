@@ -9,6 +9,7 @@
  */
 #include "server/commands/lb/lb.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 enum { ARG_KIND = 2, ARG_WHERE, ARG_COUNT, ARG_OPTIONS };
 
@@ -18,27 +19,23 @@ struct around {
     struct lb_shape shape;
 };
 
+static const struct option_row lb_around_options[] = {
+    {"COMP", OPTION_FLAG, offsetof(struct around, shape.is_competition), NULL},
+    {0},
+};
+
 static bool read_arguments(const struct call *call, struct around *around) {
     around->is_score = call_arg_is(call, ARG_KIND, "SCORE");
     if (!around->is_score && !call_arg_is(call, ARG_KIND, "MEMBER")) {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     if (!call_parse_integer(call, call_arg(call, ARG_COUNT), &around->count)) {
         return false;
     }
     if (around->count < 1) {
-        reply_error(call->reply, "ERR value is out of range, must be positive");
-        return false;
+        return call_refuse(call, "ERR value is out of range, must be positive");
     }
-    for (uint32_t i = ARG_OPTIONS; i < call->request->count; i++) {
-        if (!call_arg_is(call, i, "COMP")) {
-            call_syntax_error(call);
-            return false;
-        }
-        around->shape.is_competition = true;
-    }
-    return true;
+    return options_read(call, ARG_OPTIONS, around);
 }
 
 /* The rank of a new member with this score and 0 in its other fields, if it were added now: after
@@ -102,6 +99,7 @@ static uint64_t count_window(const struct cost_view *view) {
 const struct command command_lb_around = {
     .name = "LB.AROUND",
     .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP]",
+    .options = lb_around_options,
     .summary = "A window of records around a member, or around the place of a score",
     .complexity = "O(log n + m) for m of the board's n members",
     .group = "leaderboard",

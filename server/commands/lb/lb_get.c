@@ -9,6 +9,7 @@
 
 #include "server/commands/lb/lb.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 #include "skiplist/lookup.h"
 
 enum { FIRST_MEMBER = 3 };
@@ -46,21 +47,13 @@ static bool read_member_count(const struct call *call, struct get *get) {
     return true;
 }
 
-static bool read_options(const struct call *call, struct get *get) {
-    for (uint32_t i = FIRST_MEMBER + get->member_count; i < call->request->count; i++) {
-        bool *flag = call_arg_is(call, i, "COMP")      ? &get->shape.is_competition
-                     : call_arg_is(call, i, "SORT")    ? &get->is_sorted
-                     : call_arg_is(call, i, "PCT")     ? &get->shape.with_percent
-                     : call_arg_is(call, i, "WITHKEY") ? &get->shape.with_key
-                                                       : NULL;
-        if (flag == NULL) {
-            call_syntax_error(call);
-            return false;
-        }
-        *flag = true;
-    }
-    return true;
-}
+static const struct option_row lb_get_options[] = {
+    {"COMP", OPTION_FLAG, offsetof(struct get, shape.is_competition), NULL},
+    {"SORT", OPTION_FLAG, offsetof(struct get, is_sorted), NULL},
+    {"PCT", OPTION_FLAG, offsetof(struct get, shape.with_percent), NULL},
+    {"WITHKEY", OPTION_FLAG, offsetof(struct get, shape.with_key), NULL},
+    {0},
+};
 
 /* ---- look-up ---- */
 
@@ -163,7 +156,8 @@ static void reply_sorted(const struct call *call, const struct get *get, const s
 static void lb_get_run(struct call *call) {
     struct get get = {.is_sorted = false};
     struct lb_writer writer;
-    if (!read_member_count(call, &get) || !read_options(call, &get)) {
+    if (!read_member_count(call, &get) ||
+        !options_read(call, FIRST_MEMBER + get.member_count, &get)) {
         return;
     }
     const struct board *board = call_find_board(call, call_arg(call, 1));
@@ -182,6 +176,7 @@ static void lb_get_run(struct call *call) {
 const struct command command_lb_get = {
     .name = "LB.GET",
     .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY]",
+    .options = lb_get_options,
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank",
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",

@@ -21,8 +21,7 @@ static bool check_edges(const struct call *call, const struct layout_field *lead
             return false;
         }
         if (i > FIRST_EDGE && decimal_compare(last, edge) >= 0) {
-            reply_error(call->reply, "ERR edges must be strictly ascending");
-            return false;
+            return call_refuse(call, "ERR edges must be strictly ascending");
         }
         last = edge;
     }

@@ -20,16 +20,14 @@ static bool parse_q(const struct call *call, struct bytes text, uint64_t *q) {
     struct decimal value;
     enum decimal_status status = decimal_parse(text, Q_SCALE, &value);
     if (status == DECIMAL_NOT_A_NUMBER) {
-        reply_error(call->reply, "ERR value is not a valid float");
-        return false;
+        return call_refuse(call, "ERR value is not a valid float");
     }
     if (status == DECIMAL_TOO_PRECISE) {
         reply_error_format(call->reply, "ERR quantile has too many decimals: at most %d", Q_SCALE);
         return false;
     }
     if (status == DECIMAL_OUT_OF_RANGE || value.is_negative || value.magnitude > one) {
-        reply_error(call->reply, "ERR quantile is out of range: 0..1");
-        return false;
+        return call_refuse(call, "ERR quantile is out of range: 0..1");
     }
     *q = value.magnitude;
     return true;

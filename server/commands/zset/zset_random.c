@@ -137,13 +137,11 @@ static bool read_options(const struct call *call, int64_t *count, enum zset_shap
     }
     bool with_scores = arg_count == 4 && call_arg_is(call, 3, "WITHSCORES");
     if (arg_count > 3 && !with_scores) {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     bool is_double_too_many = *count < -INT64_MAX / 2 || *count > INT64_MAX / 2;
     if ((with_scores && is_double_too_many) || *count < -REPEATS_MAX) {
-        reply_error(call->reply, "ERR value is out of range");
-        return false;
+        return call_refuse(call, "ERR value is out of range");
     }
     *shape = with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS;
     return true;

@@ -46,8 +46,7 @@ read_option(const struct call *call, struct range *range, uint32_t *index) {
     } else if (bytes_is(word, "BYLEX") && range->by == RANGE_UNSAID) {
         range->by = RANGE_BY_LEX;
     } else {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     return true;
 }
@@ -69,9 +68,8 @@ __attribute__((always_inline)) static inline bool read_options(const struct call
     }
     /* As in Redis, LIMIT with a count of -1 means no limit, and is always accepted. */
     if (range->count != -1 && range->by == RANGE_BY_PLACE) {
-        reply_error(call->reply, "ERR syntax error, LIMIT is only supported in combination with "
+        return call_refuse(call, "ERR syntax error, LIMIT is only supported in combination with "
                                  "either BYSCORE or BYLEX");
-        return false;
     }
     if (range->by == RANGE_BY_LEX) {
         if (range->with_scores) {
