@@ -35,6 +35,11 @@ static void type_run(struct call *call) {
     reply_simple(call->reply, call_find_key(call, call_arg(call, 1)) != NULL ? "zset" : "none");
 }
 
+static const struct command_cost removing_cost = {.count = cost_count_keys,
+                                                  .unit_ns = 500,
+                                                  .unit = "key",
+                                                  .instead = "several commands of a thousand each"};
+
 const struct command command_del = {
     .name = "DEL",
     .syntax = "key...",
@@ -42,10 +47,7 @@ const struct command command_del = {
     .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
     .group = "generic",
     .flags = COMMAND_WRITE,
-    .cost = &(const struct command_cost){.count = cost_count_keys,
-                                         .unit_ns = 500,
-                                         .unit = "key",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &removing_cost,
     .run = del_run,
 };
 const struct command command_unlink = {
@@ -55,12 +57,14 @@ const struct command command_unlink = {
     .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
     .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .cost = &(const struct command_cost){.count = cost_count_keys,
-                                         .unit_ns = 500,
-                                         .unit = "key",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &removing_cost,
     .run = del_run,
 };
+static const struct command_cost finding_cost = {.count = cost_count_keys,
+                                                 .unit_ns = 300,
+                                                 .unit = "key",
+                                                 .instead = "several commands of a thousand each"};
+
 const struct command command_exists = {
     .name = "EXISTS",
     .syntax = "key...",
@@ -68,10 +72,7 @@ const struct command command_exists = {
     .complexity = "O(1) for each key",
     .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost){.count = cost_count_keys,
-                                         .unit_ns = 300,
-                                         .unit = "key",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &finding_cost,
     .run = exists_run,
 };
 const struct command command_touch = {
@@ -81,10 +82,7 @@ const struct command command_touch = {
     .complexity = "O(1) for each key",
     .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost){.count = cost_count_keys,
-                                         .unit_ns = 300,
-                                         .unit = "key",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &finding_cost,
     .run = exists_run,
 };
 const struct command command_type = {
@@ -132,6 +130,12 @@ static void renamenx_run(struct call *call) {
     }
 }
 
+static const struct command_cost renaming_cost = {.count = cost_count_whole,
+                                                  .unit_ns = 0,
+                                                  .grown_key = 2,
+                                                  .unit = "member of the board",
+                                                  .instead = ""};
+
 const struct command command_rename = {
     .name = "RENAME",
     .syntax = "key newkey:key",
@@ -139,11 +143,7 @@ const struct command command_rename = {
     .complexity = "O(1)",
     .group = "generic",
     .flags = COMMAND_WRITE,
-    .cost = &(const struct command_cost){.count = cost_count_whole,
-                                         .unit_ns = 0,
-                                         .grown_key = 2,
-                                         .unit = "member of the board",
-                                         .instead = ""},
+    .cost = &renaming_cost,
     .run = rename_run,
 };
 const struct command command_renamenx = {
@@ -153,11 +153,7 @@ const struct command command_renamenx = {
     .complexity = "O(1)",
     .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .cost = &(const struct command_cost){.count = cost_count_whole,
-                                         .unit_ns = 0,
-                                         .grown_key = 2,
-                                         .unit = "member of the board",
-                                         .instead = ""},
+    .cost = &renaming_cost,
     .run = renamenx_run,
 };
 

@@ -7,6 +7,8 @@
  * step per member. If a member is named twice, its second step continues from the first. A single
  * member needs no undo and is put as soon as its step is known. */
 #include "server/commands/lb/lb_add_apply.h"
+
+#include "server/commands/lb/lb_record.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -173,7 +175,7 @@ static void answer_rank(const struct call *call, struct lb_writer *writer,
     if (member->is_there) {
         lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
     } else {
-        lb_reply_nil(call);
+        reply_null_array(call->reply);
     }
     if (step->had_rank) {
         reply_integer(call->reply, step->previous_rank);

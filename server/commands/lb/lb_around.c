@@ -8,6 +8,7 @@
  * So exactly count records are returned if the board has that many, and the member is one of them.
  */
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 #include "skiplist/lookup.h"
@@ -108,7 +109,7 @@ static void write_places(const struct call *call, const struct lb_writer *writer
                          const struct place *places, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (places[i].rank == NOWHERE) {
-            lb_reply_nil(call);
+            reply_null_array(call->reply);
         } else {
             lb_write_record_as(writer, call_arg(call, FIRST_MEMBER + places[i].index),
                                places[i].key, places[i].shown_rank);
@@ -120,7 +121,7 @@ static void reply_as_asked(const struct call *call, const struct get *get,
                            const struct board *board, const struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
     reply_array(call->reply, get->member_count);
-    for (uint32_t begin = 0; begin < get->member_count && !zset_is_reply_lost(call);) {
+    for (uint32_t begin = 0; begin < get->member_count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->member_count, begin);
         find_group(call, get, board, begin, count, places);
         write_places(call, writer, places, count);

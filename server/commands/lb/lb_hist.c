@@ -49,7 +49,7 @@ static void lb_hist_run(struct call *call) {
     }
     uint32_t left = board != NULL ? board_count(board) : 0;
     reply_array(call->reply, call->request->count - FIRST_EDGE + 1);
-    for (uint32_t i = FIRST_EDGE; i < call->request->count && !zset_is_reply_lost(call); i++) {
+    for (uint32_t i = FIRST_EDGE; i < call->request->count && !reply_is_lost(call->reply); i++) {
         struct decimal edge = {.magnitude = 0};
         bool is_parsed = lb_parse_decimal(call, lead, call_arg(call, i), &edge);
         CHECK(is_parsed);

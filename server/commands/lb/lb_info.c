@@ -1,5 +1,5 @@
 /* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory. */
-#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 
 static void put_text(const struct call *call, const char *name, const char *text) {
     reply_bulk_text(call->reply, name);

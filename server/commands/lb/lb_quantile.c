@@ -5,7 +5,7 @@
  *     q             0..0.2 ..0.4 ..0.6 ..0.8  ..1
  *
  * q is an exact decimal, so that 0.2 of five members is exactly one member, not two. */
-#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/dispatch/cost.h"
 
 enum {
@@ -73,7 +73,7 @@ static void lb_quantile_run(struct call *call) {
     }
     lb_begin_records(call, board, (struct lb_shape){0}, &writer);
     reply_array(call->reply, q_count);
-    for (uint32_t i = FIRST_Q; i < call->request->count && !zset_is_reply_lost(call); i++) {
+    for (uint32_t i = FIRST_Q; i < call->request->count && !reply_is_lost(call->reply); i++) {
         uint64_t q = 0;
         bool is_parsed = parse_q(call, call_arg(call, i), &q);
         CHECK(is_parsed);

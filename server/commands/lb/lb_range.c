@@ -7,7 +7,7 @@
  * By rank, start and stop are places of the walk, as in ZRANGE. By score they are the two limits of
  * the range, in either order, because the one that the walk starts at depends on the layout and on
  * REV, which callers need not know. */
-#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 

@@ -200,7 +200,7 @@ static void reply_entries(const struct call *call, const struct query *query, bo
     zset_reply_header(call, tally->count, shape);
     struct tally_walk walk = tally_walk(tally, is_best_first);
     const struct tally_entry *entry;
-    while (!zset_is_reply_lost(call) && (entry = tally_walk_next(&walk)) != NULL) {
+    while (!reply_is_lost(call->reply) && (entry = tally_walk_next(&walk)) != NULL) {
         if (shape == ZSET_PAIRS) {
             reply_array(call->reply, 2);
         }

@@ -1,6 +1,6 @@
 /* ZPOPMIN, ZPOPMAX and ZMPOP: remove the members at one end of a board and return them. */
 #include "server/clients/session.h"
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
@@ -48,6 +48,12 @@ static uint64_t count_popped(const struct cost_view *view) {
     return is_read && count >= 0 ? least(count, cost_size(view, 1)) : 0;
 }
 
+static const struct command_cost popping_cost = {
+    .count = count_popped,
+    .unit_ns = 30,
+    .unit = "member popped",
+    .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"};
+
 static void zpopmin_run(struct call *call) {
     pop_one_end(call, false);
 }
@@ -59,12 +65,7 @@ const struct command command_zpopmin = {
     .complexity = "O(log n + m) for m of the board's n members",
     .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .cost =
-        &(const struct command_cost){
-            .count = count_popped,
-            .unit_ns = 30,
-            .unit = "member popped",
-            .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"},
+    .cost = &popping_cost,
     .run = zpopmin_run,
 };
 
@@ -79,12 +80,7 @@ const struct command command_zpopmax = {
     .complexity = "O(log n + m) for m of the board's n members",
     .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .cost =
-        &(const struct command_cost){
-            .count = count_popped,
-            .unit_ns = 30,
-            .unit = "member popped",
-            .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"},
+    .cost = &popping_cost,
     .run = zpopmax_run,
 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "server/clients/server.h"
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 #include "server/dispatch/cost.h"
 
 /* More repeats than any reply could hold; Redis would exhaust its memory. */
@@ -42,7 +42,7 @@ static void reply_repeats(const struct call *call, const struct board *board, in
                           enum zset_shape shape) {
     uint32_t ranks[BOARD_AT_MAX];
     zset_reply_header(call, (uint64_t)count, shape);
-    for (int64_t left = count; left > 0 && !zset_is_reply_lost(call);) {
+    for (int64_t left = count; left > 0 && !reply_is_lost(call->reply);) {
         uint32_t drawn = group_size(left);
         for (uint32_t i = 0; i < drawn; i++) {
             ranks[i] = random_below(call, board_count(board));
@@ -60,7 +60,7 @@ static void reply_walk(const struct call *call, const struct board *board, uint3
     struct board_cursor cursor;
     struct board_entry entry;
     uint32_t left = board_count(board);
-    for (board_seek(board, 0, &cursor); count > 0 && !zset_is_reply_lost(call); left--) {
+    for (board_seek(board, 0, &cursor); count > 0 && !reply_is_lost(call->reply); left--) {
         bool is_there = board_cursor_read(&cursor, &entry);
         CHECK(is_there);
         if (random_below(call, left) < count) {
@@ -103,7 +103,7 @@ static void reply_draws(const struct call *call, const struct board *board, uint
         qsort(ranks, count, sizeof(ranks[0]), compare_ranks);
     }
     zset_reply_header(call, count, shape);
-    for (uint32_t i = 0; i < count && !zset_is_reply_lost(call); i += BOARD_AT_MAX) {
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i += BOARD_AT_MAX) {
         reply_ranks(call, board, &ranks[i], group_size(count - i), shape);
     }
     memory_free(ranks);

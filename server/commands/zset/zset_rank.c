@@ -1,5 +1,5 @@
 /* ZRANK and ZREVRANK: a member's place, counted from the lowest or from the highest score. */
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 
 static void reply_missing(const struct call *call, bool with_score) {
     if (with_score) {

@@ -1,5 +1,5 @@
 /* ZSCORE, ZMSCORE, ZCARD and ZCOUNT: scores by member, and member counts. */
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 #include "server/dispatch/cost.h"
 #include "skiplist/lookup.h"
 
@@ -45,7 +45,7 @@ static void zmscore_run(struct call *call) {
     uint32_t count = call->request->count - 2;
     bool is_grouped = board != NULL && count >= LOOKUP_OWN_MIN;
     reply_array(call->reply, count);
-    for (uint32_t i = 0; i < count && !zset_is_reply_lost(call);) {
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply);) {
         unsigned group_size = is_grouped ? lookup_group_size(count, i) : 1;
         if (is_grouped) {
             reply_group(call, board, &names[i], group_size);
