@@ -312,9 +312,9 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
                        args);
 }
 
-static bool has_wrong_arity(const struct command *command, const struct request *request) {
-    int64_t count = request->count;
-    return command->arity > 0 ? count != command->arity : count < -(int64_t)command->arity;
+/* Also true of a container, which cannot run. */
+static inline bool has_wrong_arity(const struct command *command, const struct request *request) {
+    return request->count - command->args_min > command->args_more;
 }
 
 static bool is_over_memory(const struct server *server) {
@@ -379,7 +379,7 @@ enum { ARITY_TEXT_MAX = COMMAND_FULL_NAME_MAX + 48 };
 static const char *find_refusal(const struct server *server, const struct session *session,
                                 uint32_t index, const struct request *request, char *arity_text) {
     const struct command *command = &numbers[index].command;
-    if (has_wrong_arity(command, request) || command->run == NULL) {
+    if (has_wrong_arity(command, request)) {
         snprintf(arity_text, ARITY_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
                  numbers[index].full_name);
         return arity_text;
@@ -519,9 +519,9 @@ static inline bool is_plain(const struct server *server, const struct session *s
         return false;
     }
     const struct command *command = &numbers[index].command;
-    return !has_wrong_arity(command, request) && command->run != NULL &&
-           server_is_authenticated(server, session) && !session->transaction.is_open &&
-           !is_restricted(server) && !is_limited(server, command) &&
+    return !has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
+           !session->transaction.is_open && !is_restricted(server) &&
+           !is_limited(server, command) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
 }
 

@@ -120,6 +120,8 @@ struct command {
 
     /* Set by command_init. An entry gives an arity only if it is not what the syntax says. */
     int arity; /* as in Redis: includes the name; negative: minimum */
+    /* The same as a range: args_min .. args_min + args_more. No number fits a container. */
+    uint32_t args_min, args_more;
     /* Keys: args[first_key] and every key_step-th argument up to last_key (negative: from the end).
      * first_key 0: none. With COMMAND_MOVABLE_KEYS, args[key_count_arg] is the number of keys that
      * follow it. */

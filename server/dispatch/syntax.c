@@ -238,6 +238,13 @@ void syntax_apply(struct command *command, bool is_subcommand) {
         int arity = name_words + count_min(list.items);
         command->arity = is_fixed(list.items) ? arity : -arity;
     }
+    bool is_open = command->arity < 0;
+    command->args_min = (uint32_t)(is_open ? -command->arity : command->arity);
+    command->args_more = is_open ? UINT32_MAX - command->args_min : 0;
+    if (command->run == NULL) {
+        command->args_min = UINT32_MAX;
+        command->args_more = 0;
+    }
     if (command->arguments != NULL) {
         find_keys(command, name_words);
     }

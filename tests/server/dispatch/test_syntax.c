@@ -112,7 +112,12 @@ static void the_arity_is_the_fewest_words_and_negative_if_there_may_be_more(void
         {"data=(score member)...", -3},
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        assert_int_equal(apply(samples[i].syntax, false).arity, samples[i].arity);
+        struct command command = apply(samples[i].syntax, false);
+        int args_min = samples[i].arity > 0 ? samples[i].arity : -samples[i].arity;
+        assert_int_equal(command.arity, samples[i].arity);
+        assert_int_equal(command.args_min, args_min);
+        assert_int_equal(command.args_more,
+                         samples[i].arity > 0 ? 0 : UINT32_MAX - (uint32_t)args_min);
         int subcommand = samples[i].arity + (samples[i].arity > 0 ? 1 : -1);
         assert_int_equal(apply(samples[i].syntax, true).arity, subcommand);
     }
@@ -122,6 +127,9 @@ static void the_arity_is_the_fewest_words_and_negative_if_there_may_be_more(void
     struct command container = {.name = "CONTAINER"};
     syntax_apply(&container, false);
     assert_int_equal(container.arity, -2);
+    for (uint32_t count = 0; count < 100; count++) {
+        assert_true(count - container.args_min > container.args_more);
+    }
 }
 
 static void keys_are_where_the_syntax_has_them(void **state) {
