@@ -114,7 +114,7 @@ static void for_each_of_group(const char *group, write_each *write) {
         const struct command *command = command_by_index(index);
         bool is_subcommand = command_is_subcommand(index);
         container = is_subcommand ? container : command;
-        if (command->run != NULL && strcmp(container->group, group) == 0) {
+        if (command->run != NULL && strcmp(command->group, group) == 0) {
             write(is_subcommand ? container : NULL, command);
         }
     }
