@@ -128,17 +128,11 @@ static void config_get_run(struct call *call) {
 
 static const struct command config_get = {
     .name = "GET",
+    .syntax = "parameter:pattern...",
     .summary = "The settings whose names match the patterns, and their values",
     .complexity = "O(n) in the settings and the patterns",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
-    .arguments =
-        (const struct argument[]){
-            {.name = "parameter", .type = ARGUMENT_PATTERN, .flags = ARGUMENT_MULTIPLE},
-            {.name = NULL},
-        },
     .run = config_get_run,
 };
 
@@ -181,26 +175,12 @@ static void config_set_run(struct call *call) {
 
 static const struct command config_set = {
     .name = "SET",
+    .syntax = "data=(parameter value)...",
     .summary = "Change settings while the server runs, all of them or none",
     .complexity = "O(n) in the settings given",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -4,
     /* The values may include a password. */
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
-    .arguments =
-        (const struct argument[]){
-            {.name = "data",
-             .type = ARGUMENT_BLOCK,
-             .flags = ARGUMENT_MULTIPLE,
-             .children =
-                 (const struct argument[]){
-                     {.name = "parameter", .type = ARGUMENT_STRING},
-                     {.name = "value", .type = ARGUMENT_STRING},
-                     {.name = NULL},
-                 }},
-            {.name = NULL},
-        },
     .run = config_set_run,
 };
 
@@ -222,9 +202,7 @@ static const struct command config_rewrite = {
     .name = "REWRITE",
     .summary = "Write the current settings to the file that the server was started with",
     .complexity = "O(n) in the size of the file",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_rewrite_run,
 };
@@ -240,9 +218,7 @@ static const struct command config_resetstat = {
     .name = "RESETSTAT",
     .summary = "Reset the counters that INFO and LATENCY HISTOGRAM report",
     .complexity = "O(n) in the commands of the server",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_resetstat_run,
 };
@@ -268,9 +244,7 @@ static const struct command config_help = {
     .name = "HELP",
     .summary = "What the subcommands of CONFIG do",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = config_help_run,
 };
@@ -279,9 +253,7 @@ const struct command command_config = {
     .name = "CONFIG",
     .summary = "Read and change the settings of the running server",
     .complexity = "Depends on the subcommand",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .subcommands =
         (const struct command *const[]){
             &config_get,

@@ -200,7 +200,7 @@ static void reply_entries(const struct call *call, const struct query *query, bo
     zset_reply_header(call, tally->count, shape);
     struct tally_walk walk = tally_walk(tally, is_best_first);
     const struct tally_entry *entry;
-    while (!zset_is_reply_lost(call) && (entry = tally_walk_next(&walk)) != NULL) {
+    while (!reply_is_lost(call->reply) && (entry = tally_walk_next(&walk)) != NULL) {
         if (shape == ZSET_PAIRS) {
             reply_array(call->reply, 2);
         }
@@ -312,45 +312,11 @@ static uint64_t count_difference(const struct cost_view *view, bool is_stored) {
 
 /* ---- the commands ---- */
 
-#define DESTINATION_ARGUMENT                                                                       \
-    { .name = "destination", .type = ARGUMENT_KEY }
-#define NUMKEYS_ARGUMENT                                                                           \
-    { .name = "numkeys", .type = ARGUMENT_INTEGER }
-#define KEYS_ARGUMENT                                                                              \
-    { .name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE }
-#define WEIGHTS_ARGUMENT                                                                           \
-    {                                                                                              \
-        .name = "weight", .type = ARGUMENT_INTEGER, .token = "WEIGHTS",                            \
-        .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE                                             \
-    }
-#define AGGREGATE_ARGUMENT                                                                         \
-    {                                                                                              \
-        .name = "aggregate", .type = ARGUMENT_ONEOF, .token = "AGGREGATE",                         \
-        .flags = ARGUMENT_OPTIONAL, .children = (const struct argument[]) {                        \
-            {.name = "sum", .type = ARGUMENT_PURE_TOKEN, .token = "SUM"},                          \
-                {.name = "min", .type = ARGUMENT_PURE_TOKEN, .token = "MIN"},                      \
-                {.name = "max", .type = ARGUMENT_PURE_TOKEN, .token = "MAX"}, {0},                 \
-        }                                                                                          \
-    }
-#define WITHSCORES_ARGUMENT                                                                        \
-    {                                                                                              \
-        .name = "withscores", .type = ARGUMENT_PURE_TOKEN, .token = "WITHSCORES",                  \
-        .flags = ARGUMENT_OPTIONAL                                                                 \
-    }
 #define UNION_COMPLEXITY        "O(n) in the members of all boards"
 #define INTERSECTION_COMPLEXITY "O(n k) for n members on the smallest of k boards"
 #define DIFFERENCE_COMPLEXITY                                                                      \
     "O(n k) for n members on the first of k boards or, if that is less, O(n + s log n) for s on "  \
     "the others"
-
-/* With values that are weighted and aggregated. */
-static const struct argument valued_arguments[] = {
-    NUMKEYS_ARGUMENT, KEYS_ARGUMENT, WEIGHTS_ARGUMENT, AGGREGATE_ARGUMENT, WITHSCORES_ARGUMENT, {0},
-};
-static const struct argument valued_store_arguments[] = {
-    DESTINATION_ARGUMENT, NUMKEYS_ARGUMENT,   KEYS_ARGUMENT,
-    WEIGHTS_ARGUMENT,     AGGREGATE_ARGUMENT, {0},
-};
 
 static void zunion_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_UNION});
@@ -362,14 +328,12 @@ static uint64_t zunion_count(const struct cost_view *view) {
 
 const struct command command_zunion = {
     .name = "ZUNION",
+    .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
+              "[WITHSCORES]",
     .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = UNION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
-    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = valued_arguments,
+    .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = zunion_count,
                                          .unit_ns = 150,
                                          .unit = "member of all boards",
@@ -388,17 +352,12 @@ static uint64_t zunionstore_count(const struct cost_view *view) {
 
 const struct command command_zunionstore = {
     .name = "ZUNIONSTORE",
+    .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
+              "| MIN | MAX>]",
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_count_arg = 2,
-    .arguments = valued_store_arguments,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost = &(const struct command_cost){.count = zunionstore_count,
                                          .unit_ns = 150,
                                          .grown_key = 1,
@@ -418,15 +377,13 @@ static uint64_t zinter_count(const struct cost_view *view) {
 
 const struct command command_zinter = {
     .name = "ZINTER",
+    .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
+              "[WITHSCORES]",
     .summary =
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = INTERSECTION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
-    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = valued_arguments,
+    .flags = COMMAND_READ,
     .cost =
         &(const struct command_cost){.count = zinter_count,
                                      .unit_ns = 140,
@@ -445,17 +402,12 @@ static uint64_t zinterstore_count(const struct cost_view *view) {
 
 const struct command command_zinterstore = {
     .name = "ZINTERSTORE",
+    .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
+              "| MIN | MAX>]",
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_count_arg = 2,
-    .arguments = valued_store_arguments,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.count = zinterstore_count,
                                      .unit_ns = 230,
@@ -469,27 +421,17 @@ static void zintercard_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true});
 }
 
-static const struct argument zintercard_arguments[] = {
-    NUMKEYS_ARGUMENT,
-    KEYS_ARGUMENT,
-    {.name = "limit", .type = ARGUMENT_INTEGER, .token = "LIMIT", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 static uint64_t zintercard_count(const struct cost_view *view) {
     return count_intersection(view, false);
 }
 
 const struct command command_zintercard = {
     .name = "ZINTERCARD",
+    .syntax = "numkeys:integer key... [LIMIT limit:integer]",
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
-    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = zintercard_arguments,
+    .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = zintercard_count,
                                          .unit_ns = 40,
                                          .unit = "member of the smallest board, for each board",
@@ -501,27 +443,17 @@ static void zdiff_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_DIFFERENCE});
 }
 
-static const struct argument zdiff_arguments[] = {
-    NUMKEYS_ARGUMENT,
-    KEYS_ARGUMENT,
-    WITHSCORES_ARGUMENT,
-    {0},
-};
-
 static uint64_t zdiff_count(const struct cost_view *view) {
     return count_difference(view, false);
 }
 
 const struct command command_zdiff = {
     .name = "ZDIFF",
+    .syntax = "numkeys:integer key... [WITHSCORES]",
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
-    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = zdiff_arguments,
+    .flags = COMMAND_READ,
     .cost =
         &(const struct command_cost){.count = zdiff_count,
                                      .unit_ns = 130,
@@ -534,31 +466,18 @@ static void zdiffstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_DIFFERENCE, .is_stored = true});
 }
 
-static const struct argument zdiffstore_arguments[] = {
-    DESTINATION_ARGUMENT,
-    NUMKEYS_ARGUMENT,
-    KEYS_ARGUMENT,
-    {0},
-};
-
 static uint64_t zdiffstore_count(const struct cost_view *view) {
     return count_difference(view, true);
 }
 
 const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
+    .syntax = "destination:key numkeys:integer key...",
     .summary =
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_count_arg = 2,
-    .arguments = zdiffstore_arguments,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.count = zdiffstore_count,
                                      .unit_ns = 160,

@@ -57,26 +57,15 @@ static void zrem_run(struct call *call) {
     reply_integer(call->reply, removed_count);
 }
 
-static const struct argument zrem_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "member", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
-    {0},
-};
-
 const struct command command_zrem = {
     .name = "ZREM",
+    .syntax = "key member...",
     .summary = "Remove members from a board",
     .complexity = "O(m * log n) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 2,
     .member_step = 1,
-    .arguments = zrem_arguments,
     .cost =
         &(const struct command_cost){.count = cost_count_members,
                                      .unit_ns = 350,
@@ -109,26 +98,14 @@ static void zremrangebyrank_run(struct call *call) {
     remove_span(call, key, span);
 }
 
-static const struct argument zremrangebyrank_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "start", .type = ARGUMENT_INTEGER},
-    {.name = "stop", .type = ARGUMENT_INTEGER},
-    {0},
-};
-
 const struct command command_zremrangebyrank = {
     .name = "ZREMRANGEBYRANK",
+    .syntax = "key start:integer stop:integer",
     .summary =
         "Remove the members in a range of places from a board, counted from the lowest score",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 4,
     .flags = COMMAND_WRITE,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zremrangebyrank_arguments,
     .run = zremrangebyrank_run,
 };
 
@@ -141,24 +118,12 @@ static void zremrangebyscore_run(struct call *call) {
     }
 }
 
-static const struct argument zremrangebyscore_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "min", .type = ARGUMENT_DOUBLE},
-    {.name = "max", .type = ARGUMENT_DOUBLE},
-    {0},
-};
-
 const struct command command_zremrangebyscore = {
     .name = "ZREMRANGEBYSCORE",
+    .syntax = "key min:double max:double",
     .summary = "Remove the members with a score between two limits from a board",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 4,
     .flags = COMMAND_WRITE,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zremrangebyscore_arguments,
     .run = zremrangebyscore_run,
 };
