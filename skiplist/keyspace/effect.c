@@ -30,15 +30,26 @@ static bool is_member(struct bytes member) {
     return member.size >= 1 && member.size <= BOARD_MEMBER_MAX;
 }
 
-/* The key an effect refers to, or NULL. */
-static struct registry_key *find(struct registry *registry, uint32_t database, struct bytes name) {
-    return database < REGISTRY_DATABASES && is_name(name)
-               ? registry_find_again(&registry->databases[database], name)
-               : NULL;
+static uint32_t kind_of(const struct effect *effect) {
+    return effect->key_kind != NULL ? effect->key_kind->number : REGISTRY_BOARD;
 }
 
-static bool are_akin(const struct board *board, const struct rules *rules) {
-    return rules_are_akin(rules_of(board_layout(board)), rules);
+/* The key an effect refers to; NULL: none of its kind. */
+static struct registry_key *find(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key =
+        effect->database < REGISTRY_DATABASES && is_name(effect->name)
+            ? registry_find_again(&registry->databases[effect->database], effect->name)
+            : NULL;
+    return key != NULL && key->kind == kind_of(effect) ? key : NULL;
+}
+
+/* Does an effect state rules if and only if it is about a board? */
+static bool has_right_rules(const struct effect *effect) {
+    return (effect->rules != NULL) == (kind_of(effect) == REGISTRY_BOARD);
+}
+
+static bool are_akin(const struct registry_key *key, const struct rules *rules) {
+    return key->kind != REGISTRY_BOARD || rules_are_akin(registry_rules(key), rules);
 }
 
 /* ---- members ---- */
@@ -244,9 +255,9 @@ static enum effect_status apply_members(struct registry *registry, const struct 
 
 /* ---- keys ---- */
 
-static enum effect_status apply_cut(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    if (key == NULL || effect->rank > board_count(&key->board) ||
+static enum effect_status apply_cut(struct registry *registry, struct registry_key *key,
+                                    const struct effect *effect) {
+    if (effect->rank > board_count(&key->board) ||
         effect->count > board_count(&key->board) - effect->rank) {
         return EFFECT_IMPOSSIBLE;
     }
@@ -254,18 +265,34 @@ static enum effect_status apply_cut(struct registry *registry, const struct effe
     return EFFECT_OK;
 }
 
+enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
+                                         const struct effect *effect) {
+    if (effect->kind == EFFECT_CUT) {
+        return apply_cut(registry, key, effect);
+    }
+    return is_member(effect->member) ? apply_member(key, effect, NULL) : EFFECT_IMPOSSIBLE;
+}
+
+/* PUT, TAKE and CUT, as the key's kind does it. */
+static enum effect_status apply_to_value(struct registry *registry, const struct effect *effect) {
+    struct registry_key *key = find(registry, effect);
+    return key != NULL ? registry->kinds[key->kind]->apply(registry, key, effect)
+                       : EFFECT_IMPOSSIBLE;
+}
+
 static enum effect_status apply_create(struct registry *registry, const struct effect *effect) {
-    if (effect->rules == NULL ||
+    uint32_t kind = kind_of(effect);
+    if (!has_right_rules(effect) || registry->kinds[kind] == NULL ||
         !registry_may_put(registry, effect->database, effect->name, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
-    return registry_make_key(registry, effect->database, effect->name, effect->rules) != NULL
+    return registry_make_key(registry, effect->database, effect->name, kind, effect->rules) != NULL
                ? EFFECT_OK
                : EFFECT_OUT_OF_MEMORY;
 }
 
 static enum effect_status apply_remove(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
+    struct registry_key *key = find(registry, effect);
     if (key == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
@@ -282,7 +309,7 @@ static enum effect_status apply_flush(struct registry *registry, const struct ef
 }
 
 static enum effect_status apply_expire(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
+    struct registry_key *key = find(registry, effect);
     if (key == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
@@ -291,20 +318,26 @@ static enum effect_status apply_expire(struct registry *registry, const struct e
                : EFFECT_OUT_OF_MEMORY;
 }
 
+/* Give a key's board these rules, which are held, in place of those it has. */
+static void set_rules(struct registry *registry, struct registry_key *key,
+                      const struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    board_set_layout(&key->board, &rules->layout);
+    rules_release(&registry->rules, before);
+}
+
 static enum effect_status apply_rules(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    if (key == NULL || effect->rules == NULL || board_count(&key->board) > 0 ||
-        !are_akin(&key->board, effect->rules) ||
+    struct registry_key *key = find(registry, effect);
+    if (key == NULL || key->kind != REGISTRY_BOARD || effect->rules == NULL ||
+        board_count(&key->board) > 0 || !are_akin(key, effect->rules) ||
         (effect->rules->period != PERIOD_NONE) != key->is_periodic) {
         return EFFECT_IMPOSSIBLE;
     }
-    const struct rules *before = registry_rules(key);
     const struct rules *rules = rules_hold(&registry->rules, effect->rules);
     if (rules == NULL) {
         return EFFECT_OUT_OF_MEMORY;
     }
-    board_set_layout(&key->board, &rules->layout);
-    rules_release(&registry->rules, before);
+    set_rules(registry, key, rules);
     if (key->is_periodic) {
         registry_await_roll(registry, key);
     }
@@ -313,60 +346,55 @@ static enum effect_status apply_rules(struct registry *registry, const struct ef
 
 /* ---- renames and copies ---- */
 
-/* A key for RENAME or COPY without its board yet, and the rules it will have. NULL: no memory,
- * nothing changed. */
-static struct registry_key *reserve_successor(struct registry *registry,
-                                              const struct effect *effect,
-                                              const struct rules **rules) {
-    *rules = rules_hold(&registry->rules, effect->rules);
-    if (*rules == NULL) {
-        return NULL;
+/* Move or copy the key's value to its successor; rules: of the successor's board, held. false: no
+ * memory. */
+static bool fill_successor(struct registry *registry, const struct effect *effect,
+                           struct registry_key *key, struct registry_key *successor,
+                           const struct rules *rules) {
+    if (effect->kind == EFFECT_RENAME) {
+        registry_move_value(registry, key, successor);
+    } else if (!registry->kinds[key->kind]->copy(registry, key, successor)) {
+        return false;
     }
-    struct registry_key *successor = registry_reserve_key(
-        registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
-        effect->expire_at_ms != REGISTRY_NO_EXPIRY, effect->rules->period != PERIOD_NONE);
-    if (successor == NULL) {
-        rules_release(&registry->rules, *rules);
+    if (rules != NULL) {
+        set_rules(registry, successor, rules);
     }
-    return successor;
-}
-
-static void rename_to(struct registry *registry, struct registry_key *key,
-                      struct registry_key *successor, const struct rules *rules,
-                      int64_t expire_at_ms) {
-    const struct rules *before = registry_rules(key);
-    board_move_to(&key->board, &successor->board);
-    board_set_layout(&successor->board, &rules->layout);
-    rules_release(&registry->rules, before);
-    registry_take(registry, key);
-    registry_put_reserved(registry, successor, REGISTRY_WALK_DONE, expire_at_ms, BEFORE_ALL);
-    registry_trim(registry_database(registry, key->database));
-    memory_free(key);
+    return true;
 }
 
 static enum effect_status apply_move(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    const struct rules *rules;
-    if (key == NULL || effect->rules == NULL || !are_akin(&key->board, effect->rules) ||
+    struct registry_key *key = find(registry, effect);
+    const struct rules *rules = NULL;
+    if (key == NULL || !has_right_rules(effect) || !are_akin(key, effect->rules) ||
         !registry_may_put(registry, effect->to_database, effect->to_name, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
-    struct registry_key *successor = reserve_successor(registry, effect, &rules);
-    if (successor == NULL) {
+    if (effect->rules != NULL) {
+        rules = rules_hold(&registry->rules, effect->rules);
+        if (rules == NULL) {
+            return EFFECT_OUT_OF_MEMORY;
+        }
+    }
+    struct registry_key *successor = registry_reserve_key(
+        registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
+        key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY,
+        rules != NULL && rules->period != PERIOD_NONE);
+    if (successor == NULL || !fill_successor(registry, effect, key, successor, rules)) {
+        memory_free(successor);
+        if (rules != NULL) {
+            rules_release(&registry->rules, rules);
+        }
         return EFFECT_OUT_OF_MEMORY;
     }
     if (effect->kind == EFFECT_RENAME) {
-        rename_to(registry, key, successor, rules, effect->expire_at_ms);
-        return EFFECT_OK;
+        registry_take(registry, key);
     }
-    if (!board_copy(&key->board, &successor->board)) {
-        memory_free(successor);
-        rules_release(&registry->rules, rules);
-        return EFFECT_OUT_OF_MEMORY;
-    }
-    board_set_layout(&successor->board, &rules->layout);
     registry_put_reserved(registry, successor, REGISTRY_WALK_DONE, effect->expire_at_ms,
                           BEFORE_ALL);
+    if (effect->kind == EFFECT_RENAME) {
+        registry_trim(registry_database(registry, key->database));
+        memory_free(key);
+    }
     return EFFECT_OK;
 }
 
@@ -374,8 +402,6 @@ static enum effect_status apply_move(struct registry *registry, const struct eff
 
 static enum effect_status apply_one(struct registry *registry, const struct effect *effect) {
     switch (effect->kind) {
-    case EFFECT_CUT:
-        return apply_cut(registry, effect);
     case EFFECT_CREATE:
         return apply_create(registry, effect);
     case EFFECT_REMOVE:
@@ -390,23 +416,38 @@ static enum effect_status apply_one(struct registry *registry, const struct effe
     case EFFECT_RULES:
         return apply_rules(registry, effect);
     case EFFECT_PUT:
-    case EFFECT_TAKE: /* with an invalid name or member */
+    case EFFECT_TAKE:
+    case EFFECT_CUT:
+        return apply_to_value(registry, effect);
     case EFFECT_FILL:
         break;
     }
     return EFFECT_IMPOSSIBLE;
 }
 
+/* The number of leading effects that are about boards. */
+static uint32_t count_of_boards(const struct effect *effects, uint32_t count) {
+    uint32_t leading = 0;
+    while (leading < count && kind_of(&effects[leading]) == REGISTRY_BOARD) {
+        leading++;
+    }
+    return leading;
+}
+
 enum effect_status effect_apply(struct registry *registry, const struct effect *effects,
                                 uint32_t count, uint32_t *applied) {
-    CHECK(registry->on_effect == NULL);
+    CHECK(registry->listeners == NULL);
     enum effect_status status = EFFECT_OK;
+    uint32_t boards_end = 0;
     *applied = 0;
     while (*applied < count && status == EFFECT_OK) {
         const struct effect *next = &effects[*applied];
         uint32_t done;
-        if (is_of_member(next)) {
-            status = apply_members(registry, next, count - *applied, &done);
+        if (boards_end <= *applied) {
+            boards_end = *applied + count_of_boards(next, count - *applied);
+        }
+        if (*applied < boards_end && is_of_member(next)) {
+            status = apply_members(registry, next, boards_end - *applied, &done);
         } else {
             status = apply_one(registry, next);
             done = status == EFFECT_OK;

@@ -1,21 +1,49 @@
-/* Reporting effects, as described in skiplist/keyspace/effect.h.
- *
- * Without a listener or a walk this costs one test for each change of a member. */
+/* Reporting effects. Without a listener or a walk this costs one test for each change of a
+ * member. */
+#include "skiplist/keyspace/effect_listener.h"
+
+#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_parts.h"
 
-void registry_set_effects(struct registry *registry, effect_listener *listener, void *context) {
-    registry->on_effect = listener;
-    registry->effect_context = context;
+/* The pointer to this listener in the list, or the one at the list's end. */
+static struct effect_listener **find(struct registry *registry,
+                                     const struct effect_listener *listener) {
+    struct effect_listener **link = &registry->listeners;
+    while (*link != NULL && *link != listener) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+void effect_listener_add(struct registry *registry, struct effect_listener *listener) {
+    struct effect_listener **link = find(registry, listener);
+    if (*link == NULL) {
+        *link = listener;
+        listener->next = NULL;
+    }
+    registry_observe(registry);
+}
+
+void effect_listener_remove(struct registry *registry, struct effect_listener *listener) {
+    struct effect_listener **link = find(registry, listener);
+    if (*link != NULL) {
+        *link = listener->next;
+    }
     registry_observe(registry);
 }
 
 static void tell(const struct registry *registry, const struct effect *effect) {
-    registry->on_effect(registry->effect_context, effect);
+    for (const struct effect_listener *listener = registry->listeners; listener != NULL;
+         listener = listener->next) {
+        listener->receive(listener->context, effect);
+    }
 }
 
-static struct effect effect_of(enum effect_kind kind, const struct registry_key *key) {
+static struct effect effect_of(const struct registry *registry, enum effect_kind kind,
+                               const struct registry_key *key) {
     return (struct effect){
         .kind = kind,
+        .key_kind = registry->kinds[key->kind],
         .database = key->database,
         .name = registry_name(key),
         .expire_at_ms = REGISTRY_NO_EXPIRY,
@@ -23,28 +51,32 @@ static struct effect effect_of(enum effect_kind kind, const struct registry_key 
     };
 }
 
+static const struct rules *rules_of_key(const struct registry_key *key) {
+    return key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
+}
+
 /* The same with the rules and the expiry of a key in the keyspace. */
 static struct effect effect_in_full(const struct registry *registry, enum effect_kind kind,
                                     const struct registry_key *key) {
-    struct effect effect = effect_of(kind, key);
-    effect.rules = registry_rules(key);
+    struct effect effect = effect_of(registry, kind, key);
+    effect.rules = rules_of_key(key);
     effect.expire_at_ms = registry_expiry(registry, key);
     return effect;
 }
 
-/* Report the creation of a board created by a write, before its first effect. */
+/* Report the creation of a key created by a write, before its first effect. */
 static void introduce(const struct registry *registry, struct registry_key *key) {
     if (key->is_unreported) {
         key->is_unreported = false;
-        struct effect effect = effect_of(EFFECT_CREATE, key);
-        effect.rules = registry_rules(key);
+        struct effect effect = effect_of(registry, EFFECT_CREATE, key);
+        effect.rules = rules_of_key(key);
         tell(registry, &effect);
     }
 }
 
 void registry_emit_key(const struct registry *registry, enum effect_kind kind,
                        struct registry_key *key) {
-    if (registry->on_effect != NULL) {
+    if (registry->listeners != NULL) {
         introduce(registry, key);
         struct effect effect = effect_in_full(registry, kind, key);
         tell(registry, &effect);
@@ -52,16 +84,16 @@ void registry_emit_key(const struct registry *registry, enum effect_kind kind,
 }
 
 void registry_emit_removal(const struct registry *registry, struct registry_key *key) {
-    if (registry->on_effect != NULL) {
+    if (registry->listeners != NULL) {
         introduce(registry, key);
-        struct effect effect = effect_of(EFFECT_REMOVE, key);
+        struct effect effect = effect_of(registry, EFFECT_REMOVE, key);
         tell(registry, &effect);
     }
 }
 
 void registry_emit_move(const struct registry *registry, enum effect_kind kind,
                         const struct registry_key *from, const struct registry_key *key) {
-    if (registry->on_effect != NULL) {
+    if (registry->listeners != NULL) {
         struct effect effect = effect_in_full(registry, kind, key);
         effect.database = from->database;
         effect.name = registry_name(from);
@@ -73,8 +105,8 @@ void registry_emit_move(const struct registry *registry, enum effect_kind kind,
 
 void registry_emit_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
                        uint32_t count) {
-    if (registry->on_effect != NULL && count > 0) {
-        struct effect effect = effect_of(EFFECT_CUT, key);
+    if (registry->listeners != NULL && count > 0) {
+        struct effect effect = effect_of(registry, EFFECT_CUT, key);
         effect.rank = rank;
         effect.count = count;
         tell(registry, &effect);
@@ -82,119 +114,56 @@ void registry_emit_cut(const struct registry *registry, struct registry_key *key
 }
 
 void registry_emit_flush(const struct registry *registry, uint32_t database) {
-    if (registry->on_effect != NULL) {
+    if (registry->listeners != NULL) {
         struct effect effect = {
             .kind = EFFECT_FLUSH, .database = database, .expire_at_ms = REGISTRY_NO_EXPIRY};
         tell(registry, &effect);
     }
 }
 
-/* ---- members ---- */
-
-static void emit_member(const struct registry *registry, enum effect_kind kind,
-                        struct registry_key *key, struct bytes member, uint64_t packed_key) {
-    if (registry->on_effect != NULL) {
+void registry_emit_member(const struct registry *registry, enum effect_kind kind,
+                          struct registry_key *key, struct bytes member, uint64_t packed_key) {
+    if (registry->listeners != NULL) {
         introduce(registry, key);
-        struct effect effect = effect_of(kind, key);
+        struct effect effect = effect_of(registry, kind, key);
         effect.member = member;
         effect.member_key = packed_key;
         tell(registry, &effect);
     }
 }
 
-/* Separate from the callers, so that an unobserved change costs only a test and a jump. */
-__attribute__((noinline)) static enum board_status put_observed(struct registry *registry,
-                                                                struct registry_key *key,
-                                                                const struct board_member *member,
-                                                                uint64_t packed_key) {
-    bool is_open = registry->walk.open == key;
-    uint32_t rank = registry->walk.rank;
-    if (is_open) {
-        registry_walk_note_put_member(registry, member, packed_key);
-    }
-    enum board_status status = board_put_member(&key->board, member, packed_key);
-    if (status == BOARD_OK) {
-        emit_member(registry, EFFECT_PUT, key, member->name, packed_key);
-    } else if (is_open) {
-        registry->walk.rank = rank;
-    }
-    return status;
-}
-
-enum board_status registry_put_member(struct registry *registry, struct registry_key *key,
-                                      const struct board_member *member, uint64_t packed_key) {
-    return registry->is_observed ? put_observed(registry, key, member, packed_key)
-                                 : board_put_member(&key->board, member, packed_key);
-}
-
-__attribute__((noinline)) static void take_observed(struct registry *registry,
-                                                    struct registry_key *key,
-                                                    const struct board_member *member) {
-    if (registry->walk.open == key) {
-        registry_walk_note_take_member(registry, member);
-    }
-    board_remove_member(&key->board, member);
-    emit_member(registry, EFFECT_TAKE, key, member->name, 0);
-}
-
-void registry_take_member(struct registry *registry, struct registry_key *key,
-                          const struct board_member *member) {
-    if (registry->is_observed) {
-        take_observed(registry, key, member);
-    } else {
-        board_remove_member(&key->board, member);
+void registry_report_member(const struct registry *registry, enum effect_kind kind,
+                            struct registry_key *key, struct bytes member, struct bytes value) {
+    CHECK(key->kind != REGISTRY_BOARD);
+    if (registry->listeners != NULL) {
+        introduce(registry, key);
+        struct effect effect = effect_of(registry, kind, key);
+        effect.member = member;
+        effect.value = value;
+        tell(registry, &effect);
     }
 }
 
 /* ---- FILL: a key with all its members ---- */
 
 void effect_fill_begin(struct effect_fill *fill, const struct effect *effect) {
-    const struct board *board = &effect->key->board;
-    const struct layout_time *time = &board_layout(board)->time;
-    *fill = (struct effect_fill){
-        .whole = *effect,
-        .left = board_count(board),
-        .is_reverse = time->bits > 0 && time->is_latest,
-        .next = EFFECT_FILL_CREATE,
-    };
-    if (fill->left > 0) {
-        board_seek(board, fill->is_reverse ? fill->left - 1 : 0, &fill->cursor);
-    }
-}
-
-static bool next_member(struct effect_fill *fill, struct effect *effect) {
-    struct board_entry entry;
-    if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
-        return false;
-    }
-    effect->kind = EFFECT_PUT;
-    effect->member = entry.member;
-    effect->member_key = entry.key;
-    fill->left--;
-    if (fill->is_reverse) {
-        board_cursor_previous(&fill->cursor);
-    } else {
-        board_cursor_next(&fill->cursor);
-    }
-    return true;
+    *fill = (struct effect_fill){.whole = *effect};
 }
 
 bool effect_fill_next(struct effect_fill *fill, struct effect *effect) {
     *effect = fill->whole;
-    switch (fill->next) {
-    case EFFECT_FILL_CREATE:
+    if (fill->next == EFFECT_FILL_CREATE) {
         effect->kind = EFFECT_CREATE;
         fill->next = EFFECT_FILL_EXPIRE;
         return true;
-    case EFFECT_FILL_EXPIRE:
+    }
+    if (fill->next == EFFECT_FILL_EXPIRE) {
         effect->kind = EFFECT_EXPIRE;
         fill->next = EFFECT_FILL_MEMBERS;
         if (effect->expire_at_ms != REGISTRY_NO_EXPIRY) {
             return true;
         }
-        break;
-    case EFFECT_FILL_MEMBERS:
-        break;
     }
-    return next_member(fill, effect);
+    effect->kind = EFFECT_PUT;
+    return effect->key_kind->fill(fill, effect);
 }

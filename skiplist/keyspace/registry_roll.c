@@ -69,7 +69,7 @@ static bool reserve_successor(struct registry *registry, const struct registry_k
         if (rolling->next != NULL) {
             rolling->successor = registry_reserve_key(
                 registry, key->database, (struct registry_new_name){.first = registry_name(key)},
-                false, false);
+                REGISTRY_BOARD, false, false);
         }
         return rolling->next == NULL || rolling->successor != NULL;
     }
@@ -79,8 +79,9 @@ static bool reserve_successor(struct registry *registry, const struct registry_k
     if (rolling->archived == NULL) {
         return false;
     }
-    rolling->successor = registry_reserve_key(registry, key->database, archive->name,
-                                              archive->expire_at_ms != REGISTRY_NO_EXPIRY, false);
+    rolling->successor =
+        registry_reserve_key(registry, key->database, archive->name, REGISTRY_BOARD,
+                             archive->expire_at_ms != REGISTRY_NO_EXPIRY, false);
     if (rolling->successor != NULL) {
         rolling->successor->is_lasting = archive->is_lasting;
     }
@@ -403,13 +404,10 @@ enum registry_status registry_roll(struct registry *registry, struct registry_ke
 /* ---- validation ---- */
 
 const char *registry_check_roll(const struct database *database, const struct registry_key *key) {
-    const struct rules *rules = registry_rules(key);
-    if (key->is_periodic != (rules->period != PERIOD_NONE)) {
-        return "registry: a key and its board differ about having a period";
-    }
     if (!key->is_periodic) {
         return NULL;
     }
+    const struct rules *rules = registry_rules(key);
     const void *at = (const char *)key + registry_tail_offset(key->name_size);
     const struct registry_tail *tail = at;
     if (tail->key != key || tail->roll_place >= database->rolls.count) {
