@@ -34,22 +34,26 @@ static uint32_t kind_of(const struct effect *effect) {
     return effect->key_kind != NULL ? effect->key_kind->number : REGISTRY_BOARD;
 }
 
-/* The key an effect refers to; NULL: none of its kind. */
+/* The key an effect refers to, or NULL. */
 static struct registry_key *find(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key =
-        effect->database < REGISTRY_DATABASES && is_name(effect->name)
-            ? registry_find_again(&registry->databases[effect->database], effect->name)
-            : NULL;
-    return key != NULL && key->kind == kind_of(effect) ? key : NULL;
+    return effect->database < REGISTRY_DATABASES && is_name(effect->name)
+               ? registry_find_again(&registry->databases[effect->database], effect->name)
+               : NULL;
 }
 
-/* Does an effect state rules if and only if it is about a board? */
-static bool has_right_rules(const struct effect *effect) {
-    return (effect->rules != NULL) == (kind_of(effect) == REGISTRY_BOARD);
+/* May a key of this kind be put under this name? Rules are given for boards, and only for them. */
+static bool may_put(const struct registry *registry, uint32_t database, struct bytes name,
+                    uint32_t kind, const struct rules *rules) {
+    return registry->kinds[kind] != NULL && (rules != NULL) == (kind == REGISTRY_BOARD) &&
+           registry_may_put(registry, database, name, rules);
 }
 
 static bool are_akin(const struct registry_key *key, const struct rules *rules) {
-    return key->kind != REGISTRY_BOARD || rules_are_akin(registry_rules(key), rules);
+    return rules == NULL || rules_are_akin(registry_rules(key), rules);
+}
+
+static enum effect_status status_if(bool has_memory) {
+    return has_memory ? EFFECT_OK : EFFECT_OUT_OF_MEMORY;
 }
 
 /* ---- members ---- */
@@ -273,49 +277,13 @@ enum effect_status effect_apply_to_board(struct registry *registry, struct regis
     return is_member(effect->member) ? apply_member(key, effect, NULL) : EFFECT_IMPOSSIBLE;
 }
 
-/* PUT, TAKE and CUT, as the key's kind does it. */
-static enum effect_status apply_to_value(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect);
-    return key != NULL ? registry->kinds[key->kind]->apply(registry, key, effect)
-                       : EFFECT_IMPOSSIBLE;
-}
-
 static enum effect_status apply_create(struct registry *registry, const struct effect *effect) {
     uint32_t kind = kind_of(effect);
-    if (!has_right_rules(effect) || registry->kinds[kind] == NULL ||
-        !registry_may_put(registry, effect->database, effect->name, effect->rules)) {
+    if (!may_put(registry, effect->database, effect->name, kind, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
-    return registry_make_key(registry, effect->database, effect->name, kind, effect->rules) != NULL
-               ? EFFECT_OK
-               : EFFECT_OUT_OF_MEMORY;
-}
-
-static enum effect_status apply_remove(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect);
-    if (key == NULL) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    registry_remove(registry, key);
-    return EFFECT_OK;
-}
-
-static enum effect_status apply_flush(struct registry *registry, const struct effect *effect) {
-    if (effect->database >= REGISTRY_DATABASES) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    (void)registry_flush(registry, effect->database);
-    return EFFECT_OK;
-}
-
-static enum effect_status apply_expire(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect);
-    if (key == NULL) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    return registry_set_expiry(registry, key, effect->expire_at_ms) == REGISTRY_OK
-               ? EFFECT_OK
-               : EFFECT_OUT_OF_MEMORY;
+    return status_if(
+        registry_make_key(registry, effect->database, effect->name, kind, effect->rules) != NULL);
 }
 
 /* Give a key's board these rules, which are held, in place of those it has. */
@@ -326,10 +294,10 @@ static void set_rules(struct registry *registry, struct registry_key *key,
     rules_release(&registry->rules, before);
 }
 
-static enum effect_status apply_rules(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect);
-    if (key == NULL || key->kind != REGISTRY_BOARD || effect->rules == NULL ||
-        board_count(&key->board) > 0 || !are_akin(key, effect->rules) ||
+static enum effect_status apply_rules(struct registry *registry, struct registry_key *key,
+                                      const struct effect *effect) {
+    if (key->kind != REGISTRY_BOARD || effect->rules == NULL || board_count(&key->board) > 0 ||
+        !are_akin(key, effect->rules) ||
         (effect->rules->period != PERIOD_NONE) != key->is_periodic) {
         return EFFECT_IMPOSSIBLE;
     }
@@ -362,11 +330,11 @@ static bool fill_successor(struct registry *registry, const struct effect *effec
     return true;
 }
 
-static enum effect_status apply_move(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect);
+static enum effect_status apply_move(struct registry *registry, struct registry_key *key,
+                                     const struct effect *effect) {
     const struct rules *rules = NULL;
-    if (key == NULL || !has_right_rules(effect) || !are_akin(key, effect->rules) ||
-        !registry_may_put(registry, effect->to_database, effect->to_name, effect->rules)) {
+    if (!may_put(registry, effect->to_database, effect->to_name, key->kind, effect->rules) ||
+        !are_akin(key, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
     if (effect->rules != NULL) {
@@ -381,9 +349,7 @@ static enum effect_status apply_move(struct registry *registry, const struct eff
         rules != NULL && rules->period != PERIOD_NONE);
     if (successor == NULL || !fill_successor(registry, effect, key, successor, rules)) {
         memory_free(successor);
-        if (rules != NULL) {
-            rules_release(&registry->rules, rules);
-        }
+        rules_release(&registry->rules, rules);
         return EFFECT_OUT_OF_MEMORY;
     }
     if (effect->kind == EFFECT_RENAME) {
@@ -400,29 +366,43 @@ static enum effect_status apply_move(struct registry *registry, const struct eff
 
 /* ---- all effects ---- */
 
-static enum effect_status apply_one(struct registry *registry, const struct effect *effect) {
+static enum effect_status apply_to_key(struct registry *registry, struct registry_key *key,
+                                       const struct effect *effect) {
     switch (effect->kind) {
-    case EFFECT_CREATE:
-        return apply_create(registry, effect);
-    case EFFECT_REMOVE:
-        return apply_remove(registry, effect);
-    case EFFECT_FLUSH:
-        return apply_flush(registry, effect);
-    case EFFECT_RENAME:
-    case EFFECT_COPY:
-        return apply_move(registry, effect);
-    case EFFECT_EXPIRE:
-        return apply_expire(registry, effect);
-    case EFFECT_RULES:
-        return apply_rules(registry, effect);
     case EFFECT_PUT:
     case EFFECT_TAKE:
     case EFFECT_CUT:
-        return apply_to_value(registry, effect);
+        return key->kind == kind_of(effect)
+                   ? registry->kinds[key->kind]->apply(registry, key, effect)
+                   : EFFECT_IMPOSSIBLE;
+    case EFFECT_REMOVE:
+        registry_remove(registry, key);
+        return EFFECT_OK;
+    case EFFECT_RENAME:
+    case EFFECT_COPY:
+        return apply_move(registry, key, effect);
+    case EFFECT_EXPIRE:
+        return status_if(registry_set_expiry(registry, key, effect->expire_at_ms) == REGISTRY_OK);
+    case EFFECT_RULES:
+        return apply_rules(registry, key, effect);
+    case EFFECT_CREATE:
+    case EFFECT_FLUSH:
     case EFFECT_FILL:
         break;
     }
     return EFFECT_IMPOSSIBLE;
+}
+
+static enum effect_status apply_one(struct registry *registry, const struct effect *effect) {
+    if (effect->kind == EFFECT_CREATE) {
+        return apply_create(registry, effect);
+    }
+    if (effect->kind == EFFECT_FLUSH && effect->database < REGISTRY_DATABASES) {
+        (void)registry_flush(registry, effect->database);
+        return EFFECT_OK;
+    }
+    struct registry_key *key = find(registry, effect);
+    return key != NULL ? apply_to_key(registry, key, effect) : EFFECT_IMPOSSIBLE;
 }
 
 /* The number of leading effects that are about boards. */

@@ -47,7 +47,9 @@ enum effect_kind {
 /* All pointers in it are borrowed for the call. */
 struct effect {
     enum effect_kind kind;
-    const struct key_kind *key_kind; /* of the key (skiplist/keyspace/key_kind.h); NULL: a board */
+    /* The key's kind (skiplist/keyspace/key_kind.h); NULL: a board. Applying CREATE, PUT, TAKE and
+     * CUT looks at it, all others fit keys of any kind. */
+    const struct key_kind *key_kind;
     uint32_t database;
     uint32_t to_database; /* RENAME, COPY */
     uint32_t rank, count; /* CUT */

@@ -39,96 +39,91 @@ static void tell(const struct registry *registry, const struct effect *effect) {
     }
 }
 
-static struct effect effect_of(const struct registry *registry, enum effect_kind kind,
-                               const struct registry_key *key) {
-    return (struct effect){
-        .kind = kind,
-        .key_kind = registry->kinds[key->kind],
-        .database = key->database,
-        .name = registry_name(key),
-        .expire_at_ms = REGISTRY_NO_EXPIRY,
-        .key = key,
-    };
-}
-
 static const struct rules *rules_of_key(const struct registry_key *key) {
     return key->kind == REGISTRY_BOARD ? registry_rules(key) : NULL;
 }
 
-/* The same with the rules and the expiry of a key in the keyspace. */
-static struct effect effect_in_full(const struct registry *registry, enum effect_kind kind,
-                                    const struct registry_key *key) {
-    struct effect effect = effect_of(registry, kind, key);
-    effect.rules = rules_of_key(key);
-    effect.expire_at_ms = registry_expiry(registry, key);
-    return effect;
+/* Complete an effect on this key, and report it. */
+static void tell_of(const struct registry *registry, const struct registry_key *key,
+                    struct effect *effect) {
+    effect->key_kind = registry->kinds[key->kind];
+    effect->database = key->database;
+    effect->name = registry_name(key);
+    effect->key = key;
+    tell(registry, effect);
 }
 
-/* Report the creation of a key created by a write, before its first effect. */
-static void introduce(const struct registry *registry, struct registry_key *key) {
+/* The same, and before the first effect of a key created by a write its creation. */
+static void emit(const struct registry *registry, struct registry_key *key, struct effect *effect) {
     if (key->is_unreported) {
         key->is_unreported = false;
-        struct effect effect = effect_of(registry, EFFECT_CREATE, key);
-        effect.rules = rules_of_key(key);
-        tell(registry, &effect);
+        tell_of(registry, key,
+                &(struct effect){.kind = EFFECT_CREATE,
+                                 .rules = rules_of_key(key),
+                                 .expire_at_ms = REGISTRY_NO_EXPIRY});
     }
+    tell_of(registry, key, effect);
 }
 
 void registry_emit_key(const struct registry *registry, enum effect_kind kind,
                        struct registry_key *key) {
     if (registry->listeners != NULL) {
-        introduce(registry, key);
-        struct effect effect = effect_in_full(registry, kind, key);
-        tell(registry, &effect);
+        emit(registry, key,
+             &(struct effect){.kind = kind,
+                              .rules = rules_of_key(key),
+                              .expire_at_ms = registry_expiry(registry, key)});
     }
 }
 
 void registry_emit_removal(const struct registry *registry, struct registry_key *key) {
     if (registry->listeners != NULL) {
-        introduce(registry, key);
-        struct effect effect = effect_of(registry, EFFECT_REMOVE, key);
-        tell(registry, &effect);
+        emit(registry, key,
+             &(struct effect){.kind = EFFECT_REMOVE, .expire_at_ms = REGISTRY_NO_EXPIRY});
     }
 }
 
 void registry_emit_move(const struct registry *registry, enum effect_kind kind,
                         const struct registry_key *from, const struct registry_key *key) {
     if (registry->listeners != NULL) {
-        struct effect effect = effect_in_full(registry, kind, key);
-        effect.database = from->database;
-        effect.name = registry_name(from);
-        effect.to_database = key->database;
-        effect.to_name = registry_name(key);
-        tell(registry, &effect);
+        tell(registry, &(struct effect){.kind = kind,
+                                        .key_kind = registry->kinds[key->kind],
+                                        .database = from->database,
+                                        .name = registry_name(from),
+                                        .to_database = key->database,
+                                        .to_name = registry_name(key),
+                                        .rules = rules_of_key(key),
+                                        .expire_at_ms = registry_expiry(registry, key),
+                                        .key = key});
     }
 }
 
 void registry_emit_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
                        uint32_t count) {
     if (registry->listeners != NULL && count > 0) {
-        struct effect effect = effect_of(registry, EFFECT_CUT, key);
-        effect.rank = rank;
-        effect.count = count;
-        tell(registry, &effect);
+        emit(registry, key,
+             &(struct effect){.kind = EFFECT_CUT,
+                              .rank = rank,
+                              .count = count,
+                              .expire_at_ms = REGISTRY_NO_EXPIRY});
     }
 }
 
 void registry_emit_flush(const struct registry *registry, uint32_t database) {
     if (registry->listeners != NULL) {
-        struct effect effect = {
-            .kind = EFFECT_FLUSH, .database = database, .expire_at_ms = REGISTRY_NO_EXPIRY};
-        tell(registry, &effect);
+        tell(registry, &(struct effect){.kind = EFFECT_FLUSH,
+                                        .database = database,
+                                        .expire_at_ms = REGISTRY_NO_EXPIRY});
     }
 }
 
 void registry_emit_member(const struct registry *registry, enum effect_kind kind,
                           struct registry_key *key, struct bytes member, uint64_t packed_key) {
     if (registry->listeners != NULL) {
-        introduce(registry, key);
-        struct effect effect = effect_of(registry, kind, key);
-        effect.member = member;
-        effect.member_key = packed_key;
-        tell(registry, &effect);
+        emit(registry, key,
+             &(struct effect){.kind = kind,
+                              .member = member,
+                              .member_key = packed_key,
+                              .expire_at_ms = REGISTRY_NO_EXPIRY});
     }
 }
 
@@ -136,11 +131,11 @@ void registry_report_member(const struct registry *registry, enum effect_kind ki
                             struct registry_key *key, struct bytes member, struct bytes value) {
     CHECK(key->kind != REGISTRY_BOARD);
     if (registry->listeners != NULL) {
-        introduce(registry, key);
-        struct effect effect = effect_of(registry, kind, key);
-        effect.member = member;
-        effect.value = value;
-        tell(registry, &effect);
+        emit(registry, key,
+             &(struct effect){.kind = kind,
+                              .member = member,
+                              .value = value,
+                              .expire_at_ms = REGISTRY_NO_EXPIRY});
     }
 }
 

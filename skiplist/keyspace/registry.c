@@ -619,22 +619,18 @@ static enum registry_status set_expiry(struct registry *registry, struct registr
     struct database *database = registry_database(registry, key->database);
     struct expiry *before = registry_heap(database, key);
     struct expiry *after = is_lasting ? &database->lasting : &database->expiry;
-    uint32_t *place = &key->expiry_place;
-    bool is_in_place = *place != EXPIRY_NOWHERE && before == after;
     bool is_set = expire_at_ms != REGISTRY_NO_EXPIRY;
-    if (is_set && !is_in_place && !expiry_reserve(after)) {
+    if (is_set && !expiry_reserve(after)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    if (*place != EXPIRY_NOWHERE && !(is_set && is_in_place)) {
-        expiry_remove(before, place);
-        expiry_trim(before);
+    if (key->expiry_place != EXPIRY_NOWHERE) {
+        expiry_remove(before, &key->expiry_place);
     }
+    if (is_set) {
+        expiry_put(after, expire_at_ms, &key->expiry_place);
+    }
+    expiry_trim(before);
     key->is_lasting = is_lasting;
-    if (is_set && is_in_place) {
-        expiry_change(after, place, expire_at_ms);
-    } else if (is_set) {
-        expiry_put(after, expire_at_ms, place);
-    }
     registry_emit_key(registry, EFFECT_EXPIRE, key);
     registry_tell(registry, key->database, registry_name(key));
     return REGISTRY_OK;
@@ -661,11 +657,8 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms) {
 }
 
 static struct expiry_entry first_to_expire(const struct registry *registry) {
-    struct expiry_entry first = registry_first(registry, offsetof(struct database, expiry));
-    struct expiry_entry lasting = registry_first(registry, offsetof(struct database, lasting));
-    bool is_lasting =
-        lasting.place != NULL && (first.place == NULL || lasting.time_ms < first.time_ms);
-    return is_lasting ? lasting : first;
+    return expiry_earlier(registry_first(registry, offsetof(struct database, expiry)),
+                          registry_first(registry, offsetof(struct database, lasting)));
 }
 
 static struct registry_key *key_of_place(uint32_t *place) {
@@ -691,18 +684,10 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
     return count;
 }
 
-int64_t registry_next_expiry(const struct registry *registry) {
-    struct expiry_entry first = first_to_expire(registry);
-    return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
-}
-
 int64_t registry_next_due(const struct registry *registry) {
-    int64_t expiry_ms = registry_next_expiry(registry);
-    struct expiry_entry roll = registry_first(registry, offsetof(struct database, rolls));
-    if (roll.place == NULL) {
-        return expiry_ms;
-    }
-    return expiry_ms != REGISTRY_NO_EXPIRY && expiry_ms < roll.time_ms ? expiry_ms : roll.time_ms;
+    struct expiry_entry first = expiry_earlier(
+        registry_first(registry, offsetof(struct database, rolls)), first_to_expire(registry));
+    return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
 /* ---- counts ---- */

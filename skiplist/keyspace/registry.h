@@ -222,8 +222,6 @@ registry_set_lasting(struct registry *registry, struct registry_key *key, int64_
 void registry_set_offset(struct registry *registry, int64_t offset_ms);
 /* Remove expired keys, the earliest first, at most keys_max. Returns the number removed. */
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
-/* When the next key expires; REGISTRY_NO_EXPIRY: never. */
-int64_t registry_next_expiry(const struct registry *registry);
 
 /* Roll over the boards whose periods are over, the earliest first, at most keys_max. Returns the
  * number rolled over; fewer than keys_max means that all that is possible has been done. */

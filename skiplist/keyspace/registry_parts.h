@@ -114,13 +114,7 @@ static inline struct expiry_entry registry_first(const struct registry *registry
     struct expiry_entry first = {.place = NULL};
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         const void *heap = (const char *)&registry->databases[i] + offset;
-        const struct expiry *expiry = heap;
-        if (expiry->count > 0) {
-            struct expiry_entry entry = expiry_first(expiry);
-            if (first.place == NULL || entry.time_ms < first.time_ms) {
-                first = entry;
-            }
-        }
+        first = expiry_earlier(first, expiry_first(heap));
     }
     return first;
 }

@@ -605,7 +605,6 @@ static void an_effect_of_another_kind_is_impossible(void **state) {
         {.kind = EFFECT_PUT, .name = name, .member = member, .member_key = 7},
         {.kind = EFFECT_TAKE, .name = name, .member = member},
         {.kind = EFFECT_CUT, .name = name, .count = 1},
-        {.kind = EFFECT_REMOVE, .name = name},
         {.kind = EFFECT_RULES, .name = name, .rules = &usual_rules},
         {.kind = EFFECT_RULES, .key_kind = &key_kind_notes, .name = name, .rules = &usual_rules},
         {.kind = EFFECT_CREATE, .key_kind = &key_kind_notes, .name = member, .rules = &usual_rules},
@@ -627,6 +626,12 @@ static void an_effect_of_another_kind_is_impossible(void **state) {
     registry_prefetch_place(registry, &ahead);
     registry_prefetch_key(registry, &ahead);
     assert_null(registry_prefetch_end(registry, 0, &ahead));
+    const struct effect of_any[] = {
+        {.kind = EFFECT_EXPIRE, .name = name, .expire_at_ms = 5},
+        {.kind = EFFECT_RENAME, .name = name, .to_name = member, .expire_at_ms = 5},
+        {.kind = EFFECT_REMOVE, .name = member}};
+    assert_int_equal(effect_apply(registry, of_any, 3, &applied), EFFECT_OK);
+    assert_int_equal(registry_count(registry, 0), 0);
     registry_destroy(registry);
 }
 
