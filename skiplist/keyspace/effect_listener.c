@@ -32,7 +32,7 @@ void effect_listener_remove(struct registry *registry, struct effect_listener *l
     registry_observe(registry);
 }
 
-static void tell(const struct registry *registry, const struct effect *effect) {
+static inline void tell(const struct registry *registry, const struct effect *effect) {
     for (const struct effect_listener *listener = registry->listeners; listener != NULL;
          listener = listener->next) {
         listener->receive(listener->context, effect);
@@ -44,8 +44,8 @@ static const struct rules *rules_of_key(const struct registry_key *key) {
 }
 
 /* Complete an effect on this key, and report it. */
-static void tell_of(const struct registry *registry, const struct registry_key *key,
-                    struct effect *effect) {
+static inline __attribute__((always_inline)) void
+tell_of(const struct registry *registry, const struct registry_key *key, struct effect *effect) {
     effect->key_kind = registry->kinds[key->kind];
     effect->database = key->database;
     effect->name = registry_name(key);
@@ -53,14 +53,21 @@ static void tell_of(const struct registry *registry, const struct registry_key *
     tell(registry, effect);
 }
 
-/* The same, and before the first effect of a key created by a write its creation. */
-static void emit(const struct registry *registry, struct registry_key *key, struct effect *effect) {
+/* Report the creation of a key created by a write. */
+__attribute__((noinline)) static void introduce(const struct registry *registry,
+                                                struct registry_key *key) {
+    key->is_unreported = false;
+    tell_of(registry, key,
+            &(struct effect){.kind = EFFECT_CREATE,
+                             .rules = rules_of_key(key),
+                             .expire_at_ms = REGISTRY_NO_EXPIRY});
+}
+
+/* As tell_of, and before the first effect of a key its creation. */
+static inline void emit(const struct registry *registry, struct registry_key *key,
+                        struct effect *effect) {
     if (key->is_unreported) {
-        key->is_unreported = false;
-        tell_of(registry, key,
-                &(struct effect){.kind = EFFECT_CREATE,
-                                 .rules = rules_of_key(key),
-                                 .expire_at_ms = REGISTRY_NO_EXPIRY});
+        introduce(registry, key);
     }
     tell_of(registry, key, effect);
 }
