@@ -103,7 +103,7 @@ static void move_members(struct registry *registry, struct registry_key *key,
     const struct rules *rules = registry_rules(key);
     enum registry_walk_state state = registry_walk_state(registry, key);
     board_move_to(&key->board, &successor->board);
-    if (rolling->archived == NULL) {
+    if (archive == NULL || rolling->archived == NULL) {
         registry_free_later(registry, successor);
         registry_emit_removal(registry, key);
         registry_pass_by(registry, key);

@@ -618,6 +618,13 @@ static void an_effect_of_another_kind_is_impossible(void **state) {
         assert_int_equal(effect_apply(registry, &of_boards[i], 1, &applied), EFFECT_IMPOSSIBLE);
         assert_int_equal(applied, 0);
     }
+    struct bytes board = bytes_from_text("board");
+    bool is_new;
+    assert_non_null(registry_find_or_create_like(registry, 0, board, &usual_rules, 0, &is_new));
+    const struct effect of_wrong_kind = {
+        .kind = EFFECT_PUT, .key_kind = &key_kind_notes, .name = board, .member = member};
+    assert_int_equal(effect_apply(registry, &of_wrong_kind, 1, &applied), EFFECT_IMPOSSIBLE);
+    registry_remove(registry, registry_find(registry, 0, board, 0));
     const struct registry_key *key = registry_peek(registry, 0, name, 0);
     assert_non_null(key);
     assert_int_equal(notes_of(key)->count, 1);
@@ -632,6 +639,38 @@ static void an_effect_of_another_kind_is_impossible(void **state) {
         {.kind = EFFECT_REMOVE, .name = member}};
     assert_int_equal(effect_apply(registry, of_any, 3, &applied), EFFECT_OK);
     assert_int_equal(registry_count(registry, 0), 0);
+    registry_destroy(registry);
+}
+
+/* ---- freeing ---- */
+
+static void a_step_frees_about_as_much_as_it_may(void **state) {
+    (void)state;
+    enum { KEYS = 200, NOTES = 30, WORK = 20 };
+    struct registry *registry = create();
+    char text[TEXT_MAX];
+    bool is_new;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        struct registry_key *key = registry_find_or_create_kind(registry, 0, text_of('n', i, text),
+                                                                &key_kind_notes, 0, &is_new);
+        assert_non_null(key);
+        for (uint32_t j = 0; j < NOTES; j++) {
+            struct bytes member = text_of('m', j, text);
+            assert_true(notes_put(notes_of(key), member, member));
+        }
+        assert_non_null(registry_find_or_create_like(registry, 1, text_of('b', i, text),
+                                                     &usual_rules, 0, &is_new));
+    }
+    assert_int_equal(registry_flush(registry, REGISTRY_DATABASES), 2 * KEYS);
+    uint64_t live_count = memory_live_count();
+    uint64_t step_count = 0;
+    for (; registry_free_step(registry, WORK); step_count++) {
+        /* A piece for each note; at most one for two members of work beside these. */
+        assert_true(live_count - memory_live_count() <= 2 * WORK);
+        live_count = memory_live_count();
+    }
+    assert_true(step_count >= KEYS * NOTES / WORK);
+    assert_int_equal(registry_freed_count(registry), 2 * KEYS);
     registry_destroy(registry);
 }
 
@@ -681,6 +720,7 @@ int main(void) {
         cmocka_unit_test(a_failed_allocation_changes_nothing),
         cmocka_unit_test(a_walk_returns_what_does_not_change_once),
         cmocka_unit_test(an_effect_of_another_kind_is_impossible),
+        cmocka_unit_test(a_step_frees_about_as_much_as_it_may),
         cmocka_unit_test(listeners_come_and_go),
         cmocka_unit_test(a_key_takes_no_more_memory_than_a_board_and_its_places),
     };
