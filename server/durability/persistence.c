@@ -21,6 +21,7 @@
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/effect_listener.h"
 
 enum {
 #ifdef SERVER_TINY
@@ -47,6 +48,7 @@ struct persistence {
     struct store store;
     bool has_store;
     bool is_started;
+    struct effect_listener listener;
     struct journal journal;
     struct snapshot snapshot;
     struct loading *loading;       /* NULL once it is done */
@@ -139,7 +141,13 @@ bool persistence_is_behind(const struct persistence *persistence) {
 static void set_listening(struct persistence *persistence) {
     bool is_needed =
         journal_gathers(&persistence->journal) || persistence->snapshot.state == SNAPSHOT_WALKS;
-    registry_set_effects(persistence->registry, is_needed ? on_effect : NULL, persistence);
+    persistence->listener.receive = on_effect;
+    persistence->listener.context = persistence;
+    if (is_needed) {
+        effect_listener_add(persistence->registry, &persistence->listener);
+    } else {
+        effect_listener_remove(persistence->registry, &persistence->listener);
+    }
 }
 
 /* ---- refusing writes ---- */
@@ -891,7 +899,7 @@ void persistence_stop(struct persistence *persistence) {
     if (persistence == NULL || !persistence->is_started) {
         return;
     }
-    registry_set_effects(persistence->registry, NULL, NULL);
+    effect_listener_remove(persistence->registry, &persistence->listener);
     if (persistence->loading != NULL) {
         end_loading(persistence);
     }

@@ -25,7 +25,7 @@ static void usage_run(struct call *call) {
         reply_null(call->reply);
         return;
     }
-    reply_integer(call->reply, (int64_t)registry_memory_size(key));
+    reply_integer(call->reply, (int64_t)registry_memory_size(call->registry, key));
 }
 
 static const struct command memory_usage = {

@@ -32,7 +32,8 @@ static void exists_run(struct call *call) {
 }
 
 static void type_run(struct call *call) {
-    reply_simple(call->reply, call_find_key(call, call_arg(call, 1)) != NULL ? "zset" : "none");
+    const struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    reply_simple(call->reply, key != NULL ? registry_kind_name(call->registry, key) : "none");
 }
 
 static const struct command_cost removing_cost = {.count = cost_count_keys,

@@ -99,7 +99,7 @@ static void lb_info_run(struct call *call) {
     put_text(call, "layout", text);
     put_number(call, "bits", layout->bits_total);
     put_number(call, "count", board_count(&key->board));
-    put_number(call, "memory", (int64_t)registry_memory_size(key));
+    put_number(call, "memory", (int64_t)registry_memory_size(call->registry, key));
     reply_bulk_text(call->reply, "fields");
     reply_array(call->reply, layout->field_count);
     for (unsigned i = 0; i < layout->field_count; i++) {

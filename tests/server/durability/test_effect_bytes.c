@@ -12,6 +12,7 @@
 
 #include "codec/memory.h"
 #include "server/durability/effect_bytes.h"
+#include "skiplist/keyspace/effect_listener.h"
 #include "tests/support/registry_storm.h"
 
 static bool is_short(void) {
@@ -29,6 +30,7 @@ static struct bytes bytes_of(const struct buffer *buffer) {
 
 struct twin {
     struct storm storm;
+    struct effect_listener listener;
     struct registry *copy;
     struct buffer chunk;
     uint64_t told[EFFECT_FILL + 1];
@@ -76,7 +78,8 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     storm_begin(&twin.storm, test_name, members_max);
     twin.copy = storm_create_registry(0xface);
     buffer_init(&twin.chunk, 0);
-    registry_set_effects(twin.storm.registry, on_effect, &twin);
+    twin.listener = (struct effect_listener){.receive = on_effect, .context = &twin};
+    effect_listener_add(twin.storm.registry, &twin.listener);
     for (int i = 1; i <= steps; i++) {
         uint64_t commands = 1 + random_below(&twin.storm.random, 6);
         effect_encode_begin(&encoder, &twin.chunk);

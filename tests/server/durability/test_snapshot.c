@@ -14,6 +14,7 @@
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/effect_listener.h"
 #include "tests/support/directory.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/registry_storm.h"
@@ -48,6 +49,7 @@ static void on_alive(uv_timer_t *timer) {
 
 struct fixture {
     struct storm storm;
+    struct effect_listener listener;
     uv_loop_t loop;
     uv_timer_t alive;
     struct store store;
@@ -76,14 +78,14 @@ static void on_effect(void *context, const struct effect *effect) {
 static void on_walked(void *context) {
     struct fixture *fixture = context;
     fixture->digest = storm_digest(fixture->storm.registry);
-    registry_set_effects(fixture->storm.registry, NULL, NULL);
+    effect_listener_remove(fixture->storm.registry, &fixture->listener);
 }
 
 static void on_over(void *context, bool is_done) {
     struct fixture *fixture = context;
     fixture->is_over = true;
     fixture->is_done = is_done;
-    registry_set_effects(fixture->storm.registry, NULL, NULL);
+    effect_listener_remove(fixture->storm.registry, &fixture->listener);
 }
 
 static struct fixture *begin(const char *test_name, uint32_t members_max) {
@@ -199,7 +201,8 @@ static void storm_some(struct fixture *fixture, const struct weather *weather) {
 static void write_snapshot(struct fixture *fixture, const struct weather *weather) {
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, fixture->storm.now_ms * 1000));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->storm.registry, &fixture->listener);
     while (!fixture->is_over) {
         if (fixture->snapshot.state == SNAPSHOT_WALKS) {
             storm_some(fixture, weather);
@@ -449,7 +452,8 @@ static void effects_beside_a_walk_take_bounded_memory(void **state) {
     put_numbered(fixture, make_board(fixture, "walked"), 0, 5000);
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, 0));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->storm.registry, &fixture->listener);
     step(fixture);
     struct registry_key *key = make_board(fixture, "written"); /* new: each change has an effect */
     for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -473,7 +477,8 @@ static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **stat
     put_numbered(fixture, key, 0, MEMBERS);
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, 0));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->storm.registry, &fixture->listener);
     uint32_t cuts = 0;
     uint64_t walked = 0;
     while (cuts < 200 && fixture->snapshot.state == SNAPSHOT_WALKS) {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/effect_listener.h"
 #include "tests/support/registry_storm.h"
 
 static bool is_short(void) {
@@ -32,6 +32,7 @@ struct queue {
 
 struct twin {
     struct storm storm;
+    struct effect_listener listener;
     struct registry *copy;
     uint64_t told[EFFECT_FILL + 1];
     bool is_queueing;
@@ -127,7 +128,8 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     storm_begin(&twin.storm, test_name, members_max);
     twin.copy = storm_create_registry(0xface);
     twin.is_queueing = is_queueing;
-    registry_set_effects(twin.storm.registry, on_effect, &twin);
+    twin.listener = (struct effect_listener){.receive = on_effect, .context = &twin};
+    effect_listener_add(twin.storm.registry, &twin.listener);
     for (int i = 1; i <= steps; i++) {
         if (random_below(&twin.storm.random, 3) == 0) {
             memory_fail_at(1 + random_below(&twin.storm.random, 6));
@@ -169,6 +171,7 @@ static void effects_may_be_applied_many_at_once(void **state) {
 /* ---- what is reported ---- */
 
 struct heard {
+    struct effect_listener listener;
     char text[4096];
 };
 
@@ -192,7 +195,8 @@ static void assert_received(struct heard *heard, const char *text) {
 static struct registry *create_listened(struct heard *heard) {
     struct registry *registry = storm_create_registry(1);
     heard->text[0] = '\0';
-    registry_set_effects(registry, write_down, heard);
+    heard->listener = (struct effect_listener){.receive = write_down, .context = heard};
+    effect_listener_add(registry, &heard->listener);
     return registry;
 }
 

@@ -225,7 +225,7 @@ static void flushing_touches_no_key(void **state) {
     assert_int_equal(memory_live_count(), live_before);
     assert_int_equal(registry_count(registry, 5), 0);
     assert_int_equal(registry_expiring_count(registry, 5), 0);
-    assert_true(registry_next_expiry(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_unfreed_count(registry), KEYS);
     assert_non_null(find_key(registry, 6, "stays", 0));
     assert_int_equal(registry_flush(registry, 5), 0);
@@ -280,7 +280,7 @@ static void a_key_goes_at_its_millisecond(void **state) {
     struct registry_key *key = create_key(registry, 0, "a", 0);
     assert_int_equal(registry_set_expiry(registry, key, 1000), REGISTRY_OK);
     assert_int_equal(registry_expiry(registry, key), 1000);
-    assert_int_equal(registry_next_expiry(registry), 1000);
+    assert_int_equal(registry_next_due(registry), 1000);
     assert_ptr_equal(find_key(registry, 0, "a", 999), key);
     assert_int_equal(registry_expire_due(registry, 999, 10), 0);
     assert_null(registry_peek(registry, 0, BYTES("a"), 1000));
@@ -289,7 +289,7 @@ static void a_key_goes_at_its_millisecond(void **state) {
     assert_null(find_key(registry, 0, "a", 1000));
     assert_int_equal(registry_count(registry, 0), 0);
     assert_int_equal(registry_expired_count(registry), 1);
-    assert_true(registry_next_expiry(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     key = create_key(registry, 0, "a", 1000);
     assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
     assert_valid(registry);
@@ -304,7 +304,7 @@ static void an_expiry_can_be_changed_and_taken_back(void **state) {
     assert_int_equal(registry_set_expiry(registry, a, 1000), REGISTRY_OK);
     assert_int_equal(registry_set_expiry(registry, b, 2000), REGISTRY_OK);
     assert_int_equal(registry_set_expiry(registry, a, 3000), REGISTRY_OK);
-    assert_int_equal(registry_next_expiry(registry), 2000);
+    assert_int_equal(registry_next_due(registry), 2000);
     assert_int_equal(registry_expiring_count(registry, 0), 2);
     assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY), REGISTRY_OK);
     assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY), REGISTRY_OK);
@@ -343,7 +343,7 @@ static void keys_expire_in_the_order_of_their_times(void **state) {
     qsort(times, KEYS, sizeof *times, compare_times);
     assert_valid(registry);
     for (int i = 0; i < KEYS; i++) {
-        assert_int_equal(registry_next_expiry(registry), times[i]);
+        assert_int_equal(registry_next_due(registry), times[i]);
         assert_int_equal(registry_expire_due(registry, times[i] - 1, 1), 0);
         assert_int_equal(registry_expire_due(registry, times[i], 1), 1);
     }
@@ -363,7 +363,7 @@ static void expiring_stops_at_the_number_of_keys_asked_for(void **state) {
     }
     assert_int_equal(registry_expire_due(registry, 79, 0), 0);
     assert_int_equal(registry_expire_due(registry, 79, 50), 50);
-    assert_int_equal(registry_next_expiry(registry), 50);
+    assert_int_equal(registry_next_due(registry), 50);
     assert_int_equal(registry_expire_due(registry, 79, 50), 30);
     assert_int_equal(registry_count(registry, 0), 20);
     registry_destroy(registry);
@@ -416,7 +416,7 @@ static void a_renamed_key_keeps_its_board_and_its_expiry(void **state) {
     assert_int_equal(board_mark(&key->board), 42);
     assert_int_equal(key->database, 9);
     assert_int_equal(registry_expiring_count(registry, 9), 1);
-    assert_int_equal(registry_next_expiry(registry), 5000);
+    assert_int_equal(registry_next_due(registry), 5000);
     assert_int_equal(registry_unfreed_count(registry), 0);
     assert_valid(registry);
     registry_destroy(registry);
@@ -1144,7 +1144,7 @@ static void assert_twins(const struct twin *twin) {
         int64_t average_ms = left_ms > 0 ? left_ms / (int64_t)expiring_count : 0;
         assert_int_equal(registry_average_ttl_ms(twin->registry, i, twin->now_ms), average_ms);
     }
-    assert_int_equal(registry_next_expiry(twin->registry), next_ms);
+    assert_int_equal(registry_next_due(twin->registry), next_ms);
     assert_int_equal(registry_expired_count(twin->registry), twin->expired_count);
     assert_int_equal(registry_unfreed_count(twin->registry) + registry_freed_count(twin->registry),
                      twin->removed_count);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/effect_listener.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/support/registry_storm.h"
 
@@ -194,6 +194,7 @@ static void reset_loader(struct loader *loader) {
 
 struct walker {
     struct storm storm;
+    struct effect_listener listener;
     struct loader loader;
     bool is_walking;
     uint64_t open_count[EFFECT_FILL + 1]; /* effects on the open board */
@@ -326,7 +327,8 @@ static void run_walks(const char *test_name, uint32_t members_max, uint32_t entr
     memset(&walker, 0, sizeof walker);
     storm_begin(&walker.storm, test_name, members_max);
     walker.storm.database_count = 3;
-    registry_set_effects(walker.storm.registry, on_effect, &walker);
+    walker.listener = (struct effect_listener){.receive = on_effect, .context = &walker};
+    effect_listener_add(walker.storm.registry, &walker.listener);
     reset_loader(&walker.loader);
     storm_some(&walker, 1000);
     for (int i = 0; i < walks; i++) {
