@@ -15,7 +15,7 @@
 
 #include "bench/micro.h"
 #include "codec/memory.h"
-#include "skiplist/board.h"
+#include "skiplist/lookup.h"
 
 enum {
     GROUP = 16,
@@ -118,20 +118,20 @@ static double time_single(struct board *board, run_one *run, int count) {
 }
 
 static double time_groups(struct board *board, run_one *run, int count, bool is_change) {
-    struct board_prefetch states[GROUP];
+    struct lookup states[GROUP];
     double begin = micro_now_ns();
     for (int i = 0; i + GROUP <= count; i += GROUP) {
         const struct operation *group = &operations[i];
-        for (int j = 0; j < GROUP; j++)
-            board_prefetch_slots(board, member_of(&group[j]), &states[j]);
-        for (int j = 0; j < GROUP; j++)
-            board_prefetch_descriptor(&states[j]);
-        for (int j = 0; j < GROUP; j++)
-            board_prefetch_block(&states[j]);
-        for (int j = 0; j < GROUP; j++)
-            board_prefetch_entry(&states[j], is_change);
-        for (int j = 0; j < GROUP && is_change; j++)
-            board_prefetch_key(board, group[j].key);
+        struct bytes names[GROUP];
+        uint64_t keys[GROUP];
+        for (int j = 0; j < GROUP; j++) {
+            names[j] = member_of(&group[j]);
+            keys[j] = group[j].key;
+        }
+        if (is_change)
+            lookup_members_to_put(board, names, 1, GROUP, keys, states);
+        else
+            lookup_members(board, names, 1, GROUP, states);
         for (int j = 0; j < GROUP; j++)
             run(board, &group[j]);
     }

@@ -14,6 +14,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
+#include "skiplist/lookup.h"
 
 enum {
     /* Smaller ranges are removed leaf by leaf at once, which takes less time than a cut. */
@@ -304,11 +305,10 @@ bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
     return true;
 }
 
-/* Is the member still where prefetching found it? */
-static bool find_ahead(const struct board *board, const struct board_prefetch *ahead,
-                       struct found *found) {
-    found->block = board_leaf(board, ahead->block);
-    found->place = (struct skiplist_place){.leaf = ahead->block, .index = ahead->index};
+/* Is the member still where its staged look-up found it? */
+static bool find_ahead(const struct board *board, const struct lookup *ahead, struct found *found) {
+    found->block = board_leaf(board, ahead->leaf);
+    found->place = (struct skiplist_place){.leaf = ahead->leaf, .index = ahead->index};
     return found->block != NULL && !board_has_detached(board) &&
            block_has(found->block, ahead->index, board_hash_tag(ahead->hash), ahead->member,
                      &found->offset);
@@ -322,13 +322,12 @@ static void note_found(struct board_member *member, const struct found *found) {
     member->offset = found->offset;
 }
 
-static bool is_for(const struct board_prefetch *ahead, const struct board *board,
-                   struct bytes name) {
+static bool is_for(const struct lookup *ahead, const struct board *board, struct bytes name) {
     return ahead->board == board && ahead->hash_seed == board->hash_seed &&
            ahead->member.at == name.at && ahead->member.size == name.size;
 }
 
-void board_look_up(const struct board *board, struct bytes name, const struct board_prefetch *ahead,
+void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member) {
     struct found found;
     *member = (struct board_member){.name = name, .target = SKIPLIST_NONE};
