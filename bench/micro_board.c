@@ -78,10 +78,10 @@ static void run_move(struct board *board, const struct operation *operation) {
 }
 
 static void run_rank(struct board *board, const struct operation *operation) {
-    uint32_t rank = 0;
-    uint64_t key = 0;
-    if (board_rank(board, member_of(operation), &rank, &key))
-        sink += rank + key;
+    struct board_member member;
+    board_look_up(board, member_of(operation), NULL, &member);
+    if (member.is_there)
+        sink += board_rank_of(board, &member) + member.key;
 }
 
 static void run_find(struct board *board, const struct operation *operation) {

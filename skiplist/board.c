@@ -15,6 +15,7 @@
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
 #include "skiplist/lookup.h"
+#include "skiplist/nodes.h"
 
 enum {
     /* Smaller ranges are removed leaf by leaf at once, which takes less time than a cut. */
@@ -352,16 +353,6 @@ uint32_t board_rank_of(const struct board *board, const struct board_member *mem
                          (struct skiplist_place){.leaf = member->leaf, .index = member->index});
 }
 
-bool board_rank(const struct board *board, struct bytes name, uint32_t *rank, uint64_t *key) {
-    struct board_member member;
-    board_look_up(board, name, NULL, &member);
-    if (!member.is_there)
-        return false;
-    *rank = board_rank_of(board, &member);
-    *key = member.key;
-    return true;
-}
-
 /* ---- changing ---- */
 
 enum {
@@ -520,7 +511,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct skiplist_place from = found->place;
     struct skiplist_place to = board_place_near(list, found, member->target, key);
     if (to.leaf == from.leaf) {
-        skiplist_shift(list, from, to.index, key);
+        block_shift(nodes_leaf(list, from.leaf), from.index, to.index, key);
         return BOARD_OK;
     }
     /* Insert the new entry first, directly from the old one, which an insertion into another leaf
@@ -597,14 +588,6 @@ void board_remove_member(struct board *board, const struct board_member *member)
         map_remove(&board->large->map, member->hash, member->leaf);
     remove_from_leaf(board, (struct skiplist_place){.leaf = member->leaf, .index = member->index},
                      1);
-}
-
-bool board_remove(struct board *board, struct bytes name) {
-    struct board_member member;
-    board_look_up(board, name, NULL, &member);
-    if (member.is_there)
-        board_remove_member(board, &member);
-    return member.is_there;
 }
 
 /* Remove entries of one leaf from the map. */

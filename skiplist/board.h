@@ -75,9 +75,6 @@ size_t board_memory_size(const struct board *board);
 
 /* The member's packed key; false: not on the board. */
 MUST_CHECK bool board_find(const struct board *board, struct bytes member, uint64_t *key);
-/* Its rank and key; false: not on the board. */
-MUST_CHECK bool board_rank(const struct board *board, struct bytes member, uint32_t *rank,
-                           uint64_t *key);
 
 /* The result of looking up a member, for later calls that depend on it. Valid until the next change
  * of the board. */
@@ -132,9 +129,7 @@ MUST_CHECK enum board_status board_append_end_step(struct board *board,
  * bytes. Rather too high than too low; for memory_reserve_begin. */
 size_t board_growth_size(const struct board *board, uint32_t count);
 
-/* false: the member was not on the board. Never fails for lack of memory. */
-bool board_remove(struct board *board, struct bytes member);
-/* The same for a member that has been looked up and is on the board. */
+/* Remove a member that has been looked up and is on the board. Never fails. */
 void board_remove_member(struct board *board, const struct board_member *member);
 /* Remove count members from rank on (rank + count <= board_count). Never fails.
  *

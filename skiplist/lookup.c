@@ -69,43 +69,37 @@ static void fetch_entry(struct lookup *lookup) {
  *
  * The levels above the lowest index blocks are assumed to be in the cache. */
 
-/* The list, if there is a place to look for in it. */
-static const struct skiplist *target_list(const struct lookup *lookup) {
-    return lookup->target != SKIPLIST_NONE && lookup->board->is_large ? &lookup->board->large->list
-                                                                      : NULL;
+static const struct skiplist *list_of(const struct lookup *lookup) {
+    return &lookup->board->large->list;
+}
+
+static uint32_t target_child(const struct lookup *lookup, struct index_block *index) {
+    return index_child_for(index, lookup->key, !list_of(lookup)->is_latest);
 }
 
 /* The lowest index block on the way to the key; NULL if there is none (any more). */
-static struct index_block *target_index(const struct skiplist *list, const struct lookup *lookup) {
+static struct index_block *target_index(const struct lookup *lookup) {
     uint32_t id = lookup->target;
-    return id < list->node_end && skiplist_node(list, id)->level == 1 ? nodes_index(list, id)
-                                                                      : NULL;
+    if (!lookup->board->is_large || id >= list_of(lookup)->node_end ||
+        skiplist_node(list_of(lookup), id)->level != 1)
+        return NULL;
+    return nodes_index(list_of(lookup), id);
 }
 
-static void fetch_target_node(struct lookup *lookup) {
-    const struct skiplist *list = &lookup->board->large->list;
-    uint32_t id = list->root;
-    if (id == SKIPLIST_NONE)
-        return;
-    for (uint32_t level = skiplist_node(list, id)->level; level > 1; level--) {
-        struct index_block *index = nodes_index(list, id);
-        id = index_children(index)[index_child_for(index, lookup->key, !list->is_latest)];
-    }
-    prefetch_line(skiplist_node(list, id));
-    lookup->target = id;
+/* The leaf where the key belongs; NULL if there is none (any more). */
+static const struct block *target_leaf(const struct lookup *lookup) {
+    return lookup->board->is_large ? skiplist_leaf(list_of(lookup), lookup->target) : NULL;
 }
 
 static void fetch_target_index(const struct lookup *lookup) {
-    const struct skiplist *list = target_list(lookup);
-    const struct index_block *index = list != NULL ? target_index(list, lookup) : NULL;
+    const struct index_block *index = target_index(lookup);
     /* Fences and spans; of the children and the keys only one line each is read. */
     if (index != NULL)
         prefetch_lines(index, sizeof *index + INDEX_FANOUT);
 }
 
-static void fetch_target_child(const struct lookup *lookup) {
-    const struct skiplist *list = target_list(lookup);
-    struct index_block *index = list != NULL ? target_index(list, lookup) : NULL;
+static void fetch_target_fences(const struct lookup *lookup) {
+    struct index_block *index = target_index(lookup);
     if (index == NULL)
         return;
     uint32_t position = index_fences_above(index, lookup->key) * INDEX_STRIDE;
@@ -113,39 +107,34 @@ static void fetch_target_child(const struct lookup *lookup) {
     prefetch_line(index_children(index) + position);
 }
 
-static void follow_target(struct lookup *lookup) {
-    const struct skiplist *list = target_list(lookup);
-    struct index_block *index = list != NULL ? target_index(list, lookup) : NULL;
+static void fetch_target_node(struct lookup *lookup) {
+    struct index_block *index = target_index(lookup);
     if (index == NULL)
         return;
-    uint32_t position = index_child_for(index, lookup->key, !list->is_latest);
-    lookup->target = index_children(index)[position];
-    prefetch_line(skiplist_node(list, lookup->target));
+    lookup->target = index_children(index)[target_child(lookup, index)];
+    prefetch_line(skiplist_node(list_of(lookup), lookup->target));
 }
 
 /* Only one line: a processor keeps about twenty fetches in flight and drops further hints. */
 static void fetch_target_leaf(const struct lookup *lookup) {
-    const struct skiplist *list = target_list(lookup);
-    const struct block *block = list != NULL ? skiplist_leaf(list, lookup->target) : NULL;
+    const struct block *block = target_leaf(lookup);
     if (block != NULL)
         prefetch_line(block);
 }
 
 static void fetch_target_keys(const struct lookup *lookup) {
-    const struct skiplist *list = target_list(lookup);
-    const struct block *block = list != NULL ? skiplist_leaf(list, lookup->target) : NULL;
+    const struct block *block = target_leaf(lookup);
     if (block != NULL)
         prefetch_lines(block_keys(block), block->count * sizeof(uint64_t));
 }
 
 /* What an insertion moves. */
 static void fetch_place(const struct lookup *lookup) {
-    const struct skiplist *list = target_list(lookup);
-    const struct block *block = list != NULL ? skiplist_leaf(list, lookup->target) : NULL;
+    const struct block *block = target_leaf(lookup);
     if (block == NULL)
         return;
     const uint64_t *keys = block_keys(block);
-    uint32_t index = block_keys_above(keys, block->count, lookup->key, !list->is_latest);
+    uint32_t index = block_keys_above(keys, block->count, lookup->key, !list_of(lookup)->is_latest);
     /* Assumes that all members have the same size: an exact offset is not worth the time. */
     uint32_t offset = block->heap_used * index / (block->count + 1U);
     prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
@@ -171,29 +160,33 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
 
 void lookup_begin_place(struct lookup *lookup, uint64_t key) {
     lookup->key = key;
-    if (lookup->board->is_large)
-        fetch_target_node(lookup);
+    if (!lookup->board->is_large || list_of(lookup)->root == SKIPLIST_NONE)
+        return;
+    lookup->target = skiplist_block_for(list_of(lookup), key, !list_of(lookup)->is_latest, 1);
+    prefetch_line(skiplist_node(list_of(lookup), lookup->target));
 }
 
-static inline __attribute__((always_inline)) void advance(struct lookup *lookup,
-                                                          enum lookup_stage stage) {
+static inline void advance_member(struct lookup *lookup, enum lookup_stage stage) {
+    if (stage == LOOKUP_NODE && lookup->member.size > 0)
+        fetch_node(lookup);
+    else if (stage == LOOKUP_LEAF)
+        fetch_leaf(lookup);
+    else if (stage == LOOKUP_ENTRY)
+        fetch_entry(lookup);
+}
+
+static inline void advance_place(struct lookup *lookup, enum lookup_stage stage) {
     switch (stage) {
     case LOOKUP_NODE:
-        if (lookup->member.size > 0)
-            fetch_node(lookup);
         fetch_target_index(lookup);
         break;
-    case LOOKUP_LEAF:
-        fetch_leaf(lookup);
-        break;
     case LOOKUP_FENCES:
-        fetch_target_child(lookup);
+        fetch_target_fences(lookup);
         break;
     case LOOKUP_CHILD:
-        follow_target(lookup);
+        fetch_target_node(lookup);
         break;
     case LOOKUP_ENTRY:
-        fetch_entry(lookup);
         fetch_target_leaf(lookup);
         break;
     case LOOKUP_KEYS:
@@ -202,37 +195,37 @@ static inline __attribute__((always_inline)) void advance(struct lookup *lookup,
     case LOOKUP_PLACE:
         fetch_place(lookup);
         break;
+    case LOOKUP_LEAF:
     case LOOKUP_STAGES:
         break;
     }
 }
 
 void lookup_advance(struct lookup *lookup, enum lookup_stage stage) {
-    advance(lookup, stage);
+    advance_member(lookup, stage);
+    advance_place(lookup, stage);
 }
 
 static inline __attribute__((always_inline)) void
-advance_all(struct lookup *lookups, unsigned count, enum lookup_stage stage) {
-    for (unsigned i = 0; i < count; i++)
-        advance(&lookups[i], stage);
-}
-
-static bool has_targets(const struct lookup *lookups, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        if (lookups[i].target != SKIPLIST_NONE)
-            return true;
-    return false;
+advance_all(struct lookup *lookups, unsigned count, bool are_puts, enum lookup_stage stage) {
+    for (unsigned i = 0; i < count; i++) {
+        advance_member(&lookups[i], stage);
+        if (are_puts)
+            advance_place(&lookups[i], stage);
+    }
 }
 
 void lookup_finish(struct lookup *lookups, unsigned count) {
-    bool are_puts = has_targets(lookups, count);
-    advance_all(lookups, count, LOOKUP_NODE);
-    advance_all(lookups, count, LOOKUP_LEAF);
+    bool are_puts = false;
+    for (unsigned i = 0; i < count; i++)
+        are_puts = are_puts || lookups[i].target != SKIPLIST_NONE;
+    advance_all(lookups, count, are_puts, LOOKUP_NODE);
+    advance_all(lookups, count, are_puts, LOOKUP_LEAF);
     if (are_puts)
-        advance_all(lookups, count, LOOKUP_CHILD);
-    advance_all(lookups, count, LOOKUP_ENTRY);
+        advance_all(lookups, count, are_puts, LOOKUP_CHILD);
+    advance_all(lookups, count, are_puts, LOOKUP_ENTRY);
     if (are_puts)
-        advance_all(lookups, count, LOOKUP_PLACE);
+        advance_all(lookups, count, are_puts, LOOKUP_PLACE);
 }
 
 /* ---- many members of one board ---- */

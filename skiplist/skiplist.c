@@ -184,11 +184,12 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
 
 /* ---- finding ---- */
 
-static uint32_t leaf_for(const struct skiplist *list, uint64_t key, bool or_equal) {
+uint32_t skiplist_block_for(const struct skiplist *list, uint64_t key, bool or_equal,
+                            uint32_t level_min) {
     uint32_t id = list->root;
     if (id == SKIPLIST_NONE)
         return id;
-    for (uint32_t level = skiplist_node(list, id)->level; level > 0; level--) {
+    for (uint32_t level = skiplist_node(list, id)->level; level > level_min; level--) {
         struct index_block *index = nodes_index(list, id);
         id = index_children(index)[index_child_for(index, key, or_equal)];
     }
@@ -197,7 +198,7 @@ static uint32_t leaf_for(const struct skiplist *list, uint64_t key, bool or_equa
 
 struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t key,
                                            bool or_equal) {
-    struct skiplist_place place = {.leaf = leaf_for(list, key, or_equal)};
+    struct skiplist_place place = {.leaf = skiplist_block_for(list, key, or_equal, 0)};
     if (place.leaf != SKIPLIST_NONE) {
         const struct block *block = nodes_leaf(list, place.leaf);
         place.index = block_keys_above(block_keys(block), block->count, key, or_equal);
@@ -634,8 +635,4 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
     }
     nodes_add_to_spans(list, id, count);
     return true;
-}
-
-void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key) {
-    block_shift(nodes_leaf(list, place.leaf), place.index, to, key);
 }

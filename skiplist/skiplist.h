@@ -135,6 +135,10 @@ static inline const struct block *skiplist_leaf(const struct skiplist *list, uin
 
 /* Where to insert an entry with this key (empty list: leaf SKIPLIST_NONE). */
 struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t key);
+/* The block on level_min where key (or_equal: behind its equals) belongs; the root if that is not
+ * above level_min. */
+uint32_t skiplist_block_for(const struct skiplist *list, uint64_t key, bool or_equal,
+                            uint32_t level_min);
 /* The place behind all keys above key, or (or_equal) above or equal to it. */
 struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t key,
                                            bool or_equal);
@@ -215,10 +219,6 @@ uint32_t skiplist_detached_leaf(struct skiplist *list);
 void skiplist_free_detached_leaf(struct skiplist *list);
 /* Count the detached entries. */
 uint64_t skiplist_count_detached(const struct skiplist *list);
-
-/* Move an entry within its leaf before the entry at index to, with another key that belongs
- * there. */
-void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key);
 
 /* Check all invariants. reason: the first violated one. */
 MUST_CHECK bool skiplist_validate(const struct skiplist *list, const char **reason);

@@ -137,7 +137,7 @@ static void an_empty_board_answers(void **state) {
     pair_init(&pair, false, 1);
     assert_int_equal(board_count(pair.board), 0);
     assert_ptr_equal(board_layout(pair.board), &pair.layout);
-    assert_false(board_remove(pair.board, BYTES("nobody")));
+    assert_false(remove_named(pair.board, BYTES("nobody")));
     pair_compare_member(&pair, BYTES("nobody"));
     pair_compare_key(&pair, 0);
     pair_compare_key(&pair, UINT64_MAX);
@@ -218,7 +218,7 @@ static void a_member_may_be_given_as_it_lies_on_the_board(void **state) {
     }
     for (int i = 0; i < 200; i++) {
         uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
-        assert_true(board_remove(pair.board, board_at(pair.board, rank).member));
+        assert_true(remove_named(pair.board, board_at(pair.board, rank).member));
         twin_board_remove_range(&pair.twin, rank, 1);
         pair_compare(&pair);
     }

@@ -273,8 +273,10 @@ struct sizes {
     uint64_t first, smallest, sum;
 };
 
-static struct sizes measure(const struct cost_view *view, bool is_stored) {
-    struct query query = {.combining = {.is_stored = is_stored}};
+static struct sizes measure(const struct cost_view *view) {
+    struct query query = {
+        .combining = {.is_stored = (view->call->command->flags & COMMAND_WRITE) != 0},
+    };
     struct sizes sizes = {.smallest = UINT64_MAX};
     if (!read_source_count(view->call, &query)) {
         return sizes;
@@ -290,18 +292,18 @@ static struct sizes measure(const struct cost_view *view, bool is_stored) {
 }
 
 /* The overlap of the boards is unknown: assume that half the members are on several boards. */
-static uint64_t count_union(const struct cost_view *view, bool is_stored) {
-    return measure(view, is_stored).sum;
+static uint64_t count_union(const struct cost_view *view) {
+    return measure(view).sum;
 }
 
-static uint64_t count_intersection(const struct cost_view *view, bool is_stored) {
-    struct sizes sizes = measure(view, is_stored);
+static uint64_t count_intersection(const struct cost_view *view) {
+    struct sizes sizes = measure(view);
     return sizes.source_count > 0 ? sizes.smallest * sizes.source_count : 0;
 }
 
 /* The first board's members, and the cheaper of the two ways to look them up (combine.h). */
-static uint64_t count_difference(const struct cost_view *view, bool is_stored) {
-    struct sizes sizes = measure(view, is_stored);
+static uint64_t count_difference(const struct cost_view *view) {
+    struct sizes sizes = measure(view);
     if (sizes.source_count < 2 || sizes.first == 0) {
         return sizes.first;
     }
@@ -356,10 +358,6 @@ static void zunion_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_UNION});
 }
 
-static uint64_t zunion_count(const struct cost_view *view) {
-    return count_union(view, false);
-}
-
 const struct command command_zunion = {
     .name = "ZUNION",
     .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
@@ -370,7 +368,7 @@ const struct command command_zunion = {
     .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
     .key_count_arg = 1,
     .arguments = valued_arguments,
-    .cost = &(const struct command_cost){.count = zunion_count,
+    .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
                                          .unit = "member of all boards",
                                          .instead = "store the result once: `ZINCRBY` both boards "
@@ -380,10 +378,6 @@ const struct command command_zunion = {
 
 static void zunionstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_UNION, .is_stored = true});
-}
-
-static uint64_t zunionstore_count(const struct cost_view *view) {
-    return count_union(view, true);
 }
 
 const struct command command_zunionstore = {
@@ -399,7 +393,7 @@ const struct command command_zunionstore = {
     .key_step = 1,
     .key_count_arg = 2,
     .arguments = valued_store_arguments,
-    .cost = &(const struct command_cost){.count = zunionstore_count,
+    .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
                                          .grown_key = 1,
                                          .unit = "member of all boards",
@@ -410,10 +404,6 @@ const struct command command_zunionstore = {
 
 static void zinter_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION});
-}
-
-static uint64_t zinter_count(const struct cost_view *view) {
-    return count_intersection(view, false);
 }
 
 const struct command command_zinter = {
@@ -428,7 +418,7 @@ const struct command command_zinter = {
     .key_count_arg = 1,
     .arguments = valued_arguments,
     .cost =
-        &(const struct command_cost){.count = zinter_count,
+        &(const struct command_cost){.count = count_intersection,
                                      .unit_ns = 140,
                                      .unit = "member of the smallest board, for each board",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
@@ -437,10 +427,6 @@ const struct command command_zinter = {
 
 static void zinterstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_stored = true});
-}
-
-static uint64_t zinterstore_count(const struct cost_view *view) {
-    return count_intersection(view, true);
 }
 
 const struct command command_zinterstore = {
@@ -457,7 +443,7 @@ const struct command command_zinterstore = {
     .key_count_arg = 2,
     .arguments = valued_store_arguments,
     .cost =
-        &(const struct command_cost){.count = zinterstore_count,
+        &(const struct command_cost){.count = count_intersection,
                                      .unit_ns = 230,
                                      .grown_key = 1,
                                      .unit = "member of the smallest board, for each board",
@@ -476,10 +462,6 @@ static const struct argument zintercard_arguments[] = {
     {0},
 };
 
-static uint64_t zintercard_count(const struct cost_view *view) {
-    return count_intersection(view, false);
-}
-
 const struct command command_zintercard = {
     .name = "ZINTERCARD",
     .summary = "How many members are on all of several boards, counted up to a limit",
@@ -490,7 +472,7 @@ const struct command command_zintercard = {
     .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
     .key_count_arg = 1,
     .arguments = zintercard_arguments,
-    .cost = &(const struct command_cost){.count = zintercard_count,
+    .cost = &(const struct command_cost){.count = count_intersection,
                                          .unit_ns = 40,
                                          .unit = "member of the smallest board, for each board",
                                          .instead = "`LIMIT`, if it need not be exact"},
@@ -508,10 +490,6 @@ static const struct argument zdiff_arguments[] = {
     {0},
 };
 
-static uint64_t zdiff_count(const struct cost_view *view) {
-    return count_difference(view, false);
-}
-
 const struct command command_zdiff = {
     .name = "ZDIFF",
     .summary = "The members of the first board that are on none of the others",
@@ -523,7 +501,7 @@ const struct command command_zdiff = {
     .key_count_arg = 1,
     .arguments = zdiff_arguments,
     .cost =
-        &(const struct command_cost){.count = zdiff_count,
+        &(const struct command_cost){.count = count_difference,
                                      .unit_ns = 130,
                                      .unit = "member of the first board, and look-up",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
@@ -541,10 +519,6 @@ static const struct argument zdiffstore_arguments[] = {
     {0},
 };
 
-static uint64_t zdiffstore_count(const struct cost_view *view) {
-    return count_difference(view, true);
-}
-
 const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
     .summary =
@@ -560,7 +534,7 @@ const struct command command_zdiffstore = {
     .key_count_arg = 2,
     .arguments = zdiffstore_arguments,
     .cost =
-        &(const struct command_cost){.count = zdiffstore_count,
+        &(const struct command_cost){.count = count_difference,
                                      .unit_ns = 160,
                                      .grown_key = 1,
                                      .unit = "member of the first board, and look-up",
