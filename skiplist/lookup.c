@@ -73,10 +73,6 @@ static const struct skiplist *list_of(const struct lookup *lookup) {
     return &lookup->board->large->list;
 }
 
-static uint32_t target_child(const struct lookup *lookup, struct index_block *index) {
-    return index_child_for(index, lookup->key, !list_of(lookup)->is_latest);
-}
-
 /* The lowest index block on the way to the key; NULL if there is none (any more). */
 static struct index_block *target_index(const struct lookup *lookup) {
     uint32_t id = lookup->target;
@@ -111,7 +107,8 @@ static void fetch_target_node(struct lookup *lookup) {
     struct index_block *index = target_index(lookup);
     if (index == NULL)
         return;
-    lookup->target = index_children(index)[target_child(lookup, index)];
+    uint32_t position = index_child_for(index, lookup->key, !list_of(lookup)->is_latest);
+    lookup->target = index_children(index)[position];
     prefetch_line(skiplist_node(list_of(lookup), lookup->target));
 }
 
@@ -230,7 +227,7 @@ void lookup_finish(struct lookup *lookups, unsigned count) {
 
 /* ---- many members of one board ---- */
 
-/* A single member has nothing to overlap with. */
+/* A single member has nothing to overlap with; small boards stay in the cache. */
 static bool is_worth_it(const struct board *board, unsigned count) {
     return count > 1 && board_count(board) >= LOOKUP_BOARD_MIN;
 }

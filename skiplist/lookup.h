@@ -27,7 +27,12 @@ enum {
     /* A request with at least this many members does its own staged look-up. Shorter requests are
      * looked up together with others (server/loop/lookahead.h). */
     LOOKUP_OWN_MIN = 5,
-    LOOKUP_BOARD_MIN = 4096, /* members; smaller boards stay in the cache while in use */
+/* In members; a smaller board stays in the cache while it is in use. */
+#ifdef SKIPLIST_TINY
+    LOOKUP_BOARD_MIN = 8,
+#else
+    LOOKUP_BOARD_MIN = 4096,
+#endif
 };
 
 enum lookup_stage {

@@ -10,12 +10,6 @@
 
 enum {
     IN_FLIGHT = 16, /* effects; more than STAGES, a power of two */
-/* In members; a smaller board stays in the cache while it is written. */
-#ifdef SKIPLIST_TINY
-    FETCH_BOARD_MIN = 8,
-#else
-    FETCH_BOARD_MIN = 4096,
-#endif
 };
 
 /* A time at which nothing has expired and no period is over. */
@@ -106,18 +100,6 @@ static void fetch_key_slots(struct registry *registry, struct flight *flight,
     }
 }
 
-static void fetch_key_place(struct registry *registry, struct flight *flight) {
-    if (!flight->is_key_known) {
-        registry_prefetch_place(registry, &flight->name);
-    }
-}
-
-static void fetch_key(struct registry *registry, struct flight *flight) {
-    if (!flight->is_key_known) {
-        registry_prefetch_key(registry, &flight->name);
-    }
-}
-
 /* Prefetching is useless for a single small board: it is in the cache after its first member. */
 static void begin_member(struct registry *registry, struct flight *flight,
                          const struct flight *before) {
@@ -132,7 +114,7 @@ static void begin_member(struct registry *registry, struct flight *flight,
     }
     const struct board *board = flight->key != NULL ? &flight->key->board : NULL;
     flight->is_fetched =
-        board != NULL && (!flight->is_key_known || board_count(board) >= FETCH_BOARD_MIN);
+        board != NULL && (!flight->is_key_known || board_count(board) >= LOOKUP_BOARD_MIN);
     if (flight->is_fetched) {
         lookup_begin(&flight->ahead, board, effect->member, true);
         if (effect->kind == EFFECT_PUT) {
@@ -159,10 +141,14 @@ static inline __attribute__((always_inline)) void fetch(struct registry *registr
         fetch_key_slots(registry, flight, before);
         break;
     case STAGE_KEY_PLACE:
-        fetch_key_place(registry, flight);
+        if (!flight->is_key_known) {
+            registry_prefetch_place(registry, &flight->name);
+        }
         break;
     case STAGE_KEY:
-        fetch_key(registry, flight);
+        if (!flight->is_key_known) {
+            registry_prefetch_key(registry, &flight->name);
+        }
         break;
     case STAGE_MEMBER:
         begin_member(registry, flight, before);
