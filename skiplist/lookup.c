@@ -163,7 +163,8 @@ void lookup_begin_place(struct lookup *lookup, uint64_t key) {
     prefetch_line(skiplist_node(list_of(lookup), lookup->target));
 }
 
-static inline void advance_member(struct lookup *lookup, enum lookup_stage stage) {
+static inline __attribute__((always_inline)) void advance_member(struct lookup *lookup,
+                                                                 enum lookup_stage stage) {
     if (stage == LOOKUP_NODE && lookup->member.size > 0)
         fetch_node(lookup);
     else if (stage == LOOKUP_LEAF)
@@ -172,7 +173,8 @@ static inline void advance_member(struct lookup *lookup, enum lookup_stage stage
         fetch_entry(lookup);
 }
 
-static inline void advance_place(struct lookup *lookup, enum lookup_stage stage) {
+static inline __attribute__((always_inline)) void advance_place(struct lookup *lookup,
+                                                                enum lookup_stage stage) {
     switch (stage) {
     case LOOKUP_NODE:
         fetch_target_index(lookup);
@@ -198,9 +200,14 @@ static inline void advance_place(struct lookup *lookup, enum lookup_stage stage)
     }
 }
 
-void lookup_advance(struct lookup *lookup, enum lookup_stage stage) {
-    advance_member(lookup, stage);
-    advance_place(lookup, stage);
+void lookup_advance(struct lookup *const due[LOOKUP_STAGES]) {
+#pragma GCC unroll 8
+    for (unsigned stage = 0; stage < LOOKUP_STAGES; stage++) {
+        if (due[stage] != NULL) {
+            advance_member(due[stage], (enum lookup_stage)stage);
+            advance_place(due[stage], (enum lookup_stage)stage);
+        }
+    }
 }
 
 static inline __attribute__((always_inline)) void

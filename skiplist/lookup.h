@@ -64,8 +64,9 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
                   bool is_change);
 /* The member is about to be put with this key. */
 void lookup_begin_place(struct lookup *lookup, uint64_t key);
-/* Run one stage. The board may have changed since the stage before, but must still exist. */
-void lookup_advance(struct lookup *lookup, enum lookup_stage stage);
+/* Run the stage s of the look-up due[s], if that is not NULL. The boards may have changed since the
+ * stages before, but must still exist. */
+void lookup_advance(struct lookup *const due[LOOKUP_STAGES]);
 /* All stages for a group, whose members may be on different boards. It goes without LOOKUP_FENCES
  * and LOOKUP_KEYS: these take longer than the short waits that they save in a group. */
 void lookup_finish(struct lookup *lookups, unsigned count);

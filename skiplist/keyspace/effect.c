@@ -154,9 +154,7 @@ static inline __attribute__((always_inline)) void fetch(struct registry *registr
         begin_member(registry, flight, before);
         break;
     default:
-        if (flight->is_fetched) {
-            lookup_advance(&flight->ahead, (enum lookup_stage)(stage - STAGE_LOOKUP));
-        }
+        break;
     }
 }
 
@@ -176,13 +174,20 @@ static enum effect_status apply_members(struct registry *registry, const struct 
             flights[now % IN_FLIGHT].effect = &effects[now];
         }
 #pragma GCC unroll 16
-        for (uint32_t stage = 0; stage < STAGES; stage++) {
+        for (uint32_t stage = 0; stage < STAGE_LOOKUP; stage++) {
             uint32_t i = now - stage; /* before the first effect: wraps to a huge number */
             if (i < members) {
                 fetch(registry, stage, &flights[i % IN_FLIGHT],
                       i > 0 ? &flights[(i - 1) % IN_FLIGHT] : NULL);
             }
         }
+        struct lookup *due[LOOKUP_STAGES];
+        for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
+            uint32_t i = now - STAGE_LOOKUP - stage;
+            struct flight *flight = &flights[i % IN_FLIGHT];
+            due[stage] = i < members && flight->is_fetched ? &flight->ahead : NULL;
+        }
+        lookup_advance(due);
         uint32_t i = now - STAGES;
         if (i < members) {
             const struct flight *flight = &flights[i % IN_FLIGHT];

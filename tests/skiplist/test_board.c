@@ -33,6 +33,8 @@ static uint64_t key_of(uint64_t number, uint32_t keys) {
 static void random_stage(struct random *random, const struct board *board, struct bytes member,
                          uint64_t key, struct lookup *lookup) {
     /* The stages of one command, with changes between them as by other commands. */
+    struct lookup *due[LOOKUP_STAGES] = {NULL};
+    due[random_below(random, LOOKUP_STAGES)] = lookup;
     switch (random_below(random, 4)) {
     case 0:
         lookup_begin(lookup, board, member, random_below(random, 2) == 0);
@@ -44,7 +46,7 @@ static void random_stage(struct random *random, const struct board *board, struc
         lookup_finish(lookup, 1);
         break;
     default:
-        lookup_advance(lookup, (enum lookup_stage)random_below(random, LOOKUP_STAGES));
+        lookup_advance(due);
     }
 }
 
