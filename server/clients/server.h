@@ -43,7 +43,7 @@ struct server {
      * Refreshed after a break. */
     uint64_t command_begin_ticks;
     /* What prefetching found for the member of the next command. NULL: nothing. */
-    const struct board_prefetch *ahead;
+    const struct lookup *ahead;
     char run_id[41]; /* 40 hex digits */
     char executable_path[4096];
     uint64_t machine_memory_size; /* 0: unknown */

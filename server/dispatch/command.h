@@ -22,9 +22,9 @@ struct call {
     struct registry *registry;
     struct session *session;
     struct server *server;
-    const struct board_prefetch *ahead; /* hint for board_look_up of the only member; or NULL */
-    int64_t now_us;                     /* unix microseconds; never decreases */
-    int64_t now_ms;                     /* now_us in milliseconds, rounded down */
+    const struct lookup *ahead; /* hint for board_look_up of the only member; or NULL */
+    int64_t now_us;             /* unix microseconds; never decreases */
+    int64_t now_ms;             /* now_us in milliseconds, rounded down */
 };
 
 /* Limit on the work of one step of SCAN or ZSCAN (skiplist/scan.h), whatever its COUNT: half a

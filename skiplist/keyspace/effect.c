@@ -6,15 +6,10 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/lookup.h"
 
 enum {
     IN_FLIGHT = 16, /* effects; more than STAGES, a power of two */
-/* In members; a smaller board stays in the cache while it is written. */
-#ifdef SKIPLIST_TINY
-    FETCH_BOARD_MIN = 8,
-#else
-    FETCH_BOARD_MIN = 4096,
-#endif
 };
 
 /* A time at which nothing has expired and no period is over. */
@@ -76,7 +71,7 @@ static enum effect_status put_member(struct registry_key *key, const struct effe
 
 /* PUT and TAKE. key: NULL if there is none. ahead: as for board_look_up. */
 static enum effect_status apply_member(struct registry_key *key, const struct effect *effect,
-                                       const struct board_prefetch *ahead) {
+                                       const struct lookup *ahead) {
     struct board_member member;
     if (key == NULL) {
         return EFFECT_IMPOSSIBLE;
@@ -101,8 +96,7 @@ struct flight {
     struct registry_key *key;      /* NULL: none, or not known yet */
     bool is_key_known;             /* taken from the previous effect */
     bool is_fetched;
-    struct board_prefetch ahead;
-    struct board_way way;
+    struct lookup ahead;
 };
 
 static bool is_of_member(const struct effect *effect) {
@@ -121,21 +115,9 @@ static void fetch_key_slots(struct registry *registry, struct flight *flight,
     }
 }
 
-static void fetch_key_place(struct registry *registry, struct flight *flight) {
-    if (!flight->is_key_known) {
-        registry_prefetch_place(registry, &flight->name);
-    }
-}
-
-static void fetch_key(struct registry *registry, struct flight *flight) {
-    if (!flight->is_key_known) {
-        registry_prefetch_key(registry, &flight->name);
-    }
-}
-
 /* Prefetching is useless for a single small board: it is in the cache after its first member. */
-static void fetch_slots(struct registry *registry, struct flight *flight,
-                        const struct flight *before) {
+static void begin_member(struct registry *registry, struct flight *flight,
+                         const struct flight *before) {
     const struct effect *effect = flight->effect;
     if (flight->is_key_known) {
         flight->key = before->key;
@@ -147,13 +129,11 @@ static void fetch_slots(struct registry *registry, struct flight *flight,
     }
     const struct board *board = flight->key != NULL ? &flight->key->board : NULL;
     flight->is_fetched =
-        board != NULL && (!flight->is_key_known || board_count(board) >= FETCH_BOARD_MIN);
+        board != NULL && (!flight->is_key_known || board_count(board) >= LOOKUP_BOARD_MIN);
     if (flight->is_fetched) {
-        board_prefetch_slots(board, effect->member, &flight->ahead);
-        /* TAKE has no target place, so its way leads nowhere. */
-        flight->way = (struct board_way){board, 0, UINT32_MAX};
+        lookup_begin(&flight->ahead, board, effect->member, true);
         if (effect->kind == EFFECT_PUT) {
-            board_prefetch_way(board, effect->member_key, &flight->way);
+            lookup_begin_place(&flight->ahead, effect->member_key);
         }
     }
 }
@@ -163,58 +143,32 @@ enum stage {
     STAGE_KEY_SLOTS,
     STAGE_KEY_PLACE,
     STAGE_KEY,
-    STAGE_SLOTS, /* the first stage of the member */
-    STAGE_DESCRIPTOR,
-    STAGE_BLOCK,
-    STAGE_CHILD,
-    STAGE_ENTRY,
-    STAGE_WAY_KEYS,
-    STAGE_WAY_END,
-    STAGES
+    STAGE_MEMBER,
+    STAGE_LOOKUP, /* the first of LOOKUP_STAGES */
+    STAGES = STAGE_LOOKUP + LOOKUP_STAGES
 };
 
-static inline __attribute__((always_inline)) void fetch(struct registry *registry, enum stage stage,
+static inline __attribute__((always_inline)) void fetch(struct registry *registry, uint32_t stage,
                                                         struct flight *flight,
                                                         const struct flight *before) {
-    if (stage > STAGE_SLOTS && !flight->is_fetched) {
-        return;
-    }
     switch (stage) {
     case STAGE_KEY_SLOTS:
         fetch_key_slots(registry, flight, before);
         break;
     case STAGE_KEY_PLACE:
-        fetch_key_place(registry, flight);
+        if (!flight->is_key_known) {
+            registry_prefetch_place(registry, &flight->name);
+        }
         break;
     case STAGE_KEY:
-        fetch_key(registry, flight);
+        if (!flight->is_key_known) {
+            registry_prefetch_key(registry, &flight->name);
+        }
         break;
-    case STAGE_SLOTS:
-        fetch_slots(registry, flight, before);
+    case STAGE_MEMBER:
+        begin_member(registry, flight, before);
         break;
-    case STAGE_DESCRIPTOR:
-        board_prefetch_descriptor(&flight->ahead);
-        board_prefetch_way_index(&flight->way);
-        break;
-    case STAGE_BLOCK:
-        board_prefetch_block(&flight->ahead);
-        board_prefetch_way_fences(&flight->way);
-        break;
-    case STAGE_CHILD:
-        board_prefetch_way_child(&flight->way);
-        flight->ahead.target = flight->way.block;
-        break;
-    case STAGE_ENTRY:
-        board_prefetch_entry(&flight->ahead, true);
-        board_prefetch_way_line(&flight->way);
-        break;
-    case STAGE_WAY_KEYS:
-        board_prefetch_way_keys(&flight->way);
-        break;
-    case STAGE_WAY_END:
-        board_prefetch_way_end(&flight->way);
-        break;
-    case STAGES:
+    default:
         break;
     }
 }
@@ -235,13 +189,20 @@ static enum effect_status apply_members(struct registry *registry, const struct 
             flights[now % IN_FLIGHT].effect = &effects[now];
         }
 #pragma GCC unroll 16
-        for (uint32_t stage = 0; stage < STAGES; stage++) {
+        for (uint32_t stage = 0; stage < STAGE_LOOKUP; stage++) {
             uint32_t i = now - stage; /* before the first effect: wraps to a huge number */
             if (i < members) {
-                fetch(registry, (enum stage)stage, &flights[i % IN_FLIGHT],
+                fetch(registry, stage, &flights[i % IN_FLIGHT],
                       i > 0 ? &flights[(i - 1) % IN_FLIGHT] : NULL);
             }
         }
+        struct lookup *due[LOOKUP_STAGES];
+        for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
+            uint32_t i = now - STAGE_LOOKUP - stage;
+            struct flight *flight = &flights[i % IN_FLIGHT];
+            due[stage] = i < members && flight->is_fetched ? &flight->ahead : NULL;
+        }
+        lookup_advance(due);
         uint32_t i = now - STAGES;
         if (i < members) {
             const struct flight *flight = &flights[i % IN_FLIGHT];

@@ -188,7 +188,7 @@ static void answer_rank(const struct call *call, struct lb_writer *writer,
 static void answer_ranks(const struct call *call, const struct board *board,
                          const struct lb_add *add, const struct add_step *steps) {
     struct lb_writer writer;
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     lb_begin_records(call, board, (struct lb_shape){0}, &writer);
     reply_array(call->reply, add->member_count);
     for (uint32_t i = 0; i < add->member_count; i++) {
@@ -269,7 +269,7 @@ static uint32_t *find_slot(const struct many *many, struct bytes name, uint64_t 
 static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
     const struct call *call = many->call;
     const struct lb_add *add = many->add;
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     lookup_members(many->board, &lb_add_values(call->request, add, begin)[add->value_count],
                    add->value_count + 1, count, ahead);
     for (uint32_t i = begin; i < begin + count; i++) {
@@ -290,7 +290,7 @@ static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
 
 static bool put_group(struct many *many, uint32_t begin, unsigned count) {
     const struct lb_add *add = many->add;
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
     for (unsigned i = 0; i < count; i++) {
         keys[i] = many->steps[begin + i].key;

@@ -59,7 +59,7 @@ static const struct option_row lb_get_options[] = {
 /* ---- look-up ---- */
 
 static struct place find_place(const struct board *board, struct bytes name,
-                               const struct board_prefetch *ahead) {
+                               const struct lookup *ahead) {
     struct board_member member;
     if (!zset_is_member(name)) {
         return (struct place){.rank = NOWHERE};
@@ -89,7 +89,7 @@ static void find_shared_ranks(const struct board *board, struct place *places, u
 static void find_group(const struct call *call, const struct get *get, const struct board *board,
                        uint32_t begin, unsigned count, struct place *places) {
     const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     bool is_many = get->member_count > 1;
     if (is_many) {
         lookup_members(board, names, 1, count, ahead);

@@ -71,7 +71,7 @@ MUST_CHECK bool zset_check_member(const struct call *call, struct bytes member);
 /* Look up a name, which may be invalid as a member, on a board, which may be NULL. ahead: what was
  * prefetched for it, or NULL. false: not found. */
 MUST_CHECK static inline bool zset_look_up_ahead(const struct board *board, struct bytes name,
-                                                 const struct board_prefetch *ahead,
+                                                 const struct lookup *ahead,
                                                  struct board_member *member) {
     if (board == NULL || !zset_is_member(name)) {
         return false;

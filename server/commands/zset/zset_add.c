@@ -163,7 +163,7 @@ static bool put(const struct call *call, struct writing *writing, struct zadd *z
 
 /* false: the error was replied; the board is unchanged. */
 static bool apply_pair(const struct call *call, struct writing *writing, struct zadd *zadd,
-                       uint32_t pair, const struct board_prefetch *ahead) {
+                       uint32_t pair, const struct lookup *ahead) {
     const struct layout *layout = board_layout(writing->board);
     const struct layout_field *lead = &layout->fields[0];
     struct board_member member;
@@ -207,7 +207,7 @@ static uint32_t count_found(const struct call *call, const struct board *board,
                             const struct zadd *zadd, uint32_t begin, bool is_added_only) {
     unsigned count = lookup_group_size(zadd->pair_count, begin);
     const struct bytes *names = pair_members(call, zadd, begin);
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     struct board_member member;
     uint32_t found_count = 0;
     lookup_members(board, names, 2, count, ahead);
@@ -263,7 +263,7 @@ static bool apply_group(const struct call *call, struct writing *writing, struct
                         uint32_t begin) {
     unsigned count = lookup_group_size(zadd->pair_count, begin);
     const struct layout *layout = board_layout(writing->board);
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
     for (unsigned i = 0; i < count; i++) {
         keys[i] = likely_key(call, layout, zadd, begin + i);

@@ -273,8 +273,10 @@ struct sizes {
     uint64_t first, smallest, sum;
 };
 
-static struct sizes measure(const struct cost_view *view, bool is_stored) {
-    struct query query = {.combining = {.is_stored = is_stored}};
+static struct sizes measure(const struct cost_view *view) {
+    struct query query = {
+        .combining = {.is_stored = (view->call->command->flags & COMMAND_WRITE) != 0},
+    };
     struct sizes sizes = {.smallest = UINT64_MAX};
     if (!read_source_count(view->call, &query)) {
         return sizes;
@@ -290,18 +292,18 @@ static struct sizes measure(const struct cost_view *view, bool is_stored) {
 }
 
 /* The overlap of the boards is unknown: assume that half the members are on several boards. */
-static uint64_t count_union(const struct cost_view *view, bool is_stored) {
-    return measure(view, is_stored).sum;
+static uint64_t count_union(const struct cost_view *view) {
+    return measure(view).sum;
 }
 
-static uint64_t count_intersection(const struct cost_view *view, bool is_stored) {
-    struct sizes sizes = measure(view, is_stored);
+static uint64_t count_intersection(const struct cost_view *view) {
+    struct sizes sizes = measure(view);
     return sizes.source_count > 0 ? sizes.smallest * sizes.source_count : 0;
 }
 
 /* The first board's members, and the cheaper of the two ways to look them up (combine.h). */
-static uint64_t count_difference(const struct cost_view *view, bool is_stored) {
-    struct sizes sizes = measure(view, is_stored);
+static uint64_t count_difference(const struct cost_view *view) {
+    struct sizes sizes = measure(view);
     if (sizes.source_count < 2 || sizes.first == 0) {
         return sizes.first;
     }
@@ -322,10 +324,6 @@ static void zunion_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_UNION});
 }
 
-static uint64_t zunion_count(const struct cost_view *view) {
-    return count_union(view, false);
-}
-
 const struct command command_zunion = {
     .name = "ZUNION",
     .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
@@ -334,7 +332,7 @@ const struct command command_zunion = {
     .complexity = UNION_COMPLEXITY,
     .group = "sorted-set",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.count = zunion_count,
+    .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
                                          .unit = "member of all boards",
                                          .instead = "store the result once: `ZINCRBY` both boards "
@@ -346,10 +344,6 @@ static void zunionstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_UNION, .is_stored = true});
 }
 
-static uint64_t zunionstore_count(const struct cost_view *view) {
-    return count_union(view, true);
-}
-
 const struct command command_zunionstore = {
     .name = "ZUNIONSTORE",
     .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
@@ -358,7 +352,7 @@ const struct command command_zunionstore = {
     .complexity = UNION_COMPLEXITY,
     .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.count = zunionstore_count,
+    .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
                                          .grown_key = 1,
                                          .unit = "member of all boards",
@@ -371,10 +365,6 @@ static void zinter_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION});
 }
 
-static uint64_t zinter_count(const struct cost_view *view) {
-    return count_intersection(view, false);
-}
-
 const struct command command_zinter = {
     .name = "ZINTER",
     .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
@@ -385,7 +375,7 @@ const struct command command_zinter = {
     .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost =
-        &(const struct command_cost){.count = zinter_count,
+        &(const struct command_cost){.count = count_intersection,
                                      .unit_ns = 140,
                                      .unit = "member of the smallest board, for each board",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
@@ -394,10 +384,6 @@ const struct command command_zinter = {
 
 static void zinterstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_stored = true});
-}
-
-static uint64_t zinterstore_count(const struct cost_view *view) {
-    return count_intersection(view, true);
 }
 
 const struct command command_zinterstore = {
@@ -409,7 +395,7 @@ const struct command command_zinterstore = {
     .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
-        &(const struct command_cost){.count = zinterstore_count,
+        &(const struct command_cost){.count = count_intersection,
                                      .unit_ns = 230,
                                      .grown_key = 1,
                                      .unit = "member of the smallest board, for each board",
@@ -421,9 +407,6 @@ static void zintercard_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true});
 }
 
-static uint64_t zintercard_count(const struct cost_view *view) {
-    return count_intersection(view, false);
-}
 
 const struct command command_zintercard = {
     .name = "ZINTERCARD",
@@ -432,7 +415,7 @@ const struct command command_zintercard = {
     .complexity = INTERSECTION_COMPLEXITY,
     .group = "sorted-set",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.count = zintercard_count,
+    .cost = &(const struct command_cost){.count = count_intersection,
                                          .unit_ns = 40,
                                          .unit = "member of the smallest board, for each board",
                                          .instead = "`LIMIT`, if it need not be exact"},
@@ -443,9 +426,6 @@ static void zdiff_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_DIFFERENCE});
 }
 
-static uint64_t zdiff_count(const struct cost_view *view) {
-    return count_difference(view, false);
-}
 
 const struct command command_zdiff = {
     .name = "ZDIFF",
@@ -455,7 +435,7 @@ const struct command command_zdiff = {
     .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost =
-        &(const struct command_cost){.count = zdiff_count,
+        &(const struct command_cost){.count = count_difference,
                                      .unit_ns = 130,
                                      .unit = "member of the first board, and look-up",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
@@ -466,9 +446,6 @@ static void zdiffstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_DIFFERENCE, .is_stored = true});
 }
 
-static uint64_t zdiffstore_count(const struct cost_view *view) {
-    return count_difference(view, true);
-}
 
 const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
@@ -479,7 +456,7 @@ const struct command command_zdiffstore = {
     .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
-        &(const struct command_cost){.count = zdiffstore_count,
+        &(const struct command_cost){.count = count_difference,
                                      .unit_ns = 160,
                                      .grown_key = 1,
                                      .unit = "member of the first board, and look-up",

@@ -5,7 +5,7 @@
 
 __attribute__((always_inline)) static inline bool take(const struct call *call,
                                                        struct registry_key *key, struct bytes name,
-                                                       const struct board_prefetch *ahead) {
+                                                       const struct lookup *ahead) {
     struct board_member member;
     if (!zset_look_up_ahead(&key->board, name, ahead, &member)) {
         return false;
@@ -16,7 +16,7 @@ __attribute__((always_inline)) static inline bool take(const struct call *call,
 
 static uint32_t take_group(const struct call *call, struct registry_key *key,
                            const struct bytes *names, unsigned count) {
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     uint32_t taken_count = 0;
     lookup_members_to_take(&key->board, names, 1, count, ahead);
     for (unsigned i = 0; i < count; i++) {

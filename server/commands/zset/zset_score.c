@@ -5,7 +5,7 @@
 
 /* A member's score, or nil. board may be NULL. */
 static void reply_score_of(const struct call *call, const struct board *board, struct bytes member,
-                           const struct board_prefetch *ahead) {
+                           const struct lookup *ahead) {
     struct board_member found;
     if (zset_look_up_ahead(board, member, ahead, &found)) {
         zset_reply_score(call, zset_lead(board), layout_ordinal(board_layout(board), found.key, 0));
@@ -32,7 +32,7 @@ const struct command command_zscore = {
 
 static void reply_group(const struct call *call, const struct board *board,
                         const struct bytes *names, unsigned count) {
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     lookup_members(board, names, 1, count, ahead);
     for (unsigned i = 0; i < count; i++) {
         reply_score_of(call, board, names[i], &ahead[i]);
