@@ -158,13 +158,14 @@ static bool check_clients(const struct server *server, const struct settings *wa
     return false;
 }
 
-static const char *check_settings(void *context, const struct settings *wanted, char *reason) {
+/* What persistence reserves is committed or abandoned by config_set_run. */
+static const char *prepare_settings(void *context, const struct settings *wanted, char *reason) {
     const struct server *server = context;
     if (!check_clients(server, wanted, reason)) {
         return "maxclients";
     }
     return server->persistence != NULL
-               ? persistence_check_settings(server->persistence, wanted, reason)
+               ? persistence_prepare_settings(server->persistence, wanted, reason)
                : NULL;
 }
 
@@ -175,8 +176,13 @@ static void config_set_run(struct call *call) {
     }
     struct settings *settings = &call->server->settings;
     char error[SETTING_ERROR_MAX];
-    if (!settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
-                      check_settings, call->server, error)) {
+    struct persistence *persistence = call->server->persistence;
+    bool is_set = settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
+                               prepare_settings, call->server, error);
+    if (persistence != NULL) {
+        (is_set ? persistence_commit_settings : persistence_abandon_settings)(persistence);
+    }
+    if (!is_set) {
         reply_error_format(call->reply, "ERR %s", error);
         return;
     }
