@@ -284,7 +284,7 @@ $(SUPPORT): $(call object,$(SUPPORT_SOURCES))
 
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which
 # loses the pool's thread: kept_story.c begins a pool in each process.
-$(filter-out $(B)/tests/codec/% %/test_persistence %/test_disk_failures %/test_store,$(UNITS)): \
+$(filter-out $(B)/tests/codec/% %/test_persistence %/test_disk_failures %/test_store %/test_transitions,$(UNITS)): \
     $(B)/tests/support/pooled.o
 
 # Tests of codec and skiplist link neither protocol, server nor libuv.
