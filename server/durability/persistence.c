@@ -1,7 +1,7 @@
 /* Persistence. See persistence.h for an overview.
  *
- * It is two state machines, what the journal guarantees and how far a save is; their transitions
- * are the two tables below. Only this file decides: the journal and the snapshot report outcomes,
+ * It is two state machines, what the journal guarantees and how far a save is; `transitions` is the
+ * table of both. Only this file decides: the journal and the snapshot report outcomes,
  * which settle() asks for between two commands.
  *
  *     loading --> off <--> starting --> on --> broken <--> restarting --> on
@@ -38,7 +38,8 @@ enum {
     REFUSAL_MAX = 256,
 };
 
-enum journaling {
+enum state {
+    /* what the journal guarantees */
     LOADING,
     OFF,
     STARTING, /* buffered until the base before it is on disk; replies do not wait yet */
@@ -46,9 +47,7 @@ enum journaling {
     BROKEN,     /* the file is closed, for it cannot be relied on */
     RESTARTING, /* as STARTING, but replies wait */
     STOPPED,    /* nothing more may be answered: see error */
-};
-
-enum saving {
+    /* how far a save is */
     IDLE,
     ROTATING, /* the journal continues in a new file */
     DUE,      /* the walk begins at the end of this tick */
@@ -82,8 +81,7 @@ struct persistence {
     uv_loop_t *loop; /* NULL until persistence_start */
     void (*changed)(void *context);
     void *context;
-    enum journaling journaling;
-    enum saving saving;
+    enum state journaling, saving;
     struct store store; /* directory -1: none is open */
     bool is_reserved;   /* the store was opened by persistence_prepare_settings, undecided */
     struct journal journal;
@@ -141,12 +139,7 @@ static bool is_gating(const struct persistence *persistence) {
 
 /* ---- transitions ---- */
 
-struct transition {
-    uint8_t from;
-    uint8_t event;
-    uint8_t to;
-    void (*act)(struct persistence *persistence); /* NULL: nothing to do */
-};
+static void move(struct persistence *persistence, enum state *machine, enum event event);
 
 static void begin_journal(struct persistence *persistence) {
     journal_begin(&persistence->journal);
@@ -164,126 +157,6 @@ static void take_new_file(struct persistence *persistence) {
     log_write(LOG_NOTICE, "journal: writing behind the snapshot group=%llu",
               (unsigned long long)snapshot->footer.sequence);
 }
-
-static const struct transition journaling_transitions[] = {
-    {LOADING, LOADED, OFF, NULL},
-    {LOADING, LOADED_JOURNAL, ON, NULL},
-    {LOADING, FATAL, STOPPED, NULL},
-    {OFF, JOURNAL_WANTED, STARTING, begin_journal},
-    {STARTING, BASE_DONE, ON, take_new_file},
-    {STARTING, BASE_FAILED, OFF, end_journal},
-    {STARTING, JOURNAL_GONE, OFF, end_journal},
-    {ON, JOURNAL_UNWANTED, OFF, end_journal},
-    {ON, JOURNAL_GONE, BROKEN, end_journal},
-    {ON, FATAL, STOPPED, NULL},
-    {BROKEN, JOURNAL_UNWANTED, OFF, NULL},
-    {BROKEN, JOURNAL_WANTED, RESTARTING, begin_journal},
-    {RESTARTING, BASE_DONE, ON, take_new_file},
-    {RESTARTING, BASE_FAILED, BROKEN, end_journal},
-    {RESTARTING, JOURNAL_GONE, BROKEN, end_journal},
-};
-
-static void rotate_journal(struct persistence *persistence);
-static void note_rotation(struct persistence *persistence);
-static void note_begin(struct persistence *persistence);
-static void begin_end(struct persistence *persistence);
-static void note_saved(struct persistence *persistence);
-static void note_failed(struct persistence *persistence);
-
-static const struct transition saving_transitions[] = {
-    {IDLE, SAVE_ASKED, DUE, NULL},
-    {IDLE, SAVE_ASKED_WITH_JOURNAL, ROTATING, rotate_journal},
-    {IDLE, SAVE_FAILED, IDLE, note_failed}, /* there is no directory for it */
-    {ROTATING, ROTATED, DUE, note_rotation},
-    {ROTATING, SAVE_FAILED, IDLE, note_failed},
-    {DUE, WALK_BEGUN, WALKING, note_begin},
-    {DUE, SAVE_FAILED, IDLE, note_failed},
-    {WALKING, WALKED, ENDING, begin_end},
-    {WALKING, SAVE_FAILED, IDLE, note_failed},
-    {ENDING, SAVED, IDLE, note_saved},
-    {ENDING, SAVE_FAILED, IDLE, note_failed},
-};
-
-enum {
-    JOURNALING_TRANSITIONS = sizeof journaling_transitions / sizeof *journaling_transitions,
-    SAVING_TRANSITIONS = sizeof saving_transitions / sizeof *saving_transitions,
-};
-
-static void print_transition(const struct transition *transition, bool is_saving_one, char *out) {
-    static const char *const journalings[] = {"loading", "off",        "starting", "on",
-                                              "broken",  "restarting", "stopped"};
-    static const char *const savings[] = {"idle", "rotating", "due", "walking", "ending"};
-    static const char *const events[] = {
-        "loaded",           "loaded-journal", "fatal",       "journal-gone", "journal-wanted",
-        "journal-unwanted", "base-done",      "base-failed", "save-asked",   "save-asked-journal",
-        "rotated",          "walk-begun",     "walked",      "saved",        "save-failed"};
-    const char *const *states = is_saving_one ? savings : journalings;
-    snprintf(out, PERSISTENCE_TRANSITION_MAX, "%s: from=%s event=%s to=%s",
-             is_saving_one ? "saving" : "journaling", states[transition->from],
-             events[transition->event], states[transition->to]);
-}
-
-bool persistence_print_transition(uint32_t index, char *out) {
-    if (index >= JOURNALING_TRANSITIONS + SAVING_TRANSITIONS) {
-        return false;
-    }
-    bool is_saving_one = index >= JOURNALING_TRANSITIONS;
-    print_transition(is_saving_one ? &saving_transitions[index - JOURNALING_TRANSITIONS]
-                                   : &journaling_transitions[index],
-                     is_saving_one, out);
-    return true;
-}
-
-static const struct transition *find_transition(const struct transition *transitions,
-                                                uint32_t count, unsigned from, enum event event) {
-    uint32_t i = 0;
-    while (i < count && (transitions[i].from != from || transitions[i].event != event)) {
-        i++;
-    }
-    CHECK(i < count); /* no other event can occur in this state */
-    return &transitions[i];
-}
-
-static void act(struct persistence *persistence, const struct transition *transition,
-                bool is_saving_one) {
-    char text[PERSISTENCE_TRANSITION_MAX];
-    print_transition(transition, is_saving_one, text);
-    log_write(LOG_DEBUG, "%s", text);
-    persistence->has_news = true;
-    if (transition->act != NULL) {
-        transition->act(persistence);
-    }
-}
-
-static void move_journaling(struct persistence *persistence, enum event event) {
-    const struct transition *transition = find_transition(
-        journaling_transitions, JOURNALING_TRANSITIONS, persistence->journaling, event);
-    persistence->journaling = (enum journaling)transition->to;
-    act(persistence, transition, false);
-}
-
-static void move_saving(struct persistence *persistence, enum event event) {
-    const struct transition *transition =
-        find_transition(saving_transitions, SAVING_TRANSITIONS, persistence->saving, event);
-    persistence->saving = (enum saving)transition->to;
-    act(persistence, transition, true);
-}
-
-/* The process must end before anything more is answered. */
-__attribute__((format(printf, 2, 3))) static void stop_at_once(struct persistence *persistence,
-                                                               const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(persistence->error, sizeof persistence->error, format, arguments);
-    va_end(arguments);
-    move_journaling(persistence, FATAL);
-}
-
-const char *persistence_fatal_error(const struct persistence *persistence) {
-    return persistence->journaling == STOPPED ? persistence->error : NULL;
-}
-
-/* ---- what a save does ---- */
 
 static void rotate_journal(struct persistence *persistence) {
     journal_rotate(&persistence->journal);
@@ -305,7 +178,7 @@ static void begin_end(struct persistence *persistence) {
         journal_after = SNAPSHOT_KEEPS_JOURNAL;
     } else if (persistence->settings->appendonly || persistence->journaling == BROKEN) {
         journal_after = SNAPSHOT_MAKES_JOURNAL;
-        move_journaling(persistence, JOURNAL_WANTED);
+        move(persistence, &persistence->journaling, JOURNAL_WANTED);
     }
     snapshot_finish(&persistence->snapshot, journal_after);
 }
@@ -315,7 +188,7 @@ static void note_failed(struct persistence *persistence) {
     persistence->save_seconds =
         (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
     if (is_awaiting_base(persistence)) {
-        move_journaling(persistence, BASE_FAILED);
+        move(persistence, &persistence->journaling, BASE_FAILED);
     }
 }
 
@@ -324,7 +197,7 @@ static void note_saved(struct persistence *persistence) {
     if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
         persistence->journal.file_size_sum -= persistence->size_at_rotation;
     } else if (is_awaiting_base(persistence)) {
-        move_journaling(persistence, BASE_DONE);
+        move(persistence, &persistence->journaling, BASE_DONE);
     } else {
         journal_file_close(&snapshot->journal); /* the journal has failed meanwhile, if any */
     }
@@ -342,6 +215,81 @@ static void note_saved(struct persistence *persistence) {
               (unsigned long long)snapshot->board_count, (unsigned long long)snapshot->member_count,
               (unsigned long long)snapshot->file_size,
               (unsigned long long)snapshot->footer.sequence, seconds_since(snapshot->begin_us));
+}
+
+struct transition {
+    enum state from;
+    enum event event;
+    enum state to;
+    void (*act)(struct persistence *persistence); /* NULL: nothing to do */
+    const char *text;
+};
+#define ROW(from, event, to, act)                                                                  \
+    { from, event, to, act, #from " " #event " " #to }
+
+/* Both machines; no other event can occur in a state. */
+static const struct transition transitions[] = {
+    ROW(LOADING, LOADED, OFF, NULL),
+    ROW(LOADING, LOADED_JOURNAL, ON, NULL),
+    ROW(LOADING, FATAL, STOPPED, NULL),
+    ROW(OFF, JOURNAL_WANTED, STARTING, begin_journal),
+    ROW(STARTING, BASE_DONE, ON, take_new_file),
+    ROW(STARTING, BASE_FAILED, OFF, end_journal),
+    ROW(STARTING, JOURNAL_GONE, OFF, end_journal),
+    ROW(ON, JOURNAL_UNWANTED, OFF, end_journal),
+    ROW(ON, JOURNAL_GONE, BROKEN, end_journal),
+    ROW(ON, FATAL, STOPPED, NULL),
+    ROW(BROKEN, JOURNAL_UNWANTED, OFF, NULL),
+    ROW(BROKEN, JOURNAL_WANTED, RESTARTING, begin_journal),
+    ROW(RESTARTING, BASE_DONE, ON, take_new_file),
+    ROW(RESTARTING, BASE_FAILED, BROKEN, end_journal),
+    ROW(RESTARTING, JOURNAL_GONE, BROKEN, end_journal),
+
+    ROW(IDLE, SAVE_ASKED, DUE, NULL),
+    ROW(IDLE, SAVE_ASKED_WITH_JOURNAL, ROTATING, rotate_journal),
+    ROW(IDLE, SAVE_FAILED, IDLE, note_failed), /* there is no directory for it */
+    ROW(ROTATING, ROTATED, DUE, note_rotation),
+    ROW(ROTATING, SAVE_FAILED, IDLE, note_failed),
+    ROW(DUE, WALK_BEGUN, WALKING, note_begin),
+    ROW(DUE, SAVE_FAILED, IDLE, note_failed),
+    ROW(WALKING, WALKED, ENDING, begin_end),
+    ROW(WALKING, SAVE_FAILED, IDLE, note_failed),
+    ROW(ENDING, SAVED, IDLE, note_saved),
+    ROW(ENDING, SAVE_FAILED, IDLE, note_failed),
+};
+enum { TRANSITIONS = sizeof transitions / sizeof *transitions };
+
+const char *persistence_transition(uint32_t index) {
+    return index < TRANSITIONS ? transitions[index].text : NULL;
+}
+
+/* machine: journaling or saving. */
+static void move(struct persistence *persistence, enum state *machine, enum event event) {
+    const struct transition *row = transitions;
+    while (row->from != *machine || row->event != event) {
+        row++;
+        CHECK(row < transitions + TRANSITIONS);
+    }
+    log_write(LOG_DEBUG, "persistence: %s", row->text);
+    *machine = row->to;
+    persistence->has_news = true;
+    if (row->act != NULL) {
+        row->act(persistence);
+    }
+}
+
+/* The process must end before anything more is answered. */
+__attribute__((format(printf, 2, 3))) static void stop_at_once(struct persistence *persistence,
+                                                               const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(persistence->error, sizeof persistence->error, format, arguments);
+    va_end(arguments);
+    move(persistence, &persistence->journaling, FATAL);
+}
+
+const char *persistence_fatal_error(const struct persistence *persistence) {
+    return persistence->journaling == STOPPED ? persistence->error : NULL;
 }
 
 /* ---- passing effects on ---- */
@@ -459,9 +407,9 @@ static void handle_loss(struct persistence *persistence) {
               "journal: %s: %s. Its file is no longer %s: writes are refused until a snapshot and "
               "a new journal are on disk",
               journal->what, strerror(journal->error), is_disk ? "trusted" : "continued");
-    move_journaling(persistence, JOURNAL_GONE);
+    move(persistence, &persistence->journaling, JOURNAL_GONE);
     if (persistence->saving == ROTATING) {
-        move_saving(persistence, SAVE_FAILED);
+        move(persistence, &persistence->saving, SAVE_FAILED);
     }
     persistence->attempt_ms = persistence->clock->monotonic_ms - RETRY_MS; /* retry at once */
 }
@@ -472,10 +420,10 @@ static bool handle_journal(struct persistence *persistence) {
     case JOURNAL_NOTHING:
         return false;
     case JOURNAL_ROTATED:
-        move_saving(persistence, ROTATED);
+        move(persistence, &persistence->saving, ROTATED);
         break;
     case JOURNAL_NOT_ROTATED:
-        move_saving(persistence, SAVE_FAILED);
+        move(persistence, &persistence->saving, SAVE_FAILED);
         break;
     case JOURNAL_IS_LOST:
         handle_loss(persistence);
@@ -488,13 +436,13 @@ static bool handle_snapshot(struct persistence *persistence) {
     case SNAPSHOT_NOTHING:
         return false;
     case SNAPSHOT_IS_WALKED:
-        move_saving(persistence, WALKED);
+        move(persistence, &persistence->saving, WALKED);
         break;
     case SNAPSHOT_DONE:
-        move_saving(persistence, SAVED);
+        move(persistence, &persistence->saving, SAVED);
         break;
     case SNAPSHOT_ABORTED:
-        move_saving(persistence, SAVE_FAILED);
+        move(persistence, &persistence->saving, SAVE_FAILED);
     }
     return true;
 }
@@ -573,10 +521,10 @@ void persistence_abandon_settings(struct persistence *persistence) {
 static void begin_walk(struct persistence *persistence) {
     if (!snapshot_begin(&persistence->snapshot, persistence->clock->now_us)) {
         log_write(LOG_WARNING, "snapshot: cannot begin: out of memory");
-        move_saving(persistence, SAVE_FAILED);
+        move(persistence, &persistence->saving, SAVE_FAILED);
         return;
     }
-    move_saving(persistence, WALK_BEGUN);
+    move(persistence, &persistence->saving, WALK_BEGUN);
     set_listening(persistence);
 }
 
@@ -593,11 +541,12 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
     persistence->save_begin_ms = persistence->clock->monotonic_ms;
     if (!open_store(persistence, persistence->settings, error)) {
         log_write(LOG_WARNING, "snapshot: %s", error);
-        move_saving(persistence, SAVE_FAILED);
+        move(persistence, &persistence->saving, SAVE_FAILED);
         settle(persistence);
         return PERSISTENCE_FAILED;
     }
-    move_saving(persistence, is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
+    move(persistence, &persistence->saving,
+         is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
     return PERSISTENCE_OK;
 }
 
@@ -828,7 +777,8 @@ static bool begin_service(struct persistence *persistence, char *error) {
         persistence->journal_size_at_base = 0;
     }
     persistence->base_size = loading->base_file_size;
-    move_journaling(persistence, persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
+    move(persistence, &persistence->journaling,
+         persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
     return true;
 }
 
@@ -978,7 +928,7 @@ static bool follow_appendonly(struct persistence *persistence) {
     if (persistence->journaling == STOPPED || (!is_kept && is_on(persistence))) {
         return false; /* the disk is full: wait until acknowledged changes are on it */
     }
-    move_journaling(persistence, JOURNAL_UNWANTED);
+    move(persistence, &persistence->journaling, JOURNAL_UNWANTED);
     log_write(LOG_NOTICE, "journal: off, as set");
     return false;
 }
@@ -1036,6 +986,7 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
         snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
         return NULL;
     }
+    persistence->saving = IDLE;
     enum store_status status =
         store_open(&persistence->store, settings->dir, settings->appenddirname,
                    settings->appendonly ? STORE_CREATE : STORE_USE, error);

@@ -17,7 +17,7 @@
 #include "skiplist/keyspace/registry.h"
 
 /* Room for any message of this module and of settings. */
-enum { PERSISTENCE_ERROR_MAX = DISK_ERROR_MAX, PERSISTENCE_TRANSITION_MAX = 128 };
+enum { PERSISTENCE_ERROR_MAX = DISK_ERROR_MAX };
 
 struct persistence;
 
@@ -130,8 +130,8 @@ struct persistence_info {
     uint64_t sync_longest_us;
 };
 void persistence_describe(const struct persistence *persistence, struct persistence_info *info);
-/* Row `index` of the tables of transitions, as the log has it at loglevel debug when it is taken;
- * out: PERSISTENCE_TRANSITION_MAX. false: there are fewer rows. */
-MUST_CHECK bool persistence_print_transition(uint32_t index, char *out);
+/* Row `index` of the table of transitions, as the log has it at loglevel debug when it is taken.
+ * NULL: there are fewer rows. */
+const char *persistence_transition(uint32_t index);
 
 #endif
