@@ -1,5 +1,5 @@
 /* Every row of persistence's tables of transitions is taken by a server that meets its cause, and
- * logged. Each scene runs in a process of its own. */
+ * logged; and what CONFIG SET reserves. Each scene runs in a process of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -349,9 +349,42 @@ static void every_transition_is_reached(void **state) {
     assert_int_equal(row, 26);
 }
 
+/* ---- settings ---- */
+
+static void prepare_and_abandon(const void *context) {
+    (void)context;
+    char reason[SETTING_REASON_MAX];
+    char path[DIRECTORY_PATH_MAX];
+    struct kept_server kept;
+    begin(&kept, NOTHING);
+    struct settings wanted = kept.server->settings;
+    wanted.appendonly = true;
+    snprintf(path, sizeof path, "%s", directory_join(story->directory, "kept"));
+    CHECK(access(path, F_OK) != 0);
+    CHECK(persistence_prepare_settings(kept.persistence, &wanted, reason) == NULL);
+    CHECK(access(path, F_OK) == 0);
+    persistence_abandon_settings(kept.persistence);
+    CHECK(access(path, F_OK) != 0);
+    fails_directory = true;
+    CHECK(persistence_prepare_settings(kept.persistence, &wanted, reason) != NULL);
+    fails_directory = false;
+    CHECK(persistence_prepare_settings(kept.persistence, &wanted, reason) == NULL);
+    persistence_commit_settings(kept.persistence);
+    persistence_abandon_settings(kept.persistence); /* nothing: it is committed */
+    CHECK(access(path, F_OK) == 0);
+    configure(&kept, true);
+    kept_stop(&kept);
+}
+
+static void settings_that_are_abandoned_leave_nothing_behind(void **state) {
+    (void)state;
+    play(prepare_and_abandon, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_transition_is_reached),
+        cmocka_unit_test(settings_that_are_abandoned_leave_nothing_behind),
     };
     return cmocka_run_group_tests_name("transitions", tests, story_set_up, story_tear_down);
 }
