@@ -254,13 +254,19 @@ static void empty(struct buffer *buffer) {
     }
 }
 
+/* Before the writer's next job, which owns the file. */
+static void end_rotation(struct journal *journal) {
+    journal->rotation = JOURNAL_ROTATION_DONE;
+    journal->rotated_size = journal->file_size_sum - journal->file.size;
+}
+
 /* If there is no room for a file, that many snapshots have failed, each after a journal was begun
  * for it: the next one uses the current file and replaces them all. */
 static void begin_rotation(struct journal *journal) {
     struct store_state *state = &journal->rotated;
     *state = journal->store->state;
     if (state->journal_count >= STORE_JOURNALS_MAX - 1) { /* one more for a start */
-        journal->rotation = JOURNAL_ROTATION_DONE;
+        end_rotation(journal);
         return;
     }
     journal->rotation = JOURNAL_ROTATION_RUNS;
@@ -354,10 +360,11 @@ static void finish_write(struct journal *journal) {
 
 static void finish_rotation(struct journal *journal) {
     bool is_done = journal->result.status == JOURNAL_RESULT_OK;
-    journal->rotation = is_done ? JOURNAL_ROTATION_DONE : JOURNAL_ROTATION_FAILED;
+    journal->rotation = JOURNAL_ROTATION_FAILED;
     if (is_done) {
         journal->synced_group = journal->written_group;
         journal->file_size_sum += JOURNAL_FILE_HEAD;
+        end_rotation(journal);
     } else {
         log_write(LOG_WARNING, "journal: %s, the old one goes on: %s", journal->result.what,
                   strerror(journal->result.error));

@@ -88,6 +88,7 @@ struct journal {
     uint64_t writing_synced; /* synced_group when the writer got the batch */
     uint64_t syncing_group;  /* synced_group once the syncer is done */
     uint64_t file_size_sum;  /* of all journals in the manifest */
+    uint64_t rotated_size;   /* of those before the file of the last rotation */
     uint64_t delayed_sync_count;
     uint64_t sync_longest_us;
     struct journal_file file;

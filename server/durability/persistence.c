@@ -100,7 +100,6 @@ struct persistence {
     int64_t save_begin_ms, save_end_ms, save_end_s, attempt_ms, save_seconds;
     uint64_t save_count;
     uint64_t base_size, journal_size_at_base;
-    uint64_t size_at_rotation;
     uint64_t tick_begin_size; /* journal_gathered_size when this tick began */
     char refusal[REFUSAL_MAX];
     char error[PERSISTENCE_ERROR_MAX]; /* STOPPED: why */
@@ -162,11 +161,6 @@ static void rotate_journal(struct persistence *persistence) {
     journal_rotate(&persistence->journal);
 }
 
-static void note_rotation(struct persistence *persistence) {
-    const struct journal *journal = &persistence->journal;
-    persistence->size_at_rotation = journal->file_size_sum - journal->file.size;
-}
-
 static void note_begin(struct persistence *persistence) {
     persistence->changes_before = persistence->state->change_count;
     persistence->jumps_before = persistence->clock->jump_count;
@@ -195,7 +189,7 @@ static void note_failed(struct persistence *persistence) {
 static void note_saved(struct persistence *persistence) {
     struct snapshot *snapshot = &persistence->snapshot;
     if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
-        persistence->journal.file_size_sum -= persistence->size_at_rotation;
+        persistence->journal.file_size_sum -= persistence->journal.rotated_size;
     } else if (is_awaiting_base(persistence)) {
         move(persistence, &persistence->journaling, BASE_DONE);
     } else {
@@ -248,7 +242,7 @@ static const struct transition transitions[] = {
     ROW(IDLE, SAVE_ASKED, DUE, NULL),
     ROW(IDLE, SAVE_ASKED_WITH_JOURNAL, ROTATING, rotate_journal),
     ROW(IDLE, SAVE_FAILED, IDLE, note_failed), /* there is no directory for it */
-    ROW(ROTATING, ROTATED, DUE, note_rotation),
+    ROW(ROTATING, ROTATED, DUE, NULL),
     ROW(ROTATING, SAVE_FAILED, IDLE, note_failed),
     ROW(DUE, WALK_BEGUN, WALKING, note_begin),
     ROW(DUE, SAVE_FAILED, IDLE, note_failed),
