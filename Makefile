@@ -74,7 +74,7 @@ UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 TINY_SOURCES := $(call sources,tests/skiplist) \
                 $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c,$(SERVER_UNIT_SOURCES))
 # The programs in which threads share memory.
-THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_gates %/test_journal_file %/test_loading %/test_snapshot \
+THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_gates %/test_journal %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
                     %/test_snapshot_file %/test_persistence %/test_persistence_commands \
                     %/test_disk_failures %/test_disk,$(UNITS))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
@@ -284,7 +284,7 @@ $(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which
 # loses the pool's thread: kept_story.c begins a pool in each process.
-$(filter-out $(B)/tests/codec/% %/test_persistence %/test_disk_failures %/test_store,$(UNITS)): \
+$(filter-out $(B)/tests/codec/% %/test_persistence %/test_disk_failures %/test_store %/test_transitions,$(UNITS)): \
     $(B)/tests/support/pooled.o
 
 # Tests of codec and skiplist link neither protocol, server nor libuv, and only those of the keyspace

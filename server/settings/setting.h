@@ -222,8 +222,9 @@ const char *setting_print_syntax(const struct setting *setting, char *out);
 MUST_CHECK bool setting_print_line(const struct settings *settings, const struct setting *setting,
                                    uint32_t index, char *out, size_t *size);
 
-/* Can these settings take effect? Returns NULL if they can, otherwise the name of the setting that
- * cannot, with the reason (SETTING_REASON_MAX). */
+/* Can these settings take effect? May reserve what they need, which the caller of settings_set
+ * keeps or releases, as settings_set succeeds or fails. Returns NULL if they can, otherwise the
+ * name of the setting that cannot, with the reason (SETTING_REASON_MAX). */
 typedef const char *settings_check(void *context, const struct settings *wanted, char *reason);
 /* CONFIG SET name value [name value ...]: all or none. On false nothing changed, and error has
  * Redis's wording ("Unknown option or number of arguments for CONFIG SET - 'x'", "CONFIG SET failed

@@ -6,12 +6,23 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
+
+#include <unistd.h>
 
 #include "tests/support/registry_storm.h"
 
 enum { SETTLE_TURNS = 20000, STUCK_TURNS = 20, WAIT_MS = 1 };
+
+/* As main does it. */
+static void kept_end_if_fatal(const struct kept_server *kept) {
+    if (kept->persistence != NULL && persistence_fatal_error(kept->persistence) != NULL) {
+        fflush(stdout);
+        _exit(EXIT_FAILURE);
+    }
+}
 
 static void on_alive(uv_timer_t *timer) {
     (void)timer;
@@ -19,6 +30,7 @@ static void on_alive(uv_timer_t *timer) {
 
 static void on_changed(void *context) {
     struct kept_server *kept = context;
+    kept_end_if_fatal(kept);
     kept->changed_count++;
 }
 
@@ -45,6 +57,7 @@ static void begin(struct kept_server *kept, const char *directory, const char *s
 
 void kept_stop(struct kept_server *kept) {
     persistence_stop(kept->persistence);
+    kept_end_if_fatal(kept);
     uv_close((uv_handle_t *)&kept->alive, NULL);
     CHECK(uv_run(&kept->loop, UV_RUN_DEFAULT) == 0);
     CHECK(uv_loop_close(&kept->loop) == 0);

@@ -138,12 +138,12 @@ static const struct command config_get = {
 
 /* ---- CONFIG SET ---- */
 
-/* The descriptors come last: once they are reserved nothing can fail, so a refused CONFIG SET has
- * changed nothing. */
-static const char *check_settings(void *context, const struct settings *wanted, char *reason) {
+/* Persistence first: what it reserves is committed or abandoned by config_set_run. Descriptors stay
+ * reserved, so they come last: nothing can fail after them. */
+static const char *prepare_settings(void *context, const struct settings *wanted, char *reason) {
     const struct server *server = context;
     const char *failed = server->persistence != NULL
-                             ? persistence_check_settings(server->persistence, wanted, reason)
+                             ? persistence_prepare_settings(server->persistence, wanted, reason)
                              : NULL;
     int64_t clients_max;
     if (failed != NULL || wanted->maxclients <= server->settings.maxclients ||
@@ -164,8 +164,13 @@ static void config_set_run(struct call *call) {
     }
     struct settings *settings = &call->server->settings;
     char error[SETTING_ERROR_MAX];
-    if (!settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
-                      check_settings, call->server, error)) {
+    struct persistence *persistence = call->server->persistence;
+    bool is_set = settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
+                               prepare_settings, call->server, error);
+    if (persistence != NULL) {
+        (is_set ? persistence_commit_settings : persistence_abandon_settings)(persistence);
+    }
+    if (!is_set) {
         reply_error_format(call->reply, "ERR %s", error);
         return;
     }

@@ -57,7 +57,7 @@ struct fixture {
     uint64_t group;  /* as a journal would number them */
     uint64_t digest; /* of the boards at the end of the walk */
     bool is_over, is_done;
-    uint64_t done_count, failed_count, received_count;
+    uint64_t done_count, failed_count, received_count, changed_count;
 };
 
 static void on_effect(void *context, const struct effect *effect) {
@@ -75,17 +75,35 @@ static void on_effect(void *context, const struct effect *effect) {
     }
 }
 
-static void on_walked(void *context) {
-    struct fixture *fixture = context;
-    fixture->digest = storm_digest(fixture->storm.registry);
-    effect_listener_remove(fixture->storm.registry, &fixture->listener);
+static void settle(struct fixture *fixture) {
+    enum snapshot_outcome outcome = snapshot_take_outcome(&fixture->snapshot);
+    if (outcome == SNAPSHOT_IS_WALKED) {
+        fixture->digest = storm_digest(fixture->storm.registry);
+        snapshot_finish(&fixture->snapshot, SNAPSHOT_NO_JOURNAL);
+    } else if (outcome != SNAPSHOT_NOTHING) {
+        fixture->is_over = true;
+        fixture->is_done = outcome == SNAPSHOT_DONE;
+    }
+    if (outcome != SNAPSHOT_NOTHING) {
+        effect_listener_remove(fixture->storm.registry, &fixture->listener);
+    }
 }
 
-static void on_over(void *context, bool is_done) {
+/* Within an effect only the flag is set. */
+static void on_snapshot_changed(void *context) {
     struct fixture *fixture = context;
-    fixture->is_over = true;
-    fixture->is_done = is_done;
-    effect_listener_remove(fixture->storm.registry, &fixture->listener);
+    fixture->changed_count++;
+}
+
+/* One step, and what the thread has done meanwhile. */
+static void step(struct fixture *fixture, uint64_t group, int64_t now_us) {
+    (void)!snapshot_step(&fixture->snapshot, 0, group, now_us);
+    settle(fixture);
+}
+
+static void turn(struct fixture *fixture) {
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    settle(fixture);
 }
 
 static struct fixture *begin(const char *test_name, uint32_t members_max) {
@@ -99,8 +117,7 @@ static struct fixture *begin(const char *test_name, uint32_t members_max) {
     assert_int_equal(uv_timer_start(&fixture->alive, on_alive, 1000000000, 0), 0);
     fixture->snapshot.registry = fixture->storm.registry;
     fixture->snapshot.store = &fixture->store;
-    fixture->snapshot.walked = on_walked;
-    fixture->snapshot.over = on_over;
+    fixture->snapshot.changed = on_snapshot_changed;
     fixture->snapshot.context = fixture;
     assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
     return fixture;
@@ -134,7 +151,7 @@ static struct loading *load(struct fixture *fixture, bool *is_loaded) {
 
 static void end_loading(struct fixture *fixture, struct loading *loading) {
     loading_deinit(loading);
-    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    turn(fixture);
     registry_destroy(loading->registry);
     free(loading);
 }
@@ -210,10 +227,9 @@ static void write_snapshot(struct fixture *fixture, const struct weather *weathe
         }
         for (uint32_t steps = 1 + below(fixture, weather->steps_max);
              steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
-            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
-                                 fixture->storm.now_ms * 1000);
+            step(fixture, fixture->group, fixture->storm.now_ms * 1000);
         }
-        uv_run(&fixture->loop, UV_RUN_NOWAIT);
+        turn(fixture);
     }
     fixture->done_count += fixture->is_done;
     fixture->failed_count += !fixture->is_done;
@@ -295,9 +311,8 @@ static void each_allocation_of_a_snapshot_may_fail(void **state) {
         memory_fail_at(nth);
         bool has_begun = snapshot_begin(&fixture->snapshot, 0);
         while (has_begun && !fixture->is_over) {
-            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
-                                 fixture->storm.now_ms * 1000);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            step(fixture, fixture->group, fixture->storm.now_ms * 1000);
+            turn(fixture);
         }
         memory_fail_at(0);
         assert_int_equal(memory_live_count(), live_before);
@@ -351,17 +366,17 @@ static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
         fixture->is_over = false;
         assert_true(snapshot_begin(&fixture->snapshot, 0));
         for (int steps = i % 5; steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
-            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
+            step(fixture, 0, 0);
         }
         if (fixture->snapshot.state == SNAPSHOT_WALKS) {
             snapshot_deinit(&fixture->snapshot);
-            assert_true(fixture->is_over && !fixture->is_done);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            assert_int_equal(fixture->snapshot.state, SNAPSHOT_IDLE);
+            turn(fixture);
             assert_int_equal(directory_count(directory_join(directory, "kept")), 2);
             assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
         } else {
             while (!fixture->is_over) {
-                uv_run(&fixture->loop, UV_RUN_NOWAIT);
+                turn(fixture);
             }
             break;
         }
@@ -385,8 +400,8 @@ static void each_file_call_of_a_snapshot_may_fail(void **state) {
         failing_disk_begin(FAILURE_EIO, nth);
         assert_true(snapshot_begin(&fixture->snapshot, 0));
         while (!fixture->is_over) {
-            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            step(fixture, 0, 0);
+            turn(fixture);
         }
         is_reached = failing_disk_end() >= nth;
         quick_disk_begin();
@@ -429,14 +444,14 @@ static struct registry_key *make_board(struct fixture *fixture, const char *name
 }
 
 /* The clock of the storm is stopped meanwhile. */
-static void step(struct fixture *fixture) {
-    (void)!snapshot_step(&fixture->snapshot, 0, fixture->group, fixture->storm.now_ms * 1000);
-    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+static void step_and_turn(struct fixture *fixture) {
+    step(fixture, fixture->group, fixture->storm.now_ms * 1000);
+    turn(fixture);
 }
 
 static void finish(struct fixture *fixture) {
     while (!fixture->is_over) {
-        step(fixture);
+        step_and_turn(fixture);
     }
     assert_true(fixture->is_done);
     check_base(fixture);
@@ -454,7 +469,7 @@ static void effects_beside_a_walk_take_bounded_memory(void **state) {
     assert_true(snapshot_begin(&fixture->snapshot, 0));
     fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
     effect_listener_add(fixture->storm.registry, &fixture->listener);
-    step(fixture);
+    step_and_turn(fixture);
     struct registry_key *key = make_board(fixture, "written"); /* new: each change has an effect */
     for (uint32_t i = 0; i < ROUNDS; i++) {
         memcpy(name, &i, sizeof i);
@@ -482,7 +497,7 @@ static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **stat
     uint32_t cuts = 0;
     uint64_t walked = 0;
     while (cuts < 200 && fixture->snapshot.state == SNAPSHOT_WALKS) {
-        step(fixture);
+        step_and_turn(fixture);
         bool is_open = registry_walk_state(fixture->storm.registry, key) == REGISTRY_WALK_OPEN;
         if (is_open && fixture->snapshot.member_count - walked >= MEMBERS / 2) {
             walked = fixture->snapshot.member_count;

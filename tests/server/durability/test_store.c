@@ -147,6 +147,22 @@ static void a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun(voi
     store_close(&store);
 }
 
+static void an_abandoned_claim_leaves_nothing_that_it_made(void **state) {
+    (void)state;
+    struct store store;
+    char made[DIRECTORY_PATH_MAX];
+    snprintf(made, sizeof made, "%s", directory_join(directory, "claimed"));
+    assert_int_equal(store_open(&store, directory, "claimed", STORE_CLAIM, error), STORE_OK);
+    assert_int_equal(access(made, F_OK), 0);
+    store_abandon(&store);
+    assert_int_equal(access(made, F_OK), -1);
+    assert_int_equal(mkdir(made, 0750), 0); /* not made by the claim: it stays */
+    assert_int_equal(store_open(&store, directory, "claimed", STORE_CLAIM, error), STORE_OK);
+    store_abandon(&store);
+    assert_int_equal(access(made, F_OK), 0);
+    directory_remove(made);
+}
+
 static void a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made(void **state) {
     (void)state;
     struct store store;
@@ -576,6 +592,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(a_new_directory_is_made_and_is_empty_from_then_on),
         TEST(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun),
+        TEST(an_abandoned_claim_leaves_nothing_that_it_made),
         TEST(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made),
         TEST(what_cannot_be_opened_is_said),
         TEST(a_file_in_the_place_of_the_directory_is_said),
