@@ -407,7 +407,6 @@ static void zintercard_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true});
 }
 
-
 const struct command command_zintercard = {
     .name = "ZINTERCARD",
     .syntax = "numkeys:integer key... [LIMIT limit:integer]",
@@ -425,7 +424,6 @@ const struct command command_zintercard = {
 static void zdiff_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_DIFFERENCE});
 }
-
 
 const struct command command_zdiff = {
     .name = "ZDIFF",
@@ -445,7 +443,6 @@ const struct command command_zdiff = {
 static void zdiffstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_DIFFERENCE, .is_stored = true});
 }
-
 
 const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
