@@ -283,7 +283,7 @@ $(SUPPORT): $(call object,$(SUPPORT_SOURCES))
 	@rm -f $@ && $(AR) rcs $@ $^
 
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which
-# loses the pool's thread: kept_story.c begins a pool in each process.
+# loses the pool's thread: restart_history.c begins a pool in each process.
 $(filter-out $(B)/tests/codec/% %/test_persistence %/test_disk_failures %/test_store,$(UNITS)): \
     $(B)/tests/support/pooled.o
 

@@ -893,7 +893,10 @@ static void send_all(int fd, const struct text *text) {
 
 static void receive_more(struct side *side) {
     char piece[65536];
-    ssize_t size = recv(side->fd, piece, sizeof(piece), 0);
+    ssize_t size;
+    do {
+        size = recv(side->fd, piece, sizeof(piece), 0);
+    } while (size < 0 && errno == EINTR); /* as after SIGCONT */
     if (size <= 0) {
         print_error("%s closed the connection or did not answer\n", side->name);
         fail();

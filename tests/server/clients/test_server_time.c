@@ -6,47 +6,47 @@
 #include <cmocka.h>
 
 #include "tests/support/directory.h"
-#include "tests/support/kept_server.h"
+#include "tests/support/durable_server.h"
 
 #define DAY_US INT64_C(86400000000)
 
 /* What is put on disk with a clock that jumps by an hour, and found after a restart. */
 static void assert_kept(const char *settings) {
     char directory[DIRECTORY_PATH_MAX];
-    struct kept_server kept;
+    struct durable_server durable;
     directory_make(directory);
-    kept_start(&kept, directory, settings);
-    struct harness *h = kept.harness;
+    durable_start(&durable, directory, settings);
+    struct harness *h = durable.harness;
     struct session *s = harness_connect(h);
     harness_expect(h, s, "ZADD plasting 1 m", ":1\r\n");
     harness_expect(h, s, "EXPIRE plasting 10000", ":1\r\n");
     harness_expect(h, s, "ZADD ptimed 1 m", ":1\r\n");
     harness_run_format(h, s, "EXPIREAT ptimed %lld", (long long)(h->wall_us / 1000000 + 10000));
-    kept_end_tick(&kept);
+    durable_end_tick(&durable);
     h->step_us += INT64_C(3600000000);
     for (int i = 0; i < 70; i++) {
-        kept_second(&kept);
+        durable_second(&durable);
     }
-    assert_int_equal(kept.server->clock.jump_count, 1);
-    assert_true(kept_settle(&kept));
-    assert_int_equal(kept_describe(&kept).save_count, 1);
+    assert_int_equal(durable.server->clock.jump_count, 1);
+    assert_true(durable_settle(&durable));
+    assert_int_equal(durable_describe(&durable).save_count, 1);
     harness_expect(h, s, "TTL plasting", ":9930\r\n");
     harness_expect(h, s, "TTL ptimed", ":6330\r\n");
-    kept_second(&kept); /* and no other */
-    assert_true(kept_settle(&kept));
-    assert_int_equal(kept_describe(&kept).save_count, 1);
-    int64_t stopped_us = kept.server->clock.now_us;
-    kept_stop(&kept);
+    durable_second(&durable); /* and no other */
+    assert_true(durable_settle(&durable));
+    assert_int_equal(durable_describe(&durable).save_count, 1);
+    int64_t stopped_us = durable.server->clock.now_us;
+    durable_stop(&durable);
 
-    kept_start(&kept, directory, settings);
-    h = kept.harness;
+    durable_start(&durable, directory, settings);
+    h = durable.harness;
     s = harness_connect(h);
-    int64_t gone_us = kept.server->clock.now_us - stopped_us;
+    int64_t gone_us = durable.server->clock.now_us - stopped_us;
     assert_in_range(gone_us + 2000000, 0, 2000000);
     int64_t left_s = harness_run_integer(h, s, "TTL plasting");
     assert_in_range(left_s, 9928, 9931);
     assert_int_equal(harness_run_integer(h, s, "TTL ptimed"), left_s - 3600);
-    kept_stop(&kept);
+    durable_stop(&durable);
     directory_remove(directory);
 }
 

@@ -12,7 +12,7 @@
 
 #include "codec/memory.h"
 #include "server/durability/effect_bytes.h"
-#include "tests/support/registry_storm.h"
+#include "tests/support/registry_workload.h"
 
 static bool is_short(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
@@ -28,7 +28,7 @@ static struct bytes bytes_of(const struct buffer *buffer) {
 /* ---- a twin by bytes ---- */
 
 struct twin {
-    struct storm storm;
+    struct workload workload;
     struct registry *copy;
     struct buffer chunk;
     uint64_t told[EFFECT_FILL + 1];
@@ -73,24 +73,24 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     static struct twin twin;
     uint64_t live_before = memory_live_count();
     memset(&twin, 0, sizeof twin);
-    storm_begin(&twin.storm, test_name, members_max);
-    twin.copy = storm_create_registry(0xface);
+    workload_begin(&twin.workload, test_name, members_max);
+    twin.copy = workload_create_registry(0xface);
     buffer_init(&twin.chunk, 0);
-    registry_set_effects(twin.storm.registry, on_effect, &twin);
+    registry_set_effects(twin.workload.registry, on_effect, &twin);
     for (int i = 1; i <= steps; i++) {
-        uint64_t commands = 1 + random_below(&twin.storm.random, 6);
+        uint64_t commands = 1 + random_below(&twin.workload.random, 6);
         effect_encode_begin(&encoder, &twin.chunk);
         for (uint64_t k = 0; k < commands; k++) {
-            if (random_below(&twin.storm.random, 4) == 0) {
-                memory_fail_at(1 + random_below(&twin.storm.random, 6));
+            if (random_below(&twin.workload.random, 4) == 0) {
+                memory_fail_at(1 + random_below(&twin.workload.random, 6));
             }
-            storm_step(&twin.storm);
+            workload_step(&twin.workload);
         }
         apply_chunk(&twin);
         buffer_clear(&twin.chunk);
         (void)registry_free_step(twin.copy, 100);
         if (i % compare_every == 0) {
-            storm_assert_equal(twin.storm.registry, twin.copy);
+            workload_assert_equal(twin.workload.registry, twin.copy);
         }
     }
     for (int i = 0; i <= EFFECT_FILL; i++) {
@@ -98,7 +98,7 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     }
     buffer_deinit(&twin.chunk);
     registry_destroy(twin.copy);
-    storm_end(&twin.storm);
+    workload_end(&twin.workload);
     assert_int_equal(memory_live_count(), live_before);
 }
 
@@ -466,7 +466,7 @@ static void boards_of_a_snapshot_are_read_in_pieces(void **state) {
     static const uint32_t counts[] = {1, 511, 512, 513, 1024, 1025, 4000};
     static struct board_entry entries[4000];
     static char names[4000][12];
-    struct registry *registry = storm_create_registry(1);
+    struct registry *registry = workload_create_registry(1);
     const struct registry_key *key = make_board(registry, "daily");
     struct buffer chunk;
     for (uint32_t i = 0; i < 4000; i++) {
@@ -584,7 +584,7 @@ static uint32_t read_any(struct bytes chunk, enum effect_record *last) {
 /* A small chunk with a record of every kind. */
 static void make_small_chunk(struct buffer *chunk) {
     struct effect effects[EACH_KIND];
-    struct registry *registry = storm_create_registry(1);
+    struct registry *registry = workload_create_registry(1);
     const struct registry_key *key = make_board(registry, "daily");
     const struct board_entry entries[] = {{.key = 900, .member = BYTES("zoe")},
                                           {.key = 700, .member = BYTES("ann")}};

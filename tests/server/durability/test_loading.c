@@ -13,7 +13,7 @@
 #include "codec/memory.h"
 #include "server/durability/loading.h"
 #include "tests/support/directory.h"
-#include "tests/support/registry_storm.h"
+#include "tests/support/registry_workload.h"
 
 #define NEVER REGISTRY_NO_EXPIRY
 
@@ -41,8 +41,8 @@ static int set_up(void **state) {
     base->store.state.base_number = 1;
     base->store.state.base_sequence = 7;
     base->footer.sequence = 7;
-    base->source = storm_create_registry(1);
-    base->registry = storm_create_registry(2);
+    base->source = workload_create_registry(1);
+    base->registry = workload_create_registry(2);
     store_print_name(name, STORE_BASE, 1);
     assert_true(snapshot_writer_init(&base->writer, SNAPSHOT_LEVEL));
     assert_true(snapshot_writer_open(&base->writer, base->store.directory, name, 1));
@@ -65,7 +65,7 @@ static int tear_down(void **state) {
 
 /* ---- writing ---- */
 
-/* The rules of boards whose names begin like this (tests/support/registry_storm.c). */
+/* The rules of boards whose names begin like this (tests/support/registry_workload.c). */
 static const struct rules *rules_like(struct base *base, const char *name) {
     struct registry_key *key;
     struct effect create = {.kind = EFFECT_CREATE, .name = bytes_from_text(name)};

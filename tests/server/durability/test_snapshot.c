@@ -16,7 +16,7 @@
 #include "server/system/log.h"
 #include "tests/support/directory.h"
 #include "tests/support/failing_disk.h"
-#include "tests/support/registry_storm.h"
+#include "tests/support/registry_workload.h"
 
 static bool is_short(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
@@ -47,7 +47,7 @@ static void on_alive(uv_timer_t *timer) {
 }
 
 struct fixture {
-    struct storm storm;
+    struct workload workload;
     uv_loop_t loop;
     uv_timer_t alive;
     struct store store;
@@ -75,27 +75,27 @@ static void on_effect(void *context, const struct effect *effect) {
 
 static void on_walked(void *context) {
     struct fixture *fixture = context;
-    fixture->digest = storm_digest(fixture->storm.registry);
-    registry_set_effects(fixture->storm.registry, NULL, NULL);
+    fixture->digest = workload_digest(fixture->workload.registry);
+    registry_set_effects(fixture->workload.registry, NULL, NULL);
 }
 
 static void on_over(void *context, bool is_done) {
     struct fixture *fixture = context;
     fixture->is_over = true;
     fixture->is_done = is_done;
-    registry_set_effects(fixture->storm.registry, NULL, NULL);
+    registry_set_effects(fixture->workload.registry, NULL, NULL);
 }
 
 static struct fixture *begin(const char *test_name, uint32_t members_max) {
     char error[DISK_ERROR_MAX];
     struct fixture *fixture = calloc(1, sizeof *fixture);
     assert_non_null(fixture);
-    storm_begin(&fixture->storm, test_name, members_max);
+    workload_begin(&fixture->workload, test_name, members_max);
     assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CREATE, error), STORE_OK);
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     assert_int_equal(uv_timer_init(&fixture->loop, &fixture->alive), 0);
     assert_int_equal(uv_timer_start(&fixture->alive, on_alive, 1000000000, 0), 0);
-    fixture->snapshot.registry = fixture->storm.registry;
+    fixture->snapshot.registry = fixture->workload.registry;
     fixture->snapshot.store = &fixture->store;
     fixture->snapshot.walked = on_walked;
     fixture->snapshot.over = on_over;
@@ -110,7 +110,7 @@ static void end(struct fixture *fixture) {
     assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     store_close(&fixture->store);
-    storm_end(&fixture->storm);
+    workload_end(&fixture->workload);
     free(fixture);
 }
 
@@ -122,7 +122,7 @@ static void on_changed(void *context) {
 static struct loading *load(struct fixture *fixture, bool *is_loaded) {
     struct loading *loading = calloc(1, sizeof *loading);
     assert_non_null(loading);
-    loading->registry = storm_create_registry(0xface);
+    loading->registry = workload_create_registry(0xface);
     loading->store = &fixture->store;
     loading->changed = on_changed;
     assert_true(loading_init(loading, &fixture->loop));
@@ -146,35 +146,35 @@ static void check_base(struct fixture *fixture) {
         fail_msg("%s", loading->error);
     }
     assert_int_equal(loading->sequence, fixture->group);
-    assert_int_equal(loading->time_us, fixture->storm.now_ms * 1000);
+    assert_int_equal(loading->time_us, fixture->workload.now_ms * 1000);
     if (!registry_validate(loading->registry, &reason)) {
         fail_msg("%s", reason);
     }
-    assert_true(storm_digest(loading->registry) == fixture->digest);
+    assert_true(workload_digest(loading->registry) == fixture->digest);
     end_loading(fixture, loading);
 }
 
 static uint32_t below(struct fixture *fixture, uint64_t limit) {
-    return (uint32_t)random_below(&fixture->storm.random, limit);
+    return (uint32_t)random_below(&fixture->workload.random, limit);
 }
 
 static void look_for_open(void *context, const struct registry_key *key) {
-    struct storm *storm = context;
+    struct workload *workload = context;
     struct bytes name = registry_name(key);
-    if (name.size <= sizeof storm->favourite &&
-        registry_walk_state(storm->registry, key) == REGISTRY_WALK_OPEN) {
-        storm->favourite_database = key->database;
-        storm->favourite_size = name.size;
-        memcpy(storm->favourite, name.at, name.size);
+    if (name.size <= sizeof workload->favourite &&
+        registry_walk_state(workload->registry, key) == REGISTRY_WALK_OPEN) {
+        workload->favourite_database = key->database;
+        workload->favourite_size = name.size;
+        memcpy(workload->favourite, name.at, name.size);
     }
 }
 
 /* Let most changes hit the board being written. */
 static void pick_favourite(struct fixture *fixture) {
-    struct storm *storm = &fixture->storm;
-    storm->favourite_size = 0;
-    for (uint32_t i = 0; i < storm->database_count && below(fixture, 4) != 0; i++) {
-        registry_each(storm->registry, i, INT64_MIN, look_for_open, storm);
+    struct workload *workload = &fixture->workload;
+    workload->favourite_size = 0;
+    for (uint32_t i = 0; i < workload->database_count && below(fixture, 4) != 0; i++) {
+        registry_each(workload->registry, i, INT64_MIN, look_for_open, workload);
     }
 }
 
@@ -184,13 +184,13 @@ struct weather {
     bool is_failing;       /* allocations, from time to time */
 };
 
-static void storm_some(struct fixture *fixture, const struct weather *weather) {
+static void workload_some(struct fixture *fixture, const struct weather *weather) {
     for (uint32_t commands = below(fixture, weather->commands_max + 1); commands > 0; commands--) {
         pick_favourite(fixture);
         if (weather->is_failing && below(fixture, 3) == 0) {
             memory_fail_at(1 + below(fixture, 4));
         }
-        storm_step(&fixture->storm);
+        workload_step(&fixture->workload);
     }
     memory_fail_at(0);
 }
@@ -198,17 +198,17 @@ static void storm_some(struct fixture *fixture, const struct weather *weather) {
 /* One snapshot from its beginning to its end. */
 static void write_snapshot(struct fixture *fixture, const struct weather *weather) {
     fixture->is_over = false;
-    assert_true(snapshot_begin(&fixture->snapshot, fixture->storm.now_ms * 1000));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    assert_true(snapshot_begin(&fixture->snapshot, fixture->workload.now_ms * 1000));
+    registry_set_effects(fixture->workload.registry, on_effect, fixture);
     while (!fixture->is_over) {
         if (fixture->snapshot.state == SNAPSHOT_WALKS) {
-            storm_some(fixture, weather);
+            workload_some(fixture, weather);
             fixture->group += below(fixture, 2);
         }
         for (uint32_t steps = 1 + below(fixture, weather->steps_max);
              steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
             (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
-                                 fixture->storm.now_ms * 1000);
+                                 fixture->workload.now_ms * 1000);
         }
         uv_run(&fixture->loop, UV_RUN_NOWAIT);
     }
@@ -226,8 +226,8 @@ static void run_snapshots(const char *test_name, const struct weather *weather,
     uint64_t live_before = memory_live_count();
     struct fixture *fixture = begin(test_name, members_max);
     for (uint32_t i = 0; i < rounds; i++) {
-        fixture->storm.database_count = 1 + below(fixture, 2);
-        storm_some(fixture, &(struct weather){.commands_max = 100});
+        fixture->workload.database_count = 1 + below(fixture, 2);
+        workload_some(fixture, &(struct weather){.commands_max = 100});
         write_snapshot(fixture, weather);
     }
     printf("%llu snapshots, %llu given up, %llu effects beside them\n",
@@ -268,7 +268,7 @@ static void without_memory_it_is_given_up_or_whole(void **state) {
 
 static void fill(struct fixture *fixture) {
     for (int i = 0; i < 200; i++) {
-        storm_step(&fixture->storm);
+        workload_step(&fixture->workload);
     }
 }
 
@@ -293,7 +293,7 @@ static void each_allocation_of_a_snapshot_may_fail(void **state) {
         bool has_begun = snapshot_begin(&fixture->snapshot, 0);
         while (has_begun && !fixture->is_over) {
             (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
-                                 fixture->storm.now_ms * 1000);
+                                 fixture->workload.now_ms * 1000);
             uv_run(&fixture->loop, UV_RUN_NOWAIT);
         }
         memory_fail_at(0);
@@ -329,7 +329,7 @@ static void each_allocation_of_loading_may_fail(void **state) {
         is_reached = memory_requests() - requests_before >= nth + 2;
         memory_fail_at(0);
         assert_true(is_loaded || loading->error[0] != '\0');
-        assert_true(!is_loaded || storm_digest(loading->registry) == fixture->digest);
+        assert_true(!is_loaded || workload_digest(loading->registry) == fixture->digest);
         refused += !is_loaded;
         end_loading(fixture, loading);
         assert_int_equal(memory_live_count(), live_before);
@@ -406,7 +406,7 @@ static void each_file_call_of_a_snapshot_may_fail(void **state) {
 static void put(struct fixture *fixture, struct registry_key *key, const char *name, size_t size) {
     struct board_member member;
     board_look_up(&key->board, (struct bytes){.at = name, .size = size}, NULL, &member);
-    assert_int_equal(registry_put_member(fixture->storm.registry, key, &member, 7), BOARD_OK);
+    assert_int_equal(registry_put_member(fixture->workload.registry, key, &member, 7), BOARD_OK);
 }
 
 static void put_numbered(struct fixture *fixture, struct registry_key *key, uint32_t begin,
@@ -420,14 +420,14 @@ static void put_numbered(struct fixture *fixture, struct registry_key *key, uint
 static struct registry_key *make_board(struct fixture *fixture, const char *name) {
     bool is_new;
     struct registry_key *key = registry_find_or_create(
-        fixture->storm.registry, 0, bytes_from_text(name), fixture->storm.now_ms, &is_new);
+        fixture->workload.registry, 0, bytes_from_text(name), fixture->workload.now_ms, &is_new);
     assert_non_null(key);
     return key;
 }
 
-/* The clock of the storm is stopped meanwhile. */
+/* The clock of the workload is stopped meanwhile. */
 static void step(struct fixture *fixture) {
-    (void)!snapshot_step(&fixture->snapshot, 0, fixture->group, fixture->storm.now_ms * 1000);
+    (void)!snapshot_step(&fixture->snapshot, 0, fixture->group, fixture->workload.now_ms * 1000);
     uv_run(&fixture->loop, UV_RUN_NOWAIT);
 }
 
@@ -449,13 +449,13 @@ static void effects_beside_a_walk_take_bounded_memory(void **state) {
     put_numbered(fixture, make_board(fixture, "walked"), 0, 5000);
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, 0));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    registry_set_effects(fixture->workload.registry, on_effect, fixture);
     step(fixture);
     struct registry_key *key = make_board(fixture, "written"); /* new: each change has an effect */
     for (uint32_t i = 0; i < ROUNDS; i++) {
         memcpy(name, &i, sizeof i);
         put(fixture, key, name, NAME_SIZE);
-        registry_remove_range(fixture->storm.registry, key, 0, i % 2);
+        registry_remove_range(fixture->workload.registry, key, 0, i % 2);
         assert_true(fixture->snapshot.filling.capacity + fixture->snapshot.writing.capacity <=
                     MEMORY_MAX);
     }
@@ -473,15 +473,15 @@ static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **stat
     put_numbered(fixture, key, 0, MEMBERS);
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, 0));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    registry_set_effects(fixture->workload.registry, on_effect, fixture);
     uint32_t cuts = 0;
     uint64_t walked = 0;
     while (cuts < 200 && fixture->snapshot.state == SNAPSHOT_WALKS) {
         step(fixture);
-        bool is_open = registry_walk_state(fixture->storm.registry, key) == REGISTRY_WALK_OPEN;
+        bool is_open = registry_walk_state(fixture->workload.registry, key) == REGISTRY_WALK_OPEN;
         if (is_open && fixture->snapshot.member_count - walked >= MEMBERS / 2) {
             walked = fixture->snapshot.member_count;
-            registry_remove_range(fixture->storm.registry, key, MEMBERS - CUT, CUT);
+            registry_remove_range(fixture->workload.registry, key, MEMBERS - CUT, CUT);
             put_numbered(fixture, key, MEMBERS - CUT, MEMBERS);
             cuts++;
         }

@@ -12,7 +12,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/effect.h"
-#include "tests/support/registry_storm.h"
+#include "tests/support/registry_workload.h"
 
 static bool is_short(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
@@ -31,7 +31,7 @@ struct queue {
 };
 
 struct twin {
-    struct storm storm;
+    struct workload workload;
     struct registry *copy;
     uint64_t told[EFFECT_FILL + 1];
     bool is_queueing;
@@ -71,8 +71,8 @@ static void apply_queue(struct twin *twin) {
     uint32_t done = 0;
     while (done < queue->count) {
         uint32_t applied = UINT32_MAX;
-        if (random_below(&twin->storm.random, 2) == 0) {
-            memory_fail_at(1 + random_below(&twin->storm.random, 20));
+        if (random_below(&twin->workload.random, 2) == 0) {
+            memory_fail_at(1 + random_below(&twin->workload.random, 20));
         }
         enum effect_status status =
             effect_apply(twin->copy, queue->effects + done, queue->count - done, &applied);
@@ -124,28 +124,28 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     static struct twin twin;
     uint64_t live_before = memory_live_count();
     memset(&twin, 0, sizeof twin);
-    storm_begin(&twin.storm, test_name, members_max);
-    twin.copy = storm_create_registry(0xface);
+    workload_begin(&twin.workload, test_name, members_max);
+    twin.copy = workload_create_registry(0xface);
     twin.is_queueing = is_queueing;
-    registry_set_effects(twin.storm.registry, on_effect, &twin);
+    registry_set_effects(twin.workload.registry, on_effect, &twin);
     for (int i = 1; i <= steps; i++) {
-        if (random_below(&twin.storm.random, 3) == 0) {
-            memory_fail_at(1 + random_below(&twin.storm.random, 6));
+        if (random_below(&twin.workload.random, 3) == 0) {
+            memory_fail_at(1 + random_below(&twin.workload.random, 6));
         }
-        storm_step(&twin.storm);
+        workload_step(&twin.workload);
         (void)registry_free_step(twin.copy, 100);
         if (i % compare_every == 0) {
             apply_queue(&twin);
-            storm_assert_equal(twin.storm.registry, twin.copy);
+            workload_assert_equal(twin.workload.registry, twin.copy);
         }
     }
     for (int i = 0; i <= EFFECT_FILL; i++) {
         assert_true(twin.told[i] > 0);
     }
-    assert_true(twin.storm.failures > 0);
+    assert_true(twin.workload.failures > 0);
     assert_int_equal(twin.failures > 0, is_queueing);
     registry_destroy(twin.copy);
-    storm_end(&twin.storm);
+    workload_end(&twin.workload);
     assert_int_equal(memory_live_count(), live_before);
 }
 
@@ -190,7 +190,7 @@ static void assert_received(struct heard *heard, const char *text) {
 }
 
 static struct registry *create_listened(struct heard *heard) {
-    struct registry *registry = storm_create_registry(1);
+    struct registry *registry = workload_create_registry(1);
     heard->text[0] = '\0';
     registry_set_effects(registry, write_down, heard);
     return registry;
@@ -304,8 +304,8 @@ static void assert_impossible(struct registry *registry, struct effect effect) {
 
 static void what_does_not_fit_is_refused_and_changes_nothing(void **state) {
     (void)state;
-    struct registry *registry = storm_create_registry(1);
-    struct registry *same = storm_create_registry(2);
+    struct registry *registry = workload_create_registry(1);
+    struct registry *same = workload_create_registry(2);
     write_member(registry, "p", "ann");
     write_member(registry, "q", "ann");
     write_member(same, "p", "ann");
@@ -351,7 +351,7 @@ static void what_does_not_fit_is_refused_and_changes_nothing(void **state) {
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_impossible(registry, refused[i]);
-        storm_assert_equal(registry, same);
+        workload_assert_equal(registry, same);
     }
     registry_destroy(registry);
     registry_destroy(same);
@@ -359,7 +359,7 @@ static void what_does_not_fit_is_refused_and_changes_nothing(void **state) {
 
 static void the_effects_before_one_that_does_not_fit_are_applied(void **state) {
     (void)state;
-    struct registry *registry = storm_create_registry(1);
+    struct registry *registry = workload_create_registry(1);
     struct rules rules = {.cap = 0};
     layout_init_default(&rules.layout);
     const struct effect effects[] = {

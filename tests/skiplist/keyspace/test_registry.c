@@ -165,7 +165,7 @@ static void other_keys_stay_where_they_are_when_one_goes(void **state) {
 
 /* ---- deferred freeing ---- */
 
-static void burying_takes_no_memory_and_frees_no_board(void **state) {
+static void removing_takes_no_memory_and_frees_no_board(void **state) {
     (void)state;
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "big", 0);
@@ -182,7 +182,7 @@ static void burying_takes_no_memory_and_frees_no_board(void **state) {
     registry_destroy(registry);
 }
 
-static void buried_boards_are_freed_in_bounded_steps(void **state) {
+static void removed_boards_are_freed_in_bounded_steps(void **state) {
     (void)state;
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "big", 0);
@@ -1323,8 +1323,8 @@ int main(void) {
         cmocka_unit_test(a_key_is_found_in_its_database_alone),
         cmocka_unit_test(names_hold_any_byte_and_64_kib),
         cmocka_unit_test(other_keys_stay_where_they_are_when_one_goes),
-        cmocka_unit_test(burying_takes_no_memory_and_frees_no_board),
-        cmocka_unit_test(buried_boards_are_freed_in_bounded_steps),
+        cmocka_unit_test(removing_takes_no_memory_and_frees_no_board),
+        cmocka_unit_test(removed_boards_are_freed_in_bounded_steps),
         cmocka_unit_test(flushing_touches_no_key),
         cmocka_unit_test(destroying_leaves_nothing_whatever_is_half_freed),
         cmocka_unit_test(a_key_goes_at_its_millisecond),

@@ -139,7 +139,7 @@ static void a_board_with_remains_goes_where_its_key_goes(void **state) {
     registry_destroy(registry);
 }
 
-static void a_board_with_remains_is_buried_as_any_other(void **state) {
+static void a_board_with_remains_is_removed_as_any_other(void **state) {
     (void)state;
     uint64_t live_before = memory_live_count();
     for (uint32_t work = 1; work < 3 * MEMBERS; work = work * 4 + 1) {
@@ -211,7 +211,7 @@ int main(void) {
         cmocka_unit_test(a_range_that_is_small_leaves_nothing_to_do),
         cmocka_unit_test(removing_a_range_needs_no_memory),
         cmocka_unit_test(a_board_with_remains_goes_where_its_key_goes),
-        cmocka_unit_test(a_board_with_remains_is_buried_as_any_other),
+        cmocka_unit_test(a_board_with_remains_is_removed_as_any_other),
         cmocka_unit_test(keys_and_steps_in_any_order_leave_nothing),
     };
     return cmocka_run_group_tests_name("registry remains", tests, NULL, NULL);
