@@ -162,6 +162,18 @@ void loop_second(struct loop_server *looped) {
     looped->tick.second.timer_cb(&looped->tick.second);
 }
 
+void loop_send_all(struct loop_server *looped, int client, const void *bytes, size_t size) {
+    const char *at = bytes;
+    struct loop_wait wait = {0};
+    while (size > 0) {
+        ssize_t part = write(client, at, size);
+        assert_true(part > 0 || errno == EAGAIN || errno == EINTR);
+        at += part > 0 ? part : 0;
+        size -= part > 0 ? (size_t)part : 0;
+        assert_true(loop_turn_and_wait(looped, &wait));
+    }
+}
+
 /* ---- what arrives ---- */
 
 void loop_expect(struct loop_server *looped, int client, const char *expected) {

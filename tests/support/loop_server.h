@@ -48,6 +48,8 @@ void loop_close(struct loop_server *looped, int client);
 /* The socket must have room for all of it. */
 void loop_send_bytes(int client, const void *bytes, size_t size);
 void loop_send(int client, const char *text);
+/* Send any number of bytes, turning until the server has taken them. */
+void loop_send_all(struct loop_server *looped, int client, const void *bytes, size_t size);
 
 /* One turn of the loop, which does not wait. */
 void loop_turn(struct loop_server *looped);

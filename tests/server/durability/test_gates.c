@@ -666,12 +666,7 @@ static void fill_src(struct loop_server *fixture, int client) {
                            LONG_MEMBER, i);
         memset(text + size, 'x', LONG_MEMBER - 8);
         memcpy(text + size + LONG_MEMBER - 8, "\r\n", 3);
-        for (size_t at = 0, left = (size_t)size + LONG_MEMBER - 6; left > 0;) {
-            ssize_t part = write(client, text + at, left);
-            at += part > 0 ? (size_t)part : 0;
-            left -= part > 0 ? (size_t)part : 0;
-            loop_turn(fixture);
-        }
+        loop_send_all(fixture, client, text, (size_t)size + LONG_MEMBER - 6);
         loop_expect(fixture, client, ":1\r\n");
     }
     free(text);
