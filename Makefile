@@ -210,7 +210,7 @@ define run_sanitized
 @$(PARALLEL) $(SERVER) $(filter-out $(B)/tiny/%,$(2)) redis-server WERROR=1 SANITIZE=$(1) CFLAGS="-O1 -g"
 $(if $(filter $(B)/tiny/%,$(2)),@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1 WERROR=1 SANITIZE=$(1) \
     CFLAGS="-O1 -g")
-@TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),900) $(RUN_SHORT) $(2)
+@TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) $(RUN_SHORT) $(2)
 endef
 
 no-sse: ## the engine's tests, built for a machine without SSE2

@@ -47,6 +47,7 @@ static int connect_witness(void **state) {
     (void)state;
     witness = wire_open(process_connect_unix(&server));
     wire_check(&witness, "FLUSHALL", "OK");
+    wire_wait_info(&witness, "connected_clients", 1); /* nobody is left of the test before */
     return 0;
 }
 
@@ -72,27 +73,8 @@ static void fill_board(void) {
     wire_expect(&witness, ":1000\r\n");
 }
 
-/* The number behind name in INFO. */
-static long long info_number(const char *name) {
-    const char *at = strstr(wire_ask(&witness, "INFO"), name);
-    assert_non_null(at);
-    return strtoll(at + strlen(name) + 1, NULL, 10);
-}
-
-static void wait_for_clients_at_most(long long count) {
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number("connected_clients") > count) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
-}
-
-static void wait_for_clients(long long count) {
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number("connected_clients") != count) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
+static void wait_for_clients(int64_t count) {
+    wire_wait_info(&witness, "connected_clients", count);
 }
 
 /* ---- before authentication ---- */
@@ -124,16 +106,15 @@ static void announcements_reserve_nothing(void **state) {
     enum { CLIENTS = 200 };
     static const char request[] = "*1000000\r\n$4\r\nZADD\r\n$67108864\r\nabcdefghij";
     struct wire clients[CLIENTS];
-    uint64_t before = process_resident_size(&server);
+    int64_t before = wire_info(&witness, "used_memory");
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_open(process_connect_unix(&server));
         wire_push(&clients[i], request, sizeof request - 1, WIRE_LIMIT_MS);
     }
-    wire_check(&witness, "PING", "PONG");
-    uint64_t after = process_resident_size(&server);
-    printf("%d announcements of 64 MiB: %lld KiB resident\n", CLIENTS,
-           (long long)(after - before) / 1024);
-    assert_true(after < before + CLIENTS * 128 * 1024 || after < before);
+    wait_for_clients(CLIENTS + 1);
+    int64_t after = wire_info(&witness, "used_memory");
+    printf("%d announcements of 64 MiB: %lld KiB\n", CLIENTS, (long long)(after - before) / 1024);
+    assert_true(after < before + CLIENTS * 128 * 1024);
     for (int i = 0; i < CLIENTS; i++) {
         wire_close(&clients[i]);
     }
@@ -149,15 +130,18 @@ static void noauth_replies_never_pile_up(void **state) {
         request[i] = "X\r\n"[i % 3];
     }
     struct wire stranger = wire_open(process_connect_tcp(&guarded));
-    uint64_t before = process_resident_size(&guarded);
+    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    wire_check(&friend, "AUTH secret", "OK");
+    int64_t before = wire_info(&friend, "used_memory");
     size_t pushed = wire_push(&stranger, request, SIZE, WIRE_LIMIT_MS);
-    uint64_t after = process_resident_size(&guarded);
+    int64_t after = wire_info(&friend, "used_memory");
     free(request);
+    wire_close(&friend);
     assert_true(pushed < SIZE);
     assert_true(after < before + 16 * MIB);
     assert_true(wire_is_closed(&stranger, WIRE_LIMIT_MS));
     wire_close(&stranger);
-    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    friend = wire_open(process_connect_tcp(&guarded));
     wire_check(&friend, "PING", "-NOAUTH Authentication required.");
     wire_check(&friend, "AUTH secret", "OK");
     wire_close(&friend);
@@ -192,9 +176,9 @@ static void a_reader_past_the_hard_limit_is_closed_and_the_others_go_on(void **s
     fill_board();
     set_output_limit("512kb 0 0");
     struct wire reader = wire_open(process_connect_tcp(&server));
-    uint64_t before = process_resident_size(&server);
+    int64_t before = wire_info(&witness, "used_memory");
     ask_without_reading(&reader, 64 * MIB);
-    assert_true(process_resident_size(&server) < before + 16 * MIB);
+    assert_true(wire_info(&witness, "used_memory") < before + 16 * MIB);
     assert_true(wire_is_closed(&reader, WIRE_LIMIT_MS));
     wire_close(&reader);
     set_output_limit("256mb 64mb 60");
@@ -206,12 +190,12 @@ static void clients_that_never_read_cost_bounded_memory(void **state) {
     fill_board();
     set_output_limit("4mb 0 0");
     struct wire readers[READERS];
-    uint64_t before = process_resident_size(&server);
+    int64_t before = wire_info(&witness, "used_memory");
     for (int i = 0; i < READERS; i++) {
         readers[i] = wire_open(process_connect_unix(&server));
         ask_without_reading(&readers[i], 8 * MIB);
     }
-    assert_true(process_resident_size(&server) < before + READERS * 6 * MIB);
+    assert_true(wire_info(&witness, "used_memory") < before + READERS * 6 * MIB);
     for (int i = 0; i < READERS; i++) {
         wire_close(&readers[i]);
     }
@@ -231,7 +215,7 @@ static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
     wire_push(&reader, request.at, request.size, WIRE_LIMIT_MS);
     text_free(&request);
     int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number("connected_clients") > 1) {
+    while (wire_info(&witness, "connected_clients") > 1) {
         assert_true(process_now_ms() < give_up_at);
         wire_check(&witness, "ZCARD b", ":1000");
         process_sleep_ms(20);
@@ -350,7 +334,7 @@ static void thousands_of_idle_clients_leave_the_others_alone(void **state) {
             wire_send_text(&idle[i], i % 20 ? "PING\r\n" : "PIN");
         }
     }
-    wait_for_clients((long long)count + 1);
+    wait_for_clients((int64_t)count + 1);
     uint64_t grown = process_resident_size(&server) - resident;
     printf("%zu idle clients: %llu bytes resident each\n", count,
            (unsigned long long)(grown / count));
@@ -434,7 +418,7 @@ static void a_low_limit_of_files_is_lived_with(void **state) {
     assert_int_equal(process_stop(&small), 0);
 }
 
-/* ---- kill storms ---- */
+/* ---- many are killed ---- */
 
 struct counter {
     struct wire wire;
@@ -467,10 +451,10 @@ static void read_counter(struct counter *counter) {
     }
 }
 
-static void clients_killed_in_storms_while_pipelining_lose_no_step(void **state) {
+static void clients_killed_while_pipelining_lose_no_step(void **state) {
     (void)state;
     enum { CLIENTS = 16, ROUNDS = 400, COMMANDS = 50 };
-    struct random random = random_begin("kill storms");
+    struct random random = random_begin(__func__);
     struct counter counters[CLIENTS];
     memset(counters, 0, sizeof counters);
     struct text request = {.at = NULL};
@@ -514,7 +498,7 @@ static void clients_killed_in_storms_while_pipelining_lose_no_step(void **state)
         snprintf(command, sizeof command, "ZSCORE b m%d", i);
         wire_close(&counters[i].wire);
         /* The witness and the counters behind this one, if the last round did not kill them. */
-        wait_for_clients_at_most(CLIENTS - i);
+        wire_wait_info_range(&witness, "connected_clients", 1, CLIENTS - i);
         long long value = strtoll(wire_ask(&witness, command), NULL, 10);
         assert_true(value <= counters[i].sent && value >= counters[i].seen);
     }
@@ -642,7 +626,7 @@ int main(void) {
         IN_TURN(thousands_of_idle_clients_leave_the_others_alone),
         IN_TURN(accepting_goes_on_after_descriptors_ran_out),
         IN_TURN(a_low_limit_of_files_is_lived_with),
-        IN_TURN(clients_killed_in_storms_while_pipelining_lose_no_step),
+        IN_TURN(clients_killed_while_pipelining_lose_no_step),
         IN_TURN(clients_kill_each_other_and_themselves),
         IN_TURN(one_that_kills_itself_gets_the_answer),
         IN_TURN(long_patterns_end_soon),

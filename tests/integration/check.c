@@ -51,11 +51,7 @@ static void start(const char *const *arguments) {
     const struct process_options options = {.directory = directory, .arguments = arguments};
     assert_true(process_start(&server, &options));
     wire = wire_open(process_connect_unix(&server));
-    /* PING is answered before everything is loaded. */
-    for (int i = 0; strncmp(wire_ask(&wire, "DBSIZE"), "-LOADING", 8) == 0; i++) {
-        assert_in_range(i, 0, 2000);
-        process_sleep_ms(5);
-    }
+    wire_wait_loaded(&wire); /* PING is answered before */
 }
 
 static void end(int signal_number) {

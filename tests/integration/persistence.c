@@ -59,19 +59,11 @@ static int remove_directory(void **state) {
     return 0;
 }
 
-static void wait_until_loaded(void) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strncmp(wire_ask(&wire, "DBSIZE"), "-LOADING", 8) == 0) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(5);
-    }
-}
-
 static void start(const char *const *words) {
     const struct process_options options = {.directory = directory, .arguments = words};
     assert_true(process_start(&server, &options));
     wire = wire_open(process_connect_unix(&server));
-    wait_until_loaded();
+    wire_wait_loaded(&wire);
 }
 
 /* The signal ends it, and with 0 unless it is SIGKILL. */

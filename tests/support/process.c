@@ -27,7 +27,7 @@ enum {
     WORDS_MAX = 64,
     PORT_FIRST = 20000, /* below the range the kernel takes client ports from */
     PORT_COUNT = 12000,
-    SOCKET_LIMIT_S = 30,
+    SOCKET_LIMIT_S = 60,
     DIRECTORIES_OPEN_MAX = 16,
 };
 

@@ -22,8 +22,8 @@
 
 enum {
     PROCESS_PATH_MAX = 96,
-    PROCESS_START_LIMIT_MS = 60000, /* sanitized builds on a busy machine are slow */
-    PROCESS_STOP_LIMIT_MS = 60000,
+    PROCESS_START_LIMIT_MS = 120000, /* sanitized builds on a busy machine are slow */
+    PROCESS_STOP_LIMIT_MS = 120000,
 };
 
 /* Zeroed is the usual server. Everything is borrowed for the call. */
@@ -75,7 +75,7 @@ void process_signal(const struct process *process, int signal_number);
 /* Wait for the end: false if it still runs after limit_ms. exit_status is then set, pid 0. */
 bool process_wait(struct process *process, int limit_ms);
 
-/* A connected blocking socket with 30 s limits on reading and writing; -1: refused. */
+/* A connected blocking socket with limits of a minute on reading and writing; -1: refused. */
 int process_connect_unix(const struct process *process);
 int process_connect_tcp(const struct process *process);
 int process_connect_address(const char *address, uint16_t port); /* IPv4 text */
