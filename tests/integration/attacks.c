@@ -28,7 +28,7 @@ static struct wire witness;
 
 static int start_servers(void **state) {
     (void)state;
-    static const char *const arguments[] = {"--requirepass", "secret", NULL};
+    static const char *const arguments[] = {"--requirepass", "secret", "--auth-timeout", "0", NULL};
     const struct process_options options = {.arguments = arguments};
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);

@@ -41,7 +41,7 @@ static int clean_up(void **state) {
 static void strangers_hold_20_kb_each_at_most(void **state) {
     (void)state;
     enum { STRANGERS = 200, BULK = 16 * KIB };
-    start((const char *const[]){"--requirepass", "secret", NULL});
+    start((const char *const[]){"--requirepass", "secret", "--auth-timeout", "0", NULL});
     wire_check(&witness, "AUTH secret", "OK");
     char bulk[BULK + 1];
     memset(bulk, 'a', BULK);

@@ -15,16 +15,6 @@
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
 
-/* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
- * when a process begins. tests/server/system/test_clock.c has the rules without a process. */
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-
 enum { HOUR_S = 3600, DAY_S = 86400, NEAR_S = 55 };
 #define YEARS_75_S INT64_C(2366841600)
 
@@ -76,10 +66,12 @@ static int end(void **state) {
     return 0;
 }
 
+/* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
+ * when a process begins. tests/server/system/test_clock.c has the rules without a process. */
 static void skip_where_it_cannot_be_tried(void) {
-#ifdef HAS_ASAN
-    skip();
-#endif
+    if (process_has_asan()) {
+        skip();
+    }
     if (strstr(process_default_program(), "redis-server") != NULL) {
         skip(); /* its clock is the machine's */
     }

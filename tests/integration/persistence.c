@@ -372,9 +372,9 @@ static void save_points_write_snapshots_by_themselves(void **state) {
     assert_string_equal(info("rdb_saves"), "0");
     write_story();
     /* One may have begun in the middle of the story: the one that counts has these three, too,
-     * which are made in one tick. */
-    wire_send_text(&wire, "ZADD last 1 x\r\nZADD last 2 y\r\nZADD last 3 z\r\n");
-    wire_expect(&wire, ":1\r\n:1\r\n:1\r\n");
+     * which are made at once. */
+    wire_send_text(&wire, "MULTI\r\nZADD last 1 x\r\nZADD last 2 y\r\nZADD last 3 z\r\nEXEC\r\n");
+    wire_expect(&wire, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n:1\r\n:1\r\n");
     wait_until_saved(3);
     end(SIGKILL);
     start(no_words);
@@ -431,12 +431,8 @@ static void check_order_in_log(void) {
     free(log);
 }
 
-static void while_boards_are_loaded_clients_are_told_so(void **state) {
-    (void)state;
-    start(with_journal);
-    write_story();
-    fill("big", long_board());
-    end(SIGTERM);
+/* Start, and wait until it has loaded; returns how often it was seen loading. */
+static int watch_loading(void) {
     const struct process_options options = {.directory = directory, .arguments = with_journal};
     assert_true(process_start(&server, &options));
     wire = wire_open(process_connect_unix(&server));
@@ -451,6 +447,20 @@ static void while_boards_are_loaded_clients_are_told_so(void **state) {
             loading_count++;
         }
         process_sleep_ms(2);
+    }
+    return loading_count;
+}
+
+static void while_boards_are_loaded_clients_are_told_so(void **state) {
+    (void)state;
+    start(with_journal);
+    write_story();
+    fill("big", long_board());
+    end(SIGTERM);
+    int loading_count = watch_loading();
+    for (int more = 0; loading_count == 0 && more < 20; more++) {
+        end(SIGTERM); /* it was faster than this test */
+        loading_count = watch_loading();
     }
     char count[16];
     snprintf(count, sizeof count, ":%d", long_board());

@@ -293,19 +293,11 @@ static long long time_of(struct wire *client) {
 
 /* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
  * when a process begins. tests/server sets clocks back under ASan too, without a process. */
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-
 static void a_clock_set_back_one_hour_leaves_the_order_as_arrived(void **state) {
     (void)state;
-#ifdef HAS_ASAN
-    skip();
-#endif
+    if (process_has_asan()) {
+        skip();
+    }
     skip_on_redis();
     glob_t found = {.gl_pathc = 0};
     if (glob("/usr/lib/*/faketime/libfaketime.so.1", 0, NULL, &found) != 0) {

@@ -9,9 +9,10 @@
 
 #include <cmocka.h>
 
+#include "tests/support/process.h"
 #include "tests/support/registry_workload.h"
 
-enum { SETTLE_TURNS = 20000, STUCK_TURNS = 20, WAIT_MS = 1 };
+enum { SETTLE_MS = 120000, STUCK_TURNS = 20, WAIT_MS = 1 };
 
 static void on_alive(uv_timer_t *timer) {
     (void)timer;
@@ -134,7 +135,8 @@ void durable_wait(const struct durable_server *durable) {
 
 bool durable_settle(struct durable_server *durable) {
     int stuck_turns = 0;
-    for (int turns = 0; turns < SETTLE_TURNS && stuck_turns < STUCK_TURNS; turns++) {
+    int64_t give_up_at = process_now_ms() + SETTLE_MS;
+    while (process_now_ms() < give_up_at && stuck_turns < STUCK_TURNS) {
         bool has_more = persistence_end_tick(durable->persistence);
         has_more |= persistence_step(durable->persistence);
         durable_turn(durable);

@@ -61,6 +61,11 @@ struct process {
  * and the log stay until process_stop. */
 bool process_start(struct process *process, const struct process_options *options);
 
+/* Start it as a daemon, with its files "pid" and "daemon.log" in its directory, and wait until it
+ * can be connected to. The daemon is then the process, a child of the test, and process_stop stops
+ * it; or process_wait sees how it ends. */
+bool process_start_daemon(struct process *process);
+
 /* Start what must not come up: true when it has exited with status 1 and its log says each of told,
  * which ends with NULL. Otherwise what is missing is on stderr. */
 bool process_start_is_refused(const struct process_options *options, const char *const *told);
@@ -90,6 +95,9 @@ int process_descriptor_count(const struct process *process);
  * (BUILD/peers/redis-server, else the one in PATH). Static memory. */
 const char *process_default_program(void);
 const char *process_redis_program(void);
+/* Was the test built with ASan, or with any sanitizer? So was the server. */
+bool process_has_asan(void);
+bool process_is_sanitized(void);
 /* Milliseconds of a monotonic clock. */
 int64_t process_now_ms(void);
 void process_sleep_ms(int ms);

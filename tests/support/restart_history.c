@@ -18,7 +18,7 @@
 #include "server/system/log.h"
 #include "tests/support/restart_history.h"
 
-enum { RUN_SECONDS_MAX = 240, PRINTED_MAX = 1 << 20 };
+enum { RUN_SECONDS_MAX = 800, PRINTED_MAX = 1 << 20 };
 
 struct history *history;
 
