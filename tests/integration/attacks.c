@@ -1,15 +1,10 @@
 /* What strangers and broken clients do to a server: announce much and send little, never read,
  * vanish, connect by the thousand, kill each other, send patterns that explode. The others are
  * served meanwhile, and nothing is left behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
+
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "codec/glob.h"
 #include "tests/support/process.h"
@@ -87,8 +82,9 @@ static void check_refused(const char *request, const char *reply) {
     wire_close(&stranger);
 }
 
-static void announcements_before_authentication_are_bounded(void **state) {
-    (void)state;
+#define IN_TURN(name) TEST_WITH(name, connect_witness, disconnect_witness)
+
+IN_TURN(announcements_before_authentication_are_bounded) {
     check_refused("*11\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n");
     check_refused("*1000000000\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n");
     check_refused("*1\r\n$16385\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n");
@@ -101,8 +97,7 @@ static void announcements_before_authentication_are_bounded(void **state) {
     wire_close(&friend);
 }
 
-static void announcements_reserve_nothing(void **state) {
-    (void)state;
+IN_TURN(announcements_reserve_nothing) {
     enum { CLIENTS = 200 };
     static const char request[] = "*1000000\r\n$4\r\nZADD\r\n$67108864\r\nabcdefghij";
     struct wire clients[CLIENTS];
@@ -121,8 +116,7 @@ static void announcements_reserve_nothing(void **state) {
     wait_for_clients(1);
 }
 
-static void noauth_replies_never_pile_up(void **state) {
-    (void)state;
+IN_TURN(noauth_replies_never_pile_up) {
     enum { SIZE = 64 * MIB };
     char *request = malloc(SIZE);
     assert_non_null(request);
@@ -171,8 +165,7 @@ static void ask_without_reading(struct wire *reader, size_t size) {
     text_free(&request);
 }
 
-static void a_reader_past_the_hard_limit_is_closed_and_the_others_go_on(void **state) {
-    (void)state;
+IN_TURN(a_reader_past_the_hard_limit_is_closed_and_the_others_go_on) {
     fill_board();
     set_output_limit("512kb 0 0");
     struct wire reader = wire_open(process_connect_tcp(&server));
@@ -184,8 +177,7 @@ static void a_reader_past_the_hard_limit_is_closed_and_the_others_go_on(void **s
     set_output_limit("256mb 64mb 60");
 }
 
-static void clients_that_never_read_cost_bounded_memory(void **state) {
-    (void)state;
+IN_TURN(clients_that_never_read_cost_bounded_memory) {
     enum { READERS = 20 };
     fill_board();
     set_output_limit("4mb 0 0");
@@ -203,8 +195,7 @@ static void clients_that_never_read_cost_bounded_memory(void **state) {
     set_output_limit("256mb 64mb 60");
 }
 
-static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
-    (void)state;
+IN_TURN(a_reader_over_the_soft_limit_for_its_time_is_closed) {
     fill_board();
     set_output_limit("0 256kb 1");
     struct wire reader = wire_open(process_connect_unix(&server));
@@ -224,8 +215,7 @@ static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
     set_output_limit("256mb 64mb 60");
 }
 
-static void one_reply_past_the_hard_limit_closes(void **state) {
-    (void)state;
+IN_TURN(one_reply_past_the_hard_limit_closes) {
     fill_board();
     set_output_limit("16384 0 0");
     struct wire reader = wire_open(process_connect_unix(&server));
@@ -241,8 +231,7 @@ static void one_reply_past_the_hard_limit_closes(void **state) {
 }
 
 /* Otherwise a limit set too low by mistake could never be taken back. */
-static void the_smallest_limit_leaves_short_replies_that_are_read(void **state) {
-    (void)state;
+IN_TURN(the_smallest_limit_leaves_short_replies_that_are_read) {
     set_output_limit("1 1 1");
     struct wire reader = wire_open(process_connect_unix(&server));
     wire_check(&reader, "PING", "PONG");
@@ -251,8 +240,7 @@ static void the_smallest_limit_leaves_short_replies_that_are_read(void **state) 
     set_output_limit("256mb 64mb 60");
 }
 
-static void input_past_the_query_buffer_limit_closes(void **state) {
-    (void)state;
+IN_TURN(input_past_the_query_buffer_limit_closes) {
     wire_check(&witness, "CONFIG SET client-query-buffer-limit 2097152", "OK");
     struct wire writer = wire_open(process_connect_unix(&server));
     char *request = malloc(8 * MIB);
@@ -269,8 +257,7 @@ static void input_past_the_query_buffer_limit_closes(void **state) {
 
 /* ---- clients that vanish ---- */
 
-static void half_requests_and_resets_leave_nothing_behind(void **state) {
-    (void)state;
+IN_TURN(half_requests_and_resets_leave_nothing_behind) {
     static const char request[] = "*4\r\n$4\r\nZADD\r\n$4\r\nhalf\r\n$1\r\n1\r\n$5\r\nabcde\r\n";
     int before = process_descriptor_count(&server);
     for (size_t cut = 0; cut < 2 * (sizeof request - 1); cut++) {
@@ -288,8 +275,7 @@ static void half_requests_and_resets_leave_nothing_behind(void **state) {
     assert_int_equal(process_descriptor_count(&server), before);
 }
 
-static void clients_that_die_while_answered_leave_nothing_behind(void **state) {
-    (void)state;
+IN_TURN(clients_that_die_while_answered_leave_nothing_behind) {
     enum { ROUNDS = 100, COMMANDS = 200 };
     fill_board();
     int before = process_descriptor_count(&server);
@@ -316,8 +302,7 @@ static void clients_that_die_while_answered_leave_nothing_behind(void **state) {
 
 /* ---- many clients ---- */
 
-static void thousands_of_idle_clients_leave_the_others_alone(void **state) {
-    (void)state;
+IN_TURN(thousands_of_idle_clients_leave_the_others_alone) {
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
     size_t count = is_short() ? IDLE_CLIENTS_SHORT : IDLE_CLIENTS;
@@ -354,8 +339,7 @@ static void thousands_of_idle_clients_leave_the_others_alone(void **state) {
     assert_int_equal(process_descriptor_count(&server), before);
 }
 
-static void accepting_goes_on_after_descriptors_ran_out(void **state) {
-    (void)state;
+IN_TURN(accepting_goes_on_after_descriptors_ran_out) {
     enum { CLIENTS = 30 };
     struct rlimit old, low;
     assert_int_equal(prlimit(server.pid, RLIMIT_NOFILE, NULL, &old), 0);
@@ -383,8 +367,7 @@ static void accepting_goes_on_after_descriptors_ran_out(void **state) {
     wait_for_clients(1);
 }
 
-static void a_low_limit_of_files_is_lived_with(void **state) {
-    (void)state;
+IN_TURN(a_low_limit_of_files_is_lived_with) {
     enum { CLIENTS = 150, FILES = 128 };
     const struct process_options options = {.files_max = FILES};
     struct process small;
@@ -451,8 +434,7 @@ static void read_counter(struct counter *counter) {
     }
 }
 
-static void clients_killed_while_pipelining_lose_no_step(void **state) {
-    (void)state;
+IN_TURN(clients_killed_while_pipelining_lose_no_step) {
     enum { CLIENTS = 16, ROUNDS = 400, COMMANDS = 50 };
     struct random random = random_begin(__func__);
     struct counter counters[CLIENTS];
@@ -505,8 +487,7 @@ static void clients_killed_while_pipelining_lose_no_step(void **state) {
     text_free(&request);
 }
 
-static void clients_kill_each_other_and_themselves(void **state) {
-    (void)state;
+IN_TURN(clients_kill_each_other_and_themselves) {
     enum { ROUNDS = 200 };
     for (int round = 0; round < ROUNDS; round++) {
         struct wire a = wire_open(process_connect_tcp(&server));
@@ -536,8 +517,7 @@ static void clients_kill_each_other_and_themselves(void **state) {
     wait_for_clients(1);
 }
 
-static void one_that_kills_itself_gets_the_answer(void **state) {
-    (void)state;
+IN_TURN(one_that_kills_itself_gets_the_answer) {
     struct wire client = wire_open(process_connect_tcp(&server));
     char request[96];
     snprintf(request, sizeof request, "PING\r\nCLIENT KILL ID %lld SKIPME no\r\nPING\r\n",
@@ -580,8 +560,7 @@ static int64_t ask_with_pattern(const char *key, const char *pattern, size_t pat
     return process_now_ms() - begun_at;
 }
 
-static void long_patterns_end_soon(void **state) {
-    (void)state;
+IN_TURN(long_patterns_end_soon) {
     static const char *const pieces[] = {"a*", "*",   "*a",  "?*", "[",     "[a", "[^",
                                          "\\", "[a-", "*?a", "a",  "[^a]*", "*b", "a*b*"};
     static const size_t sizes[] = {GLOB_PATTERN_MAX, GLOB_PATTERN_MAX + 1, 1000 * 1000};
@@ -609,27 +588,4 @@ static void long_patterns_end_soon(void **state) {
     printf("five commands with a long pattern: %d ms at worst\n", (int)worst_ms);
 }
 
-int main(void) {
-#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_witness, disconnect_witness)
-    const struct CMUnitTest tests[] = {
-        IN_TURN(announcements_before_authentication_are_bounded),
-        IN_TURN(announcements_reserve_nothing),
-        IN_TURN(noauth_replies_never_pile_up),
-        IN_TURN(a_reader_past_the_hard_limit_is_closed_and_the_others_go_on),
-        IN_TURN(clients_that_never_read_cost_bounded_memory),
-        IN_TURN(a_reader_over_the_soft_limit_for_its_time_is_closed),
-        IN_TURN(one_reply_past_the_hard_limit_closes),
-        IN_TURN(the_smallest_limit_leaves_short_replies_that_are_read),
-        IN_TURN(input_past_the_query_buffer_limit_closes),
-        IN_TURN(half_requests_and_resets_leave_nothing_behind),
-        IN_TURN(clients_that_die_while_answered_leave_nothing_behind),
-        IN_TURN(thousands_of_idle_clients_leave_the_others_alone),
-        IN_TURN(accepting_goes_on_after_descriptors_ran_out),
-        IN_TURN(a_low_limit_of_files_is_lived_with),
-        IN_TURN(clients_killed_while_pipelining_lose_no_step),
-        IN_TURN(clients_kill_each_other_and_themselves),
-        IN_TURN(one_that_kills_itself_gets_the_answer),
-        IN_TURN(long_patterns_end_soon),
-    };
-    return cmocka_run_group_tests_name("attacks", tests, start_servers, stop_servers);
-}
+TEST_MAIN(start_servers, stop_servers)

@@ -1,12 +1,7 @@
 /* What clients may hold: each before it has given the password, and all of them together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <sys/socket.h>
 
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
@@ -37,9 +32,10 @@ static int clean_up(void **state) {
 
 /* ---- before authentication ---- */
 
+#define IN_FIXTURE(name) TEST_WITH(name, NULL, clean_up)
+
 /* Ten arguments of the longest kind, and as much of one as is still allowed. */
-static void strangers_hold_20_kb_each_at_most(void **state) {
-    (void)state;
+IN_FIXTURE(strangers_hold_20_kb_each_at_most) {
     enum { STRANGERS = 200, BULK = 16 * KIB };
     start((const char *const[]){"--requirepass", "secret", "--auth-timeout", "0", NULL});
     wire_check(&witness, "AUTH secret", "OK");
@@ -77,8 +73,7 @@ static void strangers_hold_20_kb_each_at_most(void **state) {
     stop();
 }
 
-static void a_stranger_has_auth_timeout_to_give_the_password(void **state) {
-    (void)state;
+IN_FIXTURE(a_stranger_has_auth_timeout_to_give_the_password) {
     start((const char *const[]){"--requirepass", "secret", "--auth-timeout", "0", NULL});
     wire_check(&witness, "AUTH secret", "OK");
     struct wire friend = wire_open(process_connect_tcp(&server));
@@ -126,8 +121,7 @@ static void end_holder(struct wire *holder) {
     wire_close(holder);
 }
 
-static void the_clients_that_hold_most_are_closed_first(void **state) {
-    (void)state;
+IN_FIXTURE(the_clients_that_hold_most_are_closed_first) {
     start((const char *const[]){"--maxmemory-clients", "32mb", NULL});
     assert_int_equal(wire_info(&witness, "maxmemory_clients"), 32 * MIB);
     struct wire small[3];
@@ -154,8 +148,7 @@ static void the_clients_that_hold_most_are_closed_first(void **state) {
     stop();
 }
 
-static void queued_transactions_and_watches_count(void **state) {
-    (void)state;
+IN_FIXTURE(queued_transactions_and_watches_count) {
     start((const char *const[]){"--maxmemory-clients", "8mb", NULL});
     struct wire queuer = wire_open(process_connect_unix(&server));
     struct wire watcher = wire_open(process_connect_unix(&server));
@@ -195,8 +188,7 @@ static void fill_board(int members) {
     }
 }
 
-static void readers_who_do_not_read_leave_memory_to_writers(void **state) {
-    (void)state;
+IN_FIXTURE(readers_who_do_not_read_leave_memory_to_writers) {
     enum { READERS = 60 };
     start((const char *const[]){"--maxmemory", "64mb", NULL});
     fill_board(50000);
@@ -228,8 +220,7 @@ static long long calls_of(const char *command) {
     return at != NULL ? strtoll(at + strlen(wanted), NULL, 10) : 0;
 }
 
-static void nothing_runs_behind_a_reply_that_passes_the_limit(void **state) {
-    (void)state;
+IN_FIXTURE(nothing_runs_behind_a_reply_that_passes_the_limit) {
     start(NULL);
     fill_board(1000);
     wire_send_text(&witness, "CONFIG SET client-output-buffer-limit \"normal 16384 0 0\"\r\n");
@@ -250,8 +241,7 @@ static void nothing_runs_behind_a_reply_that_passes_the_limit(void **state) {
 }
 
 /* Between two turns replies are sent, and who is gone is noticed. */
-static void a_command_that_takes_long_is_the_last_of_its_turn(void **state) {
-    (void)state;
+IN_FIXTURE(a_command_that_takes_long_is_the_last_of_its_turn) {
     enum { COMMANDS = 16 };
     start(NULL);
     fill_board(50000);
@@ -271,17 +261,4 @@ static void a_command_that_takes_long_is_the_last_of_its_turn(void **state) {
     stop();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_teardown(name, clean_up)
-        TEST(strangers_hold_20_kb_each_at_most),
-        TEST(a_stranger_has_auth_timeout_to_give_the_password),
-        TEST(the_clients_that_hold_most_are_closed_first),
-        TEST(queued_transactions_and_watches_count),
-        TEST(readers_who_do_not_read_leave_memory_to_writers),
-        TEST(nothing_runs_behind_a_reply_that_passes_the_limit),
-        TEST(a_command_that_takes_long_is_the_last_of_its_turn),
-#undef TEST
-    };
-    return cmocka_run_group_tests_name("limits of all clients", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

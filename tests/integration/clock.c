@@ -1,15 +1,10 @@
 /* Servers whose machine has its clock set forward and back (libfaketime): what is "for so long"
  * does not notice, and what is stamped goes on. */
+#include "tests/support/test.h"
+
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
@@ -140,8 +135,7 @@ static void let_some_ticks_pass(struct wire *client) {
     }
 }
 
-static void three_days_forward_and_back_leave_no_trace(void **state) {
-    (void)state;
+TEST(three_days_forward_and_back_leave_no_trace) {
     skip_where_it_cannot_be_tried();
     char directory[] = "/tmp/leaderboard-clock-XXXXXX";
     assert_non_null(mkdtemp(directory));
@@ -168,8 +162,7 @@ static void three_days_forward_and_back_leave_no_trace(void **state) {
     directory_remove(directory);
 }
 
-static void a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back(void **state) {
-    (void)state;
+TEST(a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back) {
     skip_where_it_cannot_be_tried();
     struct process server;
     struct wire client = start(&server, NULL, NULL);
@@ -186,8 +179,7 @@ static void a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back(void 
     stop(&server, &client);
 }
 
-static void seventy_five_years_for_half_a_second_leave_no_trace(void **state) {
-    (void)state;
+TEST(seventy_five_years_for_half_a_second_leave_no_trace) {
     skip_where_it_cannot_be_tried();
     struct process server;
     struct wire client = start(&server, NULL, NULL);
@@ -209,8 +201,7 @@ static void seventy_five_years_for_half_a_second_leave_no_trace(void **state) {
 }
 
 /* What a wrong clock has left on disk is said at the start, with the way out of it. */
-static void a_floor_ahead_is_said_and_can_be_reset(void **state) {
-    (void)state;
+TEST(a_floor_ahead_is_said_and_can_be_reset) {
     skip_where_it_cannot_be_tried();
     char directory[] = "/tmp/leaderboard-clock-XXXXXX";
     assert_non_null(mkdtemp(directory));
@@ -247,8 +238,7 @@ static void a_floor_ahead_is_said_and_can_be_reset(void **state) {
 }
 
 /* Nothing is written after the reset: a snapshot keeps it. */
-static void a_reset_lasts_though_nobody_writes(void **state) {
-    (void)state;
+TEST(a_reset_lasts_though_nobody_writes) {
     skip_where_it_cannot_be_tried();
     char directory[] = "/tmp/leaderboard-clock-XXXXXX";
     assert_non_null(mkdtemp(directory));
@@ -268,13 +258,4 @@ static void a_reset_lasts_though_nobody_writes(void **state) {
     directory_remove(directory);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_days_forward_and_back_leave_no_trace),
-        cmocka_unit_test(a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back),
-        cmocka_unit_test(seventy_five_years_for_half_a_second_leave_no_trace),
-        cmocka_unit_test(a_floor_ahead_is_said_and_can_be_reset),
-        cmocka_unit_test(a_reset_lasts_though_nobody_writes),
-    };
-    return cmocka_run_group_tests_name("clock", tests, begin, end);
-}
+TEST_MAIN(begin, end)

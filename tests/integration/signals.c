@@ -1,14 +1,9 @@
 /* What ends a server leaves a line in its log, and what is no reason to end does not end it. */
-#include <setjmp.h>
+#include "tests/support/test.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
@@ -26,8 +21,7 @@ static int setup(void **state) {
     return setrlimit(RLIMIT_CORE, &no_core);
 }
 
-static void a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death(void **state) {
-    (void)state;
+TEST(a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death) {
     skip_on_redis();
     static const struct {
         int number;
@@ -61,8 +55,7 @@ static void a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death(void *
     }
 }
 
-static void signals_that_mean_nothing_are_told_and_do_not_end_it(void **state) {
-    (void)state;
+TEST(signals_that_mean_nothing_are_told_and_do_not_end_it) {
     skip_on_redis();
     struct process server;
     assert_true(process_start(&server, NULL));
@@ -85,8 +78,7 @@ static void signals_that_mean_nothing_are_told_and_do_not_end_it(void **state) {
     assert_int_equal(process_stop(&server), 0);
 }
 
-static void a_daemon_leaves_the_line_in_its_logfile(void **state) {
-    (void)state;
+TEST(a_daemon_leaves_the_line_in_its_logfile) {
     skip_on_redis();
     struct process daemon;
     assert_true(process_start_daemon(&daemon));
@@ -103,11 +95,4 @@ static void a_daemon_leaves_the_line_in_its_logfile(void **state) {
     process_stop(&daemon);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death),
-        cmocka_unit_test(signals_that_mean_nothing_are_told_and_do_not_end_it),
-        cmocka_unit_test(a_daemon_leaves_the_line_in_its_logfile),
-    };
-    return cmocka_run_group_tests_name("signals", tests, setup, NULL);
-}
+TEST_MAIN(setup, NULL)

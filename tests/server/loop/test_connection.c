@@ -1,14 +1,6 @@
 /* One client's socket, by what goes in and comes out of it: requests in any pieces, readers that
  * are slow or gone, half-closed sockets, limits, errors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -103,8 +95,7 @@ static void check_served(struct loop_server *f, int client) {
 
 /* ---- requests ---- */
 
-static void a_request_may_come_in_single_bytes(void **state) {
-    (void)state;
+TEST(a_request_may_come_in_single_bytes) {
     static const char requests[] = "*3\r\n$4\r\nECHO\r\n$2\r\nab\r\n$1\r\nc\r\n"
                                    "*2\r\n$4\r\nECHO\r\n$5\r\na\r\nbc\r\nPING\r\n\r\nECHO x\r\n";
     struct loop_server *f = begin(NULL);
@@ -119,8 +110,7 @@ static void a_request_may_come_in_single_bytes(void **state) {
     end(f);
 }
 
-static void a_request_larger_than_one_read_is_whole(void **state) {
-    (void)state;
+TEST(a_request_larger_than_one_read_is_whole) {
     struct random random = random_begin(__func__);
     struct loop_server *f = begin(NULL);
     int client = loop_connect(f);
@@ -141,8 +131,7 @@ static void a_request_larger_than_one_read_is_whole(void **state) {
     end(f);
 }
 
-static void behind_a_protocol_error_nothing_runs(void **state) {
-    (void)state;
+TEST(behind_a_protocol_error_nothing_runs) {
     struct loop_server *f = begin(NULL);
     int client = loop_connect(f);
     int other = loop_connect(f);
@@ -154,8 +143,7 @@ static void behind_a_protocol_error_nothing_runs(void **state) {
     end(f);
 }
 
-static void behind_quit_nothing_runs(void **state) {
-    (void)state;
+TEST(behind_quit_nothing_runs) {
     struct loop_server *f = begin(NULL);
     int client = loop_connect(f);
     int other = loop_connect(f);
@@ -169,8 +157,7 @@ static void behind_quit_nothing_runs(void **state) {
 
 /* ---- half-closed sockets ---- */
 
-static void who_sends_no_more_gets_all_replies_and_the_end(void **state) {
-    (void)state;
+TEST(who_sends_no_more_gets_all_replies_and_the_end) {
     struct random random = random_begin(__func__);
     struct loop_server *f = begin(NULL);
     make_long_board(f);
@@ -188,8 +175,7 @@ static void who_sends_no_more_gets_all_replies_and_the_end(void **state) {
     end(f);
 }
 
-static void who_sends_nothing_and_no_more_is_closed(void **state) {
-    (void)state;
+TEST(who_sends_nothing_and_no_more_is_closed) {
     struct loop_server *f = begin(NULL);
     int client = loop_connect(f);
     assert_int_equal(shutdown(client, SHUT_WR), 0);
@@ -202,8 +188,7 @@ static void who_sends_nothing_and_no_more_is_closed(void **state) {
     end(f);
 }
 
-static void who_sends_no_more_while_paused_is_answered_after_the_pause(void **state) {
-    (void)state;
+TEST(who_sends_no_more_while_paused_is_answered_after_the_pause) {
     struct loop_server *f = begin(NULL);
     int client = loop_connect(f);
     int other = loop_connect(f);
@@ -222,8 +207,7 @@ static void who_sends_no_more_while_paused_is_answered_after_the_pause(void **st
 
 /* ---- slow readers ---- */
 
-static void a_slow_reader_gets_every_byte_in_order(void **state) {
-    (void)state;
+TEST(a_slow_reader_gets_every_byte_in_order) {
     struct random random = random_begin(__func__);
     struct loop_server *f = begin(NULL);
     make_long_board(f);
@@ -239,8 +223,7 @@ static void a_slow_reader_gets_every_byte_in_order(void **state) {
 }
 
 /* Its requests wait, unrun, while others are served; it loses nothing by that. */
-static void who_does_not_read_is_not_run_on(void **state) {
-    (void)state;
+TEST(who_does_not_read_is_not_run_on) {
     struct random random = random_begin(__func__);
     struct loop_server *f = begin(NULL);
     make_long_board(f);
@@ -273,8 +256,7 @@ static void leave_unread(struct loop_server *f, int client, size_t unsent_size) 
     }
 }
 
-static void output_over_the_hard_limit_closes(void **state) {
-    (void)state;
+TEST(output_over_the_hard_limit_closes) {
     struct loop_server *f = begin("client-output-buffer-limit normal 200000 0 0\n");
     make_long_board(f);
     int other = loop_connect(f);
@@ -290,8 +272,7 @@ static void output_over_the_hard_limit_closes(void **state) {
     end(f);
 }
 
-static void one_reply_over_the_hard_limit_closes(void **state) {
-    (void)state;
+TEST(one_reply_over_the_hard_limit_closes) {
     struct loop_server *f = begin("client-output-buffer-limit normal 20000 0 0\n");
     make_long_board(f);
     int other = loop_connect(f);
@@ -307,8 +288,7 @@ static void one_reply_over_the_hard_limit_closes(void **state) {
 
 #define SOFT_LIMIT "client-output-buffer-limit normal 0 100000 3\n"
 
-static void output_over_the_soft_limit_for_its_time_closes(void **state) {
-    (void)state;
+TEST(output_over_the_soft_limit_for_its_time_closes) {
     struct loop_server *f = begin(SOFT_LIMIT);
     make_long_board(f);
     int other = loop_connect(f);
@@ -327,8 +307,7 @@ static void output_over_the_soft_limit_for_its_time_closes(void **state) {
     end(f);
 }
 
-static void who_reads_within_the_soft_limits_time_stays(void **state) {
-    (void)state;
+TEST(who_reads_within_the_soft_limits_time_stays) {
     struct loop_server *f = begin(SOFT_LIMIT);
     make_long_board(f);
     int client = loop_connect(f);
@@ -353,8 +332,7 @@ static void who_reads_within_the_soft_limits_time_stays(void **state) {
 
 /* ---- clients that are gone ---- */
 
-static void who_is_gone_while_replies_wait_is_forgotten(void **state) {
-    (void)state;
+TEST(who_is_gone_while_replies_wait_is_forgotten) {
     struct loop_server *f = begin(NULL);
     make_long_board(f);
     int other = loop_connect(f);
@@ -372,8 +350,7 @@ static void who_is_gone_while_replies_wait_is_forgotten(void **state) {
     end(f);
 }
 
-static void who_is_gone_before_the_reply_is_forgotten(void **state) {
-    (void)state;
+TEST(who_is_gone_before_the_reply_is_forgotten) {
     struct loop_server *f = begin(NULL);
     int other = loop_connect(f);
     for (int i = 0; i < 30; i++) {
@@ -389,8 +366,7 @@ static void who_is_gone_before_the_reply_is_forgotten(void **state) {
     end(f);
 }
 
-static void who_is_killed_while_replies_wait_gets_no_more(void **state) {
-    (void)state;
+TEST(who_is_killed_while_replies_wait_gets_no_more) {
     static char piece[65536];
     struct loop_server *f = begin(NULL);
     make_long_board(f);
@@ -412,8 +388,7 @@ static void who_is_killed_while_replies_wait_gets_no_more(void **state) {
     end(f);
 }
 
-static void the_end_closes_everybody_whatever_waits(void **state) {
-    (void)state;
+TEST(the_end_closes_everybody_whatever_waits) {
     struct loop_server *f = begin(NULL);
     make_long_board(f);
     leave_unread(f, loop_connect(f), CONNECTION_OUTPUT_HIGH);
@@ -430,8 +405,7 @@ static void the_end_closes_everybody_whatever_waits(void **state) {
 
 /* ---- limits of input and of clients ---- */
 
-static void unfinished_input_over_its_limit_closes(void **state) {
-    (void)state;
+TEST(unfinished_input_over_its_limit_closes) {
     struct loop_server *f = begin("client-query-buffer-limit 1mb\n");
     int other = loop_connect(f);
     int client = loop_connect(f);
@@ -449,8 +423,7 @@ static void unfinished_input_over_its_limit_closes(void **state) {
     end(f);
 }
 
-static void before_authentication_little_is_kept(void **state) {
-    (void)state;
+TEST(before_authentication_little_is_kept) {
     struct loop_server *f = begin("requirepass secret\n");
     int client = loop_connect(f);
     struct text request = {.at = NULL};
@@ -474,8 +447,7 @@ static void before_authentication_little_is_kept(void **state) {
     end(f);
 }
 
-static void the_client_over_maxclients_is_told_and_closed(void **state) {
-    (void)state;
+TEST(the_client_over_maxclients_is_told_and_closed) {
     struct loop_server *f = begin("maxclients 2\n");
     int first = loop_connect(f);
     int second = loop_connect(f);
@@ -491,8 +463,7 @@ static void the_client_over_maxclients_is_told_and_closed(void **state) {
     end(f);
 }
 
-static void who_is_idle_for_longer_than_timeout_is_closed(void **state) {
-    (void)state;
+TEST(who_is_idle_for_longer_than_timeout_is_closed) {
     struct loop_server *f = begin("timeout 5\n");
     int idle = loop_connect(f);
     int busy = loop_connect(f);
@@ -511,8 +482,7 @@ static void who_is_idle_for_longer_than_timeout_is_closed(void **state) {
     end(f);
 }
 
-static void without_memory_a_client_is_answered_or_closed(void **state) {
-    (void)state;
+TEST(without_memory_a_client_is_answered_or_closed) {
     struct loop_server *f = begin(NULL);
     int other = loop_connect(f);
     struct text request = {.at = NULL};
@@ -621,8 +591,7 @@ static void end_talker(struct loop_server *f, struct talker *talker, struct rand
     text_free(&talker->replies);
 }
 
-static void every_client_gets_its_replies_whatever_the_others_do(void **state) {
-    (void)state;
+TEST(every_client_gets_its_replies_whatever_the_others_do) {
     struct random random = random_begin(__func__);
     struct loop_server *f = begin(NULL);
     struct talker talkers[CHAOS_CLIENTS];
@@ -649,31 +618,4 @@ static void every_client_gets_its_replies_whatever_the_others_do(void **state) {
     end(f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_may_come_in_single_bytes),
-        cmocka_unit_test(a_request_larger_than_one_read_is_whole),
-        cmocka_unit_test(behind_a_protocol_error_nothing_runs),
-        cmocka_unit_test(behind_quit_nothing_runs),
-        cmocka_unit_test(who_sends_no_more_gets_all_replies_and_the_end),
-        cmocka_unit_test(who_sends_nothing_and_no_more_is_closed),
-        cmocka_unit_test(who_sends_no_more_while_paused_is_answered_after_the_pause),
-        cmocka_unit_test(a_slow_reader_gets_every_byte_in_order),
-        cmocka_unit_test(who_does_not_read_is_not_run_on),
-        cmocka_unit_test(output_over_the_hard_limit_closes),
-        cmocka_unit_test(one_reply_over_the_hard_limit_closes),
-        cmocka_unit_test(output_over_the_soft_limit_for_its_time_closes),
-        cmocka_unit_test(who_reads_within_the_soft_limits_time_stays),
-        cmocka_unit_test(who_is_gone_while_replies_wait_is_forgotten),
-        cmocka_unit_test(who_is_gone_before_the_reply_is_forgotten),
-        cmocka_unit_test(who_is_killed_while_replies_wait_gets_no_more),
-        cmocka_unit_test(the_end_closes_everybody_whatever_waits),
-        cmocka_unit_test(unfinished_input_over_its_limit_closes),
-        cmocka_unit_test(before_authentication_little_is_kept),
-        cmocka_unit_test(the_client_over_maxclients_is_told_and_closed),
-        cmocka_unit_test(who_is_idle_for_longer_than_timeout_is_closed),
-        cmocka_unit_test(without_memory_a_client_is_answered_or_closed),
-        cmocka_unit_test(every_client_gets_its_replies_whatever_the_others_do),
-    };
-    return cmocka_run_group_tests_name("connection", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,11 +1,8 @@
 /* What the loop does when no client sends anything. It runs on a clock that the test sets, any time
  * ahead of the real one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <time.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "server/loop/tick.h"
 #include "tests/support/harness.h"
@@ -89,8 +86,7 @@ static void turn_until_rolled(struct fixture *fixture, uint64_t count) {
     assert_int_equal(registry_rolled_count(registry_of(fixture)), count);
 }
 
-static void the_loop_wakes_up_for_the_end_of_a_period(void **state) {
-    (void)state;
+TEST(the_loop_wakes_up_for_the_end_of_a_period) {
     struct fixture fixture;
     begin(&fixture);
     struct harness *h = fixture.harness;
@@ -113,8 +109,7 @@ static void the_loop_wakes_up_for_the_end_of_a_period(void **state) {
     end(&fixture);
 }
 
-static void thousands_of_boards_begin_anew_over_many_turns(void **state) {
-    (void)state;
+TEST(thousands_of_boards_begin_anew_over_many_turns) {
     struct fixture fixture;
     begin(&fixture);
     enum { BOARDS = 20000 };
@@ -137,8 +132,7 @@ static void thousands_of_boards_begin_anew_over_many_turns(void **state) {
     end(&fixture);
 }
 
-static void without_memory_the_loop_tries_again_and_does_not_spin(void **state) {
-    (void)state;
+TEST(without_memory_the_loop_tries_again_and_does_not_spin) {
     struct fixture fixture;
     begin(&fixture);
     harness_expect(fixture.harness, fixture.session, "LB.CREATE k PERIOD DAY", "+OK\r\n");
@@ -154,11 +148,4 @@ static void without_memory_the_loop_tries_again_and_does_not_spin(void **state) 
     end(&fixture);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_loop_wakes_up_for_the_end_of_a_period),
-        cmocka_unit_test(thousands_of_boards_begin_anew_over_many_turns),
-        cmocka_unit_test(without_memory_the_loop_tries_again_and_does_not_spin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)
