@@ -1,6 +1,11 @@
 /* Prefetched requests have the same results as the same requests run one by one, even if the
  * group's own changes invalidate what was found. Two servers run the same requests. */
-#include "tests/support/test.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
 
 #include "server/loop/connection.h"
 #include "server/loop/prefetch.h"
@@ -346,12 +351,20 @@ static void compare_groups_with_single_requests(const char *test, bool is_small)
     free(record.at);
 }
 
-TEST(groups_have_the_results_of_single_requests) {
+static void groups_have_the_results_of_single_requests(void **state) {
+    (void)state;
     compare_groups_with_single_requests(__func__, false);
 }
 
-TEST(groups_for_many_boards_have_the_results_of_single_requests) {
+static void groups_for_many_boards_have_the_results_of_single_requests(void **state) {
+    (void)state;
     compare_groups_with_single_requests(__func__, true);
 }
 
-TEST_MAIN(NULL, NULL)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_have_the_results_of_single_requests),
+        cmocka_unit_test(groups_for_many_boards_have_the_results_of_single_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
