@@ -1,9 +1,5 @@
 /* Effects on keys and boards when server time jumps, across a restart, and when it is reset. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/directory.h"
 #include "tests/support/durable_server.h"
@@ -50,14 +46,12 @@ static void assert_kept(const char *settings) {
     directory_remove(directory);
 }
 
-static void after_a_jump_a_snapshot_keeps_what_durations_have_left(void **state) {
-    (void)state;
+TEST(after_a_jump_a_snapshot_keeps_what_durations_have_left) {
     assert_kept("appendonly yes\n");
     assert_kept("save 100000 100000\n");
 }
 
-static void a_refusal_for_a_time_too_late_offers_the_reset(void **state) {
-    (void)state;
+TEST(a_refusal_for_a_time_too_late_offers_the_reset) {
     struct harness *h = harness_create(NULL);
     struct session *s = harness_connect(h);
     clock_raise(&h->server.clock, INT64_C(4133980800000000)); /* 2101 */
@@ -70,8 +64,7 @@ static void a_refusal_for_a_time_too_late_offers_the_reset(void **state) {
     harness_destroy(h);
 }
 
-static void boards_ahead_of_a_reset_begin_anew_in_the_present_period(void **state) {
-    (void)state;
+TEST(boards_ahead_of_a_reset_begin_anew_in_the_present_period) {
     struct harness *h = harness_create("board day:* default PERIOD DAY\n");
     struct session *s = harness_connect(h);
     h->wall_us += 3 * DAY_US;
@@ -103,11 +96,4 @@ static void boards_ahead_of_a_reset_begin_anew_in_the_present_period(void **stat
     harness_destroy(h);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_a_jump_a_snapshot_keeps_what_durations_have_left),
-        cmocka_unit_test(a_refusal_for_a_time_too_late_offers_the_reset),
-        cmocka_unit_test(boards_ahead_of_a_reset_begin_anew_in_the_present_period),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

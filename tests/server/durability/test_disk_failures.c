@@ -3,15 +3,7 @@
  * is lost, nothing is invented, and once the disk works everything is as before.
  *
  *     LEADERBOARD_DISK_ROUNDS=10    each call in turn, the whole run ten times */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -299,45 +291,37 @@ static void run_all_scenes(const char *test_name, enum failure failure, uint64_t
     assert_true(is_harmless(&trial) ? !is_noticed : is_noticed || rounds_asked() == 0);
 }
 
-static void an_error_of_the_disk_loses_nothing_that_was_safe(void **state) {
-    (void)state;
+TEST(an_error_of_the_disk_loses_nothing_that_was_safe) {
     run_all_scenes(__func__, FAILURE_EIO, 1);
 }
 
-static void nor_does_a_disk_that_fails_until_it_heals(void **state) {
-    (void)state;
+TEST(nor_does_a_disk_that_fails_until_it_heals) {
     run_all_scenes(__func__, FAILURE_EIO, UINT64_MAX);
 }
 
-static void nor_a_disk_that_is_full_for_a_moment(void **state) {
-    (void)state;
+TEST(nor_a_disk_that_is_full_for_a_moment) {
     run_all_scenes(__func__, FAILURE_ENOSPC, 1);
 }
 
-static void nor_one_that_is_full_until_there_is_room(void **state) {
-    (void)state;
+TEST(nor_one_that_is_full_until_there_is_room) {
     run_all_scenes(__func__, FAILURE_ENOSPC, UINT64_MAX);
 }
 
-static void a_full_disk_never_ends_the_server(void **state) {
-    (void)state;
+TEST(a_full_disk_never_ends_the_server) {
     run_all_scenes(__func__, FAILURE_FULL, 1);
     run_all_scenes(__func__, FAILURE_FULL, 7);
     run_all_scenes(__func__, FAILURE_FULL, UINT64_MAX);
 }
 
-static void interruptions_are_not_noticed(void **state) {
-    (void)state;
+TEST(interruptions_are_not_noticed) {
     run_all_scenes(__func__, FAILURE_EINTR, 1);
 }
 
-static void nor_are_short_reads_and_writes(void **state) {
-    (void)state;
+TEST(nor_are_short_reads_and_writes) {
     run_all_scenes(__func__, FAILURE_SHORT, 1);
 }
 
-static void a_write_that_ends_half_way_for_good_loses_nothing_that_was_safe(void **state) {
-    (void)state;
+TEST(a_write_that_ends_half_way_for_good_loses_nothing_that_was_safe) {
     run_all_scenes(__func__, FAILURE_CRASH, UINT64_MAX);
 }
 
@@ -361,8 +345,7 @@ static void live_with_a_failed_save(const void *context) {
     history_end_run(&durable);
 }
 
-static void writers_that_a_failed_snapshot_stops_go_on_once_the_disk_works(void **state) {
-    (void)state;
+TEST(writers_that_a_failed_snapshot_stops_go_on_once_the_disk_works) {
     history_begin(random_begin(__func__));
     history_assert_ended(
         history_run_process(live_with_a_failed_save, "appendonly no\nsave 3600 1\n"));
@@ -404,8 +387,7 @@ static void live_with_many_failed_saves(const void *context) {
     history_end_run(&durable);
 }
 
-static void a_snapshot_succeeds_after_however_many_that_failed(void **state) {
-    (void)state;
+TEST(a_snapshot_succeeds_after_however_many_that_failed) {
     static const char settings[] = EVERYSEC "auto-aof-rewrite-percentage 0\n";
     history_begin(random_begin(__func__));
     history_assert_ended(history_run_process(live_with_many_failed_saves, settings));
@@ -451,8 +433,7 @@ static void live_with_two_that_fail(const void *context) {
     history_end_run(&durable);
 }
 
-static void two_commands_of_one_tick_may_fail(void **state) {
-    (void)state;
+TEST(two_commands_of_one_tick_may_fail) {
     static const char *const settings[] = {EVERYSEC, SAVE};
     uint64_t step = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 4 : 1;
     for (size_t i = 0; i < 2 * 2 * DISK_COMMANDS * DISK_COMMANDS; i++) {
@@ -529,16 +510,14 @@ static void run_starts(const char *test_name, enum failure failure, uint64_t cou
     assert_true(are_all_fine == (refused == 0));
 }
 
-static void a_start_that_fails_has_changed_nothing(void **state) {
-    (void)state;
+TEST(a_start_that_fails_has_changed_nothing) {
     run_starts(__func__, FAILURE_EIO, 1);
     run_starts(__func__, FAILURE_ENOSPC, 1);
     run_starts(__func__, FAILURE_ENOSPC, UINT64_MAX);
     run_starts(__func__, FAILURE_CRASH, UINT64_MAX);
 }
 
-static void a_start_does_not_notice_interruptions_and_short_reads(void **state) {
-    (void)state;
+TEST(a_start_does_not_notice_interruptions_and_short_reads) {
     run_starts(__func__, FAILURE_EINTR, 1);
     run_starts(__func__, FAILURE_SHORT, 1);
 }
@@ -548,21 +527,4 @@ static int set_up(void **state) {
     return history_set_up(state);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_error_of_the_disk_loses_nothing_that_was_safe),
-        cmocka_unit_test(nor_does_a_disk_that_fails_until_it_heals),
-        cmocka_unit_test(nor_a_disk_that_is_full_for_a_moment),
-        cmocka_unit_test(nor_one_that_is_full_until_there_is_room),
-        cmocka_unit_test(a_full_disk_never_ends_the_server),
-        cmocka_unit_test(interruptions_are_not_noticed),
-        cmocka_unit_test(nor_are_short_reads_and_writes),
-        cmocka_unit_test(a_write_that_ends_half_way_for_good_loses_nothing_that_was_safe),
-        cmocka_unit_test(writers_that_a_failed_snapshot_stops_go_on_once_the_disk_works),
-        cmocka_unit_test(a_snapshot_succeeds_after_however_many_that_failed),
-        cmocka_unit_test(two_commands_of_one_tick_may_fail),
-        cmocka_unit_test(a_start_that_fails_has_changed_nothing),
-        cmocka_unit_test(a_start_does_not_notice_interruptions_and_short_reads),
-    };
-    return cmocka_run_group_tests_name("failures of the disk", tests, set_up, history_tear_down);
-}
+TEST_MAIN(set_up, history_tear_down)

@@ -1,14 +1,6 @@
 /* Persistence under random changes: servers that are stopped or killed, and files that are cut or
  * damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -152,23 +144,19 @@ static const struct plan plans_any[] = {
     {.settings = "appendonly no\nsave 60 1\n"},
 };
 
-static void a_server_that_was_stopped_goes_on_as_it_was(void **state) {
-    (void)state;
+TEST(a_server_that_was_stopped_goes_on_as_it_was) {
     run_servers(__func__, plans_journal, 4, is_short() ? 6 : 15, false);
 }
 
-static void with_and_without_a_journal_it_goes_on_as_it_was(void **state) {
-    (void)state;
+TEST(with_and_without_a_journal_it_goes_on_as_it_was) {
     run_servers(__func__, plans_any, 5, is_short() ? 8 : 15, false);
 }
 
-static void a_server_that_was_killed_has_all_that_was_safe(void **state) {
-    (void)state;
+TEST(a_server_that_was_killed_has_all_that_was_safe) {
     run_servers(__func__, plans_journal, 4, is_short() ? 10 : 40, true);
 }
 
-static void with_and_without_a_journal_it_has_all_that_was_safe(void **state) {
-    (void)state;
+TEST(with_and_without_a_journal_it_has_all_that_was_safe) {
     run_servers(__func__, plans_any, 5, is_short() ? 10 : 40, true);
 }
 
@@ -187,8 +175,7 @@ static void live_a_long_start(const void *context) {
     durable_stop(&durable);
 }
 
-static void a_start_may_take_longer_than_the_first_second(void **state) {
-    (void)state;
+TEST(a_start_may_take_longer_than_the_first_second) {
     history_begin(random_begin(__func__));
     history_assert_ended(history_run_process(live_a_long_start, "appendonly yes\n"));
     history_assert_ended(history_run_process(live_a_long_start, "appendonly yes\n"));
@@ -368,8 +355,7 @@ static uint64_t count_groups(const struct copy *journal, size_t size, bool *is_t
     return count;
 }
 
-static void a_journal_cut_anywhere_has_its_whole_groups(void **state) {
-    (void)state;
+TEST(a_journal_cut_anywhere_has_its_whole_groups) {
     struct copies copies;
     make_files(__func__, is_short() ? 20 : 60, &copies);
     struct copy *journal = find_copy(&copies, ".journal");
@@ -407,8 +393,7 @@ static void look_and_go_on(const void *context) {
     history_end_run(&durable);
 }
 
-static void behind_a_cut_it_goes_on(void **state) {
-    (void)state;
+TEST(behind_a_cut_it_goes_on) {
     struct copies copies;
     make_files(__func__, 12, &copies);
     struct history *before = malloc(sizeof *before);
@@ -431,8 +416,7 @@ static void behind_a_cut_it_goes_on(void **state) {
     forget_copies(&copies);
 }
 
-static void a_flipped_bit_is_seen_or_only_cuts_the_tail(void **state) {
-    (void)state;
+TEST(a_flipped_bit_is_seen_or_only_cuts_the_tail) {
     struct copies copies;
     make_files(__func__, is_short() ? 9 : 25, &copies);
     uint32_t refused = 0;
@@ -464,16 +448,4 @@ static void a_flipped_bit_is_seen_or_only_cuts_the_tail(void **state) {
     forget_copies(&copies);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_that_was_stopped_goes_on_as_it_was),
-        cmocka_unit_test(with_and_without_a_journal_it_goes_on_as_it_was),
-        cmocka_unit_test(a_server_that_was_killed_has_all_that_was_safe),
-        cmocka_unit_test(with_and_without_a_journal_it_has_all_that_was_safe),
-        cmocka_unit_test(a_start_may_take_longer_than_the_first_second),
-        cmocka_unit_test(a_journal_cut_anywhere_has_its_whole_groups),
-        cmocka_unit_test(behind_a_cut_it_goes_on),
-        cmocka_unit_test(a_flipped_bit_is_seen_or_only_cuts_the_tail),
-    };
-    return cmocka_run_group_tests_name("persistence", tests, history_set_up, history_tear_down);
-}
+TEST_MAIN(history_set_up, history_tear_down)
