@@ -43,8 +43,8 @@ static inline void test_write(int line, struct CMUnitTest test) {
 #define TEST_WITH(name, set_up, tear_down)                                                         \
     static void name(void **state);                                                                \
     __attribute__((constructor)) static void write_##name(void) {                                  \
-        test_write(__LINE__, (struct CMUnitTest)cmocka_unit_test_setup_teardown(name, set_up,      \
-                                                                                tear_down));       \
+        test_write(__LINE__,                                                                       \
+                   (struct CMUnitTest)cmocka_unit_test_setup_teardown(name, set_up, tear_down));   \
     }                                                                                              \
     static void name(__attribute__((unused)) void **state)
 #define TEST(name) TEST_WITH(name, NULL, NULL)
