@@ -10,7 +10,7 @@
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
 #include "server/loop/connection.h"
-#include "server/loop/prefetch.h"
+#include "server/loop/lookahead.h"
 #include "server/system/log.h"
 
 enum {
@@ -263,16 +263,16 @@ static uint64_t budget_ticks(void) {
  * spent. Returns how many ran. Running them queues nothing, so the entries do not move. */
 static unsigned run_group(struct tick *tick, unsigned count, struct reply *reply,
                           uint64_t end_ticks) {
-    struct prefetch_group group;
+    struct lookahead_group group;
     unsigned done = 0;
     bool is_over = false;
     if (count > 1) {
-        prefetch_entries(tick->server, &tick->entries[tick->head], count, &group);
+        lookahead_entries(tick->server, &tick->entries[tick->head], count, &group);
     }
     tick->server->command_begin_ticks = clock_ticks();
     while (done < count && !tick->is_behind && !is_over) {
         if (count > 1) {
-            prefetch_recall(tick->server, &group, done);
+            lookahead_recall(tick->server, &group, done);
             tick->server->ahead = group.ahead[done];
         }
         run_or_drop(tick, &tick->entries[tick->head++], reply);

@@ -3,11 +3,10 @@
  *     settings --begin--> draft --assign, assign, ...--> commit: the draft becomes the settings
  *                                          \-----------> abort: nothing has changed
  *
- * A draft owns copies of all strings, so a commit frees the replaced strings and an abort frees the
- * copies. Layouts and rules are not copied: boards borrow layouts, so existing ones keep their
- * addresses, and new ones are appended. */
+ * A draft borrows the strings that it does not change, so a commit frees the replaced strings and
+ * an abort frees the new ones. Boards borrow layouts, so existing ones keep their addresses too,
+ * and new ones are appended. */
 #include "server/settings/setting_private.h"
-#include "skiplist/keyspace/registry.h"
 
 const struct setting *setting_find(struct bytes name) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
@@ -20,96 +19,64 @@ const struct setting *setting_find(struct bytes name) {
 
 /* ---- Owned strings ---- */
 
-enum { LONE_STRING_COUNT = 9, STRING_COUNT = LONE_STRING_COUNT + SETTING_LIST_MAX };
-
-static void list_strings(struct settings *settings, char **slots[STRING_COUNT]) {
-    slots[0] = &settings->unixsocket;
-    slots[1] = &settings->requirepass;
-    slots[2] = &settings->pidfile;
-    slots[3] = &settings->logfile;
-    slots[4] = &settings->default_layout_name;
-    slots[5] = &settings->default_layout_origin;
-    slots[6] = &settings->file_path;
-    slots[7] = &settings->dir;
-    slots[8] = &settings->appenddirname;
-    for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
-        slots[LONE_STRING_COUNT + i] = &settings->bind[i];
+static void free_string(struct settings *settings, char **slot) {
+    if (!setting_value_is_borrowed(settings, slot)) {
+        memory_free(*slot);
     }
 }
 
 static void free_strings(struct settings *settings) {
-    char **slots[STRING_COUNT];
-    list_strings(settings, slots);
-    for (size_t i = 0; i < STRING_COUNT; i++) {
-        memory_free(*slots[i]);
-        *slots[i] = NULL;
-    }
-}
-
-/* Replace borrowed strings by owned copies. false: no memory, and no copy remains. */
-static bool own_strings(struct settings *settings) {
-    char **slots[STRING_COUNT];
-    char *borrowed[STRING_COUNT];
-    list_strings(settings, slots);
-    for (size_t i = 0; i < STRING_COUNT; i++) {
-        borrowed[i] = *slots[i];
-        *slots[i] = NULL;
-    }
-    for (size_t i = 0; i < STRING_COUNT; i++) {
-        if (borrowed[i] != NULL && !setting_value_replace(slots[i], bytes_from_text(borrowed[i]))) {
-            free_strings(settings);
-            return false;
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        char **slot = setting_value_string(settings, setting);
+        if (slot != NULL) {
+            free_string(settings, slot);
         }
     }
-    return true;
+    for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
+        free_string(settings, &settings->bind[i]);
+    }
+    free_string(settings, &settings->default_layout_origin);
+    free_string(settings, &settings->file_path);
 }
 
 /* ---- Drafts ---- */
 
-bool setting_draft_begin(struct setting_draft *draft, struct settings *original) {
+void setting_draft_begin(struct settings *draft, struct settings *original) {
+    *draft = *original;
     draft->original = original;
-    draft->settings = *original;
-    return own_strings(&draft->settings);
 }
 
-/* An unchanged string keeps its address: it may be borrowed if its setting cannot change (the
- * pidfile's path, until exit). */
-void setting_draft_commit(struct setting_draft *draft) {
-    char **slots[STRING_COUNT];
-    char **slots_before[STRING_COUNT];
-    list_strings(&draft->settings, slots);
-    list_strings(draft->original, slots_before);
-    for (size_t i = 0; i < STRING_COUNT; i++) {
-        char *before = *slots_before[i];
-        if (before != NULL && *slots[i] != NULL && strcmp(before, *slots[i]) == 0) {
-            memory_free(*slots[i]);
-            *slots[i] = before;
-        } else {
-            memory_free(before);
-        }
+bool setting_draft_end(struct settings *draft, bool is_fine) {
+    struct settings *original = draft->original;
+    if (is_fine) {
+        /* The other way round: free what the original does not share with the draft. */
+        original->original = draft;
+        free_strings(original);
+        *original = *draft;
+        original->original = NULL;
+    } else {
+        free_strings(draft);
+        setting_board_truncate(draft, original->layout_count, original->rule_count);
     }
-    *draft->original = draft->settings;
-}
-
-void setting_draft_abort(struct setting_draft *draft) {
-    free_strings(&draft->settings);
-    setting_board_truncate(&draft->settings, draft->original->layout_count,
-                           draft->original->rule_count);
+    return is_fine;
 }
 
 /* ---- Life cycle ---- */
 
 static bool assign_default(struct settings *settings, const struct setting *setting) {
     struct setting_words words;
-    struct setting_place place = {0};
     char reason[SETTING_REASON_MAX];
     CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
-    return setting_value_assign(settings, setting, words.words, words.count, &place, reason);
+    return setting_value_assign(&(struct setting_input){.settings = settings,
+                                                        .setting = setting,
+                                                        .words = words.words,
+                                                        .count = words.count,
+                                                        .place = &(struct setting_place){0},
+                                                        .reason = reason});
 }
 
 bool settings_init(struct settings *settings) {
     memset(settings, 0, sizeof *settings);
-    settings->databases = REGISTRY_DATABASES;
     bool is_fine = setting_board_init(settings);
     for (const struct setting *setting = setting_table; is_fine && setting->name != NULL;
          setting++) {
@@ -129,8 +96,8 @@ void settings_deinit(struct settings *settings) {
 
 bool settings_finish(struct settings *settings, char *error) {
     if (settings->port == 0 && settings->unixsocket == NULL) {
-        return setting_fail(error, SETTING_ERROR_MAX,
-                            "there is nothing to listen on: port is 0 and unixsocket is not set");
+        return setting_fail_error(
+            error, "there is nothing to listen on: port is 0 and unixsocket is not set");
     }
     return setting_board_resolve(settings, error);
 }
@@ -138,29 +105,28 @@ bool settings_finish(struct settings *settings, char *error) {
 /* ---- CONFIG SET ---- */
 
 static bool fail_set(char *error, struct bytes name, const char *reason) {
-    return setting_fail(error, SETTING_ERROR_MAX,
-                        "CONFIG SET failed (possibly related to argument '%s') - %s",
-                        setting_show(name).text, reason);
+    return setting_fail_error(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
+                              setting_show(name).text, reason);
 }
 
 /* Does every name exist, may it be changed, and is it given only once? */
 static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *error) {
-    bool is_seen[SETTING_ID_COUNT] = {false};
+    bool is_seen[SETTINGS_MAX] = {false};
     for (uint32_t i = 0; i < pair_count; i++) {
         struct bytes name = pairs[2 * i];
         const struct setting *setting = setting_find(name);
         if (setting == NULL) {
-            return setting_fail(error, SETTING_ERROR_MAX,
-                                "Unknown option or number of arguments for CONFIG SET - '%s'",
-                                setting_show(name).text);
+            return setting_fail_error(error,
+                                      "Unknown option or number of arguments for CONFIG SET - '%s'",
+                                      setting_show(name).text);
         }
         if ((setting->flags & SETTING_FIXED) != 0) {
             return fail_set(error, name, "can't set immutable config");
         }
-        if (is_seen[setting->id]) {
+        if (is_seen[setting - setting_table]) {
             return fail_set(error, name, "duplicate parameter");
         }
-        is_seen[setting->id] = true;
+        is_seen[setting - setting_table] = true;
     }
     return true;
 }
@@ -170,24 +136,24 @@ bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t
     if (!check_names(pairs, pair_count, error)) {
         return false;
     }
-    struct setting_draft draft;
-    if (!setting_draft_begin(&draft, settings)) {
-        return setting_fail(error, SETTING_ERROR_MAX, "CONFIG SET failed - out of memory");
-    }
-    struct setting_place place = {0};
+    struct settings draft;
     char reason[SETTING_REASON_MAX];
-    for (uint32_t i = 0; i < pair_count; i++) {
+    const char *failed = NULL;
+    setting_draft_begin(&draft, settings);
+    for (uint32_t i = 0; i < pair_count && failed == NULL; i++) {
         const struct setting *setting = setting_find(pairs[2 * i]);
-        if (!setting_value_assign(&draft.settings, setting, &pairs[2 * i + 1], 1, &place, reason)) {
-            setting_draft_abort(&draft);
-            return fail_set(error, bytes_from_text(setting->name), reason);
-        }
+        CHECK(setting != NULL);
+        struct setting_input input = {.settings = &draft,
+                                      .setting = setting,
+                                      .words = &pairs[2 * i + 1],
+                                      .count = 1,
+                                      .place = &(struct setting_place){0},
+                                      .reason = reason};
+        failed = setting_value_assign(&input) ? NULL : setting->name;
     }
-    const char *failed = check != NULL ? check(context, &draft.settings, reason) : NULL;
-    if (failed != NULL) {
-        setting_draft_abort(&draft);
-        return fail_set(error, bytes_from_text(failed), reason);
+    if (failed == NULL && check != NULL) {
+        failed = check(context, &draft, reason);
     }
-    setting_draft_commit(&draft);
-    return true;
+    return setting_draft_end(&draft, failed == NULL) ||
+           fail_set(error, bytes_from_text(failed), reason);
 }

@@ -5,9 +5,9 @@
  * ::1"), CONFIG SET. With an unknown or invalid setting the server does not start; the error names
  * file and line.
  *
- * A line is a name and words, separated by blanks; "double quotes" take \n \r \t \a \b \xHH and \c,
- * 'single quotes' only \'. A line whose first character is # is a comment. Sizes take 1k 1kb 1m 1mb
- * 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the setting repeats.
+ * A line is a name and words (codec/words.h). A line whose first character is # is a comment. Sizes
+ * take 1k 1kb 1m 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the
+ * setting repeats.
  *
  * CONFIG SET notifies nobody: code that uses a setting reads it here each time (timeout, limits,
  * maxclients, maxmemory, requirepass, slowlog and latency settings, default-layout, appendonly and
@@ -30,6 +30,7 @@ enum {
     SETTING_SAVE_POINTS_MAX = 64,
     SETTING_ERROR_MAX = 512,   /* room for any message of this file */
     SETTING_REASON_MAX = 384,  /* room for one without file and line */
+    SETTING_SYNTAX_MAX = 256,  /* room for what may be written for any setting */
     SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
 };
 
@@ -95,7 +96,6 @@ struct settings {
     char *pidfile;                      /* NULL: none */
     char *logfile;                      /* NULL: stdout */
     int loglevel;                       /* enum log_level */
-    int64_t databases;                  /* 16, fixed */
     int64_t slowlog_log_slower_than_us; /* -1: off */
     int64_t slowlog_max_len;
     int64_t latency_monitor_threshold_ms;
@@ -121,6 +121,8 @@ struct settings {
     char *default_layout_origin;
     /* absolute path of the file, for CONFIG REWRITE; NULL: no file */
     char *file_path;
+    /* Of a draft: what it was copied from, and borrows unchanged strings from. Otherwise NULL. */
+    struct settings *original;
 };
 
 /* Fill in the defaults. false: no memory. */
@@ -158,22 +160,51 @@ MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_co
  * (as above) says how many bits are needed. */
 MUST_CHECK bool settings_check_rules(const struct rules *rules, char *reason);
 
-/* One entry of the table. */
+/* What a value is, where it is kept, and which values are allowed. */
+enum setting_type {
+    SETTING_TYPE_INTEGER,         /* int64_t, minimum .. maximum */
+    SETTING_TYPE_OCTAL,           /* the same, written in octal */
+    SETTING_TYPE_SIZE,            /* uint64_t, minimum .. maximum, with units */
+    SETTING_TYPE_SIZE_OR_PERCENT, /* int64_t: a size, or a percentage if negative */
+    SETTING_TYPE_BOOLEAN,         /* bool */
+    SETTING_TYPE_CHOICE,          /* int: an index of choices, which end with NULL */
+    SETTING_TYPE_ONLY,            /* no field: only choices[0] is allowed; choices[1] says why */
+    SETTING_TYPE_STRING,          /* char *, owned, of minimum .. maximum bytes */
+    SETTING_TYPE_DIRECTORY,       /* the same, the path of a directory */
+    SETTING_TYPE_FILE_NAME,       /* the same, a name without directories */
+    SETTING_TYPE_DEFAULT_LAYOUT,  /* the same, a layout's name */
+    SETTING_TYPE_BIND,            /* from here on: several words, several fields */
+    SETTING_TYPE_OUTPUT_LIMIT,
+    SETTING_TYPE_SAVE,
+    SETTING_TYPE_LAYOUT,
+    SETTING_TYPE_BOARD,
+    SETTING_TYPE_COUNT,
+};
+struct setting_kind {
+    enum setting_type type;
+    const char *text; /* what may be written; of an integer its unit or "", of a choice NULL */
+    size_t offset;    /* of the field in struct settings */
+    int64_t minimum, maximum;
+    const char *const *choices;
+};
+struct setting_section {
+    const char *title;
+    const char *summary;
+};
 enum setting_flag {
     SETTING_FIXED = 1 << 0,   /* cannot be changed while running */
-    SETTING_SECRET = 1 << 1,  /* never logged */
-    SETTING_REPEATS = 1 << 2, /* may be on several lines: layout, board */
+    SETTING_REPEATS = 1 << 1, /* may be on several lines: layout, board */
 };
+/* One row of the table. */
 struct setting {
     const char *name;
-    const char *section;       /* "network", "limits", "general", "durability", "boards" */
-    const char *value_syntax;  /* "0..65535", "yes|no", "debug|verbose|notice|warning" */
+    const struct setting_section *section;
+    unsigned flags;
+    struct setting_kind kind;
     const char *default_value; /* as written in the file; NULL: no line */
     const char *example;       /* a value to show in leaderboard.conf; NULL: the default */
     const char *summary; /* plain sentences; a line break starts a paragraph, a line that starts
                           * with blanks is an example */
-    unsigned flags;
-    uint32_t id; /* private to the setting*.c files: which field, which parser */
 };
 extern const struct setting setting_table[]; /* ends with name NULL; at most SETTINGS_MAX */
 /* Find a setting by name, in any case; NULL: there is none. */
@@ -182,14 +213,18 @@ const struct setting *setting_find(struct bytes name);
 /* Print the value for CONFIG GET, for a setting that does not repeat, into out (SETTING_VALUE_MAX);
  * returns the size. Nothing is quoted, sizes are in bytes. */
 size_t setting_print(const struct settings *settings, const struct setting *setting, char *out);
+/* Print which values are allowed into out (SETTING_SYNTAX_MAX), and return it: "0..65535",
+ * "yes|no", "debug|verbose|notice|warning". */
+const char *setting_print_syntax(const struct setting *setting, char *out);
 /* Print what follows the name in a file, quoted where necessary: loading it gives the same value.
  * index counts the lines of a setting that repeats; other settings have one line. false: index is
  * after the last line. */
 MUST_CHECK bool setting_print_line(const struct settings *settings, const struct setting *setting,
                                    uint32_t index, char *out, size_t *size);
 
-/* Can these settings take effect? Returns NULL if they can, otherwise the name of the setting that
- * cannot, with the reason (SETTING_REASON_MAX). */
+/* Can these settings take effect? May reserve what they need, which the caller of settings_set
+ * keeps or releases, as settings_set succeeds or fails. Returns NULL if they can, otherwise the
+ * name of the setting that cannot, with the reason (SETTING_REASON_MAX). */
 typedef const char *settings_check(void *context, const struct settings *wanted, char *reason);
 /* CONFIG SET name value [name value ...]: all or none. On false nothing changed, and error has
  * Redis's wording ("Unknown option or number of arguments for CONFIG SET - 'x'", "CONFIG SET failed

@@ -13,21 +13,11 @@
 #include "codec/glob.h"
 
 static bool is_name(struct bytes name) {
-    if (name.size == 0 || name.size > SETTING_LAYOUT_NAME_MAX) {
-        return false;
-    }
-    for (size_t i = 0; i < name.size; i++) {
-        char byte = name.at[i];
-        if (!(byte >= 'a' && byte <= 'z') && !(byte >= 'A' && byte <= 'Z') &&
-            !(byte >= '0' && byte <= '9') && byte != '_' && byte != '-') {
-            return false;
-        }
-    }
-    return true;
+    return name.size > 0 && name.size <= SETTING_LAYOUT_NAME_MAX && setting_words_is_of(name, "_-");
 }
 
 static bool fail_without_memory(char *reason) {
-    return setting_fail(reason, SETTING_REASON_MAX, "out of memory");
+    return setting_fail(reason, "out of memory");
 }
 
 static struct setting_layout *find_layout(const struct settings *settings, struct bytes name) {
@@ -74,15 +64,17 @@ static char *join_words(const struct bytes *words, size_t count) {
     return text;
 }
 
-static struct setting_layout *create_layout(struct bytes name, const struct bytes *words,
-                                            size_t count, const struct layout *layout) {
+/* Takes over the text; NULL: no memory for it. */
+static struct setting_layout *create_layout(struct bytes name, char *text,
+                                            const struct layout *layout) {
     struct setting_layout *created = memory_allocate_zeroed(sizeof *created);
     if (created == NULL) {
+        memory_free(text);
         return NULL;
     }
     created->rules.layout = *layout;
     created->name = setting_value_copy(name);
-    created->text = join_words(words, count);
+    created->text = text;
     if (created->name == NULL || created->text == NULL) {
         destroy_layout(created);
         return NULL;
@@ -91,74 +83,46 @@ static struct setting_layout *create_layout(struct bytes name, const struct byte
 }
 
 bool setting_board_init(struct settings *settings) {
-    static const struct bytes words[] = {
-        BYTES_INIT("FIELD"), BYTES_INIT("score"), BYTES_INIT("33"), BYTES_INIT("SIGNED"),
-        BYTES_INIT("TIME"),  BYTES_INIT("31"),    BYTES_INIT("S"),
-    };
     struct layout layout;
     layout_init_default(&layout);
-    settings->layouts[0] =
-        create_layout(BYTES("default"), words, sizeof words / sizeof words[0], &layout);
-    if (settings->layouts[0] == NULL) {
-        return false;
-    }
-    settings->layout_count = 1;
-    settings->default_rules = &settings->layouts[0]->rules;
-    return true;
+    settings->layouts[0] = create_layout(
+        BYTES("default"), setting_value_copy(BYTES("FIELD score 33 SIGNED TIME 31 S")), &layout);
+    settings->layout_count = settings->layouts[0] != NULL;
+    return settings->layouts[0] != NULL;
 }
 
-/* May this layout get this name? *is_there_already: this layout already has it, so there is nothing
- * to do. */
-static bool check_new_name(const struct settings *settings, struct bytes name,
-                           const struct layout *layout, const struct setting_place *place,
-                           bool *is_there_already, char *reason) {
-    *is_there_already = false;
-    if (bytes_is(name, "default")) {
-        return setting_fail(reason, SETTING_REASON_MAX,
-                            "'default' is built in and cannot be changed; give your layout another "
-                            "name and choose it with default-layout");
-    }
-    const struct layout *found = settings_find_layout(settings, name);
-    if (found == NULL) {
-        return true;
-    }
-    /* CONFIG REWRITE writes the command line's layouts into the file; the same command line must
-     * still work afterwards. */
-    if (place->is_argument && layout_equal(found, layout)) {
-        *is_there_already = true;
-        return true;
-    }
-    return setting_fail(reason, SETTING_REASON_MAX, "layout '%s' already exists",
-                        setting_show(name).text);
-}
-
-bool setting_board_assign_layout(struct settings *settings, const struct bytes *words, size_t count,
-                                 const struct setting_place *place, char *reason) {
-    if (!is_name(words[0])) {
-        return setting_fail(reason, SETTING_REASON_MAX,
-                            "'%s' cannot be a layout's name: 1 to %d letters, digits, '_' and '-' "
-                            "are allowed",
-                            setting_show(words[0]).text, SETTING_LAYOUT_NAME_MAX);
-    }
+bool setting_board_assign_layout(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    struct bytes name = in->words[0];
     struct layout layout;
     char error[LAYOUT_ERROR_MAX];
-    if (layout_parse_words(words + 1, count - 1, &layout, error) != LAYOUT_OK) {
-        return setting_fail(reason, SETTING_REASON_MAX, "%s", error);
+    if (!is_name(name)) {
+        return setting_fail(in->reason,
+                            "'%s' cannot be a layout's name: 1 to %d letters, digits, '_' and '-' "
+                            "are allowed",
+                            setting_show(name).text, SETTING_LAYOUT_NAME_MAX);
     }
-    bool is_there_already;
-    if (!check_new_name(settings, words[0], &layout, place, &is_there_already, reason)) {
-        return false;
+    if (layout_parse_words(in->words + 1, in->count - 1, &layout, error) != LAYOUT_OK) {
+        return setting_fail(in->reason, "%s", error);
     }
-    if (is_there_already) {
-        return true;
+    if (bytes_is(name, "default")) {
+        return setting_fail(in->reason, "'default' is built in and cannot be changed; give your "
+                                        "layout another name and choose it with default-layout");
+    }
+    const struct layout *found = settings_find_layout(settings, name);
+    if (found != NULL) {
+        /* CONFIG REWRITE writes the command line's layouts into the file; the same command line
+         * must still work afterwards. */
+        return (in->place->is_argument && layout_equal(found, &layout)) ||
+               setting_fail(in->reason, "layout '%s' already exists", setting_show(name).text);
     }
     if (settings->layout_count == SETTING_LAYOUTS_MAX) {
-        return setting_fail(reason, SETTING_REASON_MAX, "at most %d layouts are allowed",
-                            SETTING_LAYOUTS_MAX - 1);
+        return setting_fail(in->reason, "at most %d layouts are allowed", SETTING_LAYOUTS_MAX - 1);
     }
-    struct setting_layout *created = create_layout(words[0], words + 1, count - 1, &layout);
+    struct setting_layout *created =
+        create_layout(name, join_words(in->words + 1, in->count - 1), &layout);
     if (created == NULL) {
-        return fail_without_memory(reason);
+        return fail_without_memory(in->reason);
     }
     settings->layouts[settings->layout_count++] = created;
     return true;
@@ -166,16 +130,14 @@ bool setting_board_assign_layout(struct settings *settings, const struct bytes *
 
 /* ---- Rules ---- */
 
-/* "leaderboard.conf:12: board", "option --board"; NULL: no memory. */
-static char *copy_place(const struct setting_place *place, const char *name) {
-    char text[SETTING_REASON_MAX];
+/* "leaderboard.conf:12: board", "option --board"; out: SETTING_REASON_MAX. */
+static void print_place(const struct setting_place *place, const char *name, char *out) {
     if (place->file_name != NULL) {
-        snprintf(text, sizeof text, "%s:%u: %s", setting_show_path(place->file_name).text,
+        snprintf(out, SETTING_REASON_MAX, "%s:%u: %s", setting_show_path(place->file_name).text,
                  place->line, name);
     } else {
-        snprintf(text, sizeof text, "%s%s", place->is_argument ? "option --" : "", name);
+        snprintf(out, SETTING_REASON_MAX, "%s%s", place->is_argument ? "option --" : "", name);
     }
-    return setting_value_copy(bytes_from_text(text));
 }
 
 static void deinit_rule(struct setting_rule *rule) {
@@ -207,59 +169,51 @@ static bool has_rule(const struct settings *settings, const struct setting_rule 
 static bool check_rule(const struct bytes *words, size_t count, char *reason) {
     if (count < 2) {
         return setting_fail(
-            reason, SETTING_REASON_MAX,
+            reason,
             "a pattern of keys and a layout's name are needed: board GLOB NAME " SETTING_OPTIONS);
     }
     if (words[0].size == 0 || words[0].size > GLOB_PATTERN_MAX) {
-        return setting_fail(reason, SETTING_REASON_MAX, "a pattern of 1 to %d bytes is needed",
-                            GLOB_PATTERN_MAX);
+        return setting_fail(reason, "a pattern of 1 to %d bytes is needed", GLOB_PATTERN_MAX);
     }
     if (!is_name(words[1])) {
-        return setting_fail(reason, SETTING_REASON_MAX, "'%s' is not a layout name",
-                            setting_show(words[1]).text);
+        return setting_fail(reason, "'%s' is not a layout name", setting_show(words[1]).text);
     }
     return true;
 }
 
-/* Parse the words after the layout's name. */
-static bool init_options(struct setting_rule *rule, const struct bytes *words, size_t count,
-                         char *reason) {
-    if (count == 0) {
-        return true;
-    }
-    rule->own = memory_allocate_zeroed(sizeof *rule->own);
-    rule->options = join_words(words, count);
-    if (rule->own == NULL || rule->options == NULL) {
-        return fail_without_memory(reason);
-    }
-    return settings_parse_options(words, count, rule->own, reason);
-}
-
 /* On false the caller must still free what *rule owns. */
-static bool init_rule(struct setting_rule *rule, const struct bytes *words, size_t count,
-                      const struct setting_place *place, char *reason) {
+static bool init_rule(struct setting_rule *rule, const struct setting_input *in) {
+    const struct bytes *options = in->words + 2;
+    size_t option_count = in->count - 2;
+    char origin[SETTING_REASON_MAX];
+    print_place(in->place, "board", origin);
     *rule = (struct setting_rule){
-        .pattern = setting_value_copy(words[0]),
-        .layout_name = setting_value_copy(words[1]),
-        .origin = copy_place(place, "board"),
+        .pattern = setting_value_copy(in->words[0]),
+        .layout_name = setting_value_copy(in->words[1]),
+        .origin = setting_value_copy(bytes_from_text(origin)),
     };
-    if (rule->pattern == NULL || rule->layout_name == NULL || rule->origin == NULL) {
-        return fail_without_memory(reason);
+    if (option_count > 0) {
+        rule->own = memory_allocate_zeroed(sizeof *rule->own);
+        rule->options = join_words(options, option_count);
     }
-    return init_options(rule, words + 2, count - 2, reason);
+    if (rule->pattern == NULL || rule->layout_name == NULL || rule->origin == NULL ||
+        (option_count > 0 && (rule->own == NULL || rule->options == NULL))) {
+        return fail_without_memory(in->reason);
+    }
+    return option_count == 0 ||
+           settings_parse_options(options, option_count, rule->own, in->reason);
 }
 
-bool setting_board_assign_rule(struct settings *settings, const struct bytes *words, size_t count,
-                               const struct setting_place *place, char *reason) {
+bool setting_board_assign_rule(const struct setting_input *in) {
+    struct settings *settings = in->settings;
     struct setting_rule rule;
-    if (!check_rule(words, count, reason)) {
+    if (!check_rule(in->words, in->count, in->reason)) {
         return false;
     }
-    bool is_fine = init_rule(&rule, words, count, place, reason);
+    bool is_fine = init_rule(&rule, in);
     bool is_new = is_fine && !has_rule(settings, &rule);
     if (is_new && settings->rule_count == SETTING_RULES_MAX) {
-        is_fine = setting_fail(reason, SETTING_REASON_MAX, "at most %d board rules are allowed",
-                               SETTING_RULES_MAX);
+        is_fine = setting_fail(in->reason, "at most %d board rules are allowed", SETTING_RULES_MAX);
     }
     if (is_fine && is_new) {
         settings->rules[settings->rule_count++] = rule;
@@ -287,31 +241,28 @@ static const char *next_layout_name(const void *context, uint32_t index) {
 }
 
 void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason) {
-    const char *nearest = setting_words_nearest(name, next_layout_name, settings);
-    setting_fail(reason, SETTING_REASON_MAX, "there is no layout '%s'%s%s%s",
-                 setting_show(name).text, nearest != NULL ? "; did you mean '" : "",
-                 nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    setting_words_fail_unknown(reason, "there is no layout", name, next_layout_name, settings);
 }
 
-bool setting_board_assign_default(struct settings *settings, struct bytes name,
-                                  const struct setting_place *place, char *reason) {
+bool setting_board_assign_default(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    struct bytes name = in->words[0];
     const struct setting_layout *found = find_layout(settings, name);
-    bool may_come_later = place->file_name != NULL || place->is_argument;
+    bool may_come_later = in->place->file_name != NULL || in->place->is_argument;
     if (!is_name(name)) {
-        return setting_fail(reason, SETTING_REASON_MAX, "'%s' is not a layout name",
-                            setting_show(name).text);
+        return setting_fail(in->reason, "'%s' is not a layout name", setting_show(name).text);
     }
     if (found == NULL && !may_come_later) {
-        settings_explain_layout(settings, name, reason);
+        settings_explain_layout(settings, name, in->reason);
         return false;
     }
-    char *origin = copy_place(place, "default-layout");
-    if (origin == NULL || !setting_value_replace(&settings->default_layout_name, name)) {
-        memory_free(origin);
-        return fail_without_memory(reason);
+    char origin[SETTING_REASON_MAX];
+    print_place(in->place, "default-layout", origin);
+    if (!setting_value_replace(settings, &settings->default_layout_name, name) ||
+        !setting_value_replace(settings, &settings->default_layout_origin,
+                               bytes_from_text(origin))) {
+        return fail_without_memory(in->reason);
     }
-    memory_free(settings->default_layout_origin);
-    settings->default_layout_origin = origin;
     settings->default_rules = found != NULL ? &found->rules : NULL;
     return true;
 }
@@ -335,15 +286,14 @@ bool setting_board_resolve(struct settings *settings, char *error) {
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         struct setting_rule *rule = &settings->rules[i];
         if (!resolve_rule(settings, rule, reason)) {
-            return setting_fail(error, SETTING_ERROR_MAX, "%s: %s", rule->origin, reason);
+            return setting_fail_error(error, "%s: %s", rule->origin, reason);
         }
     }
     struct bytes name = bytes_from_text(settings->default_layout_name);
     const struct setting_layout *found = find_layout(settings, name);
     if (found == NULL) {
         settings_explain_layout(settings, name, reason);
-        return setting_fail(error, SETTING_ERROR_MAX, "%s: %s", settings->default_layout_origin,
-                            reason);
+        return setting_fail_error(error, "%s: %s", settings->default_layout_origin, reason);
     }
     settings->default_rules = &found->rules;
     return true;
@@ -362,30 +312,12 @@ const struct rules *settings_rules_for(void *context, struct bytes key) {
 
 /* ---- Text out ---- */
 
-static size_t print_layout(const struct setting_layout *layout, char *out) {
+size_t setting_board_print_layout(const struct setting_layout *layout, char *out) {
     return (size_t)sprintf(out, "%s %s", layout->name, layout->text);
 }
 
-static size_t print_rule(const struct setting_rule *rule, char *out) {
+size_t setting_board_print_rule(const struct setting_rule *rule, char *out) {
     size_t size = setting_words_quote(out, bytes_from_text(rule->pattern));
     size += (size_t)sprintf(out + size, " %s", rule->layout_name);
     return rule->options == NULL ? size : size + (size_t)sprintf(out + size, " %s", rule->options);
-}
-
-bool setting_board_print_line(const struct settings *settings, uint32_t id, uint32_t index,
-                              char *out, size_t *size) {
-    if (id == SETTING_LAYOUT) {
-        /* layouts[0] is built in: no line gave it. */
-        if (index + 1 >= settings->layout_count) {
-            return false;
-        }
-        *size = print_layout(settings->layouts[index + 1], out);
-        return true;
-    }
-    CHECK(id == SETTING_BOARD);
-    if (index >= settings->rule_count) {
-        return false;
-    }
-    *size = print_rule(&settings->rules[index], out);
-    return true;
 }

@@ -6,23 +6,6 @@
 
 enum { TEXT_WIDTH = 80, TITLE_WIDTH = 80 };
 
-static const struct {
-    const char *name;
-    const char *title;
-    const char *summary;
-} sections[] = {
-    {"network", "Network", "Where the server listens, and who may connect."},
-    {"limits", "Limits",
-     "What clients may use. Sizes take units: 1k is 1000 bytes, 1kb is 1024 "
-     "bytes, and so on with 1m 1mb 1g 1gb, in upper or lower case."},
-    {"general", "General", "How the server runs, and what it logs."},
-    {"durability", "Durability",
-     "What is kept on disk, and when: docs/durability.md explains how to choose."},
-    {"boards", "Boards",
-     "Which layout a new board gets: how the 64 bits that rank a member are divided into fields."},
-};
-enum { SECTION_COUNT = sizeof sections / sizeof sections[0] };
-
 /* ---- Wrapped text ---- */
 
 struct writer {
@@ -102,6 +85,10 @@ static void put_text(struct writer *writer, const char *text) {
 
 /* ---- leaderboard.conf ---- */
 
+static bool is_first_of_section(const struct setting *setting) {
+    return setting == setting_table || setting->section != setting[-1].section;
+}
+
 static void put_title(FILE *file, const char *title) {
     int left = (TITLE_WIDTH - 2 - (int)strlen(title)) / 2;
     int right = TITLE_WIDTH - 2 - (int)strlen(title) - left;
@@ -139,15 +126,13 @@ void settings_write_example(FILE *file) {
         "CONFIG GET shows the settings of a running server; CONFIG SET changes most of them, and "
         "CONFIG REWRITE writes the changes to this file.");
     fputc('\n', file);
-    for (size_t i = 0; i < SECTION_COUNT; i++) {
-        put_title(file, sections[i].title);
-        put_text(&writer, sections[i].summary);
-        fputc('\n', file);
-        for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-            if (strcmp(setting->section, sections[i].name) == 0) {
-                write_example_setting(&writer, setting);
-            }
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        if (is_first_of_section(setting)) {
+            put_title(file, setting->section->title);
+            put_text(&writer, setting->section->summary);
+            fputc('\n', file);
         }
+        write_example_setting(&writer, setting);
     }
 }
 
@@ -170,8 +155,9 @@ static void write_docs_table(FILE *file) {
 
 static void write_docs_setting(struct writer *writer, const struct setting *setting) {
     bool is_fixed = (setting->flags & SETTING_FIXED) != 0;
+    char syntax[SETTING_SYNTAX_MAX];
     fprintf(writer->file, "### %s\n\n```\n%s %s\n```\n\n", setting->name, setting->name,
-            setting->value_syntax);
+            setting_print_syntax(setting, syntax));
     put_text(writer, setting->summary);
     fputc('\n', writer->file);
     if (setting->default_value != NULL) {
@@ -221,15 +207,13 @@ void settings_write_docs(FILE *file) {
           "\n",
           file);
     write_docs_table(file);
-    for (size_t i = 0; i < SECTION_COUNT; i++) {
-        fprintf(file, "## %s\n\n", sections[i].title);
-        put_text(&writer, sections[i].summary);
-        fputc('\n', file);
-        for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-            if (strcmp(setting->section, sections[i].name) == 0) {
-                write_docs_setting(&writer, setting);
-            }
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        if (is_first_of_section(setting)) {
+            fprintf(file, "## %s\n\n", setting->section->title);
+            put_text(&writer, setting->section->summary);
+            fputc('\n', file);
         }
+        write_docs_setting(&writer, setting);
     }
 }
 
@@ -250,13 +234,12 @@ void settings_write_help(FILE *file) {
         "journal\n\n"
         "Settings, with their defaults (leaderboard.conf explains them):\n",
         file);
-    for (size_t i = 0; i < SECTION_COUNT; i++) {
-        fprintf(file, "\n%s\n", sections[i].title);
-        for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-            if (strcmp(setting->section, sections[i].name) == 0) {
-                fprintf(file, "  --%s %s\n      default: %s\n", setting->name,
-                        setting->value_syntax, default_text(setting));
-            }
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        if (is_first_of_section(setting)) {
+            fprintf(file, "\n%s\n", setting->section->title);
         }
+        char syntax[SETTING_SYNTAX_MAX];
+        fprintf(file, "  --%s %s\n      default: %s\n", setting->name,
+                setting_print_syntax(setting, syntax), default_text(setting));
     }
 }

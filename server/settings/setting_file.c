@@ -17,15 +17,16 @@ enum { FILE_SIZE_MAX = 8 * 1024 * 1024, READ_STEP = 64 * 1024 };
 
 /* ---- Errors ---- */
 
-/* Put "leaderboard.conf:12: " or "option --port: " in front of the reason. */
+/* Put "leaderboard.conf:12: " or "option --port: " in front of the reason. setting: named in front
+ * of a file's reason too; may be NULL. */
 static bool fail_at(char *error, const struct setting_place *place, struct bytes name,
-                    const char *text) {
+                    const struct setting *setting, const char *reason) {
     if (place->is_argument) {
-        return setting_fail(error, SETTING_ERROR_MAX, "option --%s: %s", setting_show(name).text,
-                            text);
+        return setting_fail_error(error, "option --%s: %s", setting_show(name).text, reason);
     }
-    return setting_fail(error, SETTING_ERROR_MAX, "%s:%u: %s",
-                        setting_show_path(place->file_name).text, place->line, text);
+    return setting_fail_error(error, "%s:%u: %s%s%s", setting_show_path(place->file_name).text,
+                              place->line, setting != NULL ? setting->name : "",
+                              setting != NULL ? ": " : "", reason);
 }
 
 static const char *next_setting_name(const void *context, uint32_t index) {
@@ -33,32 +34,21 @@ static const char *next_setting_name(const void *context, uint32_t index) {
     return setting_table[index].name;
 }
 
-static bool fail_unknown(char *error, const struct setting_place *place, struct bytes name) {
-    const char *nearest = setting_words_nearest(name, next_setting_name, NULL);
-    char text[SETTING_REASON_MAX];
-    setting_fail(text, sizeof text, "unknown setting '%s'%s%s%s", setting_show(name).text,
-                 nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
-                 nearest != NULL ? "'?" : "");
-    return fail_at(error, place, name, text);
-}
-
 /* words[0] is the name. */
 static bool assign_line(struct settings *settings, const struct bytes *words, size_t count,
                         const struct setting_place *place, char *error) {
-    const struct setting *setting = setting_find(words[0]);
-    if (setting == NULL) {
-        return fail_unknown(error, place, words[0]);
-    }
     char reason[SETTING_REASON_MAX];
-    if (setting_value_assign(settings, setting, words + 1, count - 1, place, reason)) {
-        return true;
-    }
-    if (place->is_argument) {
-        return fail_at(error, place, words[0], reason);
-    }
-    char text[SETTING_REASON_MAX + 64];
-    setting_fail(text, sizeof text, "%s: %s", setting->name, reason);
-    return fail_at(error, place, words[0], text);
+    const struct setting *setting = setting_find(words[0]);
+    struct setting_input input = {.settings = settings,
+                                  .setting = setting,
+                                  .words = words + 1,
+                                  .count = count - 1,
+                                  .place = place,
+                                  .reason = reason};
+    bool is_fine = setting != NULL ? setting_value_assign(&input)
+                                   : setting_words_fail_unknown(reason, "unknown setting", words[0],
+                                                                next_setting_name, NULL);
+    return is_fine || fail_at(error, place, words[0], setting, reason);
 }
 
 /* ---- Text ---- */
@@ -76,7 +66,7 @@ static bool load_text(struct settings *settings, struct bytes text, const char *
             continue;
         }
         if (!setting_words_split(line, &words, reason)) {
-            return fail_at(error, &place, BYTES(""), reason);
+            return fail_at(error, &place, BYTES(""), NULL, reason);
         }
         if (!assign_line(settings, words.words, words.count, &place, error)) {
             return false;
@@ -86,33 +76,20 @@ static bool load_text(struct settings *settings, struct bytes text, const char *
 }
 
 static bool fail_without_memory(char *error) {
-    return setting_fail(error, SETTING_ERROR_MAX, "out of memory");
-}
-
-/* Commit the draft if is_fine, otherwise abort it. */
-static bool end_draft(struct setting_draft *draft, bool is_fine) {
-    if (is_fine) {
-        setting_draft_commit(draft);
-    } else {
-        setting_draft_abort(draft);
-    }
-    return is_fine;
+    return setting_fail_error(error, "out of memory");
 }
 
 bool settings_load_text(struct settings *settings, struct bytes text, const char *file_name,
                         char *error) {
-    struct setting_draft draft;
-    if (!setting_draft_begin(&draft, settings)) {
-        return fail_without_memory(error);
-    }
-    return end_draft(&draft, load_text(&draft.settings, text, file_name, error));
+    struct settings draft;
+    setting_draft_begin(&draft, settings);
+    return setting_draft_end(&draft, load_text(&draft, text, file_name, error));
 }
 
 /* ---- Files ---- */
 
 static bool fail_to_read(char *error, const char *file_name, const char *why) {
-    return setting_fail(error, SETTING_ERROR_MAX, "cannot read %s: %s",
-                        setting_show_path(file_name).text, why);
+    return setting_fail_error(error, "cannot read %s: %s", setting_show_path(file_name).text, why);
 }
 
 /* Read everything from fd into *text, which the caller frees even after a failure. */
@@ -170,7 +147,7 @@ static bool remember_path(struct settings *settings, int fd, const char *path, c
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || realpath(path, absolute) == NULL) {
         return true;
     }
-    return setting_value_replace(&settings->file_path, bytes_from_text(absolute)) ||
+    return setting_value_replace(settings, &settings->file_path, bytes_from_text(absolute)) ||
            fail_without_memory(error);
 }
 
@@ -185,11 +162,9 @@ static bool load_file(struct settings *settings, const char *path, char *error) 
 }
 
 bool settings_load_file(struct settings *settings, const char *path, char *error) {
-    struct setting_draft draft;
-    if (!setting_draft_begin(&draft, settings)) {
-        return fail_without_memory(error);
-    }
-    return end_draft(&draft, load_file(&draft.settings, path, error));
+    struct settings draft;
+    setting_draft_begin(&draft, settings);
+    return setting_draft_end(&draft, load_file(&draft, path, error));
 }
 
 /* ---- The command line ---- */
@@ -208,21 +183,21 @@ static bool load_option(struct settings *settings, const char *option, char *con
     char reason[SETTING_REASON_MAX];
     struct bytes text = bytes_from_text(option + 2);
     if (!setting_words_split(text, &own, reason)) {
-        return fail_at(error, &place, text, reason);
+        return fail_at(error, &place, text, NULL, reason);
     }
     if (own.count == 0) {
-        return fail_at(error, &place, text, "a setting's name is needed");
+        return fail_at(error, &place, text, NULL, "a setting's name is needed");
     }
     size_t count = own.count;
     if (count + (size_t)value_count > SETTING_WORDS_MAX) {
-        return fail_at(error, &place, own.words[0], "too many values");
+        return fail_at(error, &place, own.words[0], NULL, "too many values");
     }
     memcpy(words, own.words, count * sizeof words[0]);
     for (int i = 0; i < value_count; i++) {
         words[count++] = bytes_from_text(values[i]);
     }
     if (count == 1 && setting_find(words[0]) != NULL) {
-        return fail_at(error, &place, words[0], "a value is needed");
+        return fail_at(error, &place, words[0], NULL, "a value is needed");
     }
     return assign_line(settings, words, count, &place, error);
 }
@@ -231,10 +206,11 @@ static bool load_options(struct settings *settings, int argc, char **argv, char 
     settings->is_save_begun = false;
     for (int i = 0; i < argc;) {
         if (!is_option(argv[i])) {
-            return setting_fail(error, SETTING_ERROR_MAX,
-                                "argument '%s': only the first argument may be a file, and options "
-                                "begin with --name",
-                                setting_show(bytes_from_text(argv[i])).text);
+            return setting_fail_error(
+                error,
+                "argument '%s': only the first argument may be a file, and options "
+                "begin with --name",
+                setting_show(bytes_from_text(argv[i])).text);
         }
         int next = i + 1;
         while (next < argc && !is_option(argv[next])) {
@@ -274,9 +250,7 @@ static bool load_arguments(struct settings *settings, int argc, char **argv, cha
 }
 
 bool settings_load_arguments(struct settings *settings, int argc, char **argv, char *error) {
-    struct setting_draft draft;
-    if (!setting_draft_begin(&draft, settings)) {
-        return fail_without_memory(error);
-    }
-    return end_draft(&draft, load_arguments(&draft.settings, argc, argv, error));
+    struct settings draft;
+    setting_draft_begin(&draft, settings);
+    return setting_draft_end(&draft, load_arguments(&draft, argc, argv, error));
 }

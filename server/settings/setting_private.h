@@ -17,49 +17,6 @@
 
 #include "server/settings/setting.h"
 
-enum setting_id {
-    SETTING_BIND,
-    SETTING_PORT,
-    SETTING_UNIXSOCKET,
-    SETTING_UNIXSOCKETPERM,
-    SETTING_TCP_BACKLOG,
-    SETTING_TIMEOUT,
-    SETTING_TCP_KEEPALIVE,
-    SETTING_PROTECTED_MODE,
-    SETTING_REQUIREPASS,
-    SETTING_AUTH_TIMEOUT,
-    SETTING_MAXCLIENTS,
-    SETTING_MAXMEMORY,
-    SETTING_MAXMEMORY_CLIENTS,
-    SETTING_MAXMEMORY_POLICY,
-    SETTING_PROTO_MAX_BULK_LEN,
-    SETTING_CLIENT_QUERY_BUFFER_LIMIT,
-    SETTING_CLIENT_OUTPUT_BUFFER_LIMIT,
-    SETTING_BUSY_COMMAND_LIMIT,
-    SETTING_DAEMONIZE,
-    SETTING_PIDFILE,
-    SETTING_LOGFILE,
-    SETTING_LOGLEVEL,
-    SETTING_DATABASES,
-    SETTING_SLOWLOG_LOG_SLOWER_THAN,
-    SETTING_SLOWLOG_MAX_LEN,
-    SETTING_LATENCY_MONITOR_THRESHOLD,
-    SETTING_LATENCY_TRACKING,
-    SETTING_DIR,
-    SETTING_APPENDDIRNAME,
-    SETTING_APPENDONLY,
-    SETTING_APPENDFSYNC,
-    SETTING_AUTO_AOF_REWRITE_PERCENTAGE,
-    SETTING_AUTO_AOF_REWRITE_MIN_SIZE,
-    SETTING_SAVE,
-    SETTING_STOP_WRITES_ON_BGSAVE_ERROR,
-    SETTING_LAYOUT,
-    SETTING_BOARD,
-    SETTING_DEFAULT_LAYOUT,
-    SETTING_ID_COUNT,
-};
-_Static_assert((int)SETTING_ID_COUNT <= (int)SETTINGS_MAX, "more settings than SETTINGS_MAX");
-
 enum {
     SETTING_LINE_MAX = SETTING_VALUE_MAX, /* bytes of a line */
     SETTING_WORDS_MAX = 1024,             /* words of a line */
@@ -70,9 +27,10 @@ enum {
     SETTING_SHOWN_MAX = 64, /* bytes of user text inside a message */
 };
 
-/* printf into a message of size bytes; returns false, so that failing is one statement. */
-__attribute__((format(printf, 3, 4))) bool setting_fail(char *message, size_t size,
-                                                        const char *format, ...);
+/* printf into a reason (SETTING_REASON_MAX) or an error (SETTING_ERROR_MAX); returns false, so that
+ * failing is one statement. */
+__attribute__((format(printf, 2, 3))) bool setting_fail(char *reason, const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool setting_fail_error(char *error, const char *format, ...);
 
 /* User text made fit for a message: shortened, with '?' for unprintable bytes. */
 struct setting_shown {
@@ -84,7 +42,7 @@ struct setting_shown setting_show_path(const char *path);
 
 /* ---- setting_words.c ---- */
 
-/* The words of a line; they point into room. */
+/* The words of a line; they point into the line or into room. */
 struct setting_words {
     struct bytes words[SETTING_WORDS_MAX];
     size_t count;
@@ -97,12 +55,15 @@ bool setting_words_is_silent(struct bytes line);
 /* Quote a word so that splitting returns it: quotes only if necessary, at most 4 * word.size + 2
  * bytes. Returns the size. */
 size_t setting_words_quote(char *out, struct bytes word);
+/* Has the word only letters, digits and bytes of others? */
+bool setting_words_is_of(struct bytes word, const char *others);
 /* Take the next line from the front of *text, without its line end; false at the end. */
 MUST_CHECK bool setting_words_next_line(struct bytes *text, struct bytes *line);
-/* The word of a list that this one is probably a typing error of; NULL: none is close. next returns
- * the index-th word, NULL after the last. */
+/* Fail with "unknown setting 'prot'; did you mean 'port'?", where what is "unknown setting". next
+ * returns the index-th of the existing words, NULL after the last. */
 typedef const char *setting_words_next(const void *context, uint32_t index);
-const char *setting_words_nearest(struct bytes word, setting_words_next *next, const void *context);
+bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
+                                setting_words_next *next, const void *context);
 
 /* ---- setting_value.c ---- */
 
@@ -113,36 +74,40 @@ struct setting_place {
     bool is_argument; /* the command line */
 };
 
-/* Set one setting from the words after its name. settings is a draft: on false it may be partly
- * changed, but it still owns all its strings; reason (SETTING_REASON_MAX) says what is allowed. */
-MUST_CHECK bool setting_value_assign(struct settings *settings, const struct setting *setting,
-                                     const struct bytes *words, size_t count,
-                                     const struct setting_place *place, char *reason);
-/* Replace *slot by a copy of text and free the old string; "" becomes NULL. false: no memory, and
- * *slot is unchanged. */
-MUST_CHECK bool setting_value_replace(char **slot, struct bytes text);
+/* Words given for a setting. */
+struct setting_input {
+    struct settings *settings; /* a draft, or being initialised */
+    const struct setting *setting;
+    const struct bytes *words;
+    size_t count;
+    const struct setting_place *place;
+    char *reason;
+};
+/* Set one setting from the words after its name. On false the settings may be partly changed, but
+ * still own all their strings; reason (SETTING_REASON_MAX) says what is allowed. */
+MUST_CHECK bool setting_value_assign(const struct setting_input *input);
+/* The setting's string; NULL: it is no string. */
+char **setting_value_string(struct settings *settings, const struct setting *setting);
+/* Replace *slot, a string of the settings, by a copy of text; "" becomes NULL. An equal string
+ * keeps its address. false: no memory, and *slot is unchanged. */
+MUST_CHECK bool setting_value_replace(struct settings *settings, char **slot, struct bytes text);
+/* Is this string of a draft borrowed from the original? */
+bool setting_value_is_borrowed(const struct settings *settings, char *const *slot);
 /* A terminated copy, owned by the caller; NULL: no memory. */
 MUST_CHECK char *setting_value_copy(struct bytes text);
-/* Does every line of this setting have the same value in both? */
-bool setting_value_is_equal(const struct settings *a, const struct settings *b,
-                            const struct setting *setting);
 
 /* ---- setting_board.c ---- */
 
 MUST_CHECK bool setting_board_init(struct settings *settings);
-MUST_CHECK bool setting_board_assign_layout(struct settings *settings, const struct bytes *words,
-                                            size_t count, const struct setting_place *place,
-                                            char *reason);
-MUST_CHECK bool setting_board_assign_rule(struct settings *settings, const struct bytes *words,
-                                          size_t count, const struct setting_place *place,
-                                          char *reason);
-MUST_CHECK bool setting_board_assign_default(struct settings *settings, struct bytes name,
-                                             const struct setting_place *place, char *reason);
+MUST_CHECK bool setting_board_assign_layout(const struct setting_input *input);
+MUST_CHECK bool setting_board_assign_rule(const struct setting_input *input);
+MUST_CHECK bool setting_board_assign_default(const struct setting_input *input);
 /* Set the layouts of the rules and the default. false: error says which line names a missing
  * layout. */
 MUST_CHECK bool setting_board_resolve(struct settings *settings, char *error);
-MUST_CHECK bool setting_board_print_line(const struct settings *settings, uint32_t id,
-                                         uint32_t index, char *out, size_t *size);
+/* Print what follows "layout" or "board" in a line; returns the size. */
+size_t setting_board_print_layout(const struct setting_layout *layout, char *out);
+size_t setting_board_print_rule(const struct setting_rule *rule, char *out);
 /* Free the layouts and rules from these indices on. */
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
 
@@ -154,14 +119,10 @@ MUST_CHECK bool setting_file_read(const char *path, char **text, size_t *size, c
 
 /* ---- setting.c ---- */
 
-/* A copy to change. It shares the existing layouts and rules (boards borrow them), and owns
- * everything else; new layouts and rules are appended after the shared ones. */
-struct setting_draft {
-    struct settings settings;
-    struct settings *original;
-};
-MUST_CHECK bool setting_draft_begin(struct setting_draft *draft, struct settings *original);
-void setting_draft_commit(struct setting_draft *draft);
-void setting_draft_abort(struct setting_draft *draft);
+/* A draft is a copy to change. It shares the existing strings, layouts and rules (boards borrow
+ * them); new layouts and rules are appended. */
+void setting_draft_begin(struct settings *draft, struct settings *original);
+/* Replace the original by the draft if is_fine, otherwise drop the draft. Returns is_fine. */
+bool setting_draft_end(struct settings *draft, bool is_fine);
 
 #endif

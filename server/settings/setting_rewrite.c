@@ -19,20 +19,21 @@
 #include <unistd.h>
 
 #include "protocol/buffer.h"
+#include "server/system/disk.h"
 
 #define SIGNATURE "# Written by CONFIG REWRITE:"
 
 struct rewrite {
     const struct settings *settings;
     struct bytes text; /* of the old file */
-    bool is_changed[SETTING_ID_COUNT];
-    uint32_t line_count[SETTING_ID_COUNT]; /* lines of each setting seen so far */
+    bool is_changed[SETTINGS_MAX];
+    uint32_t line_count[SETTINGS_MAX]; /* lines of each setting seen so far */
     bool has_signature;
     struct buffer out;
 };
 
 static bool fail(char *error, const char *why) {
-    return setting_fail(error, SETTING_ERROR_MAX, "Rewriting config file: %s", why);
+    return setting_fail_error(error, "Rewriting config file: %s", why);
 }
 
 /* ---- What to write ---- */
@@ -44,6 +45,25 @@ static bool read_before(const char *path, char **text, size_t *size, char *error
         return true;
     }
     return setting_file_read(path, text, size, why) || fail(error, why);
+}
+
+/* Does every line of this setting have the same value in both? */
+static bool is_equal(const struct settings *a, const struct settings *b,
+                     const struct setting *setting) {
+    char text_a[SETTING_VALUE_MAX];
+    char text_b[SETTING_VALUE_MAX];
+    size_t size_a = 0;
+    size_t size_b = 0;
+    for (uint32_t i = 0;; i++) {
+        bool has_a = setting_print_line(a, setting, i, text_a, &size_a);
+        bool has_b = setting_print_line(b, setting, i, text_b, &size_b);
+        if (!has_a || !has_b) {
+            return has_a == has_b;
+        }
+        if (size_a != size_b || memcmp(text_a, text_b, size_a) != 0) {
+            return false;
+        }
+    }
 }
 
 /* Find the settings whose value in the file differs from the current one. */
@@ -58,8 +78,8 @@ static bool find_changes(struct rewrite *rewrite, char *error) {
         return fail(error, why);
     }
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        rewrite->is_changed[setting->id] =
-            !setting_value_is_equal(&before, rewrite->settings, setting);
+        rewrite->is_changed[setting - setting_table] =
+            !is_equal(&before, rewrite->settings, setting);
     }
     settings_deinit(&before);
     return true;
@@ -102,11 +122,11 @@ static void put_line(struct rewrite *rewrite, struct bytes line, struct bytes li
     CHECK(setting_words_split(line, &words, reason));
     const struct setting *setting = setting_find(words.words[0]);
     CHECK(setting != NULL);
-    if (!rewrite->is_changed[setting->id]) {
+    if (!rewrite->is_changed[setting - setting_table]) {
         put(rewrite, line_with_end);
         return;
     }
-    uint32_t index = rewrite->line_count[setting->id]++;
+    uint32_t index = rewrite->line_count[setting - setting_table]++;
     if (!setting_print_line(rewrite->settings, setting, index, text, &size)) {
         return;
     }
@@ -139,8 +159,8 @@ static void put_new_lines(struct rewrite *rewrite) {
     char text[SETTING_VALUE_MAX];
     size_t size;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        uint32_t index = rewrite->line_count[setting->id];
-        for (; rewrite->is_changed[setting->id] &&
+        uint32_t index = rewrite->line_count[setting - setting_table];
+        for (; rewrite->is_changed[setting - setting_table] &&
                setting_print_line(rewrite->settings, setting, index, text, &size);
              index++) {
             const struct buffer *out = &rewrite->out;
@@ -158,20 +178,6 @@ static void put_new_lines(struct rewrite *rewrite) {
 
 /* ---- How to write it ---- */
 
-static bool write_all(int fd, const char *at, size_t size) {
-    while (size > 0) {
-        ssize_t written = write(fd, at, size);
-        if (written < 0 && errno != EINTR) {
-            return false;
-        }
-        if (written > 0) {
-            at += written;
-            size -= (size_t)written;
-        }
-    }
-    return true;
-}
-
 /* Copy the old file's mode and owner. A new file stays readable only by its owner, because it may
  * contain a password. */
 static bool copy_rights(int fd, const char *path) {
@@ -187,7 +193,7 @@ static bool copy_rights(int fd, const char *path) {
 }
 
 static bool write_temporary(int fd, const char *path, const struct buffer *text) {
-    return copy_rights(fd, path) && write_all(fd, text->at, text->size) && fsync(fd) == 0;
+    return copy_rights(fd, path) && disk_write_all(fd, text->at, text->size, NULL) && disk_sync(fd);
 }
 
 /* The directory is opened before the rename, so that afterwards only its fsync can fail. */
@@ -212,17 +218,15 @@ static bool replace_file(const char *path, const struct buffer *text) {
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd >= 0) {
         is_replaced = write_temporary(fd, path, text) && rename(temporary, path) == 0;
-        int why = errno;
         if (!is_replaced) {
+            int why = errno;
             unlink(temporary);
+            errno = why;
         }
-        close(fd);
-        errno = why;
+        disk_close(fd);
     }
-    bool is_fine = is_replaced && fsync(directory) == 0;
-    int why = errno;
-    close(directory);
-    errno = why;
+    bool is_fine = is_replaced && disk_sync_directory(directory);
+    disk_close(directory);
     return is_fine;
 }
 
@@ -238,8 +242,7 @@ static bool write_changes(struct rewrite *rewrite, char *error) {
 
 bool settings_rewrite(const struct settings *settings, char *error) {
     if (settings->file_path == NULL) {
-        return setting_fail(error, SETTING_ERROR_MAX,
-                            "The server is running without a config file");
+        return setting_fail_error(error, "The server is running without a config file");
     }
     struct rewrite rewrite = {.settings = settings};
     char *text = NULL;

@@ -3,8 +3,9 @@
  *     "proto-max-bulk-len 64mb"  ->  settings.proto_max_bulk_len = 67108864
  *                                ->  "67108864" (CONFIG GET), "64mb" (a file)
  *
- * A setting's kind says where its field is, how it is parsed and which values are allowed. Error
- * texts are those of Redis where it has them: clients and operators know them. */
+ * A setting's kind, in its row of the table, says where its field is, how it is written and which
+ * values are allowed. Error texts are those of Redis where it has them: clients and operators know
+ * them. */
 #include "server/settings/setting_private.h"
 
 #include <arpa/inet.h>
@@ -12,163 +13,14 @@
 #include <limits.h>
 #include <net/if.h>
 #include <stdlib.h>
-#include <sys/un.h>
-
-#include "server/system/log.h"
-
-enum value_type {
-    VALUE_INTEGER,         /* int64_t */
-    VALUE_OCTAL,           /* int64_t */
-    VALUE_SIZE,            /* uint64_t, with units */
-    VALUE_SIZE_OR_PERCENT, /* int64_t: a size, or a percentage if negative */
-    VALUE_BOOLEAN,         /* bool */
-    VALUE_CHOICE,          /* int: an index of choices */
-    VALUE_STRING,          /* char *, owned; minimum and maximum limit its size */
-    VALUE_DIRECTORY,       /* the same, the path of a directory */
-    VALUE_FILE_NAME,       /* the same, a name without directories */
-    VALUE_ONLY,            /* no field: the only allowed value is choices[0]; choices[1] says why */
-    VALUE_BIND,
-    VALUE_OUTPUT_LIMIT,
-    VALUE_SAVE,
-    VALUE_LAYOUT,
-    VALUE_BOARD,
-    VALUE_DEFAULT_LAYOUT,
-};
-
-struct value_kind {
-    enum value_type type;
-    bool has_many_words;
-    size_t offset;
-    int64_t minimum, maximum; /* VALUE_SIZE: as uint64_t */
-    const char *const *choices;
-};
-
-static const char *const loglevels[] = {
-    [LOG_DEBUG] = "debug",
-    [LOG_VERBOSE] = "verbose",
-    [LOG_NOTICE] = "notice",
-    [LOG_WARNING] = "warning",
-    NULL,
-};
-static const char *const databases_only[] = {"16", "the number of databases is fixed"};
-static const char *const appendfsyncs[] = {
-    [SETTING_APPENDFSYNC_EVERYSEC] = "everysec",
-    [SETTING_APPENDFSYNC_ALWAYS] = "always",
-    [SETTING_APPENDFSYNC_NO] = "no",
-    NULL,
-};
-static const char *const policy_only[] = {"noeviction",
-                                          "a member or a board is never dropped to make room"};
-
-#define FIELD(name) offsetof(struct settings, name)
-#define MEBIBYTE    (1024 * 1024)
 
 enum {
+    MEBIBYTE = 1024 * 1024,
     HOST_NAME_SIZE_MAX = 253, /* RFC 1035 */
-    FILE_NAME_SIZE_MAX = 255, /* Linux's NAME_MAX */
 };
 
-static const struct value_kind kinds[SETTING_ID_COUNT] = {
-    [SETTING_BIND] = {.type = VALUE_BIND, .has_many_words = true},
-    [SETTING_PORT] = {.type = VALUE_INTEGER, .offset = FIELD(port), .maximum = 65535},
-    [SETTING_UNIXSOCKET] = {.type = VALUE_STRING,
-                            .offset = FIELD(unixsocket),
-                            .maximum = sizeof(((struct sockaddr_un *)0)->sun_path) - 1},
-    [SETTING_UNIXSOCKETPERM] = {.type = VALUE_OCTAL,
-                                .offset = FIELD(unixsocketperm),
-                                .maximum = 0777},
-    [SETTING_TCP_BACKLOG] = {.type = VALUE_INTEGER,
-                             .offset = FIELD(tcp_backlog),
-                             .minimum = 1,
-                             .maximum = 65535},
-    [SETTING_TIMEOUT] = {.type = VALUE_INTEGER, .offset = FIELD(timeout_s), .maximum = INT32_MAX},
-    [SETTING_TCP_KEEPALIVE] = {.type = VALUE_INTEGER,
-                               .offset = FIELD(tcp_keepalive_s),
-                               .maximum = INT32_MAX},
-    [SETTING_PROTECTED_MODE] = {.type = VALUE_BOOLEAN, .offset = FIELD(protected_mode)},
-    [SETTING_REQUIREPASS] = {.type = VALUE_STRING,
-                             .offset = FIELD(requirepass),
-                             .maximum = SETTING_STRING_MAX},
-    [SETTING_AUTH_TIMEOUT] = {.type = VALUE_INTEGER,
-                              .offset = FIELD(auth_timeout_s),
-                              .maximum = INT32_MAX},
-    [SETTING_MAXCLIENTS] = {.type = VALUE_INTEGER,
-                            .offset = FIELD(maxclients),
-                            .minimum = 1,
-                            .maximum = UINT32_MAX},
-    [SETTING_MAXMEMORY] = {.type = VALUE_SIZE, .offset = FIELD(maxmemory), .maximum = INT64_MAX},
-    [SETTING_MAXMEMORY_CLIENTS] = {.type = VALUE_SIZE_OR_PERCENT,
-                                   .offset = FIELD(maxmemory_clients),
-                                   .maximum = INT64_MAX},
-    [SETTING_MAXMEMORY_POLICY] = {.type = VALUE_ONLY, .choices = policy_only},
-    [SETTING_PROTO_MAX_BULK_LEN] = {.type = VALUE_SIZE,
-                                    .offset = FIELD(proto_max_bulk_len),
-                                    .minimum = MEBIBYTE,
-                                    .maximum = INT64_MAX},
-    [SETTING_CLIENT_QUERY_BUFFER_LIMIT] = {.type = VALUE_SIZE,
-                                           .offset = FIELD(client_query_buffer_limit),
-                                           .minimum = MEBIBYTE,
-                                           .maximum = INT64_MAX},
-    [SETTING_CLIENT_OUTPUT_BUFFER_LIMIT] = {.type = VALUE_OUTPUT_LIMIT, .has_many_words = true},
-    [SETTING_BUSY_COMMAND_LIMIT] = {.type = VALUE_INTEGER,
-                                    .offset = FIELD(busy_command_limit_ms),
-                                    .maximum = INT32_MAX},
-    [SETTING_DAEMONIZE] = {.type = VALUE_BOOLEAN, .offset = FIELD(daemonize)},
-    [SETTING_PIDFILE] = {.type = VALUE_STRING,
-                         .offset = FIELD(pidfile),
-                         .maximum = SETTING_STRING_MAX},
-    [SETTING_LOGFILE] = {.type = VALUE_STRING,
-                         .offset = FIELD(logfile),
-                         .maximum = SETTING_STRING_MAX},
-    [SETTING_LOGLEVEL] = {.type = VALUE_CHOICE, .offset = FIELD(loglevel), .choices = loglevels},
-    [SETTING_DATABASES] = {.type = VALUE_ONLY, .choices = databases_only},
-    [SETTING_SLOWLOG_LOG_SLOWER_THAN] = {.type = VALUE_INTEGER,
-                                         .offset = FIELD(slowlog_log_slower_than_us),
-                                         .minimum = -1,
-                                         .maximum = INT64_MAX},
-    [SETTING_SLOWLOG_MAX_LEN] = {.type = VALUE_INTEGER,
-                                 .offset = FIELD(slowlog_max_len),
-                                 .maximum = 1000000},
-    [SETTING_LATENCY_MONITOR_THRESHOLD] = {.type = VALUE_INTEGER,
-                                           .offset = FIELD(latency_monitor_threshold_ms),
-                                           .maximum = INT64_MAX},
-    [SETTING_LATENCY_TRACKING] = {.type = VALUE_BOOLEAN, .offset = FIELD(latency_tracking)},
-    [SETTING_DIR] = {.type = VALUE_DIRECTORY,
-                     .offset = FIELD(dir),
-                     .minimum = 1,
-                     .maximum = SETTING_STRING_MAX},
-    [SETTING_APPENDDIRNAME] = {.type = VALUE_FILE_NAME,
-                               .offset = FIELD(appenddirname),
-                               .minimum = 1,
-                               .maximum = FILE_NAME_SIZE_MAX},
-    [SETTING_APPENDONLY] = {.type = VALUE_BOOLEAN, .offset = FIELD(appendonly)},
-    [SETTING_APPENDFSYNC] = {.type = VALUE_CHOICE,
-                             .offset = FIELD(appendfsync),
-                             .choices = appendfsyncs},
-    [SETTING_AUTO_AOF_REWRITE_PERCENTAGE] = {.type = VALUE_INTEGER,
-                                             .offset = FIELD(auto_aof_rewrite_percentage),
-                                             .maximum = INT32_MAX},
-    [SETTING_AUTO_AOF_REWRITE_MIN_SIZE] = {.type = VALUE_SIZE,
-                                           .offset = FIELD(auto_aof_rewrite_min_size),
-                                           .maximum = INT64_MAX},
-    [SETTING_SAVE] = {.type = VALUE_SAVE, .has_many_words = true},
-    [SETTING_STOP_WRITES_ON_BGSAVE_ERROR] = {.type = VALUE_BOOLEAN,
-                                             .offset = FIELD(stop_writes_on_bgsave_error)},
-    [SETTING_LAYOUT] = {.type = VALUE_LAYOUT, .has_many_words = true},
-    [SETTING_BOARD] = {.type = VALUE_BOARD, .has_many_words = true},
-    [SETTING_DEFAULT_LAYOUT] = {.type = VALUE_DEFAULT_LAYOUT},
-};
-
-static const struct value_kind *kind_of(const struct setting *setting) {
-    return &kinds[setting->id];
-}
-
-static void *field_of(struct settings *settings, const struct value_kind *kind) {
-    return (char *)settings + kind->offset;
-}
-
-static const void *field_to_read(const struct settings *settings, const struct value_kind *kind) {
-    return (const char *)settings + kind->offset;
+static void *field_of(struct settings *settings, const struct setting *setting) {
+    return (char *)settings + setting->kind.offset;
 }
 
 /* ---- Strings ---- */
@@ -184,63 +36,66 @@ char *setting_value_copy(struct bytes text) {
     return copy;
 }
 
-bool setting_value_replace(char **slot, struct bytes text) {
-    char *copy = NULL;
-    if (text.size > 0) {
-        copy = setting_value_copy(text);
-        if (copy == NULL) {
-            return false;
-        }
+bool setting_value_is_borrowed(const struct settings *settings, char *const *slot) {
+    size_t offset = (size_t)((const char *)slot - (const char *)settings);
+    const char *original = (const char *)settings->original;
+    return original != NULL && memcmp(original + offset, slot, sizeof *slot) == 0;
+}
+
+bool setting_value_replace(struct settings *settings, char **slot, struct bytes text) {
+    if (bytes_equal(text, bytes_from_text(*slot != NULL ? *slot : ""))) {
+        return true;
     }
-    memory_free(*slot);
+    char *copy = text.size > 0 ? setting_value_copy(text) : NULL;
+    if (copy == NULL && text.size > 0) {
+        return false;
+    }
+    if (!setting_value_is_borrowed(settings, slot)) {
+        memory_free(*slot);
+    }
     *slot = copy;
     return true;
 }
 
-static bool fail(char *reason, const char *text) {
-    return setting_fail(reason, SETTING_REASON_MAX, "%s", text);
-}
-
-static bool fail_without_memory(char *reason) {
-    return fail(reason, "out of memory");
-}
-
 /* ---- One word in ---- */
 
-static bool assign_integer(int64_t *field, const struct value_kind *kind, struct bytes word,
-                           char *reason) {
-    int64_t value;
-    if (!bytes_parse_i64(word, &value)) {
-        return fail(reason, "argument couldn't be parsed into an integer");
-    }
+static bool put_number(const struct setting_input *in, int64_t value) {
+    const struct setting_kind *kind = &in->setting->kind;
     if (value < kind->minimum || value > kind->maximum) {
-        return setting_fail(reason, SETTING_REASON_MAX,
+        return setting_fail(in->reason,
                             "argument must be between %" PRId64 " and %" PRId64 " inclusive",
                             kind->minimum, kind->maximum);
     }
-    *field = value;
+    *(int64_t *)field_of(in->settings, in->setting) = value;
     return true;
 }
 
-static bool assign_octal(int64_t *field, const struct value_kind *kind, struct bytes word,
-                         char *reason) {
+static bool assign_integer(const struct setting_input *in) {
+    int64_t value;
+    if (!bytes_parse_i64(in->words[0], &value)) {
+        return setting_fail(in->reason, "argument couldn't be parsed into an integer");
+    }
+    return put_number(in, value);
+}
+
+static bool assign_octal(const struct setting_input *in) {
+    struct bytes word = in->words[0];
+    int64_t maximum = in->setting->kind.maximum;
     int64_t value = 0;
-    for (size_t i = 0; i < word.size; i++) {
-        if (word.at[i] < '0' || word.at[i] > '7') {
-            return fail(reason, "argument couldn't be parsed as an octal number");
-        }
+    bool is_octal = word.size > 0;
+    for (size_t i = 0; i < word.size && is_octal; i++) {
+        is_octal = word.at[i] >= '0' && word.at[i] <= '7';
         /* Clamped just above the maximum, however long the word is. */
-        value = value > kind->maximum ? value : value * 8 + (word.at[i] - '0');
+        value = value > maximum ? value : value * 8 + (word.at[i] - '0');
     }
-    if (word.size == 0) {
-        return fail(reason, "argument couldn't be parsed as an octal number");
+    if (!is_octal) {
+        return setting_fail(in->reason, "argument couldn't be parsed as an octal number");
     }
-    if (value > kind->maximum) {
-        return setting_fail(reason, SETTING_REASON_MAX,
-                            "argument must be between %" PRIo64 " and %" PRIo64 " inclusive",
-                            (uint64_t)kind->minimum, (uint64_t)kind->maximum);
+    if (value > maximum) {
+        return setting_fail(in->reason, "argument must be between 0 and %" PRIo64 " inclusive",
+                            (uint64_t)maximum);
     }
-    *field = value;
+    *(int64_t *)field_of(in->settings, in->setting) = value;
     return true;
 }
 
@@ -271,93 +126,88 @@ static bool parse_size(struct bytes word, uint64_t *value) {
     return false;
 }
 
-static bool assign_size(uint64_t *field, const struct value_kind *kind, struct bytes word,
-                        char *reason) {
+static bool assign_size(const struct setting_input *in) {
     uint64_t value;
-    if (!parse_size(word, &value)) {
-        return fail(reason, "argument must be a memory value");
+    if (!parse_size(in->words[0], &value)) {
+        return setting_fail(in->reason, "argument must be a memory%s value",
+                            in->setting->kind.type == SETTING_TYPE_SIZE ? "" : " or percent");
     }
-    if (value < (uint64_t)kind->minimum || value > (uint64_t)kind->maximum) {
-        return setting_fail(reason, SETTING_REASON_MAX,
-                            "argument must be between %" PRId64 " and %" PRId64 " inclusive",
-                            kind->minimum, kind->maximum);
+    /* One above INT64_MAX becomes negative, and is out of range too. */
+    return put_number(in, (int64_t)value);
+}
+
+static bool assign_size_or_percent(const struct setting_input *in) {
+    struct bytes number = in->words[0];
+    uint64_t percent;
+    if (number.size == 0 || number.at[number.size - 1] != '%') {
+        return assign_size(in);
     }
-    *field = value;
+    number.size--;
+    if (!bytes_parse_u64(number, &percent)) {
+        return setting_fail(in->reason, "argument must be a memory or percent value");
+    }
+    if (percent > 100) {
+        return setting_fail(in->reason, "percentage argument must be less or equal to 100");
+    }
+    *(int64_t *)field_of(in->settings, in->setting) = -(int64_t)percent;
     return true;
 }
 
-static bool assign_size_or_percent(int64_t *field, const struct value_kind *kind, struct bytes word,
-                                   char *reason) {
-    bool is_percent = word.size > 0 && word.at[word.size - 1] == '%';
-    uint64_t value = 0;
-    if (is_percent) {
-        word.size--;
+static bool assign_boolean(const struct setting_input *in) {
+    bool is_yes = bytes_is(in->words[0], "yes");
+    if (!is_yes && !bytes_is(in->words[0], "no")) {
+        return setting_fail(in->reason, "argument must be 'yes' or 'no'");
     }
-    if (is_percent ? !bytes_parse_u64(word, &value) : !parse_size(word, &value)) {
-        return fail(reason, "argument must be a memory or percent value");
-    }
-    if (is_percent && value > 100) {
-        return fail(reason, "percentage argument must be less or equal to 100");
-    }
-    if (value > (uint64_t)kind->maximum) {
-        return setting_fail(reason, SETTING_REASON_MAX,
-                            "argument must be between 0 and %" PRId64 " inclusive", kind->maximum);
-    }
-    *field = is_percent ? -(int64_t)value : (int64_t)value;
+    *(bool *)field_of(in->settings, in->setting) = is_yes;
     return true;
 }
 
-static bool assign_boolean(bool *field, struct bytes word, char *reason) {
-    if (!bytes_is(word, "yes") && !bytes_is(word, "no")) {
-        return fail(reason, "argument must be 'yes' or 'no'");
+/* "everysec, always, no" */
+static void join_choices(const char *const *choices, const char *separator, char *out) {
+    for (int i = 0; choices[i] != NULL; i++) {
+        out += sprintf(out, "%s%s", i > 0 ? separator : "", choices[i]);
     }
-    *field = bytes_is(word, "yes");
-    return true;
 }
 
-static bool assign_choice(int *field, const struct value_kind *kind, struct bytes word,
-                          char *reason) {
-    size_t size =
-        (size_t)snprintf(reason, SETTING_REASON_MAX, "argument(s) must be one of the following: ");
-    for (int i = 0; kind->choices[i] != NULL; i++) {
-        if (bytes_is(word, kind->choices[i])) {
-            *field = i;
+static bool assign_choice(const struct setting_input *in) {
+    const char *const *choices = in->setting->kind.choices;
+    for (int i = 0; choices[i] != NULL; i++) {
+        if (bytes_is(in->words[0], choices[i])) {
+            *(int *)field_of(in->settings, in->setting) = i;
             return true;
         }
-        size += (size_t)snprintf(reason + size, SETTING_REASON_MAX - size, "%s%s",
-                                 i > 0 ? ", " : "", kind->choices[i]);
-        CHECK(size < SETTING_REASON_MAX);
     }
-    return false;
+    char all[SETTING_REASON_MAX];
+    join_choices(choices, ", ", all);
+    return setting_fail(in->reason, "argument(s) must be one of the following: %s", all);
 }
 
-static bool assign_string(char **field, const struct value_kind *kind, struct bytes word,
-                          char *reason) {
+static bool assign_string(const struct setting_input *in) {
+    const struct setting_kind *kind = &in->setting->kind;
+    struct bytes word = in->words[0];
     if (word.size > (size_t)kind->maximum) {
-        return setting_fail(reason, SETTING_REASON_MAX,
-                            "argument may have at most %" PRId64 " bytes", kind->maximum);
+        return setting_fail(in->reason, "argument may have at most %" PRId64 " bytes",
+                            kind->maximum);
     }
     if (word.size < (size_t)kind->minimum) {
-        return fail(reason, "argument can't be empty");
+        return setting_fail(in->reason, "argument can't be empty");
     }
-    return setting_value_replace(field, word) || fail_without_memory(reason);
+    return setting_value_replace(in->settings, field_of(in->settings, in->setting), word) ||
+           setting_fail(in->reason, "out of memory");
 }
 
-static bool assign_file_name(char **field, const struct value_kind *kind, struct bytes word,
-                             char *reason) {
+static bool assign_file_name(const struct setting_input *in) {
+    struct bytes word = in->words[0];
     if (memchr(word.at, '/', word.size) != NULL || bytes_is(word, ".") || bytes_is(word, "..")) {
-        return fail(reason, "argument can't be a path, just a name");
+        return setting_fail(in->reason, "argument can't be a path, just a name");
     }
-    return assign_string(field, kind, word, reason);
+    return assign_string(in);
 }
 
-static bool check_only(const struct value_kind *kind, struct bytes word, char *reason) {
-    const char *value = kind->choices[0];
-    if (bytes_is(word, value)) {
-        return true;
-    }
-    return setting_fail(reason, SETTING_REASON_MAX, "%s, so the only value is %s", kind->choices[1],
-                        value[0] != '\0' ? value : "\"\"");
+static bool check_only(const struct setting_input *in) {
+    const char *const *choices = in->setting->kind.choices;
+    return bytes_is(in->words[0], choices[0]) ||
+           setting_fail(in->reason, "%s, so the only value is %s", choices[1], choices[0]);
 }
 
 /* ---- Many words in ---- */
@@ -366,28 +216,17 @@ static bool check_only(const struct value_kind *kind, struct bytes word, char *r
 static bool is_host_name(struct bytes word) {
     bool has_letter = false;
     for (size_t i = 0; i < word.size; i++) {
-        char byte = word.at[i];
-        bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-        has_letter |= is_letter;
-        if (!is_letter && !(byte >= '0' && byte <= '9') && byte != '-' && byte != '.') {
-            return false;
-        }
+        has_letter |= word.at[i] >= 'A'; /* beyond digits, '-' and '.' */
     }
-    return has_letter && word.size <= HOST_NAME_SIZE_MAX && word.at[0] != '-';
+    return has_letter && setting_words_is_of(word, "-.") && word.size <= HOST_NAME_SIZE_MAX &&
+           word.at[0] != '-';
 }
 
 /* Is it a valid interface name after '%', within the kernel's limit and of bytes that need no
  * quotes? */
 static bool is_interface_name(const char *name) {
-    size_t size = 0;
-    for (; name[size] != '\0'; size++) {
-        char byte = name[size];
-        bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-        if (!is_letter && !(byte >= '0' && byte <= '9') && strchr("-_.:@", byte) == NULL) {
-            return false;
-        }
-    }
-    return size >= 1 && size < IF_NAMESIZE;
+    struct bytes word = bytes_from_text(name);
+    return word.size >= 1 && word.size < IF_NAMESIZE && setting_words_is_of(word, "-_.:@");
 }
 
 static bool is_address(struct bytes word) {
@@ -414,161 +253,106 @@ static bool is_address(struct bytes word) {
     return inet_pton(AF_INET6, text, parsed) == 1 && (zone == NULL || is_interface_name(zone + 1));
 }
 
-static bool assign_bind(struct settings *settings, const struct bytes *words, size_t count,
-                        char *reason) {
-    if (count > SETTING_LIST_MAX) {
-        return setting_fail(reason, SETTING_REASON_MAX, "at most %d addresses are allowed",
-                            SETTING_LIST_MAX);
+static bool assign_bind(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    if (in->count > SETTING_LIST_MAX) {
+        return setting_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
     }
-    for (size_t i = 0; i < count; i++) {
-        if (!is_address(words[i])) {
-            return setting_fail(reason, SETTING_REASON_MAX,
+    for (size_t i = 0; i < in->count; i++) {
+        if (!is_address(in->words[i])) {
+            return setting_fail(in->reason,
                                 "'%s' is not an address: IPv4, IPv6, a host's name, * and ::* are "
                                 "allowed, with '-' in front if it may be missing",
-                                setting_show(words[i]).text);
+                                setting_show(in->words[i]).text);
         }
     }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
-        struct bytes word = i < count ? words[i] : BYTES("");
-        if (!setting_value_replace(&settings->bind[i], word)) {
-            return fail_without_memory(reason);
+        struct bytes word = i < in->count ? in->words[i] : BYTES("");
+        if (!setting_value_replace(settings, &settings->bind[i], word)) {
+            return setting_fail(in->reason, "out of memory");
         }
     }
-    settings->bind_count = (uint32_t)count;
+    settings->bind_count = (uint32_t)in->count;
     return true;
 }
 
-static bool assign_output_limit(struct setting_output_limit *field, const struct bytes *words,
-                                size_t count, char *reason) {
-    if (count % 4 != 0) {
-        return fail(reason, "Wrong number of arguments in buffer limit configuration.");
+static bool assign_output_limit(const struct setting_input *in) {
+    struct setting_output_limit limit = in->settings->output_limit;
+    if (in->count % 4 != 0) {
+        return setting_fail(in->reason, "Wrong number of arguments in buffer limit configuration.");
     }
-    struct setting_output_limit limit = *field;
-    for (size_t i = 0; i < count; i += 4) {
-        if (!bytes_is(words[i], "normal")) {
-            return setting_fail(reason, SETTING_REASON_MAX,
+    for (const struct bytes *word = in->words; word < in->words + in->count; word += 4) {
+        if (!bytes_is(word[0], "normal")) {
+            return setting_fail(in->reason,
                                 "Invalid client class '%s' specified in buffer limit "
                                 "configuration: all clients here are of class normal",
-                                setting_show(words[i]).text);
+                                setting_show(word[0]).text);
         }
-        if (!parse_size(words[i + 1], &limit.hard_bytes) ||
-            !parse_size(words[i + 2], &limit.soft_bytes) ||
-            !bytes_parse_i64(words[i + 3], &limit.soft_seconds) || limit.soft_seconds < 0 ||
+        if (!parse_size(word[1], &limit.hard_bytes) || !parse_size(word[2], &limit.soft_bytes) ||
+            !bytes_parse_i64(word[3], &limit.soft_seconds) || limit.soft_seconds < 0 ||
             limit.soft_seconds > INT32_MAX) {
-            return fail(reason, "Error in hard, soft or soft_seconds setting in buffer limit "
-                                "configuration.");
+            return setting_fail(in->reason, "Error in hard, soft or soft_seconds setting in buffer "
+                                            "limit configuration.");
         }
     }
-    *field = limit;
+    in->settings->output_limit = limit;
     return true;
 }
 
 /* Without words: no snapshots. */
-static bool assign_save(struct settings *settings, const struct bytes *words, size_t count,
-                        const struct setting_place *place, char *reason) {
-    bool is_list = place->is_argument || place->file_name != NULL;
+static bool assign_save(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    bool is_list = in->place->is_argument || in->place->file_name != NULL;
     uint32_t before = is_list && settings->is_save_begun ? settings->save_point_count : 0;
-    if (count % 2 != 0) {
-        return fail(reason, "Invalid save parameters");
-    }
-    if (before + count / 2 > SETTING_SAVE_POINTS_MAX) {
-        return setting_fail(reason, SETTING_REASON_MAX, "at most %d pairs are allowed",
-                            SETTING_SAVE_POINTS_MAX);
+    if (before + in->count / 2 > SETTING_SAVE_POINTS_MAX) {
+        return setting_fail(in->reason, "at most %d pairs are allowed", SETTING_SAVE_POINTS_MAX);
     }
     struct setting_save_point *point = &settings->save_points[before];
-    for (size_t i = 0; i < count; i += 2, point++) {
-        if (!bytes_parse_i64(words[i], &point->seconds) || point->seconds < 1 ||
-            point->seconds > INT32_MAX || !bytes_parse_i64(words[i + 1], &point->changes) ||
-            point->changes < 0) {
-            return fail(reason, "Invalid save parameters");
-        }
+    bool is_fine = in->count % 2 == 0;
+    for (size_t i = 0; i < in->count && is_fine; i += 2, point++) {
+        is_fine = bytes_parse_i64(in->words[i], &point->seconds) && point->seconds >= 1 &&
+                  point->seconds <= INT32_MAX &&
+                  bytes_parse_i64(in->words[i + 1], &point->changes) && point->changes >= 0;
     }
-    settings->save_point_count = count > 0 ? before + (uint32_t)(count / 2) : 0;
+    if (!is_fine) {
+        return setting_fail(in->reason, "Invalid save parameters");
+    }
+    settings->save_point_count = in->count > 0 ? before + (uint32_t)(in->count / 2) : 0;
     settings->is_save_begun = is_list;
     return true;
 }
 
-static bool assign_words(struct settings *settings, const struct setting *setting,
-                         const struct bytes *words, size_t count, const struct setting_place *place,
-                         char *reason) {
-    const struct value_kind *kind = kind_of(setting);
-    void *field = field_of(settings, kind);
-    switch (kind->type) {
-    case VALUE_INTEGER:
-        return assign_integer(field, kind, words[0], reason);
-    case VALUE_OCTAL:
-        return assign_octal(field, kind, words[0], reason);
-    case VALUE_SIZE:
-        return assign_size(field, kind, words[0], reason);
-    case VALUE_SIZE_OR_PERCENT:
-        return assign_size_or_percent(field, kind, words[0], reason);
-    case VALUE_BOOLEAN:
-        return assign_boolean(field, words[0], reason);
-    case VALUE_CHOICE:
-        return assign_choice(field, kind, words[0], reason);
-    case VALUE_STRING:
-    case VALUE_DIRECTORY:
-        return assign_string(field, kind, words[0], reason);
-    case VALUE_FILE_NAME:
-        return assign_file_name(field, kind, words[0], reason);
-    case VALUE_ONLY:
-        return check_only(kind, words[0], reason);
-    case VALUE_BIND:
-        return assign_bind(settings, words, count, reason);
-    case VALUE_OUTPUT_LIMIT:
-        return assign_output_limit(&settings->output_limit, words, count, reason);
-    case VALUE_SAVE:
-        return assign_save(settings, words, count, place, reason);
-    case VALUE_LAYOUT:
-        return setting_board_assign_layout(settings, words, count, place, reason);
-    case VALUE_BOARD:
-        return setting_board_assign_rule(settings, words, count, place, reason);
-    case VALUE_DEFAULT_LAYOUT:
-        return setting_board_assign_default(settings, words[0], place, reason);
-    }
-    check_failed("every type is above", __FILE__, __LINE__);
-}
-
-static bool fail_count(const struct setting *setting, char *reason) {
-    return setting_fail(reason, SETTING_REASON_MAX, "wrong number of arguments, the form is: %s %s",
-                        setting->name, setting->value_syntax);
-}
-
-/* A single word with blanks inside is a quoted list, as CONFIG SET and shells pass it. */
-static bool assign_list(struct settings *settings, const struct setting *setting, struct bytes list,
-                        const struct setting_place *place, char *reason) {
-    struct setting_words words;
-    if (!setting_words_split(list, &words, reason)) {
-        return false;
-    }
-    if (words.count == 0 && kind_of(setting)->type != VALUE_SAVE) {
-        return fail_count(setting, reason);
-    }
-    return assign_words(settings, setting, words.words, words.count, place, reason);
-}
-
-bool setting_value_assign(struct settings *settings, const struct setting *setting,
-                          const struct bytes *words, size_t count,
-                          const struct setting_place *place, char *reason) {
-    bool has_many_words = kind_of(setting)->has_many_words;
-    if (count == 0 || (count > 1 && !has_many_words)) {
-        return fail_count(setting, reason);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (words[i].size > 0 && memchr(words[i].at, '\0', words[i].size) != NULL) {
-            return fail(reason, "a zero byte is not allowed");
-        }
-    }
-    if (has_many_words && count == 1) {
-        return assign_list(settings, setting, words[0], place, reason);
-    }
-    return assign_words(settings, setting, words, count, place, reason);
-}
-
 /* ---- Text out ---- */
 
+/* What to print, and where. */
+struct printing {
+    const struct settings *settings;
+    const struct setting *setting;
+    const void *field;
+    uint32_t index;   /* of the line, if the setting repeats */
+    bool is_for_file; /* not for CONFIG GET */
+    char *out;
+};
+
+static size_t print_text(const struct printing *p, const char *text) {
+    struct bytes bytes = bytes_from_text(text != NULL ? text : "");
+    if (p->is_for_file) {
+        return setting_words_quote(p->out, bytes);
+    }
+    memcpy(p->out, bytes.at, bytes.size);
+    return bytes.size;
+}
+
+static size_t print_integer(const struct printing *p) {
+    return bytes_print_i64(p->out, *(const int64_t *)p->field);
+}
+
+static size_t print_octal(const struct printing *p) {
+    return (size_t)sprintf(p->out, "%" PRIo64, *(const uint64_t *)p->field);
+}
+
 /* 67108864 -> "64mb": the largest power of 1024 that divides it. */
-static size_t print_size(char *out, uint64_t value, bool is_for_file) {
+static size_t put_size(char *out, uint64_t value, bool is_for_file) {
     const char *unit = "";
     for (size_t i = SIZE_UNIT_COUNT - 1; is_for_file && value > 0 && i > 0; i--) {
         uint64_t bytes = size_units[i].bytes;
@@ -581,125 +365,173 @@ static size_t print_size(char *out, uint64_t value, bool is_for_file) {
     return (size_t)sprintf(out, "%" PRIu64 "%s", value, unit);
 }
 
-static size_t print_size_or_percent(char *out, int64_t value, bool is_for_file) {
-    return value < 0 ? (size_t)sprintf(out, "%" PRId64 "%%", -value)
-                     : print_size(out, (uint64_t)value, is_for_file);
+static size_t print_size(const struct printing *p) {
+    return put_size(p->out, *(const uint64_t *)p->field, p->is_for_file);
 }
 
-static size_t print_text(char *out, const char *text, bool is_for_file) {
-    struct bytes bytes = bytes_from_text(text != NULL ? text : "");
-    if (is_for_file) {
-        return setting_words_quote(out, bytes);
-    }
-    memcpy(out, bytes.at, bytes.size);
-    return bytes.size;
+static size_t print_size_or_percent(const struct printing *p) {
+    int64_t value = *(const int64_t *)p->field;
+    return value < 0 ? (size_t)sprintf(p->out, "%" PRId64 "%%", -value) : print_size(p);
 }
 
-static size_t print_bind(const struct settings *settings, char *out) {
+static size_t print_boolean(const struct printing *p) {
+    return print_text(p, *(const bool *)p->field ? "yes" : "no");
+}
+
+static size_t print_choice(const struct printing *p) {
+    return print_text(p, p->setting->kind.choices[*(const int *)p->field]);
+}
+
+static size_t print_only(const struct printing *p) {
+    return print_text(p, p->setting->kind.choices[0]);
+}
+
+static size_t print_string(const struct printing *p) {
+    return print_text(p, *(char *const *)p->field);
+}
+
+/* As in Redis: an absolute path, if the directory exists. */
+static size_t print_directory(const struct printing *p) {
+    char absolute[PATH_MAX];
+    const char *path = *(char *const *)p->field;
+    return print_text(p, !p->is_for_file && realpath(path, absolute) != NULL ? absolute : path);
+}
+
+static size_t print_bind(const struct printing *p) {
     size_t size = 0;
-    for (uint32_t i = 0; i < settings->bind_count; i++) {
-        size += (size_t)sprintf(out + size, "%s%s", i > 0 ? " " : "", settings->bind[i]);
+    for (uint32_t i = 0; i < p->settings->bind_count; i++) {
+        size += (size_t)sprintf(p->out + size, "%s%s", i > 0 ? " " : "", p->settings->bind[i]);
     }
     return size;
 }
 
-static size_t print_output_limit(const struct setting_output_limit *limit, char *out,
-                                 bool is_for_file) {
-    size_t size = (size_t)sprintf(out, "normal ");
-    size += print_size(out + size, limit->hard_bytes, is_for_file);
-    out[size++] = ' ';
-    size += print_size(out + size, limit->soft_bytes, is_for_file);
-    return size + (size_t)sprintf(out + size, " %" PRId64, limit->soft_seconds);
+static size_t print_output_limit(const struct printing *p) {
+    const struct setting_output_limit *limit = &p->settings->output_limit;
+    size_t size = (size_t)sprintf(p->out, "normal ");
+    size += put_size(p->out + size, limit->hard_bytes, p->is_for_file);
+    p->out[size++] = ' ';
+    size += put_size(p->out + size, limit->soft_bytes, p->is_for_file);
+    return size + (size_t)sprintf(p->out + size, " %" PRId64, limit->soft_seconds);
 }
 
-/* As in Redis: an absolute path, if the directory exists. */
-static size_t print_directory(char *out, const char *path, bool is_for_file) {
-    char absolute[PATH_MAX];
-    if (!is_for_file && realpath(path, absolute) != NULL) {
-        path = absolute;
-    }
-    return print_text(out, path, is_for_file);
-}
-
-static size_t print_save(const struct settings *settings, char *out, bool is_for_file) {
+static size_t print_save(const struct printing *p) {
     size_t size = 0;
-    for (uint32_t i = 0; i < settings->save_point_count; i++) {
-        const struct setting_save_point *point = &settings->save_points[i];
-        size += (size_t)sprintf(out + size, "%s%" PRId64 " %" PRId64, i > 0 ? " " : "",
+    for (uint32_t i = 0; i < p->settings->save_point_count; i++) {
+        const struct setting_save_point *point = &p->settings->save_points[i];
+        size += (size_t)sprintf(p->out + size, "%s%" PRId64 " %" PRId64, i > 0 ? " " : "",
                                 point->seconds, point->changes);
     }
-    return size > 0 ? size : print_text(out, "", is_for_file);
+    return size > 0 ? size : print_text(p, "");
 }
 
-static size_t print_value(const struct settings *settings, const struct setting *setting, char *out,
-                          bool is_for_file) {
-    const struct value_kind *kind = kind_of(setting);
-    const void *field = field_to_read(settings, kind);
-    switch (kind->type) {
-    case VALUE_INTEGER:
-        return bytes_print_i64(out, *(const int64_t *)field);
-    case VALUE_OCTAL:
-        return (size_t)sprintf(out, "%" PRIo64, (uint64_t) * (const int64_t *)field);
-    case VALUE_SIZE:
-        return print_size(out, *(const uint64_t *)field, is_for_file);
-    case VALUE_SIZE_OR_PERCENT:
-        return print_size_or_percent(out, *(const int64_t *)field, is_for_file);
-    case VALUE_BOOLEAN:
-        return print_text(out, *(const bool *)field ? "yes" : "no", false);
-    case VALUE_CHOICE:
-        return print_text(out, kind->choices[*(const int *)field], false);
-    case VALUE_STRING:
-    case VALUE_FILE_NAME:
-        return print_text(out, *(char *const *)field, is_for_file);
-    case VALUE_DIRECTORY:
-        return print_directory(out, *(char *const *)field, is_for_file);
-    case VALUE_ONLY:
-        return print_text(out, kind->choices[0], is_for_file);
-    case VALUE_BIND:
-        return print_bind(settings, out);
-    case VALUE_OUTPUT_LIMIT:
-        return print_output_limit(&settings->output_limit, out, is_for_file);
-    case VALUE_SAVE:
-        return print_save(settings, out, is_for_file);
-    case VALUE_DEFAULT_LAYOUT:
-        return print_text(out, settings->default_layout_name, is_for_file);
-    case VALUE_LAYOUT:
-    case VALUE_BOARD:
-        break;
+/* layouts[0] is built in: no line gave it. */
+static size_t print_layout(const struct printing *p) {
+    return setting_board_print_layout(p->settings->layouts[p->index + 1], p->out);
+}
+
+static size_t print_rule(const struct printing *p) {
+    return setting_board_print_rule(&p->settings->rules[p->index], p->out);
+}
+
+/* ---- Types ---- */
+
+static const struct {
+    bool (*assign)(const struct setting_input *in);
+    size_t (*print)(const struct printing *printing);
+    bool has_many_words;
+    bool is_string;
+} types[SETTING_TYPE_COUNT] = {
+    [SETTING_TYPE_INTEGER] = {assign_integer, print_integer, false, false},
+    [SETTING_TYPE_OCTAL] = {assign_octal, print_octal, false, false},
+    [SETTING_TYPE_SIZE] = {assign_size, print_size, false, false},
+    [SETTING_TYPE_SIZE_OR_PERCENT] = {assign_size_or_percent, print_size_or_percent, false, false},
+    [SETTING_TYPE_BOOLEAN] = {assign_boolean, print_boolean, false, false},
+    [SETTING_TYPE_CHOICE] = {assign_choice, print_choice, false, false},
+    [SETTING_TYPE_ONLY] = {check_only, print_only, false, false},
+    [SETTING_TYPE_STRING] = {assign_string, print_string, false, true},
+    [SETTING_TYPE_DIRECTORY] = {assign_string, print_directory, false, true},
+    [SETTING_TYPE_FILE_NAME] = {assign_file_name, print_string, false, true},
+    [SETTING_TYPE_DEFAULT_LAYOUT] = {setting_board_assign_default, print_string, false, true},
+    [SETTING_TYPE_BIND] = {assign_bind, print_bind, true, false},
+    [SETTING_TYPE_OUTPUT_LIMIT] = {assign_output_limit, print_output_limit, true, false},
+    [SETTING_TYPE_SAVE] = {assign_save, print_save, true, false},
+    [SETTING_TYPE_LAYOUT] = {setting_board_assign_layout, print_layout, true, false},
+    [SETTING_TYPE_BOARD] = {setting_board_assign_rule, print_rule, true, false},
+};
+
+char **setting_value_string(struct settings *settings, const struct setting *setting) {
+    return types[setting->kind.type].is_string ? field_of(settings, setting) : NULL;
+}
+
+static bool fail_count(const struct setting_input *in) {
+    char syntax[SETTING_SYNTAX_MAX];
+    return setting_fail(in->reason, "wrong number of arguments, the form is: %s %s",
+                        in->setting->name, setting_print_syntax(in->setting, syntax));
+}
+
+/* A single word with blanks inside is a quoted list, as CONFIG SET and shells pass it. */
+static bool assign_list(const struct setting_input *in) {
+    enum setting_type type = in->setting->kind.type;
+    struct setting_input each = *in;
+    struct setting_words words;
+    if (!setting_words_split(in->words[0], &words, in->reason)) {
+        return false;
     }
-    check_failed("settings that repeat are printed line by line", __FILE__, __LINE__);
+    each.words = words.words;
+    each.count = words.count;
+    return each.count > 0 || type == SETTING_TYPE_SAVE ? types[type].assign(&each) : fail_count(in);
+}
+
+bool setting_value_assign(const struct setting_input *in) {
+    enum setting_type type = in->setting->kind.type;
+    if (in->count == 0 || (in->count > 1 && !types[type].has_many_words)) {
+        return fail_count(in);
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        if (in->words[i].size > 0 && memchr(in->words[i].at, '\0', in->words[i].size) != NULL) {
+            return setting_fail(in->reason, "a zero byte is not allowed");
+        }
+    }
+    return types[type].has_many_words && in->count == 1 ? assign_list(in) : types[type].assign(in);
+}
+
+static size_t print(const struct settings *settings, const struct setting *setting, uint32_t index,
+                    bool is_for_file, char *out) {
+    return types[setting->kind.type].print(
+        &(struct printing){.settings = settings,
+                           .setting = setting,
+                           .field = (const char *)settings + setting->kind.offset,
+                           .index = index,
+                           .is_for_file = is_for_file,
+                           .out = out});
 }
 
 size_t setting_print(const struct settings *settings, const struct setting *setting, char *out) {
-    return print_value(settings, setting, out, false);
+    return print(settings, setting, 0, false, out);
 }
 
 bool setting_print_line(const struct settings *settings, const struct setting *setting,
                         uint32_t index, char *out, size_t *size) {
-    if ((setting->flags & SETTING_REPEATS) != 0) {
-        return setting_board_print_line(settings, setting->id, index, out, size);
-    }
-    if (index > 0) {
+    enum setting_type type = setting->kind.type;
+    uint32_t line_count = type == SETTING_TYPE_LAYOUT  ? settings->layout_count - 1
+                          : type == SETTING_TYPE_BOARD ? settings->rule_count
+                                                       : 1;
+    if (index >= line_count) {
         return false;
     }
-    *size = print_value(settings, setting, out, true);
+    *size = print(settings, setting, index, true, out);
     return true;
 }
 
-bool setting_value_is_equal(const struct settings *a, const struct settings *b,
-                            const struct setting *setting) {
-    char text_a[SETTING_VALUE_MAX];
-    char text_b[SETTING_VALUE_MAX];
-    size_t size_a = 0;
-    size_t size_b = 0;
-    for (uint32_t i = 0;; i++) {
-        bool has_a = setting_print_line(a, setting, i, text_a, &size_a);
-        bool has_b = setting_print_line(b, setting, i, text_b, &size_b);
-        if (!has_a || !has_b) {
-            return has_a == has_b;
-        }
-        if (size_a != size_b || memcmp(text_a, text_b, size_a) != 0) {
-            return false;
-        }
+const char *setting_print_syntax(const struct setting *setting, char *out) {
+    const struct setting_kind *kind = &setting->kind;
+    if (kind->type == SETTING_TYPE_INTEGER) {
+        snprintf(out, SETTING_SYNTAX_MAX, "%" PRId64 "..%" PRId64 "%s%s", kind->minimum,
+                 kind->maximum, kind->text[0] != '\0' ? " " : "", kind->text);
+    } else if (kind->type == SETTING_TYPE_CHOICE) {
+        join_choices(kind->choices, "|", out);
+    } else {
+        snprintf(out, SETTING_SYNTAX_MAX, "%s", kind->text);
     }
+    return out;
 }

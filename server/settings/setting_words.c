@@ -1,17 +1,22 @@
-/* Lines of leaderboard.conf and their words, split as Redis does.
- *
- *     board  "weekly:\"eu\":*"  'o\'clock'      ->  [board] [weekly:"eu":*] [o'clock]
- *
- * Quotes may begin inside a word (a"b c"d is one word), and a closing quote must be followed by a
- * blank or the end of the line. */
+/* Lines of leaderboard.conf, their words, and messages about them. */
 #include "server/settings/setting_private.h"
 
 #include <stdarg.h>
 
-bool setting_fail(char *message, size_t size, const char *format, ...) {
+#include "codec/words.h"
+
+bool setting_fail(char *reason, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, size, format, arguments);
+    vsnprintf(reason, SETTING_REASON_MAX, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool setting_fail_error(char *error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, SETTING_ERROR_MAX, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -46,13 +51,9 @@ struct setting_shown setting_show_path(const char *path) {
 
 /* ---- Splitting ---- */
 
-static bool is_blank(char byte) {
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
 bool setting_words_is_silent(struct bytes line) {
     size_t i = 0;
-    while (i < line.size && is_blank(line.at[i])) {
+    while (i < line.size && words_is_blank(line.at[i])) {
         i++;
     }
     return i == line.size || line.at[i] == '#';
@@ -70,112 +71,36 @@ bool setting_words_next_line(struct bytes *text, struct bytes *line) {
     return true;
 }
 
-struct cutter {
-    struct bytes line;
-    size_t next;
-    char *out; /* never ahead of the input: a word is at most as long as its text */
-};
-
-static bool has_next(const struct cutter *cutter) {
-    return cutter->next < cutter->line.size;
-}
-
-static char peek(const struct cutter *cutter) {
-    return cutter->line.at[cutter->next];
-}
-
-static int hex_digit(char byte) {
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    if (byte >= 'a' && byte <= 'f') {
-        return byte - 'a' + 10;
-    }
-    return byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
-}
-
-/* The character after a backslash in double quotes. */
-static char take_escape(struct cutter *cutter) {
-    char byte = cutter->line.at[cutter->next++];
-    size_t left = cutter->line.size - cutter->next;
-    if (byte == 'x' && left >= 2) {
-        int high = hex_digit(cutter->line.at[cutter->next]);
-        int low = hex_digit(cutter->line.at[cutter->next + 1]);
-        if (high >= 0 && low >= 0) {
-            cutter->next += 2;
-            return (char)(unsigned char)(high << 4 | low);
-        }
-    }
-    static const char letters[] = "nrtab";
-    static const char meanings[] = "\n\r\t\a\b";
-    const char *letter = byte != '\0' ? strchr(letters, byte) : NULL;
-    return letter != NULL ? meanings[letter - letters] : byte;
-}
-
-/* The rest of a quoted part with its closing quote, which a blank or the end must follow. */
-static bool take_quoted(struct cutter *cutter, char quote) {
-    while (has_next(cutter)) {
-        char byte = cutter->line.at[cutter->next++];
-        if (byte == quote) {
-            return !has_next(cutter) || is_blank(peek(cutter));
-        }
-        if (byte == '\\' && has_next(cutter) && quote == '"') {
-            byte = take_escape(cutter);
-        } else if (byte == '\\' && has_next(cutter) && peek(cutter) == '\'') {
-            cutter->next++;
-            byte = '\'';
-        }
-        *cutter->out++ = byte;
-    }
-    return false;
-}
-
-static bool take_word(struct cutter *cutter) {
-    while (has_next(cutter) && !is_blank(peek(cutter))) {
-        char byte = cutter->line.at[cutter->next++];
-        if (byte == '"' || byte == '\'') {
-            return take_quoted(cutter, byte);
-        }
-        *cutter->out++ = byte;
-    }
-    return true;
-}
-
 bool setting_words_split(struct bytes line, struct setting_words *words, char *reason) {
+    struct bytes word;
+    char *out = words->room;
+    enum words_status status;
     words->count = 0;
     if (line.size > sizeof words->room) {
-        return setting_fail(reason, SETTING_REASON_MAX, "a line may have at most %d bytes",
-                            SETTING_LINE_MAX);
+        return setting_fail(reason, "a line may have at most %d bytes", SETTING_LINE_MAX);
     }
-    struct cutter cutter = {.line = line, .out = words->room};
-    for (;;) {
-        while (has_next(&cutter) && is_blank(peek(&cutter))) {
-            cutter.next++;
-        }
-        if (!has_next(&cutter)) {
-            return true;
-        }
+    while ((status = words_take(&line, &out, &word)) == WORDS_TAKEN) {
         if (words->count == SETTING_WORDS_MAX) {
-            return setting_fail(reason, SETTING_REASON_MAX, "a line may have at most %d words",
-                                SETTING_WORDS_MAX);
+            return setting_fail(reason, "a line may have at most %d words", SETTING_WORDS_MAX);
         }
-        const char *begin = cutter.out;
-        if (!take_word(&cutter)) {
-            return setting_fail(reason, SETTING_REASON_MAX,
-                                "unbalanced quotes: a closing quote is missing, or is not followed "
-                                "by a blank or the end of the line");
-        }
-        words->words[words->count++] =
-            (struct bytes){.at = begin, .size = (size_t)(cutter.out - begin)};
+        words->words[words->count++] = word;
     }
+    return status == WORDS_END ||
+           setting_fail(reason, "unbalanced quotes: a closing quote is missing, or is not followed "
+                                "by a blank or the end of the line");
 }
 
 /* ---- Quoting ---- */
 
-/* May this byte be anywhere in a word without quotes? */
-static bool is_plain(char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("_-./:*?[]^,@%+=~", byte));
+bool setting_words_is_of(struct bytes word, const char *others) {
+    for (size_t i = 0; i < word.size; i++) {
+        char byte = word.at[i];
+        if (!(byte >= 'a' && byte <= 'z') && !(byte >= 'A' && byte <= 'Z') &&
+            !(byte >= '0' && byte <= '9') && (byte == '\0' || strchr(others, byte) == NULL)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static size_t put_escaped(char *out, char byte) {
@@ -200,11 +125,7 @@ static size_t put_escaped(char *out, char byte) {
 }
 
 size_t setting_words_quote(char *out, struct bytes word) {
-    size_t plain = 0;
-    while (plain < word.size && is_plain(word.at[plain])) {
-        plain++;
-    }
-    if (plain == word.size && word.size > 0) {
+    if (word.size > 0 && setting_words_is_of(word, "_-./:*?[]^,@%+=~")) {
         memcpy(out, word.at, word.size);
         return word.size;
     }
@@ -245,8 +166,8 @@ static unsigned slips_between(struct bytes a, struct bytes b) {
     return rows[a.size % 3][b.size];
 }
 
-const char *setting_words_nearest(struct bytes word, setting_words_next *next,
-                                  const void *context) {
+/* The word that this one is probably a typing error of; NULL: none is close. */
+static const char *find_nearest(struct bytes word, setting_words_next *next, const void *context) {
     if (word.size > SETTING_SHOWN_MAX) {
         return NULL;
     }
@@ -266,4 +187,12 @@ const char *setting_words_nearest(struct bytes word, setting_words_next *next,
         }
     }
     return nearest;
+}
+
+bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
+                                setting_words_next *next, const void *context) {
+    const char *nearest = find_nearest(word, next, context);
+    return nearest == NULL ? setting_fail(reason, "%s '%s'", what, setting_show(word).text)
+                           : setting_fail(reason, "%s '%s'; did you mean '%s'?", what,
+                                          setting_show(word).text, nearest);
 }

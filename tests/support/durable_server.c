@@ -6,13 +6,24 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
+
+#include <unistd.h>
 
 #include "tests/support/process.h"
 #include "tests/support/registry_workload.h"
 
 enum { SETTLE_MS = 120000, STUCK_TURNS = 20, WAIT_MS = 1 };
+
+/* As main does it. */
+static void end_if_fatal(const struct durable_server *durable) {
+    if (durable->persistence != NULL && persistence_fatal_error(durable->persistence) != NULL) {
+        fflush(stdout);
+        _exit(EXIT_FAILURE);
+    }
+}
 
 static void on_alive(uv_timer_t *timer) {
     (void)timer;
@@ -20,6 +31,7 @@ static void on_alive(uv_timer_t *timer) {
 
 static void on_changed(void *context) {
     struct durable_server *durable = context;
+    end_if_fatal(durable);
     durable->changed_count++;
 }
 
@@ -46,6 +58,7 @@ static void begin(struct durable_server *durable, const char *directory, const c
 
 void durable_stop(struct durable_server *durable) {
     persistence_stop(durable->persistence);
+    end_if_fatal(durable);
     uv_close((uv_handle_t *)&durable->alive, NULL);
     CHECK(uv_run(&durable->loop, UV_RUN_DEFAULT) == 0);
     CHECK(uv_loop_close(&durable->loop) == 0);

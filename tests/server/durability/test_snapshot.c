@@ -1,19 +1,12 @@
 /* A snapshot written during changes holds the boards as they are at its end: random changes between
  * all of its steps, and a comparison of what is loaded with what was there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/effect_listener.h"
 #include "tests/support/directory.h"
 #include "tests/support/failing_disk.h"
 #include "tests/support/registry_workload.h"
@@ -48,6 +41,7 @@ static void on_alive(uv_timer_t *timer) {
 
 struct fixture {
     struct workload workload;
+    struct effect_listener listener;
     uv_loop_t loop;
     uv_timer_t alive;
     struct store store;
@@ -55,7 +49,7 @@ struct fixture {
     uint64_t group;  /* as a journal would number them */
     uint64_t digest; /* of the boards at the end of the walk */
     bool is_over, is_done;
-    uint64_t done_count, failed_count, received_count;
+    uint64_t done_count, failed_count, received_count, changed_count;
 };
 
 static void on_effect(void *context, const struct effect *effect) {
@@ -73,17 +67,35 @@ static void on_effect(void *context, const struct effect *effect) {
     }
 }
 
-static void on_walked(void *context) {
-    struct fixture *fixture = context;
-    fixture->digest = workload_digest(fixture->workload.registry);
-    registry_set_effects(fixture->workload.registry, NULL, NULL);
+static void settle(struct fixture *fixture) {
+    enum snapshot_outcome outcome = snapshot_take_outcome(&fixture->snapshot);
+    if (outcome == SNAPSHOT_IS_WALKED) {
+        fixture->digest = workload_digest(fixture->workload.registry);
+        snapshot_finish(&fixture->snapshot, SNAPSHOT_NO_JOURNAL);
+    } else if (outcome != SNAPSHOT_NOTHING) {
+        fixture->is_over = true;
+        fixture->is_done = outcome == SNAPSHOT_DONE;
+    }
+    if (outcome != SNAPSHOT_NOTHING) {
+        effect_listener_remove(fixture->workload.registry, &fixture->listener);
+    }
 }
 
-static void on_over(void *context, bool is_done) {
+/* Within an effect only the flag is set. */
+static void on_snapshot_changed(void *context) {
     struct fixture *fixture = context;
-    fixture->is_over = true;
-    fixture->is_done = is_done;
-    registry_set_effects(fixture->workload.registry, NULL, NULL);
+    fixture->changed_count++;
+}
+
+/* One step, and what the thread has done meanwhile. */
+static void step(struct fixture *fixture, uint64_t group, int64_t now_us) {
+    (void)!snapshot_step(&fixture->snapshot, 0, group, now_us);
+    settle(fixture);
+}
+
+static void turn(struct fixture *fixture) {
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    settle(fixture);
 }
 
 static struct fixture *begin(const char *test_name, uint32_t members_max) {
@@ -97,8 +109,7 @@ static struct fixture *begin(const char *test_name, uint32_t members_max) {
     assert_int_equal(uv_timer_start(&fixture->alive, on_alive, 1000000000, 0), 0);
     fixture->snapshot.registry = fixture->workload.registry;
     fixture->snapshot.store = &fixture->store;
-    fixture->snapshot.walked = on_walked;
-    fixture->snapshot.over = on_over;
+    fixture->snapshot.changed = on_snapshot_changed;
     fixture->snapshot.context = fixture;
     assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
     return fixture;
@@ -132,7 +143,7 @@ static struct loading *load(struct fixture *fixture, bool *is_loaded) {
 
 static void end_loading(struct fixture *fixture, struct loading *loading) {
     loading_deinit(loading);
-    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    turn(fixture);
     registry_destroy(loading->registry);
     free(loading);
 }
@@ -199,7 +210,8 @@ static void workload_some(struct fixture *fixture, const struct weather *weather
 static void write_snapshot(struct fixture *fixture, const struct weather *weather) {
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, fixture->workload.now_ms * 1000));
-    registry_set_effects(fixture->workload.registry, on_effect, fixture);
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->workload.registry, &fixture->listener);
     while (!fixture->is_over) {
         if (fixture->snapshot.state == SNAPSHOT_WALKS) {
             workload_some(fixture, weather);
@@ -207,10 +219,9 @@ static void write_snapshot(struct fixture *fixture, const struct weather *weathe
         }
         for (uint32_t steps = 1 + below(fixture, weather->steps_max);
              steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
-            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
-                                 fixture->workload.now_ms * 1000);
+            step(fixture, fixture->group, fixture->workload.now_ms * 1000);
         }
-        uv_run(&fixture->loop, UV_RUN_NOWAIT);
+        turn(fixture);
     }
     fixture->done_count += fixture->is_done;
     fixture->failed_count += !fixture->is_done;
@@ -239,26 +250,24 @@ static void run_snapshots(const char *test_name, const struct weather *weather,
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_snapshot_in_a_storm_holds_the_boards_as_they_end(void **state) {
-    (void)state;
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(a_snapshot_in_a_storm_holds_the_boards_as_they_end) {
     run_snapshots(__func__, &(struct weather){.steps_max = 4, .commands_max = 3}, 12,
                   is_short() ? 40 : 200);
 }
 
-static void in_a_heavy_storm_too(void **state) {
-    (void)state;
+IN_FIXTURE(in_a_heavy_storm_too) {
     run_snapshots(__func__, &(struct weather){.steps_max = 12, .commands_max = 12}, 30,
                   is_short() ? 25 : 100);
 }
 
-static void of_large_boards_too(void **state) {
-    (void)state;
+IN_FIXTURE(of_large_boards_too) {
     run_snapshots(__func__, &(struct weather){.steps_max = 20, .commands_max = 2}, 1000,
                   is_short() ? 8 : 40);
 }
 
-static void without_memory_it_is_given_up_or_whole(void **state) {
-    (void)state;
+IN_FIXTURE(without_memory_it_is_given_up_or_whole) {
     run_snapshots(__func__,
                   &(struct weather){.steps_max = 10, .commands_max = 6, .is_failing = true}, 12,
                   is_short() ? 25 : 100);
@@ -279,8 +288,7 @@ static const bool are_buffers_tiny = true;
 static const bool are_buffers_tiny = false;
 #endif
 
-static void each_allocation_of_a_snapshot_may_fail(void **state) {
-    (void)state;
+IN_FIXTURE(each_allocation_of_a_snapshot_may_fail) {
     struct fixture *fixture = begin(__func__, 12);
     fill(fixture);
     uint32_t given_up = 0;
@@ -292,9 +300,8 @@ static void each_allocation_of_a_snapshot_may_fail(void **state) {
         memory_fail_at(nth);
         bool has_begun = snapshot_begin(&fixture->snapshot, 0);
         while (has_begun && !fixture->is_over) {
-            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
-                                 fixture->workload.now_ms * 1000);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            step(fixture, fixture->group, fixture->workload.now_ms * 1000);
+            turn(fixture);
         }
         memory_fail_at(0);
         assert_int_equal(memory_live_count(), live_before);
@@ -312,8 +319,7 @@ static void each_allocation_of_a_snapshot_may_fail(void **state) {
     end(fixture);
 }
 
-static void each_allocation_of_loading_may_fail(void **state) {
-    (void)state;
+IN_FIXTURE(each_allocation_of_loading_may_fail) {
     struct fixture *fixture = begin(__func__, 12);
     fill(fixture);
     write_snapshot(fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
@@ -340,25 +346,24 @@ static void each_allocation_of_loading_may_fail(void **state) {
 
 /* ---- ending early ---- */
 
-static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
-    (void)state;
+IN_FIXTURE(a_snapshot_that_is_given_up_leaves_nothing) {
     struct fixture *fixture = begin(__func__, 12);
     for (int i = 0; i < 20; i++) {
         fill(fixture);
         fixture->is_over = false;
         assert_true(snapshot_begin(&fixture->snapshot, 0));
         for (int steps = i % 5; steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
-            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
+            step(fixture, 0, 0);
         }
         if (fixture->snapshot.state == SNAPSHOT_WALKS) {
             snapshot_deinit(&fixture->snapshot);
-            assert_true(fixture->is_over && !fixture->is_done);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            assert_int_equal(fixture->snapshot.state, SNAPSHOT_IDLE);
+            turn(fixture);
             assert_int_equal(directory_count(directory_join(directory, "kept")), 2);
             assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
         } else {
             while (!fixture->is_over) {
-                uv_run(&fixture->loop, UV_RUN_NOWAIT);
+                turn(fixture);
             }
             break;
         }
@@ -367,8 +372,7 @@ static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
 }
 
 /* In a directory without a manifest, so that creating it is included. */
-static void each_file_call_of_a_snapshot_may_fail(void **state) {
-    (void)state;
+IN_FIXTURE(each_file_call_of_a_snapshot_may_fail) {
     uint32_t given_up = 0;
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth++) {
@@ -382,8 +386,8 @@ static void each_file_call_of_a_snapshot_may_fail(void **state) {
         failing_disk_begin(FAILURE_EIO, nth);
         assert_true(snapshot_begin(&fixture->snapshot, 0));
         while (!fixture->is_over) {
-            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            step(fixture, 0, 0);
+            turn(fixture);
         }
         is_reached = failing_disk_end() >= nth;
         quick_disk_begin();
@@ -426,21 +430,20 @@ static struct registry_key *make_board(struct fixture *fixture, const char *name
 }
 
 /* The clock of the workload is stopped meanwhile. */
-static void step(struct fixture *fixture) {
-    (void)!snapshot_step(&fixture->snapshot, 0, fixture->group, fixture->workload.now_ms * 1000);
-    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+static void step_and_turn(struct fixture *fixture) {
+    step(fixture, fixture->group, fixture->workload.now_ms * 1000);
+    turn(fixture);
 }
 
 static void finish(struct fixture *fixture) {
     while (!fixture->is_over) {
-        step(fixture);
+        step_and_turn(fixture);
     }
     assert_true(fixture->is_done);
     check_base(fixture);
 }
 
-static void effects_beside_a_walk_take_bounded_memory(void **state) {
-    (void)state;
+IN_FIXTURE(effects_beside_a_walk_take_bounded_memory) {
     enum { NAME_SIZE = 60000, ROUNDS = 2500, MEMORY_MAX = 64 * 1024 * 1024 };
     struct fixture *fixture = begin(__func__, 12);
     char *name = malloc(NAME_SIZE);
@@ -449,8 +452,9 @@ static void effects_beside_a_walk_take_bounded_memory(void **state) {
     put_numbered(fixture, make_board(fixture, "walked"), 0, 5000);
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, 0));
-    registry_set_effects(fixture->workload.registry, on_effect, fixture);
-    step(fixture);
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->workload.registry, &fixture->listener);
+    step_and_turn(fixture);
     struct registry_key *key = make_board(fixture, "written"); /* new: each change has an effect */
     for (uint32_t i = 0; i < ROUNDS; i++) {
         memcpy(name, &i, sizeof i);
@@ -464,8 +468,7 @@ static void effects_beside_a_walk_take_bounded_memory(void **state) {
     end(fixture);
 }
 
-static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **state) {
-    (void)state;
+IN_FIXTURE(a_board_that_is_cut_again_and_again_is_walked_to_its_end) {
     /* Half of the board is walked between two cuts. */
     enum { MEMBERS = 12000, CUT = 5000 };
     struct fixture *fixture = begin(__func__, 12);
@@ -473,11 +476,12 @@ static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **stat
     put_numbered(fixture, key, 0, MEMBERS);
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, 0));
-    registry_set_effects(fixture->workload.registry, on_effect, fixture);
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->workload.registry, &fixture->listener);
     uint32_t cuts = 0;
     uint64_t walked = 0;
     while (cuts < 200 && fixture->snapshot.state == SNAPSHOT_WALKS) {
-        step(fixture);
+        step_and_turn(fixture);
         bool is_open = registry_walk_state(fixture->workload.registry, key) == REGISTRY_WALK_OPEN;
         if (is_open && fixture->snapshot.member_count - walked >= MEMBERS / 2) {
             walked = fixture->snapshot.member_count;
@@ -491,22 +495,4 @@ static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **stat
     end(fixture);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_snapshot_in_a_storm_holds_the_boards_as_they_end, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(in_a_heavy_storm_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(of_large_boards_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_memory_it_is_given_up_or_whole, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_allocation_of_a_snapshot_may_fail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_file_call_of_a_snapshot_may_fail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_allocation_of_loading_may_fail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_snapshot_that_is_given_up_leaves_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(effects_beside_a_walk_take_bounded_memory, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_board_that_is_cut_again_and_again_is_walked_to_its_end,
-                                        set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("snapshots", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -141,6 +141,21 @@ IN_FIXTURE(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun) {
     store_close(&store);
 }
 
+IN_FIXTURE(an_abandoned_claim_leaves_nothing_that_it_made) {
+    struct store store;
+    char made[DIRECTORY_PATH_MAX];
+    snprintf(made, sizeof made, "%s", directory_join(directory, "claimed"));
+    assert_int_equal(store_open(&store, directory, "claimed", STORE_CLAIM, error), STORE_OK);
+    assert_int_equal(access(made, F_OK), 0);
+    store_abandon(&store);
+    assert_int_equal(access(made, F_OK), -1);
+    assert_int_equal(mkdir(made, 0750), 0); /* not made by the claim: it stays */
+    assert_int_equal(store_open(&store, directory, "claimed", STORE_CLAIM, error), STORE_OK);
+    store_abandon(&store);
+    assert_int_equal(access(made, F_OK), 0);
+    directory_remove(made);
+}
+
 IN_FIXTURE(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made) {
     struct store store;
     assert_int_equal(mkdir(path_of(""), 0700), 0);

@@ -208,7 +208,6 @@ static void what_clients_ask_for_is_answered(void **state) {
     assert_string_equal(value_of(settings, "auto-aof-rewrite-min-size"), "67108864");
     assert_string_equal(value_of(settings, "stop-writes-on-bgsave-error"), "yes");
     assert_string_equal(value_of(settings, "databases"), "16");
-    assert_int_equal(settings->databases, 16);
     assert_string_equal(value_of(settings, "maxmemory-policy"), "noeviction");
     assert_string_equal(value_of(settings, "maxmemory"), "0");
     assert_string_equal(value_of(settings, "proto-max-bulk-len"), "67108864");
@@ -225,7 +224,8 @@ static void every_entry_of_the_table_is_complete(void **state) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         bool repeats = (setting->flags & SETTING_REPEATS) != 0;
         assert_non_null(setting->section);
-        assert_non_null(setting->value_syntax);
+        char syntax[SETTING_SYNTAX_MAX];
+        assert_true(strlen(setting_print_syntax(setting, syntax)) > 0);
         assert_true(strlen(setting->summary) > 20);
         assert_true(setting->default_value != NULL || setting->example != NULL);
         assert_int_equal(setting->default_value == NULL, repeats);
@@ -1152,7 +1152,8 @@ static void set_leaves_the_other_strings_where_they_are(void **state) {
 
 #define FULL_TEXT                                                                                  \
     "bind 10.0.0.1 10.0.0.2\nunixsocket /tmp/s\nrequirepass 'a b'\npidfile /tmp/p\n"               \
-    "logfile /tmp/l\nboard a* laps\nboard b* laps CAP 9 keep best PERIOD DAY\nlayout laps FIELD "  \
+    "logfile /tmp/k\nlogfile /tmp/l\nboard a* laps\nboard b* laps CAP 9 keep best PERIOD "         \
+    "DAY\nlayout laps FIELD "                                                                      \
     "t 32 ASC "                                                                                    \
     "TIME 20 S\n"                                                                                  \
     "default-layout laps\n"
@@ -1177,7 +1178,7 @@ static void without_memory_loading_leaves_the_settings_as_they_were(void **state
             assert_int_equal(memory_live_count(), live_count);
         }
     }
-    assert_true(failures > 20);
+    assert_true(failures > 15);
     assert_finishes(fixture);
     free(before);
 }

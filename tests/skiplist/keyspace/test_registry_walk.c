@@ -1,17 +1,9 @@
 /* A walk over all boards while they change: its entries, and the effects on keys it has passed,
  * reproduce the registry. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/effect_listener.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/support/registry_workload.h"
 
@@ -194,6 +186,7 @@ static void reset_loader(struct loader *loader) {
 
 struct walker {
     struct workload workload;
+    struct effect_listener listener;
     struct loader loader;
     bool is_walking;
     uint64_t open_count[EFFECT_FILL + 1]; /* effects on the open board */
@@ -326,7 +319,8 @@ static void run_walks(const char *test_name, uint32_t members_max, uint32_t entr
     memset(&walker, 0, sizeof walker);
     workload_begin(&walker.workload, test_name, members_max);
     walker.workload.database_count = 3;
-    registry_set_effects(walker.workload.registry, on_effect, &walker);
+    walker.listener = (struct effect_listener){.receive = on_effect, .context = &walker};
+    effect_listener_add(walker.workload.registry, &walker.listener);
     reset_loader(&walker.loader);
     workload_some(&walker, 1000);
     for (int i = 0; i < walks; i++) {
@@ -353,13 +347,11 @@ static void run_walks(const char *test_name, uint32_t members_max, uint32_t entr
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_walk_and_the_effects_on_what_it_passed_make_the_same(void **state) {
-    (void)state;
+TEST(a_walk_and_the_effects_on_what_it_passed_make_the_same) {
     run_walks(__func__, 12, 7, is_short() ? 60 : 400);
 }
 
-static void the_same_holds_of_large_boards(void **state) {
-    (void)state;
+TEST(the_same_holds_of_large_boards) {
     run_walks(__func__, 1000, ENTRIES_MAX, is_short() ? 20 : 150);
 }
 
@@ -380,8 +372,7 @@ static struct registry_key *write_key(struct registry *registry, const char *nam
     return key;
 }
 
-static void every_board_is_walked_once_from_its_best_member(void **state) {
-    (void)state;
+TEST(every_board_is_walked_once_from_its_best_member) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entries[3];
@@ -403,8 +394,7 @@ static void every_board_is_walked_once_from_its_best_member(void **state) {
     registry_destroy(registry);
 }
 
-static void an_empty_board_is_one_piece_without_entries(void **state) {
-    (void)state;
+TEST(an_empty_board_is_one_piece_without_entries) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
@@ -419,8 +409,7 @@ static void an_empty_board_is_one_piece_without_entries(void **state) {
     registry_destroy(registry);
 }
 
-static void what_comes_to_be_during_a_walk_is_done(void **state) {
-    (void)state;
+TEST(what_comes_to_be_during_a_walk_is_done) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
@@ -467,16 +456,14 @@ static void begin_anew(const char *name, uint32_t pieces, bool has_archive) {
     registry_destroy(registry);
 }
 
-static void a_board_that_begins_anew_is_done_whatever_it_was(void **state) {
-    (void)state;
+TEST(a_board_that_begins_anew_is_done_whatever_it_was) {
     for (uint32_t pieces = 0; pieces <= 3; pieces++) {
         begin_anew("m", pieces, false);
         begin_anew("d", pieces, true);
     }
 }
 
-static void the_walk_goes_on_in_a_board_that_is_renamed(void **state) {
-    (void)state;
+TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
@@ -495,8 +482,7 @@ static void the_walk_goes_on_in_a_board_that_is_renamed(void **state) {
     registry_destroy(registry);
 }
 
-static void a_copy_is_ahead_unless_the_board_is_done(void **state) {
-    (void)state;
+TEST(a_copy_is_ahead_unless_the_board_is_done) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
@@ -526,8 +512,7 @@ static void a_copy_is_ahead_unless_the_board_is_done(void **state) {
     registry_destroy(registry);
 }
 
-static void a_reopened_board_begins_anew(void **state) {
-    (void)state;
+TEST(a_reopened_board_begins_anew) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
@@ -545,8 +530,7 @@ static void a_reopened_board_begins_anew(void **state) {
     registry_destroy(registry);
 }
 
-static void a_walk_needs_no_memory(void **state) {
-    (void)state;
+TEST(a_walk_needs_no_memory) {
     struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
@@ -564,18 +548,4 @@ static void a_walk_needs_no_memory(void **state) {
     registry_destroy(registry);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_walk_and_the_effects_on_what_it_passed_make_the_same),
-        cmocka_unit_test(the_same_holds_of_large_boards),
-        cmocka_unit_test(every_board_is_walked_once_from_its_best_member),
-        cmocka_unit_test(an_empty_board_is_one_piece_without_entries),
-        cmocka_unit_test(what_comes_to_be_during_a_walk_is_done),
-        cmocka_unit_test(a_board_that_begins_anew_is_done_whatever_it_was),
-        cmocka_unit_test(the_walk_goes_on_in_a_board_that_is_renamed),
-        cmocka_unit_test(a_copy_is_ahead_unless_the_board_is_done),
-        cmocka_unit_test(a_reopened_board_begins_anew),
-        cmocka_unit_test(a_walk_needs_no_memory),
-    };
-    return cmocka_run_group_tests_name("registry walk", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)
