@@ -74,7 +74,8 @@ UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 TINY_SOURCES := $(call sources,tests/skiplist) \
                 $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c,$(SERVER_UNIT_SOURCES))
 # The programs in which threads share memory.
-THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_gates %/test_journal %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
+THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_connection %/test_gates %/test_journal \
+                    %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
                     %/test_snapshot_file %/test_persistence %/test_persistence_commands \
                     %/test_disk_failures %/test_disk,$(UNITS))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
@@ -212,7 +213,7 @@ define run_sanitized
 @$(PARALLEL) $(SERVER) $(filter-out $(B)/tiny/%,$(2)) redis-server WERROR=1 SANITIZE=$(1) CFLAGS="-O1 -g"
 $(if $(filter $(B)/tiny/%,$(2)),@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1 WERROR=1 SANITIZE=$(1) \
     CFLAGS="-O1 -g")
-@TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),900) $(RUN_SHORT) $(2)
+@TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) $(RUN_SHORT) $(2)
 endef
 
 no-sse: ## the engine's tests, built for a machine without SSE2
@@ -283,7 +284,7 @@ $(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -lzstd -o $@
 
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which
-# loses the pool's thread: kept_story.c begins a pool in each process.
+# loses the pool's thread: restart_history.c begins a pool in each process.
 $(filter-out $(B)/tests/codec/% %/test_persistence %/test_disk_failures %/test_store %/test_transitions,$(UNITS)): \
     $(B)/tests/support/pooled.o
 

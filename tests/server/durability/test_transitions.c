@@ -1,14 +1,6 @@
 /* Every row of persistence's tables of transitions is taken by a server that meets its cause, and
  * logged; and what CONFIG SET reserves. Each scene runs in a process of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,7 +10,7 @@
 #include "codec/memory.h"
 #include "server/system/log.h"
 #include "tests/support/failing_disk.h"
-#include "tests/support/kept_story.h"
+#include "tests/support/restart_history.h"
 
 enum { ROWS_MAX = 64, SECONDS_MAX = 10000, TURNS = 200, ALLOCATIONS_MAX = 60 };
 
@@ -61,11 +53,11 @@ static int scene_make_directory(int directory, const char *name, mode_t mode) {
 }
 
 /* Without memory it puts fewer. */
-static void put_members(struct kept_server *kept, uint32_t count, uint64_t score) {
+static void put_members(struct durable_server *durable, uint32_t count, uint64_t score) {
     bool is_new;
-    struct registry *registry = kept->server->registry;
+    struct registry *registry = durable->server->registry;
     struct registry_key *key =
-        registry_find_or_create(registry, 0, BYTES("pa"), story->storm.now_ms, &is_new);
+        registry_find_or_create(registry, 0, BYTES("pa"), history->workload.now_ms, &is_new);
     for (uint32_t i = 0; key != NULL && i < count; i++) {
         char name[128];
         struct board_member member;
@@ -75,7 +67,7 @@ static void put_members(struct kept_server *kept, uint32_t count, uint64_t score
     }
 }
 
-static void begin(struct kept_server *kept, const char *settings) {
+static void begin(struct durable_server *durable, const char *settings) {
     quick_disk_begin();
     disk_below = *disk;
     disk_scene = *disk;
@@ -85,207 +77,208 @@ static void begin(struct kept_server *kept, const char *settings) {
     disk_scene.make_directory_at = scene_make_directory;
     disk = &disk_scene;
     log_set_level(LOG_DEBUG);
-    story_begin_life(kept, settings);
-    put_members(kept, 3, 7);
-    kept_end_tick(kept);
+    history_begin_run(durable, settings);
+    put_members(durable, 3, 7);
+    durable_end_tick(durable);
 }
 
 /* Let seconds pass until it is so. */
-static void wait_until(struct kept_server *kept, bool (*is_so)(const struct kept_server *kept)) {
-    for (int i = 0; !is_so(kept); i++) {
+static void wait_until(struct durable_server *durable,
+                       bool (*is_so)(const struct durable_server *durable)) {
+    for (int i = 0; !is_so(durable); i++) {
         CHECK(i < SECONDS_MAX);
-        kept_second(kept);
-        (void)!kept_settle(kept);
-        kept_wait(kept);
+        durable_second(durable);
+        (void)!durable_settle(durable);
+        durable_wait(durable);
     }
 }
 
-static bool is_refusing(const struct kept_server *kept) {
-    return kept->server->durability.write_refusal != NULL;
+static bool is_refusing(const struct durable_server *durable) {
+    return durable->server->durability.write_refusal != NULL;
 }
 
-static bool is_on(const struct kept_server *kept) {
-    return kept_describe(kept).is_journal_on && !is_refusing(kept);
+static bool is_on(const struct durable_server *durable) {
+    return durable_describe(durable).is_journal_on && !is_refusing(durable);
 }
 
-static bool is_off(const struct kept_server *kept) {
-    return !kept_describe(kept).is_journal_on && !is_refusing(kept);
+static bool is_off(const struct durable_server *durable) {
+    return !durable_describe(durable).is_journal_on && !is_refusing(durable);
 }
 
-static bool has_failed_to_save(const struct kept_server *kept) {
-    struct persistence_info info = kept_describe(kept);
+static bool has_failed_to_save(const struct durable_server *durable) {
+    struct persistence_info info = durable_describe(durable);
     return !info.is_last_save_ok && !info.is_saving;
 }
 
-static void configure(struct kept_server *kept, bool appendonly) {
-    kept->server->settings.appendonly = appendonly;
-    wait_until(kept, appendonly ? is_on : is_off);
+static void configure(struct durable_server *durable, bool appendonly) {
+    durable->server->settings.appendonly = appendonly;
+    wait_until(durable, appendonly ? is_on : is_off);
 }
 
 /* ---- scenes ---- */
 
 static void turn_the_journal_on_and_off(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, NOTHING);
-    configure(&kept, true);
-    configure(&kept, false);
-    kept_stop(&kept);
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    configure(&durable, true);
+    configure(&durable, false);
+    durable_stop(&durable);
 }
 
 static void save_with_a_journal(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, EVERYSEC);
-    CHECK(story_save(&kept) == PERSISTENCE_OK);
-    kept_stop(&kept);
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
+    CHECK(history_save(&durable) == PERSISTENCE_OK);
+    durable_stop(&durable);
 }
 
 static void load_damaged_files(const void *context) {
     (void)context;
     char name[64] = "kept/leaderboard.1.journal";
     char path[2 * DIRECTORY_PATH_MAX];
-    struct kept_server kept;
-    begin(&kept, EVERYSEC);
-    kept_stop(&kept);
-    snprintf(path, sizeof path, "%s", directory_join(story->directory, name));
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
+    durable_stop(&durable);
+    snprintf(path, sizeof path, "%s", directory_join(history->directory, name));
     file_write(path, "damaged, and long enough for the head of a journal", 50);
-    kept_start(&kept, story->directory, EVERYSEC);
+    durable_start(&durable, history->directory, EVERYSEC);
 }
 
 static void save_without_a_directory(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, NOTHING);
+    struct durable_server durable;
+    begin(&durable, NOTHING);
     fails_directory = true;
-    CHECK(story_save(&kept) == PERSISTENCE_FAILED);
-    kept_stop(&kept);
+    CHECK(history_save(&durable) == PERSISTENCE_FAILED);
+    durable_stop(&durable);
 }
 
 static void save_without_a_new_journal(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, EVERYSEC);
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
     fails_journal = true;
-    CHECK(story_save(&kept) == PERSISTENCE_FAILED);
-    kept_stop(&kept);
+    CHECK(history_save(&durable) == PERSISTENCE_FAILED);
+    durable_stop(&durable);
 }
 
 static void save_without_memory(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, NOTHING);
-    story_begin_snapshot(&kept);
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    history_begin_snapshot(&durable);
     memory_fail_at(1);
-    kept_end_tick(&kept);
+    durable_end_tick(&durable);
     memory_fail_at(0);
-    CHECK(!kept_describe(&kept).is_saving);
-    kept_stop(&kept);
+    CHECK(!durable_describe(&durable).is_saving);
+    durable_stop(&durable);
 }
 
 static void save_without_a_base(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, NOTHING);
-    put_members(&kept, 80000, 7); /* more than a walk goes ahead of the thread */
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    put_members(&durable, 80000, 7); /* more than a walk goes ahead of the thread */
     fails_base = true;
-    story_begin_snapshot(&kept);
-    kept_end_tick(&kept);
-    while (kept_describe(&kept).is_saving) {
-        kept_turn(&kept);
+    history_begin_snapshot(&durable);
+    durable_end_tick(&durable);
+    while (durable_describe(&durable).is_saving) {
+        durable_turn(&durable);
     }
-    kept_stop(&kept);
+    durable_stop(&durable);
 }
 
 static void turn_the_journal_on_without_a_base(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, NOTHING);
-    CHECK(story_save(&kept) == PERSISTENCE_OK);
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    CHECK(history_save(&durable) == PERSISTENCE_OK);
     fails_rename = true;
-    kept.server->settings.appendonly = true;
-    wait_until(&kept, has_failed_to_save);
-    CHECK(is_off(&kept));
-    kept_stop(&kept);
+    durable.server->settings.appendonly = true;
+    wait_until(&durable, has_failed_to_save);
+    CHECK(is_off(&durable));
+    durable_stop(&durable);
 }
 
 static void break_and_repair(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, EVERYSEC);
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
     fails_sync = true;
     fails_rename = true;
-    wait_until(&kept, is_refusing);
+    wait_until(&durable, is_refusing);
     fails_sync = false;
-    wait_until(&kept, has_failed_to_save);
-    CHECK(is_refusing(&kept));
+    wait_until(&durable, has_failed_to_save);
+    CHECK(is_refusing(&durable));
     fails_rename = false;
-    wait_until(&kept, is_on);
-    kept_stop(&kept);
+    wait_until(&durable, is_on);
+    durable_stop(&durable);
 }
 
 static void break_and_turn_off(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, EVERYSEC "save \"\"\n");
+    struct durable_server durable;
+    begin(&durable, EVERYSEC "save \"\"\n");
     fails_sync = true;
     fails_base = true;
-    wait_until(&kept, is_refusing);
-    configure(&kept, false);
-    kept_stop(&kept);
+    wait_until(&durable, is_refusing);
+    configure(&durable, false);
+    durable_stop(&durable);
 }
 
 static void fail_with_always(const void *context) {
     (void)context;
-    struct kept_server kept;
-    begin(&kept, ALWAYS);
-    (void)!kept_settle(&kept);
+    struct durable_server durable;
+    begin(&durable, ALWAYS);
+    (void)!durable_settle(&durable);
     fails_sync = true;
-    put_members(&kept, 3, 8);
-    kept_end_tick(&kept);
-    (void)!kept_settle(&kept);
+    put_members(&durable, 3, 8);
+    durable_end_tick(&durable);
+    (void)!durable_settle(&durable);
     CHECK(false); /* the host was to end */
 }
 
 /* While the journal waits for its base, one allocation fails. */
-static void fail_to_buffer(struct kept_server *kept, uint64_t nth) {
+static void fail_to_buffer(struct durable_server *durable, uint64_t nth) {
     holds_rename = true;
-    kept->server->settings.appendonly = true;
-    while (!kept_describe(kept).is_saving) {
-        kept_second(kept);
+    durable->server->settings.appendonly = true;
+    while (!durable_describe(durable).is_saving) {
+        durable_second(durable);
     }
     for (int i = 0; i < TURNS; i++) {
-        kept_end_tick(kept);
-        kept_turn(kept);
+        durable_end_tick(durable);
+        durable_turn(durable);
     }
     memory_fail_at(nth);
-    put_members(kept, 3, 8);
+    put_members(durable, 3, 8);
     memory_fail_at(0);
-    kept_end_tick(kept);
+    durable_end_tick(durable);
     holds_rename = false;
-    wait_until(kept, is_on);
-    kept_stop(kept);
+    wait_until(durable, is_on);
+    durable_stop(durable);
 }
 
 static void begin_a_journal_without_memory(const void *context) {
     const uint64_t *nth = context;
-    struct kept_server kept;
-    begin(&kept, NOTHING);
-    CHECK(story_save(&kept) == PERSISTENCE_OK);
-    fail_to_buffer(&kept, *nth);
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    CHECK(history_save(&durable) == PERSISTENCE_OK);
+    fail_to_buffer(&durable, *nth);
 }
 
 static void repair_a_journal_without_memory(const void *context) {
     const uint64_t *nth = context;
-    struct kept_server kept;
-    begin(&kept, EVERYSEC);
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
     fails_sync = true;
     fails_base = true;
-    wait_until(&kept, is_refusing);
-    wait_until(&kept, has_failed_to_save);
+    wait_until(&durable, is_refusing);
+    wait_until(&durable, has_failed_to_save);
     fails_sync = false;
     fails_base = false;
-    fail_to_buffer(&kept, *nth);
+    fail_to_buffer(&durable, *nth);
 }
 
 /* ---- rows ---- */
@@ -298,20 +291,20 @@ static void note_rows(void) {
         char line[128];
         CHECK(i < ROWS_MAX);
         snprintf(line, sizeof line, "debug persistence: %s\n", row);
-        is_taken[i] = is_taken[i] || story_has_said(line);
+        is_taken[i] = is_taken[i] || history_has_printed(line);
     }
 }
 
 static void play(void (*scene)(const void *context), uint64_t nth) {
-    story_begin(random_begin("transitions"));
-    story_assert_ended(story_run_apart(scene, &nth));
+    history_begin(random_begin("transitions"));
+    history_assert_ended(history_run_process(scene, &nth));
     note_rows();
 }
 
-/* The host ends: kept_server.c does it as main does. */
+/* The host ends: durable_server.c does it as main does. */
 static void play_to_the_end_of_the_process(void (*scene)(const void *context)) {
-    story_begin(random_begin("transitions"));
-    int status = story_run_apart(scene, NULL);
+    history_begin(random_begin("transitions"));
+    int status = history_run_process(scene, NULL);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
     note_rows();
@@ -322,11 +315,10 @@ static void play_until_said(void (*scene)(const void *context), const char *row)
     uint64_t nth = 1;
     do {
         play(scene, nth++);
-    } while (!story_has_said(row) && nth < ALLOCATIONS_MAX);
+    } while (!history_has_printed(row) && nth < ALLOCATIONS_MAX);
 }
 
-static void every_transition_is_reached(void **state) {
-    (void)state;
+TEST(every_transition_is_reached) {
     play(turn_the_journal_on_and_off, 0);
     play(save_with_a_journal, 0);
     play(save_without_a_directory, 0);
@@ -355,36 +347,29 @@ static void prepare_and_abandon(const void *context) {
     (void)context;
     char reason[SETTING_REASON_MAX];
     char path[DIRECTORY_PATH_MAX];
-    struct kept_server kept;
-    begin(&kept, NOTHING);
-    struct settings wanted = kept.server->settings;
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    struct settings wanted = durable.server->settings;
     wanted.appendonly = true;
-    snprintf(path, sizeof path, "%s", directory_join(story->directory, "kept"));
+    snprintf(path, sizeof path, "%s", directory_join(history->directory, "kept"));
     CHECK(access(path, F_OK) != 0);
-    CHECK(persistence_prepare_settings(kept.persistence, &wanted, reason) == NULL);
+    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) == NULL);
     CHECK(access(path, F_OK) == 0);
-    persistence_abandon_settings(kept.persistence);
+    persistence_abandon_settings(durable.persistence);
     CHECK(access(path, F_OK) != 0);
     fails_directory = true;
-    CHECK(persistence_prepare_settings(kept.persistence, &wanted, reason) != NULL);
+    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) != NULL);
     fails_directory = false;
-    CHECK(persistence_prepare_settings(kept.persistence, &wanted, reason) == NULL);
-    persistence_commit_settings(kept.persistence);
-    persistence_abandon_settings(kept.persistence); /* nothing: it is committed */
+    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) == NULL);
+    persistence_commit_settings(durable.persistence);
+    persistence_abandon_settings(durable.persistence); /* nothing: it is committed */
     CHECK(access(path, F_OK) == 0);
-    configure(&kept, true);
-    kept_stop(&kept);
+    configure(&durable, true);
+    durable_stop(&durable);
 }
 
-static void settings_that_are_abandoned_leave_nothing_behind(void **state) {
-    (void)state;
+TEST(settings_that_are_abandoned_leave_nothing_behind) {
     play(prepare_and_abandon, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_transition_is_reached),
-        cmocka_unit_test(settings_that_are_abandoned_leave_nothing_behind),
-    };
-    return cmocka_run_group_tests_name("transitions", tests, story_set_up, story_tear_down);
-}
+TEST_MAIN(history_set_up, history_tear_down)
