@@ -50,6 +50,8 @@ static void add_number(const struct command *command, const struct command *cont
     struct command_number *number = &numbers[number_count++];
     number->command = *command;
     number->command.since = command->since != NULL ? command->since : "1.0.0";
+    number->command.complexity = command->complexity != NULL ? command->complexity : "O(1)";
+    number->command.group = command->group != NULL ? command->group : container->group;
     syntax_apply(&number->command, container != NULL);
     options_check(&number->command);
     int size = snprintf(number->full_name, sizeof number->full_name, "%s%s%s",

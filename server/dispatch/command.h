@@ -102,9 +102,9 @@ struct command_cost {
 struct command {
     const char *name;       /* upper case: "ZADD"; for a subcommand its own word: "SETNAME" */
     const char *summary;    /* one sentence, no full stop */
-    const char *complexity; /* "O(log n) ..." */
+    const char *complexity; /* "O(log n) ..."; NULL: "O(1)" */
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
-    const char *group;      /* "sorted-set", "leaderboard", "generic" ... */
+    const char *group;      /* "sorted-set", "generic" ...; NULL: the container's */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
     const struct option_row *options; /* how they are read (server/dispatch/options.h); or NULL */
     unsigned flags;
@@ -117,6 +117,7 @@ struct command {
     const struct command *const *subcommands; /* NULL-terminated; NULL: none */
     const struct command_cost *cost;          /* NULL: at most O(log n), or incremental */
     command_run *run;                         /* NULL for a container: "CLIENT" */
+    const void *variant; /* tells apart commands with the same handler, which knows its type */
 
     /* Set by command_init. An entry gives an arity only if it is not what the syntax says. */
     int arity; /* as in Redis: includes the name; negative: minimum */

@@ -91,8 +91,6 @@ static void info_run(struct call *call) {
 static const struct command client_info = {
     .name = "INFO",
     .summary = "This connection's line of CLIENT LIST",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = info_run,
 };
@@ -198,7 +196,6 @@ static const struct command client_list = {
     .syntax = "client-type=[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id:integer...]",
     .summary = "One line for every connection",
     .complexity = "O(n) in the connections",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = list_run,
 };
@@ -336,7 +333,6 @@ static const struct command client_kill = {
     .options = kill_options,
     .summary = "Close connections, by address or by filters that must all hold",
     .complexity = "O(n) in the connections",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = kill_run,
 };
@@ -350,8 +346,6 @@ static void id_run(struct call *call) {
 static const struct command client_id = {
     .name = "ID",
     .summary = "This connection's ID; IDs only increase",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = id_run,
 };
@@ -367,8 +361,6 @@ static void getname_run(struct call *call) {
 static const struct command client_getname = {
     .name = "GETNAME",
     .summary = "This connection's name",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = getname_run,
 };
@@ -393,8 +385,6 @@ static const struct command client_setname = {
     .name = "SETNAME",
     .syntax = "connection-name",
     .summary = "Name this connection",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = setname_run,
 };
@@ -424,8 +414,6 @@ static const struct command client_setinfo = {
     .name = "SETINFO",
     .syntax = "attr=<LIB-NAME libname | LIB-VER libver>",
     .summary = "Set the client library's name or version",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = setinfo_run,
 };
@@ -451,8 +439,6 @@ static const struct command client_reply = {
     .name = "REPLY",
     .syntax = "action=<ON | OFF | SKIP>",
     .summary = "Turn this connection's replies on or off, or skip the next one",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = reply_run,
 };
@@ -507,8 +493,6 @@ static const struct command client_pause = {
     .syntax = "timeout:integer mode=[WRITE | ALL]",
     .summary = "Delay writes for some milliseconds, or all commands but AUTH, HELLO, SELECT, "
                "RESET, QUIT and CLIENT",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = pause_run,
 };
@@ -522,8 +506,6 @@ static void unpause_run(struct call *call) {
 static const struct command client_unpause = {
     .name = "UNPAUSE",
     .summary = "End CLIENT PAUSE",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = unpause_run,
 };
@@ -554,8 +536,6 @@ static const struct command client_no_evict = {
     .name = "NO-EVICT",
     .syntax = "enabled=<ON | OFF>",
     .summary = "Exempt this connection from being closed by maxmemory-clients",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = no_evict_run,
 };
@@ -563,8 +543,6 @@ static const struct command client_no_touch = {
     .name = "NO-TOUCH",
     .syntax = "enabled=<ON | OFF>",
     .summary = "Accepted and shown in CLIENT LIST; keys have no access times",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = no_touch_run,
 };
@@ -614,8 +592,6 @@ static void help_run(struct call *call) {
 static const struct command client_help = {
     .name = "HELP",
     .summary = "What the subcommands do",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = help_run,
 };

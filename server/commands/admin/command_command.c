@@ -236,8 +236,6 @@ static void help_run(struct call *call) {
 static const struct command command_command_count = {
     .name = "COUNT",
     .summary = "Counts the commands of the server",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = count_run,
 };
@@ -246,7 +244,6 @@ static const struct command command_command_docs = {
     .syntax = "[command-name...]",
     .summary = "Documentation of commands: syntax, summary, complexity",
     .complexity = "O(n) in the commands asked for",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = docs_run,
 };
@@ -255,15 +252,12 @@ static const struct command command_command_getkeys = {
     .syntax = "command [arg...]",
     .summary = "Finds the keys in a whole command",
     .complexity = "O(n) in the arguments",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = getkeys_run,
 };
 static const struct command command_command_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of COMMAND",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = help_run,
 };
@@ -272,7 +266,6 @@ static const struct command command_command_info = {
     .syntax = "[command-name...]",
     .summary = "Arity, flags and keys of commands",
     .complexity = "O(n) in the commands asked for",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = info_run,
 };
@@ -281,7 +274,6 @@ static const struct command command_command_list = {
     .syntax = "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
     .summary = "Names of the commands, all or some",
     .complexity = "O(n) in the commands",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = list_run,
 };

@@ -131,7 +131,6 @@ static const struct command config_get = {
     .syntax = "parameter:pattern...",
     .summary = "The settings whose names match the patterns, and their values",
     .complexity = "O(n) in the settings and the patterns",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_get_run,
 };
@@ -183,7 +182,6 @@ static const struct command config_set = {
     .syntax = "data=(parameter value)...",
     .summary = "Change settings while the server runs, all of them or none",
     .complexity = "O(n) in the settings given",
-    .group = "server",
     /* The values may include a password. */
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
     .run = config_set_run,
@@ -207,7 +205,6 @@ static const struct command config_rewrite = {
     .name = "REWRITE",
     .summary = "Write the current settings to the file that the server was started with",
     .complexity = "O(n) in the size of the file",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_rewrite_run,
 };
@@ -223,7 +220,6 @@ static const struct command config_resetstat = {
     .name = "RESETSTAT",
     .summary = "Reset the counters that INFO and LATENCY HISTOGRAM report",
     .complexity = "O(n) in the commands of the server",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_resetstat_run,
 };
@@ -248,8 +244,6 @@ static void config_help_run(struct call *call) {
 static const struct command config_help = {
     .name = "HELP",
     .summary = "What the subcommands of CONFIG do",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = config_help_run,
 };

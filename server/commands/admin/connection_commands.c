@@ -55,7 +55,6 @@ const struct command command_auth = {
     .name = "AUTH",
     .syntax = "[username] password",
     .summary = "Authenticate with the password",
-    .complexity = "O(1)",
     .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
     .run = auth_run,
@@ -158,7 +157,6 @@ const struct command command_hello = {
     .options = hello_rows,
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
-    .complexity = "O(1)",
     .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET |
              COMMAND_SECRET_AUTH,
@@ -181,7 +179,6 @@ const struct command command_ping = {
     .name = "PING",
     .syntax = "[message]",
     .summary = "Reply PONG, or the given message",
-    .complexity = "O(1)",
     .group = "connection",
     /* Not while loading: a server that replies PONG must be able to serve boards. */
     .flags = COMMAND_FAST | COMMAND_NO_BOARDS,
@@ -196,7 +193,6 @@ const struct command command_echo = {
     .name = "ECHO",
     .syntax = "message",
     .summary = "Reply the given message",
-    .complexity = "O(1)",
     .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = echo_run,
@@ -226,7 +222,6 @@ const struct command command_select = {
     .name = "SELECT",
     .syntax = "index:integer",
     .summary = "Choose the database of this connection, 0 to 15",
-    .complexity = "O(1)",
     .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_LOADING,
     .run = select_run,
@@ -242,7 +237,6 @@ static void quit_run(struct call *call) {
 const struct command command_quit = {
     .name = "QUIT",
     .summary = "Close the connection after the reply",
-    .complexity = "O(1)",
     .group = "connection",
     .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
@@ -263,7 +257,6 @@ static void reset_run(struct call *call) {
 const struct command command_reset = {
     .name = "RESET",
     .summary = "Reset the connection to its initial state",
-    .complexity = "O(1)",
     .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
@@ -280,7 +273,6 @@ static void cluster_run(struct call *call) {
 const struct command command_readonly = {
     .name = "READONLY",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
-    .complexity = "O(1)",
     .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
@@ -288,7 +280,6 @@ const struct command command_readonly = {
 const struct command command_readwrite = {
     .name = "READWRITE",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
-    .complexity = "O(1)",
     .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,

@@ -21,8 +21,6 @@ static void latest_run(struct call *call) {
 static const struct command latency_latest = {
     .name = "LATEST",
     .summary = "The newest and the longest spike of every event",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = latest_run,
 };
@@ -43,8 +41,6 @@ static const struct command latency_history = {
     .name = "HISTORY",
     .syntax = "event",
     .summary = "Times and milliseconds of an event's spikes, oldest first",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = history_run,
 };
@@ -65,8 +61,6 @@ static const struct command latency_reset_command = {
     .name = "RESET",
     .syntax = "[event...]",
     .summary = "Discards the spikes of the given events, or of all",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = reset_run,
 };
@@ -180,7 +174,6 @@ static const struct command latency_histogram = {
     .syntax = "[command...]",
     .summary = "How many calls of each command took up to 1, 2, 4, 8 ... microseconds",
     .complexity = "O(n) in the commands",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = histogram_run,
 };
@@ -206,8 +199,6 @@ static void help_run(struct call *call) {
 static const struct command latency_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of LATENCY",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = help_run,
 };

@@ -33,8 +33,6 @@ static const struct command memory_usage = {
     .syntax = "key [SAMPLES count:integer]",
     .options = usage_options,
     .summary = "Bytes that a key and its board take, exactly",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_READ,
     .run = usage_run,
 };
@@ -77,7 +75,6 @@ static const struct command memory_stats = {
     .name = "STATS",
     .summary = "What the server's memory is used for",
     .complexity = "O(n) in the clients",
-    .group = "server",
     .run = stats_run,
 };
 
@@ -96,8 +93,6 @@ static void help_run(struct call *call) {
 static const struct command memory_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of MEMORY",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = help_run,
 };

@@ -107,7 +107,6 @@ static void lastsave_run(struct call *call) {
 const struct command command_lastsave = {
     .name = "LASTSAVE",
     .summary = "The unix time of the last snapshot, or of the server's start",
-    .complexity = "O(1)",
     .group = "server",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = lastsave_run,

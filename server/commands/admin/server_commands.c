@@ -36,7 +36,6 @@ static void time_run(struct call *call) {
 const struct command command_time = {
     .name = "TIME",
     .summary = "The server's clock: unix seconds, and microseconds of the second",
-    .complexity = "O(1)",
     .group = "server",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = time_run,
@@ -51,7 +50,6 @@ const struct command command_dbsize = {
     .name = "DBSIZE",
     .summary = "Counts the keys of the database; one that has expired counts until it is removed, "
                "soon after",
-    .complexity = "O(1)",
     .group = "server",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = dbsize_run,

@@ -51,7 +51,6 @@ static const struct command slowlog_get = {
     .syntax = "[count:integer]",
     .summary = "The newest entries: id, unix time, microseconds, arguments, client, its name",
     .complexity = "O(n) in the entries returned",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = get_run,
 };
@@ -63,8 +62,6 @@ static void len_run(struct call *call) {
 static const struct command slowlog_len = {
     .name = "LEN",
     .summary = "Counts the entries of the slow log",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = len_run,
 };
@@ -78,7 +75,6 @@ static const struct command slowlog_reset_command = {
     .name = "RESET",
     .summary = "Empties the slow log",
     .complexity = "O(n) in the entries",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = reset_run,
 };
@@ -102,8 +98,6 @@ static void help_run(struct call *call) {
 static const struct command slowlog_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of SLOWLOG",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = help_run,
 };

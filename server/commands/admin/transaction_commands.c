@@ -24,7 +24,6 @@ static void multi_run(struct call *call) {
 const struct command command_multi = {
     .name = "MULTI",
     .summary = "Queue the commands that follow, until EXEC runs them together",
-    .complexity = "O(1)",
     .group = "transactions",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
     .run = multi_run,
@@ -42,7 +41,6 @@ static void discard_run(struct call *call) {
 const struct command command_discard = {
     .name = "DISCARD",
     .summary = "Discard the commands queued since MULTI, and all watched keys",
-    .complexity = "O(1)",
     .group = "transactions",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = discard_run,
@@ -172,7 +170,6 @@ static void unwatch_run(struct call *call) {
 const struct command command_unwatch = {
     .name = "UNWATCH",
     .summary = "Stop watching all keys",
-    .complexity = "O(1)",
     .group = "transactions",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = unwatch_run,

@@ -59,8 +59,6 @@ static const struct command object_encoding = {
     .name = "ENCODING",
     .syntax = "key",
     .summary = "How a board is kept in memory: skiplist",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = encoding_run,
 };
@@ -68,8 +66,6 @@ static const struct command object_freq = {
     .name = "FREQ",
     .syntax = "key",
     .summary = "Replies an error: access frequencies are not tracked",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = freq_run,
 };
@@ -77,8 +73,6 @@ static const struct command object_idletime = {
     .name = "IDLETIME",
     .syntax = "key",
     .summary = "Replies an error: access times are not tracked",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = idletime_run,
 };
@@ -86,16 +80,12 @@ static const struct command object_refcount = {
     .name = "REFCOUNT",
     .syntax = "key",
     .summary = "How many keys share a board: always 1",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = refcount_run,
 };
 static const struct command object_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of OBJECT",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_LOADING,
     .run = help_run,
 };

@@ -68,7 +68,6 @@ const struct command command_randomkey = {
     .summary =
         "Draws a key of the database evenly at random; nil where the next 16,384 keys have expired "
         "and are not removed yet",
-    .complexity = "O(1)",
     .group = "generic",
     .flags = COMMAND_READ,
     .run = randomkey_run,

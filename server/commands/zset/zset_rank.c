@@ -9,7 +9,8 @@ static void reply_missing(const struct call *call, bool with_score) {
     }
 }
 
-static void rank(const struct call *call, bool is_reverse) {
+static void rank_run(struct call *call) {
+    bool is_reverse = *(const bool *)call->command->variant;
     bool with_score = call->request->count == 4;
     if (call->request->count > 4) {
         reply_error_format(call->reply, "ERR wrong number of arguments for '%s' command",
@@ -36,10 +37,6 @@ static void rank(const struct call *call, bool is_reverse) {
     }
 }
 
-static void zrank_run(struct call *call) {
-    rank(call, false);
-}
-
 const struct command command_zrank = {
     .name = "ZRANK",
     .syntax = "key member [WITHSCORE]",
@@ -48,12 +45,9 @@ const struct command command_zrank = {
     .group = "sorted-set",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
-    .run = zrank_run,
+    .variant = &(const bool){false},
+    .run = rank_run,
 };
-
-static void zrevrank_run(struct call *call) {
-    rank(call, true);
-}
 
 const struct command command_zrevrank = {
     .name = "ZREVRANK",
@@ -63,5 +57,6 @@ const struct command command_zrevrank = {
     .group = "sorted-set",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
-    .run = zrevrank_run,
+    .variant = &(const bool){true},
+    .run = rank_run,
 };
