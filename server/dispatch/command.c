@@ -230,49 +230,25 @@ uint32_t command_find_full_name(struct bytes name) {
 
 /* ---- keys ---- */
 
-static int counted_key_positions(const struct command *command, const struct request *request,
-                                 uint32_t *positions, int positions_max) {
-    int count = 0;
-    if (command->first_key > 0) {
-        if (positions_max > 0) {
-            positions[0] = (uint32_t)command->first_key;
-        }
-        count = 1;
-    }
-    uint32_t at = (uint32_t)command->key_count_arg;
-    int64_t keys;
-    if (at >= request->count || !bytes_parse_i64(request->args[at], &keys) || keys < 1 ||
-        keys > (int64_t)(request->count - 1 - at)) {
-        return -1;
-    }
-    for (uint32_t i = 1; i <= (uint32_t)keys; i++, count++) {
-        if (count < positions_max) {
-            positions[count] = at + i;
-        }
-    }
-    return count;
-}
-
 int command_key_positions(const struct command *command, const struct request *request,
-                          uint32_t *positions, int positions_max) {
+                          uint32_t *positions) {
     int64_t args = request->count;
-    if ((command->arity > 0 && args != command->arity) || args < -(int64_t)command->arity) {
+    int64_t last = command->last_key >= 0 ? command->last_key : args + command->last_key;
+    int count = 0;
+    if (command_has_wrong_arity(command, request) || last >= args) {
         return -1;
+    }
+    for (int64_t at = command->first_key; at > 0 && at <= last; at += command->key_step) {
+        positions[count++] = (uint32_t)at;
     }
     if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
-        return counted_key_positions(command, request, positions, positions_max);
-    }
-    if (command->first_key == 0) {
-        return 0;
-    }
-    int64_t last = command->last_key >= 0 ? command->last_key : args + command->last_key;
-    if (last >= args) {
-        return -1;
-    }
-    int count = 0;
-    for (int64_t at = command->first_key; at <= last; at += command->key_step, count++) {
-        if (count < positions_max) {
-            positions[count] = (uint32_t)at;
+        uint32_t at = (uint32_t)command->key_count_arg;
+        int64_t keys;
+        if (!bytes_parse_i64(request->args[at], &keys) || keys < 1 || keys > args - 1 - at) {
+            return -1;
+        }
+        for (uint32_t i = 1; i <= (uint32_t)keys; i++) {
+            positions[count++] = at + i;
         }
     }
     return count;
@@ -312,11 +288,6 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
     reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s",
                        shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at, (int)used,
                        args);
-}
-
-/* Also true of a container, which cannot run. */
-static inline bool has_wrong_arity(const struct command *command, const struct request *request) {
-    return request->count - command->args_min > command->args_more;
 }
 
 static bool is_over_memory(const struct server *server) {
@@ -381,7 +352,7 @@ enum { ARITY_TEXT_MAX = COMMAND_FULL_NAME_MAX + 48 };
 static const char *find_refusal(const struct server *server, const struct session *session,
                                 uint32_t index, const struct request *request, char *arity_text) {
     const struct command *command = &numbers[index].command;
-    if (has_wrong_arity(command, request)) {
+    if (command_has_wrong_arity(command, request)) {
         snprintf(arity_text, ARITY_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
                  numbers[index].full_name);
         return arity_text;
@@ -521,7 +492,7 @@ static inline bool is_plain(const struct server *server, const struct session *s
         return false;
     }
     const struct command *command = &numbers[index].command;
-    return !has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
+    return !command_has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
            !session->transaction.is_open && !is_restricted(server) &&
            !is_limited(server, command) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
@@ -656,22 +627,16 @@ bool call_refuse_time(const struct call *call, const struct layout *layout, int6
     return false;
 }
 
-void call_help(const struct call *call, const char *const *lines) {
+void call_help(struct call *call) {
+    const char *const *lines = call->command->variant;
+    const struct command *container = command_find(call_arg(call, 0));
     uint64_t count = 0;
     while (lines[count] != NULL) {
         count++;
     }
     char first[128];
-    size_t name_size = 0;
-    const struct bytes name = call_arg(call, 0);
-    char shown[COMMAND_NAME_MAX + 1];
-    for (; name_size < name.size && name_size < COMMAND_NAME_MAX; name_size++) {
-        char c = name.at[name_size];
-        shown[name_size] = (char)(c >= 'a' && c <= 'z' ? c & ~0x20 : c);
-    }
-    shown[name_size] = '\0';
     snprintf(first, sizeof first,
-             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", shown);
+             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", container->name);
     reply_array(call->reply, count + 3);
     reply_simple(call->reply, first);
     for (uint64_t i = 0; i < count; i++) {

@@ -153,10 +153,15 @@ uint32_t command_find_full_name(struct bytes name);
 /* By name, case-insensitive. NULL: not found. */
 const struct command *command_find(struct bytes name);
 const struct command *command_find_subcommand(const struct command *container, struct bytes name);
-/* Find the positions of the request's keys. Writes at most positions_max positions and returns the
- * number of keys, or -1 if the arguments do not fit the command. */
+/* Also true of a container, which cannot run. */
+static inline bool command_has_wrong_arity(const struct command *command,
+                                           const struct request *request) {
+    return request->count - command->args_min > command->args_more;
+}
+/* Find the positions of the request's keys, fewer than its arguments. Returns their number, or -1
+ * if the arguments do not fit the command. */
 int command_key_positions(const struct command *command, const struct request *request,
-                          uint32_t *positions, int positions_max);
+                          uint32_t *positions);
 
 /* Run one request: look up, check arity, authentication, memory and disk, run, count. Every client
  * request comes through here. Writes exactly one reply, unless the session's replies are off.
@@ -206,7 +211,8 @@ static inline bool call_out_of_memory(const struct call *call) {
     return call_refuse(call, "OOM out of memory");
 }
 bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
-/* Reply of a HELP subcommand: lines, NULL-terminated, between Redis's first and last lines. */
-void call_help(const struct call *call, const char *const *lines);
+/* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
+ * first and last lines. */
+command_run call_help;
 
 #endif

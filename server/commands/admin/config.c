@@ -226,26 +226,24 @@ static const struct command config_resetstat = {
 
 /* ---- CONFIG HELP ---- */
 
-static void config_help_run(struct call *call) {
-    static const char *const lines[] = {
-        "GET <pattern>",
-        "    Return parameters matching the glob-like <pattern> and their values.",
-        "SET <directive> <value>",
-        "    Set the configuration <directive> to <value>.",
-        "RESETSTAT",
-        "    Reset statistics reported by the INFO command.",
-        "REWRITE",
-        "    Rewrite the configuration file.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "GET <pattern>",
+    "    Return parameters matching the glob-like <pattern> and their values.",
+    "SET <directive> <value>",
+    "    Set the configuration <directive> to <value>.",
+    "RESETSTAT",
+    "    Reset statistics reported by the INFO command.",
+    "REWRITE",
+    "    Rewrite the configuration file.",
+    NULL,
+};
 
 static const struct command config_help = {
     .name = "HELP",
     .summary = "What the subcommands of CONFIG do",
     .flags = COMMAND_LOADING,
-    .run = config_help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 
 const struct command command_config = {

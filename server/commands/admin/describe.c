@@ -1,6 +1,7 @@
 /* COMMAND INFO and COMMAND DOCS of one entry. Formats and names are those of Redis 7.4. */
 #include "server/commands/admin/describe.h"
 
+#include "codec/memory.h"
 #include "server/dispatch/syntax.h"
 
 /* ---- keys ---- */
@@ -115,22 +116,20 @@ static void put_arguments(struct reply *reply, const struct argument *arguments,
 
 /* ---- COMMAND DOCS ---- */
 
-static void put_subcommands(struct reply *reply, const struct command *container, uint32_t index) {
-    uint64_t count = 0;
-    while (container->subcommands[count] != NULL) {
+static uint32_t count_subcommands(const struct command *command) {
+    uint32_t count = 0;
+    while (command->subcommands != NULL && command->subcommands[count] != NULL) {
         count++;
     }
-    reply_bulk_text(reply, "subcommands");
-    reply_map(reply, count);
-    for (uint32_t i = 1; i <= count; i++) {
-        command_describe_docs(reply, index + i);
-    }
+    return count;
 }
 
-void command_describe_docs(struct reply *reply, uint32_t index) {
+uint64_t command_describe_docs(struct call *call, uint32_t index) {
+    struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
+    uint32_t subcommand_count = count_subcommands(command);
     reply_bulk_text(reply, command_full_name(index));
-    reply_map(reply, 4U + (command->arguments != NULL) + (command->subcommands != NULL));
+    reply_map(reply, 4U + (command->arguments != NULL) + (subcommand_count > 0));
     put(reply, "summary", command->summary);
     put(reply, "since", command->since);
     put(reply, "group", command->group);
@@ -140,9 +139,14 @@ void command_describe_docs(struct reply *reply, uint32_t index) {
         uint32_t key_count = 0;
         put_arguments(reply, command->arguments, find_keys(command, keys), &key_count);
     }
-    if (command->subcommands != NULL) {
-        put_subcommands(reply, command, index);
+    if (subcommand_count > 0) {
+        reply_bulk_text(reply, "subcommands");
+        reply_map(reply, subcommand_count);
     }
+    for (uint32_t i = 1; i <= subcommand_count; i++) {
+        command_describe_docs(call, index + i);
+    }
+    return 1;
 }
 
 /* ---- flags and categories ---- */
@@ -302,7 +306,8 @@ static void reply_keys(struct reply *reply, const struct command *command) {
 
 /* ---- COMMAND INFO ---- */
 
-void command_describe_info(struct reply *reply, uint32_t index) {
+uint64_t command_describe_info(struct call *call, uint32_t index) {
+    struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
     struct words flags = flag_words(command);
     struct words categories = category_words(index);
@@ -316,16 +321,59 @@ void command_describe_info(struct reply *reply, uint32_t index) {
     reply_words(reply, &categories, "@");
     reply_set(reply, 0); /* tips are for cluster clients */
     reply_keys(reply, command);
-    uint64_t count = 0;
-    while (command->subcommands != NULL && command->subcommands[count] != NULL) {
-        count++;
-    }
-    if (count == 0) {
+    uint32_t subcommand_count = count_subcommands(command);
+    if (subcommand_count == 0) {
         reply_set(reply, 0);
+    } else {
+        reply_array(reply, subcommand_count);
+    }
+    for (uint32_t i = 1; i <= subcommand_count; i++) {
+        command_describe_info(call, index + i);
+    }
+    return 1;
+}
+
+/* ---- several commands ---- */
+
+/* The part of the reply that describes a command. size 0: none yet. */
+struct description {
+    size_t begin, size;
+    uint64_t count;
+};
+
+static uint64_t describe_once(struct call *call, uint32_t index, command_describe *describe,
+                              struct description *description) {
+    if (description->size > 0) {
+        reply_repeat(call->reply, description->begin, description->size);
+        return description->count;
+    }
+    description->begin = call->reply->out->size;
+    description->count = describe(call, index);
+    description->size = call->reply->out->size - description->begin;
+    return description->count;
+}
+
+void command_describe_each(struct call *call, command_describe *describe, bool is_map) {
+    struct description *descriptions =
+        memory_allocate_zeroed(command_count() * sizeof *descriptions);
+    if (descriptions == NULL) {
+        call_out_of_memory(call);
         return;
     }
-    reply_array(reply, count);
-    for (uint32_t i = 1; i <= count; i++) {
-        command_describe_info(reply, index + i);
+    uint64_t count = 0;
+    size_t mark = reply_array_begin(call->reply);
+    for (uint32_t index = 0; call->request->count <= 2 && index < command_count(); index++) {
+        count += command_is_subcommand(index) ? 0 : describe(call, index);
     }
+    for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
+        uint32_t index = command_find_full_name(call_arg(call, i));
+        if (index != COMMAND_NONE) {
+            count += describe_once(call, index, describe, &descriptions[index]);
+        } else if (!is_map) {
+            reply_null(call->reply);
+            count++;
+        }
+    }
+    (is_map ? reply_map_end : reply_array_end)(call->reply, mark, count);
+    memory_free(descriptions);
 }

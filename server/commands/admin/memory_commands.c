@@ -78,23 +78,21 @@ static const struct command memory_stats = {
     .run = stats_run,
 };
 
-static void help_run(struct call *call) {
-    static const char *const lines[] = {
-        "STATS",
-        "    Return information about the memory usage of the server.",
-        "USAGE <key> [SAMPLES <count>]",
-        "    Return memory in bytes used by <key> and its value. SAMPLES has no effect: the",
-        "    figure is always exact.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "STATS",
+    "    Return information about the memory usage of the server.",
+    "USAGE <key> [SAMPLES <count>]",
+    "    Return memory in bytes used by <key> and its value. SAMPLES has no effect: the",
+    "    figure is always exact.",
+    NULL,
+};
 
 static const struct command memory_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of MEMORY",
     .flags = COMMAND_LOADING,
-    .run = help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 static const struct command *const memory_subcommands[] = {
     &memory_help,

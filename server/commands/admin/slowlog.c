@@ -79,27 +79,25 @@ static const struct command slowlog_reset_command = {
     .run = reset_run,
 };
 
-static void help_run(struct call *call) {
-    static const char *const lines[] = {
-        "GET [<count>]",
-        "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
-        "    Entries are made of:",
-        "    id, timestamp, time in microseconds, arguments array, client IP and port,",
-        "    client name",
-        "LEN",
-        "    Return the length of the slowlog.",
-        "RESET",
-        "    Reset the slowlog.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "GET [<count>]",
+    "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+    "    Entries are made of:",
+    "    id, timestamp, time in microseconds, arguments array, client IP and port,",
+    "    client name",
+    "LEN",
+    "    Return the length of the slowlog.",
+    "RESET",
+    "    Reset the slowlog.",
+    NULL,
+};
 
 static const struct command slowlog_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of SLOWLOG",
     .flags = COMMAND_LOADING,
-    .run = help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 static const struct command *const slowlog_subcommands[] = {
     &slowlog_get, &slowlog_help, &slowlog_len, &slowlog_reset_command, NULL,

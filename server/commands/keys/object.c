@@ -38,22 +38,19 @@ static void freq_run(struct call *call) {
     }
 }
 
-static void help_run(struct call *call) {
-    static const char *const lines[] = {
-        "ENCODING <key>",
-        "    Return the kind of internal representation used in order to store the value",
-        "    associated with a <key>: skiplist.",
-        "FREQ <key>",
-        "    Return an error: access frequencies are not tracked.",
-        "IDLETIME <key>",
-        "    Return an error: times of access are not tracked.",
-        "REFCOUNT <key>",
-        "    Return the number of references of the value associated with the specified",
-        "    <key>: 1.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "ENCODING <key>",
+    "    Return the kind of internal representation used in order to store the value",
+    "    associated with a <key>: skiplist.",
+    "FREQ <key>",
+    "    Return an error: access frequencies are not tracked.",
+    "IDLETIME <key>",
+    "    Return an error: times of access are not tracked.",
+    "REFCOUNT <key>",
+    "    Return the number of references of the value associated with the specified",
+    "    <key>: 1.",
+    NULL,
+};
 
 static const struct command object_encoding = {
     .name = "ENCODING",
@@ -87,7 +84,8 @@ static const struct command object_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of OBJECT",
     .flags = COMMAND_LOADING,
-    .run = help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 static const struct command *const object_subcommands[] = {
     &object_encoding, &object_freq, &object_idletime, &object_refcount, &object_help, NULL,

@@ -296,42 +296,41 @@ static void while_the_disk_fails_no_transaction_writes(void **state) {
 
 /* ---- key positions ---- */
 
-static int positions_of(const char *const *words, uint32_t count, uint32_t *positions, int max) {
+static int positions_of(const char *const *words, uint32_t count, uint32_t *positions) {
     struct bytes args[16];
     for (uint32_t i = 0; i < count; i++) {
         args[i] = bytes_from_text(words[i]);
     }
     const struct request request = {.count = count, .args = args};
-    return command_key_positions(command_find(args[0]), &request, positions, max);
+    return command_key_positions(command_find(args[0]), &request, positions);
 }
 
 static void keys_stand_where_the_entry_says(void **state) {
     (void)state;
     uint32_t at[8] = {0};
     const char *zadd[] = {"ZADD", "k", "1", "a"};
-    assert_int_equal(positions_of(zadd, 4, at, 8), 1);
+    assert_int_equal(positions_of(zadd, 4, at), 1);
     assert_int_equal(at[0], 1);
     const char *del[] = {"DEL", "a", "b", "c"};
-    assert_int_equal(positions_of(del, 4, at, 8), 3);
+    assert_int_equal(positions_of(del, 4, at), 3);
     assert_int_equal(at[2], 3);
-    assert_int_equal(positions_of(del, 4, at, 1), 3);
     const char *ping[] = {"PING"};
-    assert_int_equal(positions_of(ping, 1, at, 8), 0);
-    assert_int_equal(positions_of(del, 1, at, 8), -1);
+    assert_int_equal(positions_of(ping, 1, at), 0);
+    assert_int_equal(positions_of(del, 1, at), -1);
 }
 
 static void counted_keys_must_all_be_there(void **state) {
     (void)state;
     uint32_t at[8] = {0};
     const char *zmpop[] = {"ZMPOP", "2", "a", "b", "MIN"};
-    assert_int_equal(positions_of(zmpop, 5, at, 8), 2);
+    assert_int_equal(positions_of(zmpop, 5, at), 2);
     assert_int_equal(at[0], 2);
     assert_int_equal(at[1], 3);
     static const char *const wrong[] = {
         "0", "-1", "5", "9223372036854775807", "-9223372036854775808", "x", ""};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         zmpop[1] = wrong[i];
-        assert_int_equal(positions_of(zmpop, 5, at, 8), -1);
+        assert_int_equal(positions_of(zmpop, 5, at), -1);
     }
 }
 
