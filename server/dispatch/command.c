@@ -19,7 +19,7 @@
 enum {
     COMMANDS_MAX = 256,    /* subcommands included */
     COMMAND_NAME_MAX = 16, /* a name is compared as two words */
-    COMMAND_FULL_NAME_MAX = 40,
+    COMMAND_FULL_NAME_MAX = 32,
     COMMAND_SLOTS = 1024, /* a power of two, at most a quarter full */
 };
 
@@ -45,13 +45,14 @@ static struct command_slot slots[COMMAND_SLOTS];
 
 /* ---- numbers ---- */
 
-static void add_number(const struct command *command, const struct command *container) {
+static void add_number(const struct command *command, const struct command *container,
+                       const char *group) {
     CHECK(number_count < COMMANDS_MAX);
     struct command_number *number = &numbers[number_count++];
     number->command = *command;
     number->command.since = command->since != NULL ? command->since : "1.0.0";
     number->command.complexity = command->complexity != NULL ? command->complexity : "O(1)";
-    number->command.group = command->group != NULL ? command->group : container->group;
+    number->command.group = group;
     syntax_apply(&number->command, container != NULL);
     options_check(&number->command);
     int size = snprintf(number->full_name, sizeof number->full_name, "%s%s%s",
@@ -149,22 +150,23 @@ static void add_slot(uint32_t index, const char *name) {
     }
 }
 
-void command_init(const struct command *const *table) {
+void command_init(const struct command_row *table) {
     syntax_reset();
     number_count = 0;
     memset(slots, 0, sizeof slots);
-    for (const struct command *const *entry = table; *entry != NULL; entry++) {
-        add_slot(number_count, (*entry)->name);
-        add_number(*entry, NULL);
-        const struct command *const *subcommand = (*entry)->subcommands;
+    for (const struct command_row *row = table; row->command != NULL; row++) {
+        add_slot(number_count, row->command->name);
+        add_number(row->command, NULL, row->group);
+        const struct command *const *subcommand = row->command->subcommands;
         for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
-            add_number(*subcommand, *entry);
+            add_number(*subcommand, row->command, row->group);
         }
     }
     CHECK(number_count <= COMMAND_SLOTS / 4);
 }
 
-uint32_t command_find_index(struct bytes name) {
+/* By name, case-insensitive. COMMAND_NONE: not found. */
+static uint32_t find_index(struct bytes name) {
     if (name.size < 1 || name.size > COMMAND_NAME_MAX) {
         return COMMAND_NONE;
     }
@@ -185,39 +187,29 @@ uint32_t command_find_index(struct bytes name) {
 }
 
 const struct command *command_find(struct bytes name) {
-    uint32_t index = command_find_index(name);
+    uint32_t index = find_index(name);
     return index == COMMAND_NONE ? NULL : &numbers[index].command;
 }
 
-/* COMMAND_NONE: not found. */
-static uint32_t find_subcommand(uint32_t container, struct bytes name) {
-    const struct command *const *subcommands = numbers[container].command.subcommands;
-    for (uint32_t i = 0; subcommands != NULL && subcommands[i] != NULL; i++) {
-        if (bytes_is(name, subcommands[i]->name)) {
-            return container + 1 + i;
+uint32_t command_find_request(const struct request *request) {
+    uint32_t index = find_index(request->args[0]);
+    const struct command *const *subcommands =
+        index != COMMAND_NONE ? numbers[index].command.subcommands : NULL;
+    if (subcommands == NULL || request->count == 1) {
+        return index;
+    }
+    for (uint32_t i = 0; subcommands[i] != NULL; i++) {
+        if (bytes_is(request->args[1], subcommands[i]->name)) {
+            return index + 1 + i;
         }
     }
     return COMMAND_NONE;
 }
 
-const struct command *command_find_subcommand(const struct command *container, struct bytes name) {
-    uint32_t index = find_subcommand(command_index(container), name);
-    return index == COMMAND_NONE ? NULL : &numbers[index].command;
-}
-
-uint32_t command_find_request(const struct request *request) {
-    uint32_t index = command_find_index(request->args[0]);
-    if (index == COMMAND_NONE || numbers[index].command.subcommands == NULL ||
-        request->count == 1) {
-        return index;
-    }
-    return find_subcommand(index, request->args[1]);
-}
-
 uint32_t command_find_full_name(struct bytes name) {
     const char *bar = name.size > 0 ? memchr(name.at, '|', name.size) : NULL;
     if (bar == NULL) {
-        return command_find_index(name);
+        return find_index(name);
     }
     size_t container_size = (size_t)(bar - name.at);
     const struct bytes words[] = {
@@ -263,17 +255,12 @@ static int shown_size(struct bytes word, size_t size_max) {
     return (int)(word.size < size_max ? word.size : size_max);
 }
 
-static void refuse_unknown_subcommand(const struct command *container,
-                                      const struct request *request, struct reply *reply) {
-    reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-                       shown_size(request->args[1], WORD_SHOWN_MAX), request->args[1].at,
-                       container->name);
-}
-
 static void refuse_unknown(const struct request *request, struct reply *reply) {
     const struct command *container = command_find(request->args[0]);
     if (container != NULL) {
-        refuse_unknown_subcommand(container, request, reply);
+        reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+                           shown_size(request->args[1], WORD_SHOWN_MAX), request->args[1].at,
+                           container->name);
         return;
     }
     char args[WORD_SHOWN_MAX * 2];
@@ -311,19 +298,6 @@ static bool takes_memory(const struct session *session, const struct command *co
 /* Is there a restriction for all clients (loading, or a write refusal)? Rare. */
 static inline bool is_restricted(const struct server *server) {
     return server->durability.is_loading || server->durability.write_refusal != NULL;
-}
-
-/* Why this command is refused for every client. NULL: it is not. */
-static const char *find_restriction(const struct server *server, const struct session *session,
-                                    const struct command *command) {
-    if (server->durability.write_refusal != NULL &&
-        (command_needs(session, command) & COMMAND_WRITE) != 0) {
-        return server->durability.write_refusal;
-    }
-    if (server->durability.is_loading && (command->flags & COMMAND_LOADING) == 0) {
-        return "LOADING Redis is loading the dataset in memory";
-    }
-    return NULL;
 }
 
 static enum monitor_secrets secrets_of(const struct command *command) {
@@ -366,7 +340,14 @@ static const char *find_refusal(const struct server *server, const struct sessio
     if (takes_memory(session, command) && is_over_memory(server)) {
         return "OOM command not allowed when used memory > 'maxmemory'.";
     }
-    return is_restricted(server) ? find_restriction(server, session, command) : NULL;
+    if (server->durability.write_refusal != NULL &&
+        (command_needs(session, command) & COMMAND_WRITE) != 0) {
+        return server->durability.write_refusal;
+    }
+    if (server->durability.is_loading && (command->flags & COMMAND_LOADING) == 0) {
+        return "LOADING Redis is loading the dataset in memory";
+    }
+    return NULL;
 }
 
 /* Is the request queued for EXEC? */

@@ -104,7 +104,6 @@ struct command {
     const char *summary;    /* one sentence, no full stop */
     const char *complexity; /* "O(log n) ..."; NULL: "O(1)" */
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
-    const char *group;      /* "sorted-set", "generic" ...; NULL: the container's */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
     const struct option_row *options; /* how they are read (server/dispatch/options.h); or NULL */
     unsigned flags;
@@ -119,6 +118,8 @@ struct command {
     command_run *run;                         /* NULL for a container: "CLIENT" */
     const void *variant; /* tells apart commands with the same handler, which knows its type */
 
+    /* Set by command_init. A subcommand's group is its container's. */
+    const char *group;
     /* Set by command_init. An entry gives an arity only if it is not what the syntax says. */
     int arity; /* as in Redis: includes the name; negative: minimum */
     /* The same as a range: args_min .. args_min + args_more. No number fits a container. */
@@ -131,11 +132,16 @@ struct command {
     const struct argument *arguments; /* NULL: none */
 };
 
-/* Copy the table (NULL-terminated) and complete its entries. Call once, first. Everything below
- * takes and returns the complete copies.
+/* A line of the table of commands. */
+struct command_row {
+    const char *group; /* "sorted-set", "leaderboard", "generic" ... */
+    const struct command *command;
+};
+/* Copy the table (up to a row without a command) and complete its entries. Call once, first.
+ * Everything below takes and returns the complete copies.
  *
  * Commands and subcommands have numbers, used for statistics: 0 .. command_count() - 1. */
-void command_init(const struct command *const *table);
+void command_init(const struct command_row *table);
 uint32_t command_count(void);
 uint32_t command_index(const struct command *command);
 const struct command *command_by_index(uint32_t index);
@@ -143,16 +149,13 @@ const struct command *command_by_index(uint32_t index);
 const char *command_full_name(uint32_t index);
 bool command_is_subcommand(uint32_t index);
 
-/* By name, case-insensitive. COMMAND_NONE: not found. For subcommands use command_find_request. */
+/* The command that a request names, or its subcommand if there is one. COMMAND_NONE: not found. */
 #define COMMAND_NONE UINT32_MAX
-uint32_t command_find_index(struct bytes name);
-/* The command that a request names, or its subcommand if there is one. */
 uint32_t command_find_request(const struct request *request);
 /* By full name, case-insensitive: "zadd", "config|get". COMMAND_NONE: not found. */
 uint32_t command_find_full_name(struct bytes name);
 /* By name, case-insensitive. NULL: not found. */
 const struct command *command_find(struct bytes name);
-const struct command *command_find_subcommand(const struct command *container, struct bytes name);
 /* Also true of a container, which cannot run. */
 static inline bool command_has_wrong_arity(const struct command *command,
                                            const struct request *request) {

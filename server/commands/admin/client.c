@@ -565,6 +565,5 @@ const struct command command_client = {
     .name = "CLIENT",
     .summary = "Connections: list, name, pause and close them",
     .complexity = "As the subcommand says",
-    .group = "connection",
     .subcommands = client_subcommands,
 };

@@ -197,7 +197,6 @@ const struct command command_command = {
     .name = "COMMAND",
     .summary = "Arity, flags and keys of every command",
     .complexity = "O(n) in the commands",
-    .group = "server",
     .arity = -1,
     .flags = COMMAND_LOADING,
     .subcommands = command_command_subcommands,

@@ -250,7 +250,6 @@ const struct command command_config = {
     .name = "CONFIG",
     .summary = "Read and change the settings of the running server",
     .complexity = "Depends on the subcommand",
-    .group = "server",
     .subcommands =
         (const struct command *const[]){
             &config_get,

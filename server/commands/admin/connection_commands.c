@@ -55,7 +55,6 @@ const struct command command_auth = {
     .name = "AUTH",
     .syntax = "[username] password",
     .summary = "Authenticate with the password",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
     .run = auth_run,
 };
@@ -157,7 +156,6 @@ const struct command command_hello = {
     .options = hello_rows,
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET |
              COMMAND_SECRET_AUTH,
     .run = hello_run,
@@ -179,7 +177,6 @@ const struct command command_ping = {
     .name = "PING",
     .syntax = "[message]",
     .summary = "Reply PONG, or the given message",
-    .group = "connection",
     /* Not while loading: a server that replies PONG must be able to serve boards. */
     .flags = COMMAND_FAST | COMMAND_NO_BOARDS,
     .run = ping_run,
@@ -193,7 +190,6 @@ const struct command command_echo = {
     .name = "ECHO",
     .syntax = "message",
     .summary = "Reply the given message",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = echo_run,
 };
@@ -222,7 +218,6 @@ const struct command command_select = {
     .name = "SELECT",
     .syntax = "index:integer",
     .summary = "Choose the database of this connection, 0 to 15",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_LOADING,
     .run = select_run,
 };
@@ -237,7 +232,6 @@ static void quit_run(struct call *call) {
 const struct command command_quit = {
     .name = "QUIT",
     .summary = "Close the connection after the reply",
-    .group = "connection",
     .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
@@ -257,7 +251,6 @@ static void reset_run(struct call *call) {
 const struct command command_reset = {
     .name = "RESET",
     .summary = "Reset the connection to its initial state",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = reset_run,
@@ -273,14 +266,12 @@ static void cluster_run(struct call *call) {
 const struct command command_readonly = {
     .name = "READONLY",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
 };
 const struct command command_readwrite = {
     .name = "READWRITE",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
 };

@@ -160,6 +160,5 @@ const struct command command_latency = {
     .name = "LATENCY",
     .summary = "Spikes past latency-monitor-threshold, and how long commands take",
     .complexity = "Depends on subcommand.",
-    .group = "server",
     .subcommands = latency_subcommands,
 };

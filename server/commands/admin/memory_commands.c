@@ -104,6 +104,5 @@ const struct command command_memory = {
     .name = "MEMORY",
     .summary = "What keys and the server take in memory",
     .complexity = "Depends on subcommand.",
-    .group = "server",
     .subcommands = memory_subcommands,
 };

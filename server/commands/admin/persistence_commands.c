@@ -46,7 +46,6 @@ const struct command command_bgsave = {
     .syntax = "[SCHEDULE]",
     .summary = "Write a snapshot of all boards to disk in the background",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
-    .group = "server",
     .flags = COMMAND_ADMIN,
     .run = bgsave_run,
 };
@@ -60,7 +59,6 @@ const struct command command_bgrewriteaof = {
     .name = "BGREWRITEAOF",
     .summary = "Write a snapshot, as BGSAVE does, and start a new journal",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
-    .group = "server",
     .flags = COMMAND_ADMIN,
     .run = bgrewriteaof_run,
 };
@@ -87,7 +85,6 @@ const struct command command_save = {
     .name = "SAVE",
     .summary = "Write a snapshot of all boards to disk; all clients wait until it is there",
     .complexity = "O(n) in the members of all boards, at once: BGSAVE stops nobody",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
     .cost = &(const struct command_cost){.count = cost_count_memory,
                                          .unit_ns = 450,
@@ -107,7 +104,6 @@ static void lastsave_run(struct call *call) {
 const struct command command_lastsave = {
     .name = "LASTSAVE",
     .summary = "The unix time of the last snapshot, or of the server's start",
-    .group = "server",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = lastsave_run,
 };

@@ -22,7 +22,6 @@ const struct command command_info = {
     .syntax = "[section...]",
     .summary = "Figures of the server, by sections",
     .complexity = "O(n) in the clients",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = info_run,
 };
@@ -36,7 +35,6 @@ static void time_run(struct call *call) {
 const struct command command_time = {
     .name = "TIME",
     .summary = "The server's clock: unix seconds, and microseconds of the second",
-    .group = "server",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = time_run,
 };
@@ -50,7 +48,6 @@ const struct command command_dbsize = {
     .name = "DBSIZE",
     .summary = "Counts the keys of the database; one that has expired counts until it is removed, "
                "soon after",
-    .group = "server",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = dbsize_run,
 };
@@ -80,7 +77,6 @@ const struct command command_flushdb = {
     .syntax = "flush-type=[ASYNC | SYNC]",
     .summary = "Removes every key of the database",
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
-    .group = "server",
     .flags = COMMAND_WRITE,
     .cost = &(const struct command_cost){.count = cost_count_database,
                                          .unit_ns = 30,
@@ -93,7 +89,6 @@ const struct command command_flushall = {
     .syntax = "flush-type=[ASYNC | SYNC]",
     .summary = "Removes every key of every database",
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
-    .group = "server",
     .flags = COMMAND_WRITE,
     .cost = &(const struct command_cost){.count = cost_count_databases,
                                          .unit_ns = 30,

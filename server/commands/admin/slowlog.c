@@ -106,6 +106,5 @@ const struct command command_slowlog = {
     .name = "SLOWLOG",
     .summary = "Commands that took longer than slowlog-log-slower-than",
     .complexity = "Depends on subcommand.",
-    .group = "server",
     .subcommands = slowlog_subcommands,
 };

@@ -94,6 +94,5 @@ const struct command command_object = {
     .name = "OBJECT",
     .summary = "How a key's board is kept",
     .complexity = "Depends on subcommand.",
-    .group = "generic",
     .subcommands = object_subcommands,
 };

@@ -44,7 +44,6 @@ const struct command command_keys = {
     .syntax = "pattern",
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
-    .group = "generic",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = cost_count_database,
                                          .unit_ns = 35,
@@ -68,7 +67,6 @@ const struct command command_randomkey = {
     .summary =
         "Draws a key of the database evenly at random; nil where the next 16,384 keys have expired "
         "and are not removed yet",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = randomkey_run,
 };
@@ -165,7 +163,6 @@ const struct command command_scan = {
     .complexity =
         "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk over "
         "n keys",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = scan_run,
 };

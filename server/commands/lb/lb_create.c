@@ -93,7 +93,6 @@ const struct command command_lb_create = {
               "BEST>] [PERIOD unit=<DAY | WEEK | MONTH> [TZ offset] [ARCHIVE periods:integer]]",
     .summary = "Make an empty board with a layout and options of its own, which stays when it is "
                "empty",
-    .group = "leaderboard",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .run = lb_create_run,
 };

@@ -181,7 +181,6 @@ const struct command command_lb_get = {
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank",
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
-    .group = "leaderboard",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
     .cost = &(const struct command_cost){.count = cost_count_members,

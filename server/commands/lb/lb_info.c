@@ -115,7 +115,6 @@ const struct command command_lb_info = {
     .syntax = "key",
     .summary = "A board's layout and options, the ranges of its fields and times, its members and "
                "its memory",
-    .group = "leaderboard",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_info_run,
 };

@@ -86,7 +86,6 @@ const struct command command_lb_quantile = {
     .syntax = "key q:double...",
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
-    .group = "leaderboard",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 700,

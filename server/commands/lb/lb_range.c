@@ -111,7 +111,6 @@ const struct command command_lb_range = {
     .summary = "Records by rank or by score, best first or (REV) worst first",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
-    .group = "leaderboard",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = count_span,
                                          .unit_ns = 90,

@@ -130,7 +130,6 @@ const struct command command_lb_roll = {
     .options = lb_roll_options,
     .summary =
         "Move a board's members to an archive, start over with an empty board, and count them",
-    .group = "leaderboard",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .cost = &(const struct command_cost){.count = cost_count_whole,
                                          .unit_ns = 0,

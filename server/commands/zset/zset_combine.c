@@ -304,7 +304,6 @@ const struct command command_zunion = {
     .options = options,
     .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = UNION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
@@ -322,7 +321,6 @@ const struct command command_zunionstore = {
     .options = &options[1],
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
@@ -342,7 +340,6 @@ const struct command command_zinter = {
     .summary =
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = INTERSECTION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost =
         &(const struct command_cost){.count = count_intersection,
@@ -360,7 +357,6 @@ const struct command command_zinterstore = {
     .options = &options[1],
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.count = count_intersection,
@@ -378,7 +374,6 @@ const struct command command_zintercard = {
     .options = count_options,
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = count_intersection,
                                          .unit_ns = 40,
@@ -394,7 +389,6 @@ const struct command command_zdiff = {
     .options = difference_options,
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost =
         &(const struct command_cost){.count = count_difference,
@@ -412,7 +406,6 @@ const struct command command_zdiffstore = {
     .summary =
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.count = count_difference,

@@ -200,7 +200,6 @@ const struct command command_zrandmember = {
     .syntax = "key options=[count:integer [WITHSCORES]]",
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = count_draws,
                                          .unit_ns = 180,

@@ -62,7 +62,6 @@ const struct command command_zrem = {
     .syntax = "key member...",
     .summary = "Remove members from a board",
     .complexity = "O(m * log n) for m of the board's n members",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .member_arg = 2,
     .member_step = 1,
@@ -104,7 +103,6 @@ const struct command command_zremrangebyrank = {
     .summary =
         "Remove the members in a range of places from a board, counted from the lowest score",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE,
     .run = zremrangebyrank_run,
 };
@@ -123,7 +121,6 @@ const struct command command_zremrangebyscore = {
     .syntax = "key min:double max:double",
     .summary = "Remove the members with a score between two limits from a board",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE,
     .run = zremrangebyscore_run,
 };

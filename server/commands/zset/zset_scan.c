@@ -123,7 +123,6 @@ const struct command command_zscan = {
     .options = zscan_options,
     .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .run = zscan_run,
 };
