@@ -7,6 +7,7 @@
  * subcommand's number is its container's number plus its index plus one. */
 #include "server/dispatch/command.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "codec/glob.h"
@@ -564,6 +565,15 @@ bool call_parse_integer(const struct call *call, struct bytes text, int64_t *val
     return call_refuse(call, "ERR value is not an integer or out of range");
 }
 
+bool call_check_database(const struct call *call, int64_t number) {
+    if (number < INT_MIN || number > INT_MAX) {
+        return call_refuse_format(call, "ERR value is out of range, value must between %d and %d",
+                                  INT_MIN, INT_MAX);
+    }
+    return (number >= 0 && number < REGISTRY_DATABASES) ||
+           call_refuse(call, "ERR DB index is out of range");
+}
+
 bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
     if (text.size > 1 && text.at[0] == '+') {
         text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
@@ -578,11 +588,8 @@ bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cur
 }
 
 static bool reply_unless(const struct call *call, bool is_read) {
-    if (!is_read) {
-        reply_error_format(call->reply, "ERR pattern is too long: at most %d bytes",
-                           GLOB_PATTERN_MAX);
-    }
-    return is_read;
+    return is_read ||
+           call_refuse_format(call, "ERR pattern is too long: at most %d bytes", GLOB_PATTERN_MAX);
 }
 
 bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob) {

@@ -196,6 +196,8 @@ const struct board *call_find_board(const struct call *call, struct bytes name);
 /* On failure they reply "ERR value is not an integer or out of range", "ERR syntax error", and so
  * on. */
 MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
+/* The number of a database. Redis parses it as a C int, and its error text says so. */
+MUST_CHECK bool call_check_database(const struct call *call, int64_t number);
 /* A SCAN or ZSCAN cursor, parsed like strtoull: leading zeros and a plus sign are accepted. */
 MUST_CHECK bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor);
 /* "ERR pattern is too long: at most 1024 bytes"; codec/glob.h. */
@@ -207,6 +209,7 @@ static inline bool call_refuse(const struct call *call, const char *error) {
     reply_error(call->reply, error);
     return false;
 }
+#define call_refuse_format(call, ...) (reply_error_format((call)->reply, __VA_ARGS__), false)
 static inline bool call_syntax_error(const struct call *call) {
     return call_refuse(call, "ERR syntax error");
 }

@@ -188,9 +188,8 @@ static bool check_kill_user(const struct call *call, uint32_t index, void *targe
     struct bytes name = call_arg(call, index);
     (void)target;
     if (!bytes_equal(name, BYTES("default"))) {
-        reply_error_format(call->reply, "ERR No such user '%.*s'",
-                           (int)(name.size < 128 ? name.size : 128), name.at);
-        return false;
+        return call_refuse_format(call, "ERR No such user '%.*s'",
+                                  (int)(name.size < 128 ? name.size : 128), name.at);
     }
     return true;
 }

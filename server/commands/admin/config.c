@@ -40,8 +40,7 @@ static bool is_name(struct bytes pattern) {
 static bool match_pattern(const struct call *call, struct bytes pattern, struct wanted *wanted) {
     struct glob glob;
     if (++wanted->pattern_count > PATTERNS_MAX) {
-        reply_error_format(call->reply, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
-        return false;
+        return call_refuse_format(call, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
     }
     if (!call_prepare_glob_lower(call, pattern, &glob)) {
         return false;

@@ -1,6 +1,5 @@
 /* HELLO AUTH PING ECHO SELECT QUIT RESET READONLY READWRITE: the state of the client's own
  * connection. */
-#include <limits.h>
 #include <stdio.h>
 
 #include "server/clients/server.h"
@@ -98,9 +97,8 @@ static bool parse_hello_options(const struct call *call, struct hello_options *o
     }
     if (index < call->request->count) {
         struct bytes word = call_arg(call, index);
-        reply_error_format(call->reply, "ERR Syntax error in HELLO option '%.*s'",
-                           (int)(word.size < 128 ? word.size : 128), word.at);
-        return false;
+        return call_refuse_format(call, "ERR Syntax error in HELLO option '%.*s'",
+                                  (int)(word.size < 128 ? word.size : 128), word.at);
     }
     return true;
 }
@@ -198,20 +196,10 @@ const struct command command_echo = {
 
 static void select_run(struct call *call) {
     int64_t index;
-    if (!call_parse_integer(call, call_arg(call, 1), &index)) {
-        return;
+    if (call_parse_integer(call, call_arg(call, 1), &index) && call_check_database(call, index)) {
+        call->session->database = (uint8_t)index;
+        reply_ok(call->reply);
     }
-    if (index < INT_MIN || index > INT_MAX) {
-        reply_error_format(call->reply, "ERR value is out of range, value must between %d and %d",
-                           INT_MIN, INT_MAX);
-        return;
-    }
-    if (index < 0 || index >= REGISTRY_DATABASES) {
-        reply_error(call->reply, "ERR DB index is out of range");
-        return;
-    }
-    call->session->database = (uint8_t)index;
-    reply_ok(call->reply);
 }
 
 const struct command command_select = {

@@ -5,22 +5,11 @@
 #include "server/dispatch/cost.h"
 #include "server/durability/persistence.h"
 
-/* false: replied that persistence is not available. */
-static bool has_persistence(const struct call *call) {
-    if (call->server->persistence == NULL) {
-        return call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
-    }
-    return true;
-}
-
-static void begin_snapshot(const struct call *call, const char *started, const char *busy) {
-    char error[PERSISTENCE_ERROR_MAX];
-    if (!has_persistence(call)) {
-        return;
-    }
-    switch (persistence_begin_snapshot(call->server->persistence, error)) {
+static void reply_status(const struct call *call, enum persistence_status status, const char *done,
+                         const char *busy, const char *error) {
+    switch (status) {
     case PERSISTENCE_OK:
-        reply_simple(call->reply, started);
+        reply_simple(call->reply, done);
         return;
     case PERSISTENCE_BUSY:
         reply_error(call->reply, busy);
@@ -28,6 +17,20 @@ static void begin_snapshot(const struct call *call, const char *started, const c
     case PERSISTENCE_FAILED:
         reply_error_format(call->reply, "ERR %s", error);
         return;
+    }
+}
+
+/* false: replied that persistence is not available. */
+static bool has_persistence(const struct call *call) {
+    return call->server->persistence != NULL ||
+           call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
+}
+
+static void begin_snapshot(const struct call *call, const char *started, const char *busy) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (has_persistence(call)) {
+        reply_status(call, persistence_begin_snapshot(call->server->persistence, error), started,
+                     busy, error);
     }
 }
 
@@ -65,19 +68,9 @@ const struct command command_bgrewriteaof = {
 
 static void save_run(struct call *call) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (!has_persistence(call)) {
-        return;
-    }
-    switch (persistence_save(call->server->persistence, error)) {
-    case PERSISTENCE_OK:
-        reply_ok(call->reply);
-        return;
-    case PERSISTENCE_BUSY:
-        reply_error(call->reply, "ERR Background save already in progress");
-        return;
-    case PERSISTENCE_FAILED:
-        reply_error_format(call->reply, "ERR %s", error);
-        return;
+    if (has_persistence(call)) {
+        reply_status(call, persistence_save(call->server->persistence, error), "OK",
+                     "ERR Background save already in progress", error);
     }
 }
 

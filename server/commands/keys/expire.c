@@ -44,8 +44,7 @@ static bool parse_conditions(struct call *call, struct conditions *given) {
     if (index < call->request->count) {
         struct bytes word = call_arg(call, index);
         int shown = (int)(word.size < 128 ? word.size : 128);
-        reply_error_format(call->reply, "ERR Unsupported option %.*s", shown, word.at);
-        return false;
+        return call_refuse_format(call, "ERR Unsupported option %.*s", shown, word.at);
     }
     if (given->is_nx && (given->is_xx || given->is_gt || given->is_lt)) {
         return call_refuse(call,
@@ -65,9 +64,8 @@ static bool parse_time(struct call *call, int64_t *time_ms) {
     int64_t given_ms;
     if (__builtin_mul_overflow(given, form_of(call)->is_seconds ? 1000 : 1, &given_ms) ||
         __builtin_add_overflow(given_ms, base_ms_of(call), time_ms)) {
-        reply_error_format(call->reply, "ERR invalid expire time in '%s' command",
-                           command_full_name(command_index(call->command)));
-        return false;
+        return call_refuse_format(call, "ERR invalid expire time in '%s' command",
+                                  command_full_name(command_index(call->command)));
     }
     return true;
 }

@@ -1,7 +1,5 @@
 /* Commands on keys, independent of board contents: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX
  * COPY. A removed board is detached, and the tick frees it in steps. */
-#include <limits.h>
-
 #include "server/clients/server.h"
 #include "server/commands/zset/zset.h"
 #include "server/dispatch/command.h"
@@ -92,36 +90,24 @@ const struct command command_type = {
 
 /* ---- RENAME, RENAMENX, COPY ---- */
 
-/* Rename the source, unless only_new is set and the destination exists. false: the error was
- * replied. Otherwise *is_renamed says whether it was renamed. */
-static bool rename_key(struct call *call, bool only_new, bool *is_renamed) {
+/* The variant says whether the new name must be free. */
+static void rename_run(struct call *call) {
+    bool only_new = *(const bool *)call->command->variant;
     struct bytes to = call_arg(call, 2);
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
-        return call_refuse(call, "ERR no such key");
-    }
-    if (!zset_check_key(call, to)) {
-        return false;
-    }
-    *is_renamed = !(only_new && call_find_key(call, to) != NULL);
-    if (*is_renamed && registry_rename(call->registry, key, call->session->database, to,
-                                       call->now_ms) != REGISTRY_OK) {
-        return call_out_of_memory(call);
-    }
-    return true;
-}
-
-static void rename_run(struct call *call) {
-    bool is_renamed;
-    if (rename_key(call, false, &is_renamed)) {
+        reply_error(call->reply, "ERR no such key");
+    } else if (!zset_check_key(call, to)) {
+        return;
+    } else if (only_new && call_find_key(call, to) != NULL) {
+        reply_integer(call->reply, 0);
+    } else if (registry_rename(call->registry, key, call->session->database, to, call->now_ms) !=
+               REGISTRY_OK) {
+        call_out_of_memory(call);
+    } else if (only_new) {
+        reply_integer(call->reply, 1);
+    } else {
         reply_ok(call->reply);
-    }
-}
-
-static void renamenx_run(struct call *call) {
-    bool is_renamed;
-    if (rename_key(call, true, &is_renamed)) {
-        reply_integer(call->reply, is_renamed);
     }
 }
 
@@ -137,6 +123,7 @@ const struct command command_rename = {
     .summary = "Renames a key; a key with the new name is replaced",
     .flags = COMMAND_WRITE,
     .cost = &renaming_cost,
+    .variant = &(const bool){false},
     .run = rename_run,
 };
 const struct command command_renamenx = {
@@ -145,7 +132,8 @@ const struct command command_renamenx = {
     .summary = "Renames a key if the new name is free",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .cost = &renaming_cost,
-    .run = renamenx_run,
+    .variant = &(const bool){true},
+    .run = rename_run,
 };
 
 struct copy {
@@ -153,19 +141,9 @@ struct copy {
     bool is_replacing;
 };
 
-/* Redis parses DB as a C int, and its error text says so. */
 static bool check_database(const struct call *call, uint32_t index, void *target) {
-    int64_t number = ((struct copy *)target)->database;
     (void)index;
-    if (number < INT_MIN || number > INT_MAX) {
-        reply_error_format(call->reply, "ERR value is out of range, value must between %d and %d",
-                           INT_MIN, INT_MAX);
-        return false;
-    }
-    if (number < 0 || number >= REGISTRY_DATABASES) {
-        return call_refuse(call, "ERR DB index is out of range");
-    }
-    return true;
+    return call_check_database(call, ((struct copy *)target)->database);
 }
 
 static const struct option_row copy_options[] = {
@@ -189,20 +167,16 @@ static void copy_run(struct call *call) {
     const struct registry_key *key = call_find_key(call, from);
     if (key == NULL) {
         reply_integer(call->reply, 0);
+    } else if (!zset_check_key(call, to)) {
         return;
-    }
-    if (!zset_check_key(call, to)) {
-        return;
-    }
-    if (!copy.is_replacing && registry_find(call->registry, database, to, call->now_ms) != NULL) {
+    } else if (!copy.is_replacing &&
+               registry_find(call->registry, database, to, call->now_ms) != NULL) {
         reply_integer(call->reply, 0);
-        return;
-    }
-    if (registry_copy(call->registry, key, database, to, call->now_ms) != REGISTRY_OK) {
+    } else if (registry_copy(call->registry, key, database, to, call->now_ms) != REGISTRY_OK) {
         call_out_of_memory(call);
-        return;
+    } else {
+        reply_integer(call->reply, 1);
     }
-    reply_integer(call->reply, 1);
 }
 
 const struct command command_copy = {

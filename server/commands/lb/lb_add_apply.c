@@ -42,10 +42,7 @@ static bool add_value(const struct call *call, const struct layout *layout, unsi
     }
     uint64_t sum;
     if (layout_field_add(field, ordinal, delta, &sum) != LAYOUT_OK) {
-        char error[LAYOUT_ERROR_MAX];
-        layout_explain_sum(field, ordinal, delta, error);
-        reply_error_format(call->reply, "ERR %s", error);
-        return false;
+        return zset_refuse_sum(call, field, ordinal, delta);
     }
     *key = layout_with_ordinal(layout, *key, field_index, sum);
     return true;
@@ -83,8 +80,7 @@ static bool apply_values(const struct call *call, const struct layout *layout,
         }
         char error[LAYOUT_ERROR_MAX];
         layout_explain_key(layout, values[0], error);
-        reply_error_format(call->reply, "ERR %s", error);
-        return false;
+        return call_refuse_format(call, "ERR %s", error);
     }
     for (unsigned i = 0; i < layout->field_count; i++) {
         if (!apply_value(call, layout, add, i, values[i], is_skipped, key)) {
@@ -148,11 +144,6 @@ static bool plan(const struct call *call, const struct rules *rules, const struc
 }
 
 /* ---- putting ---- */
-
-static enum writing_status put(struct writing *writing, const struct lb_add *add,
-                               const struct board_member *member, uint64_t key) {
-    return writing_put(writing, member, key, add->operation == LB_ADD_INCREMENT);
-}
 
 /* The member's state before the command. */
 static struct add_step step_of(const struct board *board, const struct lb_add *add,
@@ -227,7 +218,8 @@ static void add_one(const struct call *call, struct writing *writing, const stru
         return;
     }
     if (step.is_written) {
-        enum writing_status status = put(writing, add, &member, step.key);
+        enum writing_status status =
+            writing_put(writing, &member, step.key, add->operation == LB_ADD_INCREMENT);
         if (status == WRITING_FAILED) {
             return;
         }
@@ -302,7 +294,8 @@ static bool put_group(struct many *many, uint32_t begin, unsigned count) {
         if (many->steps[begin + i].is_written) {
             struct board_member member;
             board_look_up(many->board, ahead[i].member, &ahead[i], &member);
-            if (put(many->writing, add, &member, keys[i]) == WRITING_FAILED) {
+            if (writing_put(many->writing, &member, keys[i], add->operation == LB_ADD_INCREMENT) ==
+                WRITING_FAILED) {
                 return false;
             }
         }

@@ -40,9 +40,8 @@ static bool read_member_count(const struct call *call, struct get *get) {
         return false;
     }
     if (count < 1 || count > left) {
-        reply_error_format(call->reply,
-                           "ERR n must be the number of members that follow it: 1..%u here", left);
-        return false;
+        return call_refuse_format(
+            call, "ERR n must be the number of members that follow it: 1..%u here", left);
     }
     get->member_count = (uint32_t)count;
     return true;

@@ -89,13 +89,6 @@ static bool check_options(const struct call *call, struct zadd *zadd) {
     return true;
 }
 
-static void explain_score(const struct call *call, const struct layout_field *lead,
-                          struct bytes text, enum decimal_status status) {
-    char error[LAYOUT_ERROR_MAX];
-    layout_explain_value(lead, text, status, error);
-    reply_error_format(call->reply, "ERR %s", error);
-}
-
 static bool read_score(const struct call *call, const struct layout_field *lead, struct zadd *zadd,
                        uint32_t pair) {
     struct bytes text = pair_score(call, zadd, pair);
@@ -107,11 +100,7 @@ static bool read_score(const struct call *call, const struct layout_field *lead,
                layout_field_ordinal(lead, score, &zadd->ordinals[pair]) != LAYOUT_OK) {
         status = DECIMAL_OUT_OF_RANGE;
     }
-    if (status != DECIMAL_OK) {
-        explain_score(call, lead, text, status);
-        return false;
-    }
-    return true;
+    return status == DECIMAL_OK || zset_refuse_value(call, lead, text, status);
 }
 
 /* Check every score and every member before changing anything. */
@@ -131,13 +120,6 @@ static bool read_pairs(const struct call *call, const struct layout_field *lead,
 }
 
 /* ---- applying ---- */
-
-static void explain_sum(const struct call *call, const struct layout_field *lead, uint64_t ordinal,
-                        struct decimal delta) {
-    char error[LAYOUT_ERROR_MAX];
-    layout_explain_sum(lead, ordinal, delta, error);
-    reply_error_format(call->reply, "ERR %s", error);
-}
 
 /* Put a member with this score and the time. false: the error was replied; the board is
  * unchanged. */
@@ -178,8 +160,7 @@ static bool apply_pair(const struct call *call, struct writing *writing, struct 
     uint64_t key = is_there ? member.key : layout_zero_key(layout);
     uint64_t before = layout_ordinal(layout, key, 0);
     if (zadd->is_increment && layout_field_add(lead, before, zadd->delta, &after) != LAYOUT_OK) {
-        explain_sum(call, lead, before, zadd->delta);
-        return false;
+        return zset_refuse_sum(call, lead, before, zadd->delta);
     }
     zadd->is_skipped = is_there && ((zadd->is_greater_only && after <= before) ||
                                     (zadd->is_less_only && after >= before));

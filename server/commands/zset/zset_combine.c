@@ -47,9 +47,8 @@ static bool read_source_count(const struct call *call, struct query *query) {
         return false;
     }
     if (count < 1) {
-        reply_error_format(call->reply, "ERR at least 1 input key is needed for '%s' command",
-                           command_full_name(command_index(call->command)));
-        return false;
+        return call_refuse_format(call, "ERR at least 1 input key is needed for '%s' command",
+                                  command_full_name(command_index(call->command)));
     }
     if (count > (int64_t)call->request->count - index - 1) {
         return call_syntax_error(call);

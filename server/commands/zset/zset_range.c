@@ -89,22 +89,13 @@ __attribute__((always_inline)) static inline bool read_options(const struct call
 __attribute__((always_inline)) static inline bool
 find_span(const struct call *call, const struct range *range, const struct board *board,
           uint32_t growth, bool is_best_first, struct zset_span *span) {
-    struct bytes first = call_arg(call, key_index(range) + 1);
-    struct bytes second = call_arg(call, key_index(range) + 2);
+    uint32_t index = key_index(range) + 1;
     if (range->by == RANGE_BY_PLACE) {
-        int64_t start;
-        int64_t stop;
-        if (!call_parse_integer(call, first, &start) || !call_parse_integer(call, second, &stop)) {
-            return false;
-        }
-        struct zset_span whole = board != NULL ? zset_whole(board) : (struct zset_span){0};
-        whole.count = cost_sum(whole.count, growth);
-        *span = zset_part_of_indexes(whole, is_best_first, start, stop);
-        return true;
+        return zset_span_of_places(call, board, growth, is_best_first, index, span);
     }
     /* Reversed limits are given as max and min. */
-    struct bytes min = range->is_reverse ? second : first;
-    struct bytes max = range->is_reverse ? first : second;
+    struct bytes min = call_arg(call, range->is_reverse ? index + 1 : index);
+    struct bytes max = call_arg(call, range->is_reverse ? index : index + 1);
     if (!zset_span_of_scores(call, board, min, max, span)) {
         return false;
     }
