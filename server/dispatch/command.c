@@ -192,19 +192,24 @@ const struct command *command_find(struct bytes name) {
     return index == COMMAND_NONE ? NULL : &numbers[index].command;
 }
 
-uint32_t command_find_request(const struct request *request) {
-    uint32_t index = find_index(request->args[0]);
-    const struct command *const *subcommands =
-        index != COMMAND_NONE ? numbers[index].command.subcommands : NULL;
-    if (subcommands == NULL || request->count == 1) {
-        return index;
-    }
+/* COMMAND_NONE: not found. */
+static uint32_t find_subcommand(uint32_t container, struct bytes name) {
+    const struct command *const *subcommands = numbers[container].command.subcommands;
     for (uint32_t i = 0; subcommands[i] != NULL; i++) {
-        if (bytes_is(request->args[1], subcommands[i]->name)) {
-            return index + 1 + i;
+        if (bytes_is(name, subcommands[i]->name)) {
+            return container + 1 + i;
         }
     }
     return COMMAND_NONE;
+}
+
+uint32_t command_find_request(const struct request *request) {
+    uint32_t index = find_index(request->args[0]);
+    if (index == COMMAND_NONE || numbers[index].command.subcommands == NULL ||
+        request->count == 1) {
+        return index;
+    }
+    return find_subcommand(index, request->args[1]);
 }
 
 uint32_t command_find_full_name(struct bytes name) {
