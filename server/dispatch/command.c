@@ -192,8 +192,8 @@ const struct command *command_find(struct bytes name) {
     return index == COMMAND_NONE ? NULL : &numbers[index].command;
 }
 
-/* COMMAND_NONE: not found. */
-static uint32_t find_subcommand(uint32_t container, struct bytes name) {
+/* COMMAND_NONE: not found. Not inlined: most commands have none. */
+__attribute__((noinline)) static uint32_t find_subcommand(uint32_t container, struct bytes name) {
     const struct command *const *subcommands = numbers[container].command.subcommands;
     for (uint32_t i = 0; subcommands[i] != NULL; i++) {
         if (bytes_is(name, subcommands[i]->name)) {
