@@ -106,18 +106,12 @@ static bool parse_hello_options(const struct call *call, struct hello_options *o
 static void reply_hello(const struct call *call) {
     struct reply *reply = call->reply;
     reply_map(reply, 7);
-    reply_bulk_text(reply, "server");
-    reply_bulk_text(reply, SERVER_NAME);
-    reply_bulk_text(reply, "version");
-    reply_bulk_text(reply, SERVER_REDIS_VERSION);
-    reply_bulk_text(reply, "proto");
-    reply_integer(reply, call->session->protocol);
-    reply_bulk_text(reply, "id");
-    reply_integer(reply, (int64_t)call->session->id);
-    reply_bulk_text(reply, "mode");
-    reply_bulk_text(reply, "standalone");
-    reply_bulk_text(reply, "role");
-    reply_bulk_text(reply, "master");
+    reply_named_text(reply, "server", SERVER_NAME);
+    reply_named_text(reply, "version", SERVER_REDIS_VERSION);
+    reply_named_integer(reply, "proto", call->session->protocol);
+    reply_named_integer(reply, "id", (int64_t)call->session->id);
+    reply_named_text(reply, "mode", "standalone");
+    reply_named_text(reply, "role", "master");
     reply_bulk_text(reply, "modules");
     reply_array(reply, 0);
 }

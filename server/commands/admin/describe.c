@@ -48,11 +48,6 @@ static uint32_t find_keys(const struct command *command, struct keys *keys) {
 
 /* ---- arguments ---- */
 
-static void put(struct reply *reply, const char *name, const char *text) {
-    reply_bulk_text(reply, name);
-    reply_bulk_text(reply, text);
-}
-
 static void put_flags(struct reply *reply, unsigned flags) {
     static const struct {
         enum argument_flag flag;
@@ -80,18 +75,17 @@ static void put_argument(struct reply *reply, const struct argument *argument, u
     bool is_group = argument->type == ARGUMENT_ONEOF || argument->type == ARGUMENT_BLOCK;
     bool is_key = argument->type == ARGUMENT_KEY && keys_max > 0;
     reply_map(reply, 3U + is_key + (argument->token != NULL) + (argument->flags != 0));
-    put(reply, "name", argument->name);
-    put(reply, "type", syntax_type_name(argument->type));
+    reply_named_text(reply, "name", argument->name);
+    reply_named_text(reply, "type", syntax_type_name(argument->type));
     if (!is_group) {
-        put(reply, "display_text", argument->name);
+        reply_named_text(reply, "display_text", argument->name);
     }
     if (is_key) {
         uint32_t nth = (*key_count)++;
-        reply_bulk_text(reply, "key_spec_index");
-        reply_integer(reply, nth < keys_max ? nth : keys_max - 1);
+        reply_named_integer(reply, "key_spec_index", nth < keys_max ? nth : keys_max - 1);
     }
     if (argument->token != NULL) {
-        put(reply, "token", argument->token);
+        reply_named_text(reply, "token", argument->token);
     }
     if (argument->flags != 0) {
         put_flags(reply, argument->flags);
@@ -130,10 +124,10 @@ uint64_t command_describe_docs(struct call *call, uint32_t index) {
     uint32_t subcommand_count = count_subcommands(command);
     reply_bulk_text(reply, command_full_name(index));
     reply_map(reply, 4U + (command->arguments != NULL) + (subcommand_count > 0));
-    put(reply, "summary", command->summary);
-    put(reply, "since", command->since);
-    put(reply, "group", command->group);
-    put(reply, "complexity", command->complexity);
+    reply_named_text(reply, "summary", command->summary);
+    reply_named_text(reply, "since", command->since);
+    reply_named_text(reply, "group", command->group);
+    reply_named_text(reply, "complexity", command->complexity);
     if (command->arguments != NULL) {
         struct keys keys[KEYS_MAX];
         uint32_t key_count = 0;
@@ -251,16 +245,10 @@ bool command_describe_is_in(uint32_t index, struct bytes category) {
 
 /* ---- key specifications ---- */
 
-static void put_number(struct reply *reply, const char *name, int64_t number) {
-    reply_bulk_text(reply, name);
-    reply_integer(reply, number);
-}
-
 static void reply_search(struct reply *reply, const char *name, const char *type, uint64_t pairs) {
     reply_bulk_text(reply, name);
     reply_map(reply, 2);
-    reply_bulk_text(reply, "type");
-    reply_bulk_text(reply, type);
+    reply_named_text(reply, "type", type);
     reply_bulk_text(reply, "spec");
     reply_map(reply, pairs);
 }
@@ -296,11 +284,11 @@ static void reply_keys(struct reply *reply, const struct command *command) {
         reply_bulk_text(reply, "flags");
         reply_words(reply, &words, "");
         reply_search(reply, "begin_search", "index", 1);
-        put_number(reply, "index", keys[i].begin);
+        reply_named_integer(reply, "index", keys[i].begin);
         reply_search(reply, "find_keys", is_range ? "range" : "keynum", 3);
-        put_number(reply, is_range ? "lastkey" : "keynumidx", keys[i].last);
-        put_number(reply, is_range ? "keystep" : "firstkey", keys[i].step);
-        put_number(reply, is_range ? "limit" : "keystep", is_range ? 0 : 1);
+        reply_named_integer(reply, is_range ? "lastkey" : "keynumidx", keys[i].last);
+        reply_named_integer(reply, is_range ? "keystep" : "firstkey", keys[i].step);
+        reply_named_integer(reply, is_range ? "limit" : "keystep", is_range ? 0 : 1);
     }
 }
 

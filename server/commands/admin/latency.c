@@ -100,8 +100,7 @@ static uint64_t reply_histogram(struct call *call, uint32_t index) {
     }
     reply_bulk_text(call->reply, command_full_name(index));
     reply_map(call->reply, 2);
-    reply_bulk_text(call->reply, "calls");
-    reply_integer(call->reply, (int64_t)calls);
+    reply_named_integer(call->reply, "calls", (int64_t)calls);
     reply_bulk_text(call->reply, "histogram_usec");
     reply_buckets(call, stats);
     return 1;

@@ -80,24 +80,22 @@ static void free_sources(struct query *query) {
     }
 }
 
-static void explain_weight(const struct call *call, struct bytes text, enum decimal_status status) {
+static bool refuse_weight(const struct call *call, struct bytes text, enum decimal_status status) {
     int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
     switch (status) {
     case DECIMAL_TOO_PRECISE:
-        reply_error_format(call->reply, "ERR weight %.*s has too many decimals: at most %d", shown,
-                           text.at, (int)DECIMAL_SCALE_MAX);
-        return;
+        return call_refuse_format(call, "ERR weight %.*s has too many decimals: at most %d", shown,
+                                  text.at, (int)DECIMAL_SCALE_MAX);
     case DECIMAL_OUT_OF_RANGE:
-        reply_error_format(call->reply,
-                           "ERR weight %.*s is out of range: its digits, without the point, may be "
-                           "at most %" PRIu64 "",
-                           shown, text.at, UINT64_MAX);
-        return;
+        return call_refuse_format(call,
+                                  "ERR weight %.*s is out of range: its digits, without the point, "
+                                  "may be at most %" PRIu64 "",
+                                  shown, text.at, UINT64_MAX);
     case DECIMAL_OK:
     case DECIMAL_NOT_A_NUMBER:
         break;
     }
-    reply_error(call->reply, "ERR weight value is not a float");
+    return call_refuse(call, "ERR weight value is not a float");
 }
 
 /* WEIGHTS */
@@ -109,8 +107,7 @@ static bool read_weights(const struct call *call, uint32_t index, void *target) 
         unsigned scale = 0;
         enum decimal_status status = decimal_parse_exact(text, &source->weight, &scale);
         if (status != DECIMAL_OK) {
-            explain_weight(call, text, status);
-            return false;
+            return refuse_weight(call, text, status);
         }
         source->weight_scale = (uint8_t)scale;
     }
