@@ -592,6 +592,21 @@ bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cur
     return call_refuse(call, "ERR invalid cursor");
 }
 
+void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
+                     struct buffer *found) {
+    if (found->is_broken) {
+        call_out_of_memory(call);
+    } else {
+        reply_array(call->reply, 2);
+        reply_bulk_format(call->reply, "%llu", (unsigned long long)cursor);
+        reply_array(call->reply, count);
+        if (!call->reply->is_silent && found->size > 0) {
+            buffer_append(call->reply->out, found->at, found->size);
+        }
+    }
+    buffer_deinit(found);
+}
+
 static bool reply_unless(const struct call *call, bool is_read) {
     return is_read ||
            call_refuse_format(call, "ERR pattern is too long: at most %d bytes", GLOB_PATTERN_MAX);

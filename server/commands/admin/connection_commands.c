@@ -20,11 +20,9 @@ static bool equal_in_constant_time(struct bytes given, struct bytes secret) {
 
 /* The only user is "default". If no password is set, any password is accepted. */
 static bool authenticate(const struct call *call, struct bytes user, struct bytes password) {
-    bool is_right = true;
-    if (server_has_password(call->server)) {
-        is_right =
-            equal_in_constant_time(password, bytes_from_text(call->server->settings.requirepass));
-    }
+    bool is_right =
+        !server_has_password(call->server) ||
+        equal_in_constant_time(password, bytes_from_text(call->server->settings.requirepass));
     if (!bytes_equal(user, BYTES("default")) || !is_right) {
         return call_refuse(call, "WRONGPASS invalid username-password pair or user is disabled.");
     }

@@ -125,8 +125,6 @@ static uint64_t scan_step(struct call *call, struct scan_options *options, uint6
                          options->is_other_type ? skip_key : visit_key, &options->names);
 }
 
-/* The next cursor precedes the names in the reply but is known only after them, so the names are
- * buffered. */
 static void scan_run(struct call *call) {
     uint64_t cursor;
     struct glob glob;
@@ -140,17 +138,7 @@ static void scan_run(struct call *call) {
     reply_init(&aside, &text, call->reply->version);
     options.names.reply = &aside;
     cursor = scan_step(call, &options, cursor);
-    if (text.is_broken) {
-        call_out_of_memory(call);
-    } else {
-        reply_array(call->reply, 2);
-        reply_bulk_format(call->reply, "%llu", (unsigned long long)cursor);
-        reply_array(call->reply, options.names.count);
-        if (!call->reply->is_silent && text.size > 0) {
-            buffer_append(call->reply->out, text.at, text.size);
-        }
-    }
-    buffer_deinit(&text);
+    call_reply_scan(call, cursor, options.names.count, &text);
 }
 
 const struct command command_scan = {

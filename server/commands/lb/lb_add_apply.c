@@ -184,9 +184,8 @@ static void answer_ranks(const struct call *call, const struct board *board,
     reply_array(call->reply, add->member_count);
     for (uint32_t i = 0; i < add->member_count; i++) {
         if (i % LOOKUP_GROUP == 0) {
-            uint32_t left = add->member_count - i;
             lookup_members(board, &lb_add_values(call->request, add, i)[add->value_count],
-                           add->value_count + 1, left < LOOKUP_GROUP ? left : LOOKUP_GROUP, ahead);
+                           add->value_count + 1, lookup_group_size(add->member_count, i), ahead);
         }
         struct board_member member;
         board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
@@ -306,14 +305,11 @@ static bool put_group(struct many *many, uint32_t begin, unsigned count) {
 typedef bool many_group(struct many *many, uint32_t begin, unsigned count);
 
 static bool for_each_group(struct many *many, many_group *run_group) {
-    uint32_t left = many->add->member_count;
-    for (uint32_t begin = 0; left > 0;) {
-        unsigned count = left < LOOKUP_GROUP ? left : LOOKUP_GROUP;
-        if (!run_group(many, begin, count)) {
+    uint32_t count = many->add->member_count;
+    for (uint32_t begin = 0; begin < count; begin += LOOKUP_GROUP) {
+        if (!run_group(many, begin, lookup_group_size(count, begin))) {
             return false;
         }
-        begin += count;
-        left -= count;
     }
     return true;
 }

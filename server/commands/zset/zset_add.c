@@ -258,26 +258,15 @@ static bool apply_group(const struct call *call, struct writing *writing, struct
     return true;
 }
 
-/* A few pairs, which the tick has already prefetched. */
-static bool apply_each(const struct call *call, struct writing *writing, struct zadd *zadd) {
-    bool is_applied = true;
-    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied; pair++) {
-        is_applied = apply_pair(call, writing, zadd, pair, NULL);
-    }
-    return is_applied;
-}
-
-static bool apply_in_groups(const struct call *call, struct writing *writing, struct zadd *zadd) {
-    bool is_applied = true;
-    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied; pair += LOOKUP_GROUP) {
-        is_applied = apply_group(call, writing, zadd, pair);
-    }
-    return is_applied;
-}
-
+/* A few pairs have already been prefetched by the tick. */
 static bool apply_many(const struct call *call, struct writing *writing, struct zadd *zadd) {
-    bool is_applied = zadd->pair_count < LOOKUP_OWN_MIN ? apply_each(call, writing, zadd)
-                                                        : apply_in_groups(call, writing, zadd);
+    bool is_grouped = zadd->pair_count >= LOOKUP_OWN_MIN;
+    bool is_applied = true;
+    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied;
+         pair += is_grouped ? LOOKUP_GROUP : 1) {
+        is_applied = is_grouped ? apply_group(call, writing, zadd, pair)
+                                : apply_pair(call, writing, zadd, pair, NULL);
+    }
     writing_settle(writing);
     if (writing->has_lost) {
         take_back_lost(call, writing->board, zadd);
