@@ -540,12 +540,6 @@ void command_execute_queued(struct server *server, struct session *session, uint
     reply->error_count = errors_before;
 }
 
-void command_execute(struct server *server, struct session *session, const struct request *request,
-                     struct reply *reply) {
-    server->command_begin_ticks = clock_ticks();
-    command_execute_index(server, session, command_find_request(request), request, reply);
-}
-
 /* ---- helpers for handlers ---- */
 
 struct registry_key *call_find_key(const struct call *call, struct bytes name) {

@@ -32,25 +32,24 @@ struct call {
 #define COMMAND_SCAN_WORK_MAX 500000
 
 enum command_flag {
-    COMMAND_WRITE = 1 << 0,    /* changes boards; with COMMAND_DENYOOM refused above maxmemory */
-    COMMAND_READ = 1 << 1,     /* reads boards */
-    COMMAND_DENYOOM = 1 << 2,  /* may allocate */
-    COMMAND_ADMIN = 1 << 3,    /* for operators */
-    COMMAND_FAST = 1 << 4,     /* O(1) or O(log n) */
-    COMMAND_NO_AUTH = 1 << 5,  /* allowed before authentication */
-    COMMAND_LOADING = 1 << 6,  /* allowed while boards are loaded */
-    COMMAND_BLOCKING = 1 << 7, /* may block */
+    COMMAND_WRITE = 1 << 0,   /* changes boards; with COMMAND_DENYOOM refused above maxmemory */
+    COMMAND_READ = 1 << 1,    /* reads boards */
+    COMMAND_DENYOOM = 1 << 2, /* may allocate */
+    COMMAND_ADMIN = 1 << 3,   /* for operators */
+    COMMAND_FAST = 1 << 4,    /* O(1) or O(log n) */
+    COMMAND_NO_AUTH = 1 << 5, /* allowed before authentication */
+    COMMAND_LOADING = 1 << 6, /* allowed while boards are loaded */
     COMMAND_NO_PAUSE =
-        1 << 8, /* runs during CLIENT PAUSE ALL: what a new client needs to end the pause */
-    COMMAND_SECRET = 1 << 9,        /* arguments are not shown in SLOWLOG and logs: AUTH, HELLO */
-    COMMAND_MOVABLE_KEYS = 1 << 10, /* keys are preceded by a count: key_count_arg */
-    COMMAND_NO_MULTI = 1 << 11,     /* not allowed between MULTI and EXEC */
-    COMMAND_NOT_QUEUED = 1 << 12,   /* runs immediately between MULTI and EXEC, too */
-    COMMAND_ENDS_MULTI = 1 << 13,   /* allowed there above maxmemory, because it frees memory */
-    COMMAND_NO_SLOWLOG = 1 << 14,   /* EXEC: the commands that it runs are logged instead */
-    COMMAND_NO_BOARDS = 1 << 15,    /* its reply reveals nothing about the boards: PING */
-    COMMAND_RUNS_QUEUE = 1 << 16,   /* EXEC: needs what the queued commands need */
-    COMMAND_SECRET_AUTH = 1 << 17,  /* HELLO: only the arguments after AUTH are secret */
+        1 << 7, /* runs during CLIENT PAUSE ALL: what a new client needs to end the pause */
+    COMMAND_SECRET = 1 << 8,       /* arguments are not shown in SLOWLOG and logs: AUTH, HELLO */
+    COMMAND_MOVABLE_KEYS = 1 << 9, /* keys are preceded by a count: key_count_arg */
+    COMMAND_NO_MULTI = 1 << 10,    /* not allowed between MULTI and EXEC */
+    COMMAND_NOT_QUEUED = 1 << 11,  /* runs immediately between MULTI and EXEC, too */
+    COMMAND_ENDS_MULTI = 1 << 12,  /* allowed there above maxmemory, because it frees memory */
+    COMMAND_NO_SLOWLOG = 1 << 13,  /* EXEC: the commands that it runs are logged instead */
+    COMMAND_NO_BOARDS = 1 << 14,   /* its reply reveals nothing about the boards: PING */
+    COMMAND_RUNS_QUEUE = 1 << 15,  /* EXEC: needs what the queued commands need */
+    COMMAND_SECRET_AUTH = 1 << 16, /* HELLO: only the arguments after AUTH are secret */
 };
 
 /* Argument types of COMMAND DOCS: first those of a word, then the others. */
@@ -166,13 +165,10 @@ static inline bool command_has_wrong_arity(const struct command *command,
 int command_key_positions(const struct command *command, const struct request *request,
                           uint32_t *positions);
 
-/* Run one request: look up, check arity, authentication, memory and disk, run, count. Every client
- * request comes through here. Writes exactly one reply, unless the session's replies are off.
- * Afterwards the session says whether to close the connection. */
-void command_execute(struct server *server, struct session *session, const struct request *request,
-                     struct reply *reply);
-/* As command_execute, for the number that command_find_request returned for this request. Its time
- * is measured from server->command_begin_ticks. */
+/* Run one request, for whose name command_find_request returned index: check arity, authentication,
+ * memory and disk, run, count. Every client request comes through here. Writes exactly one reply,
+ * unless the session's replies are off. Afterwards the session says whether to close the
+ * connection. Its time is measured from server->command_begin_ticks. */
 void command_execute_index(struct server *server, struct session *session, uint32_t index,
                            const struct request *request, struct reply *reply);
 /* The command's COMMAND_WRITE and COMMAND_DENYOOM flags. EXEC has those of all requests that the

@@ -178,7 +178,6 @@ static struct words flag_words(const struct command *command) {
     add(&words, (flags & COMMAND_READ) != 0, "readonly");
     add(&words, (flags & COMMAND_DENYOOM) != 0, "denyoom");
     add(&words, (flags & COMMAND_ADMIN) != 0, "admin");
-    add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
     add(&words, (flags & COMMAND_LOADING) != 0, "loading");
     add(&words, (flags & COMMAND_LOADING) != 0, "stale");
     add(&words, (flags & COMMAND_NO_SLOWLOG) != 0, "skip_slowlog");
@@ -226,7 +225,6 @@ static struct words category_words(uint32_t index) {
     add(&words, is_admin || is_exception(name, "admin"), "admin");
     add(&words, is_fast, "fast");
     add(&words, !is_fast, "slow");
-    add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
     add(&words, is_admin || is_exception(name, "dangerous"), "dangerous");
     add(&words, strcmp(group, "connection") == 0 || is_exception(name, "connection"), "connection");
     add(&words, strcmp(group, "transactions") == 0, "transaction");

@@ -52,24 +52,18 @@ const struct command command_dbsize = {
     .run = dbsize_run,
 };
 
-/* ASYNC and SYNC are the same: boards are always detached, and freed in steps. */
-static void flush(struct call *call, uint32_t database) {
+/* The variant says whether all databases are flushed. ASYNC and SYNC are the same: boards are
+ * always detached, and freed in steps. */
+static void flush_run(struct call *call) {
+    bool is_all = *(const bool *)call->command->variant;
     uint32_t count = call->request->count;
     if (count > 2 ||
         (count == 2 && !call_arg_is(call, 1, "ASYNC") && !call_arg_is(call, 1, "SYNC"))) {
         call_syntax_error(call);
         return;
     }
-    registry_flush(call->registry, database);
+    registry_flush(call->registry, is_all ? REGISTRY_DATABASES : call->session->database);
     reply_ok(call->reply);
-}
-
-static void flushdb_run(struct call *call) {
-    flush(call, call->session->database);
-}
-
-static void flushall_run(struct call *call) {
-    flush(call, REGISTRY_DATABASES);
 }
 
 const struct command command_flushdb = {
@@ -82,7 +76,8 @@ const struct command command_flushdb = {
                                          .unit_ns = 30,
                                          .unit = "key of the database",
                                          .instead = "`DEL` of some keys at a time"},
-    .run = flushdb_run,
+    .variant = &(const bool){false},
+    .run = flush_run,
 };
 const struct command command_flushall = {
     .name = "FLUSHALL",
@@ -94,5 +89,6 @@ const struct command command_flushall = {
                                          .unit_ns = 30,
                                          .unit = "key",
                                          .instead = "`DEL` of some keys at a time"},
-    .run = flushall_run,
+    .variant = &(const bool){true},
+    .run = flush_run,
 };

@@ -23,18 +23,10 @@ static void refcount_run(struct call *call) {
     }
 }
 
-static void idletime_run(struct call *call) {
+/* The variant is the error. */
+static void untracked_run(struct call *call) {
     if (find_object(call)) {
-        reply_error(call->reply, "ERR Idle times are not tracked, as nothing is ever evicted");
-    }
-}
-
-static void freq_run(struct call *call) {
-    if (find_object(call)) {
-        reply_error(call->reply,
-                    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
-                    "Please note that when switching between policies at runtime LRU and LFU data "
-                    "will take some time to adjust.");
+        reply_error(call->reply, call->command->variant);
     }
 }
 
@@ -64,14 +56,18 @@ static const struct command object_freq = {
     .syntax = "key",
     .summary = "Replies an error: access frequencies are not tracked",
     .flags = COMMAND_READ,
-    .run = freq_run,
+    .variant = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
+               "Please note that when switching between policies at runtime LRU and LFU data "
+               "will take some time to adjust.",
+    .run = untracked_run,
 };
 static const struct command object_idletime = {
     .name = "IDLETIME",
     .syntax = "key",
     .summary = "Replies an error: access times are not tracked",
     .flags = COMMAND_READ,
-    .run = idletime_run,
+    .variant = "ERR Idle times are not tracked, as nothing is ever evicted",
+    .run = untracked_run,
 };
 static const struct command object_refcount = {
     .name = "REFCOUNT",

@@ -712,7 +712,7 @@ static void a_watch_without_memory_changes_nothing(void **state) {
             assert_non_null(buffer_reserve(&h->reply, 1024));
             reply_init(&reply, &h->reply, 2);
             memory_fail_at(nth);
-            command_execute(&h->server, s, &request, &reply);
+            harness_execute(&h->server, s, &request, &reply);
             memory_fail_at(0);
             is_done = h->reply.at[0] == '+';
             assert_int_equal(s->watches.count, is_done ? 4 : watched);
