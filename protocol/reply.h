@@ -38,6 +38,15 @@ __attribute__((format(printf, 2, 3))) void reply_error_format(struct reply *repl
 void reply_integer(struct reply *reply, int64_t value);
 void reply_bulk(struct reply *reply, struct bytes text);
 void reply_bulk_text(struct reply *reply, const char *text);
+/* An entry of a map: its name and its value. */
+static inline void reply_named_text(struct reply *reply, const char *name, const char *text) {
+    reply_bulk_text(reply, name);
+    reply_bulk_text(reply, text);
+}
+static inline void reply_named_integer(struct reply *reply, const char *name, int64_t number) {
+    reply_bulk_text(reply, name);
+    reply_integer(reply, number);
+}
 __attribute__((format(printf, 2, 3))) void reply_bulk_format(struct reply *reply,
                                                              const char *format, ...);
 /* RESP3 "txt:" verbatim; a bulk in RESP2 (INFO, CLIENT LIST, LATENCY DOCTOR). */

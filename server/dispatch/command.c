@@ -7,6 +7,7 @@
  * subcommand's number is its container's number plus its index plus one. */
 #include "server/dispatch/command.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "codec/glob.h"
@@ -19,7 +20,7 @@
 enum {
     COMMANDS_MAX = 256,    /* subcommands included */
     COMMAND_NAME_MAX = 16, /* a name is compared as two words */
-    COMMAND_FULL_NAME_MAX = 40,
+    COMMAND_FULL_NAME_MAX = 32,
     COMMAND_SLOTS = 1024, /* a power of two, at most a quarter full */
 };
 
@@ -45,11 +46,14 @@ static struct command_slot slots[COMMAND_SLOTS];
 
 /* ---- numbers ---- */
 
-static void add_number(const struct command *command, const struct command *container) {
+static void add_number(const struct command *command, const struct command *container,
+                       const char *group) {
     CHECK(number_count < COMMANDS_MAX);
     struct command_number *number = &numbers[number_count++];
     number->command = *command;
     number->command.since = command->since != NULL ? command->since : "1.0.0";
+    number->command.complexity = command->complexity != NULL ? command->complexity : "O(1)";
+    number->command.group = group;
     syntax_apply(&number->command, container != NULL);
     options_check(&number->command);
     int size = snprintf(number->full_name, sizeof number->full_name, "%s%s%s",
@@ -147,22 +151,23 @@ static void add_slot(uint32_t index, const char *name) {
     }
 }
 
-void command_init(const struct command *const *table) {
+void command_init(const struct command_row *table) {
     syntax_reset();
     number_count = 0;
     memset(slots, 0, sizeof slots);
-    for (const struct command *const *entry = table; *entry != NULL; entry++) {
-        add_slot(number_count, (*entry)->name);
-        add_number(*entry, NULL);
-        const struct command *const *subcommand = (*entry)->subcommands;
+    for (const struct command_row *row = table; row->command != NULL; row++) {
+        add_slot(number_count, row->command->name);
+        add_number(row->command, NULL, row->group);
+        const struct command *const *subcommand = row->command->subcommands;
         for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
-            add_number(*subcommand, *entry);
+            add_number(*subcommand, row->command, row->group);
         }
     }
     CHECK(number_count <= COMMAND_SLOTS / 4);
 }
 
-uint32_t command_find_index(struct bytes name) {
+/* By name, case-insensitive. COMMAND_NONE: not found. */
+static uint32_t find_index(struct bytes name) {
     if (name.size < 1 || name.size > COMMAND_NAME_MAX) {
         return COMMAND_NONE;
     }
@@ -183,14 +188,14 @@ uint32_t command_find_index(struct bytes name) {
 }
 
 const struct command *command_find(struct bytes name) {
-    uint32_t index = command_find_index(name);
+    uint32_t index = find_index(name);
     return index == COMMAND_NONE ? NULL : &numbers[index].command;
 }
 
-/* COMMAND_NONE: not found. */
-static uint32_t find_subcommand(uint32_t container, struct bytes name) {
+/* COMMAND_NONE: not found. Not inlined: most commands have none. */
+__attribute__((noinline)) static uint32_t find_subcommand(uint32_t container, struct bytes name) {
     const struct command *const *subcommands = numbers[container].command.subcommands;
-    for (uint32_t i = 0; subcommands != NULL && subcommands[i] != NULL; i++) {
+    for (uint32_t i = 0; subcommands[i] != NULL; i++) {
         if (bytes_is(name, subcommands[i]->name)) {
             return container + 1 + i;
         }
@@ -198,13 +203,8 @@ static uint32_t find_subcommand(uint32_t container, struct bytes name) {
     return COMMAND_NONE;
 }
 
-const struct command *command_find_subcommand(const struct command *container, struct bytes name) {
-    uint32_t index = find_subcommand(command_index(container), name);
-    return index == COMMAND_NONE ? NULL : &numbers[index].command;
-}
-
 uint32_t command_find_request(const struct request *request) {
-    uint32_t index = command_find_index(request->args[0]);
+    uint32_t index = find_index(request->args[0]);
     if (index == COMMAND_NONE || numbers[index].command.subcommands == NULL ||
         request->count == 1) {
         return index;
@@ -215,7 +215,7 @@ uint32_t command_find_request(const struct request *request) {
 uint32_t command_find_full_name(struct bytes name) {
     const char *bar = name.size > 0 ? memchr(name.at, '|', name.size) : NULL;
     if (bar == NULL) {
-        return command_find_index(name);
+        return find_index(name);
     }
     size_t container_size = (size_t)(bar - name.at);
     const struct bytes words[] = {
@@ -228,49 +228,25 @@ uint32_t command_find_full_name(struct bytes name) {
 
 /* ---- keys ---- */
 
-static int counted_key_positions(const struct command *command, const struct request *request,
-                                 uint32_t *positions, int positions_max) {
-    int count = 0;
-    if (command->first_key > 0) {
-        if (positions_max > 0) {
-            positions[0] = (uint32_t)command->first_key;
-        }
-        count = 1;
-    }
-    uint32_t at = (uint32_t)command->key_count_arg;
-    int64_t keys;
-    if (at >= request->count || !bytes_parse_i64(request->args[at], &keys) || keys < 1 ||
-        keys > (int64_t)(request->count - 1 - at)) {
-        return -1;
-    }
-    for (uint32_t i = 1; i <= (uint32_t)keys; i++, count++) {
-        if (count < positions_max) {
-            positions[count] = at + i;
-        }
-    }
-    return count;
-}
-
 int command_key_positions(const struct command *command, const struct request *request,
-                          uint32_t *positions, int positions_max) {
+                          uint32_t *positions) {
     int64_t args = request->count;
-    if ((command->arity > 0 && args != command->arity) || args < -(int64_t)command->arity) {
+    int64_t last = command->last_key >= 0 ? command->last_key : args + command->last_key;
+    int count = 0;
+    if (command_has_wrong_arity(command, request) || last >= args) {
         return -1;
+    }
+    for (int64_t at = command->first_key; at > 0 && at <= last; at += command->key_step) {
+        positions[count++] = (uint32_t)at;
     }
     if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
-        return counted_key_positions(command, request, positions, positions_max);
-    }
-    if (command->first_key == 0) {
-        return 0;
-    }
-    int64_t last = command->last_key >= 0 ? command->last_key : args + command->last_key;
-    if (last >= args) {
-        return -1;
-    }
-    int count = 0;
-    for (int64_t at = command->first_key; at <= last; at += command->key_step, count++) {
-        if (count < positions_max) {
-            positions[count] = (uint32_t)at;
+        uint32_t at = (uint32_t)command->key_count_arg;
+        int64_t keys;
+        if (!bytes_parse_i64(request->args[at], &keys) || keys < 1 || keys > args - 1 - at) {
+            return -1;
+        }
+        for (uint32_t i = 1; i <= (uint32_t)keys; i++) {
+            positions[count++] = at + i;
         }
     }
     return count;
@@ -285,17 +261,12 @@ static int shown_size(struct bytes word, size_t size_max) {
     return (int)(word.size < size_max ? word.size : size_max);
 }
 
-static void refuse_unknown_subcommand(const struct command *container,
-                                      const struct request *request, struct reply *reply) {
-    reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-                       shown_size(request->args[1], WORD_SHOWN_MAX), request->args[1].at,
-                       container->name);
-}
-
 static void refuse_unknown(const struct request *request, struct reply *reply) {
     const struct command *container = command_find(request->args[0]);
     if (container != NULL) {
-        refuse_unknown_subcommand(container, request, reply);
+        reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+                           shown_size(request->args[1], WORD_SHOWN_MAX), request->args[1].at,
+                           container->name);
         return;
     }
     char args[WORD_SHOWN_MAX * 2];
@@ -310,11 +281,6 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
     reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s",
                        shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at, (int)used,
                        args);
-}
-
-/* Also true of a container, which cannot run. */
-static inline bool has_wrong_arity(const struct command *command, const struct request *request) {
-    return request->count - command->args_min > command->args_more;
 }
 
 static bool is_over_memory(const struct server *server) {
@@ -338,19 +304,6 @@ static bool takes_memory(const struct session *session, const struct command *co
 /* Is there a restriction for all clients (loading, or a write refusal)? Rare. */
 static inline bool is_restricted(const struct server *server) {
     return server->durability.is_loading || server->durability.write_refusal != NULL;
-}
-
-/* Why this command is refused for every client. NULL: it is not. */
-static const char *find_restriction(const struct server *server, const struct session *session,
-                                    const struct command *command) {
-    if (server->durability.write_refusal != NULL &&
-        (command_needs(session, command) & COMMAND_WRITE) != 0) {
-        return server->durability.write_refusal;
-    }
-    if (server->durability.is_loading && (command->flags & COMMAND_LOADING) == 0) {
-        return "LOADING Redis is loading the dataset in memory";
-    }
-    return NULL;
 }
 
 static enum monitor_secrets secrets_of(const struct command *command) {
@@ -379,7 +332,7 @@ enum { ARITY_TEXT_MAX = COMMAND_FULL_NAME_MAX + 48 };
 static const char *find_refusal(const struct server *server, const struct session *session,
                                 uint32_t index, const struct request *request, char *arity_text) {
     const struct command *command = &numbers[index].command;
-    if (has_wrong_arity(command, request)) {
+    if (command_has_wrong_arity(command, request)) {
         snprintf(arity_text, ARITY_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
                  numbers[index].full_name);
         return arity_text;
@@ -393,7 +346,14 @@ static const char *find_refusal(const struct server *server, const struct sessio
     if (takes_memory(session, command) && is_over_memory(server)) {
         return "OOM command not allowed when used memory > 'maxmemory'.";
     }
-    return is_restricted(server) ? find_restriction(server, session, command) : NULL;
+    if (server->durability.write_refusal != NULL &&
+        (command_needs(session, command) & COMMAND_WRITE) != 0) {
+        return server->durability.write_refusal;
+    }
+    if (server->durability.is_loading && (command->flags & COMMAND_LOADING) == 0) {
+        return "LOADING Redis is loading the dataset in memory";
+    }
+    return NULL;
 }
 
 /* Is the request queued for EXEC? */
@@ -519,7 +479,7 @@ static inline bool is_plain(const struct server *server, const struct session *s
         return false;
     }
     const struct command *command = &numbers[index].command;
-    return !has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
+    return !command_has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
            !session->transaction.is_open && !is_restricted(server) &&
            !is_limited(server, command) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
@@ -580,12 +540,6 @@ void command_execute_queued(struct server *server, struct session *session, uint
     reply->error_count = errors_before;
 }
 
-void command_execute(struct server *server, struct session *session, const struct request *request,
-                     struct reply *reply) {
-    server->command_begin_ticks = clock_ticks();
-    command_execute_index(server, session, command_find_request(request), request, reply);
-}
-
 /* ---- helpers for handlers ---- */
 
 struct registry_key *call_find_key(const struct call *call, struct bytes name) {
@@ -610,6 +564,15 @@ bool call_parse_integer(const struct call *call, struct bytes text, int64_t *val
     return call_refuse(call, "ERR value is not an integer or out of range");
 }
 
+bool call_check_database(const struct call *call, int64_t number) {
+    if (number < INT_MIN || number > INT_MAX) {
+        return call_refuse_format(call, "ERR value is out of range, value must between %d and %d",
+                                  INT_MIN, INT_MAX);
+    }
+    return (number >= 0 && number < REGISTRY_DATABASES) ||
+           call_refuse(call, "ERR DB index is out of range");
+}
+
 bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
     if (text.size > 1 && text.at[0] == '+') {
         text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
@@ -623,12 +586,24 @@ bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cur
     return call_refuse(call, "ERR invalid cursor");
 }
 
-static bool reply_unless(const struct call *call, bool is_read) {
-    if (!is_read) {
-        reply_error_format(call->reply, "ERR pattern is too long: at most %d bytes",
-                           GLOB_PATTERN_MAX);
+void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
+                     struct buffer *found) {
+    if (found->is_broken) {
+        call_out_of_memory(call);
+    } else {
+        reply_array(call->reply, 2);
+        reply_bulk_format(call->reply, "%llu", (unsigned long long)cursor);
+        reply_array(call->reply, count);
+        if (!call->reply->is_silent && found->size > 0) {
+            buffer_append(call->reply->out, found->at, found->size);
+        }
     }
-    return is_read;
+    buffer_deinit(found);
+}
+
+static bool reply_unless(const struct call *call, bool is_read) {
+    return is_read ||
+           call_refuse_format(call, "ERR pattern is too long: at most %d bytes", GLOB_PATTERN_MAX);
 }
 
 bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob) {
@@ -654,22 +629,16 @@ bool call_refuse_time(const struct call *call, const struct layout *layout, int6
     return false;
 }
 
-void call_help(const struct call *call, const char *const *lines) {
+void call_help(struct call *call) {
+    const char *const *lines = call->command->variant;
+    const struct command *container = command_find(call_arg(call, 0));
     uint64_t count = 0;
     while (lines[count] != NULL) {
         count++;
     }
     char first[128];
-    size_t name_size = 0;
-    const struct bytes name = call_arg(call, 0);
-    char shown[COMMAND_NAME_MAX + 1];
-    for (; name_size < name.size && name_size < COMMAND_NAME_MAX; name_size++) {
-        char c = name.at[name_size];
-        shown[name_size] = (char)(c >= 'a' && c <= 'z' ? c & ~0x20 : c);
-    }
-    shown[name_size] = '\0';
     snprintf(first, sizeof first,
-             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", shown);
+             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", container->name);
     reply_array(call->reply, count + 3);
     reply_simple(call->reply, first);
     for (uint64_t i = 0; i < count; i++) {

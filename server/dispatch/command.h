@@ -32,25 +32,24 @@ struct call {
 #define COMMAND_SCAN_WORK_MAX 500000
 
 enum command_flag {
-    COMMAND_WRITE = 1 << 0,    /* changes boards; with COMMAND_DENYOOM refused above maxmemory */
-    COMMAND_READ = 1 << 1,     /* reads boards */
-    COMMAND_DENYOOM = 1 << 2,  /* may allocate */
-    COMMAND_ADMIN = 1 << 3,    /* for operators */
-    COMMAND_FAST = 1 << 4,     /* O(1) or O(log n) */
-    COMMAND_NO_AUTH = 1 << 5,  /* allowed before authentication */
-    COMMAND_LOADING = 1 << 6,  /* allowed while boards are loaded */
-    COMMAND_BLOCKING = 1 << 7, /* may block */
+    COMMAND_WRITE = 1 << 0,   /* changes boards; with COMMAND_DENYOOM refused above maxmemory */
+    COMMAND_READ = 1 << 1,    /* reads boards */
+    COMMAND_DENYOOM = 1 << 2, /* may allocate */
+    COMMAND_ADMIN = 1 << 3,   /* for operators */
+    COMMAND_FAST = 1 << 4,    /* O(1) or O(log n) */
+    COMMAND_NO_AUTH = 1 << 5, /* allowed before authentication */
+    COMMAND_LOADING = 1 << 6, /* allowed while boards are loaded */
     COMMAND_NO_PAUSE =
-        1 << 8, /* runs during CLIENT PAUSE ALL: what a new client needs to end the pause */
-    COMMAND_SECRET = 1 << 9,        /* arguments are not shown in SLOWLOG and logs: AUTH, HELLO */
-    COMMAND_MOVABLE_KEYS = 1 << 10, /* keys are preceded by a count: key_count_arg */
-    COMMAND_NO_MULTI = 1 << 11,     /* not allowed between MULTI and EXEC */
-    COMMAND_NOT_QUEUED = 1 << 12,   /* runs immediately between MULTI and EXEC, too */
-    COMMAND_ENDS_MULTI = 1 << 13,   /* allowed there above maxmemory, because it frees memory */
-    COMMAND_NO_SLOWLOG = 1 << 14,   /* EXEC: the commands that it runs are logged instead */
-    COMMAND_NO_BOARDS = 1 << 15,    /* its reply reveals nothing about the boards: PING */
-    COMMAND_RUNS_QUEUE = 1 << 16,   /* EXEC: needs what the queued commands need */
-    COMMAND_SECRET_AUTH = 1 << 17,  /* HELLO: only the arguments after AUTH are secret */
+        1 << 7, /* runs during CLIENT PAUSE ALL: what a new client needs to end the pause */
+    COMMAND_SECRET = 1 << 8,       /* arguments are not shown in SLOWLOG and logs: AUTH, HELLO */
+    COMMAND_MOVABLE_KEYS = 1 << 9, /* keys are preceded by a count: key_count_arg */
+    COMMAND_NO_MULTI = 1 << 10,    /* not allowed between MULTI and EXEC */
+    COMMAND_NOT_QUEUED = 1 << 11,  /* runs immediately between MULTI and EXEC, too */
+    COMMAND_ENDS_MULTI = 1 << 12,  /* allowed there above maxmemory, because it frees memory */
+    COMMAND_NO_SLOWLOG = 1 << 13,  /* EXEC: the commands that it runs are logged instead */
+    COMMAND_NO_BOARDS = 1 << 14,   /* its reply reveals nothing about the boards: PING */
+    COMMAND_RUNS_QUEUE = 1 << 15,  /* EXEC: needs what the queued commands need */
+    COMMAND_SECRET_AUTH = 1 << 16, /* HELLO: only the arguments after AUTH are secret */
 };
 
 /* Argument types of COMMAND DOCS: first those of a word, then the others. */
@@ -102,9 +101,8 @@ struct command_cost {
 struct command {
     const char *name;       /* upper case: "ZADD"; for a subcommand its own word: "SETNAME" */
     const char *summary;    /* one sentence, no full stop */
-    const char *complexity; /* "O(log n) ..." */
+    const char *complexity; /* "O(log n) ..."; NULL: "O(1)" */
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
-    const char *group;      /* "sorted-set", "leaderboard", "generic" ... */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
     const struct option_row *options; /* how they are read (server/dispatch/options.h); or NULL */
     unsigned flags;
@@ -117,7 +115,10 @@ struct command {
     const struct command *const *subcommands; /* NULL-terminated; NULL: none */
     const struct command_cost *cost;          /* NULL: at most O(log n), or incremental */
     command_run *run;                         /* NULL for a container: "CLIENT" */
+    const void *variant; /* tells apart commands with the same handler, which knows its type */
 
+    /* Set by command_init. A subcommand's group is its container's. */
+    const char *group;
     /* Set by command_init. An entry gives an arity only if it is not what the syntax says. */
     int arity; /* as in Redis: includes the name; negative: minimum */
     /* The same as a range: args_min .. args_min + args_more. No number fits a container. */
@@ -130,11 +131,16 @@ struct command {
     const struct argument *arguments; /* NULL: none */
 };
 
-/* Copy the table (NULL-terminated) and complete its entries. Call once, first. Everything below
- * takes and returns the complete copies.
+/* A line of the table of commands. */
+struct command_row {
+    const char *group; /* "sorted-set", "leaderboard", "generic" ... */
+    const struct command *command;
+};
+/* Copy the table (up to a row without a command) and complete its entries. Call once, first.
+ * Everything below takes and returns the complete copies.
  *
  * Commands and subcommands have numbers, used for statistics: 0 .. command_count() - 1. */
-void command_init(const struct command *const *table);
+void command_init(const struct command_row *table);
 uint32_t command_count(void);
 uint32_t command_index(const struct command *command);
 const struct command *command_by_index(uint32_t index);
@@ -142,28 +148,27 @@ const struct command *command_by_index(uint32_t index);
 const char *command_full_name(uint32_t index);
 bool command_is_subcommand(uint32_t index);
 
-/* By name, case-insensitive. COMMAND_NONE: not found. For subcommands use command_find_request. */
+/* The command that a request names, or its subcommand if there is one. COMMAND_NONE: not found. */
 #define COMMAND_NONE UINT32_MAX
-uint32_t command_find_index(struct bytes name);
-/* The command that a request names, or its subcommand if there is one. */
 uint32_t command_find_request(const struct request *request);
 /* By full name, case-insensitive: "zadd", "config|get". COMMAND_NONE: not found. */
 uint32_t command_find_full_name(struct bytes name);
 /* By name, case-insensitive. NULL: not found. */
 const struct command *command_find(struct bytes name);
-const struct command *command_find_subcommand(const struct command *container, struct bytes name);
-/* Find the positions of the request's keys. Writes at most positions_max positions and returns the
- * number of keys, or -1 if the arguments do not fit the command. */
+/* Also true of a container, which cannot run. */
+static inline bool command_has_wrong_arity(const struct command *command,
+                                           const struct request *request) {
+    return request->count - command->args_min > command->args_more;
+}
+/* Find the positions of the request's keys, fewer than its arguments. Returns their number, or -1
+ * if the arguments do not fit the command. */
 int command_key_positions(const struct command *command, const struct request *request,
-                          uint32_t *positions, int positions_max);
+                          uint32_t *positions);
 
-/* Run one request: look up, check arity, authentication, memory and disk, run, count. Every client
- * request comes through here. Writes exactly one reply, unless the session's replies are off.
- * Afterwards the session says whether to close the connection. */
-void command_execute(struct server *server, struct session *session, const struct request *request,
-                     struct reply *reply);
-/* As command_execute, for the number that command_find_request returned for this request. Its time
- * is measured from server->command_begin_ticks. */
+/* Run one request, for whose name command_find_request returned index: check arity, authentication,
+ * memory and disk, run, count. Every client request comes through here. Writes exactly one reply,
+ * unless the session's replies are off. Afterwards the session says whether to close the
+ * connection. Its time is measured from server->command_begin_ticks. */
 void command_execute_index(struct server *server, struct session *session, uint32_t index,
                            const struct request *request, struct reply *reply);
 /* The command's COMMAND_WRITE and COMMAND_DENYOOM flags. EXEC has those of all requests that the
@@ -187,8 +192,14 @@ const struct board *call_find_board(const struct call *call, struct bytes name);
 /* On failure they reply "ERR value is not an integer or out of range", "ERR syntax error", and so
  * on. */
 MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
+/* The number of a database. Redis parses it as a C int, and its error text says so. */
+MUST_CHECK bool call_check_database(const struct call *call, int64_t number);
 /* A SCAN or ZSCAN cursor, parsed like strtoull: leading zeros and a plus sign are accepted. */
 MUST_CHECK bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor);
+/* Reply one step of a scan: the next cursor, and found, which has count values. The cursor precedes
+ * the values but is known only after them, so they were buffered. Frees found. */
+void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
+                     struct buffer *found);
 /* "ERR pattern is too long: at most 1024 bytes"; codec/glob.h. */
 MUST_CHECK bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob);
 MUST_CHECK bool call_prepare_glob_lower(const struct call *call, struct bytes pattern,
@@ -198,6 +209,7 @@ static inline bool call_refuse(const struct call *call, const char *error) {
     reply_error(call->reply, error);
     return false;
 }
+#define call_refuse_format(call, ...) (reply_error_format((call)->reply, __VA_ARGS__), false)
 static inline bool call_syntax_error(const struct call *call) {
     return call_refuse(call, "ERR syntax error");
 }
@@ -205,7 +217,8 @@ static inline bool call_out_of_memory(const struct call *call) {
     return call_refuse(call, "OOM out of memory");
 }
 bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
-/* Reply of a HELP subcommand: lines, NULL-terminated, between Redis's first and last lines. */
-void call_help(const struct call *call, const char *const *lines);
+/* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
+ * first and last lines. */
+command_run call_help;
 
 #endif

@@ -6,6 +6,13 @@ static uint32_t value_count(enum option_kind kind) {
     return kind == OPTION_FLAG ? 0 : is_pair ? 2 : 1;
 }
 
+static uint32_t key_count(const struct call *call) {
+    int64_t count = 0;
+    bool is_read = bytes_parse_i64(call_arg(call, (uint32_t)call->command->key_count_arg), &count);
+    CHECK(is_read && count > 0 && count <= UINT32_MAX);
+    return (uint32_t)count;
+}
+
 static const struct option_row *find_row(const struct option_row *rows, struct bytes word) {
     while (rows->word != NULL && !bytes_is(word, rows->word)) {
         rows++;
@@ -36,6 +43,7 @@ static bool read_option(const struct call *call, const struct option_row *row, u
         }
         break;
     case OPTION_READ:
+    case OPTION_READ_PER_KEY:
         break;
     }
     return row->read == NULL || row->read(call, index, target);
@@ -44,13 +52,16 @@ static bool read_option(const struct call *call, const struct option_row *row, u
 bool options_read_to(const struct call *call, uint32_t *index, void *target) {
     while (*index < call->request->count) {
         const struct option_row *row = find_row(call->command->options, call_arg(call, *index));
-        if (row == NULL || call->request->count - *index <= value_count(row->kind)) {
+        uint32_t values = row == NULL                        ? 0
+                          : row->kind == OPTION_READ_PER_KEY ? key_count(call)
+                                                             : value_count(row->kind);
+        if (row == NULL || call->request->count - *index <= values) {
             return true;
         }
         if (!read_option(call, row, *index + 1, target)) {
             return false;
         }
-        *index += 1 + value_count(row->kind);
+        *index += 1 + values;
     }
     return true;
 }

@@ -16,12 +16,13 @@
 #include "server/dispatch/command.h"
 
 enum option_kind {
-    OPTION_FLAG,     /* a bool: set */
-    OPTION_INTEGER,  /* one value, an int64_t */
-    OPTION_INTEGERS, /* two, in neighbouring int64_t */
-    OPTION_TEXT,     /* one value, a struct bytes */
-    OPTION_TEXTS,    /* two, in neighbouring struct bytes */
-    OPTION_READ,     /* one value, read by the function alone */
+    OPTION_FLAG,         /* a bool: set */
+    OPTION_INTEGER,      /* one value, an int64_t */
+    OPTION_INTEGERS,     /* two, in neighbouring int64_t */
+    OPTION_TEXT,         /* one value, a struct bytes */
+    OPTION_TEXTS,        /* two, in neighbouring struct bytes */
+    OPTION_READ,         /* one value, read by the function alone */
+    OPTION_READ_PER_KEY, /* as many values as "numkeys", which has been read */
 };
 /* Called after the values were stored; index is that of the first value. false: the error was
  * replied. */

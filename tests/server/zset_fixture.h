@@ -154,7 +154,7 @@ static inline void zset_expect_no_memory(struct harness *harness, const struct b
     buffer_clear(&harness->reply);
     reply_init(&reply, &harness->reply, 2);
     memory_fail_at(1);
-    command_execute(&harness->server, harness->server.session_first, &request, &reply);
+    harness_execute(&harness->server, harness->server.session_first, &request, &reply);
     memory_fail_at(0);
     assert_int_equal(harness->reply.size, strlen(expected));
     assert_memory_equal(harness->reply.at, expected, harness->reply.size);

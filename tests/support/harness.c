@@ -112,6 +112,12 @@ void harness_disconnect(struct harness *harness, struct session *session) {
     memory_free(session);
 }
 
+void harness_execute(struct server *server, struct session *session, const struct request *request,
+                     struct reply *reply) {
+    server->command_begin_ticks = clock_ticks();
+    command_execute_index(server, session, command_find_request(request), request, reply);
+}
+
 /* Parse and run the first request of input into harness->reply; false: the client is to be
  * closed. */
 static bool run_one(struct harness *harness, struct session *session, struct bytes input,
@@ -131,7 +137,7 @@ static bool run_one(struct harness *harness, struct session *session, struct byt
     reply_init(&reply, &harness->reply, session->protocol);
     if (status == RESP_REQUEST) {
         server_update_time(&harness->server);
-        command_execute(&harness->server, session, &request, &reply);
+        harness_execute(&harness->server, session, &request, &reply);
         return !session->is_killed && !session->is_close_after_reply;
     }
     if (status == RESP_ERROR) {

@@ -61,6 +61,10 @@ const char *harness_run_args(struct harness *harness, struct session *session,
  * closes the client. */
 const char *harness_send(struct harness *harness, struct session *session, struct bytes input);
 
+/* Run one request, as the server's loop does. */
+void harness_execute(struct server *server, struct session *session, const struct request *request,
+                     struct reply *reply);
+
 /* Run a line and compare the reply, byte for byte; both are printed when they differ. */
 #define harness_expect(harness, session, line, expected)                                           \
     harness_expect_at((harness), (session), (line), (expected), __FILE__, __LINE__)

@@ -9,35 +9,23 @@
 /* ---- one line of CLIENT LIST ---- */
 
 static void print_flags(const struct session *session, char *out) {
+    const struct {
+        bool is_set;
+        char letter;
+    } flags[] = {
+        {session->is_monitor, 'O'},       {session->transaction.is_open, 'x'},
+        {session->watches.is_stale, 'd'}, {session->is_close_after_reply, 'c'},
+        {session->is_killed, 'A'},        {session->is_unix_socket, 'U'},
+        {session->is_no_evict, 'e'},      {session->is_no_touch, 'T'},
+    };
     size_t count = 0;
-    if (session->is_monitor) {
-        out[count++] = 'O';
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (flags[i].is_set) {
+            out[count++] = flags[i].letter;
+        }
     }
-    if (session->transaction.is_open) {
-        out[count++] = 'x';
-    }
-    if (session->watches.is_stale) {
-        out[count++] = 'd';
-    }
-    if (session->is_close_after_reply) {
-        out[count++] = 'c';
-    }
-    if (session->is_killed) {
-        out[count++] = 'A';
-    }
-    if (session->is_unix_socket) {
-        out[count++] = 'U';
-    }
-    if (session->is_no_evict) {
-        out[count++] = 'e';
-    }
-    if (session->is_no_touch) {
-        out[count++] = 'T';
-    }
-    if (count == 0) {
-        out[count++] = 'N';
-    }
-    out[count] = '\0';
+    out[count > 0 ? count : 1] = '\0';
+    out[0] = count > 0 ? out[0] : 'N';
 }
 
 static const char *text_or_empty(const char *text) {
@@ -91,38 +79,31 @@ static void info_run(struct call *call) {
 static const struct command client_info = {
     .name = "INFO",
     .summary = "This connection's line of CLIENT LIST",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = info_run,
 };
 
 /* ---- CLIENT LIST ---- */
 
-enum client_type { CLIENT_NORMAL, CLIENT_REPLICA, CLIENT_MASTER, CLIENT_PUBSUB };
-
 /* Every client here is normal, monitors included. (Redis counts those as replicas, which would hide
  * them from anyone listing clients.) */
-static bool parse_type(const struct call *call, struct bytes word, enum client_type *type) {
-    if (bytes_is(word, "NORMAL")) {
-        *type = CLIENT_NORMAL;
-    } else if (bytes_is(word, "REPLICA") || bytes_is(word, "SLAVE")) {
-        *type = CLIENT_REPLICA;
-    } else if (bytes_is(word, "MASTER")) {
-        *type = CLIENT_MASTER;
-    } else if (bytes_is(word, "PUBSUB")) {
-        *type = CLIENT_PUBSUB;
-    } else {
+static bool parse_type(const struct call *call, struct bytes word, bool *is_other) {
+    static const char *const others[] = {"REPLICA", "SLAVE", "MASTER", "PUBSUB"};
+    bool is_known = bytes_is(word, "NORMAL");
+    *is_other = !is_known;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        is_known = is_known || bytes_is(word, others[i]);
+    }
+    if (!is_known) {
         reply_error_format(call->reply, "ERR Unknown client type '%.*s'",
                            (int)(word.size < 128 ? word.size : 128), word.at);
-        return false;
     }
-    return true;
+    return is_known;
 }
 
-static void list_all(const struct call *call) {
+static void list_all(const struct call *call, bool is_other_type) {
     size_t mark = reply_verbatim_begin(call->reply);
-    const struct session *session = call->server->session_first;
+    const struct session *session = is_other_type ? NULL : call->server->session_first;
     for (; session != NULL && !reply_is_lost(call->reply); session = session->next) {
         print_client(session, call->server->clock.monotonic_ms, call->reply->out);
     }
@@ -174,22 +155,13 @@ static void list_ids(const struct call *call) {
 
 static void list_run(struct call *call) {
     uint32_t count = call->request->count;
-    enum client_type type = CLIENT_NORMAL;
+    bool is_other = false;
     if (count > 3 && call_arg_is(call, 2, "ID")) {
         list_ids(call);
-    } else if (count == 4 && call_arg_is(call, 2, "TYPE")) {
-        if (!parse_type(call, call_arg(call, 3), &type)) {
-            return;
-        }
-        if (type == CLIENT_NORMAL) {
-            list_all(call);
-        } else {
-            reply_verbatim(call->reply, BYTES(""));
-        }
-    } else if (count == 2) {
-        list_all(call);
-    } else {
+    } else if (count != 2 && (count != 4 || !call_arg_is(call, 2, "TYPE"))) {
         call_syntax_error(call);
+    } else if (count == 2 || parse_type(call, call_arg(call, 3), &is_other)) {
+        list_all(call, is_other);
     }
 }
 
@@ -198,7 +170,6 @@ static const struct command client_list = {
     .syntax = "client-type=[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id:integer...]",
     .summary = "One line for every connection",
     .complexity = "O(n) in the connections",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = list_run,
 };
@@ -208,8 +179,7 @@ static const struct command client_list = {
 struct kill_filter {
     int64_t id;                                    /* 0: any */
     struct bytes address_text, local_address_text; /* at NULL: any */
-    bool has_type;
-    enum client_type type;
+    bool is_other_type;                            /* TYPE names one that no client has */
     bool is_me_spared;
     int64_t age_s_min; /* 0: any */
 };
@@ -218,9 +188,8 @@ static bool check_kill_user(const struct call *call, uint32_t index, void *targe
     struct bytes name = call_arg(call, index);
     (void)target;
     if (!bytes_equal(name, BYTES("default"))) {
-        reply_error_format(call->reply, "ERR No such user '%.*s'",
-                           (int)(name.size < 128 ? name.size : 128), name.at);
-        return false;
+        return call_refuse_format(call, "ERR No such user '%.*s'",
+                                  (int)(name.size < 128 ? name.size : 128), name.at);
     }
     return true;
 }
@@ -246,9 +215,7 @@ static bool read_kill_skipme(const struct call *call, uint32_t index, void *targ
 }
 
 static bool read_kill_type(const struct call *call, uint32_t index, void *target) {
-    struct kill_filter *filter = target;
-    filter->has_type = true;
-    return parse_type(call, call_arg(call, index), &filter->type);
+    return parse_type(call, call_arg(call, index), &((struct kill_filter *)target)->is_other_type);
 }
 
 static const struct option_row kill_options[] = {
@@ -262,27 +229,18 @@ static const struct option_row kill_options[] = {
     {0},
 };
 
+static bool has_address(const char *address, struct bytes wanted) {
+    return wanted.at == NULL || bytes_equal(wanted, bytes_from_text(address));
+}
+
 static bool is_killed_by(const struct call *call, const struct kill_filter *filter,
                          const struct session *session) {
-    if (filter->is_me_spared && session == call->session) {
-        return false;
-    }
-    if (filter->has_type && filter->type != CLIENT_NORMAL) {
-        return false;
-    }
-    if (filter->address_text.at != NULL &&
-        !bytes_equal(filter->address_text, bytes_from_text(session->address))) {
-        return false;
-    }
-    if (filter->local_address_text.at != NULL &&
-        !bytes_equal(filter->local_address_text, bytes_from_text(session->local_address))) {
-        return false;
-    }
-    if (filter->age_s_min > 0 &&
-        (call->server->clock.monotonic_ms - session->created_at_ms) / 1000 < filter->age_s_min) {
-        return false;
-    }
-    return !session->is_killed && (filter->id == 0 || (uint64_t)filter->id == session->id);
+    int64_t age_s = (call->server->clock.monotonic_ms - session->created_at_ms) / 1000;
+    return !session->is_killed && !filter->is_other_type && age_s >= filter->age_s_min &&
+           (filter->id == 0 || (uint64_t)filter->id == session->id) &&
+           has_address(session->address, filter->address_text) &&
+           has_address(session->local_address, filter->local_address_text) &&
+           !(filter->is_me_spared && session == call->session);
 }
 
 /* Returns the number killed, 0 or 1. The calling client gets its reply before it is closed. */
@@ -336,7 +294,6 @@ static const struct command client_kill = {
     .options = kill_options,
     .summary = "Close connections, by address or by filters that must all hold",
     .complexity = "O(n) in the connections",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = kill_run,
 };
@@ -350,8 +307,6 @@ static void id_run(struct call *call) {
 static const struct command client_id = {
     .name = "ID",
     .summary = "This connection's ID; IDs only increase",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = id_run,
 };
@@ -367,8 +322,6 @@ static void getname_run(struct call *call) {
 static const struct command client_getname = {
     .name = "GETNAME",
     .summary = "This connection's name",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = getname_run,
 };
@@ -393,8 +346,6 @@ static const struct command client_setname = {
     .name = "SETNAME",
     .syntax = "connection-name",
     .summary = "Name this connection",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = setname_run,
 };
@@ -424,8 +375,6 @@ static const struct command client_setinfo = {
     .name = "SETINFO",
     .syntax = "attr=<LIB-NAME libname | LIB-VER libver>",
     .summary = "Set the client library's name or version",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = setinfo_run,
 };
@@ -451,8 +400,6 @@ static const struct command client_reply = {
     .name = "REPLY",
     .syntax = "action=<ON | OFF | SKIP>",
     .summary = "Turn this connection's replies on or off, or skip the next one",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = reply_run,
 };
@@ -507,8 +454,6 @@ static const struct command client_pause = {
     .syntax = "timeout:integer mode=[WRITE | ALL]",
     .summary = "Delay writes for some milliseconds, or all commands but AUTH, HELLO, SELECT, "
                "RESET, QUIT and CLIENT",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = pause_run,
 };
@@ -522,8 +467,6 @@ static void unpause_run(struct call *call) {
 static const struct command client_unpause = {
     .name = "UNPAUSE",
     .summary = "End CLIENT PAUSE",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = unpause_run,
 };
@@ -554,8 +497,6 @@ static const struct command client_no_evict = {
     .name = "NO-EVICT",
     .syntax = "enabled=<ON | OFF>",
     .summary = "Exempt this connection from being closed by maxmemory-clients",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = no_evict_run,
 };
@@ -563,61 +504,55 @@ static const struct command client_no_touch = {
     .name = "NO-TOUCH",
     .syntax = "enabled=<ON | OFF>",
     .summary = "Accepted and shown in CLIENT LIST; keys have no access times",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = no_touch_run,
 };
 
 /* ---- CLIENT HELP ---- */
 
-static void help_run(struct call *call) {
-    static const char *const lines[] = {
-        "GETNAME",
-        "    Return the name of the current connection.",
-        "ID",
-        "    Return the ID of the current connection.",
-        "INFO",
-        "    Return the current connection's line of CLIENT LIST.",
-        "KILL <ip:port>",
-        "    Close the connection made from <ip:port>.",
-        "KILL <option> <value> [<option> <value> [...]]",
-        "    Close connections for which all options hold:",
-        "    * ADDR (<ip:port>|<unixsocket>:0), LADDR (<ip:port>|<unixsocket>:0)",
-        "      Made from, or to, this address.",
-        "    * ID <id>, TYPE (NORMAL|MASTER|REPLICA|PUBSUB), USER <username>",
-        "    * MAXAGE <seconds>",
-        "      Open for at least this long.",
-        "    * SKIPME (YES|NO)",
-        "      Skip the current connection (default: yes).",
-        "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id> [<id> ...]]",
-        "    Return a line for every connection.",
-        "NO-EVICT (ON|OFF)",
-        "    Exempt the current connection when maxmemory-clients is exceeded.",
-        "NO-TOUCH (ON|OFF)",
-        "    Accepted; keys have no access times.",
-        "PAUSE <timeout> [WRITE|ALL]",
-        "    Delay all commands, or those that write, for <timeout> milliseconds.",
-        "REPLY (ON|OFF|SKIP)",
-        "    Control the replies sent to the current connection.",
-        "SETINFO (LIB-NAME|LIB-VER) <value>",
-        "    Set the name or version of the client library.",
-        "SETNAME <name>",
-        "    Name the current connection.",
-        "UNPAUSE",
-        "    End a pause.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "GETNAME",
+    "    Return the name of the current connection.",
+    "ID",
+    "    Return the ID of the current connection.",
+    "INFO",
+    "    Return the current connection's line of CLIENT LIST.",
+    "KILL <ip:port>",
+    "    Close the connection made from <ip:port>.",
+    "KILL <option> <value> [<option> <value> [...]]",
+    "    Close connections for which all options hold:",
+    "    * ADDR (<ip:port>|<unixsocket>:0), LADDR (<ip:port>|<unixsocket>:0)",
+    "      Made from, or to, this address.",
+    "    * ID <id>, TYPE (NORMAL|MASTER|REPLICA|PUBSUB), USER <username>",
+    "    * MAXAGE <seconds>",
+    "      Open for at least this long.",
+    "    * SKIPME (YES|NO)",
+    "      Skip the current connection (default: yes).",
+    "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id> [<id> ...]]",
+    "    Return a line for every connection.",
+    "NO-EVICT (ON|OFF)",
+    "    Exempt the current connection when maxmemory-clients is exceeded.",
+    "NO-TOUCH (ON|OFF)",
+    "    Accepted; keys have no access times.",
+    "PAUSE <timeout> [WRITE|ALL]",
+    "    Delay all commands, or those that write, for <timeout> milliseconds.",
+    "REPLY (ON|OFF|SKIP)",
+    "    Control the replies sent to the current connection.",
+    "SETINFO (LIB-NAME|LIB-VER) <value>",
+    "    Set the name or version of the client library.",
+    "SETNAME <name>",
+    "    Name the current connection.",
+    "UNPAUSE",
+    "    End a pause.",
+    NULL,
+};
 
 static const struct command client_help = {
     .name = "HELP",
     .summary = "What the subcommands do",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .run = help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 
 static const struct command *const client_subcommands[] = {
@@ -629,6 +564,5 @@ const struct command command_client = {
     .name = "CLIENT",
     .summary = "Connections: list, name, pause and close them",
     .complexity = "As the subcommand says",
-    .group = "connection",
     .subcommands = client_subcommands,
 };

@@ -40,8 +40,7 @@ static bool is_name(struct bytes pattern) {
 static bool match_pattern(const struct call *call, struct bytes pattern, struct wanted *wanted) {
     struct glob glob;
     if (++wanted->pattern_count > PATTERNS_MAX) {
-        reply_error_format(call->reply, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
-        return false;
+        return call_refuse_format(call, "ERR CONFIG GET takes at most %d patterns", PATTERNS_MAX);
     }
     if (!call_prepare_glob_lower(call, pattern, &glob)) {
         return false;
@@ -131,7 +130,6 @@ static const struct command config_get = {
     .syntax = "parameter:pattern...",
     .summary = "The settings whose names match the patterns, and their values",
     .complexity = "O(n) in the settings and the patterns",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_get_run,
 };
@@ -183,7 +181,6 @@ static const struct command config_set = {
     .syntax = "data=(parameter value)...",
     .summary = "Change settings while the server runs, all of them or none",
     .complexity = "O(n) in the settings given",
-    .group = "server",
     /* The values may include a password. */
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
     .run = config_set_run,
@@ -207,7 +204,6 @@ static const struct command config_rewrite = {
     .name = "REWRITE",
     .summary = "Write the current settings to the file that the server was started with",
     .complexity = "O(n) in the size of the file",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_rewrite_run,
 };
@@ -223,42 +219,36 @@ static const struct command config_resetstat = {
     .name = "RESETSTAT",
     .summary = "Reset the counters that INFO and LATENCY HISTOGRAM report",
     .complexity = "O(n) in the commands of the server",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_resetstat_run,
 };
 
 /* ---- CONFIG HELP ---- */
 
-static void config_help_run(struct call *call) {
-    static const char *const lines[] = {
-        "GET <pattern>",
-        "    Return parameters matching the glob-like <pattern> and their values.",
-        "SET <directive> <value>",
-        "    Set the configuration <directive> to <value>.",
-        "RESETSTAT",
-        "    Reset statistics reported by the INFO command.",
-        "REWRITE",
-        "    Rewrite the configuration file.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "GET <pattern>",
+    "    Return parameters matching the glob-like <pattern> and their values.",
+    "SET <directive> <value>",
+    "    Set the configuration <directive> to <value>.",
+    "RESETSTAT",
+    "    Reset statistics reported by the INFO command.",
+    "REWRITE",
+    "    Rewrite the configuration file.",
+    NULL,
+};
 
 static const struct command config_help = {
     .name = "HELP",
     .summary = "What the subcommands of CONFIG do",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
-    .run = config_help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 
 const struct command command_config = {
     .name = "CONFIG",
     .summary = "Read and change the settings of the running server",
     .complexity = "Depends on the subcommand",
-    .group = "server",
     .subcommands =
         (const struct command *const[]){
             &config_get,

@@ -1,6 +1,5 @@
 /* HELLO AUTH PING ECHO SELECT QUIT RESET READONLY READWRITE: the state of the client's own
  * connection. */
-#include <limits.h>
 #include <stdio.h>
 
 #include "server/clients/server.h"
@@ -21,11 +20,9 @@ static bool equal_in_constant_time(struct bytes given, struct bytes secret) {
 
 /* The only user is "default". If no password is set, any password is accepted. */
 static bool authenticate(const struct call *call, struct bytes user, struct bytes password) {
-    bool is_right = true;
-    if (server_has_password(call->server)) {
-        is_right =
-            equal_in_constant_time(password, bytes_from_text(call->server->settings.requirepass));
-    }
+    bool is_right =
+        !server_has_password(call->server) ||
+        equal_in_constant_time(password, bytes_from_text(call->server->settings.requirepass));
     if (!bytes_equal(user, BYTES("default")) || !is_right) {
         return call_refuse(call, "WRONGPASS invalid username-password pair or user is disabled.");
     }
@@ -55,8 +52,6 @@ const struct command command_auth = {
     .name = "AUTH",
     .syntax = "[username] password",
     .summary = "Authenticate with the password",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
     .run = auth_run,
 };
@@ -100,9 +95,8 @@ static bool parse_hello_options(const struct call *call, struct hello_options *o
     }
     if (index < call->request->count) {
         struct bytes word = call_arg(call, index);
-        reply_error_format(call->reply, "ERR Syntax error in HELLO option '%.*s'",
-                           (int)(word.size < 128 ? word.size : 128), word.at);
-        return false;
+        return call_refuse_format(call, "ERR Syntax error in HELLO option '%.*s'",
+                                  (int)(word.size < 128 ? word.size : 128), word.at);
     }
     return true;
 }
@@ -110,18 +104,12 @@ static bool parse_hello_options(const struct call *call, struct hello_options *o
 static void reply_hello(const struct call *call) {
     struct reply *reply = call->reply;
     reply_map(reply, 7);
-    reply_bulk_text(reply, "server");
-    reply_bulk_text(reply, SERVER_NAME);
-    reply_bulk_text(reply, "version");
-    reply_bulk_text(reply, SERVER_REDIS_VERSION);
-    reply_bulk_text(reply, "proto");
-    reply_integer(reply, call->session->protocol);
-    reply_bulk_text(reply, "id");
-    reply_integer(reply, (int64_t)call->session->id);
-    reply_bulk_text(reply, "mode");
-    reply_bulk_text(reply, "standalone");
-    reply_bulk_text(reply, "role");
-    reply_bulk_text(reply, "master");
+    reply_named_text(reply, "server", SERVER_NAME);
+    reply_named_text(reply, "version", SERVER_REDIS_VERSION);
+    reply_named_integer(reply, "proto", call->session->protocol);
+    reply_named_integer(reply, "id", (int64_t)call->session->id);
+    reply_named_text(reply, "mode", "standalone");
+    reply_named_text(reply, "role", "master");
     reply_bulk_text(reply, "modules");
     reply_array(reply, 0);
 }
@@ -158,8 +146,6 @@ const struct command command_hello = {
     .options = hello_rows,
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET |
              COMMAND_SECRET_AUTH,
     .run = hello_run,
@@ -181,8 +167,6 @@ const struct command command_ping = {
     .name = "PING",
     .syntax = "[message]",
     .summary = "Reply PONG, or the given message",
-    .complexity = "O(1)",
-    .group = "connection",
     /* Not while loading: a server that replies PONG must be able to serve boards. */
     .flags = COMMAND_FAST | COMMAND_NO_BOARDS,
     .run = ping_run,
@@ -196,8 +180,6 @@ const struct command command_echo = {
     .name = "ECHO",
     .syntax = "message",
     .summary = "Reply the given message",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = echo_run,
 };
@@ -206,28 +188,16 @@ const struct command command_echo = {
 
 static void select_run(struct call *call) {
     int64_t index;
-    if (!call_parse_integer(call, call_arg(call, 1), &index)) {
-        return;
+    if (call_parse_integer(call, call_arg(call, 1), &index) && call_check_database(call, index)) {
+        call->session->database = (uint8_t)index;
+        reply_ok(call->reply);
     }
-    if (index < INT_MIN || index > INT_MAX) {
-        reply_error_format(call->reply, "ERR value is out of range, value must between %d and %d",
-                           INT_MIN, INT_MAX);
-        return;
-    }
-    if (index < 0 || index >= REGISTRY_DATABASES) {
-        reply_error(call->reply, "ERR DB index is out of range");
-        return;
-    }
-    call->session->database = (uint8_t)index;
-    reply_ok(call->reply);
 }
 
 const struct command command_select = {
     .name = "SELECT",
     .syntax = "index:integer",
     .summary = "Choose the database of this connection, 0 to 15",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_LOADING,
     .run = select_run,
 };
@@ -242,8 +212,6 @@ static void quit_run(struct call *call) {
 const struct command command_quit = {
     .name = "QUIT",
     .summary = "Close the connection after the reply",
-    .complexity = "O(1)",
-    .group = "connection",
     .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
@@ -263,8 +231,6 @@ static void reset_run(struct call *call) {
 const struct command command_reset = {
     .name = "RESET",
     .summary = "Reset the connection to its initial state",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = reset_run,
@@ -280,16 +246,12 @@ static void cluster_run(struct call *call) {
 const struct command command_readonly = {
     .name = "READONLY",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
 };
 const struct command command_readwrite = {
     .name = "READWRITE",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
-    .complexity = "O(1)",
-    .group = "connection",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
 };

@@ -1,6 +1,7 @@
 /* COMMAND INFO and COMMAND DOCS of one entry. Formats and names are those of Redis 7.4. */
 #include "server/commands/admin/describe.h"
 
+#include "codec/memory.h"
 #include "server/dispatch/syntax.h"
 
 /* ---- keys ---- */
@@ -47,11 +48,6 @@ static uint32_t find_keys(const struct command *command, struct keys *keys) {
 
 /* ---- arguments ---- */
 
-static void put(struct reply *reply, const char *name, const char *text) {
-    reply_bulk_text(reply, name);
-    reply_bulk_text(reply, text);
-}
-
 static void put_flags(struct reply *reply, unsigned flags) {
     static const struct {
         enum argument_flag flag;
@@ -79,18 +75,17 @@ static void put_argument(struct reply *reply, const struct argument *argument, u
     bool is_group = argument->type == ARGUMENT_ONEOF || argument->type == ARGUMENT_BLOCK;
     bool is_key = argument->type == ARGUMENT_KEY && keys_max > 0;
     reply_map(reply, 3U + is_key + (argument->token != NULL) + (argument->flags != 0));
-    put(reply, "name", argument->name);
-    put(reply, "type", syntax_type_name(argument->type));
+    reply_named_text(reply, "name", argument->name);
+    reply_named_text(reply, "type", syntax_type_name(argument->type));
     if (!is_group) {
-        put(reply, "display_text", argument->name);
+        reply_named_text(reply, "display_text", argument->name);
     }
     if (is_key) {
         uint32_t nth = (*key_count)++;
-        reply_bulk_text(reply, "key_spec_index");
-        reply_integer(reply, nth < keys_max ? nth : keys_max - 1);
+        reply_named_integer(reply, "key_spec_index", nth < keys_max ? nth : keys_max - 1);
     }
     if (argument->token != NULL) {
-        put(reply, "token", argument->token);
+        reply_named_text(reply, "token", argument->token);
     }
     if (argument->flags != 0) {
         put_flags(reply, argument->flags);
@@ -115,34 +110,37 @@ static void put_arguments(struct reply *reply, const struct argument *arguments,
 
 /* ---- COMMAND DOCS ---- */
 
-static void put_subcommands(struct reply *reply, const struct command *container, uint32_t index) {
-    uint64_t count = 0;
-    while (container->subcommands[count] != NULL) {
+static uint32_t count_subcommands(const struct command *command) {
+    uint32_t count = 0;
+    while (command->subcommands != NULL && command->subcommands[count] != NULL) {
         count++;
     }
-    reply_bulk_text(reply, "subcommands");
-    reply_map(reply, count);
-    for (uint32_t i = 1; i <= count; i++) {
-        command_describe_docs(reply, index + i);
-    }
+    return count;
 }
 
-void command_describe_docs(struct reply *reply, uint32_t index) {
+uint64_t command_describe_docs(struct call *call, uint32_t index) {
+    struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
+    uint32_t subcommand_count = count_subcommands(command);
     reply_bulk_text(reply, command_full_name(index));
-    reply_map(reply, 4U + (command->arguments != NULL) + (command->subcommands != NULL));
-    put(reply, "summary", command->summary);
-    put(reply, "since", command->since);
-    put(reply, "group", command->group);
-    put(reply, "complexity", command->complexity);
+    reply_map(reply, 4U + (command->arguments != NULL) + (subcommand_count > 0));
+    reply_named_text(reply, "summary", command->summary);
+    reply_named_text(reply, "since", command->since);
+    reply_named_text(reply, "group", command->group);
+    reply_named_text(reply, "complexity", command->complexity);
     if (command->arguments != NULL) {
         struct keys keys[KEYS_MAX];
         uint32_t key_count = 0;
         put_arguments(reply, command->arguments, find_keys(command, keys), &key_count);
     }
-    if (command->subcommands != NULL) {
-        put_subcommands(reply, command, index);
+    if (subcommand_count > 0) {
+        reply_bulk_text(reply, "subcommands");
+        reply_map(reply, subcommand_count);
     }
+    for (uint32_t i = 1; i <= subcommand_count; i++) {
+        command_describe_docs(call, index + i);
+    }
+    return 1;
 }
 
 /* ---- flags and categories ---- */
@@ -180,7 +178,6 @@ static struct words flag_words(const struct command *command) {
     add(&words, (flags & COMMAND_READ) != 0, "readonly");
     add(&words, (flags & COMMAND_DENYOOM) != 0, "denyoom");
     add(&words, (flags & COMMAND_ADMIN) != 0, "admin");
-    add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
     add(&words, (flags & COMMAND_LOADING) != 0, "loading");
     add(&words, (flags & COMMAND_LOADING) != 0, "stale");
     add(&words, (flags & COMMAND_NO_SLOWLOG) != 0, "skip_slowlog");
@@ -228,7 +225,6 @@ static struct words category_words(uint32_t index) {
     add(&words, is_admin || is_exception(name, "admin"), "admin");
     add(&words, is_fast, "fast");
     add(&words, !is_fast, "slow");
-    add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
     add(&words, is_admin || is_exception(name, "dangerous"), "dangerous");
     add(&words, strcmp(group, "connection") == 0 || is_exception(name, "connection"), "connection");
     add(&words, strcmp(group, "transactions") == 0, "transaction");
@@ -247,16 +243,10 @@ bool command_describe_is_in(uint32_t index, struct bytes category) {
 
 /* ---- key specifications ---- */
 
-static void put_number(struct reply *reply, const char *name, int64_t number) {
-    reply_bulk_text(reply, name);
-    reply_integer(reply, number);
-}
-
 static void reply_search(struct reply *reply, const char *name, const char *type, uint64_t pairs) {
     reply_bulk_text(reply, name);
     reply_map(reply, 2);
-    reply_bulk_text(reply, "type");
-    reply_bulk_text(reply, type);
+    reply_named_text(reply, "type", type);
     reply_bulk_text(reply, "spec");
     reply_map(reply, pairs);
 }
@@ -292,17 +282,18 @@ static void reply_keys(struct reply *reply, const struct command *command) {
         reply_bulk_text(reply, "flags");
         reply_words(reply, &words, "");
         reply_search(reply, "begin_search", "index", 1);
-        put_number(reply, "index", keys[i].begin);
+        reply_named_integer(reply, "index", keys[i].begin);
         reply_search(reply, "find_keys", is_range ? "range" : "keynum", 3);
-        put_number(reply, is_range ? "lastkey" : "keynumidx", keys[i].last);
-        put_number(reply, is_range ? "keystep" : "firstkey", keys[i].step);
-        put_number(reply, is_range ? "limit" : "keystep", is_range ? 0 : 1);
+        reply_named_integer(reply, is_range ? "lastkey" : "keynumidx", keys[i].last);
+        reply_named_integer(reply, is_range ? "keystep" : "firstkey", keys[i].step);
+        reply_named_integer(reply, is_range ? "limit" : "keystep", is_range ? 0 : 1);
     }
 }
 
 /* ---- COMMAND INFO ---- */
 
-void command_describe_info(struct reply *reply, uint32_t index) {
+uint64_t command_describe_info(struct call *call, uint32_t index) {
+    struct reply *reply = call->reply;
     const struct command *command = command_by_index(index);
     struct words flags = flag_words(command);
     struct words categories = category_words(index);
@@ -316,16 +307,59 @@ void command_describe_info(struct reply *reply, uint32_t index) {
     reply_words(reply, &categories, "@");
     reply_set(reply, 0); /* tips are for cluster clients */
     reply_keys(reply, command);
-    uint64_t count = 0;
-    while (command->subcommands != NULL && command->subcommands[count] != NULL) {
-        count++;
-    }
-    if (count == 0) {
+    uint32_t subcommand_count = count_subcommands(command);
+    if (subcommand_count == 0) {
         reply_set(reply, 0);
+    } else {
+        reply_array(reply, subcommand_count);
+    }
+    for (uint32_t i = 1; i <= subcommand_count; i++) {
+        command_describe_info(call, index + i);
+    }
+    return 1;
+}
+
+/* ---- several commands ---- */
+
+/* The part of the reply that describes a command. size 0: none yet. */
+struct description {
+    size_t begin, size;
+    uint64_t count;
+};
+
+static uint64_t describe_once(struct call *call, uint32_t index, command_describe *describe,
+                              struct description *description) {
+    if (description->size > 0) {
+        reply_repeat(call->reply, description->begin, description->size);
+        return description->count;
+    }
+    description->begin = call->reply->out->size;
+    description->count = describe(call, index);
+    description->size = call->reply->out->size - description->begin;
+    return description->count;
+}
+
+void command_describe_each(struct call *call, command_describe *describe, bool is_map) {
+    struct description *descriptions =
+        memory_allocate_zeroed(command_count() * sizeof *descriptions);
+    if (descriptions == NULL) {
+        call_out_of_memory(call);
         return;
     }
-    reply_array(reply, count);
-    for (uint32_t i = 1; i <= count; i++) {
-        command_describe_info(reply, index + i);
+    uint64_t count = 0;
+    size_t mark = reply_array_begin(call->reply);
+    for (uint32_t index = 0; call->request->count <= 2 && index < command_count(); index++) {
+        count += command_is_subcommand(index) ? 0 : describe(call, index);
     }
+    for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
+        uint32_t index = command_find_full_name(call_arg(call, i));
+        if (index != COMMAND_NONE) {
+            count += describe_once(call, index, describe, &descriptions[index]);
+        } else if (!is_map) {
+            reply_null(call->reply);
+            count++;
+        }
+    }
+    (is_map ? reply_map_end : reply_array_end)(call->reply, mark, count);
+    memory_free(descriptions);
 }

@@ -1,14 +1,22 @@
-/* Describes one entry to clients: redis-cli uses it for completion and hints, other clients to find
+/* Describes entries to clients: redis-cli uses it for completion and hints, other clients to find
  * keys and to tell reads from writes. */
 #ifndef SERVER_COMMAND_DESCRIBE_H
 #define SERVER_COMMAND_DESCRIBE_H
 
 #include "server/dispatch/command.h"
 
-/* Write the COMMAND INFO element of this command. */
-void command_describe_info(struct reply *reply, uint32_t index);
-/* Write its COMMAND DOCS pair: the full name and a map. */
-void command_describe_docs(struct reply *reply, uint32_t index);
+/* Describes a command and its subcommands. Returns the number of elements or pairs written. */
+typedef uint64_t command_describe(struct call *call, uint32_t index);
+/* The COMMAND INFO element. */
+command_describe command_describe_info;
+/* The COMMAND DOCS pair: the full name and a map. */
+command_describe command_describe_docs;
+
+/* Reply an array or a map of the commands named by the arguments from 2 on, without any of all. In
+ * an array an unknown name is nil, in a map it is left out. A command that is named again is
+ * copied: even a million repetitions cost no more than copying the reply. */
+void command_describe_each(struct call *call, command_describe *describe, bool is_map);
+
 /* Is the command in this category ("sortedset", "fast", case-insensitive)? */
 bool command_describe_is_in(uint32_t index, struct bytes category);
 

@@ -1,6 +1,6 @@
 /* LATENCY: latency spikes recorded by the monitor, and the duration of commands. */
 #include "server/clients/server.h"
-#include "server/dispatch/command.h"
+#include "server/commands/admin/describe.h"
 
 /* ---- events ---- */
 
@@ -21,8 +21,6 @@ static void latest_run(struct call *call) {
 static const struct command latency_latest = {
     .name = "LATEST",
     .summary = "The newest and the longest spike of every event",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = latest_run,
 };
@@ -43,8 +41,6 @@ static const struct command latency_history = {
     .name = "HISTORY",
     .syntax = "event",
     .summary = "Times and milliseconds of an event's spikes, oldest first",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = history_run,
 };
@@ -65,8 +61,6 @@ static const struct command latency_reset_command = {
     .name = "RESET",
     .syntax = "[event...]",
     .summary = "Discards the spikes of the given events, or of all",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = reset_run,
 };
@@ -106,15 +100,14 @@ static uint64_t reply_histogram(struct call *call, uint32_t index) {
     }
     reply_bulk_text(call->reply, command_full_name(index));
     reply_map(call->reply, 2);
-    reply_bulk_text(call->reply, "calls");
-    reply_integer(call->reply, (int64_t)calls);
+    reply_named_integer(call->reply, "calls", (int64_t)calls);
     reply_bulk_text(call->reply, "histogram_usec");
     reply_buckets(call, stats);
     return 1;
 }
 
 /* A container includes its subcommands, whose numbers follow its own. */
-static uint64_t reply_named(struct call *call, uint32_t index) {
+static uint64_t describe_histograms(struct call *call, uint32_t index) {
     uint64_t pair_count = reply_histogram(call, index);
     const struct command *const *subcommand = command_by_index(index)->subcommands;
     for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
@@ -123,56 +116,8 @@ static uint64_t reply_named(struct call *call, uint32_t index) {
     return pair_count;
 }
 
-/* The part of the reply about a command; if the command is named again, it is copied. */
-struct told {
-    size_t begin, size; /* size 0: not named yet, or nothing to report */
-    uint64_t pair_count;
-};
-
-static uint64_t reply_named_once(struct call *call, uint32_t index, struct told *told) {
-    if (told->size > 0) {
-        reply_repeat(call->reply, told->begin, told->size);
-        return told->pair_count;
-    }
-    size_t begin = call->reply->out->size;
-    uint64_t pair_count = reply_named(call, index);
-    *told = (struct told){
-        .begin = begin,
-        .size = call->reply->out->size - begin,
-        .pair_count = pair_count,
-    };
-    return pair_count;
-}
-
-static void reply_all_named(struct call *call) {
-    struct told *told = memory_allocate_zeroed(command_count() * sizeof *told);
-    if (told == NULL) {
-        call_out_of_memory(call);
-        return;
-    }
-    uint64_t pair_count = 0;
-    size_t mark = reply_array_begin(call->reply);
-    for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
-        uint32_t index = command_find_full_name(call_arg(call, i));
-        if (index != COMMAND_NONE) {
-            pair_count += reply_named_once(call, index, &told[index]);
-        }
-    }
-    reply_map_end(call->reply, mark, pair_count);
-    memory_free(told);
-}
-
 static void histogram_run(struct call *call) {
-    if (call->request->count > 2) {
-        reply_all_named(call);
-        return;
-    }
-    uint64_t pair_count = 0;
-    size_t mark = reply_array_begin(call->reply);
-    for (uint32_t index = 0; index < command_count(); index++) {
-        pair_count += reply_histogram(call, index);
-    }
-    reply_map_end(call->reply, mark, pair_count);
+    command_describe_each(call, describe_histograms, true);
 }
 
 static const struct command latency_histogram = {
@@ -180,36 +125,31 @@ static const struct command latency_histogram = {
     .syntax = "[command...]",
     .summary = "How many calls of each command took up to 1, 2, 4, 8 ... microseconds",
     .complexity = "O(n) in the commands",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = histogram_run,
 };
 
-static void help_run(struct call *call) {
-    static const char *const lines[] = {
-        "HISTORY <event>",
-        "    Return time-latency samples for the <event> class.",
-        "LATEST",
-        "    Return the latest latency samples for all events.",
-        "RESET [<event> ...]",
-        "    Reset latency data of one or more <event> classes.",
-        "    (default: reset all data for all event classes)",
-        "HISTOGRAM [COMMAND ...]",
-        ("    Return a cumulative distribution of latencies in the format of a histogram for the "
-         "specified command names."),
-        "    If no commands are specified then all histograms are replied.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "HISTORY <event>",
+    "    Return time-latency samples for the <event> class.",
+    "LATEST",
+    "    Return the latest latency samples for all events.",
+    "RESET [<event> ...]",
+    "    Reset latency data of one or more <event> classes.",
+    "    (default: reset all data for all event classes)",
+    "HISTOGRAM [COMMAND ...]",
+    ("    Return a cumulative distribution of latencies in the format of a histogram for the "
+     "specified command names."),
+    "    If no commands are specified then all histograms are replied.",
+    NULL,
+};
 
 static const struct command latency_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of LATENCY",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
-    .run = help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 static const struct command *const latency_subcommands[] = {
     &latency_help,   &latency_histogram,     &latency_history,
@@ -219,6 +159,5 @@ const struct command command_latency = {
     .name = "LATENCY",
     .summary = "Spikes past latency-monitor-threshold, and how long commands take",
     .complexity = "Depends on subcommand.",
-    .group = "server",
     .subcommands = latency_subcommands,
 };

@@ -33,23 +33,17 @@ static const struct command memory_usage = {
     .syntax = "key [SAMPLES count:integer]",
     .options = usage_options,
     .summary = "Bytes that a key and its board take, exactly",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_READ,
     .run = usage_run,
 };
 
-static void put_size(struct call *call, const char *name, uint64_t size) {
-    reply_bulk_text(call->reply, name);
-    reply_integer(call->reply, (int64_t)size);
-}
-
-static void put_number(struct call *call, const char *name, double number) {
-    reply_bulk_text(call->reply, name);
-    reply_double(call->reply, number);
+static void put_number(struct reply *reply, const char *name, double number) {
+    reply_bulk_text(reply, name);
+    reply_double(reply, number);
 }
 
 static void stats_run(struct call *call) {
+    struct reply *reply = call->reply;
     struct info_memory memory = info_measure_memory(call->server);
     uint64_t keys = 0;
     (void)registry_roll_some(call->registry, call->now_ms);
@@ -57,49 +51,44 @@ static void stats_run(struct call *call) {
         keys += registry_count(call->registry, database);
     }
     uint64_t dataset = memory.used - memory.overhead;
-    reply_map(call->reply, 12);
-    put_size(call, "peak.allocated", memory.peak);
-    put_size(call, "total.allocated", memory.used);
-    put_size(call, "startup.allocated", memory.startup);
-    put_size(call, "clients.normal", memory.clients);
-    put_size(call, "overhead.total", memory.overhead);
-    put_size(call, "keys.count", keys);
-    put_size(call, "keys.bytes-per-key", keys > 0 ? dataset / keys : 0);
-    put_size(call, "dataset.bytes", dataset);
-    put_number(call, "dataset.percentage", memory.dataset_percent);
-    put_number(call, "peak.percentage", info_percent(memory.used, memory.peak));
-    put_number(call, "fragmentation", memory.fragmentation);
-    reply_bulk_text(call->reply, "fragmentation.bytes");
-    reply_integer(call->reply, (int64_t)memory.resident - (int64_t)memory.used);
+    reply_map(reply, 12);
+    reply_named_integer(reply, "peak.allocated", (int64_t)memory.peak);
+    reply_named_integer(reply, "total.allocated", (int64_t)memory.used);
+    reply_named_integer(reply, "startup.allocated", (int64_t)memory.startup);
+    reply_named_integer(reply, "clients.normal", (int64_t)memory.clients);
+    reply_named_integer(reply, "overhead.total", (int64_t)memory.overhead);
+    reply_named_integer(reply, "keys.count", (int64_t)keys);
+    reply_named_integer(reply, "keys.bytes-per-key", (int64_t)(keys > 0 ? dataset / keys : 0));
+    reply_named_integer(reply, "dataset.bytes", (int64_t)dataset);
+    put_number(reply, "dataset.percentage", memory.dataset_percent);
+    put_number(reply, "peak.percentage", info_percent(memory.used, memory.peak));
+    put_number(reply, "fragmentation", memory.fragmentation);
+    reply_named_integer(reply, "fragmentation.bytes",
+                        (int64_t)memory.resident - (int64_t)memory.used);
 }
 
 static const struct command memory_stats = {
     .name = "STATS",
     .summary = "What the server's memory is used for",
     .complexity = "O(n) in the clients",
-    .group = "server",
     .run = stats_run,
 };
 
-static void help_run(struct call *call) {
-    static const char *const lines[] = {
-        "STATS",
-        "    Return information about the memory usage of the server.",
-        "USAGE <key> [SAMPLES <count>]",
-        "    Return memory in bytes used by <key> and its value. SAMPLES has no effect: the",
-        "    figure is always exact.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "STATS",
+    "    Return information about the memory usage of the server.",
+    "USAGE <key> [SAMPLES <count>]",
+    "    Return memory in bytes used by <key> and its value. SAMPLES has no effect: the",
+    "    figure is always exact.",
+    NULL,
+};
 
 static const struct command memory_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of MEMORY",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
-    .run = help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 static const struct command *const memory_subcommands[] = {
     &memory_help,
@@ -111,6 +100,5 @@ const struct command command_memory = {
     .name = "MEMORY",
     .summary = "What keys and the server take in memory",
     .complexity = "Depends on subcommand.",
-    .group = "server",
     .subcommands = memory_subcommands,
 };

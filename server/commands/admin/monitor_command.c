@@ -14,8 +14,6 @@ static void monitor_run(struct call *call) {
 const struct command command_monitor = {
     .name = "MONITOR",
     .summary = "Stream every command that the server runs from now on",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = monitor_run,
 };

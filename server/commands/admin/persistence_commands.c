@@ -5,22 +5,11 @@
 #include "server/dispatch/cost.h"
 #include "server/durability/persistence.h"
 
-/* false: replied that persistence is not available. */
-static bool has_persistence(const struct call *call) {
-    if (call->server->persistence == NULL) {
-        return call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
-    }
-    return true;
-}
-
-static void begin_snapshot(const struct call *call, const char *started, const char *busy) {
-    char error[PERSISTENCE_ERROR_MAX];
-    if (!has_persistence(call)) {
-        return;
-    }
-    switch (persistence_begin_snapshot(call->server->persistence, error)) {
+static void reply_status(const struct call *call, enum persistence_status status, const char *done,
+                         const char *busy, const char *error) {
+    switch (status) {
     case PERSISTENCE_OK:
-        reply_simple(call->reply, started);
+        reply_simple(call->reply, done);
         return;
     case PERSISTENCE_BUSY:
         reply_error(call->reply, busy);
@@ -28,6 +17,20 @@ static void begin_snapshot(const struct call *call, const char *started, const c
     case PERSISTENCE_FAILED:
         reply_error_format(call->reply, "ERR %s", error);
         return;
+    }
+}
+
+/* false: replied that persistence is not available. */
+static bool has_persistence(const struct call *call) {
+    return call->server->persistence != NULL ||
+           call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
+}
+
+static void begin_snapshot(const struct call *call, const char *started, const char *busy) {
+    char error[PERSISTENCE_ERROR_MAX];
+    if (has_persistence(call)) {
+        reply_status(call, persistence_begin_snapshot(call->server->persistence, error), started,
+                     busy, error);
     }
 }
 
@@ -46,7 +49,6 @@ const struct command command_bgsave = {
     .syntax = "[SCHEDULE]",
     .summary = "Write a snapshot of all boards to disk in the background",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
-    .group = "server",
     .flags = COMMAND_ADMIN,
     .run = bgsave_run,
 };
@@ -60,26 +62,15 @@ const struct command command_bgrewriteaof = {
     .name = "BGREWRITEAOF",
     .summary = "Write a snapshot, as BGSAVE does, and start a new journal",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
-    .group = "server",
     .flags = COMMAND_ADMIN,
     .run = bgrewriteaof_run,
 };
 
 static void save_run(struct call *call) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (!has_persistence(call)) {
-        return;
-    }
-    switch (persistence_save(call->server->persistence, error)) {
-    case PERSISTENCE_OK:
-        reply_ok(call->reply);
-        return;
-    case PERSISTENCE_BUSY:
-        reply_error(call->reply, "ERR Background save already in progress");
-        return;
-    case PERSISTENCE_FAILED:
-        reply_error_format(call->reply, "ERR %s", error);
-        return;
+    if (has_persistence(call)) {
+        reply_status(call, persistence_save(call->server->persistence, error), "OK",
+                     "ERR Background save already in progress", error);
     }
 }
 
@@ -87,7 +78,6 @@ const struct command command_save = {
     .name = "SAVE",
     .summary = "Write a snapshot of all boards to disk; all clients wait until it is there",
     .complexity = "O(n) in the members of all boards, at once: BGSAVE stops nobody",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
     .cost = &(const struct command_cost){.count = cost_count_memory,
                                          .unit_ns = 450,
@@ -107,8 +97,6 @@ static void lastsave_run(struct call *call) {
 const struct command command_lastsave = {
     .name = "LASTSAVE",
     .summary = "The unix time of the last snapshot, or of the server's start",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = lastsave_run,
 };

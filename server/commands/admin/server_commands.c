@@ -22,7 +22,6 @@ const struct command command_info = {
     .syntax = "[section...]",
     .summary = "Figures of the server, by sections",
     .complexity = "O(n) in the clients",
-    .group = "server",
     .flags = COMMAND_LOADING,
     .run = info_run,
 };
@@ -36,8 +35,6 @@ static void time_run(struct call *call) {
 const struct command command_time = {
     .name = "TIME",
     .summary = "The server's clock: unix seconds, and microseconds of the second",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = time_run,
 };
@@ -51,30 +48,22 @@ const struct command command_dbsize = {
     .name = "DBSIZE",
     .summary = "Counts the keys of the database; one that has expired counts until it is removed, "
                "soon after",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = dbsize_run,
 };
 
-/* ASYNC and SYNC are the same: boards are always detached, and freed in steps. */
-static void flush(struct call *call, uint32_t database) {
+/* The variant says whether all databases are flushed. ASYNC and SYNC are the same: boards are
+ * always detached, and freed in steps. */
+static void flush_run(struct call *call) {
+    bool is_all = *(const bool *)call->command->variant;
     uint32_t count = call->request->count;
     if (count > 2 ||
         (count == 2 && !call_arg_is(call, 1, "ASYNC") && !call_arg_is(call, 1, "SYNC"))) {
         call_syntax_error(call);
         return;
     }
-    registry_flush(call->registry, database);
+    registry_flush(call->registry, is_all ? REGISTRY_DATABASES : call->session->database);
     reply_ok(call->reply);
-}
-
-static void flushdb_run(struct call *call) {
-    flush(call, call->session->database);
-}
-
-static void flushall_run(struct call *call) {
-    flush(call, REGISTRY_DATABASES);
 }
 
 const struct command command_flushdb = {
@@ -82,24 +71,24 @@ const struct command command_flushdb = {
     .syntax = "flush-type=[ASYNC | SYNC]",
     .summary = "Removes every key of the database",
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
-    .group = "server",
     .flags = COMMAND_WRITE,
     .cost = &(const struct command_cost){.count = cost_count_database,
                                          .unit_ns = 30,
                                          .unit = "key of the database",
                                          .instead = "`DEL` of some keys at a time"},
-    .run = flushdb_run,
+    .variant = &(const bool){false},
+    .run = flush_run,
 };
 const struct command command_flushall = {
     .name = "FLUSHALL",
     .syntax = "flush-type=[ASYNC | SYNC]",
     .summary = "Removes every key of every database",
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
-    .group = "server",
     .flags = COMMAND_WRITE,
     .cost = &(const struct command_cost){.count = cost_count_databases,
                                          .unit_ns = 30,
                                          .unit = "key",
                                          .instead = "`DEL` of some keys at a time"},
-    .run = flushall_run,
+    .variant = &(const bool){true},
+    .run = flush_run,
 };

@@ -48,7 +48,6 @@ const struct command command_shutdown = {
     .options = shutdown_rows,
     .summary = "Write to disk what must be kept, then stop the server",
     .complexity = "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE | COMMAND_NO_MULTI,
     .run = shutdown_run,
 };

@@ -51,7 +51,6 @@ static const struct command slowlog_get = {
     .syntax = "[count:integer]",
     .summary = "The newest entries: id, unix time, microseconds, arguments, client, its name",
     .complexity = "O(n) in the entries returned",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = get_run,
 };
@@ -63,8 +62,6 @@ static void len_run(struct call *call) {
 static const struct command slowlog_len = {
     .name = "LEN",
     .summary = "Counts the entries of the slow log",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = len_run,
 };
@@ -78,34 +75,29 @@ static const struct command slowlog_reset_command = {
     .name = "RESET",
     .summary = "Empties the slow log",
     .complexity = "O(n) in the entries",
-    .group = "server",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = reset_run,
 };
 
-static void help_run(struct call *call) {
-    static const char *const lines[] = {
-        "GET [<count>]",
-        "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
-        "    Entries are made of:",
-        "    id, timestamp, time in microseconds, arguments array, client IP and port,",
-        "    client name",
-        "LEN",
-        "    Return the length of the slowlog.",
-        "RESET",
-        "    Reset the slowlog.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "GET [<count>]",
+    "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+    "    Entries are made of:",
+    "    id, timestamp, time in microseconds, arguments array, client IP and port,",
+    "    client name",
+    "LEN",
+    "    Return the length of the slowlog.",
+    "RESET",
+    "    Reset the slowlog.",
+    NULL,
+};
 
 static const struct command slowlog_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of SLOWLOG",
-    .complexity = "O(1)",
-    .group = "server",
     .flags = COMMAND_LOADING,
-    .run = help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 static const struct command *const slowlog_subcommands[] = {
     &slowlog_get, &slowlog_help, &slowlog_len, &slowlog_reset_command, NULL,
@@ -114,6 +106,5 @@ const struct command command_slowlog = {
     .name = "SLOWLOG",
     .summary = "Commands that took longer than slowlog-log-slower-than",
     .complexity = "Depends on subcommand.",
-    .group = "server",
     .subcommands = slowlog_subcommands,
 };

@@ -24,8 +24,6 @@ static void multi_run(struct call *call) {
 const struct command command_multi = {
     .name = "MULTI",
     .summary = "Queue the commands that follow, until EXEC runs them together",
-    .complexity = "O(1)",
-    .group = "transactions",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
     .run = multi_run,
 };
@@ -42,8 +40,6 @@ static void discard_run(struct call *call) {
 const struct command command_discard = {
     .name = "DISCARD",
     .summary = "Discard the commands queued since MULTI, and all watched keys",
-    .complexity = "O(1)",
-    .group = "transactions",
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = discard_run,
 };
@@ -107,7 +103,6 @@ const struct command command_exec = {
     .name = "EXEC",
     .summary = "Run the commands queued since MULTI, unless a watched key has changed",
     .complexity = "As the queued commands say; nothing else runs meanwhile",
-    .group = "transactions",
     .flags = COMMAND_LOADING | COMMAND_NO_SLOWLOG | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI |
              COMMAND_RUNS_QUEUE,
     .cost = &(const struct command_cost){.count = count_queued,
@@ -156,7 +151,6 @@ const struct command command_watch = {
     .syntax = "key...",
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
-    .group = "transactions",
     .flags = COMMAND_FAST | COMMAND_NOT_QUEUED, /* not while loading: keys are still being added */
     .cost =
         &(const struct command_cost){
@@ -172,8 +166,6 @@ static void unwatch_run(struct call *call) {
 const struct command command_unwatch = {
     .name = "UNWATCH",
     .summary = "Stop watching all keys",
-    .complexity = "O(1)",
-    .group = "transactions",
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = unwatch_run,
 };

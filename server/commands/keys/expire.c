@@ -4,6 +4,21 @@
 #include "server/clients/server.h"
 #include "server/dispatch/options.h"
 
+/* The command's variant: what its times mean. */
+struct time_form {
+    bool is_seconds;  /* else milliseconds */
+    bool is_absolute; /* since 1970, else from now on */
+};
+
+static const struct time_form *form_of(const struct call *call) {
+    return call->command->variant;
+}
+
+/* The point that the command's times are relative to. */
+static int64_t base_ms_of(const struct call *call) {
+    return form_of(call)->is_absolute ? 0 : call->now_ms;
+}
+
 /* ---- setting ---- */
 
 struct conditions {
@@ -29,8 +44,7 @@ static bool parse_conditions(struct call *call, struct conditions *given) {
     if (index < call->request->count) {
         struct bytes word = call_arg(call, index);
         int shown = (int)(word.size < 128 ? word.size : 128);
-        reply_error_format(call->reply, "ERR Unsupported option %.*s", shown, word.at);
-        return false;
+        return call_refuse_format(call, "ERR Unsupported option %.*s", shown, word.at);
     }
     if (given->is_nx && (given->is_xx || given->is_gt || given->is_lt)) {
         return call_refuse(call,
@@ -42,17 +56,16 @@ static bool parse_conditions(struct call *call, struct conditions *given) {
     return true;
 }
 
-static bool parse_time(struct call *call, int64_t base_ms, bool is_seconds, int64_t *time_ms) {
+static bool parse_time(struct call *call, int64_t *time_ms) {
     int64_t given;
     if (!call_parse_integer(call, call_arg(call, 2), &given)) {
         return false;
     }
     int64_t given_ms;
-    if (__builtin_mul_overflow(given, is_seconds ? 1000 : 1, &given_ms) ||
-        __builtin_add_overflow(given_ms, base_ms, time_ms)) {
-        reply_error_format(call->reply, "ERR invalid expire time in '%s' command",
-                           command_full_name(command_index(call->command)));
-        return false;
+    if (__builtin_mul_overflow(given, form_of(call)->is_seconds ? 1000 : 1, &given_ms) ||
+        __builtin_add_overflow(given_ms, base_ms_of(call), time_ms)) {
+        return call_refuse_format(call, "ERR invalid expire time in '%s' command",
+                                  command_full_name(command_index(call->command)));
     }
     return true;
 }
@@ -68,12 +81,11 @@ static bool is_allowed(const struct conditions *given, int64_t old_ms, int64_t n
     return !given->is_lt || !has_old || new_ms < old_ms;
 }
 
-/* base_ms: what the given time is relative to, now or (0) 1970. A time relative to now is a
- * duration, which clock steps do not change. */
-static void expire(struct call *call, int64_t base_ms, bool is_seconds) {
+/* A time from now on is a duration, which clock steps do not change. */
+static void expire_run(struct call *call) {
     struct conditions given = {0};
     int64_t time_ms;
-    if (!parse_conditions(call, &given) || !parse_time(call, base_ms, is_seconds, &time_ms)) {
+    if (!parse_conditions(call, &given) || !parse_time(call, &time_ms)) {
         return;
     }
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
@@ -83,28 +95,13 @@ static void expire(struct call *call, int64_t base_ms, bool is_seconds) {
     }
     if (time_ms <= call->now_ms) {
         registry_remove(call->registry, key);
-    } else if ((base_ms == 0 ? registry_set_expiry(call->registry, key, time_ms)
-                             : registry_set_lasting(call->registry, key, time_ms)) != REGISTRY_OK) {
+    } else if ((form_of(call)->is_absolute
+                    ? registry_set_expiry(call->registry, key, time_ms)
+                    : registry_set_lasting(call->registry, key, time_ms)) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }
     reply_integer(call->reply, 1);
-}
-
-static void expire_run(struct call *call) {
-    expire(call, call->now_ms, true);
-}
-
-static void pexpire_run(struct call *call) {
-    expire(call, call->now_ms, false);
-}
-
-static void expireat_run(struct call *call) {
-    expire(call, 0, true);
-}
-
-static void pexpireat_run(struct call *call) {
-    expire(call, 0, false);
 }
 
 const struct command command_expire = {
@@ -113,8 +110,8 @@ const struct command command_expire = {
     .options = expire_options,
     .summary = "Expires a key after some seconds",
     .complexity = "O(log n) in the keys that expire",
-    .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
+    .variant = &(const struct time_form){.is_seconds = true},
     .run = expire_run,
 };
 const struct command command_pexpire = {
@@ -123,9 +120,9 @@ const struct command command_pexpire = {
     .options = expire_options,
     .summary = "Expires a key after some milliseconds",
     .complexity = "O(log n) in the keys that expire",
-    .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .run = pexpire_run,
+    .variant = &(const struct time_form){.is_seconds = false},
+    .run = expire_run,
 };
 const struct command command_expireat = {
     .name = "EXPIREAT",
@@ -133,9 +130,9 @@ const struct command command_expireat = {
     .options = expire_options,
     .summary = "Expires a key at a point in time, given in unix seconds",
     .complexity = "O(log n) in the keys that expire",
-    .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .run = expireat_run,
+    .variant = &(const struct time_form){.is_seconds = true, .is_absolute = true},
+    .run = expire_run,
 };
 const struct command command_pexpireat = {
     .name = "PEXPIREAT",
@@ -143,9 +140,9 @@ const struct command command_pexpireat = {
     .options = expire_options,
     .summary = "Expires a key at a point in time, given in unix milliseconds",
     .complexity = "O(log n) in the keys that expire",
-    .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .run = pexpireat_run,
+    .variant = &(const struct time_form){.is_absolute = true},
+    .run = expire_run,
 };
 
 static void persist_run(struct call *call) {
@@ -166,7 +163,6 @@ const struct command command_persist = {
     .syntax = "key",
     .summary = "Removes a key's expiry",
     .complexity = "O(log n) in the keys that expire",
-    .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .run = persist_run,
 };
@@ -178,74 +174,50 @@ static int64_t to_seconds(int64_t ms) {
     return ms / 1000 + (ms % 1000 >= 500 ? 1 : 0);
 }
 
-/* Milliseconds from base to the expiry; -2: no such key, -1: no expiry. */
-static int64_t time_left_ms(struct call *call, int64_t base_ms) {
+/* -2: no such key, -1: no expiry. */
+static void time_left_run(struct call *call) {
     const struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    if (key == NULL) {
-        return -2;
-    }
-    int64_t expire_at_ms = registry_expiry(call->registry, key);
+    int64_t expire_at_ms = key != NULL ? registry_expiry(call->registry, key) : REGISTRY_NO_EXPIRY;
     if (expire_at_ms == REGISTRY_NO_EXPIRY) {
-        return -1;
+        reply_integer(call->reply, key != NULL ? -1 : -2);
+        return;
     }
-    return expire_at_ms > base_ms ? expire_at_ms - base_ms : 0;
-}
-
-static void reply_seconds(struct call *call, int64_t ms) {
-    reply_integer(call->reply, ms < 0 ? ms : to_seconds(ms));
-}
-
-static void ttl_run(struct call *call) {
-    reply_seconds(call, time_left_ms(call, call->now_ms));
-}
-
-static void pttl_run(struct call *call) {
-    reply_integer(call->reply, time_left_ms(call, call->now_ms));
-}
-
-static void expiretime_run(struct call *call) {
-    reply_seconds(call, time_left_ms(call, 0));
-}
-
-static void pexpiretime_run(struct call *call) {
-    reply_integer(call->reply, time_left_ms(call, 0));
+    int64_t base_ms = base_ms_of(call);
+    int64_t left_ms = expire_at_ms > base_ms ? expire_at_ms - base_ms : 0;
+    reply_integer(call->reply, form_of(call)->is_seconds ? to_seconds(left_ms) : left_ms);
 }
 
 const struct command command_ttl = {
     .name = "TTL",
     .syntax = "key",
     .summary = "Seconds until a key expires; -1: it does not expire, -2: it does not exist",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .run = ttl_run,
+    .variant = &(const struct time_form){.is_seconds = true},
+    .run = time_left_run,
 };
 const struct command command_pttl = {
     .name = "PTTL",
     .syntax = "key",
     .summary = "Milliseconds until a key expires; -1: it does not expire, -2: it does not exist",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .run = pttl_run,
+    .variant = &(const struct time_form){.is_seconds = false},
+    .run = time_left_run,
 };
 const struct command command_expiretime = {
     .name = "EXPIRETIME",
     .syntax = "key",
     .summary =
         "The unix second at which a key expires; -1: it does not expire, -2: it does not exist",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .run = expiretime_run,
+    .variant = &(const struct time_form){.is_seconds = true, .is_absolute = true},
+    .run = time_left_run,
 };
 const struct command command_pexpiretime = {
     .name = "PEXPIRETIME",
     .syntax = "key",
     .summary = "The unix millisecond at which a key expires; -1: it does not expire, -2: it does "
                "not exist",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .run = pexpiretime_run,
+    .variant = &(const struct time_form){.is_absolute = true},
+    .run = time_left_run,
 };

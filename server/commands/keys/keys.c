@@ -1,7 +1,5 @@
 /* Commands on keys, independent of board contents: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX
  * COPY. A removed board is detached, and the tick frees it in steps. */
-#include <limits.h>
-
 #include "server/clients/server.h"
 #include "server/commands/zset/zset.h"
 #include "server/dispatch/command.h"
@@ -46,7 +44,6 @@ const struct command command_del = {
     .syntax = "key...",
     .summary = "Removes keys and their boards",
     .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
-    .group = "generic",
     .flags = COMMAND_WRITE,
     .cost = &removing_cost,
     .run = del_run,
@@ -56,7 +53,6 @@ const struct command command_unlink = {
     .syntax = "key...",
     .summary = "Removes keys and their boards, as DEL does",
     .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
-    .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .cost = &removing_cost,
     .run = del_run,
@@ -71,7 +67,6 @@ const struct command command_exists = {
     .syntax = "key...",
     .summary = "Counts how many of the given keys exist",
     .complexity = "O(1) for each key",
-    .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = &finding_cost,
     .run = exists_run,
@@ -81,7 +76,6 @@ const struct command command_touch = {
     .syntax = "key...",
     .summary = "Counts how many of the given keys exist; access times are not kept",
     .complexity = "O(1) for each key",
-    .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = &finding_cost,
     .run = exists_run,
@@ -90,44 +84,30 @@ const struct command command_type = {
     .name = "TYPE",
     .syntax = "key",
     .summary = "Replies zset for a board, none for a missing key",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = type_run,
 };
 
 /* ---- RENAME, RENAMENX, COPY ---- */
 
-/* Rename the source, unless only_new is set and the destination exists. false: the error was
- * replied. Otherwise *is_renamed says whether it was renamed. */
-static bool rename_key(struct call *call, bool only_new, bool *is_renamed) {
+/* The variant says whether the new name must be free. */
+static void rename_run(struct call *call) {
+    bool only_new = *(const bool *)call->command->variant;
     struct bytes to = call_arg(call, 2);
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
-        return call_refuse(call, "ERR no such key");
-    }
-    if (!zset_check_key(call, to)) {
-        return false;
-    }
-    *is_renamed = !(only_new && call_find_key(call, to) != NULL);
-    if (*is_renamed && registry_rename(call->registry, key, call->session->database, to,
-                                       call->now_ms) != REGISTRY_OK) {
-        return call_out_of_memory(call);
-    }
-    return true;
-}
-
-static void rename_run(struct call *call) {
-    bool is_renamed;
-    if (rename_key(call, false, &is_renamed)) {
+        reply_error(call->reply, "ERR no such key");
+    } else if (!zset_check_key(call, to)) {
+        return;
+    } else if (only_new && call_find_key(call, to) != NULL) {
+        reply_integer(call->reply, 0);
+    } else if (registry_rename(call->registry, key, call->session->database, to, call->now_ms) !=
+               REGISTRY_OK) {
+        call_out_of_memory(call);
+    } else if (only_new) {
+        reply_integer(call->reply, 1);
+    } else {
         reply_ok(call->reply);
-    }
-}
-
-static void renamenx_run(struct call *call) {
-    bool is_renamed;
-    if (rename_key(call, true, &is_renamed)) {
-        reply_integer(call->reply, is_renamed);
     }
 }
 
@@ -141,21 +121,19 @@ const struct command command_rename = {
     .name = "RENAME",
     .syntax = "key newkey:key",
     .summary = "Renames a key; a key with the new name is replaced",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_WRITE,
     .cost = &renaming_cost,
+    .variant = &(const bool){false},
     .run = rename_run,
 };
 const struct command command_renamenx = {
     .name = "RENAMENX",
     .syntax = "key newkey:key",
     .summary = "Renames a key if the new name is free",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .cost = &renaming_cost,
-    .run = renamenx_run,
+    .variant = &(const bool){true},
+    .run = rename_run,
 };
 
 struct copy {
@@ -163,19 +141,9 @@ struct copy {
     bool is_replacing;
 };
 
-/* Redis parses DB as a C int, and its error text says so. */
 static bool check_database(const struct call *call, uint32_t index, void *target) {
-    int64_t number = ((struct copy *)target)->database;
     (void)index;
-    if (number < INT_MIN || number > INT_MAX) {
-        reply_error_format(call->reply, "ERR value is out of range, value must between %d and %d",
-                           INT_MIN, INT_MAX);
-        return false;
-    }
-    if (number < 0 || number >= REGISTRY_DATABASES) {
-        return call_refuse(call, "ERR DB index is out of range");
-    }
-    return true;
+    return call_check_database(call, ((struct copy *)target)->database);
 }
 
 static const struct option_row copy_options[] = {
@@ -199,20 +167,16 @@ static void copy_run(struct call *call) {
     const struct registry_key *key = call_find_key(call, from);
     if (key == NULL) {
         reply_integer(call->reply, 0);
+    } else if (!zset_check_key(call, to)) {
         return;
-    }
-    if (!zset_check_key(call, to)) {
-        return;
-    }
-    if (!copy.is_replacing && registry_find(call->registry, database, to, call->now_ms) != NULL) {
+    } else if (!copy.is_replacing &&
+               registry_find(call->registry, database, to, call->now_ms) != NULL) {
         reply_integer(call->reply, 0);
-        return;
-    }
-    if (registry_copy(call->registry, key, database, to, call->now_ms) != REGISTRY_OK) {
+    } else if (registry_copy(call->registry, key, database, to, call->now_ms) != REGISTRY_OK) {
         call_out_of_memory(call);
-        return;
+    } else {
+        reply_integer(call->reply, 1);
     }
-    reply_integer(call->reply, 1);
 }
 
 const struct command command_copy = {
@@ -221,7 +185,6 @@ const struct command command_copy = {
     .options = copy_options,
     .summary = "Copies a board with its layout, reach times and expiry to another key",
     .complexity = "O(n) in the members of the board",
-    .group = "generic",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.count = cost_count_whole,

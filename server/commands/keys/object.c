@@ -23,44 +23,31 @@ static void refcount_run(struct call *call) {
     }
 }
 
-static void idletime_run(struct call *call) {
+/* The variant is the error. */
+static void untracked_run(struct call *call) {
     if (find_object(call)) {
-        reply_error(call->reply, "ERR Idle times are not tracked, as nothing is ever evicted");
+        reply_error(call->reply, call->command->variant);
     }
 }
 
-static void freq_run(struct call *call) {
-    if (find_object(call)) {
-        reply_error(call->reply,
-                    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
-                    "Please note that when switching between policies at runtime LRU and LFU data "
-                    "will take some time to adjust.");
-    }
-}
-
-static void help_run(struct call *call) {
-    static const char *const lines[] = {
-        "ENCODING <key>",
-        "    Return the kind of internal representation used in order to store the value",
-        "    associated with a <key>: skiplist.",
-        "FREQ <key>",
-        "    Return an error: access frequencies are not tracked.",
-        "IDLETIME <key>",
-        "    Return an error: times of access are not tracked.",
-        "REFCOUNT <key>",
-        "    Return the number of references of the value associated with the specified",
-        "    <key>: 1.",
-        NULL,
-    };
-    call_help(call, lines);
-}
+static const char *const help_lines[] = {
+    "ENCODING <key>",
+    "    Return the kind of internal representation used in order to store the value",
+    "    associated with a <key>: skiplist.",
+    "FREQ <key>",
+    "    Return an error: access frequencies are not tracked.",
+    "IDLETIME <key>",
+    "    Return an error: times of access are not tracked.",
+    "REFCOUNT <key>",
+    "    Return the number of references of the value associated with the specified",
+    "    <key>: 1.",
+    NULL,
+};
 
 static const struct command object_encoding = {
     .name = "ENCODING",
     .syntax = "key",
     .summary = "How a board is kept in memory: skiplist",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = encoding_run,
 };
@@ -68,36 +55,33 @@ static const struct command object_freq = {
     .name = "FREQ",
     .syntax = "key",
     .summary = "Replies an error: access frequencies are not tracked",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
-    .run = freq_run,
+    .variant = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
+               "Please note that when switching between policies at runtime LRU and LFU data "
+               "will take some time to adjust.",
+    .run = untracked_run,
 };
 static const struct command object_idletime = {
     .name = "IDLETIME",
     .syntax = "key",
     .summary = "Replies an error: access times are not tracked",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
-    .run = idletime_run,
+    .variant = "ERR Idle times are not tracked, as nothing is ever evicted",
+    .run = untracked_run,
 };
 static const struct command object_refcount = {
     .name = "REFCOUNT",
     .syntax = "key",
     .summary = "How many keys share a board: always 1",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = refcount_run,
 };
 static const struct command object_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of OBJECT",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_LOADING,
-    .run = help_run,
+    .variant = help_lines,
+    .run = call_help,
 };
 static const struct command *const object_subcommands[] = {
     &object_encoding, &object_freq, &object_idletime, &object_refcount, &object_help, NULL,
@@ -106,6 +90,5 @@ const struct command command_object = {
     .name = "OBJECT",
     .summary = "How a key's board is kept",
     .complexity = "Depends on subcommand.",
-    .group = "generic",
     .subcommands = object_subcommands,
 };

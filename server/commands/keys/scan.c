@@ -44,7 +44,6 @@ const struct command command_keys = {
     .syntax = "pattern",
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
-    .group = "generic",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = cost_count_database,
                                          .unit_ns = 35,
@@ -68,8 +67,6 @@ const struct command command_randomkey = {
     .summary =
         "Draws a key of the database evenly at random; nil where the next 16,384 keys have expired "
         "and are not removed yet",
-    .complexity = "O(1)",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = randomkey_run,
 };
@@ -128,8 +125,6 @@ static uint64_t scan_step(struct call *call, struct scan_options *options, uint6
                          options->is_other_type ? skip_key : visit_key, &options->names);
 }
 
-/* The next cursor precedes the names in the reply but is known only after them, so the names are
- * buffered. */
 static void scan_run(struct call *call) {
     uint64_t cursor;
     struct glob glob;
@@ -143,17 +138,7 @@ static void scan_run(struct call *call) {
     reply_init(&aside, &text, call->reply->version);
     options.names.reply = &aside;
     cursor = scan_step(call, &options, cursor);
-    if (text.is_broken) {
-        call_out_of_memory(call);
-    } else {
-        reply_array(call->reply, 2);
-        reply_bulk_format(call->reply, "%llu", (unsigned long long)cursor);
-        reply_array(call->reply, options.names.count);
-        if (!call->reply->is_silent && text.size > 0) {
-            buffer_append(call->reply->out, text.at, text.size);
-        }
-    }
-    buffer_deinit(&text);
+    call_reply_scan(call, cursor, options.names.count, &text);
 }
 
 const struct command command_scan = {
@@ -166,7 +151,6 @@ const struct command command_scan = {
     .complexity =
         "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk over "
         "n keys",
-    .group = "generic",
     .flags = COMMAND_READ,
     .run = scan_run,
 };

@@ -11,14 +11,9 @@ const struct layout *lb_layout(const struct call *call, const struct board *boar
 
 static bool refuse_value(const struct call *call, const struct layout_field *field,
                          struct bytes text, enum decimal_status status) {
-    char error[LAYOUT_ERROR_MAX];
-    if (status == DECIMAL_NOT_A_NUMBER) {
-        reply_error_format(call->reply, "ERR value is not a valid float: field '%s'", field->name);
-        return false;
-    }
-    layout_explain_value(field, text, status, error);
-    reply_error_format(call->reply, "ERR %s", error);
-    return false;
+    return status == DECIMAL_NOT_A_NUMBER
+               ? call_refuse_format(call, "ERR value is not a valid float: field '%s'", field->name)
+               : zset_refuse_value(call, field, text, status);
 }
 
 bool lb_parse_decimal(const struct call *call, const struct layout_field *field, struct bytes text,

@@ -207,7 +207,6 @@ const struct command command_lb_add = {
     .summary = "Write fields and times of members, all of them or nothing; count those added or "
                "changed",
     .complexity = "O(log n) for each member named, n being the members of the board",
-    .group = "leaderboard",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .member_arg = -1,
     .new_key = new_key,

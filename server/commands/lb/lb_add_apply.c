@@ -42,10 +42,7 @@ static bool add_value(const struct call *call, const struct layout *layout, unsi
     }
     uint64_t sum;
     if (layout_field_add(field, ordinal, delta, &sum) != LAYOUT_OK) {
-        char error[LAYOUT_ERROR_MAX];
-        layout_explain_sum(field, ordinal, delta, error);
-        reply_error_format(call->reply, "ERR %s", error);
-        return false;
+        return zset_refuse_sum(call, field, ordinal, delta);
     }
     *key = layout_with_ordinal(layout, *key, field_index, sum);
     return true;
@@ -83,8 +80,7 @@ static bool apply_values(const struct call *call, const struct layout *layout,
         }
         char error[LAYOUT_ERROR_MAX];
         layout_explain_key(layout, values[0], error);
-        reply_error_format(call->reply, "ERR %s", error);
-        return false;
+        return call_refuse_format(call, "ERR %s", error);
     }
     for (unsigned i = 0; i < layout->field_count; i++) {
         if (!apply_value(call, layout, add, i, values[i], is_skipped, key)) {
@@ -149,11 +145,6 @@ static bool plan(const struct call *call, const struct rules *rules, const struc
 
 /* ---- putting ---- */
 
-static enum writing_status put(struct writing *writing, const struct lb_add *add,
-                               const struct board_member *member, uint64_t key) {
-    return writing_put(writing, member, key, add->operation == LB_ADD_INCREMENT);
-}
-
 /* The member's state before the command. */
 static struct add_step step_of(const struct board *board, const struct lb_add *add,
                                const struct board_member *member) {
@@ -193,9 +184,8 @@ static void answer_ranks(const struct call *call, const struct board *board,
     reply_array(call->reply, add->member_count);
     for (uint32_t i = 0; i < add->member_count; i++) {
         if (i % LOOKUP_GROUP == 0) {
-            uint32_t left = add->member_count - i;
             lookup_members(board, &lb_add_values(call->request, add, i)[add->value_count],
-                           add->value_count + 1, left < LOOKUP_GROUP ? left : LOOKUP_GROUP, ahead);
+                           add->value_count + 1, lookup_group_size(add->member_count, i), ahead);
         }
         struct board_member member;
         board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
@@ -227,7 +217,8 @@ static void add_one(const struct call *call, struct writing *writing, const stru
         return;
     }
     if (step.is_written) {
-        enum writing_status status = put(writing, add, &member, step.key);
+        enum writing_status status =
+            writing_put(writing, &member, step.key, add->operation == LB_ADD_INCREMENT);
         if (status == WRITING_FAILED) {
             return;
         }
@@ -302,7 +293,8 @@ static bool put_group(struct many *many, uint32_t begin, unsigned count) {
         if (many->steps[begin + i].is_written) {
             struct board_member member;
             board_look_up(many->board, ahead[i].member, &ahead[i], &member);
-            if (put(many->writing, add, &member, keys[i]) == WRITING_FAILED) {
+            if (writing_put(many->writing, &member, keys[i], add->operation == LB_ADD_INCREMENT) ==
+                WRITING_FAILED) {
                 return false;
             }
         }
@@ -313,14 +305,11 @@ static bool put_group(struct many *many, uint32_t begin, unsigned count) {
 typedef bool many_group(struct many *many, uint32_t begin, unsigned count);
 
 static bool for_each_group(struct many *many, many_group *run_group) {
-    uint32_t left = many->add->member_count;
-    for (uint32_t begin = 0; left > 0;) {
-        unsigned count = left < LOOKUP_GROUP ? left : LOOKUP_GROUP;
-        if (!run_group(many, begin, count)) {
+    uint32_t count = many->add->member_count;
+    for (uint32_t begin = 0; begin < count; begin += LOOKUP_GROUP) {
+        if (!run_group(many, begin, lookup_group_size(count, begin))) {
             return false;
         }
-        begin += count;
-        left -= count;
     }
     return true;
 }

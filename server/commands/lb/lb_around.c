@@ -103,7 +103,6 @@ const struct command command_lb_around = {
     .options = lb_around_options,
     .summary = "A window of records around a member, or around the place of a score",
     .complexity = "O(log n + m) for m of the board's n members",
-    .group = "leaderboard",
     .flags = COMMAND_READ,
     .member_arg = ARG_WHERE,
     .cost = &(const struct command_cost){.count = count_window,

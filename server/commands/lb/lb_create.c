@@ -7,23 +7,18 @@
 
 enum { FIRST_WORD = 2 };
 
-static bool refuse(const struct call *call, const char *reason) {
-    reply_error_format(call->reply, "ERR %s", reason);
-    return false;
-}
-
 /* LAYOUT name: parse the words at *next and advance *next past them. */
 static bool read_layout_name(const struct call *call, uint32_t *next, struct layout *layout) {
     const struct settings *settings = &call->server->settings;
     char reason[SETTING_REASON_MAX];
     if (*next + 1 == call->request->count) {
-        return refuse(call, "LAYOUT needs the name of a configured layout");
+        return call_refuse(call, "ERR LAYOUT needs the name of a configured layout");
     }
     struct bytes name = call_arg(call, *next + 1);
     const struct layout *found = settings_find_layout(settings, name);
     if (found == NULL) {
         settings_explain_layout(settings, name, reason);
-        return refuse(call, reason);
+        return call_refuse_format(call, "ERR %s", reason);
     }
     *layout = *found;
     *next += 2;
@@ -36,7 +31,7 @@ static bool read_layout(const struct call *call, uint32_t *next, struct layout *
     size_t count = layout_count_words(words, call->request->count - *next);
     char error[LAYOUT_ERROR_MAX];
     if (layout_parse_words(words, count, layout, error) != LAYOUT_OK) {
-        return refuse(call, error);
+        return call_refuse_format(call, "ERR %s", error);
     }
     *next += (uint32_t)count;
     return true;
@@ -65,7 +60,7 @@ static bool read_rules(const struct call *call, struct rules *rules) {
     bool is_fine =
         settings_parse_options(&request->args[next], request->count - next, rules, reason) &&
         settings_check_rules(rules, reason);
-    return is_fine || refuse(call, reason);
+    return is_fine || call_refuse_format(call, "ERR %s", reason);
 }
 
 static void lb_create_run(struct call *call) {
@@ -93,8 +88,6 @@ const struct command command_lb_create = {
               "BEST>] [PERIOD unit=<DAY | WEEK | MONTH> [TZ offset] [ARCHIVE periods:integer]]",
     .summary = "Make an empty board with a layout and options of its own, which stays when it is "
                "empty",
-    .complexity = "O(1)",
-    .group = "leaderboard",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .run = lb_create_run,
 };

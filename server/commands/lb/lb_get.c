@@ -40,9 +40,8 @@ static bool read_member_count(const struct call *call, struct get *get) {
         return false;
     }
     if (count < 1 || count > left) {
-        reply_error_format(call->reply,
-                           "ERR n must be the number of members that follow it: 1..%u here", left);
-        return false;
+        return call_refuse_format(
+            call, "ERR n must be the number of members that follow it: 1..%u here", left);
     }
     get->member_count = (uint32_t)count;
     return true;
@@ -181,7 +180,6 @@ const struct command command_lb_get = {
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank",
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
-    .group = "leaderboard",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
     .cost = &(const struct command_cost){.count = cost_count_members,

@@ -65,7 +65,6 @@ const struct command command_lb_hist = {
     .syntax = "key edge:double...",
     .summary = "How many members have a score below, between and above the given edges",
     .complexity = "O(log n) for each edge, n being the members of the board",
-    .group = "leaderboard",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 650,

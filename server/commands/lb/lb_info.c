@@ -1,16 +1,6 @@
 /* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory. */
 #include "server/commands/lb/lb_record.h"
 
-static void put_text(const struct call *call, const char *name, const char *text) {
-    reply_bulk_text(call->reply, name);
-    reply_bulk_text(call->reply, text);
-}
-
-static void put_number(const struct call *call, const char *name, int64_t number) {
-    reply_bulk_text(call->reply, name);
-    reply_integer(call->reply, number);
-}
-
 static void put_flag(const struct call *call, const char *name, bool is_true) {
     reply_bulk_text(call->reply, name);
     reply_boolean(call->reply, is_true);
@@ -18,11 +8,11 @@ static void put_flag(const struct call *call, const char *name, bool is_true) {
 
 static void put_field(const struct call *call, const struct layout_field *field) {
     reply_map(call->reply, 7);
-    put_text(call, "name", field->name);
-    put_number(call, "bits", field->bits);
-    put_text(call, "order", field->is_ascending ? "asc" : "desc");
+    reply_named_text(call->reply, "name", field->name);
+    reply_named_integer(call->reply, "bits", field->bits);
+    reply_named_text(call->reply, "order", field->is_ascending ? "asc" : "desc");
     put_flag(call, "signed", field->is_signed);
-    put_number(call, "scale", field->scale);
+    reply_named_integer(call->reply, "scale", field->scale);
     reply_bulk_text(call->reply, "lowest");
     lb_reply_value(call, field, 0);
     reply_bulk_text(call->reply, "highest");
@@ -46,11 +36,11 @@ static void put_time(const struct call *call, const struct layout *layout) {
         return;
     }
     reply_map(call->reply, 5);
-    put_text(call, "unit", layout_unit_name(layout->time.unit));
-    put_number(call, "bits", layout->time.bits);
-    put_text(call, "order", layout->time.is_latest ? "latest" : "earliest");
-    put_number(call, "first", first_ms(layout));
-    put_number(call, "last", last_ms(layout));
+    reply_named_text(call->reply, "unit", layout_unit_name(layout->time.unit));
+    reply_named_integer(call->reply, "bits", layout->time.bits);
+    reply_named_text(call->reply, "order", layout->time.is_latest ? "latest" : "earliest");
+    reply_named_integer(call->reply, "first", first_ms(layout));
+    reply_named_integer(call->reply, "last", last_ms(layout));
 }
 
 static void put_period(const struct call *call, const struct rules *rules) {
@@ -61,10 +51,10 @@ static void put_period(const struct call *call, const struct rules *rules) {
     }
     period_print_zone(zone, rules->zone_minutes);
     reply_map(call->reply, 5);
-    put_text(call, "unit", period_unit_name(rules->period));
-    put_text(call, "tz", zone);
-    put_number(call, "start", rules->period_start_ms);
-    put_number(call, "end", rules->period_end_ms);
+    reply_named_text(call->reply, "unit", period_unit_name(rules->period));
+    reply_named_text(call->reply, "tz", zone);
+    reply_named_integer(call->reply, "start", rules->period_start_ms);
+    reply_named_integer(call->reply, "end", rules->period_end_ms);
     reply_bulk_text(call->reply, "archive");
     if (rules->archives_max == RULES_ARCHIVES_ALL) {
         reply_null(call->reply);
@@ -80,7 +70,7 @@ static void put_options(const struct call *call, const struct rules *rules) {
     } else {
         reply_null(call->reply);
     }
-    put_text(call, "keep", rules->keeps_best ? "best" : "last");
+    reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
     put_flag(call, "created", rules->is_created);
     reply_bulk_text(call->reply, "period");
     put_period(call, rules);
@@ -96,10 +86,10 @@ static void lb_info_run(struct call *call) {
     char text[LAYOUT_TEXT_MAX];
     layout_print(layout, text);
     reply_map(call->reply, 10);
-    put_text(call, "layout", text);
-    put_number(call, "bits", layout->bits_total);
-    put_number(call, "count", board_count(&key->board));
-    put_number(call, "memory", (int64_t)registry_memory_size(call->registry, key));
+    reply_named_text(call->reply, "layout", text);
+    reply_named_integer(call->reply, "bits", layout->bits_total);
+    reply_named_integer(call->reply, "count", board_count(&key->board));
+    reply_named_integer(call->reply, "memory", (int64_t)registry_memory_size(call->registry, key));
     reply_bulk_text(call->reply, "fields");
     reply_array(call->reply, layout->field_count);
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -115,8 +105,6 @@ const struct command command_lb_info = {
     .syntax = "key",
     .summary = "A board's layout and options, the ranges of its fields and times, its members and "
                "its memory",
-    .complexity = "O(1)",
-    .group = "leaderboard",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_info_run,
 };

@@ -23,8 +23,7 @@ static bool parse_q(const struct call *call, struct bytes text, uint64_t *q) {
         return call_refuse(call, "ERR value is not a valid float");
     }
     if (status == DECIMAL_TOO_PRECISE) {
-        reply_error_format(call->reply, "ERR quantile has too many decimals: at most %d", Q_SCALE);
-        return false;
+        return call_refuse_format(call, "ERR quantile has too many decimals: at most %d", Q_SCALE);
     }
     if (status == DECIMAL_OUT_OF_RANGE || value.is_negative || value.magnitude > one) {
         return call_refuse(call, "ERR quantile is out of range: 0..1");
@@ -86,7 +85,6 @@ const struct command command_lb_quantile = {
     .syntax = "key q:double...",
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
-    .group = "leaderboard",
     .flags = COMMAND_READ | COMMAND_FAST,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 700,

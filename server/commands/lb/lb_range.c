@@ -58,23 +58,14 @@ static bool find_by_score(const struct call *call, const struct board *board,
 static bool find_span(const struct call *call, const struct range *range, const struct board *board,
                       uint32_t growth, struct zset_span *span) {
     bool is_best_first = !range->is_reverse;
-    if (range->is_by_score) {
-        if (!find_by_score(call, board, span)) {
-            return false;
-        }
-        span->count = cost_sum(span->count, growth);
-        *span = zset_part_of_limit(*span, is_best_first, range->offset, range->count);
-        return true;
+    if (!range->is_by_score) {
+        return zset_span_of_places(call, board, growth, is_best_first, 2, span);
     }
-    int64_t start;
-    int64_t stop;
-    if (!call_parse_integer(call, call_arg(call, 2), &start) ||
-        !call_parse_integer(call, call_arg(call, 3), &stop)) {
+    if (!find_by_score(call, board, span)) {
         return false;
     }
-    struct zset_span whole = board != NULL ? zset_whole(board) : (struct zset_span){0};
-    whole.count = cost_sum(whole.count, growth);
-    *span = zset_part_of_indexes(whole, is_best_first, start, stop);
+    span->count = cost_sum(span->count, growth);
+    *span = zset_part_of_limit(*span, is_best_first, range->offset, range->count);
     return true;
 }
 
@@ -111,7 +102,6 @@ const struct command command_lb_range = {
     .summary = "Records by rank or by score, best first or (REV) worst first",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
-    .group = "leaderboard",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = count_span,
                                          .unit_ns = 90,

@@ -39,11 +39,9 @@ static bool read_window(const struct call *call, uint32_t index, void *target) {
         return true;
     }
     int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
-    reply_error_format(
-        call->reply,
-        "ERR %s '%.*s' is not a time: use ISO 8601 with an offset, or unix milliseconds",
+    return call_refuse_format(
+        call, "ERR %s '%.*s' is not a time: use ISO 8601 with an offset, or unix milliseconds",
         window_word(roll), shown, text.at);
-    return false;
 }
 
 static bool read_expiry(const struct call *call, uint32_t index, void *target) {
@@ -76,12 +74,10 @@ static bool move_window(const struct call *call, const struct rules *rules,
                         const struct lb_roll *roll, struct rules *next) {
     const char *word = window_word(roll);
     if (rules->layout.time.bits == 0) {
-        reply_error_format(call->reply, "ERR %s is not allowed: this layout has no TIME", word);
-        return false;
+        return call_refuse_format(call, "ERR %s is not allowed: this layout has no TIME", word);
     }
     if (rules->period != PERIOD_NONE) {
-        reply_error_format(call->reply, "ERR %s is not allowed: PERIOD moves the times", word);
-        return false;
+        return call_refuse_format(call, "ERR %s is not allowed: PERIOD moves the times", word);
     }
     rules_copy(rules, next);
     next->is_created = true;
@@ -130,8 +126,6 @@ const struct command command_lb_roll = {
     .options = lb_roll_options,
     .summary =
         "Move a board's members to an archive, start over with an empty board, and count them",
-    .complexity = "O(1)",
-    .group = "leaderboard",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .cost = &(const struct command_cost){.count = cost_count_whole,
                                          .unit_ns = 0,

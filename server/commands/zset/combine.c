@@ -207,12 +207,13 @@ static enum combine_status join_batch(struct combine *combine, const struct batc
     return COMBINE_OK;
 }
 
-static enum combine_status add_board(struct combine *combine, const struct combine_source *source,
-                                     bool is_only) {
+/* Add count members of a source, starting at rank. */
+static enum combine_status add_span(struct combine *combine, const struct combine_source *source,
+                                    uint32_t rank, uint32_t count, bool is_only) {
     enum combine_status status = COMBINE_OK;
     struct walk walk;
     struct batch batch;
-    walk_begin(&walk, source->board);
+    walk_begin_at(&walk, source->board, rank, count);
     while (status == COMBINE_OK && walk_next(&walk, &batch)) {
         weigh_batch(combine, source, &batch);
         status = is_only ? add_batch(combine, &batch) : join_batch(combine, &batch);
@@ -234,7 +235,8 @@ static enum combine_status unite(struct combine *combine) {
     enum combine_status status = COMBINE_OK;
     for (uint32_t i = 0; i < combine->source_count && status == COMBINE_OK; i++) {
         if (combine->sources[i].board != NULL) {
-            status = add_board(combine, &combine->sources[i], board_count == 1);
+            status = add_span(combine, &combine->sources[i], 0, count_of(&combine->sources[i]),
+                              board_count == 1);
         }
     }
     return status;
@@ -448,16 +450,8 @@ enum combine_status combine_run(struct combine *combine) {
 }
 
 enum combine_status combine_take(struct combine *combine, uint32_t rank, uint32_t count) {
-    enum combine_status status = COMBINE_OK;
-    struct walk walk;
-    struct batch batch;
     settle_scale(combine);
-    walk_begin_at(&walk, combine->sources[0].board, rank, count);
-    while (status == COMBINE_OK && walk_next(&walk, &batch)) {
-        weigh_batch(combine, &combine->sources[0], &batch);
-        status = add_batch(combine, &batch);
-    }
-    return status;
+    return add_span(combine, &combine->sources[0], rank, count, true);
 }
 
 enum combine_status combine_count(struct combine *combine, uint64_t limit, uint64_t *count) {

@@ -56,9 +56,8 @@ static bool check_size(const struct call *call, const char *what, size_t size, s
     if (size >= 1 && size <= size_max) {
         return true;
     }
-    reply_error_format(call->reply, "ERR %s is %zu bytes long: 1..%zu are allowed", what, size,
-                       size_max);
-    return false;
+    return call_refuse_format(call, "ERR %s is %zu bytes long: 1..%zu are allowed", what, size,
+                              size_max);
 }
 
 bool zset_check_key(const struct call *call, struct bytes key) {
@@ -67,6 +66,20 @@ bool zset_check_key(const struct call *call, struct bytes key) {
 
 bool zset_check_member(const struct call *call, struct bytes member) {
     return check_size(call, "member", member.size, BOARD_MEMBER_MAX);
+}
+
+bool zset_refuse_value(const struct call *call, const struct layout_field *field, struct bytes text,
+                       enum decimal_status status) {
+    char error[LAYOUT_ERROR_MAX];
+    layout_explain_value(field, text, status, error);
+    return call_refuse_format(call, "ERR %s", error);
+}
+
+bool zset_refuse_sum(const struct call *call, const struct layout_field *field, uint64_t ordinal,
+                     struct decimal delta) {
+    char error[LAYOUT_ERROR_MAX];
+    layout_explain_sum(field, ordinal, delta, error);
+    return call_refuse_format(call, "ERR %s", error);
 }
 
 void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span) {

@@ -13,7 +13,7 @@
 #ifndef SERVER_COMMAND_ZSET_H
 #define SERVER_COMMAND_ZSET_H
 
-#include "server/dispatch/command.h"
+#include "server/dispatch/cost.h"
 
 /* A range of ranks: rank .. rank + count - 1. */
 struct zset_span {
@@ -55,6 +55,25 @@ struct zset_span zset_part_of_indexes(struct zset_span span, bool is_best_first,
 struct zset_span zset_part_of_limit(struct zset_span span, bool is_best_first, int64_t offset,
                                     int64_t count);
 
+/* The places between the two indexes at args[index]. If board is NULL, only the texts are checked,
+ * and the span is empty. growth: number of members to assume in addition to the board's. false: the
+ * error was replied. */
+MUST_CHECK static inline bool zset_span_of_places(const struct call *call,
+                                                  const struct board *board, uint32_t growth,
+                                                  bool is_best_first, uint32_t index,
+                                                  struct zset_span *span) {
+    int64_t start;
+    int64_t stop;
+    if (!call_parse_integer(call, call_arg(call, index), &start) ||
+        !call_parse_integer(call, call_arg(call, index + 1), &stop)) {
+        return false;
+    }
+    struct zset_span whole = board != NULL ? zset_whole(board) : (struct zset_span){0};
+    whole.count = cost_sum(whole.count, growth);
+    *span = zset_part_of_indexes(whole, is_best_first, start, stop);
+    return true;
+}
+
 /* The members with a score between two limits ("5", "(5", "-inf"). If board is NULL, only the texts
  * are checked, and the span is empty. false: the error was replied. */
 MUST_CHECK bool zset_span_of_scores(const struct call *call, const struct board *board,
@@ -67,6 +86,12 @@ static inline bool zset_is_member(struct bytes member) {
 /* Is the name valid for a new key, or the member for a new member? false: the error was replied. */
 MUST_CHECK bool zset_check_key(const struct call *call, struct bytes key);
 MUST_CHECK bool zset_check_member(const struct call *call, struct bytes member);
+
+/* Reply why a text is not a value of the field, or a sum is out of its range; return false. */
+bool zset_refuse_value(const struct call *call, const struct layout_field *field, struct bytes text,
+                       enum decimal_status status);
+bool zset_refuse_sum(const struct call *call, const struct layout_field *field, uint64_t ordinal,
+                     struct decimal delta);
 
 /* Look up a name, which may be invalid as a member, on a board, which may be NULL. ahead: what was
  * prefetched for it, or NULL. false: not found. */

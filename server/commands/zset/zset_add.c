@@ -89,13 +89,6 @@ static bool check_options(const struct call *call, struct zadd *zadd) {
     return true;
 }
 
-static void explain_score(const struct call *call, const struct layout_field *lead,
-                          struct bytes text, enum decimal_status status) {
-    char error[LAYOUT_ERROR_MAX];
-    layout_explain_value(lead, text, status, error);
-    reply_error_format(call->reply, "ERR %s", error);
-}
-
 static bool read_score(const struct call *call, const struct layout_field *lead, struct zadd *zadd,
                        uint32_t pair) {
     struct bytes text = pair_score(call, zadd, pair);
@@ -107,11 +100,7 @@ static bool read_score(const struct call *call, const struct layout_field *lead,
                layout_field_ordinal(lead, score, &zadd->ordinals[pair]) != LAYOUT_OK) {
         status = DECIMAL_OUT_OF_RANGE;
     }
-    if (status != DECIMAL_OK) {
-        explain_score(call, lead, text, status);
-        return false;
-    }
-    return true;
+    return status == DECIMAL_OK || zset_refuse_value(call, lead, text, status);
 }
 
 /* Check every score and every member before changing anything. */
@@ -131,13 +120,6 @@ static bool read_pairs(const struct call *call, const struct layout_field *lead,
 }
 
 /* ---- applying ---- */
-
-static void explain_sum(const struct call *call, const struct layout_field *lead, uint64_t ordinal,
-                        struct decimal delta) {
-    char error[LAYOUT_ERROR_MAX];
-    layout_explain_sum(lead, ordinal, delta, error);
-    reply_error_format(call->reply, "ERR %s", error);
-}
 
 /* Put a member with this score and the time. false: the error was replied; the board is
  * unchanged. */
@@ -178,8 +160,7 @@ static bool apply_pair(const struct call *call, struct writing *writing, struct 
     uint64_t key = is_there ? member.key : layout_zero_key(layout);
     uint64_t before = layout_ordinal(layout, key, 0);
     if (zadd->is_increment && layout_field_add(lead, before, zadd->delta, &after) != LAYOUT_OK) {
-        explain_sum(call, lead, before, zadd->delta);
-        return false;
+        return zset_refuse_sum(call, lead, before, zadd->delta);
     }
     zadd->is_skipped = is_there && ((zadd->is_greater_only && after <= before) ||
                                     (zadd->is_less_only && after >= before));
@@ -277,26 +258,15 @@ static bool apply_group(const struct call *call, struct writing *writing, struct
     return true;
 }
 
-/* A few pairs, which the tick has already prefetched. */
-static bool apply_each(const struct call *call, struct writing *writing, struct zadd *zadd) {
-    bool is_applied = true;
-    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied; pair++) {
-        is_applied = apply_pair(call, writing, zadd, pair, NULL);
-    }
-    return is_applied;
-}
-
-static bool apply_in_groups(const struct call *call, struct writing *writing, struct zadd *zadd) {
-    bool is_applied = true;
-    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied; pair += LOOKUP_GROUP) {
-        is_applied = apply_group(call, writing, zadd, pair);
-    }
-    return is_applied;
-}
-
+/* A few pairs have already been prefetched by the tick. */
 static bool apply_many(const struct call *call, struct writing *writing, struct zadd *zadd) {
-    bool is_applied = zadd->pair_count < LOOKUP_OWN_MIN ? apply_each(call, writing, zadd)
-                                                        : apply_in_groups(call, writing, zadd);
+    bool is_grouped = zadd->pair_count >= LOOKUP_OWN_MIN;
+    bool is_applied = true;
+    for (uint32_t pair = 0; pair < zadd->pair_count && is_applied;
+         pair += is_grouped ? LOOKUP_GROUP : 1) {
+        is_applied = is_grouped ? apply_group(call, writing, zadd, pair)
+                                : apply_pair(call, writing, zadd, pair, NULL);
+    }
     writing_settle(writing);
     if (writing->has_lost) {
         take_back_lost(call, writing->board, zadd);
@@ -374,7 +344,6 @@ const struct command command_zadd = {
     .options = zadd_options,
     .summary = "Set the scores of members, adding those that are not on the board",
     .complexity = "O(log n) for each pair, n being the members of the board",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .member_arg = 3,
     .member_step = 2,
@@ -398,7 +367,6 @@ const struct command command_zincrby = {
     .syntax = "key increment:double member",
     .summary = "Add to a member's score, which begins at 0, and return the sum",
     .complexity = "O(log n) in the members of the board",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
     .member_arg = 3,
     .run = zincrby_run,

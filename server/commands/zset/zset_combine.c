@@ -11,22 +11,21 @@
 #include "server/clients/server.h"
 #include "server/commands/zset/zset_store.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 enum {
     SOURCES_ON_STACK = 16,
     SHOWN_MAX = 64, /* bytes of a weight shown in an error */
 };
 
-/* Properties that follow from the command's name. */
+/* The command's variant. */
 struct combining {
     enum combine_kind kind;
-    bool is_stored;
-    bool is_counted;
+    bool is_counted; /* ZINTERCARD */
 };
 
 /* One command. */
 struct query {
-    struct combining combining;
     uint32_t first_source; /* index of the first source's key */
     struct combine combine;
     struct combine_source sources_on_stack[SOURCES_ON_STACK];
@@ -34,22 +33,25 @@ struct query {
     int64_t limit;
 };
 
+/* Does a destination precede the keys? */
+static bool is_stored(const struct call *call) {
+    return (call->command->flags & COMMAND_WRITE) != 0;
+}
+
 /* ---- parsing ---- */
 
 static bool read_source_count(const struct call *call, struct query *query) {
-    uint32_t index = query->combining.is_stored ? 2 : 1;
+    uint32_t index = (uint32_t)call->command->key_count_arg;
     int64_t count;
     if (!call_parse_integer(call, call_arg(call, index), &count)) {
         return false;
     }
     if (count < 1) {
-        reply_error_format(call->reply, "ERR at least 1 input key is needed for '%s' command",
-                           command_full_name(command_index(call->command)));
-        return false;
+        return call_refuse_format(call, "ERR at least 1 input key is needed for '%s' command",
+                                  command_full_name(command_index(call->command)));
     }
     if (count > (int64_t)call->request->count - index - 1) {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     query->first_source = index + 1;
     query->combine.source_count = (uint32_t)count;
@@ -78,100 +80,75 @@ static void free_sources(struct query *query) {
     }
 }
 
-static void explain_weight(const struct call *call, struct bytes text, enum decimal_status status) {
+static bool refuse_weight(const struct call *call, struct bytes text, enum decimal_status status) {
     int shown = (int)(text.size < SHOWN_MAX ? text.size : SHOWN_MAX);
     switch (status) {
     case DECIMAL_TOO_PRECISE:
-        reply_error_format(call->reply, "ERR weight %.*s has too many decimals: at most %d", shown,
-                           text.at, (int)DECIMAL_SCALE_MAX);
-        return;
+        return call_refuse_format(call, "ERR weight %.*s has too many decimals: at most %d", shown,
+                                  text.at, (int)DECIMAL_SCALE_MAX);
     case DECIMAL_OUT_OF_RANGE:
-        reply_error_format(call->reply,
-                           "ERR weight %.*s is out of range: its digits, without the point, may be "
-                           "at most %" PRIu64 "",
-                           shown, text.at, UINT64_MAX);
-        return;
+        return call_refuse_format(call,
+                                  "ERR weight %.*s is out of range: its digits, without the point, "
+                                  "may be at most %" PRIu64 "",
+                                  shown, text.at, UINT64_MAX);
     case DECIMAL_OK:
     case DECIMAL_NOT_A_NUMBER:
         break;
     }
-    reply_error(call->reply, "ERR weight value is not a float");
+    return call_refuse(call, "ERR weight value is not a float");
 }
 
-static bool read_weights(const struct call *call, struct query *query, uint32_t index) {
-    for (uint32_t i = 0; i < query->combine.source_count; i++) {
-        struct combine_source *source = &query->combine.sources[i];
+/* WEIGHTS */
+static bool read_weights(const struct call *call, uint32_t index, void *target) {
+    struct combine *combine = &((struct query *)target)->combine;
+    for (uint32_t i = 0; i < combine->source_count; i++) {
+        struct combine_source *source = &combine->sources[i];
         struct bytes text = call_arg(call, index + i);
         unsigned scale = 0;
         enum decimal_status status = decimal_parse_exact(text, &source->weight, &scale);
         if (status != DECIMAL_OK) {
-            explain_weight(call, text, status);
-            return false;
+            return refuse_weight(call, text, status);
         }
         source->weight_scale = (uint8_t)scale;
     }
     return true;
 }
 
-static bool read_aggregate(const struct call *call, struct query *query, struct bytes word) {
-    static const char *const names[] = {"SUM", "MIN", "MAX"};
-    static const enum combine_aggregate aggregates[] = {COMBINE_SUM, COMBINE_MIN, COMBINE_MAX};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (bytes_is(word, names[i])) {
-            query->combine.aggregate = aggregates[i];
+/* AGGREGATE */
+static bool read_aggregate(const struct call *call, uint32_t index, void *target) {
+    static const char *const names[] = {
+        [COMBINE_SUM] = "SUM", [COMBINE_MIN] = "MIN", [COMBINE_MAX] = "MAX"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (call_arg_is(call, index, names[i])) {
+            ((struct query *)target)->combine.aggregate = (enum combine_aggregate)i;
             return true;
         }
     }
-    call_syntax_error(call);
-    return false;
+    return call_syntax_error(call);
 }
 
-static bool read_limit(const struct call *call, struct query *query, struct bytes text) {
-    if (!bytes_parse_i64(text, &query->limit) || query->limit < 0) {
-        reply_error(call->reply, "ERR LIMIT can't be negative");
-        return false;
-    }
-    return true;
+/* LIMIT */
+static bool read_limit(const struct call *call, uint32_t index, void *target) {
+    int64_t *limit = &((struct query *)target)->limit;
+    return (bytes_parse_i64(call_arg(call, index), limit) && *limit >= 0) ||
+           call_refuse(call, "ERR LIMIT can't be negative");
 }
 
-/* Parse the option at *index and advance *index past it. false: the error was replied. */
-static bool read_option(const struct call *call, struct query *query, uint32_t *index) {
-    const struct combining *combining = &query->combining;
-    struct bytes word = call_arg(call, *index);
-    uint32_t left = call->request->count - *index - 1;
-    bool has_values = combining->kind != COMBINE_DIFFERENCE && !combining->is_counted;
-    uint32_t source_count = query->combine.source_count;
-    if (has_values && left >= source_count && bytes_is(word, "WEIGHTS")) {
-        bool is_read = read_weights(call, query, *index + 1);
-        *index += source_count + 1;
-        return is_read;
-    }
-    if (has_values && left >= 1 && bytes_is(word, "AGGREGATE")) {
-        *index += 2;
-        return read_aggregate(call, query, call_arg(call, *index - 1));
-    }
-    if (!combining->is_stored && !combining->is_counted && bytes_is(word, "WITHSCORES")) {
-        *index += 1;
-        query->with_scores = true;
-        return true;
-    }
-    if (combining->is_counted && left >= 1 && bytes_is(word, "LIMIT")) {
-        *index += 2;
-        return read_limit(call, query, call_arg(call, *index - 1));
-    }
-    call_syntax_error(call);
-    return false;
-}
-
-static bool read_options(const struct call *call, struct query *query) {
-    uint32_t index = query->first_source + query->combine.source_count;
-    while (index < call->request->count) {
-        if (!read_option(call, query, &index)) {
-            return false;
-        }
-    }
-    return !query->combining.is_stored || zset_check_key(call, call_arg(call, 1));
-}
+/* Of ZUNION and ZINTER; without the first of their STORE forms; without any of ZDIFFSTORE. */
+static const struct option_row options[] = {
+    {"WITHSCORES", OPTION_FLAG, offsetof(struct query, with_scores), NULL},
+    {"WEIGHTS", OPTION_READ_PER_KEY, 0, read_weights},
+    {"AGGREGATE", OPTION_READ, 0, read_aggregate},
+    {0},
+};
+static const struct option_row difference_options[] = {
+    {"WITHSCORES", OPTION_FLAG, offsetof(struct query, with_scores), NULL},
+    {0},
+};
+static const struct option_row count_options[] = {
+    {"LIMIT", OPTION_READ, 0, read_limit},
+    {0},
+};
 
 /* ---- combining ---- */
 
@@ -231,35 +208,33 @@ static void reply_results(const struct call *call, struct query *query) {
     reply_entries(call, query, is_ascending);
 }
 
-static void answer(const struct call *call, struct query *query) {
+static void answer(const struct call *call, struct query *query, bool is_counted) {
     struct combine *combine = &query->combine;
     uint64_t count = 0;
-    bool is_counted = query->combining.is_counted;
     enum combine_status status =
         is_counted ? combine_count(combine, (uint64_t)query->limit, &count) : combine_run(combine);
     if (status != COMBINE_OK) {
         zset_reply_failure(call, combine, status);
     } else if (is_counted) {
         reply_integer(call->reply, (int64_t)count);
-    } else if (query->combining.is_stored) {
+    } else if (is_stored(call)) {
         zset_store_results(call, call_arg(call, 1), combine);
     } else {
         reply_results(call, query);
     }
 }
 
-static void run(const struct call *call, struct combining combining) {
-    struct query query = {
-        .combining = combining,
-        .combine = {.kind = combining.kind, .now_us = call->now_us},
-    };
+static void run(struct call *call) {
+    const struct combining *combining = call->command->variant;
+    struct query query = {.combine = {.kind = combining->kind, .now_us = call->now_us}};
     tally_init(&query.combine.tally, call->server->hash_seed);
     if (!read_source_count(call, &query) || !make_sources(call, &query)) {
         return;
     }
-    if (read_options(call, &query)) {
+    if (options_read(call, query.first_source + query.combine.source_count, &query) &&
+        (!is_stored(call) || zset_check_key(call, call_arg(call, 1)))) {
         find_boards(call, &query);
-        answer(call, &query);
+        answer(call, &query, combining->is_counted);
     }
     tally_deinit(&query.combine.tally);
     free_sources(&query);
@@ -274,9 +249,7 @@ struct sizes {
 };
 
 static struct sizes measure(const struct cost_view *view) {
-    struct query query = {
-        .combining = {.is_stored = (view->call->command->flags & COMMAND_WRITE) != 0},
-    };
+    struct query query;
     struct sizes sizes = {.smallest = UINT64_MAX};
     if (!read_source_count(view->call, &query)) {
         return sizes;
@@ -320,37 +293,30 @@ static uint64_t count_difference(const struct cost_view *view) {
     "O(n k) for n members on the first of k boards or, if that is less, O(n + s log n) for s on "  \
     "the others"
 
-static void zunion_run(struct call *call) {
-    run(call, (struct combining){.kind = COMBINE_UNION});
-}
-
 const struct command command_zunion = {
     .name = "ZUNION",
     .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
               "[WITHSCORES]",
+    .options = options,
     .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = UNION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
                                          .unit = "member of all boards",
                                          .instead = "store the result once: `ZINCRBY` both boards "
                                                     "as points arrive, or `PERIOD` boards"},
-    .run = zunion_run,
+    .variant = &(const struct combining){.kind = COMBINE_UNION},
+    .run = run,
 };
-
-static void zunionstore_run(struct call *call) {
-    run(call, (struct combining){.kind = COMBINE_UNION, .is_stored = true});
-}
 
 const struct command command_zunionstore = {
     .name = "ZUNIONSTORE",
     .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
               "| MIN | MAX>]",
+    .options = &options[1],
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
@@ -358,41 +324,35 @@ const struct command command_zunionstore = {
                                          .unit = "member of all boards",
                                          .instead = "store the result once: `ZINCRBY` both boards "
                                                     "as points arrive, or `PERIOD` boards"},
-    .run = zunionstore_run,
+    .variant = &(const struct combining){.kind = COMBINE_UNION},
+    .run = run,
 };
-
-static void zinter_run(struct call *call) {
-    run(call, (struct combining){.kind = COMBINE_INTERSECTION});
-}
 
 const struct command command_zinter = {
     .name = "ZINTER",
     .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
               "[WITHSCORES]",
+    .options = options,
     .summary =
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = INTERSECTION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost =
         &(const struct command_cost){.count = count_intersection,
                                      .unit_ns = 140,
                                      .unit = "member of the smallest board, for each board",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
-    .run = zinter_run,
+    .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
+    .run = run,
 };
-
-static void zinterstore_run(struct call *call) {
-    run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_stored = true});
-}
 
 const struct command command_zinterstore = {
     .name = "ZINTERSTORE",
     .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
               "| MIN | MAX>]",
+    .options = &options[1],
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.count = count_intersection,
@@ -400,57 +360,48 @@ const struct command command_zinterstore = {
                                      .grown_key = 1,
                                      .unit = "member of the smallest board, for each board",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
-    .run = zinterstore_run,
+    .variant = &(const struct combining){.kind = COMBINE_INTERSECTION},
+    .run = run,
 };
-
-static void zintercard_run(struct call *call) {
-    run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true});
-}
 
 const struct command command_zintercard = {
     .name = "ZINTERCARD",
     .syntax = "numkeys:integer key... [LIMIT limit:integer]",
+    .options = count_options,
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = count_intersection,
                                          .unit_ns = 40,
                                          .unit = "member of the smallest board, for each board",
                                          .instead = "`LIMIT`, if it need not be exact"},
-    .run = zintercard_run,
+    .variant = &(const struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true},
+    .run = run,
 };
-
-static void zdiff_run(struct call *call) {
-    run(call, (struct combining){.kind = COMBINE_DIFFERENCE});
-}
 
 const struct command command_zdiff = {
     .name = "ZDIFF",
     .syntax = "numkeys:integer key... [WITHSCORES]",
+    .options = difference_options,
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost =
         &(const struct command_cost){.count = count_difference,
                                      .unit_ns = 130,
                                      .unit = "member of the first board, and look-up",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
-    .run = zdiff_run,
+    .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
+    .run = run,
 };
-
-static void zdiffstore_run(struct call *call) {
-    run(call, (struct combining){.kind = COMBINE_DIFFERENCE, .is_stored = true});
-}
 
 const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
     .syntax = "destination:key numkeys:integer key...",
+    .options = &options[3],
     .summary =
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
         &(const struct command_cost){.count = count_difference,
@@ -458,5 +409,6 @@ const struct command command_zdiffstore = {
                                      .grown_key = 1,
                                      .unit = "member of the first board, and look-up",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
-    .run = zdiffstore_run,
+    .variant = &(const struct combining){.kind = COMBINE_DIFFERENCE},
+    .run = run,
 };

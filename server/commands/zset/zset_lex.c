@@ -11,8 +11,6 @@ const struct command command_zlexcount = {
     .name = "ZLEXCOUNT",
     .syntax = "key min max",
     .summary = "Replies an error: equal scores are ordered by time here, never by name",
-    .complexity = "O(1)",
-    .group = "sorted-set",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lex_run,
 };
@@ -21,8 +19,6 @@ const struct command command_zrangebylex = {
     .name = "ZRANGEBYLEX",
     .syntax = "key min max offset_count=[LIMIT offset:integer count:integer]",
     .summary = "Replies an error: equal scores are ordered by time here, never by name",
-    .complexity = "O(1)",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .run = lex_run,
 };
@@ -31,8 +27,6 @@ const struct command command_zrevrangebylex = {
     .name = "ZREVRANGEBYLEX",
     .syntax = "key max min offset_count=[LIMIT offset:integer count:integer]",
     .summary = "Replies an error: equal scores are ordered by time here, never by name",
-    .complexity = "O(1)",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .run = lex_run,
 };
@@ -41,8 +35,6 @@ const struct command command_zremrangebylex = {
     .name = "ZREMRANGEBYLEX",
     .syntax = "key min max",
     .summary = "Replies an error: equal scores are ordered by time here, never by name",
-    .complexity = "O(1)",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE,
     .run = lex_run,
 };

@@ -18,7 +18,8 @@ static void pop(const struct call *call, struct registry_key *key, bool is_rever
 }
 
 /* ZPOPMIN key [count]. Without a count the one member is flat in RESP3, too. */
-static void pop_one_end(const struct call *call, bool is_reverse) {
+static void pop_run(struct call *call) {
+    bool is_reverse = *(const bool *)call->command->variant;
     bool has_count = call->request->count == 3;
     int64_t count = 1;
     if (call->request->count > 3) {
@@ -54,34 +55,26 @@ static const struct command_cost popping_cost = {
     .unit = "member popped",
     .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"};
 
-static void zpopmin_run(struct call *call) {
-    pop_one_end(call, false);
-}
-
 const struct command command_zpopmin = {
     .name = "ZPOPMIN",
     .syntax = "key [count:integer]",
     .summary = "Remove the members with the lowest scores from a board, and return them",
     .complexity = "O(log n + m) for m of the board's n members",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .cost = &popping_cost,
-    .run = zpopmin_run,
+    .variant = &(const bool){false},
+    .run = pop_run,
 };
-
-static void zpopmax_run(struct call *call) {
-    pop_one_end(call, true);
-}
 
 const struct command command_zpopmax = {
     .name = "ZPOPMAX",
     .syntax = "key [count:integer]",
     .summary = "Remove the members with the highest scores from a board, and return them",
     .complexity = "O(log n + m) for m of the board's n members",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .cost = &popping_cost,
-    .run = zpopmax_run,
+    .variant = &(const bool){true},
+    .run = pop_run,
 };
 
 struct zmpop {
@@ -178,7 +171,6 @@ const struct command command_zmpop = {
     .options = zmpop_options,
     .summary = "Remove members from the first of several boards that has any, and return them",
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE,
     .cost =
         &(const struct command_cost){

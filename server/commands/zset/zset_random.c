@@ -130,10 +130,9 @@ static bool read_options(const struct call *call, int64_t *count, enum zset_shap
         return false;
     }
     if (*count == INT64_MIN) {
-        reply_error_format(call->reply,
-                           "ERR value is out of range, value must between %" PRId64 " and %" PRId64,
-                           -INT64_MAX, INT64_MAX);
-        return false;
+        return call_refuse_format(
+            call, "ERR value is out of range, value must between %" PRId64 " and %" PRId64,
+            -INT64_MAX, INT64_MAX);
     }
     bool with_scores = arg_count == 4 && call_arg_is(call, 3, "WITHSCORES");
     if (arg_count > 3 && !with_scores) {
@@ -200,7 +199,6 @@ const struct command command_zrandmember = {
     .syntax = "key options=[count:integer [WITHSCORES]]",
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .cost = &(const struct command_cost){.count = count_draws,
                                          .unit_ns = 180,

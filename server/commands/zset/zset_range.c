@@ -14,6 +14,7 @@ enum range_by {
     RANGE_BY_LEX,
 };
 
+/* The command's variant, and then its options. */
 struct range {
     enum range_by by;
     bool is_stored;          /* ZRANGESTORE: a destination precedes the key */
@@ -88,22 +89,13 @@ __attribute__((always_inline)) static inline bool read_options(const struct call
 __attribute__((always_inline)) static inline bool
 find_span(const struct call *call, const struct range *range, const struct board *board,
           uint32_t growth, bool is_best_first, struct zset_span *span) {
-    struct bytes first = call_arg(call, key_index(range) + 1);
-    struct bytes second = call_arg(call, key_index(range) + 2);
+    uint32_t index = key_index(range) + 1;
     if (range->by == RANGE_BY_PLACE) {
-        int64_t start;
-        int64_t stop;
-        if (!call_parse_integer(call, first, &start) || !call_parse_integer(call, second, &stop)) {
-            return false;
-        }
-        struct zset_span whole = board != NULL ? zset_whole(board) : (struct zset_span){0};
-        whole.count = cost_sum(whole.count, growth);
-        *span = zset_part_of_indexes(whole, is_best_first, start, stop);
-        return true;
+        return zset_span_of_places(call, board, growth, is_best_first, index, span);
     }
     /* Reversed limits are given as max and min. */
-    struct bytes min = range->is_reverse ? second : first;
-    struct bytes max = range->is_reverse ? first : second;
+    struct bytes min = call_arg(call, range->is_reverse ? index + 1 : index);
+    struct bytes max = call_arg(call, range->is_reverse ? index : index + 1);
     if (!zset_span_of_scores(call, board, min, max, span)) {
         return false;
     }
@@ -112,10 +104,16 @@ find_span(const struct call *call, const struct range *range, const struct board
     return true;
 }
 
-/* The number of members to visit. */
-static uint64_t count_span(const struct cost_view *view, struct range range) {
-    struct zset_span span;
+static struct range range_of(const struct call *call) {
+    struct range range = *(const struct range *)call->command->variant;
     range.count = -1;
+    return range;
+}
+
+/* The number of members to visit. */
+static uint64_t count_span(const struct cost_view *view) {
+    struct range range = range_of(view->call);
+    struct zset_span span;
     if (!read_options(view->call, &range)) {
         return 0;
     }
@@ -125,8 +123,8 @@ static uint64_t count_span(const struct cost_view *view, struct range range) {
     return is_found ? span.count : 0;
 }
 
-static void run(const struct call *call, struct range range) {
-    range.count = -1;
+static void run(struct call *call) {
+    struct range range = range_of(call);
     if (!read_options(call, &range)) {
         return;
     }
@@ -144,13 +142,11 @@ static void run(const struct call *call, struct range range) {
     }
 }
 
-static void zrange_run(struct call *call) {
-    run(call, (struct range){.by = RANGE_UNSAID});
-}
-
-static uint64_t zrange_count(const struct cost_view *view) {
-    return count_span(view, (struct range){.by = RANGE_UNSAID});
-}
+static const struct command_cost paging_cost = {.count = count_span,
+                                                .unit_ns = 20,
+                                                .unit = "member returned",
+                                                .instead =
+                                                    "pages of a few hundred, one after another"};
 
 const struct command command_zrange = {
     .name = "ZRANGE",
@@ -158,22 +154,11 @@ const struct command command_zrange = {
               "count:integer] [WITHSCORES]",
     .summary = "Members by place or by score, from the lowest score up or (REV) the highest down",
     .complexity = "O(log n + m) for m of the board's n members",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.count = zrange_count,
-                                         .unit_ns = 20,
-                                         .unit = "member returned",
-                                         .instead = "pages of a few hundred, one after another"},
-    .run = zrange_run,
+    .cost = &paging_cost,
+    .variant = &(const struct range){.by = RANGE_UNSAID},
+    .run = run,
 };
-
-static void zrangestore_run(struct call *call) {
-    run(call, (struct range){.by = RANGE_UNSAID, .is_stored = true});
-}
-
-static uint64_t zrangestore_count(const struct cost_view *view) {
-    return count_span(view, (struct range){.by = RANGE_UNSAID, .is_stored = true});
-}
 
 const struct command command_zrangestore = {
     .name = "ZRANGESTORE",
@@ -181,46 +166,27 @@ const struct command command_zrangestore = {
               "offset:integer count:integer]",
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .cost = &(const struct command_cost){.count = zrangestore_count,
+    .cost = &(const struct command_cost){.count = count_span,
                                          .unit_ns = 130,
                                          .grown_key = 1,
                                          .unit = "member stored",
                                          .instead = "`COPY`, if it is the whole board"},
-    .run = zrangestore_run,
+    .variant = &(const struct range){.by = RANGE_UNSAID, .is_stored = true},
+    .run = run,
 };
-
-static void zrevrange_run(struct call *call) {
-    run(call, (struct range){.by = RANGE_BY_PLACE, .is_direction_fixed = true, .is_reverse = true});
-}
-
-static uint64_t zrevrange_count(const struct cost_view *view) {
-    return count_span(
-        view, (struct range){.by = RANGE_BY_PLACE, .is_direction_fixed = true, .is_reverse = true});
-}
 
 const struct command command_zrevrange = {
     .name = "ZREVRANGE",
     .syntax = "key start:integer stop:integer [WITHSCORES]",
     .summary = "Members by place, from the highest score down",
     .complexity = "O(log n + m) for m of the board's n members",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.count = zrevrange_count,
-                                         .unit_ns = 20,
-                                         .unit = "member returned",
-                                         .instead = "pages of a few hundred, one after another"},
-    .run = zrevrange_run,
+    .cost = &paging_cost,
+    .variant =
+        &(const struct range){.by = RANGE_BY_PLACE, .is_direction_fixed = true, .is_reverse = true},
+    .run = run,
 };
-
-static void zrangebyscore_run(struct call *call) {
-    run(call, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true});
-}
-
-static uint64_t zrangebyscore_count(const struct cost_view *view) {
-    return count_span(view, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true});
-}
 
 const struct command command_zrangebyscore = {
     .name = "ZRANGEBYSCORE",
@@ -228,23 +194,11 @@ const struct command command_zrangebyscore = {
         "key min:double max:double [WITHSCORES] offset_count=[LIMIT offset:integer count:integer]",
     .summary = "Members with a score between two limits, from the lowest score up",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.count = zrangebyscore_count,
-                                         .unit_ns = 20,
-                                         .unit = "member returned",
-                                         .instead = "pages of a few hundred, one after another"},
-    .run = zrangebyscore_run,
+    .cost = &paging_cost,
+    .variant = &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true},
+    .run = run,
 };
-
-static void zrevrangebyscore_run(struct call *call) {
-    run(call, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true});
-}
-
-static uint64_t zrevrangebyscore_count(const struct cost_view *view) {
-    return count_span(
-        view, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true});
-}
 
 const struct command command_zrevrangebyscore = {
     .name = "ZREVRANGEBYSCORE",
@@ -252,11 +206,9 @@ const struct command command_zrevrangebyscore = {
         "key max:double min:double [WITHSCORES] offset_count=[LIMIT offset:integer count:integer]",
     .summary = "Members with a score between two limits, from the highest score down",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
-    .cost = &(const struct command_cost){.count = zrevrangebyscore_count,
-                                         .unit_ns = 20,
-                                         .unit = "member returned",
-                                         .instead = "pages of a few hundred, one after another"},
-    .run = zrevrangebyscore_run,
+    .cost = &paging_cost,
+    .variant =
+        &(const struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true},
+    .run = run,
 };

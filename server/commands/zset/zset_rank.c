@@ -9,7 +9,8 @@ static void reply_missing(const struct call *call, bool with_score) {
     }
 }
 
-static void rank(const struct call *call, bool is_reverse) {
+static void rank_run(struct call *call) {
+    bool is_reverse = *(const bool *)call->command->variant;
     bool with_score = call->request->count == 4;
     if (call->request->count > 4) {
         reply_error_format(call->reply, "ERR wrong number of arguments for '%s' command",
@@ -36,32 +37,24 @@ static void rank(const struct call *call, bool is_reverse) {
     }
 }
 
-static void zrank_run(struct call *call) {
-    rank(call, false);
-}
-
 const struct command command_zrank = {
     .name = "ZRANK",
     .syntax = "key member [WITHSCORE]",
     .summary = "A member's place, counted from 0 at the lowest score",
     .complexity = "O(log n) in the members of the board",
-    .group = "sorted-set",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
-    .run = zrank_run,
+    .variant = &(const bool){false},
+    .run = rank_run,
 };
-
-static void zrevrank_run(struct call *call) {
-    rank(call, true);
-}
 
 const struct command command_zrevrank = {
     .name = "ZREVRANK",
     .syntax = "key member [WITHSCORE]",
     .summary = "A member's place, counted from 0 at the highest score",
     .complexity = "O(log n) in the members of the board",
-    .group = "sorted-set",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = 2,
-    .run = zrevrank_run,
+    .variant = &(const bool){true},
+    .run = rank_run,
 };

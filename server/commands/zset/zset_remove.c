@@ -62,7 +62,6 @@ const struct command command_zrem = {
     .syntax = "key member...",
     .summary = "Remove members from a board",
     .complexity = "O(m * log n) for m of the board's n members",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .member_arg = 2,
     .member_step = 1,
@@ -83,19 +82,13 @@ static void remove_span(const struct call *call, struct registry_key *key, struc
 }
 
 static void zremrangebyrank_run(struct call *call) {
-    int64_t start;
-    int64_t stop;
-    if (!call_parse_integer(call, call_arg(call, 2), &start) ||
-        !call_parse_integer(call, call_arg(call, 3), &stop)) {
-        return;
-    }
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    struct zset_span span = {0};
-    if (key != NULL) {
-        span = zset_part_of_indexes(zset_whole(&key->board), zset_is_best_first(&key->board, false),
-                                    start, stop);
+    const struct board *board = key != NULL ? &key->board : NULL;
+    bool is_best_first = board != NULL && zset_is_best_first(board, false);
+    struct zset_span span;
+    if (zset_span_of_places(call, board, 0, is_best_first, 2, &span)) {
+        remove_span(call, key, span);
     }
-    remove_span(call, key, span);
 }
 
 const struct command command_zremrangebyrank = {
@@ -104,7 +97,6 @@ const struct command command_zremrangebyrank = {
     .summary =
         "Remove the members in a range of places from a board, counted from the lowest score",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE,
     .run = zremrangebyrank_run,
 };
@@ -123,7 +115,6 @@ const struct command command_zremrangebyscore = {
     .syntax = "key min:double max:double",
     .summary = "Remove the members with a score between two limits from a board",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .group = "sorted-set",
     .flags = COMMAND_WRITE,
     .run = zremrangebyscore_run,
 };

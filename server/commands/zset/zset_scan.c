@@ -59,44 +59,19 @@ static void visit(void *context, const struct board_entry *entry) {
     scan->text_count += 2;
 }
 
-static void reply_cursor(const struct call *call, uint64_t cursor) {
-    char text[BYTES_INTEGER_TEXT_MAX];
-    size_t size = bytes_print_u64(text, cursor);
-    reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
-}
-
-static void reply_nothing(const struct call *call) {
-    reply_array(call->reply, 2);
-    reply_cursor(call, 0);
-    reply_array(call->reply, 0);
-}
-
-/* The next cursor precedes the members in the reply but is known only after them, so they are
- * buffered. */
-static void reply_step(struct zscan *scan, uint64_t cursor) {
+/* One step of the scan; returns the next cursor. */
+static uint64_t scan_step(struct zscan *scan, uint64_t cursor, struct buffer *found) {
     struct reply *reply = scan->call->reply;
-    struct buffer found;
-    buffer_init(&found, 0);
     struct buffer *out = reply->out;
-    reply->out = &found;
     struct scan_limits limits = {
         .count = scan->count < UINT32_MAX ? (uint32_t)scan->count : UINT32_MAX,
         .work_max = COMMAND_SCAN_WORK_MAX,
         .byte_work = scan->has_pattern ? glob_byte_work(scan->glob) : 0,
     };
+    reply->out = found;
     uint64_t next = board_scan(scan->board, cursor, &limits, visit, scan);
     reply->out = out;
-    if (found.is_broken) {
-        call_out_of_memory(scan->call);
-    } else {
-        reply_array(reply, 2);
-        reply_cursor(scan->call, next);
-        reply_array(reply, scan->text_count);
-        if (!reply->is_silent && found.size > 0) {
-            buffer_append(out, found.at, found.size);
-        }
-    }
-    buffer_deinit(&found);
+    return next;
 }
 
 static void zscan_run(struct call *call) {
@@ -107,14 +82,13 @@ static void zscan_run(struct call *call) {
     struct glob glob;
     struct zscan scan = {.call = call, .count = COUNT_DEFAULT, .glob = &glob};
     scan.board = call_find_board(call, call_arg(call, 1));
-    if (scan.board == NULL) {
-        reply_nothing(call);
+    if (scan.board != NULL && !read_options(call, &scan)) {
         return;
     }
-    if (!read_options(call, &scan)) {
-        return;
-    }
-    reply_step(&scan, cursor);
+    struct buffer found;
+    buffer_init(&found, 0);
+    cursor = scan.board != NULL ? scan_step(&scan, cursor, &found) : 0;
+    call_reply_scan(call, cursor, scan.text_count, &found);
 }
 
 const struct command command_zscan = {
@@ -123,7 +97,6 @@ const struct command command_zscan = {
     .options = zscan_options,
     .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
-    .group = "sorted-set",
     .flags = COMMAND_READ,
     .run = zscan_run,
 };

@@ -207,14 +207,14 @@ static void a_write_touches_the_key_that_it_changes_and_no_other(void **state) {
 static void every_command_that_writes_is_among_them(void **state) {
     (void)state;
     command_init(command_table);
-    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
-        bool is_there = ((*entry)->flags & COMMAND_WRITE) == 0;
+    for (const struct command_row *row = command_table; row->command != NULL; row++) {
+        bool is_there = (row->command->flags & COMMAND_WRITE) == 0;
         for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
             struct bytes name = {.at = changes[i].line, .size = strcspn(changes[i].line, " ")};
-            is_there |= bytes_is(name, (*entry)->name);
+            is_there |= bytes_is(name, row->command->name);
         }
         if (!is_there) {
-            fail_msg("changes[] does not say when %s changes a key", (*entry)->name);
+            fail_msg("changes[] does not say when %s changes a key", row->command->name);
         }
     }
 }
@@ -712,7 +712,7 @@ static void a_watch_without_memory_changes_nothing(void **state) {
             assert_non_null(buffer_reserve(&h->reply, 1024));
             reply_init(&reply, &h->reply, 2);
             memory_fail_at(nth);
-            command_execute(&h->server, s, &request, &reply);
+            harness_execute(&h->server, s, &request, &reply);
             memory_fail_at(0);
             is_done = h->reply.at[0] == '+';
             assert_int_equal(s->watches.count, is_done ? 4 : watched);

@@ -20,7 +20,7 @@ static int teardown(void **state) {
 
 static uint32_t table_size(void) {
     uint32_t count = 0;
-    while (command_table[count] != NULL) {
+    while (command_table[count].command != NULL) {
         count++;
     }
     return count;

@@ -289,7 +289,7 @@ IN_FIXTURE(without_memory_an_error_is_answered) {
     assert_non_null(buffer_reserve(&h->reply, 1024));
     reply_init(&reply, &h->reply, 2);
     memory_fail_at(1);
-    command_execute(&h->server, s, &request, &reply);
+    harness_execute(&h->server, s, &request, &reply);
     memory_fail_at(0);
     assert_int_equal(h->reply.at[0], '-');
 }

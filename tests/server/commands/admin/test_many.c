@@ -58,7 +58,7 @@ static size_t run(struct harness *h, struct session *session, const struct reque
     buffer_init(&out, size_max);
     reply_init(&reply, &out, 2);
     int64_t begin_ms = now_ms();
-    command_execute(&h->server, session, &request, &reply);
+    harness_execute(&h->server, session, &request, &reply);
     assert_in_range(now_ms() - begin_ms, 0, LIMIT_MS);
     assert_int_equal(reply.error_count, 0);
     size_t size = out.size;

@@ -70,7 +70,7 @@ IN_FIXTURE(of_a_transaction_whose_replies_are_lost_only_changes_are_run) {
     struct reply reply;
     buffer_init(&out, 30000); /* for the first range, and a part of the second */
     reply_init(&reply, &out, 2);
-    command_execute(&h->server, s, &request, &reply);
+    harness_execute(&h->server, s, &request, &reply);
     assert_true(out.is_broken);
     buffer_deinit(&out);
     assert_int_equal(stats_of(h, "zrange")->calls, 2);
@@ -281,7 +281,7 @@ IN_FIXTURE(without_memory_to_queue_exec_refuses_all) {
         buffer_clear(&h->reply);
         reply_init(&reply, &h->reply, 2);
         memory_fail_at(1);
-        command_execute(&h->server, s, &(struct request){.count = 4, .args = args}, &reply);
+        harness_execute(&h->server, s, &(struct request){.count = 4, .args = args}, &reply);
         memory_fail_at(0);
         assert_memory_equal(h->reply.at, "-OOM out of memory\r\n", h->reply.size);
         harness_expect(h, s, "PING", QUEUED);
@@ -424,7 +424,7 @@ IN_FIXTURE(a_pop_inside_is_done_even_if_its_answer_is_lost) {
     const struct bytes exec[] = {BYTES("EXEC")};
     struct reply reply;
     reply_init(&reply, &h->reply, 2);
-    command_execute(&h->server, s, &(struct request){.count = 1, .args = exec}, &reply);
+    harness_execute(&h->server, s, &(struct request){.count = 1, .args = exec}, &reply);
     harness_expect(h, s, "ZRANGE from 0 -1", "*1\r\n$1\r\nx\r\n");
     harness_expect(h, s, "ZRANGE to 0 -1", "*1\r\n$1\r\ny\r\n");
 }

@@ -316,7 +316,7 @@ static const char *run_without_memory(struct harness *h, struct session *s, cons
     struct reply reply;
     reply_init(&reply, &h->reply, s->protocol);
     memory_fail_at(nth);
-    command_execute(&h->server, s, &request, &reply);
+    harness_execute(&h->server, s, &request, &reply);
     memory_fail_at(0);
     *buffer_reserve(&h->reply, 1) = '\0';
     return h->reply.at;
