@@ -68,7 +68,7 @@ static bool database_reserve(struct database *database, bool is_periodic) {
         database->flushed = memory_allocate_zeroed(sizeof(*database->flushed));
     }
     return database->flushed != NULL && count < MAP_ID_END &&
-           (!is_periodic || expiry_reserve(&database->rolls)) &&
+           (!is_periodic || expiry_reserve(&database->heaps[HEAP_ROLLS])) &&
            pages_reserve(&database->list, count * sizeof(struct registry_key *)) &&
            map_reserve(&database->map, 1, (uint32_t)count);
 }
@@ -110,10 +110,10 @@ void registry_take(struct registry *registry, struct registry_key *key) {
     database->recent = NULL;
     database->gone_count++;
     if (key->expiry_place != EXPIRY_NOWHERE) {
-        expiry_remove(registry_heap(database, key), &key->expiry_place);
+        expiry_remove(&database->heaps[key->is_lasting], &key->expiry_place);
     }
     if (key->is_periodic) {
-        expiry_remove(&database->rolls, &registry_tail(key)->roll_place);
+        expiry_remove(&database->heaps[HEAP_ROLLS], &registry_tail(key)->roll_place);
     }
     map_remove(&database->map, registry_hash(database, key), key->index);
     uint32_t hole = key->index;
@@ -145,9 +145,19 @@ void registry_pass_by(struct registry *registry, struct registry_key *key) {
 void registry_trim(struct database *database) {
     (void)map_step(&database->map, database->count);
     pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
-    expiry_trim(&database->expiry);
-    expiry_trim(&database->lasting);
-    expiry_trim(&database->rolls);
+    for (uint32_t i = 0; i < HEAPS; i++) {
+        expiry_trim(&database->heaps[i]);
+    }
+}
+
+/* Without keys; gone_count continues. */
+static void init_database(const struct registry *registry, struct database *database) {
+    *database = (struct database){
+        .heaps[HEAP_LASTING].offset_ms = registry->offset_ms,
+        .gone_count = database->gone_count,
+        .hash_seed = registry->hash_seed,
+    };
+    map_init(&database->map, database_hashes, database);
 }
 
 /* ---- the registry, and creating keys ---- */
@@ -171,9 +181,7 @@ struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_f
     registry_add_kind(registry, &key_kind_board);
     rules_set_init(&registry->rules, hash_seed);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        struct database *database = &registry->databases[i];
-        database->hash_seed = hash_seed;
-        map_init(&database->map, database_hashes, database);
+        init_database(registry, &registry->databases[i]);
     }
     return registry;
 }
@@ -190,9 +198,9 @@ void registry_destroy(struct registry *registry) {
         struct database *database = &registry->databases[i];
         map_deinit(&database->map);
         pages_deinit(&database->list);
-        pages_deinit(&database->expiry.entries);
-        pages_deinit(&database->lasting.entries);
-        pages_deinit(&database->rolls.entries);
+        for (uint32_t j = 0; j < HEAPS; j++) {
+            pages_deinit(&database->heaps[j].entries);
+        }
         memory_free(database->flushed);
     }
     rules_set_deinit(&registry->rules);
@@ -213,7 +221,7 @@ int64_t registry_expiry(const struct registry *registry, const struct registry_k
     if (key->expiry_place == EXPIRY_NOWHERE) {
         return REGISTRY_NO_EXPIRY;
     }
-    return expiry_time_ms(registry_read_heap(registry_read(registry, key->database), key),
+    return expiry_time_ms(&registry_read(registry, key->database)->heaps[key->is_lasting],
                           key->expiry_place);
 }
 
@@ -300,15 +308,9 @@ static uint64_t flush_database(struct registry *registry, uint32_t number) {
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
     registry_walk_note_flush(registry, database);
-    registry_free_database_later(registry, database);
-    map_init(&database->map, database_hashes, database);
-    database->list = (struct pages){0};
-    database->expiry = (struct expiry){0};
-    database->lasting = (struct expiry){.offset_ms = registry->offset_ms};
-    database->rolls = (struct expiry){0};
-    database->count = 0;
-    database->recent = NULL;
     database->gone_count++;
+    registry_free_database_later(registry, database);
+    init_database(registry, database);
     registry_emit_flush(registry, number);
     return count;
 }
@@ -539,7 +541,8 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
     if (key == NULL) {
         return NULL;
     }
-    if ((expires && (!expiry_reserve(&database->expiry) || !expiry_reserve(&database->lasting))) ||
+    if ((expires && (!expiry_reserve(&database->heaps[HEAP_EXPIRY]) ||
+                     !expiry_reserve(&database->heaps[HEAP_LASTING]))) ||
         !database_reserve(database, is_periodic)) {
         memory_free(key);
         return NULL;
@@ -567,7 +570,7 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
     clear_destination(registry, key, now_ms);
     put(registry, key, state);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        expiry_put(registry_heap(database, key), expire_at_ms, &key->expiry_place);
+        expiry_put(&database->heaps[key->is_lasting], expire_at_ms, &key->expiry_place);
     }
     registry_trim(database);
     registry_tell(registry, key->database, registry_name(key));
@@ -616,9 +619,9 @@ enum registry_status registry_put_loaded(struct registry *registry, uint32_t dat
 
 static enum registry_status set_expiry(struct registry *registry, struct registry_key *key,
                                        int64_t expire_at_ms, bool is_lasting) {
-    struct database *database = registry_database(registry, key->database);
-    struct expiry *before = registry_heap(database, key);
-    struct expiry *after = is_lasting ? &database->lasting : &database->expiry;
+    struct expiry *heaps = registry_database(registry, key->database)->heaps;
+    struct expiry *before = &heaps[key->is_lasting];
+    struct expiry *after = &heaps[is_lasting];
     bool is_set = expire_at_ms != REGISTRY_NO_EXPIRY;
     if (is_set && !expiry_reserve(after)) {
         return REGISTRY_OUT_OF_MEMORY;
@@ -647,18 +650,15 @@ enum registry_status registry_set_lasting(struct registry *registry, struct regi
 }
 
 void registry_set_offset(struct registry *registry, int64_t offset_ms) {
-    if (registry->offset_ms == offset_ms) {
-        return;
-    }
     registry->offset_ms = offset_ms;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        registry->databases[i].lasting.offset_ms = offset_ms;
+        registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;
     }
 }
 
 static struct expiry_entry first_to_expire(const struct registry *registry) {
-    return expiry_earlier(registry_first(registry, offsetof(struct database, expiry)),
-                          registry_first(registry, offsetof(struct database, lasting)));
+    return expiry_earlier(registry_first(registry, HEAP_EXPIRY),
+                          registry_first(registry, HEAP_LASTING));
 }
 
 static struct registry_key *key_of_place(uint32_t *place) {
@@ -685,8 +685,8 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
 }
 
 int64_t registry_next_due(const struct registry *registry) {
-    struct expiry_entry first = expiry_earlier(
-        registry_first(registry, offsetof(struct database, rolls)), first_to_expire(registry));
+    struct expiry_entry first =
+        expiry_earlier(registry_first(registry, HEAP_ROLLS), first_to_expire(registry));
     return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
@@ -697,19 +697,18 @@ uint32_t registry_count(const struct registry *registry, uint32_t database) {
 }
 
 uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
-    return registry_read(registry, database)->expiry.count +
-           registry_read(registry, database)->lasting.count;
+    const struct expiry *heaps = registry_read(registry, database)->heaps;
+    return heaps[HEAP_EXPIRY].count + heaps[HEAP_LASTING].count;
 }
 
 int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database,
                                 int64_t now_ms) {
-    const struct expiry *expiry = &registry_read(registry, database)->expiry;
-    const struct expiry *lasting = &registry_read(registry, database)->lasting;
+    const struct expiry *heaps = registry_read(registry, database)->heaps;
     uint32_t count = registry_expiring_count(registry, database);
     if (count == 0) {
         return 0;
     }
-    expiry_sum sum_ms = expiry_sum_ms(expiry) + expiry_sum_ms(lasting);
+    expiry_sum sum_ms = expiry_sum_ms(&heaps[HEAP_EXPIRY]) + expiry_sum_ms(&heaps[HEAP_LASTING]);
     expiry_sum average = (sum_ms - (expiry_sum)now_ms * count) / count;
     if (average <= 0) {
         return 0;
@@ -732,16 +731,9 @@ static const char *check_key(const struct registry *registry, uint32_t number, u
     if (registry_find_name(database, registry_name(key)) != key) {
         return "registry: a key is not found by its name";
     }
-    if (key->expiry_place != EXPIRY_NOWHERE) {
-        const struct expiry *heap = registry_read_heap(database, key);
-        if (key->expiry_place >= heap->count) {
-            return "registry: a key's place in the heap is outside it";
-        }
-        const struct expiry_entry *entry =
-            pages_at(&heap->entries, key->expiry_place * (uint64_t)sizeof(struct expiry_entry));
-        if (entry->place != &key->expiry_place) {
-            return "registry: the heap's entry for a key is another one's";
-        }
+    if (key->expiry_place != EXPIRY_NOWHERE &&
+        !expiry_has(&database->heaps[key->is_lasting], &key->expiry_place)) {
+        return "registry: a key has no entry in the heap, or another one's";
     }
     if (registry->kinds[key->kind] == NULL) {
         return "registry: a key is of no kind";
@@ -765,23 +757,22 @@ static const char *check_database(const struct registry *registry, uint32_t numb
         periodic_count += key->is_periodic;
         *board_count += key->kind == REGISTRY_BOARD;
     }
-    if (expiring_count != database->expiry.count + database->lasting.count ||
-        periodic_count != database->rolls.count) {
+    if (expiring_count != registry_expiring_count(registry, number) ||
+        periodic_count != database->heaps[HEAP_ROLLS].count) {
         return "registry: a heap holds more than the keys";
     }
     if (map_count(&database->map) != database->count) {
         return "registry: the map holds more or less than the keys";
     }
     const char *reason = NULL;
-    if (database->lasting.offset_ms != registry->offset_ms) {
+    if (database->heaps[HEAP_LASTING].offset_ms != registry->offset_ms) {
         return "registry: a heap of durations has another offset";
     }
-    if (!map_validate(&database->map, &reason) || !expiry_validate(&database->expiry, &reason) ||
-        !expiry_validate(&database->lasting, &reason) ||
-        !expiry_validate(&database->rolls, &reason)) {
-        return reason;
+    bool is_valid = map_validate(&database->map, &reason);
+    for (uint32_t i = 0; i < HEAPS && is_valid; i++) {
+        is_valid = expiry_validate(&database->heaps[i], &reason);
     }
-    return NULL;
+    return reason;
 }
 
 /* Count the boards among the keys that are not freed yet, and all of these keys. */
@@ -798,10 +789,10 @@ static uint64_t count_unfreed(const struct registry *registry, uint64_t *board_c
     }
     for (const struct flushed_keys *flushed = registry->flushed_first; flushed != NULL;
          flushed = flushed->next) {
-        for (uint32_t i = 0; i < flushed->count; i++) {
-            *board_count += (*registry_list_at(&flushed->list, i))->kind == REGISTRY_BOARD;
+        for (uint32_t i = 0; i < flushed->database.count; i++) {
+            *board_count += registry_key_at(&flushed->database, i)->kind == REGISTRY_BOARD;
         }
-        count += flushed->count;
+        count += flushed->database.count;
     }
     return count;
 }

@@ -24,29 +24,30 @@ enum {
     PERIOD_NAME_MAX = 1 + PERIOD_DATE_TEXT_MAX,
 };
 
-/* A flushed database that waits to be freed. */
-struct flushed_keys {
-    struct flushed_keys *next;
-    struct map map;
-    struct pages list;
-    struct pages expiry_entries;
-    struct pages lasting_entries;
-    struct pages roll_entries;
-    uint32_t count;
+/* The heaps of a database; is_lasting is the index of the one that holds a key's expiry. */
+enum {
+    HEAP_EXPIRY,  /* keys with an absolute expiry */
+    HEAP_LASTING, /* keys with a duration; its offset is the registry's */
+    HEAP_ROLLS,   /* ends of periods; the places are in the keys' tails */
+    HEAPS,
 };
 
 struct database {
     struct map map;
     struct pages list; /* struct registry_key * */
     uint32_t count;
-    uint32_t ahead_count;         /* the first so many keys of the list have not been walked yet */
-    struct expiry expiry;         /* of the keys with an absolute expiry */
-    struct expiry lasting;        /* of the keys with a duration; its offset is the registry's */
-    struct expiry rolls;          /* ends of periods; the places are in the keys' tails */
+    uint32_t ahead_count; /* the first so many keys of the list have not been walked yet */
+    struct expiry heaps[HEAPS];
     struct registry_key *recent;  /* found last, often looked up again; or NULL */
     struct flushed_keys *flushed; /* reserved for a flush; NULL before the first key */
     uint64_t gone_count;          /* removals so far (a flush is one); detects stale prefetches */
     uint64_t hash_seed;
+};
+
+/* A flushed database that waits to be freed. */
+struct flushed_keys {
+    struct flushed_keys *next;
+    struct database database;
 };
 
 struct registry_walk {
@@ -98,23 +99,11 @@ static inline const struct database *registry_read(const struct registry *regist
     return &registry->databases[index];
 }
 
-/* The heap that holds the key's expiry, if it has one. */
-static inline struct expiry *registry_heap(struct database *database,
-                                           const struct registry_key *key) {
-    return key->is_lasting ? &database->lasting : &database->expiry;
-}
-static inline const struct expiry *registry_read_heap(const struct database *database,
-                                                      const struct registry_key *key) {
-    return key->is_lasting ? &database->lasting : &database->expiry;
-}
-
-/* The earliest entry of the heaps (struct expiry) at this offset in each database; place is NULL if
- * all are empty. */
-static inline struct expiry_entry registry_first(const struct registry *registry, size_t offset) {
+/* The earliest entry of this heap of all databases; place is NULL if there is none. */
+static inline struct expiry_entry registry_first(const struct registry *registry, uint32_t heap) {
     struct expiry_entry first = {.place = NULL};
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        const void *heap = (const char *)&registry->databases[i] + offset;
-        first = expiry_earlier(first, expiry_first(heap));
+        first = expiry_earlier(first, expiry_first(&registry->databases[i].heaps[heap]));
     }
     return first;
 }
@@ -166,7 +155,7 @@ void registry_trim(struct database *database);
 static inline bool registry_has_expired(const struct database *database,
                                         const struct registry_key *key, int64_t now_ms) {
     return key->expiry_place != EXPIRY_NOWHERE &&
-           expiry_time_ms(registry_read_heap(database, key), key->expiry_place) <= now_ms;
+           expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place) <= now_ms;
 }
 /* Remove an expired key. */
 void registry_expire(struct registry *registry, struct registry_key *key);

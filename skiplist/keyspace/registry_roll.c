@@ -18,7 +18,7 @@ enum { ROLL_SOME_MAX = 100 };
 /* ---- scheduling ---- */
 
 static struct expiry_entry first_to_roll(const struct registry *registry) {
-    return registry_first(registry, offsetof(struct database, rolls));
+    return registry_first(registry, HEAP_ROLLS);
 }
 
 static void note_next_roll(struct registry *registry) {
@@ -27,13 +27,13 @@ static void note_next_roll(struct registry *registry) {
 }
 
 void registry_await_roll(struct registry *registry, struct registry_key *key) {
-    struct database *database = registry_database(registry, key->database);
+    struct expiry *rolls = &registry_database(registry, key->database)->heaps[HEAP_ROLLS];
     int64_t end_ms = registry_rules(key)->period_end_ms;
     uint32_t *place = &registry_tail(key)->roll_place;
     if (*place == EXPIRY_NOWHERE) {
-        expiry_put(&database->rolls, end_ms, place);
+        expiry_put(rolls, end_ms, place);
     } else {
-        expiry_change(&database->rolls, place, end_ms);
+        expiry_change(rolls, place, end_ms);
     }
     if (end_ms < registry->roll_at_ms) {
         registry->roll_at_ms = end_ms;
@@ -307,8 +307,8 @@ static bool has_archive(const struct database *database, const struct registry_k
         return false;
     }
     return key->expiry_place == EXPIRY_NOWHERE ||
-           !expires_before(expiry_time_ms(registry_read_heap(database, key), key->expiry_place),
-                           rules);
+           !expires_before(
+               expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place), rules);
 }
 
 /* Will this key be replaced by an archive that has itself already expired? */
@@ -391,16 +391,14 @@ const char *registry_check_roll(const struct database *database, const struct re
     if (!key->is_periodic) {
         return NULL;
     }
-    const struct rules *rules = registry_rules(key);
+    const struct expiry *rolls = &database->heaps[HEAP_ROLLS];
     const void *at = (const char *)key + registry_tail_offset(key->name_size);
     const struct registry_tail *tail = at;
-    if (tail->key != key || tail->roll_place >= database->rolls.count) {
+    if (tail->key != key || tail->roll_place >= rolls->count) {
         return "registry: a key's tail is another one's, or its place is outside the heap";
     }
-    const struct expiry_entry *entry = pages_at(
-        &database->rolls.entries, tail->roll_place * (uint64_t)sizeof(struct expiry_entry));
-    if (entry->place != &tail->roll_place || entry->time_ms != rules->period_end_ms) {
-        return "registry: a key does not wait for the end of its period";
-    }
-    return NULL;
+    return expiry_has(rolls, &tail->roll_place) &&
+                   expiry_time_ms(rolls, tail->roll_place) == registry_rules(key)->period_end_ms
+               ? NULL
+               : "registry: a key does not wait for the end of its period";
 }
