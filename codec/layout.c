@@ -468,15 +468,20 @@ static char *put_field(char *at, const struct layout_field *field) {
     return at;
 }
 
-/* The start of the last unit, as END gives it. Saturates. */
-static int64_t end_us(const struct layout_time *time) {
-    uint64_t span_us;
-    int64_t end;
-    if (__builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) ||
-        __builtin_add_overflow(time->start_us, span_us, &end)) {
+/* The start of a unit, counted from START. Saturates. */
+static int64_t unit_begin_us(const struct layout_time *time, uint64_t unit_index) {
+    uint64_t elapsed_us;
+    int64_t begin_us;
+    if (__builtin_mul_overflow(unit_index, (uint64_t)time->unit_us, &elapsed_us) ||
+        __builtin_add_overflow(time->start_us, elapsed_us, &begin_us)) {
         return INT64_MAX;
     }
-    return end;
+    return begin_us;
+}
+
+/* The start of the last unit, as END gives it. */
+static int64_t end_us(const struct layout_time *time) {
+    return unit_begin_us(time, time->mask);
 }
 
 static char *put_time(char *at, const struct layout_time *time) {
@@ -590,22 +595,20 @@ static const char *time_fault(const struct layout_time *time) {
 bool layout_validate(const struct layout *layout, const char **reason) {
     *reason = NULL;
     if (layout->field_count < 1 || layout->field_count > LAYOUT_FIELDS_MAX) {
-        *reason = "the number of fields is not 1..64";
-        return false;
+        return check_passed("the number of fields is not 1..64", reason);
     }
-    *reason = time_fault(&layout->time);
+    const char *fault = time_fault(&layout->time);
     unsigned shift = layout->time.bits;
-    for (unsigned i = layout->field_count; i-- > 0 && *reason == NULL;) {
-        *reason = field_fault(layout, i);
-        if (*reason == NULL && layout->fields[i].shift != shift) {
-            *reason = "a field's shift does not follow from the widths below it";
-        }
+    for (unsigned i = layout->field_count; i-- > 0 && fault == NULL;) {
+        fault = layout->fields[i].shift == shift
+                    ? field_fault(layout, i)
+                    : "a field's shift does not follow from the widths below it";
         shift += layout->fields[i].bits;
     }
-    if (*reason == NULL && (shift > KEY_BITS || layout->bits_total != shift)) {
-        *reason = "the sum of the widths is wrong";
+    if (fault == NULL && (shift > KEY_BITS || layout->bits_total != shift)) {
+        fault = "the sum of the widths is wrong";
     }
-    return *reason == NULL;
+    return check_passed(fault, reason);
 }
 
 /* ---- Fields ---- */
@@ -712,17 +715,9 @@ enum layout_status layout_pack(const struct layout *layout, const uint64_t *ordi
     return layout_stamp(layout, packed, time_us, key);
 }
 
-/* START + u * unit, saturated. */
 static int64_t time_us_of(const struct layout_time *time, uint64_t key) {
     uint64_t stored = key & time->mask;
-    uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
-    uint64_t elapsed_us;
-    int64_t time_us;
-    if (__builtin_mul_overflow(unit_index, (uint64_t)time->unit_us, &elapsed_us) ||
-        __builtin_add_overflow(time->start_us, elapsed_us, &time_us)) {
-        return INT64_MAX;
-    }
-    return time_us;
+    return unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
 }
 
 void layout_unpack(const struct layout *layout, uint64_t key, uint64_t *ordinals,
@@ -879,42 +874,20 @@ int64_t layout_time_last_us(const struct layout *layout) {
     return last_us;
 }
 
-/* *first is the smallest ordinal within a lower limit; false: there is none. */
-static bool first_ordinal(const struct layout_field *field, struct decimal_bound lower,
-                          uint64_t *first) {
-    switch (lower.kind) {
-    case DECIMAL_BOUND_HIGHEST:
-        return false;
-    case DECIMAL_BOUND_LOWEST:
-        *first = 0;
-        return true;
-    case DECIMAL_BOUND_VALUE:
-        break;
+/* *ordinal is the one at this end of a range; false: the limit excludes all. outermost: the ordinal
+ * of a limit beyond the field's values on its own side, which is `open`. */
+static bool end_ordinal(const struct layout_field *field, struct decimal_bound limit,
+                        enum decimal_bound_kind open, uint64_t outermost, uint64_t *ordinal) {
+    if (limit.kind != DECIMAL_BOUND_VALUE) {
+        *ordinal = outermost;
+        return limit.kind == open;
     }
-    if (decimal_compare(lower.value, layout_field_lowest(field)) <= 0) {
-        *first = 0;
+    if (layout_field_ordinal(field, limit.value, ordinal) == LAYOUT_OK) {
         return true;
     }
-    return layout_field_ordinal(field, lower.value, first) == LAYOUT_OK;
-}
-
-/* *last is the largest ordinal within an upper limit; false: there is none. */
-static bool last_ordinal(const struct layout_field *field, struct decimal_bound upper,
-                         uint64_t *last) {
-    switch (upper.kind) {
-    case DECIMAL_BOUND_LOWEST:
-        return false;
-    case DECIMAL_BOUND_HIGHEST:
-        *last = field->mask;
-        return true;
-    case DECIMAL_BOUND_VALUE:
-        break;
-    }
-    if (decimal_compare(upper.value, layout_field_highest(field)) >= 0) {
-        *last = field->mask;
-        return true;
-    }
-    return layout_field_ordinal(field, upper.value, last) == LAYOUT_OK;
+    *ordinal = outermost;
+    bool is_below = decimal_compare(limit.value, layout_field_lowest(field)) < 0;
+    return is_below == (open == DECIMAL_BOUND_LOWEST);
 }
 
 bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
@@ -922,7 +895,8 @@ bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
     const struct layout_field *lead = &layout->fields[0];
     uint64_t first;
     uint64_t last;
-    if (!first_ordinal(lead, lower, &first) || !last_ordinal(lead, upper, &last) || first > last) {
+    if (!end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||
+        !end_ordinal(lead, upper, DECIMAL_BOUND_HIGHEST, lead->mask, &last) || first > last) {
         return false;
     }
     uint64_t low_stored = lead->is_ascending ? last ^ lead->mask : first;

@@ -384,8 +384,5 @@ static const char *block_check(const struct block *block) {
 }
 
 bool block_validate(const struct block *block, const char **reason) {
-    const char *wrong = block_check(block);
-    if (wrong != NULL)
-        *reason = wrong;
-    return wrong == NULL;
+    return check_passed(block_check(block), reason);
 }

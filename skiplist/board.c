@@ -715,7 +715,6 @@ bool board_validate(const struct board *board, const char **reason) {
     for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
          id = board_leaf(board, id)->links.next)
         wrong = check_leaf(board, id);
-    if (wrong != NULL)
-        *reason = wrong;
-    return wrong == NULL && (!board->is_large || map_validate(&board->large->map, reason));
+    return check_passed(wrong, reason) &&
+           (!board->is_large || map_validate(&board->large->map, reason));
 }

@@ -196,8 +196,5 @@ static const char *index_check(struct index_block *index) {
 }
 
 bool index_validate(struct index_block *index, const char **reason) {
-    const char *wrong = index_check(index);
-    if (wrong != NULL)
-        *reason = wrong;
-    return wrong == NULL;
+    return check_passed(index_check(index), reason);
 }

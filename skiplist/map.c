@@ -634,7 +634,5 @@ bool map_validate(const struct map *map, const char **reason) {
      * The largest id ever put may be one. */
     if (wrong == NULL && map_count(map) > 0 && !map_has_room(map, map_count(map), 0))
         wrong = "map: a table is too full";
-    if (wrong != NULL)
-        *reason = wrong;
-    return wrong == NULL;
+    return check_passed(wrong, reason);
 }

@@ -187,7 +187,5 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
         claim(&check, list->last == check.last_at[0], "skiplist: last is not the last leaf");
         check_nodes(&check);
     }
-    if (check.wrong != NULL)
-        *reason = check.wrong;
-    return check.wrong == NULL;
+    return check_passed(check.wrong, reason);
 }

@@ -143,9 +143,5 @@ static const char *expiry_check(const struct expiry *expiry) {
 }
 
 bool expiry_validate(const struct expiry *expiry, const char **reason) {
-    const char *wrong = expiry_check(expiry);
-    if (wrong != NULL) {
-        *reason = wrong;
-    }
-    return wrong == NULL;
+    return check_passed(expiry_check(expiry), reason);
 }

@@ -57,7 +57,9 @@ __attribute__((noinline)) static enum board_status put_observed(struct registry 
     }
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
-        registry_emit_member(registry, EFFECT_PUT, key, member->name, packed_key);
+        registry_emit(
+            registry, key,
+            (struct effect){.kind = EFFECT_PUT, .member = member->name, .member_key = packed_key});
     } else if (is_open) {
         registry->walk.cursor.rank = rank;
     }
@@ -77,7 +79,7 @@ __attribute__((noinline)) static void take_observed(struct registry *registry,
         registry->walk.cursor.rank -= is_member_before(&registry->walk, member);
     }
     board_remove_member(&key->board, member);
-    registry_emit_member(registry, EFFECT_TAKE, key, member->name, 0);
+    registry_emit(registry, key, (struct effect){.kind = EFFECT_TAKE, .member = member->name});
 }
 
 void registry_take_member(struct registry *registry, struct registry_key *key,
@@ -91,7 +93,10 @@ void registry_take_member(struct registry *registry, struct registry_key *key,
 
 void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
                            uint32_t count) {
-    registry_emit_cut(registry, key, rank, count);
+    if (count > 0) {
+        registry_emit(registry, key,
+                      (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
+    }
     if (registry->walk.open == key) {
         note_cut(&registry->walk.cursor, rank, count);
     }

@@ -296,7 +296,7 @@ void registry_take_back(struct registry *registry, struct registry_key *key) {
 
 void registry_remove(struct registry *registry, struct registry_key *key) {
     registry_take_back(registry, key);
-    registry_emit_removal(registry, key);
+    registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
     registry_tell(registry, key->database, registry_name(key));
 }
 
@@ -425,8 +425,8 @@ uint64_t registry_next_seed(struct registry *registry) {
     return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
 }
 
-/* An empty board with these rules. false: no memory. */
-static bool make_board(struct registry *registry, const struct rules *like, struct board *board) {
+bool registry_create_board_like(struct registry *registry, const struct rules *like,
+                                struct board *board) {
     const struct rules *rules = rules_hold(&registry->rules, like);
     if (rules == NULL) {
         return false;
@@ -450,12 +450,7 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
                            struct board *board) {
     struct rules room;
     const struct rules *like = registry->rules_for(registry->context, name);
-    return make_board(registry, rules_from_now(like, now_ms, &room), board);
-}
-
-bool registry_create_board_like(struct registry *registry, const struct rules *rules,
-                                struct board *board) {
-    return make_board(registry, rules, board);
+    return registry_create_board_like(registry, rules_from_now(like, now_ms, &room), board);
 }
 
 void registry_discard_board(struct registry *registry, struct board *board) {
@@ -473,7 +468,7 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
         return NULL;
     }
     if (!database_reserve(registry_database(registry, database), is_periodic) ||
-        (rules != NULL && !make_board(registry, rules, &key->board))) {
+        (rules != NULL && !registry_create_board_like(registry, rules, &key->board))) {
         memory_free(key);
         return NULL;
     }
@@ -561,7 +556,7 @@ static void clear_destination(struct registry *registry, const struct registry_k
     registry->expired_count += registry_has_expired(database, old, now_ms);
     registry_take(registry, old);
     registry_free_later(registry, old);
-    registry_emit_removal(registry, old);
+    registry_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
 }
 
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
@@ -815,12 +810,6 @@ static const char *check_registry(const struct registry *registry) {
 }
 
 bool registry_validate(const struct registry *registry, const char **reason) {
-    if (!rules_set_validate(&registry->rules, reason)) {
-        return false;
-    }
-    const char *wrong = check_registry(registry);
-    if (wrong != NULL) {
-        *reason = wrong;
-    }
-    return wrong == NULL;
+    return rules_set_validate(&registry->rules, reason) &&
+           check_passed(check_registry(registry), reason);
 }

@@ -203,7 +203,7 @@ MUST_CHECK bool registry_may_put(const struct registry *registry, uint32_t datab
 /* The same for loading boards: create one with exactly these rules, in the period they state; put
  * it under a name (registry_may_put) with an expiry or REGISTRY_NO_EXPIRY, regardless of its cap.
  * The end of its period is scheduled. */
-MUST_CHECK bool registry_create_board_like(struct registry *registry, const struct rules *rules,
+MUST_CHECK bool registry_create_board_like(struct registry *registry, const struct rules *like,
                                            struct board *board);
 MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                                     struct bytes name, struct board *board,

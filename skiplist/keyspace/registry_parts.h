@@ -174,16 +174,20 @@ void registry_free_database_later(struct registry *registry, struct database *da
 /* CREATE, EXPIRE, RULES or FILL of a key. */
 void registry_emit_key(const struct registry *registry, enum effect_kind kind,
                        struct registry_key *key);
-void registry_emit_removal(const struct registry *registry, struct registry_key *key);
+/* The effect has its kind and its own fields; those of the key are added. Without a listener it is
+ * not even built. */
+void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
+                                struct effect *effect);
+__attribute__((always_inline)) static inline void
+registry_emit(const struct registry *registry, struct registry_key *key, struct effect effect) {
+    if (registry->listeners != NULL) {
+        registry_emit_to_listeners(registry, key, &effect);
+    }
+}
 /* RENAME or COPY from the key of this name; key is the new one. */
 void registry_emit_move(const struct registry *registry, enum effect_kind kind,
                         const struct registry_key *from, const struct registry_key *key);
-/* Call before the members are removed. */
-void registry_emit_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
-                       uint32_t count);
 void registry_emit_flush(const struct registry *registry, uint32_t database);
-void registry_emit_member(const struct registry *registry, enum effect_kind kind,
-                          struct registry_key *key, struct bytes member, uint64_t packed_key);
 /* Apply PUT, TAKE or CUT to a board, effect.c. */
 enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
                                          const struct effect *effect);

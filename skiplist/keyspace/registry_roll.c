@@ -105,7 +105,7 @@ static void move_members(struct registry *registry, struct registry_key *key,
     board_move_to(&key->board, &successor->board);
     if (archive == NULL || rolling->archived == NULL) {
         registry_free_later(registry, successor);
-        registry_emit_removal(registry, key);
+        registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
         registry_pass_by(registry, key);
         return;
     }
@@ -153,7 +153,7 @@ static void roll(struct registry *registry, struct registry_key *key, const stru
     if (rolling->successor != NULL) {
         memory_free(key);
     } else {
-        registry_emit_removal(registry, key);
+        registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
         registry_free_later(registry, key);
     }
 }
@@ -307,8 +307,8 @@ static bool has_archive(const struct database *database, const struct registry_k
         return false;
     }
     return key->expiry_place == EXPIRY_NOWHERE ||
-           !expires_before(
-               expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place), rules);
+           !expires_before(expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place),
+                           rules);
 }
 
 /* Will this key be replaced by an archive that has itself already expired? */

@@ -231,13 +231,10 @@ bool rules_validate(const struct rules *rules, const char **reason) {
     if (!layout_validate(&rules->layout, reason)) {
         return false;
     }
-    if (rules->period != PERIOD_NONE && !is_period_right(rules)) {
-        *reason =
-            "rules: their period is none of the calendar's, START is not its start, or they keep "
-            "too many archives";
-        return false;
-    }
-    return true;
+    return rules->period == PERIOD_NONE || is_period_right(rules) ||
+           check_passed("rules: their period is none of the calendar's, START is not its start, or "
+                        "they keep too many archives",
+                        reason);
 }
 
 static const char *check_rules(const struct rules_set *set, uint32_t index) {
@@ -268,9 +265,5 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     if (wrong == NULL && map_count(&set->map) != set->count) {
         wrong = "rules: the map holds more or less than the rules";
     }
-    if (wrong != NULL) {
-        *reason = wrong;
-        return false;
-    }
-    return map_validate(&set->map, reason);
+    return check_passed(wrong, reason) && map_validate(&set->map, reason);
 }
