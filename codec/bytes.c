@@ -122,3 +122,18 @@ bool bytes_parse_i64(struct bytes text, int64_t *value) {
     *value = (int64_t)magnitude;
     return true;
 }
+
+struct bytes_shown bytes_show(struct bytes text) {
+    struct bytes_shown shown;
+    size_t size = text.size <= BYTES_SHOWN_MAX ? text.size : BYTES_SHOWN_MAX - 3;
+    for (size_t i = 0; i < size; i++) {
+        char byte = text.at[i];
+        shown.text[i] = byte >= ' ' && byte <= '~' ? byte : '?';
+    }
+    if (size < text.size) {
+        memcpy(shown.text + size, "...", 3);
+        size += 3;
+    }
+    shown.text[size] = '\0';
+    return shown;
+}

@@ -353,7 +353,7 @@ static void every_transition_is_reached(void **state) {
 
 static void prepare_and_abandon(const void *context) {
     (void)context;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     char path[DIRECTORY_PATH_MAX];
     struct kept_server kept;
     begin(&kept, NOTHING);
