@@ -19,20 +19,15 @@ struct index_block *nodes_create_index(struct skiplist *list, uint32_t capacity,
     return index;
 }
 
-void nodes_destroy_index(struct skiplist *list, struct index_block *index) {
-    list->memory_size -= memory_size(index);
-    index_destroy(index);
-}
-
 struct block *nodes_adopt_leaf(struct skiplist *list, struct block *block) {
     if (block != NULL)
         list->memory_size += memory_size(block);
     return block;
 }
 
-void nodes_destroy_leaf(struct skiplist *list, struct block *block) {
+void nodes_destroy(struct skiplist *list, void *block) {
     list->memory_size -= memory_size(block);
-    block_destroy(block);
+    memory_free(block);
 }
 
 void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block) {
@@ -40,7 +35,7 @@ void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block)
     block->links = old->links;
     block_copy(block, 0, old, 0, old->count);
     skiplist_node(list, id)->block = block;
-    nodes_destroy_leaf(list, old);
+    nodes_destroy(list, old);
 }
 
 void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t index,
