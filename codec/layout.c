@@ -25,7 +25,6 @@
 
 enum {
     KEY_BITS = 64,
-    WORDS_MAX = 512, /* more than 64 fields with all options and a TIME need */
     UNIT_COUNT = LAYOUT_UNIT_D + 1,
 };
 
@@ -370,33 +369,6 @@ size_t layout_count_words(const struct bytes *words, size_t word_count) {
     return count < word_count ? count : word_count;
 }
 
-static bool is_blank(char byte) {
-    return byte == ' ' || byte == '\t';
-}
-
-enum layout_status layout_parse(struct bytes text, struct layout *layout, char *error) {
-    struct bytes words[WORDS_MAX];
-    size_t word_count = 0;
-    size_t i = 0;
-    for (;;) {
-        while (i < text.size && is_blank(text.at[i])) {
-            i++;
-        }
-        if (i == text.size) {
-            return layout_parse_words(words, word_count, layout, error);
-        }
-        if (word_count == WORDS_MAX) {
-            reject(error, "a layout has at most %d words", WORDS_MAX);
-            return LAYOUT_BAD_TEXT;
-        }
-        size_t begin = i;
-        while (i < text.size && !is_blank(text.at[i])) {
-            i++;
-        }
-        words[word_count++] = (struct bytes){.at = text.at + begin, .size = i - begin};
-    }
-}
-
 void layout_init_default(struct layout *layout) {
     *layout = (struct layout){
         .field_count = 1,
@@ -672,29 +644,9 @@ void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, stru
 
 /* ---- Keys ---- */
 
-enum layout_status layout_pack(const struct layout *layout, const uint64_t *ordinals,
-                               int64_t time_us, uint64_t *key) {
-    uint64_t packed = 0;
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        if (ordinals[i] > layout->fields[i].mask) {
-            return LAYOUT_VALUE_OUT_OF_RANGE;
-        }
-        packed = layout_with_ordinal(layout, packed, i, ordinals[i]);
-    }
-    return layout_stamp(layout, packed, time_us, key);
-}
-
 static int64_t time_us_of(const struct layout_time *time, uint64_t key) {
     uint64_t stored = key & time->mask;
     return unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
-}
-
-void layout_unpack(const struct layout *layout, uint64_t key, uint64_t *ordinals,
-                   int64_t *time_us) {
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        ordinals[i] = layout_ordinal(layout, key, i);
-    }
-    *time_us = layout->time.bits > 0 ? time_us_of(&layout->time, key) : 0;
 }
 
 uint64_t layout_zero_key(const struct layout *layout) {

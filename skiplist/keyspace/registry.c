@@ -284,7 +284,7 @@ static struct registry_key *create_key(uint32_t database, struct registry_new_na
 /* ---- removing ---- */
 
 void registry_expire(struct registry *registry, struct registry_key *key) {
-    registry->expired_count++;
+    registry->totals.expired++;
     registry_remove(registry, key);
 }
 
@@ -453,6 +453,13 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
     return registry_create_board_like(registry, rules_from_now(like, now_ms, &room), board);
 }
 
+void registry_set_rules(struct registry *registry, struct registry_key *key,
+                        const struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    board_set_layout(&key->board, &rules->layout);
+    rules_release(&registry->rules, before);
+}
+
 void registry_discard_board(struct registry *registry, struct board *board) {
     board_deinit(board);
     rules_release(&registry->rules, rules_of(board_layout(board)));
@@ -553,7 +560,7 @@ static void clear_destination(struct registry *registry, const struct registry_k
     if (old == NULL) {
         return;
     }
-    registry->expired_count += registry_has_expired(database, old, now_ms);
+    registry->totals.expired += registry_has_expired(database, old, now_ms);
     registry_take(registry, old);
     registry_free_later(registry, old);
     registry_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
@@ -687,6 +694,10 @@ int64_t registry_next_due(const struct registry *registry) {
 
 /* ---- counts ---- */
 
+const struct registry_totals *registry_totals(const struct registry *registry) {
+    return &registry->totals;
+}
+
 uint32_t registry_count(const struct registry *registry, uint32_t database) {
     return registry_read(registry, database)->count;
 }
@@ -709,10 +720,6 @@ int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t databa
         return 0;
     }
     return average < INT64_MAX ? (int64_t)average : INT64_MAX;
-}
-
-uint64_t registry_expired_count(const struct registry *registry) {
-    return registry->expired_count;
 }
 
 /* ---- validation ---- */
@@ -801,7 +808,7 @@ static const char *check_registry(const struct registry *registry) {
     if (wrong != NULL) {
         return wrong;
     }
-    if (count_unfreed(registry, &board_count) != registry->unfreed_count) {
+    if (count_unfreed(registry, &board_count) != registry->totals.unfreed) {
         return "registry: unfreed keys are not counted right";
     }
     return board_count == registry->rules.use_count

@@ -16,14 +16,14 @@ enum {
 void registry_free_later(struct registry *registry, struct registry_key *key) {
     key->next_unfreed = registry->unfreed;
     registry->unfreed = key;
-    registry->unfreed_count++;
+    registry->totals.unfreed++;
 }
 
 void registry_free_database_later(struct registry *registry, struct database *database) {
     struct flushed_keys *flushed = database->flushed;
     *flushed = (struct flushed_keys){.next = registry->flushed_first, .database = *database};
     registry->flushed_first = flushed;
-    registry->unfreed_count += database->count;
+    registry->totals.unfreed += database->count;
 }
 
 /* ---- freeing ---- */
@@ -78,8 +78,8 @@ static uint32_t free_some_of_key(struct registry *registry, uint32_t work) {
     if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
         memory_free(key);
         registry->partly_freed = NULL;
-        registry->unfreed_count--;
-        registry->freed_count++;
+        registry->totals.unfreed--;
+        registry->totals.freed++;
     }
     return work;
 }
@@ -98,13 +98,5 @@ bool registry_free_step(struct registry *registry, uint32_t work_max) {
     if (work_left > 0 && registry->remains.first != NULL) {
         (void)board_free_step(registry->remains.first, work_left);
     }
-    return registry->unfreed_count > 0 || registry->remains.first != NULL;
-}
-
-uint64_t registry_unfreed_count(const struct registry *registry) {
-    return registry->unfreed_count;
-}
-
-uint64_t registry_freed_count(const struct registry *registry) {
-    return registry->freed_count;
+    return registry->totals.unfreed > 0 || registry->remains.first != NULL;
 }

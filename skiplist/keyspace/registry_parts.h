@@ -73,20 +73,17 @@ struct registry {
     bool is_observed;
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
-    uint64_t expired_count;
     int64_t offset_ms;
     struct registry_key *unfreed;
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */
     struct board_chain remains;
-    uint64_t unfreed_count;
-    uint64_t freed_count;
     /* No period ends before this: the only test that a look-up makes. */
     int64_t roll_at_ms;
     /* Time of the last failure for lack of memory. Not retried in the same millisecond, so that a
      * command sees one state. */
     int64_t roll_failed_ms;
-    uint64_t rolled_count;
+    struct registry_totals totals;
 };
 
 static inline struct database *registry_database(struct registry *registry, uint32_t index) {
@@ -129,6 +126,9 @@ uint64_t registry_hash(const struct database *database, const struct registry_ke
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
 /* The same, with a fast path for the key found last. */
 struct registry_key *registry_find_again(struct database *database, struct bytes name);
+/* Give a key's board these rules, which are held, in place of those it has. */
+void registry_set_rules(struct registry *registry, struct registry_key *key,
+                        const struct rules *rules);
 /* Create an empty key, without reporting it; rules: of a board. NULL: no memory, nothing changed.
  */
 MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uint32_t database,

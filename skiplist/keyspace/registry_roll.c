@@ -100,7 +100,6 @@ static void move_members(struct registry *registry, struct registry_key *key,
                          const struct archive *archive, const struct rolling *rolling,
                          int64_t now_ms) {
     struct registry_key *successor = rolling->successor;
-    const struct rules *rules = registry_rules(key);
     enum registry_walk_state state = registry_walk_state(registry, key);
     board_move_to(&key->board, &successor->board);
     if (archive == NULL || rolling->archived == NULL) {
@@ -109,8 +108,7 @@ static void move_members(struct registry *registry, struct registry_key *key,
         registry_pass_by(registry, key);
         return;
     }
-    board_set_layout(&successor->board, &rolling->archived->layout);
-    rules_release(&registry->rules, rules);
+    registry_set_rules(registry, successor, rolling->archived);
     registry_put_reserved(registry, successor, state, archive->expire_at_ms, now_ms);
     registry_pass_by(registry, key);
     registry_emit_move(registry, EFFECT_RENAME, key, successor);
@@ -123,9 +121,7 @@ static void begin_next(struct registry *registry, struct registry_key *key,
     if (is_anew) {
         board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
     } else {
-        const struct rules *rules = registry_rules(key);
-        board_set_layout(&key->board, &rolling->next->layout);
-        rules_release(&registry->rules, rules);
+        registry_set_rules(registry, key, rolling->next);
     }
     if (key->is_periodic) {
         registry_await_roll(registry, key);
@@ -194,7 +190,7 @@ static bool end_period(struct registry *registry, struct registry_key *key, int6
         return false;
     }
     roll(registry, key, kept, &rolling, now_ms);
-    registry->rolled_count++;
+    registry->totals.rolled++;
     return true;
 }
 
@@ -357,10 +353,6 @@ void registry_visit_settled(const struct database *database, const struct regist
     if (has_archive(database, key) && rules_archive_end_ms(registry_rules(key)) > now_ms) {
         visit_archive(database, key, now_ms, visit, context);
     }
-}
-
-uint64_t registry_rolled_count(const struct registry *registry) {
-    return registry->rolled_count;
 }
 
 /* ---- manual rollover ---- */

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "codec/layout.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
 static struct layout parse(const char *text) {

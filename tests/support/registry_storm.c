@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/registry_storm.h"
 
 enum {

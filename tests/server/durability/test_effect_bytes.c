@@ -13,6 +13,7 @@
 #include "codec/memory.h"
 #include "server/durability/effect_bytes.h"
 #include "skiplist/keyspace/effect_listener.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/registry_storm.h"
 
 static bool is_short(void) {

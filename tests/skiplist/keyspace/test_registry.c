@@ -11,6 +11,7 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/map.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
 /* ---- helpers ---- */
@@ -83,7 +84,7 @@ static uint64_t board_mark(const struct board *board) {
 
 static void free_everything(struct registry *registry) {
     while (registry_free_step(registry, 10)) {}
-    assert_int_equal(registry_unfreed_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
 }
 
 static bool is_short(void) {
@@ -177,7 +178,7 @@ static void burying_takes_no_memory_and_frees_no_board(void **state) {
     memory_fail_at(0);
     assert_null(find_key(registry, 0, "big", 0));
     assert_true(memory_live_count() + 5 > live_before);
-    assert_int_equal(registry_unfreed_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->unfreed, 1);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -200,8 +201,8 @@ static void buried_boards_are_freed_in_bounded_steps(void **state) {
     }
     /* The index of a tiny build has as many segments as blocks. */
     assert_in_range(steps, 100, 600);
-    assert_int_equal(registry_unfreed_count(registry), 0);
-    assert_int_equal(registry_freed_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
+    assert_int_equal(registry_totals(registry)->freed, 1);
     assert_false(registry_free_step(registry, 100));
     registry_destroy(registry);
 }
@@ -226,26 +227,26 @@ static void flushing_touches_no_key(void **state) {
     assert_int_equal(registry_count(registry, 5), 0);
     assert_int_equal(registry_expiring_count(registry, 5), 0);
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
-    assert_int_equal(registry_unfreed_count(registry), KEYS);
+    assert_int_equal(registry_totals(registry)->unfreed, KEYS);
     assert_non_null(find_key(registry, 6, "stays", 0));
     assert_int_equal(registry_flush(registry, 5), 0);
 
     /* The database is used again while its old contents are being freed. */
     uint64_t freed = 0;
     for (int i = 0; registry_free_step(registry, 50); i++) {
-        assert_true(registry_freed_count(registry) - freed <= 50);
-        freed = registry_freed_count(registry);
+        assert_true(registry_totals(registry)->freed - freed <= 50);
+        freed = registry_totals(registry)->freed;
         snprintf(name, sizeof name, "key:%d", i);
         create_key(registry, 5, name, 0);
     }
-    assert_int_equal(registry_freed_count(registry), KEYS);
+    assert_int_equal(registry_totals(registry)->freed, KEYS);
     assert_valid(registry);
     uint64_t keys = registry_count(registry, 5) + (uint64_t)1;
     assert_int_equal(registry_flush(registry, REGISTRY_DATABASES), keys);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         assert_int_equal(registry_count(registry, i), 0);
     }
-    assert_int_equal(registry_unfreed_count(registry), keys);
+    assert_int_equal(registry_totals(registry)->unfreed, keys);
     registry_destroy(registry);
 }
 
@@ -285,10 +286,10 @@ static void a_key_goes_at_its_millisecond(void **state) {
     assert_int_equal(registry_expire_due(registry, 999, 10), 0);
     assert_null(registry_peek(registry, 0, BYTES("a"), 1000));
     assert_int_equal(registry_count(registry, 0), 1);
-    assert_int_equal(registry_expired_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->expired, 0);
     assert_null(find_key(registry, 0, "a", 1000));
     assert_int_equal(registry_count(registry, 0), 0);
-    assert_int_equal(registry_expired_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->expired, 1);
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     key = create_key(registry, 0, "a", 1000);
     assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
@@ -347,7 +348,7 @@ static void keys_expire_in_the_order_of_their_times(void **state) {
         assert_int_equal(registry_expire_due(registry, times[i] - 1, 1), 0);
         assert_int_equal(registry_expire_due(registry, times[i], 1), 1);
     }
-    assert_int_equal(registry_expired_count(registry), KEYS);
+    assert_int_equal(registry_totals(registry)->expired, KEYS);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -417,7 +418,7 @@ static void a_renamed_key_keeps_its_board_and_its_expiry(void **state) {
     assert_int_equal(key->database, 9);
     assert_int_equal(registry_expiring_count(registry, 9), 1);
     assert_int_equal(registry_next_due(registry), 5000);
-    assert_int_equal(registry_unfreed_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -434,7 +435,7 @@ static void a_key_renamed_onto_itself_stays(void **state) {
     memory_fail_at(0);
     assert_ptr_equal(find_key(registry, 1, "same", 0), key);
     assert_int_equal(registry_expiry(registry, key), 5000);
-    assert_int_equal(registry_unfreed_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
     /* The same name elsewhere is another key. */
     assert_int_equal(registry_rename(registry, key, 2, registry_name(key), 0), REGISTRY_OK);
     assert_null(find_key(registry, 1, "same", 0));
@@ -456,8 +457,8 @@ static void what_stood_at_the_destination_is_removed(void **state) {
             assert_int_equal(is_copy ? registry_copy(registry, key, 0, BYTES("to"), 100)
                                      : registry_rename(registry, key, 0, BYTES("to"), 100),
                              REGISTRY_OK);
-            assert_int_equal(registry_unfreed_count(registry), 1);
-            assert_int_equal(registry_expired_count(registry), is_expired);
+            assert_int_equal(registry_totals(registry)->unfreed, 1);
+            assert_int_equal(registry_totals(registry)->expired, is_expired);
             assert_int_equal(registry_count(registry, 0), 1 + is_copy);
             struct registry_key *to = find_key(registry, 0, "to", 100);
             assert_int_equal(board_mark(&to->board), 42);
@@ -515,7 +516,7 @@ static void a_board_is_put_in_place_of_what_stood_there(void **state) {
     }
     assert_int_equal(registry_count(registry, 2), 2);
     assert_int_equal(registry_expiring_count(registry, 2), 0);
-    assert_int_equal(registry_unfreed_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->unfreed, 1);
     free_everything(registry);
     registry_destroy(registry);
 }
@@ -558,7 +559,7 @@ static void an_expired_key_is_never_drawn(void **state) {
     }
     assert_null(registry_random(registry, 0, random_next(&random), 1000));
     assert_int_equal(registry_count(registry, 0), 0);
-    assert_int_equal(registry_expired_count(registry), 200);
+    assert_int_equal(registry_totals(registry)->expired, 200);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -781,7 +782,7 @@ static void no_memory_leaves_the_registry_as_it_was(void **state) {
             memory_fail_at(0);
             take_census(registry, &after);
             assert_int_equal(strcmp(before.text, after.text) == 0, !is_done);
-            assert_int_equal(is_done ? 0 : registry_unfreed_count(registry), 0);
+            assert_int_equal(is_done ? 0 : registry_totals(registry)->unfreed, 0);
             assert_valid(registry);
             if (!is_done) {
                 assert_true(operations[i](registry));
@@ -1056,7 +1057,7 @@ static void twin_draw(struct twin *twin) {
         assert_true(is_known);
     }
     /* Which expired keys it met is undefined; now all of them are removed. */
-    uint64_t gone = registry_expired_count(twin->registry) - twin->expired_count;
+    uint64_t gone = registry_totals(twin->registry)->expired - twin->expired_count;
     uint32_t expected = 0;
     for (int i = 0; i < TWIN_KEYS; i++) {
         struct twin_key *key = twin_key_at(twin, i);
@@ -1110,11 +1111,11 @@ static void twin_step(struct twin *twin) {
     } else if (choice < 920) {
         twin->now_ms += (int64_t)random_below(&twin->random, 300);
     } else {
-        uint64_t freed_before = registry_freed_count(twin->registry);
+        uint64_t freed_before = registry_totals(twin->registry)->freed;
         uint32_t work = (uint32_t)random_below(&twin->random, 60);
         bool has_more = registry_free_step(twin->registry, work);
-        assert_int_equal(has_more, registry_unfreed_count(twin->registry) > 0);
-        assert_true(registry_freed_count(twin->registry) - freed_before <= work);
+        assert_int_equal(has_more, registry_totals(twin->registry)->unfreed > 0);
+        assert_true(registry_totals(twin->registry)->freed - freed_before <= work);
     }
     memory_fail_at(0);
 }
@@ -1145,8 +1146,9 @@ static void assert_twins(const struct twin *twin) {
         assert_int_equal(registry_average_ttl_ms(twin->registry, i, twin->now_ms), average_ms);
     }
     assert_int_equal(registry_next_due(twin->registry), next_ms);
-    assert_int_equal(registry_expired_count(twin->registry), twin->expired_count);
-    assert_int_equal(registry_unfreed_count(twin->registry) + registry_freed_count(twin->registry),
+    assert_int_equal(registry_totals(twin->registry)->expired, twin->expired_count);
+    assert_int_equal(registry_totals(twin->registry)->unfreed +
+                         registry_totals(twin->registry)->freed,
                      twin->removed_count);
 }
 
@@ -1281,7 +1283,7 @@ static void the_one_key_that_has_not_expired_is_drawn_among_thousands(void **sta
         assert_true(bytes_is(registry_name(drawn), "key:777"));
     }
     /* Expired keys are removed later, except a few. */
-    assert_in_range(registry_expired_count(registry), 1, 16 * 64);
+    assert_in_range(registry_totals(registry)->expired, 1, 16 * 64);
     registry_destroy(registry);
 }
 

@@ -12,6 +12,7 @@
 #include "codec/memory.h"
 #include "codec/timestamp.h"
 #include "skiplist/keyspace/registry.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
 /* ---- helpers ---- */
@@ -136,7 +137,7 @@ static void a_written_board_becomes_its_archive_and_is_gone(void **state) {
     assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms), 3);
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_count(registry, 0), 1);
-    assert_int_equal(registry_rolled_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->rolled, 1);
     assert_valid(registry);
     /* The next write creates it again, in the period of that time. */
     key = write_key(registry, "daily", 1, end_ms);
@@ -318,7 +319,7 @@ static void without_archives_the_members_are_gone(void **state) {
     assert_int_equal(count_of(registry, "created", end_ms), 0);
     assert_int_equal(count_of(registry, "m", end_ms), -1);
     assert_int_equal(registry_count(registry, 0), 1);
-    assert_int_equal(registry_unfreed_count(registry), 2);
+    assert_int_equal(registry_totals(registry)->unfreed, 2);
     assert_valid(registry);
     while (registry_free_step(registry, 100)) {}
     assert_valid(registry);
@@ -379,7 +380,7 @@ static void an_expiry_and_a_period_come_in_their_order(void **state) {
             assert_int_equal(count_of(registry, "day", later_ms), -1);
             assert_int_equal(count_of(registry, "day@2026-11-16", later_ms),
                              difference < 0 ? -1 : 3);
-            assert_int_equal(registry_expired_count(registry), 1);
+            assert_int_equal(registry_totals(registry)->expired, 1);
             assert_valid(registry);
             registry_destroy(registry);
         }
@@ -498,7 +499,7 @@ static void ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once(void 
         strcat(name, "@2026-11-16");
         assert_int_equal(count_of(registry, name, end_ms), 1 + i % 3);
         assert_in_range(registry_roll_due(registry, end_ms, 16), 0, 16);
-        left = BOARDS - (uint32_t)registry_rolled_count(registry);
+        left = BOARDS - (uint32_t)registry_totals(registry)->rolled;
     }
     assert_int_equal(registry_count(registry, 0), BOARDS);
     assert_valid(registry);
@@ -584,7 +585,7 @@ static void rolling_by_hand_is_at_any_time(void **state) {
                      REGISTRY_OK);
     assert_int_equal(count_of(registry, "plain2", 1000), 0);
     assert_int_equal(count_of(registry, "before", 1000), 3);
-    assert_int_equal(registry_rolled_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->rolled, 0);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -805,7 +806,7 @@ static void without_memory_nothing_rolls_and_nobody_sees_what_is_over(void **sta
                 assert_true(is_reached);
                 /* roll_due may have rolled over some boards, and rename the neighbours of its key,
                  * but each as a whole. */
-                if (registry_rolled_count(registry) == 0) {
+                if (registry_totals(registry)->rolled == 0) {
                     assert_true(census(registry) == before);
                 }
                 assert_true(tries[i](registry, later_ms + 1));
@@ -1237,7 +1238,7 @@ static void a_registry_of_periods_is_as_its_naive_twin(void **state) {
             twin_tidy(&twin);
         }
     }
-    assert_true(registry_rolled_count(twin.registry) > (uint64_t)count / 100);
+    assert_true(registry_totals(twin.registry)->rolled > (uint64_t)count / 100);
     registry_destroy(twin.registry);
 }
 
