@@ -220,13 +220,3 @@ bool chunks_is_used(const struct chunks *chunks, uint32_t chunk) {
            !is_in(chunks->leaving, chunks->leaving_count, chunk) &&
            !is_in(chunks->returned, chunks->returned_count, chunk);
 }
-
-size_t chunks_held_size(struct chunks *chunks) {
-    if (chunks->range == NULL) {
-        return 0;
-    }
-    pthread_mutex_lock(&chunks->lock);
-    size_t held = (size_t)chunks->fresh_begin - chunks->returned_count;
-    pthread_mutex_unlock(&chunks->lock);
-    return held * CHUNK_SIZE;
-}

@@ -608,21 +608,16 @@ enum decimal_status layout_field_parse(const struct layout_field *field, struct 
 
 void layout_explain_value(const struct layout_field *field, struct bytes text,
                           enum decimal_status status, char *error) {
-    switch (status) {
-    case DECIMAL_NOT_A_NUMBER:
+    if (status == DECIMAL_NOT_A_NUMBER) {
         reject(error, "value is not a valid float");
-        return;
-    case DECIMAL_TOO_PRECISE:
+    } else if (status == DECIMAL_TOO_PRECISE) {
         reject(error, "value %s has too many decimals: field '%s' keeps %u", bytes_show(text).text,
                field->name, (unsigned)field->scale);
-        return;
-    case DECIMAL_OK:
-    case DECIMAL_OUT_OF_RANGE:
-        break;
+    } else {
+        reject(error, "value %s is out of range: field '%s' takes %s..%s", bytes_show(text).text,
+               field->name, show_decimal(layout_field_lowest(field), field->scale).text,
+               show_decimal(layout_field_highest(field), field->scale).text);
     }
-    reject(error, "value %s is out of range: field '%s' takes %s..%s", bytes_show(text).text,
-           field->name, show_decimal(layout_field_lowest(field), field->scale).text,
-           show_decimal(layout_field_highest(field), field->scale).text);
 }
 
 void layout_explain_time(const struct layout *layout, int64_t time_us, char *error) {

@@ -27,6 +27,8 @@ MUST_CHECK struct index_block *nodes_create_index(struct skiplist *list, uint32_
                                                   unsigned level);
 /* Add an existing leaf, which may be NULL, to memory_size; returns it. */
 struct block *nodes_adopt_leaf(struct skiplist *list, struct block *block);
+/* Bytes of a leaf and its long members. */
+size_t nodes_leaf_memory_size(const struct block *block);
 /* Free a block of any level, but not a leaf's long members. */
 void nodes_destroy(struct skiplist *list, void *block);
 /* Move the leaf's entries to another block, which has room for them. */

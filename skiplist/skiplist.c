@@ -42,28 +42,15 @@ void skiplist_init(struct skiplist *list, bool is_latest) {
     };
 }
 
-static size_t long_members_size(const struct block *block) {
-    if (block->long_count == 0)
-        return 0;
-    size_t size = 0;
-    const char *at = block_heap(block);
-    for (uint32_t i = 0; i < block->count; at += block_heap_size(block_len(block, i)), i++)
-        if (block_len(block, i) == BLOCK_LEN_LONG)
-            size += block_long_memory_size(at);
-    return size;
-}
-
 void skiplist_init_leaf(struct skiplist *list, bool is_latest, struct block *leaf) {
     skiplist_init(list, is_latest);
     if (leaf == NULL)
         return;
     list->first_node = (struct skiplist_node){.block = leaf, .parent = SKIPLIST_NONE};
     list->node_end = 1;
-    list->root = 0;
-    list->first = 0;
-    list->last = 0;
+    list->root = list->first = list->last = 0;
     list->count = leaf->count;
-    list->memory_size = memory_size(leaf) + long_members_size(leaf);
+    list->memory_size = nodes_leaf_memory_size(leaf);
 }
 
 struct block *skiplist_only_leaf(const struct skiplist *list) {

@@ -335,7 +335,8 @@ static enum effect_status apply_to_key(struct registry *registry, struct registr
     case EFFECT_COPY:
         return apply_move(registry, key, effect);
     case EFFECT_EXPIRE:
-        return status_if(registry_set_expiry(registry, key, effect->expire_at_ms) == REGISTRY_OK);
+        return status_if(registry_set_expiry(registry, key, effect->expire_at_ms, false) ==
+                         REGISTRY_OK);
     case EFFECT_RULES:
         return apply_rules(registry, key, effect);
     case EFFECT_CREATE:

@@ -101,10 +101,6 @@ void registry_report_member(const struct registry *registry, enum effect_kind ki
 
 /* ---- FILL: a key with all its members ---- */
 
-void effect_fill_begin(struct effect_fill *fill, const struct effect *effect) {
-    *fill = (struct effect_fill){.whole = *effect};
-}
-
 bool effect_fill_next(struct effect_fill *fill, struct effect *effect) {
     *effect = fill->whole;
     if (fill->next == EFFECT_FILL_CREATE) {

@@ -619,8 +619,8 @@ enum registry_status registry_put_loaded(struct registry *registry, uint32_t dat
 
 /* ---- expiry ---- */
 
-static enum registry_status set_expiry(struct registry *registry, struct registry_key *key,
-                                       int64_t expire_at_ms, bool is_lasting) {
+enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
+                                         int64_t expire_at_ms, bool is_lasting) {
     struct expiry *heaps = registry_database(registry, key->database)->heaps;
     struct expiry *before = &heaps[key->is_lasting];
     struct expiry *after = &heaps[is_lasting];
@@ -639,16 +639,6 @@ static enum registry_status set_expiry(struct registry *registry, struct registr
     registry_emit_key(registry, EFFECT_EXPIRE, key);
     registry_tell(registry, key->database, registry_name(key));
     return REGISTRY_OK;
-}
-
-enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
-                                         int64_t expire_at_ms) {
-    return set_expiry(registry, key, expire_at_ms, false);
-}
-
-enum registry_status registry_set_lasting(struct registry *registry, struct registry_key *key,
-                                          int64_t expire_at_ms) {
-    return set_expiry(registry, key, expire_at_ms, true);
 }
 
 void registry_set_offset(struct registry *registry, int64_t offset_ms) {

@@ -209,14 +209,13 @@ MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, u
                                                     struct bytes name, struct board *board,
                                                     int64_t expire_at_ms);
 
-/* Set the key's expiry, or REGISTRY_NO_EXPIRY. Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
+/* Set the key's expiry, or REGISTRY_NO_EXPIRY. is_lasting: it was given as a duration from now, and
+ * keeps its distance from now when the clock jumps (registry_set_offset). Renames and copies
+ * preserve that; effects and files contain the time alone. Error: REGISTRY_OUT_OF_MEMORY, nothing
+ * changed. */
 MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
-                                                    struct registry_key *key, int64_t expire_at_ms);
-/* The same for an expiry given as a duration from now: it keeps its distance from now when the
- * clock jumps (registry_set_offset). Renames and copies preserve that; effects and files contain
- * the time alone. */
-MUST_CHECK enum registry_status
-registry_set_lasting(struct registry *registry, struct registry_key *key, int64_t expire_at_ms);
+                                                    struct registry_key *key, int64_t expire_at_ms,
+                                                    bool is_lasting);
 /* now_ms minus the milliseconds of a monotonic clock; initially 0. When it changes, expiries given
  * as durations shift by the same amount. */
 void registry_set_offset(struct registry *registry, int64_t offset_ms);

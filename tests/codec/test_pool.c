@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "codec/pool.h"
+#include "tests/support/chunks_held.h"
 #include "tests/support/random.h"
 
 enum {

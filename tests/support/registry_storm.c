@@ -259,7 +259,8 @@ static void set_expiry(struct storm *storm) {
     int64_t time_ms = storm->now_ms + below(storm, UINT64_C(400000000));
     if (key != NULL) {
         int64_t expire_at_ms = below(storm, 4) == 0 ? REGISTRY_NO_EXPIRY : time_ms;
-        storm->failures += registry_set_expiry(storm->registry, key, expire_at_ms) != REGISTRY_OK;
+        storm->failures +=
+            registry_set_expiry(storm->registry, key, expire_at_ms, false) != REGISTRY_OK;
     }
 }
 

@@ -83,8 +83,7 @@ static void expire(struct call *call, int64_t base_ms, bool is_seconds) {
     }
     if (time_ms <= call->now_ms) {
         registry_remove(call->registry, key);
-    } else if ((base_ms == 0 ? registry_set_expiry(call->registry, key, time_ms)
-                             : registry_set_lasting(call->registry, key, time_ms)) != REGISTRY_OK) {
+    } else if (registry_set_expiry(call->registry, key, time_ms, base_ms != 0) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }
@@ -154,7 +153,7 @@ static void persist_run(struct call *call) {
         reply_integer(call->reply, 0);
         return;
     }
-    if (registry_set_expiry(call->registry, key, REGISTRY_NO_EXPIRY) != REGISTRY_OK) {
+    if (registry_set_expiry(call->registry, key, REGISTRY_NO_EXPIRY, false) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }

@@ -48,7 +48,7 @@ static void on_effect(void *context, const struct effect *effect) {
     }
     struct effect_fill fill;
     struct effect part;
-    effect_fill_begin(&fill, effect);
+    fill = (struct effect_fill){.whole = *effect};
     while (effect_fill_next(&fill, &part)) {
         effect_encode(&encoder, &part);
     }

@@ -216,7 +216,7 @@ static void flushing_touches_no_key(void **state) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 5, name, 0);
         assert_true(fill_board(&key->board, 1, 3));
-        assert_int_equal(registry_set_expiry(registry, key, 1000 + i), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, 1000 + i, false), REGISTRY_OK);
     }
     create_key(registry, 6, "stays", 0);
     uint64_t requests_before = memory_requests();
@@ -260,7 +260,7 @@ static void destroying_leaves_nothing_whatever_is_half_freed(void **state) {
             snprintf(name, sizeof name, "key:%d", i);
             struct registry_key *key = create_key(registry, (uint32_t)i % 3, name, 0);
             assert_true(fill_board(&key->board, 1, 20));
-            assert_int_equal(registry_set_expiry(registry, key, i), REGISTRY_OK);
+            assert_int_equal(registry_set_expiry(registry, key, i, false), REGISTRY_OK);
         }
         registry_remove(registry, find_key(registry, 0, "key:3", -1));
         registry_flush(registry, 1);
@@ -279,7 +279,7 @@ static void a_key_goes_at_its_millisecond(void **state) {
     (void)state;
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "a", 0);
-    assert_int_equal(registry_set_expiry(registry, key, 1000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 1000, false), REGISTRY_OK);
     assert_int_equal(registry_expiry(registry, key), 1000);
     assert_int_equal(registry_next_due(registry), 1000);
     assert_ptr_equal(find_key(registry, 0, "a", 999), key);
@@ -302,18 +302,18 @@ static void an_expiry_can_be_changed_and_taken_back(void **state) {
     struct registry *registry = create_registry();
     struct registry_key *a = create_key(registry, 0, "a", 0);
     struct registry_key *b = create_key(registry, 0, "b", 0);
-    assert_int_equal(registry_set_expiry(registry, a, 1000), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, b, 2000), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, a, 3000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, a, 1000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, 2000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, a, 3000, false), REGISTRY_OK);
     assert_int_equal(registry_next_due(registry), 2000);
     assert_int_equal(registry_expiring_count(registry, 0), 2);
-    assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY, false), REGISTRY_OK);
     assert_int_equal(registry_expiring_count(registry, 0), 1);
     assert_int_equal(registry_expire_due(registry, INT64_MAX, 10), 1);
     assert_ptr_equal(find_key(registry, 0, "b", INT64_MAX), b);
     /* Times before 1970 are times, too. */
-    assert_int_equal(registry_set_expiry(registry, b, -5), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, -5, false), REGISTRY_OK);
     assert_non_null(find_key(registry, 0, "b", -6));
     assert_null(find_key(registry, 0, "b", -5));
     assert_valid(registry);
@@ -336,10 +336,11 @@ static void keys_expire_in_the_order_of_their_times(void **state) {
     for (int i = 0; i < KEYS; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, (uint32_t)i % 5, name, 0);
-        assert_int_equal(registry_set_expiry(registry, key, (int64_t)random_next(&random) >> 1),
-                         REGISTRY_OK);
+        assert_int_equal(
+            registry_set_expiry(registry, key, (int64_t)random_next(&random) >> 1, false),
+            REGISTRY_OK);
         times[i] = (int64_t)random_below(&random, 1000);
-        assert_int_equal(registry_set_expiry(registry, key, times[i]), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, times[i], false), REGISTRY_OK);
     }
     qsort(times, KEYS, sizeof *times, compare_times);
     assert_valid(registry);
@@ -360,7 +361,7 @@ static void expiring_stops_at_the_number_of_keys_asked_for(void **state) {
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 0, name, 0);
-        assert_int_equal(registry_set_expiry(registry, key, i), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, i, false), REGISTRY_OK);
     }
     assert_int_equal(registry_expire_due(registry, 79, 0), 0);
     assert_int_equal(registry_expire_due(registry, 79, 50), 50);
@@ -378,14 +379,14 @@ static void the_average_is_of_the_milliseconds_left(void **state) {
     struct registry_key *b = create_key(registry, 0, "b", 0);
     create_key(registry, 0, "c", 0);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 0);
-    assert_int_equal(registry_set_expiry(registry, a, 1000), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, b, 4001), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, a, 1000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, 4001, false), REGISTRY_OK);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 2500);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 2000), 500);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 9000), 0);
     assert_int_equal(registry_average_ttl_ms(registry, 1, 0), 0);
-    assert_int_equal(registry_set_expiry(registry, a, INT64_MAX), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, b, INT64_MAX), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, a, INT64_MAX, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, INT64_MAX, false), REGISTRY_OK);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 1), INT64_MAX - 1);
     assert_int_equal(registry_average_ttl_ms(registry, 0, -1000), INT64_MAX);
     assert_valid(registry);
@@ -399,7 +400,7 @@ static void a_renamed_key_keeps_its_board_and_its_expiry(void **state) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "from", 0);
     assert_true(fill_board(&key->board, 42, 1000));
-    assert_int_equal(registry_set_expiry(registry, key, 5000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 5000, false), REGISTRY_OK);
     assert_int_equal(registry_rename(registry, key, 0, BYTES("to"), 0), REGISTRY_OK);
     assert_null(find_key(registry, 0, "from", 0));
     key = find_key(registry, 0, "to", 0);
@@ -427,7 +428,7 @@ static void a_key_renamed_onto_itself_stays(void **state) {
     (void)state;
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 1, "same", 0);
-    assert_int_equal(registry_set_expiry(registry, key, 5000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 5000, false), REGISTRY_OK);
     assert_true(fill_board(&key->board, 7, 3));
     memory_fail_at(1);
     assert_int_equal(registry_rename(registry, key, 1, registry_name(key), 0), REGISTRY_OK);
@@ -450,7 +451,7 @@ static void what_stood_at_the_destination_is_removed(void **state) {
         for (int is_expired = 0; is_expired < 2; is_expired++) {
             struct registry *registry = create_registry();
             struct registry_key *old = create_key(registry, 0, "to", 0);
-            assert_int_equal(registry_set_expiry(registry, old, is_expired ? 50 : 500),
+            assert_int_equal(registry_set_expiry(registry, old, is_expired ? 50 : 500, false),
                              REGISTRY_OK);
             struct registry_key *key = create_key(registry, 0, "from", 0);
             assert_true(fill_board(&key->board, 42, 30));
@@ -475,7 +476,7 @@ static void a_copy_is_a_board_of_its_own(void **state) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "other", 0);
     assert_true(fill_board(&key->board, 7, 100));
-    assert_int_equal(registry_set_expiry(registry, key, 900), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 900, false), REGISTRY_OK);
     assert_int_equal(registry_copy(registry, key, 4, BYTES("copy"), 0), REGISTRY_OK);
     struct registry_key *copy = find_key(registry, 4, "copy", 0);
     assert_ptr_not_equal(&copy->board, &key->board);
@@ -496,7 +497,7 @@ static void a_board_is_put_in_place_of_what_stood_there(void **state) {
     struct registry *registry = create_registry();
     struct registry_key *old = create_key(registry, 2, "daily", 0);
     assert_true(fill_board(&old->board, 1, 5));
-    assert_int_equal(registry_set_expiry(registry, old, 5000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, old, 5000, false), REGISTRY_OK);
     for (int i = 0; i < 2; i++) {
         struct bytes name = i == 0 ? BYTES("daily") : BYTES("other");
         /* The first one is large, the second one small. */
@@ -550,7 +551,8 @@ static void an_expired_key_is_never_drawn(void **state) {
     for (int i = 0; i < 200; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 0, name, 0);
-        assert_int_equal(registry_set_expiry(registry, key, i < 198 ? 10 : 1000), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, i < 198 ? 10 : 1000, false),
+                         REGISTRY_OK);
     }
     for (int i = 0; i < 300; i++) {
         struct registry_key *key = registry_random(registry, 0, random_next(&random), 10);
@@ -663,7 +665,7 @@ static void an_unchanged_database_is_scanned_once_each(void **state) {
                 registry_find_or_create(registry, 0, scan_name(name, 's', i), 0, &is_new));
         }
         struct registry_key *key = registry_find(registry, 0, scan_name(name, 's', 17), 0);
-        assert_int_equal(registry_set_expiry(registry, key, 100), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, 100, false), REGISTRY_OK);
         struct seen seen = {.count = 0};
         uint64_t cursor = 0;
         do {
@@ -722,7 +724,7 @@ static bool fail_put_board(struct registry *registry) {
 
 static bool fail_expiry(struct registry *registry) {
     struct registry_key *key = find_key(registry, 1, "key:0", 0);
-    return registry_set_expiry(registry, key, 12345) == REGISTRY_OK;
+    return registry_set_expiry(registry, key, 12345, false) == REGISTRY_OK;
 }
 
 struct census {
@@ -757,7 +759,7 @@ static struct registry *create_small_world(void) {
         struct registry_key *key = create_key(registry, 0, name, 0);
         assert_true(fill_board(&key->board, (uint64_t)i, 20));
         if (i % 2 == 0) {
-            assert_int_equal(registry_set_expiry(registry, key, 1000 + i), REGISTRY_OK);
+            assert_int_equal(registry_set_expiry(registry, key, 1000 + i, false), REGISTRY_OK);
         }
     }
     create_key(registry, 1, "key:0", 0);
@@ -996,7 +998,7 @@ static void twin_set_expiry(struct twin *twin) {
         } while (twin_has_time(twin, time_ms));
     }
     if (found != NULL) {
-        if (registry_set_expiry(twin->registry, found, time_ms) == REGISTRY_OK) {
+        if (registry_set_expiry(twin->registry, found, time_ms, false) == REGISTRY_OK) {
             key->expire_at_ms = time_ms;
         } else {
             twin->failures++;
@@ -1241,7 +1243,7 @@ static void every_change_of_a_key_is_told_once_it_is_made(void **state) {
     expect_told("0:a ");
     registry_remove_range(registry, key, 0, 1);
     expect_told("0:a ");
-    assert_int_equal(registry_set_expiry(registry, key, 50), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 50, false), REGISTRY_OK);
     expect_told("0:a ");
     assert_int_equal(registry_copy(registry, key, 1, BYTES("b"), 1), REGISTRY_OK);
     expect_told("1:b ");
@@ -1274,7 +1276,7 @@ static void the_one_key_that_has_not_expired_is_drawn_among_thousands(void **sta
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 0, name, 1);
         if (i != KEPT) {
-            assert_int_equal(registry_set_expiry(registry, key, 50), REGISTRY_OK);
+            assert_int_equal(registry_set_expiry(registry, key, 50, false), REGISTRY_OK);
         }
     }
     for (uint64_t i = 0; i < 16; i++) {
@@ -1292,9 +1294,9 @@ static void what_comes_of_its_own_time_is_told(void **state) {
     struct registry *registry = create_registry();
     registry_set_listener(registry, note_change, told);
     struct registry_key *key = create_key(registry, 0, "a", 1);
-    assert_int_equal(registry_set_expiry(registry, key, 50), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 50, false), REGISTRY_OK);
     key = create_key(registry, 0, "b", 1);
-    assert_int_equal(registry_set_expiry(registry, key, 60), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 60, false), REGISTRY_OK);
     told[0] = '\0';
     assert_int_equal(registry_expire_due(registry, 55, 9), 1);
     expect_told("0:a ");

@@ -150,7 +150,7 @@ static void a_board_with_remains_is_buried_as_any_other(void **state) {
         (void)create_cut_key(registry, 2, "flushed");
         (void)create_cut_key(registry, 3, "stays");
         (void)registry_free_step(registry, work);
-        assert_int_equal(registry_set_expiry(registry, expiring, 5), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, expiring, 5, false), REGISTRY_OK);
         registry_remove(registry, removed);
         registry_remove_range(registry, emptied, 0, 10);
         assert_int_equal(board_count(&emptied->board), 0);

@@ -337,7 +337,7 @@ static void what_bears_the_archives_name_is_replaced(void **state) {
                                                             &kinds[PLAIN], now_ms, &is_new);
     assert_non_null(key);
     assert_true(fill(key, 0, 9));
-    assert_int_equal(registry_set_expiry(registry, key, end_ms + 1000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, end_ms + 1000, false), REGISTRY_OK);
     assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms - 1), 9);
     assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms), 3);
     assert_true(registry_expiry(registry, find(registry, "daily@2026-11-16", end_ms)) ==
@@ -371,7 +371,8 @@ static void an_expiry_and_a_period_come_in_their_order(void **state) {
             struct registry *registry = create_registry();
             struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
             assert_true(fill(key, 0, 3));
-            assert_int_equal(registry_set_expiry(registry, key, end_ms + difference), REGISTRY_OK);
+            assert_int_equal(registry_set_expiry(registry, key, end_ms + difference, false),
+                             REGISTRY_OK);
             int64_t later_ms = end_ms + 10;
             if (!by_look_up) {
                 assert_int_equal(registry_expire_due(registry, later_ms, 10),
@@ -396,8 +397,8 @@ static void an_expiry_does_not_go_over_to_the_archive(void **state) {
     struct registry_key *created = create_key(registry, "x", DAYS, now_ms);
     assert_true(fill(created, 0, 3));
     struct registry_key *written = write_key(registry, "d", 3, now_ms);
-    assert_int_equal(registry_set_expiry(registry, created, end_ms + 5000), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, written, end_ms + 5000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, created, end_ms + 5000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, written, end_ms + 5000, false), REGISTRY_OK);
     assert_int_equal(registry_roll_due(registry, end_ms, 10), 2);
     assert_int_equal(registry_expiring_count(registry, 0), 1);
     assert_true(registry_expiry(registry, find(registry, "x", end_ms)) == end_ms + 5000);
@@ -680,7 +681,7 @@ static void a_name_may_be_gone_as_soon_as_it_has_changed(void **state) {
         struct registry *registry = create_registry();
         write_key(registry, "day", 3, now_ms);
         struct registry_key *key = write_key(registry, "expires", 3, now_ms);
-        assert_int_equal(registry_set_expiry(registry, key, now_ms + 1000), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, now_ms + 1000, false), REGISTRY_OK);
         struct kept_name kept = {.text = strdup(samples[i].name)};
         registry_set_listener(registry, forget_name, &kept);
         memory_fail_at(samples[i].has_memory ? 0 : 1);
@@ -1114,7 +1115,7 @@ static void step_expire(struct twin *twin) {
         } else if (random_below(&twin->random, 4) == 0 && key->rules.period != PERIOD_NONE) {
             key->expire_at_ms = key->rules.period_end_ms;
         }
-        assert_int_equal(registry_set_expiry(twin->registry, found, key->expire_at_ms),
+        assert_int_equal(registry_set_expiry(twin->registry, found, key->expire_at_ms, false),
                          REGISTRY_OK);
     }
 }
