@@ -79,10 +79,7 @@ size_t bytes_print_i64(char *out, int64_t value) {
 }
 
 bool bytes_parse_u64(struct bytes text, uint64_t *value) {
-    if (text.size == 0 || text.size > 20) {
-        return false;
-    }
-    if (text.at[0] == '0' && text.size > 1) {
+    if (text.size == 0 || text.size > 20 || (text.at[0] == '0' && text.size > 1)) {
         return false;
     }
     uint64_t sum = 0;

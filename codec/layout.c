@@ -392,21 +392,9 @@ static char *put_text(char *at, const char *text) {
 }
 
 static char *put_field(char *at, const struct layout_field *field) {
-    at = put_text(at, "FIELD ");
-    at = put_text(at, field->name);
-    *at++ = ' ';
-    at += bytes_print_u64(at, field->bits);
-    if (field->is_ascending) {
-        at = put_text(at, " ASC");
-    }
-    if (field->is_signed) {
-        at = put_text(at, " SIGNED");
-    }
-    if (field->scale > 0) {
-        at = put_text(at, " SCALE ");
-        at += bytes_print_u64(at, field->scale);
-    }
-    return at;
+    at += sprintf(at, "FIELD %s %u%s%s", field->name, (unsigned)field->bits,
+                  field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
+    return field->scale > 0 ? at + sprintf(at, " SCALE %u", (unsigned)field->scale) : at;
 }
 
 /* The start of a unit, counted from START. Saturates. */
@@ -426,10 +414,7 @@ static int64_t end_us(const struct layout_time *time) {
 }
 
 static char *put_time(char *at, const struct layout_time *time) {
-    at = put_text(at, " TIME ");
-    at += bytes_print_u64(at, time->bits);
-    *at++ = ' ';
-    at = put_text(at, units[time->unit].name);
+    at += sprintf(at, " TIME %u %s", (unsigned)time->bits, units[time->unit].name);
     if (time->is_given_by_end) {
         at = put_text(at, " END ");
         at += timestamp_print(at, end_us(time));

@@ -133,12 +133,11 @@ size_t timestamp_print(char *out, int64_t time_us) {
     at = date_print_number(at, of_day_us / US_PER_MINUTE % 60, 2);
     *at++ = ':';
     at = date_print_number(at, of_day_us / US_PER_SECOND % 60, 2);
-    if (fraction_us % US_PER_MS != 0) {
+    if (fraction_us != 0) {
+        bool is_in_ms = fraction_us % US_PER_MS == 0;
         *at++ = '.';
-        at = date_print_number(at, fraction_us, 6);
-    } else if (fraction_us != 0) {
-        *at++ = '.';
-        at = date_print_number(at, fraction_us / US_PER_MS, 3);
+        at = date_print_number(at, is_in_ms ? fraction_us / US_PER_MS : fraction_us,
+                               is_in_ms ? 3 : 6);
     }
     *at++ = 'Z';
     return (size_t)(at - out);

@@ -165,10 +165,8 @@ static bool table_copy(const struct map_table *table, struct map_table *to) {
 }
 
 void map_deinit(struct map *map) {
-    table_destroy(&map->table);
-    table_destroy(&map->next);
-    table_destroy(&map->last);
-    map_init(map, map->hashes, map->owner);
+    while (!map_deinit_step(map))
+        continue;
 }
 
 bool map_deinit_step(struct map *map) {

@@ -9,10 +9,8 @@
  * take 1k 1kb 1m 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the
  * setting repeats.
  *
- * CONFIG SET notifies nobody: code that uses a setting reads it here each time (timeout, limits,
- * maxclients, maxmemory, requirepass, slowlog and latency settings, default-layout, appendonly and
- * the other durability settings that can change). The one exception is loglevel, which CONFIG SET
- * passes to log_set_level. All other settings are SETTING_FIXED. */
+ * CONFIG SET notifies nobody: code that uses a setting that is not SETTING_FIXED reads it here each
+ * time. The one exception is loglevel, which CONFIG SET passes to log_set_level. */
 #ifndef SERVER_SETTING_H
 #define SERVER_SETTING_H
 
@@ -128,11 +126,10 @@ struct settings {
 MUST_CHECK bool settings_init(struct settings *settings);
 void settings_deinit(struct settings *settings);
 
-/* Read a file, or the arguments after the program's name: [file | -] [--setting value ...] ... [-],
- * where - reads stdin. A setting's values extend to the next argument that begins with "--". On
- * false, error (SETTING_ERROR_MAX) names file and line, or the option, and what is allowed, and the
- * settings are unchanged. */
-MUST_CHECK bool settings_load_file(struct settings *settings, const char *path, char *error);
+/* Read the text of a file, or the arguments after the program's name: [file | -] [--setting value
+ * ...] ... [-], where - reads stdin. A setting's values extend to the next argument that begins
+ * with "--". On false, error (SETTING_ERROR_MAX) names file and line, or the option, and what is
+ * allowed, and the settings are unchanged. */
 MUST_CHECK bool settings_load_text(struct settings *settings, struct bytes text,
                                    const char *file_name, char *error);
 MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, char **argv,

@@ -157,12 +157,6 @@ static bool load_file(struct settings *settings, const char *path, char *error) 
     return is_fine;
 }
 
-bool settings_load_file(struct settings *settings, const char *path, char *error) {
-    struct settings draft;
-    setting_draft_begin(&draft, settings);
-    return setting_draft_end(&draft, load_file(&draft, path, error));
-}
-
 /* ---- The command line ---- */
 
 static bool is_option(const char *argument) {

@@ -23,17 +23,14 @@ static bool is_member_before(const struct registry_walk *walk, const struct boar
                   : is_key_before(cursor, member->key, false);
 }
 
-static bool is_latest(const struct board *board) {
-    return board_layout(board)->time.bits > 0 && board_layout(board)->time.is_latest;
-}
-
 static void note_put(struct registry_walk *walk, const struct board_member *member,
                      uint64_t packed_key) {
     if (member->is_there) {
         walk->cursor.rank -= is_member_before(walk, member);
     }
     /* A new entry is placed behind all its equals, or (LATEST) before them. */
-    walk->cursor.rank += is_key_before(&walk->cursor, packed_key, is_latest(&walk->open->board));
+    walk->cursor.rank +=
+        is_key_before(&walk->cursor, packed_key, board_is_latest(&walk->open->board));
 }
 
 static void note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
@@ -167,7 +164,7 @@ static bool fill(struct effect_fill *fill, struct effect *effect) {
     if (!fill->has_begun) {
         fill->has_begun = true;
         fill->left = board_count(board);
-        fill->is_reverse = is_latest(board);
+        fill->is_reverse = board_is_latest(board);
         board_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0, &fill->cursor);
     }
     if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {

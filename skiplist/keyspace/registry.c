@@ -469,17 +469,15 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
                                        struct bytes name, uint32_t kind,
                                        const struct rules *rules) {
     bool is_periodic = rules != NULL && rules->period != PERIOD_NONE;
-    struct registry_key *key =
-        create_key(database, (struct registry_new_name){.first = name}, kind, is_periodic);
-    if (key == NULL) {
-        return NULL;
-    }
-    if (!database_reserve(registry_database(registry, database), is_periodic) ||
-        (rules != NULL && !registry_create_board_like(registry, rules, &key->board))) {
+    struct registry_key *key = registry_reserve_key(
+        registry, database, (struct registry_new_name){.first = name}, kind, false, is_periodic);
+    if (key != NULL && rules != NULL && !registry_create_board_like(registry, rules, &key->board)) {
         memory_free(key);
         return NULL;
     }
-    put(registry, key, REGISTRY_WALK_DONE);
+    if (key != NULL) {
+        put(registry, key, REGISTRY_WALK_DONE);
+    }
     return key;
 }
 
