@@ -106,10 +106,17 @@ bool bytes_parse_i64(struct bytes text, int64_t *value) {
     if (!bytes_parse_u64(digits, &magnitude)) {
         return false;
     }
-    if (magnitude > (uint64_t)INT64_MAX + is_negative || (is_negative && magnitude == 0)) {
+    if (is_negative) {
+        if (magnitude == 0 || magnitude > (uint64_t)INT64_MAX + 1) {
+            return false;
+        }
+        *value = (int64_t)(0 - magnitude);
+        return true;
+    }
+    if (magnitude > (uint64_t)INT64_MAX) {
         return false;
     }
-    *value = (int64_t)(is_negative ? 0 - magnitude : magnitude);
+    *value = (int64_t)magnitude;
     return true;
 }
 

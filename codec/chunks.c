@@ -16,17 +16,13 @@ static char *chunk_at(const struct chunks *chunks, uint32_t chunk) {
     return chunks->range + (size_t)chunk * CHUNK_SIZE;
 }
 
-static uint32_t chunk_count(const struct chunks *chunks) {
-    return (uint32_t)(chunks->range_size / CHUNK_SIZE);
-}
-
 /* A chunk without memory. false: none left. */
 static bool pop_empty(struct chunks *chunks, uint32_t *chunk) {
     if (chunks->returned_count > 0) {
         *chunk = chunks->returned[--chunks->returned_count];
         return true;
     }
-    if (chunks->fresh_begin == chunk_count(chunks)) {
+    if (chunks->fresh_begin == chunks->range_size / CHUNK_SIZE) {
         return false;
     }
     *chunk = chunks->fresh_begin++;

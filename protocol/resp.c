@@ -27,10 +27,6 @@ enum {
 
 /* ---- the arena ---- */
 
-void resp_arena_init(struct resp_arena *arena) {
-    *arena = (struct resp_arena){0};
-}
-
 static void arena_free_full(struct resp_arena *arena) {
     while (arena->full != NULL) {
         struct resp_arena *piece = arena->full;

@@ -537,17 +537,12 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
                                           struct registry_new_name name, uint32_t kind,
                                           bool expires, bool is_periodic) {
     struct database *database = registry_database(registry, number);
-    struct registry_key *key = create_key(number, name, kind, is_periodic);
-    if (key == NULL) {
-        return NULL;
-    }
     if ((expires && (!expiry_reserve(&database->heaps[HEAP_EXPIRY]) ||
                      !expiry_reserve(&database->heaps[HEAP_LASTING]))) ||
         !database_reserve(database, is_periodic)) {
-        memory_free(key);
         return NULL;
     }
-    return key;
+    return create_key(number, name, kind, is_periodic);
 }
 
 /* Remove an existing key of that name, without giving back what was reserved. */
@@ -640,6 +635,9 @@ enum registry_status registry_set_expiry(struct registry *registry, struct regis
 }
 
 void registry_set_offset(struct registry *registry, int64_t offset_ms) {
+    if (registry->offset_ms == offset_ms) {
+        return;
+    }
     registry->offset_ms = offset_ms;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;

@@ -102,7 +102,7 @@ static void an_array_becomes_slices_of_the_input(void **state) {
         "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$12\r\nhello\r\nworld\r\n*1\r\n$4\r\n";
     struct resp_parser parser = {0};
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     struct request request;
     size_t used = 0;
     const char *error = NULL;
@@ -200,7 +200,7 @@ static void a_million_arguments_are_a_request(void **state) {
     append_array_of(&input, 1048576, "a");
     struct resp_parser parser = {0};
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     struct request request;
     size_t used = 0;
     const char *error = NULL;
@@ -532,7 +532,7 @@ static void damaged_requests_are_judged_as_the_model_does(void **state) {
 static void assert_arrives_byte_by_byte(const struct buffer *input, uint32_t count) {
     struct resp_parser parser = {0};
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     struct request request;
     size_t used = 0;
     const char *error = NULL;
@@ -586,7 +586,7 @@ static void an_announced_length_reserves_nothing(void **state) {
         size_t used_before = memory_used();
         struct resp_parser parser = {0};
         struct resp_arena arena;
-        resp_arena_init(&arena);
+        arena = (struct resp_arena){0};
         struct request request;
         size_t used = 0;
         const char *error = NULL;
@@ -612,7 +612,7 @@ static void arguments_of_an_unfinished_request_cost_what_arrived(void **state) {
     size_t used_before = memory_used();
     struct resp_parser parser = {0};
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     struct request request;
     size_t used = 0;
     const char *error = NULL;
@@ -684,7 +684,7 @@ static void the_arena_hands_out_aligned_pieces_that_stay(void **state) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     enum { PIECES = 2000 };
     static unsigned char *pieces[PIECES];
     static size_t sizes[PIECES];
@@ -711,7 +711,7 @@ static void a_reset_arena_keeps_a_mebibyte_at_most(void **state) {
     (void)state;
     size_t used_before = memory_used();
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     resp_arena_reset(&arena);
     assert_non_null(resp_arena_allocate(&arena, 1000));
     resp_arena_reset(&arena);
@@ -734,7 +734,7 @@ static void a_reset_arena_keeps_a_mebibyte_at_most(void **state) {
 static void an_arena_without_memory_stays_as_it_was(void **state) {
     (void)state;
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     memory_fail_at(1);
     assert_null(resp_arena_allocate(&arena, 8));
     memory_fail_at(0);
