@@ -48,7 +48,7 @@ static void bench_requests(const char *words, unsigned rounds) {
     struct buffer input;
     struct resp_arena arena;
     buffer_init(&input, 0);
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     for (unsigned i = 0; i < PIPELINE; i++) {
         request_append(&input, words, 123456, i * 7919);
     }

@@ -104,7 +104,7 @@ static void start(struct driver *driver) {
     CHECK(server_init(server, command_count()));
     session_init(&driver->connection.session, server->session_next_id++, server->clock.now_ms);
     server_add_session(server, &driver->connection.session);
-    resp_arena_init(&driver->arguments);
+    driver->arguments = (struct resp_arena){0};
     buffer_init(&driver->input, 0);
     buffer_init(&driver->output, 0);
 }

@@ -79,10 +79,7 @@ size_t bytes_print_i64(char *out, int64_t value) {
 }
 
 bool bytes_parse_u64(struct bytes text, uint64_t *value) {
-    if (text.size == 0 || text.size > 20) {
-        return false;
-    }
-    if (text.at[0] == '0' && text.size > 1) {
+    if (text.size == 0 || text.size > 20 || (text.at[0] == '0' && text.size > 1)) {
         return false;
     }
     uint64_t sum = 0;
@@ -121,4 +118,19 @@ bool bytes_parse_i64(struct bytes text, int64_t *value) {
     }
     *value = (int64_t)magnitude;
     return true;
+}
+
+struct bytes_shown bytes_show(struct bytes text) {
+    struct bytes_shown shown;
+    size_t size = text.size <= BYTES_SHOWN_MAX ? text.size : BYTES_SHOWN_MAX - 3;
+    for (size_t i = 0; i < size; i++) {
+        char byte = text.at[i];
+        shown.text[i] = byte >= ' ' && byte <= '~' ? byte : '?';
+    }
+    if (size < text.size) {
+        memcpy(shown.text + size, "...", 3);
+        size += 3;
+    }
+    shown.text[size] = '\0';
+    return shown;
 }

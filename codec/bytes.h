@@ -79,6 +79,14 @@ static inline char bytes_lower(char byte) {
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
+/* A client's or a user's text made fit for a message: shortened, with '?' for bytes that are not
+ * printable ASCII. Terminated. */
+enum { BYTES_SHOWN_MAX = 64 };
+struct bytes_shown {
+    char text[BYTES_SHOWN_MAX + 1];
+};
+struct bytes_shown bytes_show(struct bytes text);
+
 /* Longest text of a 64-bit integer: sign and 20 digits. */
 enum { BYTES_INTEGER_TEXT_MAX = 21 };
 

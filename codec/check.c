@@ -10,6 +10,13 @@ void check_set_listener(check_listener *listener) {
     failure_listener = listener;
 }
 
+bool check_passed(const char *wrong, const char **reason) {
+    if (wrong != NULL) {
+        *reason = wrong;
+    }
+    return wrong == NULL;
+}
+
 void check_failed(const char *claim, const char *file, int line) {
     check_listener *listener = failure_listener;
     fprintf(stderr, "%s:%d: claim does not hold: %s\n", file, line, claim);

@@ -3,11 +3,16 @@
 #ifndef CODEC_CHECK_H
 #define CODEC_CHECK_H
 
+#include <stdbool.h>
+
 #define CHECK(claim)                                                                               \
     (__builtin_expect(!!(claim), 1) ? (void)0 : check_failed(#claim, __FILE__, __LINE__))
 
 /* For results that must not be ignored. */
 #define MUST_CHECK __attribute__((warn_unused_result))
+
+/* Ends a validate function: *reason = wrong, unless wrong is NULL; returns whether it is NULL. */
+MUST_CHECK bool check_passed(const char *wrong, const char **reason);
 
 /* Callback for a failed check, called before the process aborts, in addition to the message on
  * stderr. NULL: no callback. */

@@ -16,17 +16,13 @@ static char *chunk_at(const struct chunks *chunks, uint32_t chunk) {
     return chunks->range + (size_t)chunk * CHUNK_SIZE;
 }
 
-static uint32_t chunk_count(const struct chunks *chunks) {
-    return (uint32_t)(chunks->range_size / CHUNK_SIZE);
-}
-
 /* A chunk without memory. false: none left. */
 static bool pop_empty(struct chunks *chunks, uint32_t *chunk) {
     if (chunks->returned_count > 0) {
         *chunk = chunks->returned[--chunks->returned_count];
         return true;
     }
-    if (chunks->fresh_begin == chunk_count(chunks)) {
+    if (chunks->fresh_begin == chunks->range_size / CHUNK_SIZE) {
         return false;
     }
     *chunk = chunks->fresh_begin++;
@@ -219,14 +215,4 @@ bool chunks_is_used(const struct chunks *chunks, uint32_t chunk) {
            !is_in(chunks->spare, chunks->spare_count, chunk) &&
            !is_in(chunks->leaving, chunks->leaving_count, chunk) &&
            !is_in(chunks->returned, chunks->returned_count, chunk);
-}
-
-size_t chunks_held_size(struct chunks *chunks) {
-    if (chunks->range == NULL) {
-        return 0;
-    }
-    pthread_mutex_lock(&chunks->lock);
-    size_t held = (size_t)chunks->fresh_begin - chunks->returned_count;
-    pthread_mutex_unlock(&chunks->lock);
-    return held * CHUNK_SIZE;
 }

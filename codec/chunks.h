@@ -64,7 +64,5 @@ void chunks_give(struct chunks *chunks, const void *at);
 
 /* Is this chunk held by the user? For validation, without a keeper. */
 bool chunks_is_used(const struct chunks *chunks, uint32_t chunk);
-/* Bytes of all chunks that may be backed by memory. */
-size_t chunks_held_size(struct chunks *chunks);
 
 #endif

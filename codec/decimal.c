@@ -252,16 +252,11 @@ static struct decimal_bound round_up(struct cut_number cut, bool is_exclusive) {
 }
 
 static struct decimal_bound negate(struct decimal_bound bound) {
-    switch (bound.kind) {
-    case DECIMAL_BOUND_LOWEST:
-        bound.kind = DECIMAL_BOUND_HIGHEST;
-        break;
-    case DECIMAL_BOUND_HIGHEST:
-        bound.kind = DECIMAL_BOUND_LOWEST;
-        break;
-    case DECIMAL_BOUND_VALUE:
+    if (bound.kind == DECIMAL_BOUND_VALUE) {
         bound.value.is_negative = bound.value.magnitude > 0 && !bound.value.is_negative;
-        break;
+    } else {
+        bound.kind =
+            bound.kind == DECIMAL_BOUND_LOWEST ? DECIMAL_BOUND_HIGHEST : DECIMAL_BOUND_LOWEST;
     }
     return bound;
 }

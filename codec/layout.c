@@ -25,8 +25,6 @@
 
 enum {
     KEY_BITS = 64,
-    WORDS_MAX = 512, /* more than 64 fields with all options and a TIME need */
-    SHOWN_MAX = 64,  /* bytes of a client's text inside a message */
     UNIT_COUNT = LAYOUT_UNIT_D + 1,
 };
 
@@ -47,42 +45,14 @@ static uint64_t mask_of(unsigned bits) {
 
 /* ---- Messages ---- */
 
-/* A client's text, sanitised for a message. */
-struct shown {
-    char text[SHOWN_MAX + 1];
-};
-
-static struct shown show(struct bytes text) {
-    struct shown shown;
-    size_t size = text.size <= SHOWN_MAX ? text.size : SHOWN_MAX - 3;
-    for (size_t i = 0; i < size; i++) {
-        char byte = text.at[i];
-        shown.text[i] = byte >= ' ' && byte <= '~' ? byte : '?';
-    }
-    if (size < text.size) {
-        memcpy(shown.text + size, "...", 3);
-        size += 3;
-    }
-    shown.text[size] = '\0';
-    return shown;
-}
-
-struct shown_time {
-    char text[TIMESTAMP_TEXT_MAX + 1];
-};
-
-static struct shown_time show_time(int64_t time_us) {
-    struct shown_time shown;
+static struct bytes_shown show_time(int64_t time_us) {
+    struct bytes_shown shown;
     shown.text[timestamp_print(shown.text, time_us)] = '\0';
     return shown;
 }
 
-struct shown_decimal {
-    char text[DECIMAL_TEXT_MAX + 1];
-};
-
-static struct shown_decimal show_decimal(struct decimal value, unsigned scale) {
-    struct shown_decimal shown;
+static struct bytes_shown show_decimal(struct decimal value, unsigned scale) {
+    struct bytes_shown shown;
     shown.text[decimal_print(shown.text, value, scale)] = '\0';
     return shown;
 }
@@ -154,7 +124,7 @@ static bool parse_bits(struct parser *parser, const char *what, unsigned bits_ma
     uint64_t number;
     if (!bytes_parse_u64(word, &number) || number < 1 || number > bits_max) {
         return reject(parser->error, "%s: '%s' bits is out of range: 1..%u are allowed", what,
-                      show(word).text, bits_max);
+                      bytes_show(word).text, bits_max);
     }
     if (number > left) {
         return reject(parser->error, "%s: %u bits are too many: %u of a key's 64 are left", what,
@@ -174,42 +144,42 @@ static bool parse_scale(struct parser *parser, struct layout_field *field) {
     uint64_t scale;
     if (!bytes_parse_u64(word, &scale) || scale > DECIMAL_SCALE_MAX) {
         return reject(parser->error, "field '%s': SCALE '%s' is out of range: 0..%d are allowed",
-                      field->name, show(word).text, DECIMAL_SCALE_MAX);
+                      field->name, bytes_show(word).text, DECIMAL_SCALE_MAX);
     }
     field->scale = (uint8_t)scale;
     return true;
 }
 
+/* Note that an option of `what` is given; false: it was before. */
+static bool note_option(struct parser *parser, const char *what, const char *option,
+                        bool *is_given) {
+    if (*is_given) {
+        return reject(parser->error, "%s: %s may be given only once", what, option);
+    }
+    *is_given = true;
+    return true;
+}
+
 /* The words after the width, in any order, each at most once. */
-static bool parse_field_options(struct parser *parser, struct layout_field *field) {
+static bool parse_field_options(struct parser *parser, const char *what,
+                                struct layout_field *field) {
     bool has_direction = false;
     bool has_scale = false;
     for (;;) {
+        bool is_fine;
         bool is_ascending = take_word(parser, "ASC");
         if (is_ascending || take_word(parser, "DESC")) {
-            if (has_direction) {
-                return reject(parser->error, "field '%s': ASC or DESC may be given only once",
-                              field->name);
-            }
-            has_direction = true;
+            is_fine = note_option(parser, what, "ASC or DESC", &has_direction);
             field->is_ascending = is_ascending;
         } else if (take_word(parser, "SIGNED")) {
-            if (field->is_signed) {
-                return reject(parser->error, "field '%s': SIGNED may be given only once",
-                              field->name);
-            }
-            field->is_signed = true;
+            is_fine = note_option(parser, what, "SIGNED", &field->is_signed);
         } else if (take_word(parser, "SCALE")) {
-            if (has_scale) {
-                return reject(parser->error, "field '%s': SCALE may be given only once",
-                              field->name);
-            }
-            has_scale = true;
-            if (!parse_scale(parser, field)) {
-                return false;
-            }
+            is_fine = note_option(parser, what, "SCALE", &has_scale) && parse_scale(parser, field);
         } else {
             return true;
+        }
+        if (!is_fine) {
+            return false;
         }
     }
 }
@@ -227,19 +197,21 @@ static bool parse_field(struct parser *parser) {
         return reject(parser->error,
                       "field name '%s' is not allowed: 1..%d letters, digits, '_' and '-', with a "
                       "letter among them, and not FIELD or TIME",
-                      show(name).text, LAYOUT_NAME_MAX);
+                      bytes_show(name).text, LAYOUT_NAME_MAX);
     }
     if (is_name_taken(layout, layout->field_count, name)) {
-        return reject(parser->error, "duplicate field name '%s'", show(name).text);
+        return reject(parser->error, "duplicate field name '%s'", bytes_show(name).text);
     }
     if (layout->bits_total == KEY_BITS) {
-        return reject(parser->error, "field '%s': no bits left: a key has 64", show(name).text);
+        return reject(parser->error, "field '%s': no bits left: a key has 64",
+                      bytes_show(name).text);
     }
     struct layout_field *field = &layout->fields[layout->field_count++];
     memcpy(field->name, name.at, name.size);
     char what[LAYOUT_NAME_MAX + sizeof("field ''")];
     snprintf(what, sizeof(what), "field '%s'", field->name);
-    return parse_bits(parser, what, KEY_BITS, &field->bits) && parse_field_options(parser, field);
+    return parse_bits(parser, what, KEY_BITS, &field->bits) &&
+           parse_field_options(parser, what, field);
 }
 
 static bool parse_unit(struct parser *parser, struct layout_time *time) {
@@ -251,7 +223,7 @@ static bool parse_unit(struct parser *parser, struct layout_time *time) {
         }
     }
     return reject(parser->error, "TIME: unit '%s' is unknown: use US, MS, S, M, H or D",
-                  show(parser->words[parser->next]).text);
+                  bytes_show(parser->words[parser->next]).text);
 }
 
 /* START such that the last unit begins at end_us; false if that is below the smallest time. */
@@ -275,7 +247,7 @@ static bool parse_anchor(struct parser *parser, struct layout_time *time) {
         return reject(
             parser->error,
             "TIME: %s '%s' is not a time: use ISO 8601 with an offset, or unix milliseconds", which,
-            show(word).text);
+            bytes_show(word).text);
     }
     if (!time->is_given_by_end) {
         time->start_us = anchor_us;
@@ -285,7 +257,7 @@ static bool parse_anchor(struct parser *parser, struct layout_time *time) {
         return reject(parser->error,
                       "TIME: END '%s' is too early: START, 2^%u - 1 %s before it, does not fit 64 "
                       "bits of microseconds; use fewer bits or a smaller unit",
-                      show(word).text, (unsigned)time->bits, units[time->unit].name);
+                      bytes_show(word).text, (unsigned)time->bits, units[time->unit].name);
     }
     return true;
 }
@@ -293,23 +265,19 @@ static bool parse_anchor(struct parser *parser, struct layout_time *time) {
 static bool parse_time_options(struct parser *parser, struct layout_time *time) {
     bool has_anchor = false;
     for (;;) {
+        bool is_fine;
         bool is_end = take_word(parser, "END");
         if (is_end || take_word(parser, "START")) {
-            if (has_anchor) {
-                return reject(parser->error, "TIME: START or END may be given only once");
-            }
-            has_anchor = true;
+            is_fine = note_option(parser, "TIME", "START or END", &has_anchor);
             time->is_given_by_end = is_end;
-            if (!parse_anchor(parser, time)) {
-                return false;
-            }
+            is_fine = is_fine && parse_anchor(parser, time);
         } else if (take_word(parser, "LATEST")) {
-            if (time->is_latest) {
-                return reject(parser->error, "TIME: LATEST may be given only once");
-            }
-            time->is_latest = true;
+            is_fine = note_option(parser, "TIME", "LATEST", &time->is_latest);
         } else {
             return true;
+        }
+        if (!is_fine) {
+            return false;
         }
     }
 }
@@ -338,7 +306,7 @@ static bool parse_time(struct parser *parser) {
 }
 
 static bool reject_word(struct parser *parser) {
-    struct shown word = show(parser->words[parser->next]);
+    struct bytes_shown word = bytes_show(parser->words[parser->next]);
     const struct layout *layout = &parser->layout;
     if (layout->time.bits > 0) {
         return reject(parser->error, "unexpected word '%s': " TIME_FORM, word.text);
@@ -401,33 +369,6 @@ size_t layout_count_words(const struct bytes *words, size_t word_count) {
     return count < word_count ? count : word_count;
 }
 
-static bool is_blank(char byte) {
-    return byte == ' ' || byte == '\t';
-}
-
-enum layout_status layout_parse(struct bytes text, struct layout *layout, char *error) {
-    struct bytes words[WORDS_MAX];
-    size_t word_count = 0;
-    size_t i = 0;
-    for (;;) {
-        while (i < text.size && is_blank(text.at[i])) {
-            i++;
-        }
-        if (i == text.size) {
-            return layout_parse_words(words, word_count, layout, error);
-        }
-        if (word_count == WORDS_MAX) {
-            reject(error, "a layout has at most %d words", WORDS_MAX);
-            return LAYOUT_BAD_TEXT;
-        }
-        size_t begin = i;
-        while (i < text.size && !is_blank(text.at[i])) {
-            i++;
-        }
-        words[word_count++] = (struct bytes){.at = text.at + begin, .size = i - begin};
-    }
-}
-
 void layout_init_default(struct layout *layout) {
     *layout = (struct layout){
         .field_count = 1,
@@ -451,39 +392,29 @@ static char *put_text(char *at, const char *text) {
 }
 
 static char *put_field(char *at, const struct layout_field *field) {
-    at = put_text(at, "FIELD ");
-    at = put_text(at, field->name);
-    *at++ = ' ';
-    at += bytes_print_u64(at, field->bits);
-    if (field->is_ascending) {
-        at = put_text(at, " ASC");
-    }
-    if (field->is_signed) {
-        at = put_text(at, " SIGNED");
-    }
-    if (field->scale > 0) {
-        at = put_text(at, " SCALE ");
-        at += bytes_print_u64(at, field->scale);
-    }
-    return at;
+    at += sprintf(at, "FIELD %s %u%s%s", field->name, (unsigned)field->bits,
+                  field->is_ascending ? " ASC" : "", field->is_signed ? " SIGNED" : "");
+    return field->scale > 0 ? at + sprintf(at, " SCALE %u", (unsigned)field->scale) : at;
 }
 
-/* The start of the last unit, as END gives it. Saturates. */
-static int64_t end_us(const struct layout_time *time) {
-    uint64_t span_us;
-    int64_t end;
-    if (__builtin_mul_overflow(time->mask, (uint64_t)time->unit_us, &span_us) ||
-        __builtin_add_overflow(time->start_us, span_us, &end)) {
+/* The start of a unit, counted from START. Saturates. */
+static int64_t unit_begin_us(const struct layout_time *time, uint64_t unit_index) {
+    uint64_t elapsed_us;
+    int64_t begin_us;
+    if (__builtin_mul_overflow(unit_index, (uint64_t)time->unit_us, &elapsed_us) ||
+        __builtin_add_overflow(time->start_us, elapsed_us, &begin_us)) {
         return INT64_MAX;
     }
-    return end;
+    return begin_us;
+}
+
+/* The start of the last unit, as END gives it. */
+static int64_t end_us(const struct layout_time *time) {
+    return unit_begin_us(time, time->mask);
 }
 
 static char *put_time(char *at, const struct layout_time *time) {
-    at = put_text(at, " TIME ");
-    at += bytes_print_u64(at, time->bits);
-    *at++ = ' ';
-    at = put_text(at, units[time->unit].name);
+    at += sprintf(at, " TIME %u %s", (unsigned)time->bits, units[time->unit].name);
     if (time->is_given_by_end) {
         at = put_text(at, " END ");
         at += timestamp_print(at, end_us(time));
@@ -579,7 +510,7 @@ static const char *time_fault(const struct layout_time *time) {
     }
     /* Outside years 1 to 9999 the text has whole milliseconds only. */
     int64_t anchor_us = time->is_given_by_end ? end_us(time) : time->start_us;
-    struct shown_time shown = show_time(anchor_us);
+    struct bytes_shown shown = show_time(anchor_us);
     int64_t parsed_us;
     if (!timestamp_parse(bytes_from_text(shown.text), &parsed_us) || parsed_us != anchor_us) {
         return "the time's start or end has no exact text";
@@ -590,22 +521,20 @@ static const char *time_fault(const struct layout_time *time) {
 bool layout_validate(const struct layout *layout, const char **reason) {
     *reason = NULL;
     if (layout->field_count < 1 || layout->field_count > LAYOUT_FIELDS_MAX) {
-        *reason = "the number of fields is not 1..64";
-        return false;
+        return check_passed("the number of fields is not 1..64", reason);
     }
-    *reason = time_fault(&layout->time);
+    const char *fault = time_fault(&layout->time);
     unsigned shift = layout->time.bits;
-    for (unsigned i = layout->field_count; i-- > 0 && *reason == NULL;) {
-        *reason = field_fault(layout, i);
-        if (*reason == NULL && layout->fields[i].shift != shift) {
-            *reason = "a field's shift does not follow from the widths below it";
-        }
+    for (unsigned i = layout->field_count; i-- > 0 && fault == NULL;) {
+        fault = layout->fields[i].shift == shift
+                    ? field_fault(layout, i)
+                    : "a field's shift does not follow from the widths below it";
         shift += layout->fields[i].bits;
     }
-    if (*reason == NULL && (shift > KEY_BITS || layout->bits_total != shift)) {
-        *reason = "the sum of the widths is wrong";
+    if (fault == NULL && (shift > KEY_BITS || layout->bits_total != shift)) {
+        fault = "the sum of the widths is wrong";
     }
-    return *reason == NULL;
+    return check_passed(fault, reason);
 }
 
 /* ---- Fields ---- */
@@ -664,21 +593,16 @@ enum decimal_status layout_field_parse(const struct layout_field *field, struct 
 
 void layout_explain_value(const struct layout_field *field, struct bytes text,
                           enum decimal_status status, char *error) {
-    switch (status) {
-    case DECIMAL_NOT_A_NUMBER:
+    if (status == DECIMAL_NOT_A_NUMBER) {
         reject(error, "value is not a valid float");
-        return;
-    case DECIMAL_TOO_PRECISE:
-        reject(error, "value %s has too many decimals: field '%s' keeps %u", show(text).text,
+    } else if (status == DECIMAL_TOO_PRECISE) {
+        reject(error, "value %s has too many decimals: field '%s' keeps %u", bytes_show(text).text,
                field->name, (unsigned)field->scale);
-        return;
-    case DECIMAL_OK:
-    case DECIMAL_OUT_OF_RANGE:
-        break;
+    } else {
+        reject(error, "value %s is out of range: field '%s' takes %s..%s", bytes_show(text).text,
+               field->name, show_decimal(layout_field_lowest(field), field->scale).text,
+               show_decimal(layout_field_highest(field), field->scale).text);
     }
-    reject(error, "value %s is out of range: field '%s' takes %s..%s", show(text).text, field->name,
-           show_decimal(layout_field_lowest(field), field->scale).text,
-           show_decimal(layout_field_highest(field), field->scale).text);
 }
 
 void layout_explain_time(const struct layout *layout, int64_t time_us, char *error) {
@@ -700,37 +624,9 @@ void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, stru
 
 /* ---- Keys ---- */
 
-enum layout_status layout_pack(const struct layout *layout, const uint64_t *ordinals,
-                               int64_t time_us, uint64_t *key) {
-    uint64_t packed = 0;
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        if (ordinals[i] > layout->fields[i].mask) {
-            return LAYOUT_VALUE_OUT_OF_RANGE;
-        }
-        packed = layout_with_ordinal(layout, packed, i, ordinals[i]);
-    }
-    return layout_stamp(layout, packed, time_us, key);
-}
-
-/* START + u * unit, saturated. */
 static int64_t time_us_of(const struct layout_time *time, uint64_t key) {
     uint64_t stored = key & time->mask;
-    uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
-    uint64_t elapsed_us;
-    int64_t time_us;
-    if (__builtin_mul_overflow(unit_index, (uint64_t)time->unit_us, &elapsed_us) ||
-        __builtin_add_overflow(time->start_us, elapsed_us, &time_us)) {
-        return INT64_MAX;
-    }
-    return time_us;
-}
-
-void layout_unpack(const struct layout *layout, uint64_t key, uint64_t *ordinals,
-                   int64_t *time_us) {
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        ordinals[i] = layout_ordinal(layout, key, i);
-    }
-    *time_us = layout->time.bits > 0 ? time_us_of(&layout->time, key) : 0;
+    return unit_begin_us(time, time->is_latest ? stored : stored ^ time->mask);
 }
 
 uint64_t layout_zero_key(const struct layout *layout) {
@@ -773,19 +669,15 @@ size_t layout_key_print(const struct layout *layout, uint64_t key, char *out) {
     return 1 + bytes_print_u64(out + 1, zero - key);
 }
 
-struct shown_key {
-    char text[BYTES_INTEGER_TEXT_MAX + 1];
-};
-
-static struct shown_key show_key(const struct layout *layout, uint64_t key) {
-    struct shown_key shown;
+static struct bytes_shown show_key(const struct layout *layout, uint64_t key) {
+    struct bytes_shown shown;
     shown.text[layout_key_print(layout, key, shown.text)] = '\0';
     return shown;
 }
 
 void layout_explain_key(const struct layout *layout, struct bytes text, char *error) {
     reject(error, "packed key %s is not an integer of this layout's %u bits: %s..%s are allowed",
-           show(text).text, (unsigned)layout->bits_total, show_key(layout, 0).text,
+           bytes_show(text).text, (unsigned)layout->bits_total, show_key(layout, 0).text,
            show_key(layout, mask_of(layout->bits_total)).text);
 }
 
@@ -879,42 +771,20 @@ int64_t layout_time_last_us(const struct layout *layout) {
     return last_us;
 }
 
-/* *first is the smallest ordinal within a lower limit; false: there is none. */
-static bool first_ordinal(const struct layout_field *field, struct decimal_bound lower,
-                          uint64_t *first) {
-    switch (lower.kind) {
-    case DECIMAL_BOUND_HIGHEST:
-        return false;
-    case DECIMAL_BOUND_LOWEST:
-        *first = 0;
-        return true;
-    case DECIMAL_BOUND_VALUE:
-        break;
+/* *ordinal is the one at this end of a range; false: the limit excludes all. outermost: the ordinal
+ * of a limit beyond the field's values on its own side, which is `open`. */
+static bool end_ordinal(const struct layout_field *field, struct decimal_bound limit,
+                        enum decimal_bound_kind open, uint64_t outermost, uint64_t *ordinal) {
+    if (limit.kind != DECIMAL_BOUND_VALUE) {
+        *ordinal = outermost;
+        return limit.kind == open;
     }
-    if (decimal_compare(lower.value, layout_field_lowest(field)) <= 0) {
-        *first = 0;
+    if (layout_field_ordinal(field, limit.value, ordinal) == LAYOUT_OK) {
         return true;
     }
-    return layout_field_ordinal(field, lower.value, first) == LAYOUT_OK;
-}
-
-/* *last is the largest ordinal within an upper limit; false: there is none. */
-static bool last_ordinal(const struct layout_field *field, struct decimal_bound upper,
-                         uint64_t *last) {
-    switch (upper.kind) {
-    case DECIMAL_BOUND_LOWEST:
-        return false;
-    case DECIMAL_BOUND_HIGHEST:
-        *last = field->mask;
-        return true;
-    case DECIMAL_BOUND_VALUE:
-        break;
-    }
-    if (decimal_compare(upper.value, layout_field_highest(field)) >= 0) {
-        *last = field->mask;
-        return true;
-    }
-    return layout_field_ordinal(field, upper.value, last) == LAYOUT_OK;
+    *ordinal = outermost;
+    bool is_below = decimal_compare(limit.value, layout_field_lowest(field)) < 0;
+    return is_below == (open == DECIMAL_BOUND_LOWEST);
 }
 
 bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
@@ -922,7 +792,8 @@ bool layout_key_range(const struct layout *layout, struct decimal_bound lower,
     const struct layout_field *lead = &layout->fields[0];
     uint64_t first;
     uint64_t last;
-    if (!first_ordinal(lead, lower, &first) || !last_ordinal(lead, upper, &last) || first > last) {
+    if (!end_ordinal(lead, lower, DECIMAL_BOUND_LOWEST, 0, &first) ||
+        !end_ordinal(lead, upper, DECIMAL_BOUND_HIGHEST, lead->mask, &last) || first > last) {
         return false;
     }
     uint64_t low_stored = lead->is_ascending ? last ^ lead->mask : first;

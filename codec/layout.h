@@ -72,13 +72,12 @@ enum layout_status {
     LAYOUT_TIME_OUT_OF_RANGE,
 };
 
-/* Parse "FIELD score 33 SIGNED TIME 31 S", as text or already split into words. Keywords are
- * case-insensitive; names keep their case. Words are separated by spaces and tabs. Options may
- * appear in any order, each once. A name consists of letters, digits, '_' and '-', contains at
- * least one letter, and is neither FIELD nor TIME. Names of two fields must differ in more than
- * case. On LAYOUT_BAD_TEXT *layout is left unchanged and error (LAYOUT_ERROR_MAX bytes) says what
- * is wrong, where, and what is allowed, in one line without CR or LF. */
-MUST_CHECK enum layout_status layout_parse(struct bytes text, struct layout *layout, char *error);
+/* Parse the words "FIELD score 33 SIGNED TIME 31 S". Keywords are case-insensitive; names keep
+ * their case. Options may appear in any order, each once. A name consists of letters, digits, '_'
+ * and '-', contains at least one letter, and is neither FIELD nor TIME. Names of two fields must
+ * differ in more than case. On LAYOUT_BAD_TEXT *layout is left unchanged and error
+ * (LAYOUT_ERROR_MAX bytes) says what is wrong, where, and what is allowed, in one line without CR
+ * or LF. */
 MUST_CHECK enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
                                                  struct layout *layout, char *error);
 
@@ -86,7 +85,7 @@ MUST_CHECK enum layout_status layout_parse_words(const struct bytes *words, size
  * above. Other words may follow. */
 size_t layout_count_words(const struct bytes *words, size_t word_count);
 
-/* Canonical text, which layout_parse reads back to an equal layout. out has room for
+/* Canonical text, whose words layout_parse_words reads back to an equal layout. out has room for
  * LAYOUT_TEXT_MAX. The text is NUL-terminated; returns its size without the terminator. */
 size_t layout_print(const struct layout *layout, char *out);
 
@@ -137,15 +136,6 @@ void layout_explain_time(const struct layout *layout, int64_t time_us, char *err
 /* The same for layout_field_add: "value 4294967290 + 6 is out of range: field ...". */
 void layout_explain_sum(const struct layout_field *field, uint64_t ordinal, struct decimal delta,
                         char *error);
-
-/* Pack ordinals[0 .. field_count-1] and a time (ignored without TIME) into *key.
- *
- * Errors: LAYOUT_VALUE_OUT_OF_RANGE, LAYOUT_TIME_OUT_OF_RANGE; *key is then left unchanged. */
-MUST_CHECK enum layout_status layout_pack(const struct layout *layout, const uint64_t *ordinals,
-                                          int64_t time_us, uint64_t *key);
-/* The inverse: the ordinals of all fields and the time START + u * unit, saturated to int64_t; 0
- * without TIME. */
-void layout_unpack(const struct layout *layout, uint64_t key, uint64_t *ordinals, int64_t *time_us);
 
 /* One field's ordinal. */
 static inline uint64_t layout_ordinal(const struct layout *layout, uint64_t key, unsigned index) {

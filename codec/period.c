@@ -13,16 +13,12 @@ enum {
     MONDAY_OFFSET = 3,
 };
 
-static int64_t floor_divide(int64_t number, int64_t divisor) {
-    return number / divisor - (number % divisor < 0 ? 1 : 0);
-}
-
 static int64_t local_day(int zone_minutes, int64_t time_ms) {
     CHECK(zone_minutes >= PERIOD_ZONE_MIN);
     CHECK(zone_minutes <= PERIOD_ZONE_MAX);
     time_ms = time_ms < -PERIOD_TIME_MAX ? -PERIOD_TIME_MAX : time_ms;
     time_ms = time_ms > PERIOD_TIME_MAX ? PERIOD_TIME_MAX : time_ms;
-    return floor_divide(time_ms + zone_minutes * MS_PER_MINUTE, MS_PER_DAY);
+    return date_floor_divide(time_ms + zone_minutes * MS_PER_MINUTE, MS_PER_DAY);
 }
 
 static int64_t first_of_month(int64_t day, uint32_t months_later) {
@@ -43,7 +39,7 @@ static int64_t first_day(enum period_unit unit, int64_t day, uint32_t count) {
     case PERIOD_DAY:
         return day + count;
     case PERIOD_WEEK: {
-        int64_t week = floor_divide(day + MONDAY_OFFSET, DAYS_PER_WEEK);
+        int64_t week = date_floor_divide(day + MONDAY_OFFSET, DAYS_PER_WEEK);
         return (week + count) * DAYS_PER_WEEK - MONDAY_OFFSET;
     }
     case PERIOD_MONTH:
@@ -70,29 +66,9 @@ int64_t period_longest_ms(enum period_unit unit) {
 
 /* ---- text ---- */
 
-/* number must not be negative; writes at least digit_count digits. */
-static char *put_number(char *out, int64_t number, size_t digit_count) {
-    char digits[BYTES_INTEGER_TEXT_MAX];
-    size_t size = bytes_print_u64(digits, (uint64_t)number);
-    for (; digit_count > size; digit_count--) {
-        *out++ = '0';
-    }
-    memcpy(out, digits, size);
-    return out + size;
-}
-
 size_t period_print_date(char *out, enum period_unit unit, int zone_minutes, int64_t time_ms) {
     struct date date = date_from_days(first_day(unit, local_day(zone_minutes, time_ms), 0));
-    char *at = out;
-    if (date.year < 0) {
-        *at++ = '-';
-    }
-    at = put_number(at, date.year < 0 ? -date.year : date.year, 4);
-    *at++ = '-';
-    at = put_number(at, date.month, 2);
-    *at++ = '-';
-    at = put_number(at, date.day, 2);
-    return (size_t)(at - out);
+    return (size_t)(date_print(out, date) - out);
 }
 
 /* Two digits; -1: not digits. */
@@ -126,9 +102,9 @@ bool period_parse_zone(struct bytes text, int *zone_minutes) {
 void period_print_zone(char *out, int zone_minutes) {
     int minutes = zone_minutes < 0 ? -zone_minutes : zone_minutes;
     *out++ = zone_minutes < 0 ? '-' : '+';
-    out = put_number(out, minutes / 60, 2);
+    out = date_print_number(out, minutes / 60, 2);
     *out++ = ':';
-    put_number(out, minutes % 60, 2);
+    date_print_number(out, minutes % 60, 2);
 }
 
 static const char *const unit_names[] = {

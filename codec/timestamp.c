@@ -119,43 +119,25 @@ bool timestamp_parse(struct bytes text, int64_t *time_us) {
     return parse_iso(text, time_us);
 }
 
-static char *put_digits(char *at, int64_t number, int digit_count) {
-    for (int i = digit_count - 1; i >= 0; i--) {
-        at[i] = (char)('0' + number % 10);
-        number /= 10;
-    }
-    return at + digit_count;
-}
-
-static int64_t floor_divide(int64_t number, int64_t divisor) {
-    return number / divisor - (number % divisor < 0 ? 1 : 0);
-}
-
 size_t timestamp_print(char *out, int64_t time_us) {
     if (time_us < FIRST_US || time_us >= LIMIT_US) {
-        return bytes_print_i64(out, floor_divide(time_us, US_PER_MS));
+        return bytes_print_i64(out, date_floor_divide(time_us, US_PER_MS));
     }
-    int64_t days = floor_divide(time_us, US_PER_DAY);
+    int64_t days = date_floor_divide(time_us, US_PER_DAY);
     int64_t of_day_us = time_us - days * US_PER_DAY;
     int64_t fraction_us = of_day_us % US_PER_SECOND;
-    struct date date = date_from_days(days);
-    char *at = put_digits(out, date.year, 4);
-    *at++ = '-';
-    at = put_digits(at, date.month, 2);
-    *at++ = '-';
-    at = put_digits(at, date.day, 2);
+    char *at = date_print(out, date_from_days(days));
     *at++ = 'T';
-    at = put_digits(at, of_day_us / (60 * US_PER_MINUTE), 2);
+    at = date_print_number(at, of_day_us / (60 * US_PER_MINUTE), 2);
     *at++ = ':';
-    at = put_digits(at, of_day_us / US_PER_MINUTE % 60, 2);
+    at = date_print_number(at, of_day_us / US_PER_MINUTE % 60, 2);
     *at++ = ':';
-    at = put_digits(at, of_day_us / US_PER_SECOND % 60, 2);
-    if (fraction_us % US_PER_MS != 0) {
+    at = date_print_number(at, of_day_us / US_PER_SECOND % 60, 2);
+    if (fraction_us != 0) {
+        bool is_in_ms = fraction_us % US_PER_MS == 0;
         *at++ = '.';
-        at = put_digits(at, fraction_us, 6);
-    } else if (fraction_us != 0) {
-        *at++ = '.';
-        at = put_digits(at, fraction_us / US_PER_MS, 3);
+        at = date_print_number(at, is_in_ms ? fraction_us / US_PER_MS : fraction_us,
+                               is_in_ms ? 3 : 6);
     }
     *at++ = 'Z';
     return (size_t)(at - out);

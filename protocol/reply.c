@@ -190,23 +190,6 @@ void reply_bulk_format(struct reply *reply, const char *format, ...) {
     va_end(arguments);
 }
 
-void reply_verbatim(struct reply *reply, struct bytes text) {
-    if (reply->version == 2) {
-        reply_bulk(reply, text);
-        return;
-    }
-    char *out = reply_room(reply, HEADER_MAX + 4 + text.size + 2);
-    if (out == NULL) {
-        return;
-    }
-    out = put_header(out, '=', text.size + 4);
-    memcpy(out, "txt:", 4);
-    if (text.size > 0) {
-        memcpy(out + 4, text.at, text.size);
-    }
-    commit_to(reply, put_line_end(out + 4 + text.size));
-}
-
 /* ---- null, booleans, numbers ---- */
 
 void reply_null(struct reply *reply) {
@@ -284,11 +267,8 @@ void reply_array(struct reply *reply, uint64_t count) {
 }
 
 void reply_map(struct reply *reply, uint64_t pair_count) {
-    if (reply->version == 3) {
-        reply_header(reply, '%', pair_count);
-    } else {
-        reply_header(reply, '*', pair_count * 2);
-    }
+    bool is_map = reply->version == 3;
+    reply_header(reply, is_map ? '%' : '*', is_map ? pair_count : pair_count * 2);
 }
 
 void reply_set(struct reply *reply, uint64_t count) {
@@ -336,11 +316,8 @@ void reply_array_end(struct reply *reply, size_t mark, uint64_t count) {
 }
 
 void reply_map_end(struct reply *reply, size_t mark, uint64_t pair_count) {
-    if (reply->version == 3) {
-        end_header(reply, mark, '%', pair_count);
-    } else {
-        end_header(reply, mark, '*', pair_count * 2);
-    }
+    bool is_map = reply->version == 3;
+    end_header(reply, mark, is_map ? '%' : '*', is_map ? pair_count : pair_count * 2);
 }
 
 void reply_verbatim_end(struct reply *reply, size_t mark) {
@@ -361,4 +338,12 @@ void reply_verbatim_end(struct reply *reply, size_t mark) {
         end_header(reply, mark, '=', text_size + FORMAT_SIZE);
     }
     REPLY_LITERAL(reply, "\r\n");
+}
+
+void reply_verbatim(struct reply *reply, struct bytes text) {
+    size_t mark = reply_verbatim_begin(reply);
+    if (mark != NO_MARK) {
+        buffer_append(reply->out, text.at, text.size);
+        reply_verbatim_end(reply, mark);
+    }
 }

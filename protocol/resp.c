@@ -27,10 +27,6 @@ enum {
 
 /* ---- the arena ---- */
 
-void resp_arena_init(struct resp_arena *arena) {
-    *arena = (struct resp_arena){0};
-}
-
 static void arena_free_full(struct resp_arena *arena) {
     while (arena->full != NULL) {
         struct resp_arena *piece = arena->full;
@@ -234,50 +230,57 @@ static inline bool parse_whole_array(struct parse *parse, const struct bytes **a
 
 /* ---- arrays, slow path ---- */
 
-/* Read the line "<mark><integer>\r\n" at the parser's position. *value is set only if the line is
- * complete; *is_integer says whether it holds a valid integer. */
-static enum line_status read_length_line(struct parse *parse, int64_t *value, bool *is_integer,
-                                         size_t *line_end) {
+/* The line "<mark><integer>\r\n". */
+struct length_line {
+    int64_t value;
+    bool is_integer;
+    size_t end;
+};
+
+/* Read this line at the parser's position. RESP_REQUEST: it is complete. */
+static enum resp_status read_length_line(struct parse *parse, const char *too_long,
+                                         struct length_line *line) {
     size_t found = 0;
     enum line_status status = find_mark(parse, '\r', &found);
-    if (status != LINE_WHOLE) {
-        return status;
+    if (status == LINE_TOO_LONG) {
+        return fail(parse, too_long);
     }
-    if (found + 1 == parse->size) {
-        return LINE_UNFINISHED;
+    if (status == LINE_UNFINISHED || found + 1 == parse->size) {
+        return RESP_MORE;
     }
     size_t digits = parse->parser->position + 1;
     struct bytes text = {.at = parse->input + digits, .size = found > digits ? found - digits : 0};
-    *is_integer = bytes_parse_i64(text, value);
-    *line_end = found + 2;
-    return LINE_WHOLE;
+    line->is_integer = bytes_parse_i64(text, &line->value);
+    line->end = found + 2;
+    return RESP_REQUEST;
+}
+
+/* More arguments than allowed: before authentication Redis says so. */
+static enum resp_status fail_args_max(struct parse *parse) {
+    return fail(parse, parse->limits->is_authenticated
+                           ? "ERR Protocol error: invalid multibulk length"
+                           : "ERR Protocol error: unauthenticated multibulk length");
 }
 
 /* "*<count>\r\n". RESP_REQUEST: continue with its arguments. */
 static enum resp_status read_array_header(struct parse *parse) {
-    int64_t count = 0;
-    bool is_integer = false;
-    size_t line_end = 0;
-    enum line_status line = read_length_line(parse, &count, &is_integer, &line_end);
-    if (line == LINE_UNFINISHED) {
-        return RESP_MORE;
+    struct length_line line;
+    enum resp_status status =
+        read_length_line(parse, "ERR Protocol error: too big mbulk count string", &line);
+    if (status != RESP_REQUEST) {
+        return status;
     }
-    if (line == LINE_TOO_LONG) {
-        return fail(parse, "ERR Protocol error: too big mbulk count string");
-    }
-    if (!is_integer || count > INT32_MAX) {
+    if (!line.is_integer || line.value > INT32_MAX) {
         return fail(parse, "ERR Protocol error: invalid multibulk length");
     }
-    if (count <= 0) {
-        return skip(parse, line_end);
+    if (line.value <= 0) {
+        return skip(parse, line.end);
     }
-    if (count > (int64_t)parse->limits->args_max) {
-        return fail(parse, parse->limits->is_authenticated
-                               ? "ERR Protocol error: invalid multibulk length"
-                               : "ERR Protocol error: unauthenticated multibulk length");
+    if (line.value > (int64_t)parse->limits->args_max) {
+        return fail_args_max(parse);
     }
-    parse->parser->args_left = (uint32_t)count;
-    parse->parser->position = line_end;
+    parse->parser->args_left = (uint32_t)line.value;
+    parse->parser->position = line.end;
     return RESP_REQUEST;
 }
 
@@ -308,31 +311,27 @@ static enum resp_status fail_expected_dollar(struct parse *parse, unsigned char 
 
 /* "$<size>\r\n". RESP_REQUEST: continue with its bytes. */
 static enum resp_status read_bulk_header(struct parse *parse) {
-    int64_t size = 0;
-    bool is_integer = false;
-    size_t line_end = 0;
-    enum line_status line = read_length_line(parse, &size, &is_integer, &line_end);
-    if (line == LINE_UNFINISHED) {
-        return RESP_MORE;
-    }
-    if (line == LINE_TOO_LONG) {
-        return fail(parse, "ERR Protocol error: too big bulk count string");
+    struct length_line line;
+    enum resp_status status =
+        read_length_line(parse, "ERR Protocol error: too big bulk count string", &line);
+    if (status != RESP_REQUEST) {
+        return status;
     }
     unsigned char first = (unsigned char)parse->input[parse->parser->position];
     if (first != '$') {
         return fail_expected_dollar(parse, first);
     }
-    if (!is_integer || size < 0) {
+    if (!line.is_integer || line.value < 0) {
         return fail(parse, "ERR Protocol error: invalid bulk length");
     }
-    if ((uint64_t)size > parse->limits->bulk_size_max) {
+    if ((uint64_t)line.value > parse->limits->bulk_size_max) {
         return fail(parse, parse->limits->is_authenticated
                                ? "ERR Protocol error: invalid bulk length"
                                : "ERR Protocol error: unauthenticated bulk length");
     }
-    parse->parser->bulk_left = (size_t)size;
+    parse->parser->bulk_left = (size_t)line.value;
     parse->parser->has_bulk = true;
-    parse->parser->position = line_end;
+    parse->parser->position = line.end;
     return RESP_REQUEST;
 }
 
@@ -439,9 +438,7 @@ static enum resp_status split_line(struct parse *parse, struct bytes line, uint3
         return fail(parse, "ERR Protocol error: unbalanced quotes in request");
     }
     if (count > parse->limits->args_max) {
-        return fail(parse, parse->limits->is_authenticated
-                               ? "ERR Protocol error: invalid multibulk length"
-                               : "ERR Protocol error: unauthenticated multibulk length");
+        return fail_args_max(parse);
     }
     resp_parser_deinit(parse->parser);
     return finish(parse, args, count, size);

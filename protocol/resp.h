@@ -35,7 +35,8 @@ struct resp_span {
     size_t size;
 };
 
-/* A bump allocator for the arguments of finished requests; reset once per tick. */
+/* A bump allocator for the arguments of finished requests; reset once per tick. The zeroed arena is
+ * empty. */
 struct resp_arena {
     char *at;
     size_t used;
@@ -64,7 +65,6 @@ MUST_CHECK enum resp_status resp_parse(struct resp_parser *parser, const char *i
 /* Free the memory of an unfinished request and zero the parser. */
 void resp_parser_deinit(struct resp_parser *parser);
 
-void resp_arena_init(struct resp_arena *arena);
 void resp_arena_deinit(struct resp_arena *arena);
 /* Free all allocations; up to 1 MiB of memory is kept for reuse. */
 void resp_arena_reset(struct resp_arena *arena);

@@ -179,10 +179,6 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
     return block;
 }
 
-void block_destroy(struct block *block) {
-    memory_free(block);
-}
-
 bool block_long_create(struct bytes member, char *heap_bytes) {
     char *at = memory_allocate(member.size);
     if (at == NULL)
@@ -384,8 +380,5 @@ static const char *block_check(const struct block *block) {
 }
 
 bool block_validate(const struct block *block, const char **reason) {
-    const char *wrong = block_check(block);
-    if (wrong != NULL)
-        *reason = wrong;
-    return wrong == NULL;
+    return check_passed(block_check(block), reason);
 }

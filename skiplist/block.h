@@ -146,10 +146,8 @@ static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, ui
 }
 
 /* An empty block with room for at least this many entries and heap bytes; it also uses any slack
- * the allocator provides. NULL: no memory. */
+ * the allocator provides; memory_free frees it. NULL: no memory. */
 MUST_CHECK struct block *block_create(uint32_t entries, uint32_t heap_size);
-/* Free the block, but not its long members. */
-void block_destroy(struct block *block);
 
 /* Allocate a long member and write its heap bytes (BLOCK_LONG_SIZE). false: no memory. */
 MUST_CHECK bool block_long_create(struct bytes member, char *heap_bytes);

@@ -83,46 +83,21 @@ void board_init(struct board *board, const struct layout *layout, uint64_t hash_
 }
 
 static struct large_board *create_large(struct board *board) {
-    struct large_board *large = memory_allocate(sizeof *large);
-    if (large == NULL)
-        return NULL;
-    map_init(&large->map, board_hashes, large);
-    large->board = board;
-    large->next = NULL;
-    large->link = NULL;
-    large->added_count = 0;
+    struct large_board *large = memory_allocate_zeroed(sizeof *large);
+    if (large != NULL) {
+        map_init(&large->map, board_hashes, large);
+        large->board = board;
+    }
     return large;
-}
-
-/* Make the board large, keeping its leaf. */
-static void adopt_large(struct board *board, struct large_board *large) {
-    skiplist_init_leaf(&large->list, board_is_latest(board), board->leaf);
-    board->large = large;
-    board->is_large = true;
 }
 
 bool board_make_large(struct board *board) {
     struct large_board *large = create_large(board);
     if (large == NULL)
         return false;
-    adopt_large(board, large);
-    return true;
-}
-
-/* Make a small board large, with the same leaf. false: no memory; the board is unchanged. */
-static bool make_large(struct board *board) {
-    struct large_board *large = create_large(board);
-    if (large == NULL)
-        return false;
-    uint64_t hashes[BLOCK_ENTRIES_MAX];
-    uint32_t count = hash_leaf(board, 0, hashes);
-    if (!map_reserve(&large->map, count + 1, 1)) {
-        memory_free(large);
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        map_put(&large->map, hashes[i], 0);
-    adopt_large(board, large);
+    skiplist_init_leaf(&large->list, board_is_latest(board), board->leaf);
+    board->large = large;
+    board->is_large = true;
     return true;
 }
 
@@ -385,25 +360,30 @@ static bool board_reserve(struct board *board, struct skiplist *list, struct ski
     return false;
 }
 
-/* Free the first detached leaf. Returns the number of its entries. */
-static uint32_t free_detached_leaf(struct board *board, uint32_t id) {
+/* Remove entries of one leaf from the map. */
+static void unmap(struct board *board, struct skiplist_place place, uint32_t count) {
     uint64_t hashes[BLOCK_ENTRIES_MAX];
+    if (!board->is_large)
+        return;
     struct map *map = &board->large->map;
-    uint32_t count = hash_leaf(board, id, hashes);
+    board_hash_members(board, board_leaf(board, place.leaf), place.index, count, hashes);
     for (uint32_t i = 0; i < count; i++)
         map_prefetch(map, hashes[i]);
     for (uint32_t i = 0; i < count; i++)
-        map_remove(map, hashes[i], id);
-    skiplist_free_detached_leaf(&board->large->list);
-    return count;
+        map_remove(map, hashes[i], place.leaf);
 }
 
 /* Free remains of about work_max entries. Returns their number. */
 static uint32_t free_detached(struct board *board, uint32_t work_max) {
+    struct skiplist *list = &board->large->list;
     uint32_t work = 0;
     uint32_t id;
-    while (work < work_max && (id = skiplist_detached_leaf(&board->large->list)) != SKIPLIST_NONE)
-        work += free_detached_leaf(board, id);
+    while (work < work_max && (id = skiplist_detached_leaf(list)) != SKIPLIST_NONE) {
+        uint32_t count = skiplist_leaf(list, id)->count;
+        unmap(board, (struct skiplist_place){.leaf = id}, count);
+        skiplist_free_detached_leaf(list);
+        work += count;
+    }
     return work;
 }
 
@@ -437,6 +417,19 @@ static struct skiplist_place board_place_for(const struct skiplist *list, uint32
     if (block != NULL && belongs_inside(block, key) && !skiplist_has_detached(list))
         return place_inside(list, target, key);
     return skiplist_place_for(list, key);
+}
+
+/* Make a small board large, with the same leaf. false: no memory; the board is unchanged. */
+static bool make_large(struct board *board) {
+    uint32_t id = 0;
+    if (!board_make_large(board))
+        return false;
+    if (!map_reserve(&board->large->map, board_count(board) + 1, 1)) {
+        make_small(board);
+        return false;
+    }
+    (void)board_index_leaf(board, &id);
+    return true;
 }
 
 /* Insert an entry that is not on the board. false: no memory, nothing changed. */
@@ -590,19 +583,6 @@ void board_remove_member(struct board *board, const struct board_member *member)
                      1);
 }
 
-/* Remove entries of one leaf from the map. */
-static void unmap(struct board *board, struct skiplist_place place, uint32_t count) {
-    uint64_t hashes[BLOCK_ENTRIES_MAX];
-    if (!board->is_large)
-        return;
-    struct map *map = &board->large->map;
-    board_hash_members(board, board_leaf(board, place.leaf), place.index, count, hashes);
-    for (uint32_t i = 0; i < count; i++)
-        map_prefetch(map, hashes[i]);
-    for (uint32_t i = 0; i < count; i++)
-        map_remove(map, hashes[i], place.leaf);
-}
-
 /* Remove a range of a large board by detaching whole leaves, to be freed later; the entries in the
  * partial leaves at its ends are removed at once. */
 static void detach_range(struct board *board, uint32_t rank, uint32_t count) {
@@ -715,7 +695,6 @@ bool board_validate(const struct board *board, const char **reason) {
     for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
          id = board_leaf(board, id)->links.next)
         wrong = check_leaf(board, id);
-    if (wrong != NULL)
-        *reason = wrong;
-    return wrong == NULL && (!board->is_large || map_validate(&board->large->map, reason));
+    return check_passed(wrong, reason) &&
+           (!board->is_large || map_validate(&board->large->map, reason));
 }

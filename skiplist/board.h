@@ -65,6 +65,9 @@ void board_move_to(struct board *board, struct board *to);
 MUST_CHECK bool board_copy(const struct board *board, struct board *copy);
 
 const struct layout *board_layout(const struct board *board);
+static inline bool board_is_latest(const struct board *board) {
+    return board->layout->time.bits > 0 && board->layout->time.is_latest;
+}
 /* Use another layout for the board's keys from now on. It must outlive the board and may differ
  * from the old one only in START. */
 void board_set_layout(struct board *board, const struct layout *layout);

@@ -22,10 +22,6 @@ struct large_board {
     uint32_t added_count; /* members added since an addition last freed remains */
 };
 
-static inline bool board_is_latest(const struct board *board) {
-    return board->layout->time.bits > 0 && board->layout->time.is_latest;
-}
-
 /* The board's list. For a small board a temporary one in *own, which board_keep_list stores back
  * after a change. */
 static inline struct skiplist *board_list(const struct board *board, struct skiplist *own) {

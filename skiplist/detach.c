@@ -159,7 +159,7 @@ static void take_apart(struct skiplist *list) {
                        sizeof(struct block));
     if (index->count == 0) {
         list->detached = index->links.next;
-        nodes_destroy_index(list, index);
+        nodes_destroy(list, index);
         nodes_give_back(list, id);
     }
     add_detached(list, child);
@@ -177,6 +177,6 @@ void skiplist_free_detached_leaf(struct skiplist *list) {
     CHECK(skiplist_node(list, id)->level == 0);
     list->detached = block->links.next;
     nodes_free_long(list, block, 0, block->count);
-    nodes_destroy_leaf(list, block);
+    nodes_destroy(list, block);
     nodes_give_back(list, id);
 }

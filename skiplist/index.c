@@ -26,10 +26,6 @@ struct index_block *index_create(uint32_t capacity, bool is_lowest) {
     return index;
 }
 
-void index_destroy(struct index_block *index) {
-    memory_free(index);
-}
-
 void index_copy(struct index_block *index, const struct index_block *from) {
     CHECK(index->capacity == from->capacity);
     CHECK(index->spans_size == from->spans_size);
@@ -196,8 +192,5 @@ static const char *index_check(struct index_block *index) {
 }
 
 bool index_validate(struct index_block *index, const char **reason) {
-    const char *wrong = index_check(index);
-    if (wrong != NULL)
-        *reason = wrong;
-    return wrong == NULL;
+    return check_passed(index_check(index), reason);
 }

@@ -46,7 +46,6 @@ _Static_assert((int)BLOCK_ENTRIES_MAX <= (int)UINT8_MAX, "a leaf's count fits a 
 
 /* An empty index block. NULL: no memory. */
 MUST_CHECK struct index_block *index_create(uint32_t capacity, bool is_lowest);
-void index_destroy(struct index_block *index);
 
 static inline uint8_t *index_narrow_spans(struct index_block *index) {
     return (uint8_t *)(index + 1);

@@ -165,10 +165,8 @@ static bool table_copy(const struct map_table *table, struct map_table *to) {
 }
 
 void map_deinit(struct map *map) {
-    table_destroy(&map->table);
-    table_destroy(&map->next);
-    table_destroy(&map->last);
-    map_init(map, map->hashes, map->owner);
+    while (!map_deinit_step(map))
+        continue;
 }
 
 bool map_deinit_step(struct map *map) {
@@ -634,7 +632,5 @@ bool map_validate(const struct map *map, const char **reason) {
      * The largest id ever put may be one. */
     if (wrong == NULL && map_count(map) > 0 && !map_has_room(map, map_count(map), 0))
         wrong = "map: a table is too full";
-    if (wrong != NULL)
-        *reason = wrong;
-    return wrong == NULL;
+    return check_passed(wrong, reason);
 }

@@ -82,7 +82,7 @@ struct map {
     uint32_t id_limit;     /* while moving: ids from here on are in next too */
     uint32_t id_end; /* every id is below: beyond the largest one put, or as given by the owner */
     uint32_t waited; /* reservations since a segment was added to next */
-    bool is_moving;
+    bool is_moving;  /* the entries are in two tables */
     map_hashes *hashes;
     const void *owner;
 };
@@ -147,11 +147,6 @@ static inline bool map_is_unfinished(const struct map *map) {
 }
 /* Does the map hold so little memory that map_deinit need not run in steps? */
 bool map_is_small(const struct map *map);
-
-/* Are the entries in two tables? */
-static inline bool map_is_moving(const struct map *map) {
-    return map->is_moving;
-}
 
 /* Visit the id of every entry with this hash, and possibly ids with other hashes:
  *
@@ -223,7 +218,7 @@ static inline void map_find_in(struct map_find *find, const struct map_table *ta
 
 static inline void map_find(const struct map *map, uint64_t hash, struct map_find *find) {
     find->hash = hash;
-    find->next_table = map_is_moving(map) ? &map->next : NULL;
+    find->next_table = map->is_moving ? &map->next : NULL;
     map_find_in(find, &map->table);
 }
 
@@ -252,7 +247,7 @@ __attribute__((always_inline)) static inline bool map_find_next(struct map_find 
 /* Prefetch the lines that looking up, adding or removing this hash will touch. */
 static inline void map_prefetch(const struct map *map, uint64_t hash) {
     prefetch_line(map_bucket(&map->table, map_home(&map->table, hash)));
-    if (map_is_moving(map))
+    if (map->is_moving)
         prefetch_line(map_bucket(&map->next, map_home(&map->next, hash)));
 }
 

@@ -19,20 +19,27 @@ struct index_block *nodes_create_index(struct skiplist *list, uint32_t capacity,
     return index;
 }
 
-void nodes_destroy_index(struct skiplist *list, struct index_block *index) {
-    list->memory_size -= memory_size(index);
-    index_destroy(index);
-}
-
 struct block *nodes_adopt_leaf(struct skiplist *list, struct block *block) {
     if (block != NULL)
         list->memory_size += memory_size(block);
     return block;
 }
 
-void nodes_destroy_leaf(struct skiplist *list, struct block *block) {
+void nodes_destroy(struct skiplist *list, void *block) {
     list->memory_size -= memory_size(block);
-    block_destroy(block);
+    memory_free(block);
+}
+
+size_t nodes_leaf_memory_size(const struct block *block) {
+    size_t size = memory_size(block);
+    const char *at = block_heap(block);
+    for (uint32_t i = 0; i < block->count && block->long_count > 0; i++) {
+        uint8_t len = block_len(block, i);
+        if (len == BLOCK_LEN_LONG)
+            size += block_long_memory_size(at);
+        at += block_heap_size(len);
+    }
+    return size;
 }
 
 void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block) {
@@ -40,7 +47,7 @@ void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block)
     block->links = old->links;
     block_copy(block, 0, old, 0, old->count);
     skiplist_node(list, id)->block = block;
-    nodes_destroy_leaf(list, old);
+    nodes_destroy(list, old);
 }
 
 void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t index,
@@ -60,11 +67,8 @@ void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t 
 
 /* ---- nodes ---- */
 
-/* Enlarge the only segment. */
-static bool grow_first_segment(struct skiplist *list, uint64_t needed) {
-    uint64_t capacity = needed + needed / 4 + 2;
-    if (capacity > SKIPLIST_SEGMENT_NODES)
-        capacity = SKIPLIST_SEGMENT_NODES;
+/* Enlarge or shrink the only segment. false: no memory. */
+static bool resize_first_segment(struct skiplist *list, uint64_t capacity) {
     bool is_inline = list->first_segment == &list->first_node;
     size_t size_before = is_inline ? 0 : memory_size(list->first_segment);
     struct skiplist_node *nodes =
@@ -112,9 +116,12 @@ bool nodes_reserve(struct skiplist *list, uint32_t count) {
     uint64_t needed = nodes_needed(list, count);
     if (needed > SKIPLIST_NONE - SKIPLIST_SEGMENT_NODES)
         return false;
+    uint64_t capacity = needed + needed / 4 + 2;
+    if (capacity > SKIPLIST_SEGMENT_NODES)
+        capacity = SKIPLIST_SEGMENT_NODES;
     while (needed > list->node_capacity) {
         bool is_first = list->node_capacity < SKIPLIST_SEGMENT_NODES;
-        if (!(is_first ? grow_first_segment(list, needed) : add_segment(list)))
+        if (!(is_first ? resize_first_segment(list, capacity) : add_segment(list)))
             return false;
     }
     return true;
@@ -237,20 +244,6 @@ static bool has_spare_nodes(const struct skiplist *list) {
            list->node_capacity / 4 > list->node_end + COMPACT_FREE_MIN;
 }
 
-/* Shrink the only segment. false: no memory. */
-static bool shrink_first_segment(struct skiplist *list) {
-    size_t size_before = memory_size(list->first_segment);
-    uint32_t capacity = 2 * (list->node_end + COMPACT_FREE_MIN);
-    struct skiplist_node *nodes =
-        memory_resize(list->first_segment, capacity * sizeof(struct skiplist_node));
-    if (nodes == NULL)
-        return false;
-    list->memory_size = list->memory_size - size_before + memory_size(nodes);
-    list->first_segment = nodes;
-    list->node_capacity = capacity;
-    return true;
-}
-
 static bool has_spare_ids(const struct skiplist *list) {
     return list->free_count > list->node_end / 2 + COMPACT_FREE_MIN;
 }
@@ -261,7 +254,8 @@ bool skiplist_compact_step(struct skiplist *list, struct skiplist_owner owner) {
         lower_end(list, owner);
     else if (has_spare_segment(list))
         nodes_free_segment(list);
-    else if (has_spare_nodes(list) && !shrink_first_segment(list))
+    else if (has_spare_nodes(list) &&
+             !resize_first_segment(list, 2 * (list->node_end + COMPACT_FREE_MIN)))
         return false;
     return has_spare_ids(list) || has_spare_segment(list) || has_spare_nodes(list);
 }

@@ -25,11 +25,12 @@ static inline struct block_links *nodes_links(const struct skiplist *list, uint3
 /* An empty index block for this level. NULL: no memory. */
 MUST_CHECK struct index_block *nodes_create_index(struct skiplist *list, uint32_t capacity,
                                                   unsigned level);
-void nodes_destroy_index(struct skiplist *list, struct index_block *index);
 /* Add an existing leaf, which may be NULL, to memory_size; returns it. */
 struct block *nodes_adopt_leaf(struct skiplist *list, struct block *block);
-/* Free the leaf, but not its long members. */
-void nodes_destroy_leaf(struct skiplist *list, struct block *block);
+/* Bytes of a leaf and its long members. */
+size_t nodes_leaf_memory_size(const struct block *block);
+/* Free a block of any level, but not a leaf's long members. */
+void nodes_destroy(struct skiplist *list, void *block);
 /* Move the leaf's entries to another block, which has room for them. */
 void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block);
 /* Free the long members among count entries of a leaf, from index on. */

@@ -11,7 +11,7 @@ void removal_shrink_root(struct skiplist *list) {
             return;
         uint32_t child = index_children(index)[0];
         nodes_give_back(list, list->root);
-        nodes_destroy_index(list, index);
+        nodes_destroy(list, index);
         list->root = child;
         skiplist_node(list, child)->parent = SKIPLIST_NONE;
     }
@@ -45,10 +45,7 @@ void removal_merge_index(struct skiplist *list, uint32_t id) {
 static void remove_child(struct skiplist *list, uint32_t id) {
     struct skiplist_node node = *skiplist_node(list, id);
     nodes_unlink(list, id, id);
-    if (node.level > 0)
-        nodes_destroy_index(list, node.block);
-    else
-        nodes_destroy_leaf(list, node.block);
+    nodes_destroy(list, node.block);
     if (node.parent == SKIPLIST_NONE) {
         nodes_give_back(list, id);
         list->root = SKIPLIST_NONE;

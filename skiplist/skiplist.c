@@ -42,28 +42,15 @@ void skiplist_init(struct skiplist *list, bool is_latest) {
     };
 }
 
-static size_t long_members_size(const struct block *block) {
-    if (block->long_count == 0)
-        return 0;
-    size_t size = 0;
-    const char *at = block_heap(block);
-    for (uint32_t i = 0; i < block->count; at += block_heap_size(block_len(block, i)), i++)
-        if (block_len(block, i) == BLOCK_LEN_LONG)
-            size += block_long_memory_size(at);
-    return size;
-}
-
 void skiplist_init_leaf(struct skiplist *list, bool is_latest, struct block *leaf) {
     skiplist_init(list, is_latest);
     if (leaf == NULL)
         return;
     list->first_node = (struct skiplist_node){.block = leaf, .parent = SKIPLIST_NONE};
     list->node_end = 1;
-    list->root = 0;
-    list->first = 0;
-    list->last = 0;
+    list->root = list->first = list->last = 0;
     list->count = leaf->count;
-    list->memory_size = memory_size(leaf) + long_members_size(leaf);
+    list->memory_size = nodes_leaf_memory_size(leaf);
 }
 
 struct block *skiplist_only_leaf(const struct skiplist *list) {
@@ -93,14 +80,12 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
         work++;
         if (node->block == NULL)
             continue;
-        if (node->level > 0) {
-            nodes_destroy_index(list, node->block);
-        } else {
-            struct block *block = node->block;
+        if (node->level == 0) {
+            const struct block *block = node->block;
             work += block->count;
             nodes_free_long(list, block, 0, block->count);
-            nodes_destroy_leaf(list, block);
         }
+        nodes_destroy(list, node->block);
         /* Ten million entries have a hundred segments, so these are freed one by one too. */
         if (list->node_capacity >= list->node_end + 2 * SKIPLIST_SEGMENT_NODES)
             nodes_free_segment(list);
@@ -353,28 +338,29 @@ static enum plan_change plan_change_for(const struct skiplist *list, struct skip
     return PLAN_SPLIT;
 }
 
+/* Reserve what a planned leaf needs above it. false: no memory, or none for the leaf itself;
+ * nothing is reserved. */
+static bool reserve_above(struct skiplist *list, struct skiplist_plan *plan, bool has_leaf) {
+    bool grows = plan->change == PLAN_GROW;
+    bool has_all = has_leaf && (grows || plan->change == PLAN_FIRST || plan_indexes(list, plan)) &&
+                   (grows || nodes_reserve(list, 1U + plan->index_count));
+    if (!has_all)
+        skiplist_unreserve(list, plan);
+    return has_all;
+}
+
 bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t len,
                       struct skiplist_plan *plan) {
     enum plan_change change = plan_change_for(list, place, len);
     plan->place = place;
     plan->change = (uint8_t)change;
     plan->index_count = 0;
+    plan->index_used = 0;
     plan->new_block = NULL;
     plan->left_block = NULL;
     if (change == PLAN_FITS)
         return true;
-    bool has_all = plan_leaf(list, plan, len);
-    if (has_all && skiplist_adds_leaf(plan))
-        has_all = plan_indexes(list, plan);
-    if (has_all && change != PLAN_GROW)
-        has_all = nodes_reserve(list, 1U + plan->index_count);
-    if (!has_all)
-        skiplist_unreserve(list, plan);
-    return has_all;
-}
-
-bool skiplist_adds_leaf(const struct skiplist_plan *plan) {
-    return plan->change == PLAN_SPLIT || plan->change == PLAN_AFTER || plan->change == PLAN_BEFORE;
+    return reserve_above(list, plan, plan_leaf(list, plan, len));
 }
 
 uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan) {
@@ -383,14 +369,14 @@ uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan
 
 void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
     if (plan->new_block != NULL)
-        nodes_destroy_leaf(list, plan->new_block);
+        nodes_destroy(list, plan->new_block);
     if (plan->left_block != NULL)
-        nodes_destroy_leaf(list, plan->left_block);
+        nodes_destroy(list, plan->left_block);
     plan->new_block = NULL;
     plan->left_block = NULL;
     for (uint32_t i = 0; i < plan->index_count; i++)
         if (plan->indexes[i] != NULL)
-            nodes_destroy_index(list, plan->indexes[i]);
+            nodes_destroy(list, plan->indexes[i]);
     plan->index_count = 0;
 }
 
@@ -415,35 +401,30 @@ static void links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool i
 }
 
 /* Spare blocks are used in the order in which they were planned: from the bottom up. */
-struct spares {
-    void *const *indexes;
-};
-
-static struct index_block *take_spare(struct spares *spares) {
-    struct index_block *spare = *spares->indexes++;
-    CHECK(spare != NULL);
-    return spare;
+static struct index_block *take_spare(struct skiplist_plan *plan) {
+    CHECK(plan->index_used < plan->index_count);
+    return plan->indexes[plan->index_used++];
 }
 
-static void add_root(struct skiplist *list, struct spares *spares) {
-    struct index_block *index = take_spare(spares);
+static void add_root(struct skiplist *list, struct skiplist_plan *plan) {
+    struct index_block *index = take_spare(plan);
     uint32_t old_root = list->root;
     index->links = (struct block_links){.next = SKIPLIST_NONE, .previous = SKIPLIST_NONE};
     list->root = nodes_take(list, index, skiplist_node(list, old_root)->level + 1);
     put_child(list, list->root, 0, UINT64_MAX, list->count, old_root);
 }
 
-static void grow_index(struct skiplist *list, uint32_t id, struct spares *spares) {
+static void grow_index(struct skiplist *list, uint32_t id, struct skiplist_plan *plan) {
     struct index_block *old = nodes_index(list, id);
-    struct index_block *index = take_spare(spares);
+    struct index_block *index = take_spare(plan);
     index->links = old->links;
     index_move(index, old, 0);
     skiplist_node(list, id)->block = index;
-    nodes_destroy_index(list, old);
+    nodes_destroy(list, old);
 }
 
 static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
-                      uint32_t span, struct spares *spares);
+                      uint32_t span, struct skiplist_plan *plan);
 
 /* Where to split a full index block. At the ends of the list, where (nearly) sequential loads
  * insert, most of it stays together, because it may never get another child. */
@@ -458,9 +439,9 @@ static uint32_t index_split_at(const struct index_block *index, uint32_t positio
 /* Split a full index block for a new child at position. *id and *position are then the child's
  * place. span is the child's, key its separator. */
 static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position, uint64_t key,
-                        uint32_t span, struct spares *spares) {
+                        uint32_t span, struct skiplist_plan *plan) {
     struct index_block *left = nodes_index(list, *id);
-    struct index_block *right = take_spare(spares);
+    struct index_block *right = take_spare(plan);
     uint32_t right_id = nodes_take(list, right, skiplist_node(list, *id)->level);
     uint32_t at = index_split_at(left, *position);
     bool is_at_end = at == left->count;
@@ -471,7 +452,7 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
     links_insert(list, right_id, *id, false);
     index_move(right, left, at);
     nodes_renumber(list, right_id, 0);
-    add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_span, spares);
+    add_child(list, *id, right_id, is_at_end ? key : index_keys(right)[0], right_span, plan);
     if (goes_right) {
         *id = right_id;
         *position -= at;
@@ -480,35 +461,35 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
 
 /* Add child to the index behind `beside`, from which it has taken over span entries. */
 static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
-                      uint32_t span, struct spares *spares) {
+                      uint32_t span, struct skiplist_plan *plan) {
     if (skiplist_node(list, beside)->parent == SKIPLIST_NONE)
-        add_root(list, spares);
+        add_root(list, plan);
     uint32_t parent = skiplist_node(list, beside)->parent;
     struct index_block *index = nodes_index(list, parent);
     uint32_t position = skiplist_node(list, beside)->position;
     index_add_span(index, position, 0U - span);
     position++;
     if (index->count == INDEX_FANOUT)
-        split_index(list, &parent, &position, key, span, spares);
+        split_index(list, &parent, &position, key, span, plan);
     else if (index->count == index->capacity)
-        grow_index(list, parent, spares);
+        grow_index(list, parent, plan);
     put_child(list, parent, position, key, span, child);
 }
 
 /* Add child to the index before the list's first leaf, which keeps its entries. */
 static void add_child_before(struct skiplist *list, uint32_t first, uint32_t child,
-                             struct spares *spares) {
+                             struct skiplist_plan *plan) {
     const struct block *block = nodes_leaf(list, first);
     /* The new leaf takes the place of the old one, which is then added as a new child. */
     if (skiplist_node(list, first)->parent == SKIPLIST_NONE)
-        add_root(list, spares);
+        add_root(list, plan);
     uint32_t parent = skiplist_node(list, first)->parent;
     struct index_block *index = nodes_index(list, parent);
     uint32_t position = skiplist_node(list, first)->position;
     index_children(index)[position] = child;
     skiplist_node(list, child)->parent = parent;
     skiplist_node(list, child)->position = (uint16_t)position;
-    add_child(list, child, first, block_keys(block)[0], block->count, spares);
+    add_child(list, child, first, block_keys(block)[0], block->count, plan);
 }
 
 static uint32_t add_leaf(struct skiplist *list, struct skiplist_plan *plan) {
@@ -520,7 +501,7 @@ static uint32_t add_leaf(struct skiplist *list, struct skiplist_plan *plan) {
 
 /* Split the leaf in half; returns the new one, on the right. */
 static uint32_t split_leaf(struct skiplist *list, struct skiplist_plan *plan,
-                           struct skiplist_owner owner, struct spares *spares) {
+                           struct skiplist_owner owner) {
     uint32_t left_id = plan->place.leaf;
     struct block *left = nodes_leaf(list, left_id);
     struct block *right = plan->new_block;
@@ -533,7 +514,7 @@ static uint32_t split_leaf(struct skiplist *list, struct skiplist_plan *plan,
     nodes_replace_leaf(list, left_id, plan->left_block);
     if (list->last == left_id)
         list->last = right_id;
-    add_child(list, left_id, right_id, block_keys(right)[0], count, spares);
+    add_child(list, left_id, right_id, block_keys(right)[0], count, plan);
     owner.moved(owner.owner, right, 0, count, left_id, right_id);
     return right_id;
 }
@@ -542,7 +523,6 @@ static uint32_t split_leaf(struct skiplist *list, struct skiplist_plan *plan,
 static struct skiplist_place make_room(struct skiplist *list, struct skiplist_plan *plan,
                                        struct skiplist_owner owner) {
     struct skiplist_place place = plan->place;
-    struct spares spares = {.indexes = plan->indexes};
     switch ((enum plan_change)plan->change) {
     case PLAN_FITS:
         return place;
@@ -550,7 +530,7 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
         nodes_replace_leaf(list, place.leaf, plan->new_block);
         return place;
     case PLAN_SPLIT: {
-        uint32_t right_id = split_leaf(list, plan, owner, &spares);
+        uint32_t right_id = split_leaf(list, plan, owner);
         uint32_t left_count = nodes_leaf(list, place.leaf)->count;
         if (place.index <= left_count)
             return place;
@@ -562,14 +542,14 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
         list->last = id;
         /* The separator may be anything between the neighbouring keys. */
         const struct block *left = nodes_leaf(list, place.leaf);
-        add_child(list, place.leaf, id, block_keys(left)[left->count - 1], 0, &spares);
+        add_child(list, place.leaf, id, block_keys(left)[left->count - 1], 0, plan);
         return (struct skiplist_place){.leaf = id, .index = 0};
     }
     case PLAN_BEFORE: {
         uint32_t id = add_leaf(list, plan);
         links_insert(list, id, place.leaf, true);
         list->first = id;
-        add_child_before(list, place.leaf, id, &spares);
+        add_child_before(list, place.leaf, id, plan);
         return (struct skiplist_place){.leaf = id, .index = 0};
     }
     case PLAN_FIRST:
@@ -597,14 +577,7 @@ static bool reserve_append(struct skiplist *list, const struct block_entry *entr
     for (uint32_t i = 0; i < count; i++)
         heap += block_heap_size(entries[i].len);
     plan->new_block = nodes_adopt_leaf(list, block_create(count, heap));
-    bool has_all = plan->new_block != NULL;
-    if (has_all && plan->change == PLAN_AFTER)
-        has_all = plan_indexes(list, plan);
-    if (has_all)
-        has_all = nodes_reserve(list, 1U + plan->index_count);
-    if (!has_all)
-        skiplist_unreserve(list, plan);
-    return has_all;
+    return reserve_above(list, plan, plan->new_block != NULL);
 }
 
 /* A new last leaf takes no entries from others. */

@@ -82,6 +82,7 @@ struct skiplist_plan {
     struct skiplist_place place;
     uint8_t change;           /* enum plan_change in skiplist.c */
     uint8_t index_count;      /* spare index blocks */
+    uint8_t index_used;       /* of these, so far */
     struct block *new_block;  /* NULL: the leaf has room */
     struct block *left_block; /* split: for the half that stays */
     void *indexes[SKIPLIST_LEVELS_MAX];
@@ -155,8 +156,6 @@ uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place)
  * changed. */
 MUST_CHECK bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_t len,
                                  struct skiplist_plan *plan);
-/* Will the insertion create a leaf? */
-bool skiplist_adds_leaf(const struct skiplist_plan *plan);
 /* After the insertion all ids will be below this. */
 uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan *plan);
 /* Upper bound of the bytes by which the table of nodes grows for count more blocks; 0 while there

@@ -28,34 +28,22 @@ static void check_links(struct check *check, uint32_t id, uint32_t level) {
     check->last_at[level] = id;
 }
 
-static void check_leaf_memory(struct check *check, const struct block *block) {
-    check->memory_size += memory_size(block);
-    for (uint32_t i = 0; i < block->count && block->long_count > 0; i++)
-        if (block_len(block, i) == BLOCK_LEN_LONG)
-            check->memory_size +=
-                block_long_memory_size(block_heap(block) + block_offset(block, i));
-}
-
-static void check_detached_leaf(struct check *check, const struct block *block) {
-    const char *reason = "";
+/* The entries and the memory of a leaf; false: it is empty, or was found wrong. */
+static bool check_block(struct check *check, const struct block *block, const char *empty) {
+    const char *reason = NULL;
     bool is_valid = block_validate(block, &reason);
-    claim(check, is_valid, reason);
-    claim(check, block->count > 0, "skiplist: a detached leaf is empty");
-    check_leaf_memory(check, block);
+    check->memory_size += nodes_leaf_memory_size(block);
+    return claim(check, is_valid, reason) && claim(check, block->count > 0, empty);
 }
 
 static uint32_t check_leaf(struct check *check, uint32_t id, uint64_t separator) {
     const struct block *block = nodes_leaf(check->list, id);
-    const char *reason = "";
-    bool is_valid = block_validate(block, &reason);
-    claim(check, is_valid, reason);
-    if (!claim(check, block->count > 0, "skiplist: a leaf is empty"))
+    if (!check_block(check, block, "skiplist: a leaf is empty"))
         return 0;
     claim(check, block_keys(block)[0] <= check->last_key, "skiplist: keys increase");
     claim(check, separator <= check->last_key, "skiplist: a separator is above the last key");
     claim(check, separator >= block_keys(block)[0], "skiplist: a separator is below the first key");
     check->last_key = block_keys(block)[block->count - 1];
-    check_leaf_memory(check, block);
     return block->count;
 }
 
@@ -110,7 +98,7 @@ static void check_detached(struct check *check, uint32_t id, uint32_t parent, ui
         return;
     claim(check, id != list->root, "skiplist: the root is detached");
     if (level == 0) {
-        check_detached_leaf(check, nodes_leaf(list, id));
+        check_block(check, nodes_leaf(list, id), "skiplist: a detached leaf is empty");
         return;
     }
     struct index_block *index = nodes_index(list, id);
@@ -187,7 +175,5 @@ bool skiplist_validate(const struct skiplist *list, const char **reason) {
         claim(&check, list->last == check.last_at[0], "skiplist: last is not the last leaf");
         check_nodes(&check);
     }
-    if (check.wrong != NULL)
-        *reason = check.wrong;
-    return check.wrong == NULL;
+    return check_passed(check.wrong, reason);
 }

@@ -336,7 +336,7 @@ static void on_effect(void *context, const struct effect *effect) {
     }
     struct effect_fill fill;
     struct effect part;
-    effect_fill_begin(&fill, effect);
+    fill = (struct effect_fill){.whole = *effect};
     while (effect_fill_next(&fill, &part)) {
         add_one_effect(persistence, &part);
     }
@@ -502,7 +502,7 @@ const char *persistence_prepare_settings(struct persistence *persistence,
         return NULL;
     }
     if (!open_store(persistence, wanted, error)) {
-        snprintf(reason, SETTING_REASON_MAX, "%.*s", SETTING_REASON_MAX - 1, error);
+        snprintf(reason, SETTING_ERROR_MAX, "%.*s", SETTING_ERROR_MAX - 1, error);
         return "appendonly";
     }
     persistence->is_reserved = true;

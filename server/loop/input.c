@@ -34,8 +34,8 @@ static void empty_generation(struct input *input, struct input_generation *gener
 }
 
 void input_init(struct input *input) {
-    resp_arena_init(&input->generations[0].arguments);
-    resp_arena_init(&input->generations[1].arguments);
+    input->generations[0].arguments = (struct resp_arena){0};
+    input->generations[1].arguments = (struct resp_arena){0};
 }
 
 void input_deinit(struct input *input) {

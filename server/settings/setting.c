@@ -65,7 +65,7 @@ bool setting_draft_end(struct settings *draft, bool is_fine) {
 
 static bool assign_default(struct settings *settings, const struct setting *setting) {
     struct setting_words words;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
     return setting_value_assign(&(struct setting_input){.settings = settings,
                                                         .setting = setting,
@@ -96,8 +96,8 @@ void settings_deinit(struct settings *settings) {
 
 bool settings_finish(struct settings *settings, char *error) {
     if (settings->port == 0 && settings->unixsocket == NULL) {
-        return setting_fail_error(
-            error, "there is nothing to listen on: port is 0 and unixsocket is not set");
+        return setting_fail(error,
+                            "there is nothing to listen on: port is 0 and unixsocket is not set");
     }
     return setting_board_resolve(settings, error);
 }
@@ -105,8 +105,8 @@ bool settings_finish(struct settings *settings, char *error) {
 /* ---- CONFIG SET ---- */
 
 static bool fail_set(char *error, struct bytes name, const char *reason) {
-    return setting_fail_error(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
-                              setting_show(name).text, reason);
+    return setting_fail(error, "CONFIG SET failed (possibly related to argument '%s') - %s",
+                        bytes_show(name).text, reason);
 }
 
 /* Does every name exist, may it be changed, and is it given only once? */
@@ -116,9 +116,9 @@ static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *er
         struct bytes name = pairs[2 * i];
         const struct setting *setting = setting_find(name);
         if (setting == NULL) {
-            return setting_fail_error(error,
-                                      "Unknown option or number of arguments for CONFIG SET - '%s'",
-                                      setting_show(name).text);
+            return setting_fail(error,
+                                "Unknown option or number of arguments for CONFIG SET - '%s'",
+                                bytes_show(name).text);
         }
         if ((setting->flags & SETTING_FIXED) != 0) {
             return fail_set(error, name, "can't set immutable config");
@@ -137,7 +137,7 @@ bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t
         return false;
     }
     struct settings draft;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     const char *failed = NULL;
     setting_draft_begin(&draft, settings);
     for (uint32_t i = 0; i < pair_count && failed == NULL; i++) {

@@ -9,10 +9,8 @@
  * take 1k 1kb 1m 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the
  * setting repeats.
  *
- * CONFIG SET notifies nobody: code that uses a setting reads it here each time (timeout, limits,
- * maxclients, maxmemory, requirepass, slowlog and latency settings, default-layout, appendonly and
- * the other durability settings that can change). The one exception is loglevel, which CONFIG SET
- * passes to log_set_level. All other settings are SETTING_FIXED. */
+ * CONFIG SET notifies nobody: code that uses a setting that is not SETTING_FIXED reads it here each
+ * time. The one exception is loglevel, which CONFIG SET passes to log_set_level. */
 #ifndef SERVER_SETTING_H
 #define SERVER_SETTING_H
 
@@ -29,7 +27,6 @@ enum {
     SETTINGS_MAX = 64,
     SETTING_SAVE_POINTS_MAX = 64,
     SETTING_ERROR_MAX = 512,   /* room for any message of this file */
-    SETTING_REASON_MAX = 384,  /* room for one without file and line */
     SETTING_SYNTAX_MAX = 256,  /* room for what may be written for any setting */
     SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
 };
@@ -129,11 +126,10 @@ struct settings {
 MUST_CHECK bool settings_init(struct settings *settings);
 void settings_deinit(struct settings *settings);
 
-/* Read a file, or the arguments after the program's name: [file | -] [--setting value ...] ... [-],
- * where - reads stdin. A setting's values extend to the next argument that begins with "--". On
- * false, error (SETTING_ERROR_MAX) names file and line, or the option, and what is allowed, and the
- * settings are unchanged. */
-MUST_CHECK bool settings_load_file(struct settings *settings, const char *path, char *error);
+/* Read the text of a file, or the arguments after the program's name: [file | -] [--setting value
+ * ...] ... [-], where - reads stdin. A setting's values extend to the next argument that begins
+ * with "--". On false, error (SETTING_ERROR_MAX) names file and line, or the option, and what is
+ * allowed, and the settings are unchanged. */
 MUST_CHECK bool settings_load_text(struct settings *settings, struct bytes text,
                                    const char *file_name, char *error);
 MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, char **argv,
@@ -146,14 +142,14 @@ MUST_CHECK bool settings_finish(struct settings *settings, char *error);
 const struct rules *settings_rules_for(void *settings, struct bytes key);
 /* Find a layout by name; NULL: there is none. */
 const struct layout *settings_find_layout(const struct settings *settings, struct bytes name);
-/* "there is no layout 'lasp'; did you mean 'laps'?" reason: SETTING_REASON_MAX. */
+/* "there is no layout 'lasp'; did you mean 'laps'?" reason: SETTING_ERROR_MAX. */
 void settings_explain_layout(const struct settings *settings, struct bytes name, char *reason);
 
 /* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
  * options in any order, each at most once. */
 #define SETTING_OPTIONS "[CAP n] [KEEP LAST|BEST] [PERIOD DAY|WEEK|MONTH [TZ +08:00] [ARCHIVE n]]"
 /* Parse options into *rules; the other fields stay. On false *rules is unchanged, and reason
- * (SETTING_REASON_MAX) says which option is wrong, what was given and what is allowed. */
+ * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,
                                        struct rules *rules, char *reason);
 /* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
@@ -224,7 +220,7 @@ MUST_CHECK bool setting_print_line(const struct settings *settings, const struct
 
 /* Can these settings take effect? May reserve what they need, which the caller of settings_set
  * keeps or releases, as settings_set succeeds or fails. Returns NULL if they can, otherwise the
- * name of the setting that cannot, with the reason (SETTING_REASON_MAX). */
+ * name of the setting that cannot, with the reason (SETTING_ERROR_MAX). */
 typedef const char *settings_check(void *context, const struct settings *wanted, char *reason);
 /* CONFIG SET name value [name value ...]: all or none. On false nothing changed, and error has
  * Redis's wording ("Unknown option or number of arguments for CONFIG SET - 'x'", "CONFIG SET failed

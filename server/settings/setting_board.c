@@ -16,10 +16,6 @@ static bool is_name(struct bytes name) {
     return name.size > 0 && name.size <= SETTING_LAYOUT_NAME_MAX && setting_words_is_of(name, "_-");
 }
 
-static bool fail_without_memory(char *reason) {
-    return setting_fail(reason, "out of memory");
-}
-
 static struct setting_layout *find_layout(const struct settings *settings, struct bytes name) {
     for (uint32_t i = 0; i < settings->layout_count; i++) {
         if (bytes_equal(bytes_from_text(settings->layouts[i]->name), name)) {
@@ -100,7 +96,7 @@ bool setting_board_assign_layout(const struct setting_input *in) {
         return setting_fail(in->reason,
                             "'%s' cannot be a layout's name: 1 to %d letters, digits, '_' and '-' "
                             "are allowed",
-                            setting_show(name).text, SETTING_LAYOUT_NAME_MAX);
+                            bytes_show(name).text, SETTING_LAYOUT_NAME_MAX);
     }
     if (layout_parse_words(in->words + 1, in->count - 1, &layout, error) != LAYOUT_OK) {
         return setting_fail(in->reason, "%s", error);
@@ -114,7 +110,7 @@ bool setting_board_assign_layout(const struct setting_input *in) {
         /* CONFIG REWRITE writes the command line's layouts into the file; the same command line
          * must still work afterwards. */
         return (in->place->is_argument && layout_equal(found, &layout)) ||
-               setting_fail(in->reason, "layout '%s' already exists", setting_show(name).text);
+               setting_fail(in->reason, "layout '%s' already exists", bytes_show(name).text);
     }
     if (settings->layout_count == SETTING_LAYOUTS_MAX) {
         return setting_fail(in->reason, "at most %d layouts are allowed", SETTING_LAYOUTS_MAX - 1);
@@ -122,7 +118,7 @@ bool setting_board_assign_layout(const struct setting_input *in) {
     struct setting_layout *created =
         create_layout(name, join_words(in->words + 1, in->count - 1), &layout);
     if (created == NULL) {
-        return fail_without_memory(in->reason);
+        return setting_fail(in->reason, "out of memory");
     }
     settings->layouts[settings->layout_count++] = created;
     return true;
@@ -130,13 +126,13 @@ bool setting_board_assign_layout(const struct setting_input *in) {
 
 /* ---- Rules ---- */
 
-/* "leaderboard.conf:12: board", "option --board"; out: SETTING_REASON_MAX. */
+/* "leaderboard.conf:12: board", "option --board"; out: SETTING_ERROR_MAX. */
 static void print_place(const struct setting_place *place, const char *name, char *out) {
     if (place->file_name != NULL) {
-        snprintf(out, SETTING_REASON_MAX, "%s:%u: %s", setting_show_path(place->file_name).text,
+        snprintf(out, SETTING_ERROR_MAX, "%s:%u: %s", setting_show_path(place->file_name).text,
                  place->line, name);
     } else {
-        snprintf(out, SETTING_REASON_MAX, "%s%s", place->is_argument ? "option --" : "", name);
+        snprintf(out, SETTING_ERROR_MAX, "%s%s", place->is_argument ? "option --" : "", name);
     }
 }
 
@@ -176,7 +172,7 @@ static bool check_rule(const struct bytes *words, size_t count, char *reason) {
         return setting_fail(reason, "a pattern of 1 to %d bytes is needed", GLOB_PATTERN_MAX);
     }
     if (!is_name(words[1])) {
-        return setting_fail(reason, "'%s' is not a layout name", setting_show(words[1]).text);
+        return setting_fail(reason, "'%s' is not a layout name", bytes_show(words[1]).text);
     }
     return true;
 }
@@ -185,7 +181,7 @@ static bool check_rule(const struct bytes *words, size_t count, char *reason) {
 static bool init_rule(struct setting_rule *rule, const struct setting_input *in) {
     const struct bytes *options = in->words + 2;
     size_t option_count = in->count - 2;
-    char origin[SETTING_REASON_MAX];
+    char origin[SETTING_ERROR_MAX];
     print_place(in->place, "board", origin);
     *rule = (struct setting_rule){
         .pattern = setting_value_copy(in->words[0]),
@@ -198,7 +194,7 @@ static bool init_rule(struct setting_rule *rule, const struct setting_input *in)
     }
     if (rule->pattern == NULL || rule->layout_name == NULL || rule->origin == NULL ||
         (option_count > 0 && (rule->own == NULL || rule->options == NULL))) {
-        return fail_without_memory(in->reason);
+        return setting_fail(in->reason, "out of memory");
     }
     return option_count == 0 ||
            settings_parse_options(options, option_count, rule->own, in->reason);
@@ -250,18 +246,18 @@ bool setting_board_assign_default(const struct setting_input *in) {
     const struct setting_layout *found = find_layout(settings, name);
     bool may_come_later = in->place->file_name != NULL || in->place->is_argument;
     if (!is_name(name)) {
-        return setting_fail(in->reason, "'%s' is not a layout name", setting_show(name).text);
+        return setting_fail(in->reason, "'%s' is not a layout name", bytes_show(name).text);
     }
     if (found == NULL && !may_come_later) {
         settings_explain_layout(settings, name, in->reason);
         return false;
     }
-    char origin[SETTING_REASON_MAX];
+    char origin[SETTING_ERROR_MAX];
     print_place(in->place, "default-layout", origin);
     if (!setting_value_replace(settings, &settings->default_layout_name, name) ||
         !setting_value_replace(settings, &settings->default_layout_origin,
                                bytes_from_text(origin))) {
-        return fail_without_memory(in->reason);
+        return setting_fail(in->reason, "out of memory");
     }
     settings->default_rules = found != NULL ? &found->rules : NULL;
     return true;
@@ -282,18 +278,18 @@ static bool resolve_rule(const struct settings *settings, struct setting_rule *r
 }
 
 bool setting_board_resolve(struct settings *settings, char *error) {
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     for (uint32_t i = 0; i < settings->rule_count; i++) {
         struct setting_rule *rule = &settings->rules[i];
         if (!resolve_rule(settings, rule, reason)) {
-            return setting_fail_error(error, "%s: %s", rule->origin, reason);
+            return setting_fail(error, "%s: %s", rule->origin, reason);
         }
     }
     struct bytes name = bytes_from_text(settings->default_layout_name);
     const struct setting_layout *found = find_layout(settings, name);
     if (found == NULL) {
         settings_explain_layout(settings, name, reason);
-        return setting_fail_error(error, "%s: %s", settings->default_layout_origin, reason);
+        return setting_fail(error, "%s: %s", settings->default_layout_origin, reason);
     }
     settings->default_rules = &found->rules;
     return true;
@@ -308,16 +304,4 @@ const struct rules *settings_rules_for(void *context, struct bytes key) {
         }
     }
     return settings->default_rules;
-}
-
-/* ---- Text out ---- */
-
-size_t setting_board_print_layout(const struct setting_layout *layout, char *out) {
-    return (size_t)sprintf(out, "%s %s", layout->name, layout->text);
-}
-
-size_t setting_board_print_rule(const struct setting_rule *rule, char *out) {
-    size_t size = setting_words_quote(out, bytes_from_text(rule->pattern));
-    size += (size_t)sprintf(out + size, " %s", rule->layout_name);
-    return rule->options == NULL ? size : size + (size_t)sprintf(out + size, " %s", rule->options);
 }

@@ -90,16 +90,10 @@ static bool is_first_of_section(const struct setting *setting) {
 }
 
 static void put_title(FILE *file, const char *title) {
+    static const char marks[] = "########################################"; /* half a line */
     int left = (TITLE_WIDTH - 2 - (int)strlen(title)) / 2;
     int right = TITLE_WIDTH - 2 - (int)strlen(title) - left;
-    for (int i = 0; i < left; i++) {
-        fputc('#', file);
-    }
-    fprintf(file, " %s ", title);
-    for (int i = 0; i < right; i++) {
-        fputc('#', file);
-    }
-    fputs("\n\n", file);
+    fprintf(file, "%.*s %s %.*s\n\n", left, marks, title, right, marks);
 }
 
 static void write_example_setting(struct writer *writer, const struct setting *setting) {

@@ -22,11 +22,11 @@ enum { FILE_SIZE_MAX = 8 * 1024 * 1024, READ_STEP = 64 * 1024 };
 static bool fail_at(char *error, const struct setting_place *place, struct bytes name,
                     const struct setting *setting, const char *reason) {
     if (place->is_argument) {
-        return setting_fail_error(error, "option --%s: %s", setting_show(name).text, reason);
+        return setting_fail(error, "option --%s: %s", bytes_show(name).text, reason);
     }
-    return setting_fail_error(error, "%s:%u: %s%s%s", setting_show_path(place->file_name).text,
-                              place->line, setting != NULL ? setting->name : "",
-                              setting != NULL ? ": " : "", reason);
+    return setting_fail(error, "%s:%u: %s%s%s", setting_show_path(place->file_name).text,
+                        place->line, setting != NULL ? setting->name : "",
+                        setting != NULL ? ": " : "", reason);
 }
 
 static const char *next_setting_name(const void *context, uint32_t index) {
@@ -37,7 +37,7 @@ static const char *next_setting_name(const void *context, uint32_t index) {
 /* words[0] is the name. */
 static bool assign_line(struct settings *settings, const struct bytes *words, size_t count,
                         const struct setting_place *place, char *error) {
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     const struct setting *setting = setting_find(words[0]);
     struct setting_input input = {.settings = settings,
                                   .setting = setting,
@@ -57,7 +57,7 @@ static bool load_text(struct settings *settings, struct bytes text, const char *
                       char *error) {
     struct setting_place place = {.file_name = file_name};
     struct setting_words words;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     struct bytes line;
     settings->is_save_begun = false;
     while (setting_words_next_line(&text, &line)) {
@@ -75,10 +75,6 @@ static bool load_text(struct settings *settings, struct bytes text, const char *
     return true;
 }
 
-static bool fail_without_memory(char *error) {
-    return setting_fail_error(error, "out of memory");
-}
-
 bool settings_load_text(struct settings *settings, struct bytes text, const char *file_name,
                         char *error) {
     struct settings draft;
@@ -89,7 +85,7 @@ bool settings_load_text(struct settings *settings, struct bytes text, const char
 /* ---- Files ---- */
 
 static bool fail_to_read(char *error, const char *file_name, const char *why) {
-    return setting_fail_error(error, "cannot read %s: %s", setting_show_path(file_name).text, why);
+    return setting_fail(error, "cannot read %s: %s", setting_show_path(file_name).text, why);
 }
 
 /* Read everything from fd into *text, which the caller frees even after a failure. */
@@ -100,7 +96,7 @@ static bool read_all(int fd, const char *file_name, char **text, size_t *size, c
             capacity = 2 * capacity + READ_STEP;
             char *grown = memory_resize(*text, capacity);
             if (grown == NULL) {
-                return fail_without_memory(error);
+                return setting_fail(error, "out of memory");
             }
             *text = grown;
         }
@@ -148,7 +144,7 @@ static bool remember_path(struct settings *settings, int fd, const char *path, c
         return true;
     }
     return setting_value_replace(settings, &settings->file_path, bytes_from_text(absolute)) ||
-           fail_without_memory(error);
+           setting_fail(error, "out of memory");
 }
 
 static bool load_file(struct settings *settings, const char *path, char *error) {
@@ -159,12 +155,6 @@ static bool load_file(struct settings *settings, const char *path, char *error) 
     bool is_fine = load_fd(settings, fd, path, error) && remember_path(settings, fd, path, error);
     close(fd);
     return is_fine;
-}
-
-bool settings_load_file(struct settings *settings, const char *path, char *error) {
-    struct settings draft;
-    setting_draft_begin(&draft, settings);
-    return setting_draft_end(&draft, load_file(&draft, path, error));
 }
 
 /* ---- The command line ---- */
@@ -180,7 +170,7 @@ static bool load_option(struct settings *settings, const char *option, char *con
     struct setting_place place = {.is_argument = true};
     struct setting_words own;
     struct bytes words[SETTING_WORDS_MAX];
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     struct bytes text = bytes_from_text(option + 2);
     if (!setting_words_split(text, &own, reason)) {
         return fail_at(error, &place, text, NULL, reason);
@@ -206,11 +196,10 @@ static bool load_options(struct settings *settings, int argc, char **argv, char 
     settings->is_save_begun = false;
     for (int i = 0; i < argc;) {
         if (!is_option(argv[i])) {
-            return setting_fail_error(
-                error,
-                "argument '%s': only the first argument may be a file, and options "
-                "begin with --name",
-                setting_show(bytes_from_text(argv[i])).text);
+            return setting_fail(error,
+                                "argument '%s': only the first argument may be a file, and options "
+                                "begin with --name",
+                                bytes_show(bytes_from_text(argv[i])).text);
         }
         int next = i + 1;
         while (next < argc && !is_option(argv[next])) {

@@ -60,10 +60,10 @@ _Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000, "opti
 static bool fail_unknown(struct bytes word, char *reason) {
     if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
         return setting_fail(reason, "'%s' is misplaced: give one layout, before the options",
-                            setting_show(word).text);
+                            bytes_show(word).text);
     }
     return setting_fail(reason, "unknown board option '%s': allowed are " SETTING_OPTIONS,
-                        setting_show(word).text);
+                        bytes_show(word).text);
 }
 
 /* Parse words[0], the option's name, and its value; has: the options parsed so far. */
@@ -85,7 +85,7 @@ static bool parse_option(const struct bytes *words, size_t word_count, bool *has
     }
     has[i] = true;
     return option->parse(words[1], rules) ||
-           setting_fail(reason, "%s '%s' is %s %s", option->name, setting_show(words[1]).text,
+           setting_fail(reason, "%s '%s' is %s %s", option->name, bytes_show(words[1]).text,
                         option->error, option->wanted);
 }
 

@@ -24,21 +24,13 @@ enum {
      */
     SETTING_STRING_MAX = 4000,
     SETTING_LAYOUT_NAME_MAX = 64,
-    SETTING_SHOWN_MAX = 64, /* bytes of user text inside a message */
 };
 
-/* printf into a reason (SETTING_REASON_MAX) or an error (SETTING_ERROR_MAX); returns false, so that
- * failing is one statement. */
-__attribute__((format(printf, 2, 3))) bool setting_fail(char *reason, const char *format, ...);
-__attribute__((format(printf, 2, 3))) bool setting_fail_error(char *error, const char *format, ...);
+/* printf into an error (SETTING_ERROR_MAX); returns false, so that failing is one statement. */
+__attribute__((format(printf, 2, 3))) bool setting_fail(char *error, const char *format, ...);
 
-/* User text made fit for a message: shortened, with '?' for unprintable bytes. */
-struct setting_shown {
-    char text[SETTING_SHOWN_MAX + 1];
-};
-struct setting_shown setting_show(struct bytes text);
-/* The same for a path; of a long one the end is shown. */
-struct setting_shown setting_show_path(const char *path);
+/* As bytes_show for a path; of a long one the end is shown. */
+struct bytes_shown setting_show_path(const char *path);
 
 /* ---- setting_words.c ---- */
 
@@ -48,7 +40,7 @@ struct setting_words {
     size_t count;
     char room[SETTING_LINE_MAX];
 };
-/* false: reason (SETTING_REASON_MAX) says what is wrong with the line. */
+/* false: reason (SETTING_ERROR_MAX) says what is wrong with the line. */
 MUST_CHECK bool setting_words_split(struct bytes line, struct setting_words *words, char *reason);
 /* Is the line blank or a comment? */
 bool setting_words_is_silent(struct bytes line);
@@ -84,7 +76,7 @@ struct setting_input {
     char *reason;
 };
 /* Set one setting from the words after its name. On false the settings may be partly changed, but
- * still own all their strings; reason (SETTING_REASON_MAX) says what is allowed. */
+ * still own all their strings; reason (SETTING_ERROR_MAX) says what is allowed. */
 MUST_CHECK bool setting_value_assign(const struct setting_input *input);
 /* The setting's string; NULL: it is no string. */
 char **setting_value_string(struct settings *settings, const struct setting *setting);
@@ -105,9 +97,6 @@ MUST_CHECK bool setting_board_assign_default(const struct setting_input *input);
 /* Set the layouts of the rules and the default. false: error says which line names a missing
  * layout. */
 MUST_CHECK bool setting_board_resolve(struct settings *settings, char *error);
-/* Print what follows "layout" or "board" in a line; returns the size. */
-size_t setting_board_print_layout(const struct setting_layout *layout, char *out);
-size_t setting_board_print_rule(const struct setting_rule *rule, char *out);
 /* Free the layouts and rules from these indices on. */
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
 

@@ -33,7 +33,7 @@ struct rewrite {
 };
 
 static bool fail(char *error, const char *why) {
-    return setting_fail_error(error, "Rewriting config file: %s", why);
+    return setting_fail(error, "Rewriting config file: %s", why);
 }
 
 /* ---- What to write ---- */
@@ -88,7 +88,7 @@ static bool find_changes(struct rewrite *rewrite, char *error) {
 /* line->words[0] is the setting's name; value is the text that should follow it. */
 static bool is_same_value(const struct setting_words *line, struct bytes value) {
     struct setting_words wanted;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     if (!setting_words_split(value, &wanted, reason) || line->count != wanted.count + 1) {
         return false;
     }
@@ -115,7 +115,7 @@ static void put_setting(struct rewrite *rewrite, const struct setting *setting,
 /* Write the old line, or the setting's current value, or nothing if it has no more lines. */
 static void put_line(struct rewrite *rewrite, struct bytes line, struct bytes line_with_end) {
     struct setting_words words;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     char text[SETTING_VALUE_MAX];
     size_t size;
     /* The whole text was loaded before: every line can be split and has a known name. */
@@ -242,7 +242,7 @@ static bool write_changes(struct rewrite *rewrite, char *error) {
 
 bool settings_rewrite(const struct settings *settings, char *error) {
     if (settings->file_path == NULL) {
-        return setting_fail_error(error, "The server is running without a config file");
+        return setting_fail(error, "The server is running without a config file");
     }
     struct rewrite rewrite = {.settings = settings};
     char *text = NULL;

@@ -177,7 +177,7 @@ static bool assign_choice(const struct setting_input *in) {
             return true;
         }
     }
-    char all[SETTING_REASON_MAX];
+    char all[SETTING_ERROR_MAX];
     join_choices(choices, ", ", all);
     return setting_fail(in->reason, "argument(s) must be one of the following: %s", all);
 }
@@ -263,7 +263,7 @@ static bool assign_bind(const struct setting_input *in) {
             return setting_fail(in->reason,
                                 "'%s' is not an address: IPv4, IPv6, a host's name, * and ::* are "
                                 "allowed, with '-' in front if it may be missing",
-                                setting_show(in->words[i]).text);
+                                bytes_show(in->words[i]).text);
         }
     }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
@@ -286,7 +286,7 @@ static bool assign_output_limit(const struct setting_input *in) {
             return setting_fail(in->reason,
                                 "Invalid client class '%s' specified in buffer limit "
                                 "configuration: all clients here are of class normal",
-                                setting_show(word[0]).text);
+                                bytes_show(word[0]).text);
         }
         if (!parse_size(word[1], &limit.hard_bytes) || !parse_size(word[2], &limit.soft_bytes) ||
             !bytes_parse_i64(word[3], &limit.soft_seconds) || limit.soft_seconds < 0 ||
@@ -426,11 +426,16 @@ static size_t print_save(const struct printing *p) {
 
 /* layouts[0] is built in: no line gave it. */
 static size_t print_layout(const struct printing *p) {
-    return setting_board_print_layout(p->settings->layouts[p->index + 1], p->out);
+    const struct setting_layout *layout = p->settings->layouts[p->index + 1];
+    return (size_t)sprintf(p->out, "%s %s", layout->name, layout->text);
 }
 
 static size_t print_rule(const struct printing *p) {
-    return setting_board_print_rule(&p->settings->rules[p->index], p->out);
+    const struct setting_rule *rule = &p->settings->rules[p->index];
+    size_t size = setting_words_quote(p->out, bytes_from_text(rule->pattern));
+    return size + (size_t)sprintf(p->out + size, " %s%s%s", rule->layout_name,
+                                  rule->options != NULL ? " " : "",
+                                  rule->options != NULL ? rule->options : "");
 }
 
 /* ---- Types ---- */

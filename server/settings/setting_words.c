@@ -5,15 +5,7 @@
 
 #include "codec/words.h"
 
-bool setting_fail(char *reason, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(reason, SETTING_REASON_MAX, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
-bool setting_fail_error(char *error, const char *format, ...) {
+bool setting_fail(char *error, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error, SETTING_ERROR_MAX, format, arguments);
@@ -21,31 +13,16 @@ bool setting_fail_error(char *error, const char *format, ...) {
     return false;
 }
 
-struct setting_shown setting_show(struct bytes text) {
-    struct setting_shown shown;
-    size_t size = text.size <= SETTING_SHOWN_MAX ? text.size : SETTING_SHOWN_MAX - 3;
-    for (size_t i = 0; i < size; i++) {
-        char byte = text.at[i];
-        shown.text[i] = byte >= ' ' && byte <= '~' ? byte : '?';
-    }
-    if (size < text.size) {
-        memcpy(shown.text + size, "...", 3);
-        size += 3;
-    }
-    shown.text[size] = '\0';
-    return shown;
-}
-
-struct setting_shown setting_show_path(const char *path) {
+struct bytes_shown setting_show_path(const char *path) {
     struct bytes text = bytes_from_text(path);
-    if (text.size <= SETTING_SHOWN_MAX) {
-        return setting_show(text);
+    if (text.size <= BYTES_SHOWN_MAX) {
+        return bytes_show(text);
     }
-    size_t skipped = text.size - (SETTING_SHOWN_MAX - 3);
-    struct setting_shown tail =
-        setting_show((struct bytes){.at = text.at + skipped, .size = text.size - skipped});
-    struct setting_shown shown;
-    snprintf(shown.text, sizeof shown.text, "...%.*s", SETTING_SHOWN_MAX - 3, tail.text);
+    size_t skipped = text.size - (BYTES_SHOWN_MAX - 3);
+    struct bytes_shown tail =
+        bytes_show((struct bytes){.at = text.at + skipped, .size = text.size - skipped});
+    struct bytes_shown shown;
+    snprintf(shown.text, sizeof shown.text, "...%.*s", BYTES_SHOWN_MAX - 3, tail.text);
     return shown;
 }
 
@@ -145,9 +122,9 @@ static unsigned min_of(unsigned a, unsigned b) {
 }
 
 /* Edit distance: letters to insert, delete, change or swap with their neighbour (optimal string
- * alignment). Both texts have at most SETTING_SHOWN_MAX bytes. */
+ * alignment). Both texts have at most BYTES_SHOWN_MAX bytes. */
 static unsigned slips_between(struct bytes a, struct bytes b) {
-    unsigned rows[3][SETTING_SHOWN_MAX + 1];
+    unsigned rows[3][BYTES_SHOWN_MAX + 1];
     for (unsigned j = 0; j <= b.size; j++) {
         rows[0][j] = j;
     }
@@ -168,7 +145,7 @@ static unsigned slips_between(struct bytes a, struct bytes b) {
 
 /* The word that this one is probably a typing error of; NULL: none is close. */
 static const char *find_nearest(struct bytes word, setting_words_next *next, const void *context) {
-    if (word.size > SETTING_SHOWN_MAX) {
+    if (word.size > BYTES_SHOWN_MAX) {
         return NULL;
     }
     const char *nearest = NULL;
@@ -177,7 +154,7 @@ static const char *find_nearest(struct bytes word, setting_words_next *next, con
     const char *candidate;
     for (uint32_t i = 0; (candidate = next(context, i)) != NULL; i++) {
         struct bytes text = bytes_from_text(candidate);
-        if (text.size > SETTING_SHOWN_MAX) {
+        if (text.size > BYTES_SHOWN_MAX) {
             continue;
         }
         unsigned slips = slips_between(word, text);
@@ -192,7 +169,7 @@ static const char *find_nearest(struct bytes word, setting_words_next *next, con
 bool setting_words_fail_unknown(char *reason, const char *what, struct bytes word,
                                 setting_words_next *next, const void *context) {
     const char *nearest = find_nearest(word, next, context);
-    return nearest == NULL ? setting_fail(reason, "%s '%s'", what, setting_show(word).text)
+    return nearest == NULL ? setting_fail(reason, "%s '%s'", what, bytes_show(word).text)
                            : setting_fail(reason, "%s '%s'; did you mean '%s'?", what,
-                                          setting_show(word).text, nearest);
+                                          bytes_show(word).text, nearest);
 }

@@ -247,14 +247,6 @@ static enum effect_status apply_create(struct registry *registry, const struct e
         registry_make_key(registry, effect->database, effect->name, kind, effect->rules) != NULL);
 }
 
-/* Give a key's board these rules, which are held, in place of those it has. */
-static void set_rules(struct registry *registry, struct registry_key *key,
-                      const struct rules *rules) {
-    const struct rules *before = registry_rules(key);
-    board_set_layout(&key->board, &rules->layout);
-    rules_release(&registry->rules, before);
-}
-
 static enum effect_status apply_rules(struct registry *registry, struct registry_key *key,
                                       const struct effect *effect) {
     if (key->kind != REGISTRY_BOARD || effect->rules == NULL || board_count(&key->board) > 0 ||
@@ -266,7 +258,7 @@ static enum effect_status apply_rules(struct registry *registry, struct registry
     if (rules == NULL) {
         return EFFECT_OUT_OF_MEMORY;
     }
-    set_rules(registry, key, rules);
+    registry_set_rules(registry, key, rules);
     if (key->is_periodic) {
         registry_await_roll(registry, key);
     }
@@ -286,7 +278,7 @@ static bool fill_successor(struct registry *registry, const struct effect *effec
         return false;
     }
     if (rules != NULL) {
-        set_rules(registry, successor, rules);
+        registry_set_rules(registry, successor, rules);
     }
     return true;
 }
@@ -343,7 +335,8 @@ static enum effect_status apply_to_key(struct registry *registry, struct registr
     case EFFECT_COPY:
         return apply_move(registry, key, effect);
     case EFFECT_EXPIRE:
-        return status_if(registry_set_expiry(registry, key, effect->expire_at_ms) == REGISTRY_OK);
+        return status_if(registry_set_expiry(registry, key, effect->expire_at_ms, false) ==
+                         REGISTRY_OK);
     case EFFECT_RULES:
         return apply_rules(registry, key, effect);
     case EFFECT_CREATE:

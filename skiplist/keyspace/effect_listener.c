@@ -57,15 +57,11 @@ tell_of(const struct registry *registry, const struct registry_key *key, struct 
 __attribute__((noinline)) static void introduce(const struct registry *registry,
                                                 struct registry_key *key) {
     key->is_unreported = false;
-    tell_of(registry, key,
-            &(struct effect){.kind = EFFECT_CREATE,
-                             .rules = rules_of_key(key),
-                             .expire_at_ms = REGISTRY_NO_EXPIRY});
+    tell_of(registry, key, &(struct effect){.kind = EFFECT_CREATE, .rules = rules_of_key(key)});
 }
 
-/* As tell_of, and before the first effect of a key its creation. */
-static inline void emit(const struct registry *registry, struct registry_key *key,
-                        struct effect *effect) {
+void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
+                                struct effect *effect) {
     if (key->is_unreported) {
         introduce(registry, key);
     }
@@ -74,83 +70,36 @@ static inline void emit(const struct registry *registry, struct registry_key *ke
 
 void registry_emit_key(const struct registry *registry, enum effect_kind kind,
                        struct registry_key *key) {
-    if (registry->listeners != NULL) {
-        emit(registry, key,
-             &(struct effect){.kind = kind,
-                              .rules = rules_of_key(key),
-                              .expire_at_ms = registry_expiry(registry, key)});
-    }
-}
-
-void registry_emit_removal(const struct registry *registry, struct registry_key *key) {
-    if (registry->listeners != NULL) {
-        emit(registry, key,
-             &(struct effect){.kind = EFFECT_REMOVE, .expire_at_ms = REGISTRY_NO_EXPIRY});
-    }
+    registry_emit(registry, key,
+                  (struct effect){.kind = kind,
+                                  .rules = rules_of_key(key),
+                                  .expire_at_ms = registry_expiry(registry, key)});
 }
 
 void registry_emit_move(const struct registry *registry, enum effect_kind kind,
                         const struct registry_key *from, const struct registry_key *key) {
-    if (registry->listeners != NULL) {
-        tell(registry, &(struct effect){.kind = kind,
-                                        .key_kind = registry->kinds[key->kind],
-                                        .database = from->database,
-                                        .name = registry_name(from),
-                                        .to_database = key->database,
-                                        .to_name = registry_name(key),
-                                        .rules = rules_of_key(key),
-                                        .expire_at_ms = registry_expiry(registry, key),
-                                        .key = key});
-    }
-}
-
-void registry_emit_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
-                       uint32_t count) {
-    if (registry->listeners != NULL && count > 0) {
-        emit(registry, key,
-             &(struct effect){.kind = EFFECT_CUT,
-                              .rank = rank,
-                              .count = count,
-                              .expire_at_ms = REGISTRY_NO_EXPIRY});
-    }
+    tell(registry, &(struct effect){.kind = kind,
+                                    .key_kind = registry->kinds[key->kind],
+                                    .database = from->database,
+                                    .name = registry_name(from),
+                                    .to_database = key->database,
+                                    .to_name = registry_name(key),
+                                    .rules = rules_of_key(key),
+                                    .expire_at_ms = registry_expiry(registry, key),
+                                    .key = key});
 }
 
 void registry_emit_flush(const struct registry *registry, uint32_t database) {
-    if (registry->listeners != NULL) {
-        tell(registry, &(struct effect){.kind = EFFECT_FLUSH,
-                                        .database = database,
-                                        .expire_at_ms = REGISTRY_NO_EXPIRY});
-    }
-}
-
-void registry_emit_member(const struct registry *registry, enum effect_kind kind,
-                          struct registry_key *key, struct bytes member, uint64_t packed_key) {
-    if (registry->listeners != NULL) {
-        emit(registry, key,
-             &(struct effect){.kind = kind,
-                              .member = member,
-                              .member_key = packed_key,
-                              .expire_at_ms = REGISTRY_NO_EXPIRY});
-    }
+    tell(registry, &(struct effect){.kind = EFFECT_FLUSH, .database = database});
 }
 
 void registry_report_member(const struct registry *registry, enum effect_kind kind,
                             struct registry_key *key, struct bytes member, struct bytes value) {
     CHECK(key->kind != REGISTRY_BOARD);
-    if (registry->listeners != NULL) {
-        emit(registry, key,
-             &(struct effect){.kind = kind,
-                              .member = member,
-                              .value = value,
-                              .expire_at_ms = REGISTRY_NO_EXPIRY});
-    }
+    registry_emit(registry, key, (struct effect){.kind = kind, .member = member, .value = value});
 }
 
 /* ---- FILL: a key with all its members ---- */
-
-void effect_fill_begin(struct effect_fill *fill, const struct effect *effect) {
-    *fill = (struct effect_fill){.whole = *effect};
-}
 
 bool effect_fill_next(struct effect_fill *fill, struct effect *effect) {
     *effect = fill->whole;

@@ -18,9 +18,10 @@ struct effect_listener {
 void effect_listener_add(struct registry *registry, struct effect_listener *listener);
 void effect_listener_remove(struct registry *registry, struct effect_listener *listener);
 
-/* Iterates over the effects of a FILL, inside the listener. */
+/* Iterates over the effects of a FILL, inside the listener. Only `whole` is given; the rest is
+ * zeroed. */
 struct effect_fill {
-    struct effect whole; /* borrowed as it is */
+    struct effect whole; /* the FILL, borrowed as it is */
     enum { EFFECT_FILL_CREATE, EFFECT_FILL_EXPIRE, EFFECT_FILL_MEMBERS } next;
     /* The state of the key's kind, zeroed at first. */
     bool has_begun;
@@ -29,7 +30,6 @@ struct effect_fill {
     struct board_cursor cursor;
     const void *at; /* of other kinds: the next member */
 };
-void effect_fill_begin(struct effect_fill *fill, const struct effect *effect);
 /* false: no effects left. */
 MUST_CHECK bool effect_fill_next(struct effect_fill *fill, struct effect *effect);
 

@@ -66,6 +66,10 @@ static int64_t told_ms(const struct expiry *expiry, int64_t kept) {
     return !is_over ? time_ms : kept < 0 ? INT64_MIN + 1 : INT64_MAX;
 }
 
+bool expiry_has(const struct expiry *expiry, const uint32_t *place) {
+    return *place < expiry->count && entry_at(expiry, *place)->place == place;
+}
+
 bool expiry_reserve(struct expiry *expiry) {
     return pages_reserve(&expiry->entries,
                          (expiry->count + (uint64_t)1) * sizeof(struct expiry_entry));
@@ -87,8 +91,7 @@ void expiry_change(struct expiry *expiry, uint32_t *place, int64_t time_ms) {
 
 void expiry_remove(struct expiry *expiry, uint32_t *place) {
     uint32_t index = *place;
-    CHECK(index < expiry->count);
-    CHECK(entry_at(expiry, index)->place == place);
+    CHECK(expiry_has(expiry, place));
     expiry->sum_ms -= entry_at(expiry, index)->time_ms;
     struct expiry_entry last = *entry_at(expiry, --expiry->count);
     if (index < expiry->count) {
@@ -140,9 +143,5 @@ static const char *expiry_check(const struct expiry *expiry) {
 }
 
 bool expiry_validate(const struct expiry *expiry, const char **reason) {
-    const char *wrong = expiry_check(expiry);
-    if (wrong != NULL) {
-        *reason = wrong;
-    }
-    return wrong == NULL;
+    return check_passed(expiry_check(expiry), reason);
 }

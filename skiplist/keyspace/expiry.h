@@ -37,6 +37,8 @@ void expiry_remove(struct expiry *expiry, uint32_t *place);
 /* Free memory that is no longer needed. */
 void expiry_trim(struct expiry *expiry);
 
+/* Is this the place of an entry? */
+bool expiry_has(const struct expiry *expiry, const uint32_t *place);
 /* The time of the entry at place. */
 int64_t expiry_time_ms(const struct expiry *expiry, uint32_t place);
 /* Prefetch the entry at place. */

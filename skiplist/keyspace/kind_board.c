@@ -23,17 +23,14 @@ static bool is_member_before(const struct registry_walk *walk, const struct boar
                   : is_key_before(cursor, member->key, false);
 }
 
-static bool is_latest(const struct board *board) {
-    return board_layout(board)->time.bits > 0 && board_layout(board)->time.is_latest;
-}
-
 static void note_put(struct registry_walk *walk, const struct board_member *member,
                      uint64_t packed_key) {
     if (member->is_there) {
         walk->cursor.rank -= is_member_before(walk, member);
     }
     /* A new entry is placed behind all its equals, or (LATEST) before them. */
-    walk->cursor.rank += is_key_before(&walk->cursor, packed_key, is_latest(&walk->open->board));
+    walk->cursor.rank +=
+        is_key_before(&walk->cursor, packed_key, board_is_latest(&walk->open->board));
 }
 
 static void note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
@@ -57,7 +54,9 @@ __attribute__((noinline)) static enum board_status put_observed(struct registry 
     }
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
-        registry_emit_member(registry, EFFECT_PUT, key, member->name, packed_key);
+        registry_emit(
+            registry, key,
+            (struct effect){.kind = EFFECT_PUT, .member = member->name, .member_key = packed_key});
     } else if (is_open) {
         registry->walk.cursor.rank = rank;
     }
@@ -77,7 +76,7 @@ __attribute__((noinline)) static void take_observed(struct registry *registry,
         registry->walk.cursor.rank -= is_member_before(&registry->walk, member);
     }
     board_remove_member(&key->board, member);
-    registry_emit_member(registry, EFFECT_TAKE, key, member->name, 0);
+    registry_emit(registry, key, (struct effect){.kind = EFFECT_TAKE, .member = member->name});
 }
 
 void registry_take_member(struct registry *registry, struct registry_key *key,
@@ -91,7 +90,10 @@ void registry_take_member(struct registry *registry, struct registry_key *key,
 
 void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
                            uint32_t count) {
-    registry_emit_cut(registry, key, rank, count);
+    if (count > 0) {
+        registry_emit(registry, key,
+                      (struct effect){.kind = EFFECT_CUT, .rank = rank, .count = count});
+    }
     if (registry->walk.open == key) {
         note_cut(&registry->walk.cursor, rank, count);
     }
@@ -162,7 +164,7 @@ static bool fill(struct effect_fill *fill, struct effect *effect) {
     if (!fill->has_begun) {
         fill->has_begun = true;
         fill->left = board_count(board);
-        fill->is_reverse = is_latest(board);
+        fill->is_reverse = board_is_latest(board);
         board_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0, &fill->cursor);
     }
     if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {

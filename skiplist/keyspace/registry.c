@@ -68,7 +68,7 @@ static bool database_reserve(struct database *database, bool is_periodic) {
         database->flushed = memory_allocate_zeroed(sizeof(*database->flushed));
     }
     return database->flushed != NULL && count < MAP_ID_END &&
-           (!is_periodic || expiry_reserve(&database->rolls)) &&
+           (!is_periodic || expiry_reserve(&database->heaps[HEAP_ROLLS])) &&
            pages_reserve(&database->list, count * sizeof(struct registry_key *)) &&
            map_reserve(&database->map, 1, (uint32_t)count);
 }
@@ -110,10 +110,10 @@ void registry_take(struct registry *registry, struct registry_key *key) {
     database->recent = NULL;
     database->gone_count++;
     if (key->expiry_place != EXPIRY_NOWHERE) {
-        expiry_remove(registry_heap(database, key), &key->expiry_place);
+        expiry_remove(&database->heaps[key->is_lasting], &key->expiry_place);
     }
     if (key->is_periodic) {
-        expiry_remove(&database->rolls, &registry_tail(key)->roll_place);
+        expiry_remove(&database->heaps[HEAP_ROLLS], &registry_tail(key)->roll_place);
     }
     map_remove(&database->map, registry_hash(database, key), key->index);
     uint32_t hole = key->index;
@@ -145,9 +145,19 @@ void registry_pass_by(struct registry *registry, struct registry_key *key) {
 void registry_trim(struct database *database) {
     (void)map_step(&database->map, database->count);
     pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
-    expiry_trim(&database->expiry);
-    expiry_trim(&database->lasting);
-    expiry_trim(&database->rolls);
+    for (uint32_t i = 0; i < HEAPS; i++) {
+        expiry_trim(&database->heaps[i]);
+    }
+}
+
+/* Without keys; gone_count continues. */
+static void init_database(const struct registry *registry, struct database *database) {
+    *database = (struct database){
+        .heaps[HEAP_LASTING].offset_ms = registry->offset_ms,
+        .gone_count = database->gone_count,
+        .hash_seed = registry->hash_seed,
+    };
+    map_init(&database->map, database_hashes, database);
 }
 
 /* ---- the registry, and creating keys ---- */
@@ -171,9 +181,7 @@ struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_f
     registry_add_kind(registry, &key_kind_board);
     rules_set_init(&registry->rules, hash_seed);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        struct database *database = &registry->databases[i];
-        database->hash_seed = hash_seed;
-        map_init(&database->map, database_hashes, database);
+        init_database(registry, &registry->databases[i]);
     }
     return registry;
 }
@@ -190,9 +198,9 @@ void registry_destroy(struct registry *registry) {
         struct database *database = &registry->databases[i];
         map_deinit(&database->map);
         pages_deinit(&database->list);
-        pages_deinit(&database->expiry.entries);
-        pages_deinit(&database->lasting.entries);
-        pages_deinit(&database->rolls.entries);
+        for (uint32_t j = 0; j < HEAPS; j++) {
+            pages_deinit(&database->heaps[j].entries);
+        }
         memory_free(database->flushed);
     }
     rules_set_deinit(&registry->rules);
@@ -213,7 +221,7 @@ int64_t registry_expiry(const struct registry *registry, const struct registry_k
     if (key->expiry_place == EXPIRY_NOWHERE) {
         return REGISTRY_NO_EXPIRY;
     }
-    return expiry_time_ms(registry_read_heap(registry_read(registry, key->database), key),
+    return expiry_time_ms(&registry_read(registry, key->database)->heaps[key->is_lasting],
                           key->expiry_place);
 }
 
@@ -276,7 +284,7 @@ static struct registry_key *create_key(uint32_t database, struct registry_new_na
 /* ---- removing ---- */
 
 void registry_expire(struct registry *registry, struct registry_key *key) {
-    registry->expired_count++;
+    registry->totals.expired++;
     registry_remove(registry, key);
 }
 
@@ -288,7 +296,7 @@ void registry_take_back(struct registry *registry, struct registry_key *key) {
 
 void registry_remove(struct registry *registry, struct registry_key *key) {
     registry_take_back(registry, key);
-    registry_emit_removal(registry, key);
+    registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
     registry_tell(registry, key->database, registry_name(key));
 }
 
@@ -300,15 +308,9 @@ static uint64_t flush_database(struct registry *registry, uint32_t number) {
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
     registry_walk_note_flush(registry, database);
-    registry_free_database_later(registry, database);
-    map_init(&database->map, database_hashes, database);
-    database->list = (struct pages){0};
-    database->expiry = (struct expiry){0};
-    database->lasting = (struct expiry){.offset_ms = registry->offset_ms};
-    database->rolls = (struct expiry){0};
-    database->count = 0;
-    database->recent = NULL;
     database->gone_count++;
+    registry_free_database_later(registry, database);
+    init_database(registry, database);
     registry_emit_flush(registry, number);
     return count;
 }
@@ -423,8 +425,8 @@ uint64_t registry_next_seed(struct registry *registry) {
     return XXH3_64bits_withSeed(&number, sizeof(number), registry->hash_seed);
 }
 
-/* An empty board with these rules. false: no memory. */
-static bool make_board(struct registry *registry, const struct rules *like, struct board *board) {
+bool registry_create_board_like(struct registry *registry, const struct rules *like,
+                                struct board *board) {
     const struct rules *rules = rules_hold(&registry->rules, like);
     if (rules == NULL) {
         return false;
@@ -448,12 +450,14 @@ bool registry_create_board(struct registry *registry, struct bytes name, int64_t
                            struct board *board) {
     struct rules room;
     const struct rules *like = registry->rules_for(registry->context, name);
-    return make_board(registry, rules_from_now(like, now_ms, &room), board);
+    return registry_create_board_like(registry, rules_from_now(like, now_ms, &room), board);
 }
 
-bool registry_create_board_like(struct registry *registry, const struct rules *rules,
-                                struct board *board) {
-    return make_board(registry, rules, board);
+void registry_set_rules(struct registry *registry, struct registry_key *key,
+                        const struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    board_set_layout(&key->board, &rules->layout);
+    rules_release(&registry->rules, before);
 }
 
 void registry_discard_board(struct registry *registry, struct board *board) {
@@ -465,17 +469,15 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
                                        struct bytes name, uint32_t kind,
                                        const struct rules *rules) {
     bool is_periodic = rules != NULL && rules->period != PERIOD_NONE;
-    struct registry_key *key =
-        create_key(database, (struct registry_new_name){.first = name}, kind, is_periodic);
-    if (key == NULL) {
-        return NULL;
-    }
-    if (!database_reserve(registry_database(registry, database), is_periodic) ||
-        (rules != NULL && !make_board(registry, rules, &key->board))) {
+    struct registry_key *key = registry_reserve_key(
+        registry, database, (struct registry_new_name){.first = name}, kind, false, is_periodic);
+    if (key != NULL && rules != NULL && !registry_create_board_like(registry, rules, &key->board)) {
         memory_free(key);
         return NULL;
     }
-    put(registry, key, REGISTRY_WALK_DONE);
+    if (key != NULL) {
+        put(registry, key, REGISTRY_WALK_DONE);
+    }
     return key;
 }
 
@@ -535,16 +537,12 @@ struct registry_key *registry_reserve_key(struct registry *registry, uint32_t nu
                                           struct registry_new_name name, uint32_t kind,
                                           bool expires, bool is_periodic) {
     struct database *database = registry_database(registry, number);
-    struct registry_key *key = create_key(number, name, kind, is_periodic);
-    if (key == NULL) {
-        return NULL;
-    }
-    if ((expires && (!expiry_reserve(&database->expiry) || !expiry_reserve(&database->lasting))) ||
+    if ((expires && (!expiry_reserve(&database->heaps[HEAP_EXPIRY]) ||
+                     !expiry_reserve(&database->heaps[HEAP_LASTING]))) ||
         !database_reserve(database, is_periodic)) {
-        memory_free(key);
         return NULL;
     }
-    return key;
+    return create_key(number, name, kind, is_periodic);
 }
 
 /* Remove an existing key of that name, without giving back what was reserved. */
@@ -555,10 +553,10 @@ static void clear_destination(struct registry *registry, const struct registry_k
     if (old == NULL) {
         return;
     }
-    registry->expired_count += registry_has_expired(database, old, now_ms);
+    registry->totals.expired += registry_has_expired(database, old, now_ms);
     registry_take(registry, old);
     registry_free_later(registry, old);
-    registry_emit_removal(registry, old);
+    registry_emit(registry, old, (struct effect){.kind = EFFECT_REMOVE});
 }
 
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
@@ -567,7 +565,7 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
     clear_destination(registry, key, now_ms);
     put(registry, key, state);
     if (expire_at_ms != REGISTRY_NO_EXPIRY) {
-        expiry_put(registry_heap(database, key), expire_at_ms, &key->expiry_place);
+        expiry_put(&database->heaps[key->is_lasting], expire_at_ms, &key->expiry_place);
     }
     registry_trim(database);
     registry_tell(registry, key->database, registry_name(key));
@@ -614,11 +612,11 @@ enum registry_status registry_put_loaded(struct registry *registry, uint32_t dat
 
 /* ---- expiry ---- */
 
-static enum registry_status set_expiry(struct registry *registry, struct registry_key *key,
-                                       int64_t expire_at_ms, bool is_lasting) {
-    struct database *database = registry_database(registry, key->database);
-    struct expiry *before = registry_heap(database, key);
-    struct expiry *after = is_lasting ? &database->lasting : &database->expiry;
+enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
+                                         int64_t expire_at_ms, bool is_lasting) {
+    struct expiry *heaps = registry_database(registry, key->database)->heaps;
+    struct expiry *before = &heaps[key->is_lasting];
+    struct expiry *after = &heaps[is_lasting];
     bool is_set = expire_at_ms != REGISTRY_NO_EXPIRY;
     if (is_set && !expiry_reserve(after)) {
         return REGISTRY_OUT_OF_MEMORY;
@@ -636,29 +634,19 @@ static enum registry_status set_expiry(struct registry *registry, struct registr
     return REGISTRY_OK;
 }
 
-enum registry_status registry_set_expiry(struct registry *registry, struct registry_key *key,
-                                         int64_t expire_at_ms) {
-    return set_expiry(registry, key, expire_at_ms, false);
-}
-
-enum registry_status registry_set_lasting(struct registry *registry, struct registry_key *key,
-                                          int64_t expire_at_ms) {
-    return set_expiry(registry, key, expire_at_ms, true);
-}
-
 void registry_set_offset(struct registry *registry, int64_t offset_ms) {
     if (registry->offset_ms == offset_ms) {
         return;
     }
     registry->offset_ms = offset_ms;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        registry->databases[i].lasting.offset_ms = offset_ms;
+        registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;
     }
 }
 
 static struct expiry_entry first_to_expire(const struct registry *registry) {
-    return expiry_earlier(registry_first(registry, offsetof(struct database, expiry)),
-                          registry_first(registry, offsetof(struct database, lasting)));
+    return expiry_earlier(registry_first(registry, HEAP_EXPIRY),
+                          registry_first(registry, HEAP_LASTING));
 }
 
 static struct registry_key *key_of_place(uint32_t *place) {
@@ -685,40 +673,39 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
 }
 
 int64_t registry_next_due(const struct registry *registry) {
-    struct expiry_entry first = expiry_earlier(
-        registry_first(registry, offsetof(struct database, rolls)), first_to_expire(registry));
+    struct expiry_entry first =
+        expiry_earlier(registry_first(registry, HEAP_ROLLS), first_to_expire(registry));
     return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
 /* ---- counts ---- */
+
+const struct registry_totals *registry_totals(const struct registry *registry) {
+    return &registry->totals;
+}
 
 uint32_t registry_count(const struct registry *registry, uint32_t database) {
     return registry_read(registry, database)->count;
 }
 
 uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
-    return registry_read(registry, database)->expiry.count +
-           registry_read(registry, database)->lasting.count;
+    const struct expiry *heaps = registry_read(registry, database)->heaps;
+    return heaps[HEAP_EXPIRY].count + heaps[HEAP_LASTING].count;
 }
 
 int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database,
                                 int64_t now_ms) {
-    const struct expiry *expiry = &registry_read(registry, database)->expiry;
-    const struct expiry *lasting = &registry_read(registry, database)->lasting;
+    const struct expiry *heaps = registry_read(registry, database)->heaps;
     uint32_t count = registry_expiring_count(registry, database);
     if (count == 0) {
         return 0;
     }
-    expiry_sum sum_ms = expiry_sum_ms(expiry) + expiry_sum_ms(lasting);
+    expiry_sum sum_ms = expiry_sum_ms(&heaps[HEAP_EXPIRY]) + expiry_sum_ms(&heaps[HEAP_LASTING]);
     expiry_sum average = (sum_ms - (expiry_sum)now_ms * count) / count;
     if (average <= 0) {
         return 0;
     }
     return average < INT64_MAX ? (int64_t)average : INT64_MAX;
-}
-
-uint64_t registry_expired_count(const struct registry *registry) {
-    return registry->expired_count;
 }
 
 /* ---- validation ---- */
@@ -732,16 +719,9 @@ static const char *check_key(const struct registry *registry, uint32_t number, u
     if (registry_find_name(database, registry_name(key)) != key) {
         return "registry: a key is not found by its name";
     }
-    if (key->expiry_place != EXPIRY_NOWHERE) {
-        const struct expiry *heap = registry_read_heap(database, key);
-        if (key->expiry_place >= heap->count) {
-            return "registry: a key's place in the heap is outside it";
-        }
-        const struct expiry_entry *entry =
-            pages_at(&heap->entries, key->expiry_place * (uint64_t)sizeof(struct expiry_entry));
-        if (entry->place != &key->expiry_place) {
-            return "registry: the heap's entry for a key is another one's";
-        }
+    if (key->expiry_place != EXPIRY_NOWHERE &&
+        !expiry_has(&database->heaps[key->is_lasting], &key->expiry_place)) {
+        return "registry: a key has no entry in the heap, or another one's";
     }
     if (registry->kinds[key->kind] == NULL) {
         return "registry: a key is of no kind";
@@ -765,23 +745,22 @@ static const char *check_database(const struct registry *registry, uint32_t numb
         periodic_count += key->is_periodic;
         *board_count += key->kind == REGISTRY_BOARD;
     }
-    if (expiring_count != database->expiry.count + database->lasting.count ||
-        periodic_count != database->rolls.count) {
+    if (expiring_count != registry_expiring_count(registry, number) ||
+        periodic_count != database->heaps[HEAP_ROLLS].count) {
         return "registry: a heap holds more than the keys";
     }
     if (map_count(&database->map) != database->count) {
         return "registry: the map holds more or less than the keys";
     }
     const char *reason = NULL;
-    if (database->lasting.offset_ms != registry->offset_ms) {
+    if (database->heaps[HEAP_LASTING].offset_ms != registry->offset_ms) {
         return "registry: a heap of durations has another offset";
     }
-    if (!map_validate(&database->map, &reason) || !expiry_validate(&database->expiry, &reason) ||
-        !expiry_validate(&database->lasting, &reason) ||
-        !expiry_validate(&database->rolls, &reason)) {
-        return reason;
+    bool is_valid = map_validate(&database->map, &reason);
+    for (uint32_t i = 0; i < HEAPS && is_valid; i++) {
+        is_valid = expiry_validate(&database->heaps[i], &reason);
     }
-    return NULL;
+    return reason;
 }
 
 /* Count the boards among the keys that are not freed yet, and all of these keys. */
@@ -798,10 +777,10 @@ static uint64_t count_unfreed(const struct registry *registry, uint64_t *board_c
     }
     for (const struct flushed_keys *flushed = registry->flushed_first; flushed != NULL;
          flushed = flushed->next) {
-        for (uint32_t i = 0; i < flushed->count; i++) {
-            *board_count += (*registry_list_at(&flushed->list, i))->kind == REGISTRY_BOARD;
+        for (uint32_t i = 0; i < flushed->database.count; i++) {
+            *board_count += registry_key_at(&flushed->database, i)->kind == REGISTRY_BOARD;
         }
-        count += flushed->count;
+        count += flushed->database.count;
     }
     return count;
 }
@@ -815,7 +794,7 @@ static const char *check_registry(const struct registry *registry) {
     if (wrong != NULL) {
         return wrong;
     }
-    if (count_unfreed(registry, &board_count) != registry->unfreed_count) {
+    if (count_unfreed(registry, &board_count) != registry->totals.unfreed) {
         return "registry: unfreed keys are not counted right";
     }
     return board_count == registry->rules.use_count
@@ -824,12 +803,6 @@ static const char *check_registry(const struct registry *registry) {
 }
 
 bool registry_validate(const struct registry *registry, const char **reason) {
-    if (!rules_set_validate(&registry->rules, reason)) {
-        return false;
-    }
-    const char *wrong = check_registry(registry);
-    if (wrong != NULL) {
-        *reason = wrong;
-    }
-    return wrong == NULL;
+    return rules_set_validate(&registry->rules, reason) &&
+           check_passed(check_registry(registry), reason);
 }

@@ -99,7 +99,7 @@ size_t registry_memory_size(const struct registry *registry, const struct regist
 /* The name of its kind, as TYPE replies it. */
 const char *registry_kind_name(const struct registry *registry, const struct registry_key *key);
 
-/* The key, or NULL. An expired key is removed first (counted in registry_expired_count), and a
+/* The key, or NULL. An expired key is removed first (counted in registry_totals), and a
  * board whose period is over rolls over. If there is no memory for that, the key is treated as
  * missing until a look-up in a later millisecond succeeds; functions that create keys report out of
  * memory. name is read until the end of the call: listeners must not free it
@@ -203,20 +203,19 @@ MUST_CHECK bool registry_may_put(const struct registry *registry, uint32_t datab
 /* The same for loading boards: create one with exactly these rules, in the period they state; put
  * it under a name (registry_may_put) with an expiry or REGISTRY_NO_EXPIRY, regardless of its cap.
  * The end of its period is scheduled. */
-MUST_CHECK bool registry_create_board_like(struct registry *registry, const struct rules *rules,
+MUST_CHECK bool registry_create_board_like(struct registry *registry, const struct rules *like,
                                            struct board *board);
 MUST_CHECK enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                                     struct bytes name, struct board *board,
                                                     int64_t expire_at_ms);
 
-/* Set the key's expiry, or REGISTRY_NO_EXPIRY. Error: REGISTRY_OUT_OF_MEMORY, nothing changed. */
+/* Set the key's expiry, or REGISTRY_NO_EXPIRY. is_lasting: it was given as a duration from now, and
+ * keeps its distance from now when the clock jumps (registry_set_offset). Renames and copies
+ * preserve that; effects and files contain the time alone. Error: REGISTRY_OUT_OF_MEMORY, nothing
+ * changed. */
 MUST_CHECK enum registry_status registry_set_expiry(struct registry *registry,
-                                                    struct registry_key *key, int64_t expire_at_ms);
-/* The same for an expiry given as a duration from now: it keeps its distance from now when the
- * clock jumps (registry_set_offset). Renames and copies preserve that; effects and files contain
- * the time alone. */
-MUST_CHECK enum registry_status
-registry_set_lasting(struct registry *registry, struct registry_key *key, int64_t expire_at_ms);
+                                                    struct registry_key *key, int64_t expire_at_ms,
+                                                    bool is_lasting);
 /* now_ms minus the milliseconds of a monotonic clock; initially 0. When it changes, expiries given
  * as durations shift by the same amount. */
 void registry_set_offset(struct registry *registry, int64_t offset_ms);
@@ -249,8 +248,14 @@ MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct 
  * periods were over, and name the archives after the periods they were in. Returns the number
  * rolled over; boards for which there is no memory are unchanged. */
 uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms);
-/* Boards rolled over at the end of their period, since the start. */
-uint64_t registry_rolled_count(const struct registry *registry);
+/* Counts since the start, and of what waits to be freed. */
+struct registry_totals {
+    uint64_t expired; /* keys removed by expiry */
+    uint64_t rolled;  /* boards rolled over at the end of their period */
+    uint64_t unfreed; /* removed boards not yet freed (INFO lazyfree_pending_objects) */
+    uint64_t freed;   /* removed boards that were */
+};
+const struct registry_totals *registry_totals(const struct registry *registry);
 
 /* Keys of one database, including expired ones not yet removed, and the number of keys with an
  * expiry. */
@@ -259,8 +264,6 @@ uint32_t registry_expiring_count(const struct registry *registry, uint32_t datab
 /* Mean remaining milliseconds of the keys with an expiry; expired ones count as negative. At least
  * 0, and 0 without such keys. */
 int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database, int64_t now_ms);
-/* Keys removed by expiry since the start. */
-uint64_t registry_expired_count(const struct registry *registry);
 
 /* A uniformly random key, from 64 random bits. If the key drawn has expired it is removed, if its
  * period is over it rolls over, and another key is drawn, up to a limit. Then at most 16,384
@@ -291,9 +294,6 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
 /* Free about work_max members of removed boards, maps of flushed databases, and remains on boards;
  * false when nothing is left to free. */
 bool registry_free_step(struct registry *registry, uint32_t work_max);
-/* Removed boards not yet freed (INFO lazyfree_pending_objects), and those freed since the start. */
-uint64_t registry_unfreed_count(const struct registry *registry);
-uint64_t registry_freed_count(const struct registry *registry);
 
 /* Check the maps, the expiry heap, the rules and every board. reason: the first violated
  * invariant. */

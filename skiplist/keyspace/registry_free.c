@@ -16,21 +16,14 @@ enum {
 void registry_free_later(struct registry *registry, struct registry_key *key) {
     key->next_unfreed = registry->unfreed;
     registry->unfreed = key;
-    registry->unfreed_count++;
+    registry->totals.unfreed++;
 }
 
 void registry_free_database_later(struct registry *registry, struct database *database) {
     struct flushed_keys *flushed = database->flushed;
-    *flushed = (struct flushed_keys){.next = registry->flushed_first,
-                                     .map = database->map,
-                                     .list = database->list,
-                                     .expiry_entries = database->expiry.entries,
-                                     .lasting_entries = database->lasting.entries,
-                                     .roll_entries = database->rolls.entries,
-                                     .count = database->count};
+    *flushed = (struct flushed_keys){.next = registry->flushed_first, .database = *database};
     registry->flushed_first = flushed;
-    registry->unfreed_count += database->count;
-    database->flushed = NULL;
+    registry->totals.unfreed += database->count;
 }
 
 /* ---- freeing ---- */
@@ -39,16 +32,14 @@ void registry_free_database_later(struct registry *registry, struct database *da
  * each, so they are freed long before the keys are. */
 static struct registry_key *take_flushed_key(struct registry *registry) {
     struct flushed_keys *flushed = registry->flushed_first;
-    struct registry_key *key = *registry_list_at(&flushed->list, --flushed->count);
-    pages_trim(&flushed->list, flushed->count * (uint64_t)sizeof(struct registry_key *));
-    pages_trim(&flushed->expiry_entries, 1);
-    pages_trim(&flushed->lasting_entries, 1);
-    pages_trim(&flushed->roll_entries, 1);
-    if (flushed->count == 0) {
+    struct database *database = &flushed->database;
+    struct registry_key *key = registry_key_at(database, --database->count);
+    pages_trim(&database->list, database->count * (uint64_t)sizeof(struct registry_key *));
+    for (uint32_t i = 0; i < HEAPS; i++) {
+        pages_trim(&database->heaps[i].entries, database->count > 0);
+    }
+    if (database->count == 0) {
         registry->flushed_first = flushed->next;
-        pages_deinit(&flushed->expiry_entries);
-        pages_deinit(&flushed->lasting_entries);
-        pages_deinit(&flushed->roll_entries);
         memory_free(flushed);
     }
     return key;
@@ -77,7 +68,8 @@ static uint32_t less(uint32_t a, uint32_t b) {
 /* Free a segment of a flushed database's map; false: there is none. The map is freed before the
  * keys, and nothing asks it for hashes any more. */
 static bool free_flushed_map(struct registry *registry) {
-    return registry->flushed_first != NULL && !map_deinit_step(&registry->flushed_first->map);
+    return registry->flushed_first != NULL &&
+           !map_deinit_step(&registry->flushed_first->database.map);
 }
 
 /* Free a part of the current key; returns the work done. */
@@ -86,8 +78,8 @@ static uint32_t free_some_of_key(struct registry *registry, uint32_t work) {
     if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
         memory_free(key);
         registry->partly_freed = NULL;
-        registry->unfreed_count--;
-        registry->freed_count++;
+        registry->totals.unfreed--;
+        registry->totals.freed++;
     }
     return work;
 }
@@ -106,13 +98,5 @@ bool registry_free_step(struct registry *registry, uint32_t work_max) {
     if (work_left > 0 && registry->remains.first != NULL) {
         (void)board_free_step(registry->remains.first, work_left);
     }
-    return registry->unfreed_count > 0 || registry->remains.first != NULL;
-}
-
-uint64_t registry_unfreed_count(const struct registry *registry) {
-    return registry->unfreed_count;
-}
-
-uint64_t registry_freed_count(const struct registry *registry) {
-    return registry->freed_count;
+    return registry->totals.unfreed > 0 || registry->remains.first != NULL;
 }

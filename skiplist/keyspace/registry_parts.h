@@ -24,29 +24,30 @@ enum {
     PERIOD_NAME_MAX = 1 + PERIOD_DATE_TEXT_MAX,
 };
 
-/* A flushed database that waits to be freed. */
-struct flushed_keys {
-    struct flushed_keys *next;
-    struct map map;
-    struct pages list;
-    struct pages expiry_entries;
-    struct pages lasting_entries;
-    struct pages roll_entries;
-    uint32_t count;
+/* The heaps of a database; is_lasting is the index of the one that holds a key's expiry. */
+enum {
+    HEAP_EXPIRY,  /* keys with an absolute expiry */
+    HEAP_LASTING, /* keys with a duration; its offset is the registry's */
+    HEAP_ROLLS,   /* ends of periods; the places are in the keys' tails */
+    HEAPS,
 };
 
 struct database {
     struct map map;
     struct pages list; /* struct registry_key * */
     uint32_t count;
-    uint32_t ahead_count;         /* the first so many keys of the list have not been walked yet */
-    struct expiry expiry;         /* of the keys with an absolute expiry */
-    struct expiry lasting;        /* of the keys with a duration; its offset is the registry's */
-    struct expiry rolls;          /* ends of periods; the places are in the keys' tails */
+    uint32_t ahead_count; /* the first so many keys of the list have not been walked yet */
+    struct expiry heaps[HEAPS];
     struct registry_key *recent;  /* found last, often looked up again; or NULL */
     struct flushed_keys *flushed; /* reserved for a flush; NULL before the first key */
     uint64_t gone_count;          /* removals so far (a flush is one); detects stale prefetches */
     uint64_t hash_seed;
+};
+
+/* A flushed database that waits to be freed. */
+struct flushed_keys {
+    struct flushed_keys *next;
+    struct database database;
 };
 
 struct registry_walk {
@@ -72,20 +73,17 @@ struct registry {
     bool is_observed;
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
-    uint64_t expired_count;
     int64_t offset_ms;
     struct registry_key *unfreed;
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */
     struct board_chain remains;
-    uint64_t unfreed_count;
-    uint64_t freed_count;
     /* No period ends before this: the only test that a look-up makes. */
     int64_t roll_at_ms;
     /* Time of the last failure for lack of memory. Not retried in the same millisecond, so that a
      * command sees one state. */
     int64_t roll_failed_ms;
-    uint64_t rolled_count;
+    struct registry_totals totals;
 };
 
 static inline struct database *registry_database(struct registry *registry, uint32_t index) {
@@ -98,23 +96,11 @@ static inline const struct database *registry_read(const struct registry *regist
     return &registry->databases[index];
 }
 
-/* The heap that holds the key's expiry, if it has one. */
-static inline struct expiry *registry_heap(struct database *database,
-                                           const struct registry_key *key) {
-    return key->is_lasting ? &database->lasting : &database->expiry;
-}
-static inline const struct expiry *registry_read_heap(const struct database *database,
-                                                      const struct registry_key *key) {
-    return key->is_lasting ? &database->lasting : &database->expiry;
-}
-
-/* The earliest entry of the heaps (struct expiry) at this offset in each database; place is NULL if
- * all are empty. */
-static inline struct expiry_entry registry_first(const struct registry *registry, size_t offset) {
+/* The earliest entry of this heap of all databases; place is NULL if there is none. */
+static inline struct expiry_entry registry_first(const struct registry *registry, uint32_t heap) {
     struct expiry_entry first = {.place = NULL};
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        const void *heap = (const char *)&registry->databases[i] + offset;
-        first = expiry_earlier(first, expiry_first(heap));
+        first = expiry_earlier(first, expiry_first(&registry->databases[i].heaps[heap]));
     }
     return first;
 }
@@ -140,6 +126,9 @@ uint64_t registry_hash(const struct database *database, const struct registry_ke
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
 /* The same, with a fast path for the key found last. */
 struct registry_key *registry_find_again(struct database *database, struct bytes name);
+/* Give a key's board these rules, which are held, in place of those it has. */
+void registry_set_rules(struct registry *registry, struct registry_key *key,
+                        const struct rules *rules);
 /* Create an empty key, without reporting it; rules: of a board. NULL: no memory, nothing changed.
  */
 MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
@@ -166,7 +155,7 @@ void registry_trim(struct database *database);
 static inline bool registry_has_expired(const struct database *database,
                                         const struct registry_key *key, int64_t now_ms) {
     return key->expiry_place != EXPIRY_NOWHERE &&
-           expiry_time_ms(registry_read_heap(database, key), key->expiry_place) <= now_ms;
+           expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place) <= now_ms;
 }
 /* Remove an expired key. */
 void registry_expire(struct registry *registry, struct registry_key *key);
@@ -185,16 +174,20 @@ void registry_free_database_later(struct registry *registry, struct database *da
 /* CREATE, EXPIRE, RULES or FILL of a key. */
 void registry_emit_key(const struct registry *registry, enum effect_kind kind,
                        struct registry_key *key);
-void registry_emit_removal(const struct registry *registry, struct registry_key *key);
+/* The effect has its kind and its own fields; those of the key are added. Without a listener it is
+ * not even built. */
+void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
+                                struct effect *effect);
+__attribute__((always_inline)) static inline void
+registry_emit(const struct registry *registry, struct registry_key *key, struct effect effect) {
+    if (registry->listeners != NULL) {
+        registry_emit_to_listeners(registry, key, &effect);
+    }
+}
 /* RENAME or COPY from the key of this name; key is the new one. */
 void registry_emit_move(const struct registry *registry, enum effect_kind kind,
                         const struct registry_key *from, const struct registry_key *key);
-/* Call before the members are removed. */
-void registry_emit_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
-                       uint32_t count);
 void registry_emit_flush(const struct registry *registry, uint32_t database);
-void registry_emit_member(const struct registry *registry, enum effect_kind kind,
-                          struct registry_key *key, struct bytes member, uint64_t packed_key);
 /* Apply PUT, TAKE or CUT to a board, effect.c. */
 enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
                                          const struct effect *effect);

@@ -18,7 +18,7 @@ enum { ROLL_SOME_MAX = 100 };
 /* ---- scheduling ---- */
 
 static struct expiry_entry first_to_roll(const struct registry *registry) {
-    return registry_first(registry, offsetof(struct database, rolls));
+    return registry_first(registry, HEAP_ROLLS);
 }
 
 static void note_next_roll(struct registry *registry) {
@@ -27,13 +27,13 @@ static void note_next_roll(struct registry *registry) {
 }
 
 void registry_await_roll(struct registry *registry, struct registry_key *key) {
-    struct database *database = registry_database(registry, key->database);
+    struct expiry *rolls = &registry_database(registry, key->database)->heaps[HEAP_ROLLS];
     int64_t end_ms = registry_rules(key)->period_end_ms;
     uint32_t *place = &registry_tail(key)->roll_place;
     if (*place == EXPIRY_NOWHERE) {
-        expiry_put(&database->rolls, end_ms, place);
+        expiry_put(rolls, end_ms, place);
     } else {
-        expiry_change(&database->rolls, place, end_ms);
+        expiry_change(rolls, place, end_ms);
     }
     if (end_ms < registry->roll_at_ms) {
         registry->roll_at_ms = end_ms;
@@ -100,17 +100,15 @@ static void move_members(struct registry *registry, struct registry_key *key,
                          const struct archive *archive, const struct rolling *rolling,
                          int64_t now_ms) {
     struct registry_key *successor = rolling->successor;
-    const struct rules *rules = registry_rules(key);
     enum registry_walk_state state = registry_walk_state(registry, key);
     board_move_to(&key->board, &successor->board);
     if (archive == NULL || rolling->archived == NULL) {
         registry_free_later(registry, successor);
-        registry_emit_removal(registry, key);
+        registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
         registry_pass_by(registry, key);
         return;
     }
-    board_set_layout(&successor->board, &rolling->archived->layout);
-    rules_release(&registry->rules, rules);
+    registry_set_rules(registry, successor, rolling->archived);
     registry_put_reserved(registry, successor, state, archive->expire_at_ms, now_ms);
     registry_pass_by(registry, key);
     registry_emit_move(registry, EFFECT_RENAME, key, successor);
@@ -123,9 +121,7 @@ static void begin_next(struct registry *registry, struct registry_key *key,
     if (is_anew) {
         board_init(&key->board, &rolling->next->layout, registry_next_seed(registry));
     } else {
-        const struct rules *rules = registry_rules(key);
-        board_set_layout(&key->board, &rolling->next->layout);
-        rules_release(&registry->rules, rules);
+        registry_set_rules(registry, key, rolling->next);
     }
     if (key->is_periodic) {
         registry_await_roll(registry, key);
@@ -153,7 +149,7 @@ static void roll(struct registry *registry, struct registry_key *key, const stru
     if (rolling->successor != NULL) {
         memory_free(key);
     } else {
-        registry_emit_removal(registry, key);
+        registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
         registry_free_later(registry, key);
     }
 }
@@ -194,7 +190,7 @@ static bool end_period(struct registry *registry, struct registry_key *key, int6
         return false;
     }
     roll(registry, key, kept, &rolling, now_ms);
-    registry->rolled_count++;
+    registry->totals.rolled++;
     return true;
 }
 
@@ -307,7 +303,7 @@ static bool has_archive(const struct database *database, const struct registry_k
         return false;
     }
     return key->expiry_place == EXPIRY_NOWHERE ||
-           !expires_before(expiry_time_ms(registry_read_heap(database, key), key->expiry_place),
+           !expires_before(expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place),
                            rules);
 }
 
@@ -359,10 +355,6 @@ void registry_visit_settled(const struct database *database, const struct regist
     }
 }
 
-uint64_t registry_rolled_count(const struct registry *registry) {
-    return registry->rolled_count;
-}
-
 /* ---- manual rollover ---- */
 
 enum registry_status registry_roll(struct registry *registry, struct registry_key *key,
@@ -391,16 +383,14 @@ const char *registry_check_roll(const struct database *database, const struct re
     if (!key->is_periodic) {
         return NULL;
     }
-    const struct rules *rules = registry_rules(key);
+    const struct expiry *rolls = &database->heaps[HEAP_ROLLS];
     const void *at = (const char *)key + registry_tail_offset(key->name_size);
     const struct registry_tail *tail = at;
-    if (tail->key != key || tail->roll_place >= database->rolls.count) {
+    if (tail->key != key || tail->roll_place >= rolls->count) {
         return "registry: a key's tail is another one's, or its place is outside the heap";
     }
-    const struct expiry_entry *entry = pages_at(
-        &database->rolls.entries, tail->roll_place * (uint64_t)sizeof(struct expiry_entry));
-    if (entry->place != &tail->roll_place || entry->time_ms != rules->period_end_ms) {
-        return "registry: a key does not wait for the end of its period";
-    }
-    return NULL;
+    return expiry_has(rolls, &tail->roll_place) &&
+                   expiry_time_ms(rolls, tail->roll_place) == registry_rules(key)->period_end_ms
+               ? NULL
+               : "registry: a key does not wait for the end of its period";
 }

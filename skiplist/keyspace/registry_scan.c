@@ -31,7 +31,7 @@ static void fetch_ahead(const struct database *database, uint32_t index) {
     if (index + FETCH_KEY_AHEAD < database->count) {
         const struct registry_key *key = registry_key_at(database, index + FETCH_KEY_AHEAD);
         if (key->expiry_place != EXPIRY_NOWHERE) {
-            expiry_prefetch(registry_read_heap(database, key), key->expiry_place);
+            expiry_prefetch(&database->heaps[key->is_lasting], key->expiry_place);
         }
     }
 }
@@ -110,7 +110,7 @@ static void find_keys(const void *owner, const struct scan_candidate *candidates
             continue;
         }
         if (keys[i]->expiry_place != EXPIRY_NOWHERE) {
-            expiry_prefetch(registry_read_heap(database, keys[i]), keys[i]->expiry_place);
+            expiry_prefetch(&database->heaps[keys[i]->is_lasting], keys[i]->expiry_place);
         }
         scan_add(scan, &item);
     }

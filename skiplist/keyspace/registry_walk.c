@@ -73,7 +73,7 @@ static bool open_next(struct registry *registry) {
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         struct database *database = &registry->databases[i];
         if (database->ahead_count > 0) {
-            registry->walk.open = *registry_list_at(&database->list, --database->ahead_count);
+            registry->walk.open = registry_key_at(database, --database->ahead_count);
             registry->walk.has_begun = false;
             registry_walk_reopen(registry);
             return true;

@@ -66,17 +66,13 @@ int64_t rules_archive_end_ms(const struct rules *rules) {
 
 /* ---- hashing ---- */
 
-static uint64_t hash_words(const uint64_t *words, size_t count, uint64_t seed) {
-    return XXH3_64bits_withSeed(words, count * sizeof(words[0]), seed);
-}
-
 static uint64_t hash_field(const struct layout_field *field, uint64_t seed) {
     const uint64_t words[] = {
         XXH3_64bits_withSeed(field->name, strlen(field->name), seed),
         (uint64_t)field->bits << 24 | (uint64_t)field->scale << 16 |
             (uint64_t)field->is_signed << 8 | (uint64_t)field->is_ascending,
     };
-    return hash_words(words, sizeof(words) / sizeof(words[0]), seed);
+    return XXH3_64bits_withSeed(words, sizeof(words), seed);
 }
 
 /* Hash of everything rules_equal compares. */
@@ -98,7 +94,7 @@ static uint64_t hash_rules(const struct rules *rules, uint64_t seed) {
         (uint64_t)time->bits << 32 | (uint64_t)time->unit << 8 | (uint64_t)time->is_latest << 1 |
             (uint64_t)time->is_given_by_end,
     };
-    return hash_words(words, sizeof(words) / sizeof(words[0]), seed);
+    return XXH3_64bits_withSeed(words, sizeof(words), seed);
 }
 
 /* ---- the set ---- */
@@ -231,13 +227,10 @@ bool rules_validate(const struct rules *rules, const char **reason) {
     if (!layout_validate(&rules->layout, reason)) {
         return false;
     }
-    if (rules->period != PERIOD_NONE && !is_period_right(rules)) {
-        *reason =
-            "rules: their period is none of the calendar's, START is not its start, or they keep "
-            "too many archives";
-        return false;
-    }
-    return true;
+    return rules->period == PERIOD_NONE || is_period_right(rules) ||
+           check_passed("rules: their period is none of the calendar's, START is not its start, or "
+                        "they keep too many archives",
+                        reason);
 }
 
 static const char *check_rules(const struct rules_set *set, uint32_t index) {
@@ -268,9 +261,5 @@ bool rules_set_validate(const struct rules_set *set, const char **reason) {
     if (wrong == NULL && map_count(&set->map) != set->count) {
         wrong = "rules: the map holds more or less than the rules";
     }
-    if (wrong != NULL) {
-        *reason = wrong;
-        return false;
-    }
-    return map_validate(&set->map, reason);
+    return check_passed(wrong, reason) && map_validate(&set->map, reason);
 }

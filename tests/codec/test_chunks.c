@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "codec/chunks.h"
+#include "tests/support/chunks_held.h"
 #include "tests/support/random.h"
 
 enum { RANGE_CHUNKS = 40, ROUNDS = 3000 };

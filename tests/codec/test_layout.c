@@ -4,6 +4,7 @@
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
 /* Holds sums and products of 64-bit integers. */

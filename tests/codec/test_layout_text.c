@@ -2,6 +2,7 @@
 #include "tests/support/test.h"
 
 #include "codec/layout.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
 static struct layout parse(const char *text) {

@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include "codec/pool.h"
+#include "tests/support/chunks_held.h"
 #include "tests/support/random.h"
 
 enum {

@@ -4,6 +4,7 @@
 
 #include "codec/check.h"
 #include "codec/layout.h"
+#include "tests/support/layout_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

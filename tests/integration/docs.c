@@ -10,6 +10,7 @@
 #include "codec/layout.h"
 #include "codec/timestamp.h"
 #include "tests/support/harness.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
 

@@ -52,7 +52,7 @@ struct stream {
 
 static inline void stream_begin(struct stream *stream, const struct resp_limits *limits) {
     *stream = (struct stream){.limits = limits};
-    resp_arena_init(&stream->arena);
+    stream->arena = (struct resp_arena){0};
     buffer_init(&stream->transcript, 0);
 }
 

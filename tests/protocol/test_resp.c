@@ -95,7 +95,7 @@ TEST(an_array_becomes_slices_of_the_input) {
         "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$12\r\nhello\r\nworld\r\n*1\r\n$4\r\n";
     struct resp_parser parser = {0};
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     struct request request;
     size_t used = 0;
     const char *error = NULL;
@@ -185,7 +185,7 @@ TEST(a_million_arguments_are_a_request) {
     append_array_of(&input, 1048576, "a");
     struct resp_parser parser = {0};
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     struct request request;
     size_t used = 0;
     const char *error = NULL;
@@ -508,7 +508,7 @@ TEST(damaged_requests_are_judged_as_the_model_does) {
 static void assert_arrives_byte_by_byte(const struct buffer *input, uint32_t count) {
     struct resp_parser parser = {0};
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     struct request request;
     size_t used = 0;
     const char *error = NULL;
@@ -560,7 +560,7 @@ TEST(an_announced_length_reserves_nothing) {
         size_t used_before = memory_used();
         struct resp_parser parser = {0};
         struct resp_arena arena;
-        resp_arena_init(&arena);
+        arena = (struct resp_arena){0};
         struct request request;
         size_t used = 0;
         const char *error = NULL;
@@ -585,7 +585,7 @@ TEST(arguments_of_an_unfinished_request_cost_what_arrived) {
     size_t used_before = memory_used();
     struct resp_parser parser = {0};
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     struct request request;
     size_t used = 0;
     const char *error = NULL;
@@ -654,7 +654,7 @@ TEST(the_arena_hands_out_aligned_pieces_that_stay) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     enum { PIECES = 2000 };
     static unsigned char *pieces[PIECES];
     static size_t sizes[PIECES];
@@ -680,7 +680,7 @@ TEST(the_arena_hands_out_aligned_pieces_that_stay) {
 TEST(a_reset_arena_keeps_a_mebibyte_at_most) {
     size_t used_before = memory_used();
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     resp_arena_reset(&arena);
     assert_non_null(resp_arena_allocate(&arena, 1000));
     resp_arena_reset(&arena);
@@ -702,7 +702,7 @@ TEST(a_reset_arena_keeps_a_mebibyte_at_most) {
 
 TEST(an_arena_without_memory_stays_as_it_was) {
     struct resp_arena arena;
-    resp_arena_init(&arena);
+    arena = (struct resp_arena){0};
     memory_fail_at(1);
     assert_null(resp_arena_allocate(&arena, 8));
     memory_fail_at(0);

@@ -99,7 +99,7 @@ static void model_insert(struct model *model, struct random *random) {
         assert_non_null(grown);
         grown->links = model->block->links;
         block_copy(grown, 0, model->block, 0, model->block->count);
-        block_destroy(model->block);
+        memory_free(model->block);
         model->block = grown;
     }
     assert_true(block_has_room(model->block, len));
@@ -160,15 +160,15 @@ static void model_split(struct model *model, struct random *random) {
     assert_false(block_is_full_for(right, BLOCK_INLINE_MAX));
     if (random_below(random, 2) == 0) {
         block_copy(block, block->count, right, 0, behind);
-        block_destroy(right);
+        memory_free(right);
         return;
     }
     struct block *whole = block_create(model->count, (uint32_t)block->heap_used + right->heap_used);
     assert_non_null(whole);
     block_copy(whole, 0, right, 0, behind);
     block_copy(whole, 0, block, 0, at);
-    block_destroy(block);
-    block_destroy(right);
+    memory_free(block);
+    memory_free(right);
     model->block = whole;
 }
 
@@ -195,7 +195,7 @@ TEST(random_changes_agree_with_an_array) {
     for (uint32_t i = 0; i < model->count; i++)
         if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG)
             block_long_destroy(model->entries[i].heap);
-    block_destroy(model->block);
+    memory_free(model->block);
     free(model);
     assert_int_equal(memory_live_count(), live_before);
 }
@@ -255,7 +255,7 @@ TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
         assert_true(at >= 1 && at < block->count);
         assert_true(left_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX);
         assert_true(block->heap_used - left_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX);
-        block_destroy(block);
+        memory_free(block);
     }
 }
 
@@ -269,7 +269,7 @@ TEST(a_block_uses_all_that_the_allocator_gives) {
         size_t used = sizeof *block + 2U * block_mark_room(block->capacity) + 8U * block->capacity +
                       block->heap_size;
         assert_int_equal(used, memory_size(block));
-        block_destroy(block);
+        memory_free(block);
     }
 }
 

@@ -110,7 +110,7 @@ static void run_against_model(const char *name, bool is_crowded, int steps, int 
             random_remove(&map, model, &random);
         else
             random_replace(&map, model, &random);
-        moves_seen += map_is_moving(&map);
+        moves_seen += map.is_moving;
         if (i % check_every == 0)
             assert_valid(&map, model);
     }
@@ -170,7 +170,7 @@ TEST(churn_leaves_no_overflow_behind) {
     map_init(&map, model_hashes, model);
     for (int i = 0; i < 2000; i++)
         random_put(&map, model, &random, false);
-    while (map_is_moving(&map))
+    while (map.is_moving)
         assert_true(map_reserve(&map, 0, MODEL_IDS));
     for (int i = 0; i < 200000; i++) {
         uint32_t id = (uint32_t)random_below(&random, MODEL_IDS);
@@ -302,7 +302,7 @@ TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
         model_add(model, i % MODEL_IDS, hashes[i]);
     for (uint32_t i = LEFT; i < ENTRIES; i++)
         map_remove(&map, hashes[i], i % MODEL_IDS);
-    while (!map_is_moving(&map))
+    while (!map.is_moving)
         (void)map_step(&map, MODEL_IDS);
     assert_true(map.next.bucket_count < map.table.bucket_count / 1000);
     static struct scan_model seen;

@@ -56,7 +56,7 @@ struct harness *harness_create(const char *settings) {
     command_init(command_table);
     load_settings(harness, settings);
     CHECK(server_init(&harness->server, command_count()));
-    resp_arena_init(&harness->arena);
+    harness->arena = (struct resp_arena){0};
     buffer_init(&harness->reply, 0);
     return harness;
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
 
 enum {
@@ -263,7 +264,7 @@ static void set_expiry(struct workload *workload) {
     if (key != NULL) {
         int64_t expire_at_ms = below(workload, 4) == 0 ? REGISTRY_NO_EXPIRY : time_ms;
         workload->failures +=
-            registry_set_expiry(workload->registry, key, expire_at_ms) != REGISTRY_OK;
+            registry_set_expiry(workload->registry, key, expire_at_ms, false) != REGISTRY_OK;
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/layout_text.h"
 #include "tests/support/twin_parts.h"
 
 /* ---- plain storage ---- */

@@ -148,7 +148,7 @@ static const char *prepare_settings(void *context, const struct settings *wanted
         process_reserve_descriptors(wanted->maxclients, &clients_max)) {
         return failed;
     }
-    snprintf(reason, SETTING_REASON_MAX,
+    snprintf(reason, SETTING_ERROR_MAX,
              "The operating system is not able to handle the specified number of clients, try with "
              "%lld",
              (long long)clients_max);

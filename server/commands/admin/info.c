@@ -155,8 +155,8 @@ static void print_memory(struct info *info) {
     put(info, "mem_clients_slaves:0");
     put(info, "mem_allocator:%s", memory_allocator());
     put(info, "active_defrag_running:0");
-    put_u64(info, "lazyfree_pending_objects", registry_unfreed_count(server->registry));
-    put_u64(info, "lazyfreed_objects", registry_freed_count(server->registry));
+    put_u64(info, "lazyfree_pending_objects", registry_totals(server->registry)->unfreed);
+    put_u64(info, "lazyfreed_objects", registry_totals(server->registry)->freed);
 }
 
 static void put_i64(struct info *info, const char *name, int64_t value) {
@@ -250,8 +250,8 @@ static void print_stats(struct info *info) {
     put(info, "instantaneous_input_kbps:%.2f", stats->input_kbps);
     put(info, "instantaneous_output_kbps:%.2f", stats->output_kbps);
     put_u64(info, "rejected_connections", stats->connections_rejected);
-    put_u64(info, "expired_keys", registry_expired_count(info->server->registry));
-    put_u64(info, "rolled_boards", registry_rolled_count(info->server->registry));
+    put_u64(info, "expired_keys", registry_totals(info->server->registry)->expired);
+    put_u64(info, "rolled_boards", registry_totals(info->server->registry)->rolled);
     put(info, "evicted_keys:0");
     put_u64(info, "evicted_clients", stats->clients_evicted);
     put_u64(info, "keyspace_hits", stats->keyspace_hits);

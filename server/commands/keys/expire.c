@@ -95,9 +95,8 @@ static void expire_run(struct call *call) {
     }
     if (time_ms <= call->now_ms) {
         registry_remove(call->registry, key);
-    } else if ((form_of(call)->is_absolute
-                    ? registry_set_expiry(call->registry, key, time_ms)
-                    : registry_set_lasting(call->registry, key, time_ms)) != REGISTRY_OK) {
+    } else if (registry_set_expiry(call->registry, key, time_ms, !form_of(call)->is_absolute) !=
+               REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }
@@ -151,7 +150,7 @@ static void persist_run(struct call *call) {
         reply_integer(call->reply, 0);
         return;
     }
-    if (registry_set_expiry(call->registry, key, REGISTRY_NO_EXPIRY) != REGISTRY_OK) {
+    if (registry_set_expiry(call->registry, key, REGISTRY_NO_EXPIRY, false) != REGISTRY_OK) {
         call_out_of_memory(call);
         return;
     }

@@ -10,7 +10,7 @@ enum { FIRST_WORD = 2 };
 /* LAYOUT name: parse the words at *next and advance *next past them. */
 static bool read_layout_name(const struct call *call, uint32_t *next, struct layout *layout) {
     const struct settings *settings = &call->server->settings;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     if (*next + 1 == call->request->count) {
         return call_refuse(call, "ERR LAYOUT needs the name of a configured layout");
     }
@@ -41,7 +41,7 @@ static bool read_layout(const struct call *call, uint32_t *next, struct layout *
  * one, layout and options come from the settings, and the arguments override what they name. */
 static bool read_rules(const struct call *call, struct rules *rules) {
     const struct request *request = call->request;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     uint32_t next = FIRST_WORD;
     *rules = (struct rules){.is_created = true};
     if (next < request->count && call_arg_is(call, next, "LAYOUT")) {

@@ -5,6 +5,7 @@
 #include "codec/memory.h"
 #include "server/durability/effect_bytes.h"
 #include "skiplist/keyspace/effect_listener.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
 
 static bool is_short(void) {
@@ -39,7 +40,7 @@ static void on_effect(void *context, const struct effect *effect) {
     }
     struct effect_fill fill;
     struct effect part;
-    effect_fill_begin(&fill, effect);
+    fill = (struct effect_fill){.whole = *effect};
     while (effect_fill_next(&fill, &part)) {
         effect_encode(&encoder, &part);
     }

@@ -61,7 +61,7 @@ static void on_effect(void *context, const struct effect *effect) {
     }
     struct effect_fill fill;
     struct effect part;
-    effect_fill_begin(&fill, effect);
+    fill = (struct effect_fill){.whole = *effect};
     while (effect_fill_next(&fill, &part)) {
         snapshot_add_effect(&fixture->snapshot, &part);
     }

@@ -345,7 +345,7 @@ TEST(every_transition_is_reached) {
 
 static void prepare_and_abandon(const void *context) {
     (void)context;
-    char reason[SETTING_REASON_MAX];
+    char reason[SETTING_ERROR_MAX];
     char path[DIRECTORY_PATH_MAX];
     struct durable_server durable;
     begin(&durable, NOTHING);

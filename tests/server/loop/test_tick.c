@@ -80,10 +80,10 @@ static const struct registry *registry_of(const struct fixture *fixture) {
 /* Turn the loop, which may sleep until its timers wake it, until so many boards have rolled. */
 static void turn_until_rolled(struct fixture *fixture, uint64_t count) {
     for (int64_t until_us = real_us() + 60000000;
-         registry_rolled_count(registry_of(fixture)) < count && real_us() < until_us;) {
+         registry_totals(registry_of(fixture))->rolled < count && real_us() < until_us;) {
         uv_run(&fixture->loop, UV_RUN_ONCE);
     }
-    assert_int_equal(registry_rolled_count(registry_of(fixture)), count);
+    assert_int_equal(registry_totals(registry_of(fixture))->rolled, count);
 }
 
 TEST(the_loop_wakes_up_for_the_end_of_a_period) {
@@ -97,7 +97,7 @@ TEST(the_loop_wakes_up_for_the_end_of_a_period) {
     int64_t late_us = HARNESS_START_US + INT64_C(86400000000) - 20000;
     stop_clock(&fixture, late_us);
     uv_run(&fixture.loop, UV_RUN_NOWAIT);
-    assert_int_equal(registry_rolled_count(registry_of(&fixture)), 0);
+    assert_int_equal(registry_totals(registry_of(&fixture))->rolled, 0);
     set_clock(&fixture, late_us);
     turn_until_rolled(&fixture, 1);
     assert_non_null(
@@ -123,7 +123,7 @@ TEST(thousands_of_boards_begin_anew_over_many_turns) {
     set_clock(&fixture, HARNESS_START_US + 7 * INT64_C(86400000000));
     uint64_t ticks_before = fixture.harness->server.stats.ticks;
     uv_run(&fixture.loop, UV_RUN_NOWAIT);
-    uint64_t rolled_at_once = registry_rolled_count(registry_of(&fixture));
+    uint64_t rolled_at_once = registry_totals(registry_of(&fixture))->rolled;
     assert_in_range(rolled_at_once, 1, BOARDS - 1);
     assert_true(fixture.tick.is_idle_active);
     turn_until_rolled(&fixture, BOARDS);
@@ -145,7 +145,7 @@ TEST(without_memory_the_loop_tries_again_and_does_not_spin) {
     memory_fail_at(1);
     uv_run(&fixture.loop, UV_RUN_NOWAIT);
     memory_fail_at(0);
-    assert_int_equal(registry_rolled_count(registry_of(&fixture)), 0);
+    assert_int_equal(registry_totals(registry_of(&fixture))->rolled, 0);
     assert_false(fixture.tick.is_idle_active);
     turn_until_rolled(&fixture, 1);
     end(&fixture);

@@ -14,6 +14,7 @@
 
 #include "server/settings/setting.h"
 #include "server/system/log.h"
+#include "tests/support/settings_file.h"
 
 struct fixture {
     struct settings settings;

@@ -10,6 +10,7 @@
 
 #include "server/settings/setting.h"
 #include "tests/support/random.h"
+#include "tests/support/settings_file.h"
 
 struct fixture {
     struct settings settings;

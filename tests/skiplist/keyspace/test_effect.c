@@ -272,7 +272,7 @@ TEST(a_created_boards_roll_tells_the_next_one) {
                      REGISTRY_OK);
     assert_received(&heard, "RULES k");
     write_member(registry, "k", "ann");
-    assert_int_equal(registry_set_expiry(registry, key, 99), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 99, false), REGISTRY_OK);
     assert_received(&heard, "PUT k ann, EXPIRE k");
     assert_int_equal(registry_roll(registry, key, BYTES("a"), NULL, REGISTRY_NO_EXPIRY, 0),
                      REGISTRY_OK);

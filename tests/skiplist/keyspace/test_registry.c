@@ -4,6 +4,7 @@
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/map.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
 /* ---- helpers ---- */
@@ -76,7 +77,7 @@ static uint64_t board_mark(const struct board *board) {
 
 static void free_everything(struct registry *registry) {
     while (registry_free_step(registry, 10)) {}
-    assert_int_equal(registry_unfreed_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
 }
 
 static bool is_short(void) {
@@ -166,7 +167,7 @@ TEST(removing_takes_no_memory_and_frees_no_board) {
     memory_fail_at(0);
     assert_null(find_key(registry, 0, "big", 0));
     assert_true(memory_live_count() + 5 > live_before);
-    assert_int_equal(registry_unfreed_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->unfreed, 1);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -188,8 +189,8 @@ TEST(removed_boards_are_freed_in_bounded_steps) {
     }
     /* The index of a tiny build has as many segments as blocks. */
     assert_in_range(steps, 100, 600);
-    assert_int_equal(registry_unfreed_count(registry), 0);
-    assert_int_equal(registry_freed_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
+    assert_int_equal(registry_totals(registry)->freed, 1);
     assert_false(registry_free_step(registry, 100));
     registry_destroy(registry);
 }
@@ -202,7 +203,7 @@ TEST(flushing_touches_no_key) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 5, name, 0);
         assert_true(fill_board(&key->board, 1, 3));
-        assert_int_equal(registry_set_expiry(registry, key, 1000 + i), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, 1000 + i, false), REGISTRY_OK);
     }
     create_key(registry, 6, "stays", 0);
     uint64_t requests_before = memory_requests();
@@ -213,26 +214,26 @@ TEST(flushing_touches_no_key) {
     assert_int_equal(registry_count(registry, 5), 0);
     assert_int_equal(registry_expiring_count(registry, 5), 0);
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
-    assert_int_equal(registry_unfreed_count(registry), KEYS);
+    assert_int_equal(registry_totals(registry)->unfreed, KEYS);
     assert_non_null(find_key(registry, 6, "stays", 0));
     assert_int_equal(registry_flush(registry, 5), 0);
 
     /* The database is used again while its old contents are being freed. */
     uint64_t freed = 0;
     for (int i = 0; registry_free_step(registry, 50); i++) {
-        assert_true(registry_freed_count(registry) - freed <= 50);
-        freed = registry_freed_count(registry);
+        assert_true(registry_totals(registry)->freed - freed <= 50);
+        freed = registry_totals(registry)->freed;
         snprintf(name, sizeof name, "key:%d", i);
         create_key(registry, 5, name, 0);
     }
-    assert_int_equal(registry_freed_count(registry), KEYS);
+    assert_int_equal(registry_totals(registry)->freed, KEYS);
     assert_valid(registry);
     uint64_t keys = registry_count(registry, 5) + (uint64_t)1;
     assert_int_equal(registry_flush(registry, REGISTRY_DATABASES), keys);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         assert_int_equal(registry_count(registry, i), 0);
     }
-    assert_int_equal(registry_unfreed_count(registry), keys);
+    assert_int_equal(registry_totals(registry)->unfreed, keys);
     registry_destroy(registry);
 }
 
@@ -245,7 +246,7 @@ TEST(destroying_leaves_nothing_whatever_is_half_freed) {
             snprintf(name, sizeof name, "key:%d", i);
             struct registry_key *key = create_key(registry, (uint32_t)i % 3, name, 0);
             assert_true(fill_board(&key->board, 1, 20));
-            assert_int_equal(registry_set_expiry(registry, key, i), REGISTRY_OK);
+            assert_int_equal(registry_set_expiry(registry, key, i, false), REGISTRY_OK);
         }
         registry_remove(registry, find_key(registry, 0, "key:3", -1));
         registry_flush(registry, 1);
@@ -263,17 +264,17 @@ TEST(destroying_leaves_nothing_whatever_is_half_freed) {
 TEST(a_key_goes_at_its_millisecond) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "a", 0);
-    assert_int_equal(registry_set_expiry(registry, key, 1000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 1000, false), REGISTRY_OK);
     assert_int_equal(registry_expiry(registry, key), 1000);
     assert_int_equal(registry_next_due(registry), 1000);
     assert_ptr_equal(find_key(registry, 0, "a", 999), key);
     assert_int_equal(registry_expire_due(registry, 999, 10), 0);
     assert_null(registry_peek(registry, 0, BYTES("a"), 1000));
     assert_int_equal(registry_count(registry, 0), 1);
-    assert_int_equal(registry_expired_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->expired, 0);
     assert_null(find_key(registry, 0, "a", 1000));
     assert_int_equal(registry_count(registry, 0), 0);
-    assert_int_equal(registry_expired_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->expired, 1);
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     key = create_key(registry, 0, "a", 1000);
     assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
@@ -285,18 +286,18 @@ TEST(an_expiry_can_be_changed_and_taken_back) {
     struct registry *registry = create_registry();
     struct registry_key *a = create_key(registry, 0, "a", 0);
     struct registry_key *b = create_key(registry, 0, "b", 0);
-    assert_int_equal(registry_set_expiry(registry, a, 1000), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, b, 2000), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, a, 3000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, a, 1000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, 2000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, a, 3000, false), REGISTRY_OK);
     assert_int_equal(registry_next_due(registry), 2000);
     assert_int_equal(registry_expiring_count(registry, 0), 2);
-    assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY, false), REGISTRY_OK);
     assert_int_equal(registry_expiring_count(registry, 0), 1);
     assert_int_equal(registry_expire_due(registry, INT64_MAX, 10), 1);
     assert_ptr_equal(find_key(registry, 0, "b", INT64_MAX), b);
     /* Times before 1970 are times, too. */
-    assert_int_equal(registry_set_expiry(registry, b, -5), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, -5, false), REGISTRY_OK);
     assert_non_null(find_key(registry, 0, "b", -6));
     assert_null(find_key(registry, 0, "b", -5));
     assert_valid(registry);
@@ -318,10 +319,11 @@ TEST(keys_expire_in_the_order_of_their_times) {
     for (int i = 0; i < KEYS; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, (uint32_t)i % 5, name, 0);
-        assert_int_equal(registry_set_expiry(registry, key, (int64_t)random_next(&random) >> 1),
-                         REGISTRY_OK);
+        assert_int_equal(
+            registry_set_expiry(registry, key, (int64_t)random_next(&random) >> 1, false),
+            REGISTRY_OK);
         times[i] = (int64_t)random_below(&random, 1000);
-        assert_int_equal(registry_set_expiry(registry, key, times[i]), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, times[i], false), REGISTRY_OK);
     }
     qsort(times, KEYS, sizeof *times, compare_times);
     assert_valid(registry);
@@ -330,7 +332,7 @@ TEST(keys_expire_in_the_order_of_their_times) {
         assert_int_equal(registry_expire_due(registry, times[i] - 1, 1), 0);
         assert_int_equal(registry_expire_due(registry, times[i], 1), 1);
     }
-    assert_int_equal(registry_expired_count(registry), KEYS);
+    assert_int_equal(registry_totals(registry)->expired, KEYS);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -341,7 +343,7 @@ TEST(expiring_stops_at_the_number_of_keys_asked_for) {
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 0, name, 0);
-        assert_int_equal(registry_set_expiry(registry, key, i), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, i, false), REGISTRY_OK);
     }
     assert_int_equal(registry_expire_due(registry, 79, 0), 0);
     assert_int_equal(registry_expire_due(registry, 79, 50), 50);
@@ -358,14 +360,14 @@ TEST(the_average_is_of_the_milliseconds_left) {
     struct registry_key *b = create_key(registry, 0, "b", 0);
     create_key(registry, 0, "c", 0);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 0);
-    assert_int_equal(registry_set_expiry(registry, a, 1000), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, b, 4001), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, a, 1000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, 4001, false), REGISTRY_OK);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 2500);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 2000), 500);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 9000), 0);
     assert_int_equal(registry_average_ttl_ms(registry, 1, 0), 0);
-    assert_int_equal(registry_set_expiry(registry, a, INT64_MAX), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, b, INT64_MAX), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, a, INT64_MAX, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, b, INT64_MAX, false), REGISTRY_OK);
     assert_int_equal(registry_average_ttl_ms(registry, 0, 1), INT64_MAX - 1);
     assert_int_equal(registry_average_ttl_ms(registry, 0, -1000), INT64_MAX);
     assert_valid(registry);
@@ -378,7 +380,7 @@ TEST(a_renamed_key_keeps_its_board_and_its_expiry) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "from", 0);
     assert_true(fill_board(&key->board, 42, 1000));
-    assert_int_equal(registry_set_expiry(registry, key, 5000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 5000, false), REGISTRY_OK);
     assert_int_equal(registry_rename(registry, key, 0, BYTES("to"), 0), REGISTRY_OK);
     assert_null(find_key(registry, 0, "from", 0));
     key = find_key(registry, 0, "to", 0);
@@ -397,7 +399,7 @@ TEST(a_renamed_key_keeps_its_board_and_its_expiry) {
     assert_int_equal(key->database, 9);
     assert_int_equal(registry_expiring_count(registry, 9), 1);
     assert_int_equal(registry_next_due(registry), 5000);
-    assert_int_equal(registry_unfreed_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -405,7 +407,7 @@ TEST(a_renamed_key_keeps_its_board_and_its_expiry) {
 TEST(a_key_renamed_onto_itself_stays) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 1, "same", 0);
-    assert_int_equal(registry_set_expiry(registry, key, 5000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 5000, false), REGISTRY_OK);
     assert_true(fill_board(&key->board, 7, 3));
     memory_fail_at(1);
     assert_int_equal(registry_rename(registry, key, 1, registry_name(key), 0), REGISTRY_OK);
@@ -413,7 +415,7 @@ TEST(a_key_renamed_onto_itself_stays) {
     memory_fail_at(0);
     assert_ptr_equal(find_key(registry, 1, "same", 0), key);
     assert_int_equal(registry_expiry(registry, key), 5000);
-    assert_int_equal(registry_unfreed_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
     /* The same name elsewhere is another key. */
     assert_int_equal(registry_rename(registry, key, 2, registry_name(key), 0), REGISTRY_OK);
     assert_null(find_key(registry, 1, "same", 0));
@@ -427,15 +429,15 @@ TEST(what_stood_at_the_destination_is_removed) {
         for (int is_expired = 0; is_expired < 2; is_expired++) {
             struct registry *registry = create_registry();
             struct registry_key *old = create_key(registry, 0, "to", 0);
-            assert_int_equal(registry_set_expiry(registry, old, is_expired ? 50 : 500),
+            assert_int_equal(registry_set_expiry(registry, old, is_expired ? 50 : 500, false),
                              REGISTRY_OK);
             struct registry_key *key = create_key(registry, 0, "from", 0);
             assert_true(fill_board(&key->board, 42, 30));
             assert_int_equal(is_copy ? registry_copy(registry, key, 0, BYTES("to"), 100)
                                      : registry_rename(registry, key, 0, BYTES("to"), 100),
                              REGISTRY_OK);
-            assert_int_equal(registry_unfreed_count(registry), 1);
-            assert_int_equal(registry_expired_count(registry), is_expired);
+            assert_int_equal(registry_totals(registry)->unfreed, 1);
+            assert_int_equal(registry_totals(registry)->expired, is_expired);
             assert_int_equal(registry_count(registry, 0), 1 + is_copy);
             struct registry_key *to = find_key(registry, 0, "to", 100);
             assert_int_equal(board_mark(&to->board), 42);
@@ -451,7 +453,7 @@ TEST(a_copy_is_a_board_of_its_own) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "other", 0);
     assert_true(fill_board(&key->board, 7, 100));
-    assert_int_equal(registry_set_expiry(registry, key, 900), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 900, false), REGISTRY_OK);
     assert_int_equal(registry_copy(registry, key, 4, BYTES("copy"), 0), REGISTRY_OK);
     struct registry_key *copy = find_key(registry, 4, "copy", 0);
     assert_ptr_not_equal(&copy->board, &key->board);
@@ -471,7 +473,7 @@ TEST(a_board_is_put_in_place_of_what_stood_there) {
     struct registry *registry = create_registry();
     struct registry_key *old = create_key(registry, 2, "daily", 0);
     assert_true(fill_board(&old->board, 1, 5));
-    assert_int_equal(registry_set_expiry(registry, old, 5000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, old, 5000, false), REGISTRY_OK);
     for (int i = 0; i < 2; i++) {
         struct bytes name = i == 0 ? BYTES("daily") : BYTES("other");
         /* The first one is large, the second one small. */
@@ -491,7 +493,7 @@ TEST(a_board_is_put_in_place_of_what_stood_there) {
     }
     assert_int_equal(registry_count(registry, 2), 2);
     assert_int_equal(registry_expiring_count(registry, 2), 0);
-    assert_int_equal(registry_unfreed_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->unfreed, 1);
     free_everything(registry);
     registry_destroy(registry);
 }
@@ -523,7 +525,8 @@ TEST(an_expired_key_is_never_drawn) {
     for (int i = 0; i < 200; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 0, name, 0);
-        assert_int_equal(registry_set_expiry(registry, key, i < 198 ? 10 : 1000), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, i < 198 ? 10 : 1000, false),
+                         REGISTRY_OK);
     }
     for (int i = 0; i < 300; i++) {
         struct registry_key *key = registry_random(registry, 0, random_next(&random), 10);
@@ -532,7 +535,7 @@ TEST(an_expired_key_is_never_drawn) {
     }
     assert_null(registry_random(registry, 0, random_next(&random), 1000));
     assert_int_equal(registry_count(registry, 0), 0);
-    assert_int_equal(registry_expired_count(registry), 200);
+    assert_int_equal(registry_totals(registry)->expired, 200);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -634,7 +637,7 @@ TEST(an_unchanged_database_is_scanned_once_each) {
                 registry_find_or_create(registry, 0, scan_name(name, 's', i), 0, &is_new));
         }
         struct registry_key *key = registry_find(registry, 0, scan_name(name, 's', 17), 0);
-        assert_int_equal(registry_set_expiry(registry, key, 100), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, 100, false), REGISTRY_OK);
         struct seen seen = {.count = 0};
         uint64_t cursor = 0;
         do {
@@ -693,7 +696,7 @@ static bool fail_put_board(struct registry *registry) {
 
 static bool fail_expiry(struct registry *registry) {
     struct registry_key *key = find_key(registry, 1, "key:0", 0);
-    return registry_set_expiry(registry, key, 12345) == REGISTRY_OK;
+    return registry_set_expiry(registry, key, 12345, false) == REGISTRY_OK;
 }
 
 struct census {
@@ -728,7 +731,7 @@ static struct registry *create_small_world(void) {
         struct registry_key *key = create_key(registry, 0, name, 0);
         assert_true(fill_board(&key->board, (uint64_t)i, 20));
         if (i % 2 == 0) {
-            assert_int_equal(registry_set_expiry(registry, key, 1000 + i), REGISTRY_OK);
+            assert_int_equal(registry_set_expiry(registry, key, 1000 + i, false), REGISTRY_OK);
         }
     }
     create_key(registry, 1, "key:0", 0);
@@ -752,7 +755,7 @@ TEST(no_memory_leaves_the_registry_as_it_was) {
             memory_fail_at(0);
             take_census(registry, &after);
             assert_int_equal(strcmp(before.text, after.text) == 0, !is_done);
-            assert_int_equal(is_done ? 0 : registry_unfreed_count(registry), 0);
+            assert_int_equal(is_done ? 0 : registry_totals(registry)->unfreed, 0);
             assert_valid(registry);
             if (!is_done) {
                 assert_true(operations[i](registry));
@@ -966,7 +969,7 @@ static void twin_set_expiry(struct twin *twin) {
         } while (twin_has_time(twin, time_ms));
     }
     if (found != NULL) {
-        if (registry_set_expiry(twin->registry, found, time_ms) == REGISTRY_OK) {
+        if (registry_set_expiry(twin->registry, found, time_ms, false) == REGISTRY_OK) {
             key->expire_at_ms = time_ms;
         } else {
             twin->failures++;
@@ -1027,7 +1030,7 @@ static void twin_draw(struct twin *twin) {
         assert_true(is_known);
     }
     /* Which expired keys it met is undefined; now all of them are removed. */
-    uint64_t gone = registry_expired_count(twin->registry) - twin->expired_count;
+    uint64_t gone = registry_totals(twin->registry)->expired - twin->expired_count;
     uint32_t expected = 0;
     for (int i = 0; i < TWIN_KEYS; i++) {
         struct twin_key *key = twin_key_at(twin, i);
@@ -1081,11 +1084,11 @@ static void twin_step(struct twin *twin) {
     } else if (choice < 920) {
         twin->now_ms += (int64_t)random_below(&twin->random, 300);
     } else {
-        uint64_t freed_before = registry_freed_count(twin->registry);
+        uint64_t freed_before = registry_totals(twin->registry)->freed;
         uint32_t work = (uint32_t)random_below(&twin->random, 60);
         bool has_more = registry_free_step(twin->registry, work);
-        assert_int_equal(has_more, registry_unfreed_count(twin->registry) > 0);
-        assert_true(registry_freed_count(twin->registry) - freed_before <= work);
+        assert_int_equal(has_more, registry_totals(twin->registry)->unfreed > 0);
+        assert_true(registry_totals(twin->registry)->freed - freed_before <= work);
     }
     memory_fail_at(0);
 }
@@ -1116,8 +1119,9 @@ static void assert_twins(const struct twin *twin) {
         assert_int_equal(registry_average_ttl_ms(twin->registry, i, twin->now_ms), average_ms);
     }
     assert_int_equal(registry_next_due(twin->registry), next_ms);
-    assert_int_equal(registry_expired_count(twin->registry), twin->expired_count);
-    assert_int_equal(registry_unfreed_count(twin->registry) + registry_freed_count(twin->registry),
+    assert_int_equal(registry_totals(twin->registry)->expired, twin->expired_count);
+    assert_int_equal(registry_totals(twin->registry)->unfreed +
+                         registry_totals(twin->registry)->freed,
                      twin->removed_count);
 }
 
@@ -1207,7 +1211,7 @@ TEST(every_change_of_a_key_is_told_once_it_is_made) {
     expect_told("0:a ");
     registry_remove_range(registry, key, 0, 1);
     expect_told("0:a ");
-    assert_int_equal(registry_set_expiry(registry, key, 50), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 50, false), REGISTRY_OK);
     expect_told("0:a ");
     assert_int_equal(registry_copy(registry, key, 1, BYTES("b"), 1), REGISTRY_OK);
     expect_told("1:b ");
@@ -1239,7 +1243,7 @@ TEST(the_one_key_that_has_not_expired_is_drawn_among_thousands) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 0, name, 1);
         if (i != KEPT) {
-            assert_int_equal(registry_set_expiry(registry, key, 50), REGISTRY_OK);
+            assert_int_equal(registry_set_expiry(registry, key, 50, false), REGISTRY_OK);
         }
     }
     for (uint64_t i = 0; i < 16; i++) {
@@ -1248,7 +1252,7 @@ TEST(the_one_key_that_has_not_expired_is_drawn_among_thousands) {
         assert_true(bytes_is(registry_name(drawn), "key:777"));
     }
     /* Expired keys are removed later, except a few. */
-    assert_in_range(registry_expired_count(registry), 1, 16 * 64);
+    assert_in_range(registry_totals(registry)->expired, 1, 16 * 64);
     registry_destroy(registry);
 }
 
@@ -1256,9 +1260,9 @@ TEST(what_comes_of_its_own_time_is_told) {
     struct registry *registry = create_registry();
     registry_set_listener(registry, note_change, told);
     struct registry_key *key = create_key(registry, 0, "a", 1);
-    assert_int_equal(registry_set_expiry(registry, key, 50), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 50, false), REGISTRY_OK);
     key = create_key(registry, 0, "b", 1);
-    assert_int_equal(registry_set_expiry(registry, key, 60), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, 60, false), REGISTRY_OK);
     told[0] = '\0';
     assert_int_equal(registry_expire_due(registry, 55, 9), 1);
     expect_told("0:a ");

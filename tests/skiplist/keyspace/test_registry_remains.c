@@ -51,7 +51,7 @@ static struct registry_key *create_cut_key(struct registry *registry, uint32_t d
 
 static void free_everything(struct registry *registry) {
     while (registry_free_step(registry, 100)) {}
-    assert_int_equal(registry_unfreed_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
     assert_valid(registry);
 }
 
@@ -60,7 +60,7 @@ TEST(remains_are_freed_in_bounded_steps) {
     struct registry_key *key = create_cut_key(registry, 0, "board");
     size_t size_before = board_memory_size(&key->board);
     /* This queues no key for freeing. */
-    assert_int_equal(registry_unfreed_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->unfreed, 0);
     bool has_more = true;
     for (int steps = 0; has_more; steps++) {
         uint64_t live_before = memory_live_count();
@@ -139,7 +139,7 @@ TEST(a_board_with_remains_is_removed_as_any_other) {
         (void)create_cut_key(registry, 2, "flushed");
         (void)create_cut_key(registry, 3, "stays");
         (void)registry_free_step(registry, work);
-        assert_int_equal(registry_set_expiry(registry, expiring, 5), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, expiring, 5, false), REGISTRY_OK);
         registry_remove(registry, removed);
         registry_remove_range(registry, emptied, 0, 10);
         assert_int_equal(board_count(&emptied->board), 0);

@@ -5,6 +5,7 @@
 #include "codec/memory.h"
 #include "codec/timestamp.h"
 #include "skiplist/keyspace/registry.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
 /* ---- helpers ---- */
@@ -128,7 +129,7 @@ TEST(a_written_board_becomes_its_archive_and_is_gone) {
     assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms), 3);
     assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_count(registry, 0), 1);
-    assert_int_equal(registry_rolled_count(registry), 1);
+    assert_int_equal(registry_totals(registry)->rolled, 1);
     assert_valid(registry);
     /* The next write creates it again, in the period of that time. */
     key = write_key(registry, "daily", 1, end_ms);
@@ -303,7 +304,7 @@ TEST(without_archives_the_members_are_gone) {
     assert_int_equal(count_of(registry, "created", end_ms), 0);
     assert_int_equal(count_of(registry, "m", end_ms), -1);
     assert_int_equal(registry_count(registry, 0), 1);
-    assert_int_equal(registry_unfreed_count(registry), 2);
+    assert_int_equal(registry_totals(registry)->unfreed, 2);
     assert_valid(registry);
     while (registry_free_step(registry, 100)) {}
     assert_valid(registry);
@@ -320,7 +321,7 @@ TEST(what_bears_the_archives_name_is_replaced) {
                                                             &kinds[PLAIN], now_ms, &is_new);
     assert_non_null(key);
     assert_true(fill(key, 0, 9));
-    assert_int_equal(registry_set_expiry(registry, key, end_ms + 1000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, key, end_ms + 1000, false), REGISTRY_OK);
     assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms - 1), 9);
     assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms), 3);
     assert_true(registry_expiry(registry, find(registry, "daily@2026-11-16", end_ms)) ==
@@ -352,7 +353,8 @@ TEST(an_expiry_and_a_period_come_in_their_order) {
             struct registry *registry = create_registry();
             struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
             assert_true(fill(key, 0, 3));
-            assert_int_equal(registry_set_expiry(registry, key, end_ms + difference), REGISTRY_OK);
+            assert_int_equal(registry_set_expiry(registry, key, end_ms + difference, false),
+                             REGISTRY_OK);
             int64_t later_ms = end_ms + 10;
             if (!by_look_up) {
                 assert_int_equal(registry_expire_due(registry, later_ms, 10),
@@ -361,7 +363,7 @@ TEST(an_expiry_and_a_period_come_in_their_order) {
             assert_int_equal(count_of(registry, "day", later_ms), -1);
             assert_int_equal(count_of(registry, "day@2026-11-16", later_ms),
                              difference < 0 ? -1 : 3);
-            assert_int_equal(registry_expired_count(registry), 1);
+            assert_int_equal(registry_totals(registry)->expired, 1);
             assert_valid(registry);
             registry_destroy(registry);
         }
@@ -376,8 +378,8 @@ TEST(an_expiry_does_not_go_over_to_the_archive) {
     struct registry_key *created = create_key(registry, "x", DAYS, now_ms);
     assert_true(fill(created, 0, 3));
     struct registry_key *written = write_key(registry, "d", 3, now_ms);
-    assert_int_equal(registry_set_expiry(registry, created, end_ms + 5000), REGISTRY_OK);
-    assert_int_equal(registry_set_expiry(registry, written, end_ms + 5000), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, created, end_ms + 5000, false), REGISTRY_OK);
+    assert_int_equal(registry_set_expiry(registry, written, end_ms + 5000, false), REGISTRY_OK);
     assert_int_equal(registry_roll_due(registry, end_ms, 10), 2);
     assert_int_equal(registry_expiring_count(registry, 0), 1);
     assert_true(registry_expiry(registry, find(registry, "x", end_ms)) == end_ms + 5000);
@@ -475,7 +477,7 @@ TEST(ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once) {
         strcat(name, "@2026-11-16");
         assert_int_equal(count_of(registry, name, end_ms), 1 + i % 3);
         assert_in_range(registry_roll_due(registry, end_ms, 16), 0, 16);
-        left = BOARDS - (uint32_t)registry_rolled_count(registry);
+        left = BOARDS - (uint32_t)registry_totals(registry)->rolled;
     }
     assert_int_equal(registry_count(registry, 0), BOARDS);
     assert_valid(registry);
@@ -557,7 +559,7 @@ TEST(rolling_by_hand_is_at_any_time) {
                      REGISTRY_OK);
     assert_int_equal(count_of(registry, "plain2", 1000), 0);
     assert_int_equal(count_of(registry, "before", 1000), 3);
-    assert_int_equal(registry_rolled_count(registry), 0);
+    assert_int_equal(registry_totals(registry)->rolled, 0);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -649,7 +651,7 @@ TEST(a_name_may_be_gone_as_soon_as_it_has_changed) {
         struct registry *registry = create_registry();
         write_key(registry, "day", 3, now_ms);
         struct registry_key *key = write_key(registry, "expires", 3, now_ms);
-        assert_int_equal(registry_set_expiry(registry, key, now_ms + 1000), REGISTRY_OK);
+        assert_int_equal(registry_set_expiry(registry, key, now_ms + 1000, false), REGISTRY_OK);
         struct kept_name kept = {.text = strdup(samples[i].name)};
         registry_set_listener(registry, forget_name, &kept);
         memory_fail_at(samples[i].has_memory ? 0 : 1);
@@ -774,7 +776,7 @@ TEST(without_memory_nothing_rolls_and_nobody_sees_what_is_over) {
                 assert_true(is_reached);
                 /* roll_due may have rolled over some boards, and rename the neighbours of its key,
                  * but each as a whole. */
-                if (registry_rolled_count(registry) == 0) {
+                if (registry_totals(registry)->rolled == 0) {
                     assert_true(census(registry) == before);
                 }
                 assert_true(tries[i](registry, later_ms + 1));
@@ -1080,7 +1082,7 @@ static void step_expire(struct twin *twin) {
         } else if (random_below(&twin->random, 4) == 0 && key->rules.period != PERIOD_NONE) {
             key->expire_at_ms = key->rules.period_end_ms;
         }
-        assert_int_equal(registry_set_expiry(twin->registry, found, key->expire_at_ms),
+        assert_int_equal(registry_set_expiry(twin->registry, found, key->expire_at_ms, false),
                          REGISTRY_OK);
     }
 }
@@ -1203,7 +1205,7 @@ TEST(a_registry_of_periods_is_as_its_naive_twin) {
             twin_tidy(&twin);
         }
     }
-    assert_true(registry_rolled_count(twin.registry) > (uint64_t)count / 100);
+    assert_true(registry_totals(twin.registry)->rolled > (uint64_t)count / 100);
     registry_destroy(twin.registry);
 }
 

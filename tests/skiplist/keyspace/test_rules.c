@@ -3,6 +3,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/rules.h"
+#include "tests/support/layout_text.h"
 #include "tests/support/random.h"
 
 enum { KINDS = 300 };

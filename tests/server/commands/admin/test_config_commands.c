@@ -13,6 +13,7 @@
 #include "server/dispatch/syntax.h"
 #include "server/system/log.h"
 #include "tests/support/harness.h"
+#include "tests/support/settings_file.h"
 
 struct fixture {
     struct harness *harness;

@@ -107,7 +107,7 @@ const char *persistence_prepare_settings(struct persistence *persistence,
     if (!wanted->appendonly) {
         return NULL;
     }
-    snprintf(reason, SETTING_REASON_MAX, "no directory");
+    snprintf(reason, SETTING_ERROR_MAX, "no directory");
     return "appendonly";
 }
 

@@ -39,7 +39,7 @@ IN_FIXTURE(a_key_goes_when_its_time_has_come) {
     advance_ms(h, 2);
     harness_expect(h, s, "EXISTS a", ":0\r\n");
     harness_expect(h, s, "ZREVRANGE a 0 -1", "*0\r\n");
-    assert_int_equal(registry_expired_count(h->server.registry), 1);
+    assert_int_equal(registry_totals(h->server.registry)->expired, 1);
 }
 
 IN_FIXTURE(every_command_finds_an_expired_key_gone) {

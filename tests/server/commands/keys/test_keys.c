@@ -43,14 +43,14 @@ IN_FIXTURE(a_removed_board_is_buried_and_then_freed_in_steps) {
         harness_run_format(h, s, "ZADD a %d m%d", i, i);
     }
     harness_run(h, s, "DEL a");
-    assert_int_equal(registry_unfreed_count(h->server.registry), 1);
+    assert_int_equal(registry_totals(h->server.registry)->unfreed, 1);
     int steps = 0;
     while (registry_free_step(h->server.registry, 10)) {
         steps++;
     }
     assert_true(steps > 1);
-    assert_int_equal(registry_unfreed_count(h->server.registry), 0);
-    assert_int_equal(registry_freed_count(h->server.registry), 1);
+    assert_int_equal(registry_totals(h->server.registry)->unfreed, 0);
+    assert_int_equal(registry_totals(h->server.registry)->freed, 1);
 }
 
 IN_FIXTURE(del_and_unlink_need_a_key) {

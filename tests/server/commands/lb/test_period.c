@@ -244,7 +244,7 @@ period_test(ten_thousand_boards_are_over_at_once) {
     zset_expect(h, "DBSIZE", ":10001");
     zset_expect(h, "ZSCORE day:79@2026-11-16 ann", "79");
     while (registry_roll_due(h->server.registry, h->wall_us / 1000, 1000) > 0) {}
-    assert_int_equal(registry_rolled_count(h->server.registry), BOARDS);
+    assert_int_equal(registry_totals(h->server.registry)->rolled, BOARDS);
 }
 
 /* No command rolls over all boards: commands that count or walk keys roll over some, or none. */
@@ -258,9 +258,9 @@ period_test(a_command_lets_few_of_many_boards_begin_anew) {
     static const char *const commands[] = {"DBSIZE",       "INFO keyspace", "SCAN 0 COUNT 1000000",
                                            "MEMORY STATS", "RANDOMKEY",     "KEYS *"};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        uint64_t before = registry_rolled_count(h->server.registry);
+        uint64_t before = registry_totals(h->server.registry)->rolled;
         (void)harness_run(h, h->server.session_first, commands[i]);
-        assert_in_range(registry_rolled_count(h->server.registry) - before, 0, ROLLED_MAX);
+        assert_in_range(registry_totals(h->server.registry)->rolled - before, 0, ROLLED_MAX);
     }
 }
 
@@ -277,7 +277,7 @@ period_test(a_scan_waits_for_boards_that_are_over) {
     uint64_t cursor = 0;
     int steps = 0;
     do {
-        uint64_t before = registry_rolled_count(h->server.registry);
+        uint64_t before = registry_totals(h->server.registry)->rolled;
         const char *at = zset_run(h, "SCAN %" PRIu64 " COUNT 50", cursor);
         cursor = strtoull(at + 1, NULL, 10);
         for (at = strstr(at, "day:"); at != NULL; at = strstr(at + 1, "day:")) {
@@ -287,7 +287,7 @@ period_test(a_scan_waits_for_boards_that_are_over) {
             assert_memory_equal(end, "@2026-11-16", 11);
             seen[number]++;
         }
-        assert_in_range(registry_rolled_count(h->server.registry) - before, 0, 200);
+        assert_in_range(registry_totals(h->server.registry)->rolled - before, 0, 200);
         assert_true(++steps < 10 * BOARDS);
     } while (cursor != 0);
     for (int i = 0; i < BOARDS; i++) {
@@ -330,7 +330,7 @@ period_test(keys_names_what_boards_that_are_over_will_leave) {
         }
         harness_expect_prefix(h, h->server.session_first, "KEYS *", "*604\r\n");
         if (is_done == 0) {
-            assert_int_equal(registry_rolled_count(h->server.registry), 0);
+            assert_int_equal(registry_totals(h->server.registry)->rolled, 0);
         }
         while (registry_roll_due(h->server.registry, h->wall_us / 1000, 1000) > 0) {}
     }
