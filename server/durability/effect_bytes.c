@@ -21,6 +21,32 @@ enum other_record {
     OTHER_REOPEN,
     OTHER_COUNT,
 };
+/* What follows a record of kind 3, in this order. */
+enum {
+    HAS_DATABASE = 1,
+    HAS_DESTINATION = 2,
+    HAS_RULES = 4,
+    HAS_TIME = 8,
+    HAS_RANGE = 16,
+};
+static const struct {
+    enum effect_record record;
+    enum effect_kind kind; /* of an EFFECT_RECORD_EFFECT */
+    unsigned operands;
+} others[OTHER_COUNT] = {
+    [OTHER_CREATE] = {EFFECT_RECORD_EFFECT, EFFECT_CREATE, HAS_RULES},
+    [OTHER_REMOVE] = {EFFECT_RECORD_EFFECT, EFFECT_REMOVE, 0},
+    [OTHER_FLUSH] = {EFFECT_RECORD_EFFECT, EFFECT_FLUSH, HAS_DATABASE},
+    [OTHER_RENAME] = {EFFECT_RECORD_EFFECT, EFFECT_RENAME, HAS_DESTINATION | HAS_RULES | HAS_TIME},
+    [OTHER_COPY] = {EFFECT_RECORD_EFFECT, EFFECT_COPY, HAS_DESTINATION | HAS_RULES | HAS_TIME},
+    [OTHER_EXPIRE] = {EFFECT_RECORD_EFFECT, EFFECT_EXPIRE, HAS_TIME},
+    [OTHER_RULES] = {EFFECT_RECORD_EFFECT, EFFECT_RULES, HAS_RULES},
+    [OTHER_CUT] = {EFFECT_RECORD_EFFECT, EFFECT_CUT, HAS_RANGE},
+    [OTHER_OPEN] = {EFFECT_RECORD_OPEN, EFFECT_FILL, HAS_RULES | HAS_TIME},
+    [OTHER_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
+    [OTHER_CLOSE] = {EFFECT_RECORD_CLOSE, EFFECT_FILL, 0},
+    [OTHER_REOPEN] = {EFFECT_RECORD_REOPEN, EFFECT_FILL, 0},
+};
 enum {
     VARINT_MAX = 10,
     KEY_CODE_MAX = 9, /* up to 8 more bytes are written, but not kept */
@@ -207,49 +233,42 @@ static char *put_rules(struct effect_encoder *encoder, char *at, const struct ru
 
 /* ---- records ---- */
 
-/* The common form of all other kinds: a short record followed by its operands. */
-static void encode_other(struct effect_encoder *encoder, const struct effect *effect) {
+static void encode_other(struct effect_encoder *encoder, enum other_record other,
+                         const struct effect *effect) {
     char *at = reserve(encoder, 3 * VARINT_MAX + 16 + effect->to_name.size + EFFECT_RULES_SIZE_MAX);
+    unsigned operands = others[other].operands;
     if (at == NULL) {
         return;
     }
-    switch (effect->kind) {
-    case EFFECT_CREATE:
-    case EFFECT_RULES:
-        at = put_other(at, effect->kind == EFFECT_CREATE ? OTHER_CREATE : OTHER_RULES);
-        at = put_rules(encoder, at, effect->rules);
-        break;
-    case EFFECT_REMOVE:
-        at = put_other(at, OTHER_REMOVE);
-        break;
-    case EFFECT_FLUSH:
-        at = put_other(at, OTHER_FLUSH);
+    at = put_other(at, other);
+    if ((operands & HAS_DATABASE) != 0) {
         *at++ = (char)effect->database;
-        break;
-    case EFFECT_RENAME:
-    case EFFECT_COPY:
-        at = put_other(at, effect->kind == EFFECT_RENAME ? OTHER_RENAME : OTHER_COPY);
+    }
+    if ((operands & HAS_DESTINATION) != 0) {
         *at++ = (char)effect->to_database;
         at = put_varint(at, effect->to_name.size);
         at = put_bytes(at, effect->to_name.at, effect->to_name.size);
+    }
+    if ((operands & HAS_RULES) != 0) {
         at = put_rules(encoder, at, effect->rules);
+    }
+    if ((operands & HAS_TIME) != 0) {
         at = put_bytes(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
-        break;
-    case EFFECT_EXPIRE:
-        at = put_other(at, OTHER_EXPIRE);
-        at = put_bytes(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
-        break;
-    case EFFECT_CUT:
-        at = put_other(at, OTHER_CUT);
+    }
+    if ((operands & HAS_RANGE) != 0) {
         at = put_varint(at, effect->rank);
         at = put_varint(at, effect->count);
-        break;
-    case EFFECT_PUT:
-    case EFFECT_TAKE:
-    case EFFECT_FILL:
-        CHECK(false);
     }
     commit(encoder, at);
+}
+
+static enum other_record other_of(enum effect_kind kind) {
+    unsigned other = 0;
+    while (others[other].kind != kind) {
+        other++;
+        CHECK(other < OTHER_OPEN);
+    }
+    return (enum other_record)other;
 }
 
 void effect_encode(struct effect_encoder *encoder, const struct effect *effect) {
@@ -261,21 +280,15 @@ void effect_encode(struct effect_encoder *encoder, const struct effect *effect) 
     } else if (effect->kind == EFFECT_TAKE) {
         encode_take(encoder, effect->member);
     } else {
-        encode_other(encoder, effect);
+        encode_other(encoder, other_of(effect->kind), effect);
     }
 }
 
 void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
                         int64_t expire_at_ms) {
+    const struct effect effect = {.rules = registry_rules(key), .expire_at_ms = expire_at_ms};
     encode_board(encoder, key->database, registry_name(key));
-    char *at = reserve(encoder, VARINT_MAX + 16 + EFFECT_RULES_SIZE_MAX);
-    if (at == NULL) {
-        return;
-    }
-    at = put_other(at, OTHER_OPEN);
-    at = put_rules(encoder, at, registry_rules(key));
-    at = put_bytes(at, &expire_at_ms, sizeof expire_at_ms);
-    commit(encoder, at);
+    encode_other(encoder, OTHER_OPEN, &effect);
 }
 
 void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
@@ -297,19 +310,14 @@ void effect_encode_piece(struct effect_encoder *encoder, const struct board_entr
     }
 }
 
-static void encode_mark(struct effect_encoder *encoder, enum other_record other) {
-    char *at = reserve(encoder, VARINT_MAX);
-    if (at != NULL) {
-        commit(encoder, put_other(at, other));
-    }
-}
+static const struct effect no_operands;
 
 void effect_encode_close(struct effect_encoder *encoder) {
-    encode_mark(encoder, OTHER_CLOSE);
+    encode_other(encoder, OTHER_CLOSE, &no_operands);
 }
 
 void effect_encode_reopen(struct effect_encoder *encoder) {
-    encode_mark(encoder, OTHER_REOPEN);
+    encode_other(encoder, OTHER_REOPEN, &no_operands);
 }
 
 /* ---- reading ---- */
@@ -399,23 +407,7 @@ static bool take_field(struct effect_decoder *decoder, struct layout_field *fiel
     return true;
 }
 
-/* Compute shifts and masks from the bits. */
-static void place_fields(struct layout *layout) {
-    unsigned shift = layout->time.bits;
-    for (unsigned i = layout->field_count; i-- > 0;) {
-        struct layout_field *field = &layout->fields[i];
-        field->shift = (uint8_t)shift;
-        field->mask = field->bits == 64 ? UINT64_MAX : (UINT64_C(1) << field->bits) - 1;
-        shift += field->bits;
-    }
-    layout->bits_total = (uint8_t)shift;
-}
-
 static bool take_time(struct effect_decoder *decoder, struct layout_time *time) {
-    static const int64_t unit_us[] = {
-        [LAYOUT_UNIT_US] = 1,       [LAYOUT_UNIT_MS] = 1000,       [LAYOUT_UNIT_S] = 1000000,
-        [LAYOUT_UNIT_M] = 60000000, [LAYOUT_UNIT_H] = 3600000000L, [LAYOUT_UNIT_D] = 86400000000L,
-    };
     uint8_t unit;
     uint8_t flags;
     *time = (struct layout_time){.bits = 0};
@@ -430,8 +422,6 @@ static bool take_time(struct effect_decoder *decoder, struct layout_time *time) 
         return false;
     }
     time->unit = (enum layout_unit)unit;
-    time->unit_us = unit_us[unit];
-    time->mask = (UINT64_C(1) << time->bits) - 1;
     time->is_latest = (flags & TIME_IS_LATEST) != 0;
     time->is_given_by_end = (flags & TIME_IS_GIVEN_BY_END) != 0;
     return true;
@@ -449,7 +439,7 @@ static bool take_layout(struct effect_decoder *decoder, struct layout *layout) {
         }
         bits += layout->fields[i].bits;
     }
-    place_fields(layout);
+    layout_complete(layout);
     return true;
 }
 
@@ -506,14 +496,18 @@ static bool take_u32(struct effect_decoder *decoder, uint32_t *value) {
     return true;
 }
 
-static bool take_destination(struct effect_decoder *decoder, struct effect *effect) {
+static bool take_operands(struct effect_decoder *decoder, unsigned operands) {
+    struct effect *effect = &decoder->effect;
     uint64_t size;
-    return take_database(decoder, &effect->to_database) && take_varint(decoder, &size) &&
-           take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name);
-}
-
-static bool take_expiry(struct effect_decoder *decoder, struct effect *effect) {
-    return take_bytes(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms);
+    return ((operands & HAS_DATABASE) == 0 || take_database(decoder, &effect->database)) &&
+           ((operands & HAS_DESTINATION) == 0 ||
+            (take_database(decoder, &effect->to_database) && take_varint(decoder, &size) &&
+             take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name))) &&
+           ((operands & HAS_RULES) == 0 || take_rules(decoder, &effect->rules)) &&
+           ((operands & HAS_TIME) == 0 ||
+            take_bytes(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms)) &&
+           ((operands & HAS_RANGE) == 0 ||
+            (take_u32(decoder, &effect->rank) && take_u32(decoder, &effect->count)));
 }
 
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
@@ -544,54 +538,22 @@ static enum effect_record decode_entries(struct effect_decoder *decoder) {
     return EFFECT_RECORD_ENTRIES;
 }
 
-static enum effect_record kind_or_bad(struct effect_decoder *decoder, enum effect_kind kind,
-                                      bool is_good) {
-    decoder->effect.kind = kind;
-    return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
-}
-
 static enum effect_record decode_other(struct effect_decoder *decoder, uint64_t other) {
-    struct effect *effect = &decoder->effect;
-    if (other >= OTHER_COUNT ||
-        (decoder->name.size == 0 && other != OTHER_FLUSH && other < OTHER_PIECE)) {
+    bool needs_board = other != OTHER_FLUSH && other < OTHER_PIECE;
+    if (other >= OTHER_COUNT || (needs_board && decoder->name.size == 0) ||
+        !take_operands(decoder, others[other].operands)) {
         return EFFECT_RECORD_BAD;
     }
-    switch ((enum other_record)other) {
-    case OTHER_CREATE:
-        return kind_or_bad(decoder, EFFECT_CREATE, take_rules(decoder, &effect->rules));
-    case OTHER_REMOVE:
-        return kind_or_bad(decoder, EFFECT_REMOVE, true);
-    case OTHER_FLUSH:
-        effect->name = (struct bytes){.at = NULL};
-        return kind_or_bad(decoder, EFFECT_FLUSH, take_database(decoder, &effect->database));
-    case OTHER_RENAME:
-    case OTHER_COPY:
-        return kind_or_bad(decoder, other == OTHER_RENAME ? EFFECT_RENAME : EFFECT_COPY,
-                           take_destination(decoder, effect) &&
-                               take_rules(decoder, &effect->rules) && take_expiry(decoder, effect));
-    case OTHER_EXPIRE:
-        return kind_or_bad(decoder, EFFECT_EXPIRE, take_expiry(decoder, effect));
-    case OTHER_RULES:
-        return kind_or_bad(decoder, EFFECT_RULES, take_rules(decoder, &effect->rules));
-    case OTHER_CUT:
-        return kind_or_bad(decoder, EFFECT_CUT,
-                           take_u32(decoder, &effect->rank) && take_u32(decoder, &effect->count));
-    case OTHER_OPEN:
-        return take_rules(decoder, &effect->rules) && take_expiry(decoder, effect)
-                   ? EFFECT_RECORD_OPEN
-                   : EFFECT_RECORD_BAD;
-    case OTHER_PIECE:
-        return take_varint(decoder, &decoder->piece_left) && decoder->piece_left > 0
-                   ? decode_entries(decoder)
-                   : EFFECT_RECORD_BAD;
-    case OTHER_CLOSE:
-        return EFFECT_RECORD_CLOSE;
-    case OTHER_REOPEN:
-        return EFFECT_RECORD_REOPEN;
-    case OTHER_COUNT:
-        break;
+    decoder->effect.kind = others[other].kind;
+    if (other == OTHER_FLUSH) {
+        decoder->effect.name = (struct bytes){.at = NULL};
     }
-    return EFFECT_RECORD_BAD;
+    if (other != OTHER_PIECE) {
+        return others[other].record;
+    }
+    return take_varint(decoder, &decoder->piece_left) && decoder->piece_left > 0
+               ? decode_entries(decoder)
+               : EFFECT_RECORD_BAD;
 }
 
 static bool decode_board(struct effect_decoder *decoder, uint64_t name_size) {
@@ -623,5 +585,6 @@ enum effect_record effect_decode(struct effect_decoder *decoder) {
     bool is_put = (head & 3) == KIND_PUT;
     bool is_good = decoder->name.size > 0 && (!is_put || take_key(decoder, &effect->member_key)) &&
                    take_text(decoder, head >> 2, BOARD_MEMBER_MAX, &effect->member);
-    return kind_or_bad(decoder, is_put ? EFFECT_PUT : EFFECT_TAKE, is_good);
+    effect->kind = is_put ? EFFECT_PUT : EFFECT_TAKE;
+    return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
 }
