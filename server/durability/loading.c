@@ -406,13 +406,11 @@ static void run_read(void *context) {
 
 static void on_read(void *context) {
     struct loading *loading = context;
-    loading->is_reading = false;
     loading->has_next = true;
     loading->changed(loading->context);
 }
 
 static void read_next(struct loading *loading) {
-    loading->is_reading = true;
     loading->has_next = false;
     worker_start(&loading->worker, run_read);
 }
@@ -434,10 +432,7 @@ static bool allocate_blocks(struct loading *loading) {
 }
 
 static int open_file(struct loading *loading, enum store_kind kind, uint64_t number) {
-    char name[STORE_NAME_MAX];
-    store_print_path(loading->store, loading->path, kind, number);
-    store_print_name(name, kind, number);
-    return disk_open(loading->store->directory, name, O_RDONLY, 0);
+    return store_open_file(loading->store, kind, number, loading->path);
 }
 
 static enum loading_status open_base(struct loading *loading) {
@@ -543,16 +538,16 @@ static enum loading_status step_base(struct loading *loading) {
 /* A file can lose groups at a group boundary; only the first sequence of the next file shows it. */
 static enum loading_status fail_gap(struct loading *loading, uint64_t first_sequence) {
     const struct store_state *state = &loading->store->state;
-    char before[STORE_NAME_MAX] = "what is before it";
+    struct store_name before = {.text = "what is before it"};
     if (loading->journal_index > 0) {
-        store_print_name(before, STORE_JOURNAL, state->journals[loading->journal_index - 1].number);
+        before = store_name(STORE_JOURNAL, state->journals[loading->journal_index - 1].number);
     } else if (state->base_number != 0) {
-        store_print_name(before, STORE_BASE, state->base_number);
+        before = store_name(STORE_BASE, state->base_number);
     }
     return fail(loading,
                 "%s begins with change %llu, but %s ends with %llu: the changes between them are "
                 "missing. Restore a backup",
-                loading->path, (unsigned long long)first_sequence, before,
+                loading->path, (unsigned long long)first_sequence, before.text,
                 (unsigned long long)loading->sequence);
 }
 
@@ -603,7 +598,6 @@ static enum loading_status take_group(struct loading *loading) {
     case JOURNAL_GROUP:
         loading->size_done = loading->size_before + group->offset;
         if (group->sequence <= loading->sequence) {
-            loading->skipped_count++;
             return LOADING_MORE;
         }
         loading->sequence = group->sequence;

@@ -107,12 +107,8 @@ struct persistence {
     char error[PERSISTENCE_ERROR_MAX]; /* STOPPED: why */
 };
 
-static uint64_t monotonic_us(void) {
-    return uv_hrtime() / 1000;
-}
-
 static double seconds_since(uint64_t begin_us) {
-    return (double)(monotonic_us() - begin_us) / 1e6;
+    return (double)(clock_monotonic_us() - begin_us) / 1e6;
 }
 
 static enum setting_appendfsync policy_of(const struct persistence *persistence) {
@@ -661,7 +657,6 @@ static bool make_journal(struct persistence *persistence, char *error) {
     struct store *store = &persistence->store;
     struct journal_file file;
     struct store_state state = store->state;
-    char name[STORE_NAME_MAX];
     uint64_t first = persistence->journal.group + 1;
     if (persistence->loading->journal_next_sequence != first) {
         /* The base contains all of the old journals. They must go: a torn tail in one of them would
@@ -675,9 +670,9 @@ static bool make_journal(struct persistence *persistence, char *error) {
     uint64_t number = store_take_number(store);
     state.journals[state.journal_count++] =
         (struct store_journal){.number = number, .first_sequence = first};
-    store_print_name(name, STORE_JOURNAL, number);
     struct store_state before = store->state;
-    if (!journal_file_create(&file, store->directory, name, first)) {
+    if (!journal_file_create(&file, store->directory, store_name(STORE_JOURNAL, number).text,
+                             first)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a journal in %s: %s", store->path,
                  strerror(errno));
         return false;
@@ -704,12 +699,12 @@ static bool continue_journal(struct persistence *persistence, char *error) {
         return make_journal(persistence, error);
     }
     struct journal_file file;
-    char name[STORE_NAME_MAX];
-    store_print_name(name, STORE_JOURNAL, store->state.journals[count - 1].number);
-    if (!journal_file_continue(&file, store->directory, name, loading->journal_id,
+    const struct store_name name =
+        store_name(STORE_JOURNAL, store->state.journals[count - 1].number);
+    if (!journal_file_continue(&file, store->directory, name.text, loading->journal_id,
                                loading->journal_size)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot go on with %s/%s: %s", store->path, name,
-                 strerror(errno));
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot go on with %s/%s: %s", store->path,
+                 name.text, strerror(errno));
         return false;
     }
     if (loading->is_journal_old) {
@@ -1010,7 +1005,7 @@ static bool start_loading(struct persistence *persistence, char *error) {
     loading->changed = on_progress;
     loading->context = persistence;
     persistence->loading = loading;
-    persistence->loading_begin_us = monotonic_us();
+    persistence->loading_begin_us = clock_monotonic_us();
     persistence->loading_start_s = persistence->clock->now_ms / 1000;
     persistence->progress_ms = persistence->clock->monotonic_ms;
     persistence->state->is_loading = true;

@@ -66,11 +66,10 @@ static bool fail(struct snapshot *snapshot, const char *what) {
 
 static void run_begin(void *context) {
     struct snapshot *snapshot = context;
-    char name[STORE_NAME_MAX];
-    store_print_name(name, STORE_BASE, snapshot->number);
     if (!store_begin(snapshot->store)) {
         (void)fail(snapshot, "cannot make a manifest");
-    } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory, name,
+    } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory,
+                                     store_name(STORE_BASE, snapshot->number).text,
                                      snapshot->created_ms)) {
         (void)fail(snapshot, "cannot make its file");
     }
@@ -92,9 +91,8 @@ static void run_write(void *context) {
 }
 
 static bool make_journal(struct snapshot *snapshot) {
-    char name[STORE_NAME_MAX];
-    store_print_name(name, STORE_JOURNAL, snapshot->journal_number);
-    if (!journal_file_create(&snapshot->journal, snapshot->store->directory, name,
+    if (!journal_file_create(&snapshot->journal, snapshot->store->directory,
+                             store_name(STORE_JOURNAL, snapshot->journal_number).text,
                              snapshot->footer.sequence + 1)) {
         snapshot->journal.fd = -1;
         return fail(snapshot, "cannot make a journal");
@@ -258,7 +256,7 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     snapshot->member_count = 0;
     snapshot->chunk_count = 0;
     snapshot->walked_size = 0;
-    snapshot->begin_us = uv_hrtime() / 1000;
+    snapshot->begin_us = clock_monotonic_us();
     begin_chunk(snapshot);
     registry_walk_begin(snapshot->registry);
     worker_start(&snapshot->worker, run_begin);

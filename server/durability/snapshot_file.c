@@ -17,17 +17,12 @@
 
 static const char snapshot_magic[8] = "LBSNAP01";
 
-/* Offsets in the file's head, in a block's head and in the footer. */
+/* Offsets in the file's head, and in a block's head. */
 enum { FILE_ID = 8, FILE_CREATED = 16, FILE_CHECKSUM = 24 };
 enum { BLOCK_CHECKSUM = 0, BLOCK_RAW_SIZE = 8, BLOCK_STORED_SIZE = 12 };
-enum {
-    FOOTER_SEQUENCE = 0,
-    FOOTER_TIME = 8,
-    FOOTER_BOARDS = 16,
-    FOOTER_MEMBERS = 24,
-    FOOTER_RAW_SIZE = 32,
-    FOOTER_OFFSET = 40,
-};
+_Static_assert(sizeof(struct snapshot_footer) == SNAPSHOT_FOOTER &&
+                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the footer is written as it is in memory");
 
 enum {
     /* Bytes written before write-back is started. The writer waits for it after at most twice as
@@ -141,12 +136,7 @@ bool snapshot_writer_finish(struct snapshot_writer *writer, struct snapshot_foot
     footer->raw_size = writer->raw_size;
     footer->offset = writer->size;
     char *stored = writer->stored + SNAPSHOT_BLOCK_HEAD;
-    little_put_u64(stored + FOOTER_SEQUENCE, footer->sequence);
-    little_put_u64(stored + FOOTER_TIME, footer->time_us);
-    little_put_u64(stored + FOOTER_BOARDS, footer->board_count);
-    little_put_u64(stored + FOOTER_MEMBERS, footer->member_count);
-    little_put_u64(stored + FOOTER_RAW_SIZE, footer->raw_size);
-    little_put_u64(stored + FOOTER_OFFSET, footer->offset);
+    memcpy(stored, footer, SNAPSHOT_FOOTER);
     return write_block(writer, 0, stored, SNAPSHOT_FOOTER) && disk_sync(writer->fd);
 }
 
@@ -292,14 +282,7 @@ static enum snapshot_status read_huge(struct snapshot_reader *reader, const stru
 }
 
 static enum snapshot_status read_footer(struct snapshot_reader *reader, const char *stored) {
-    reader->footer = (struct snapshot_footer){
-        .sequence = little_get_u64(stored + FOOTER_SEQUENCE),
-        .time_us = little_get_u64(stored + FOOTER_TIME),
-        .board_count = little_get_u64(stored + FOOTER_BOARDS),
-        .member_count = little_get_u64(stored + FOOTER_MEMBERS),
-        .raw_size = little_get_u64(stored + FOOTER_RAW_SIZE),
-        .offset = little_get_u64(stored + FOOTER_OFFSET),
-    };
+    memcpy(&reader->footer, stored, SNAPSHOT_FOOTER);
     uint64_t end = reader->offset + SNAPSHOT_BLOCK_HEAD + SNAPSHOT_FOOTER;
     if (reader->footer.raw_size != reader->raw_size || reader->footer.offset != reader->offset) {
         return refuse(reader, reader->offset, "blocks before the end mark are missing");

@@ -27,6 +27,7 @@ enum {
 /* Limit of a block's raw size. */
 #define SNAPSHOT_RAW_SIZE_MAX (UINT32_C(1) << 31)
 
+/* As in the file. */
 struct snapshot_footer {
     uint64_t sequence; /* the file holds everything up to here */
     uint64_t time_us;

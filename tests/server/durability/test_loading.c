@@ -33,7 +33,7 @@ struct base {
 static int set_up(void **state) {
     struct base *base = memory_allocate_zeroed(sizeof *base);
     char error[DISK_ERROR_MAX];
-    char name[STORE_NAME_MAX];
+    struct store_name name;
     assert_non_null(base);
     directory_make(base->directory);
     assert_int_equal(store_open(&base->store, base->directory, "boards", STORE_CREATE, error),
@@ -43,9 +43,9 @@ static int set_up(void **state) {
     base->footer.sequence = 7;
     base->source = storm_create_registry(1);
     base->registry = storm_create_registry(2);
-    store_print_name(name, STORE_BASE, 1);
+    name = store_name(STORE_BASE, 1);
     assert_true(snapshot_writer_init(&base->writer, SNAPSHOT_LEVEL));
-    assert_true(snapshot_writer_open(&base->writer, base->store.directory, name, 1));
+    assert_true(snapshot_writer_open(&base->writer, base->store.directory, name.text, 1));
     buffer_init(&base->chunk, 0);
     effect_encode_begin(&base->encoder, &base->chunk);
     *state = base;
