@@ -456,7 +456,6 @@ static enum loading_status open_base(struct loading *loading) {
 static void close_base(struct loading *loading) {
     worker_wait(&loading->worker);
     if (loading->is_base_open) {
-        loading->base_file_size = loading->base.window.file_size;
         loading->size_before += loading->base.window.file_size;
         snapshot_reader_close(&loading->base);
         loading->is_base_open = false;
@@ -573,10 +572,6 @@ static enum loading_status open_journal(struct loading *loading) {
 }
 
 static enum loading_status close_journal(struct loading *loading) {
-    loading->journal_id = loading->journal.id;
-    loading->journal_size = loading->journal.offset;
-    loading->journal_next_sequence = loading->journal.next_sequence;
-    loading->is_journal_old = loading->journal.is_old;
     loading->size_before += loading->journal.window.file_size;
     loading->size_done = loading->size_before;
     journal_reader_close(&loading->journal);
@@ -608,10 +603,7 @@ static enum loading_status take_group(struct loading *loading) {
         loading->is_decoding = true;
         return LOADING_MORE;
     case JOURNAL_END:
-        return close_journal(loading);
     case JOURNAL_TORN:
-        loading->is_torn = true;
-        loading->torn = loading->journal.torn;
         return close_journal(loading);
     case JOURNAL_DAMAGED:
     case JOURNAL_FAILED:

@@ -8,8 +8,8 @@
  * effect. At the end of the board the kept effects are applied: then it is as it was at that point
  * of the stream.
  *
- * Any damage stops loading, except for a torn tail of the last journal, which is reported; the
- * caller may cut it. */
+ * Any damage stops loading, except for a torn tail of the last journal, which the caller may cut:
+ * journal.torn. */
 #ifndef SERVER_LOADING_H
 #define SERVER_LOADING_H
 
@@ -68,7 +68,7 @@ struct loading {
     bool has_next;
     struct loading_board open;
     /* the journals */
-    struct journal_reader journal;
+    struct journal_reader journal; /* once done: the last one, read up to its last whole group */
     bool is_journal_open;
     uint32_t journal_index;
     struct journal_group group;
@@ -89,12 +89,6 @@ struct loading {
     uint64_t group_count, effect_count;
     uint64_t sequence; /* of the last group */
     uint64_t time_us;  /* of that group, or of the base: the clock's floor */
-    bool is_torn;      /* the last journal has a torn tail: see torn */
-    struct journal_torn torn;
-    uint64_t base_file_size;
-    /* the last journal, up to its last whole group */
-    uint64_t journal_id, journal_size, journal_next_sequence;
-    bool is_journal_old; /* version 1 */
 };
 
 /* Zero the struct first, except registry, store, changed and context. false: error says why. */

@@ -17,6 +17,7 @@
 #include "server/durability/persistence.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "server/durability/journal.h"
@@ -151,8 +152,8 @@ static void take_new_file(struct persistence *persistence) {
     journal_note_base(&persistence->journal, snapshot->footer.sequence);
     journal_take_file(&persistence->journal, &snapshot->journal);
     snapshot->journal.fd = -1;
-    log_write(LOG_NOTICE, "journal: writing behind the snapshot group=%llu",
-              (unsigned long long)snapshot->footer.sequence);
+    log_write(LOG_NOTICE, "journal: writing behind the snapshot group=%" PRIu64,
+              snapshot->footer.sequence);
 }
 
 static void rotate_journal(struct persistence *persistence) {
@@ -203,10 +204,10 @@ static void note_saved(struct persistence *persistence) {
     persistence->base_size = snapshot->file_size;
     persistence->journal_size_at_base = persistence->journal.file_size_sum;
     log_write(LOG_NOTICE,
-              "snapshot: on disk boards=%llu members=%llu bytes=%llu group=%llu seconds=%.2f",
-              (unsigned long long)snapshot->board_count, (unsigned long long)snapshot->member_count,
-              (unsigned long long)snapshot->file_size,
-              (unsigned long long)snapshot->footer.sequence, seconds_since(snapshot->begin_us));
+              "snapshot: on disk boards=%" PRIu64 " members=%" PRIu64 " bytes=%" PRIu64
+              " group=%" PRIu64 " seconds=%.2f",
+              snapshot->footer.board_count, snapshot->footer.member_count, snapshot->file_size,
+              snapshot->footer.sequence, seconds_since(snapshot->begin_us));
 }
 
 struct transition {
@@ -401,10 +402,17 @@ static void handle_loss(struct persistence *persistence) {
         log_write(LOG_WARNING, "%s", persistence->error);
         return;
     }
-    log_write(LOG_WARNING,
-              "journal: %s: %s. Its file is no longer %s: writes are refused until a snapshot and "
-              "a new journal are on disk",
-              journal->what, strerror(journal->error), is_disk ? "trusted" : "continued");
+    if (persistence->journaling == STARTING) {
+        log_write(LOG_WARNING,
+                  "journal: %s: %s. It stays off, and writes are not refused: it is started again "
+                  "with another snapshot",
+                  journal->what, strerror(journal->error));
+    } else {
+        log_write(LOG_WARNING,
+                  "journal: %s: %s. Its file is no longer %s: writes are refused until a snapshot "
+                  "and a new journal are on disk",
+                  journal->what, strerror(journal->error), is_disk ? "trusted" : "continued");
+    }
     move(persistence, &persistence->journaling, JOURNAL_GONE);
     if (persistence->saving == ROTATING) {
         move(persistence, &persistence->saving, SAVE_FAILED);
@@ -641,14 +649,13 @@ static void print_progress(struct persistence *persistence) {
 
 static void print_torn(const struct persistence *persistence) {
     const struct loading *loading = persistence->loading;
-    if (loading->is_torn) {
+    const struct journal_torn *torn = &loading->journal.torn;
+    if (torn->size > 0) {
         log_write(LOG_WARNING,
-                  "loading: the end of %s was not written whole (%s): cut at offset %llu, %llu "
-                  "bytes and %llu whole groups behind it are dropped. A crash of the machine "
-                  "leaves that: what is lost had not been synced",
-                  loading->path, loading->torn.description,
-                  (unsigned long long)loading->torn.offset, (unsigned long long)loading->torn.size,
-                  (unsigned long long)loading->torn.groups_behind);
+                  "loading: the end of %s was not written whole (%s): cut at offset %" PRIu64
+                  ", %" PRIu64 " bytes and %" PRIu64 " whole groups behind it are dropped. A crash "
+                  "of the machine leaves that: what is lost had not been synced",
+                  loading->path, torn->description, torn->offset, torn->size, torn->groups_behind);
     }
 }
 
@@ -658,7 +665,7 @@ static bool make_journal(struct persistence *persistence, char *error) {
     struct journal_file file;
     struct store_state state = store->state;
     uint64_t first = persistence->journal.group + 1;
-    if (persistence->loading->journal_next_sequence != first) {
+    if (persistence->loading->journal.next_sequence != first) {
         /* The base contains all of the old journals. They must go: a torn tail in one of them would
          * be damage once the new journal follows it. */
         state.journal_count = 0;
@@ -695,19 +702,19 @@ static bool continue_journal(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     struct store *store = &persistence->store;
     uint32_t count = store->state.journal_count;
-    if (count == 0 || loading->journal_next_sequence != persistence->journal.group + 1) {
+    if (count == 0 || loading->journal.next_sequence != persistence->journal.group + 1) {
         return make_journal(persistence, error);
     }
     struct journal_file file;
     const struct store_name name =
         store_name(STORE_JOURNAL, store->state.journals[count - 1].number);
-    if (!journal_file_continue(&file, store->directory, name.text, loading->journal_id,
-                               loading->journal_size)) {
+    if (!journal_file_continue(&file, store->directory, name.text, loading->journal.id,
+                               loading->journal.offset)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "cannot go on with %s/%s: %s", store->path,
                  name.text, strerror(errno));
         return false;
     }
-    if (loading->is_journal_old) {
+    if (loading->journal.is_old) {
         journal_file_close(&file);
         return make_journal(persistence, error);
     }
@@ -764,16 +771,14 @@ static bool begin_service(struct persistence *persistence, char *error) {
     journal->written_group = loading->sequence;
     journal->synced_group = loading->sequence;
     persistence->changes_saved = persistence->state->change_count;
+    persistence->base_size = loading->base.window.file_size;
     if (persistence->settings->appendonly) {
-        journal->policy = policy_of(persistence);
-        journal->policy_next = journal->policy;
+        journal->policy_next = policy_of(persistence);
         if (!continue_journal(persistence, error)) {
             return false;
         }
-        journal->file_size_sum = loading->size_total - loading->base_file_size;
-        persistence->journal_size_at_base = 0;
+        journal->file_size_sum = loading->size_total - persistence->base_size;
     }
-    persistence->base_size = loading->base_file_size;
     move(persistence, &persistence->journaling,
          persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
     return true;
@@ -795,15 +800,14 @@ static bool finish_loading(struct persistence *persistence, char *error) {
         return false;
     }
     if (loading->size_total > 0) {
+        double divisor = seconds > 0 ? seconds : 1e-6;
         log_write(LOG_NOTICE,
-                  "loaded boards=%llu members=%llu effects=%llu groups=%llu bytes=%llu "
-                  "seconds=%.2f members/s=%.0f effects/s=%.0f",
-                  (unsigned long long)loading->board_count,
-                  (unsigned long long)loading->member_count,
-                  (unsigned long long)loading->effect_count,
-                  (unsigned long long)loading->group_count, (unsigned long long)loading->size_total,
-                  seconds, (double)loading->member_count / (seconds > 0 ? seconds : 1e-6),
-                  (double)loading->effect_count / (seconds > 0 ? seconds : 1e-6));
+                  "loaded boards=%" PRIu64 " members=%" PRIu64 " effects=%" PRIu64
+                  " groups=%" PRIu64 " bytes=%" PRIu64
+                  " seconds=%.2f members/s=%.0f effects/s=%.0f",
+                  loading->board_count, loading->member_count, loading->effect_count,
+                  loading->group_count, loading->size_total, seconds,
+                  (double)loading->member_count / divisor, (double)loading->effect_count / divisor);
     }
     end_loading(persistence);
     persistence->state->is_loading = false;
@@ -1127,7 +1131,7 @@ void persistence_describe(const struct persistence *persistence, struct persiste
     if (info->is_saving) {
         info->current_save_seconds =
             (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
-        info->saved_members = persistence->snapshot.member_count;
+        info->saved_members = persistence->snapshot.footer.member_count;
     }
     if (persistence->loading != NULL) {
         describe_loading(persistence, info);

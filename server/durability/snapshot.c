@@ -1,6 +1,6 @@
 /* Writing a snapshot. See snapshot.h for an overview.
  *
- * Invariant: while the worker is busy it owns writing, file, footer, journal, error and what (and
+ * Invariant: while the worker is busy it owns writing, file, journal, error and what (and footer,
  * new_state and the store during the last job). */
 #include "server/durability/snapshot.h"
 
@@ -252,8 +252,7 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     snapshot->journal.fd = -1;
     snapshot->error = 0;
     snapshot->what = NULL;
-    snapshot->board_count = 0;
-    snapshot->member_count = 0;
+    snapshot->footer = (struct snapshot_footer){.sequence = 0};
     snapshot->chunk_count = 0;
     snapshot->walked_size = 0;
     snapshot->begin_us = clock_monotonic_us();
@@ -342,7 +341,7 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
     if (piece->is_first) {
         snapshot->reopen_count = 0;
         effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
-        snapshot->board_count++;
+        snapshot->footer.board_count++;
     }
     for (uint32_t done = 0; done < piece->count;) {
         uint32_t count = count_together(entries + done, piece->count - done);
@@ -350,7 +349,7 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
         check_chunk(snapshot);
         done += count;
     }
-    snapshot->member_count += piece->count;
+    snapshot->footer.member_count += piece->count;
     if (piece->is_last) {
         effect_encode_close(encoder);
     }
@@ -362,12 +361,8 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
 static void end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) {
     registry_walk_end(snapshot->registry);
     snapshot->state = SNAPSHOT_WALKED;
-    snapshot->footer = (struct snapshot_footer){
-        .sequence = group,
-        .time_us = (uint64_t)now_us,
-        .board_count = snapshot->board_count,
-        .member_count = snapshot->member_count,
-    };
+    snapshot->footer.sequence = group;
+    snapshot->footer.time_us = (uint64_t)now_us;
 }
 
 /* Applies even while the thread is free: it gets its next job only at the end of a step, and

@@ -295,7 +295,7 @@ static struct found look(void) {
     loading_deinit(&loading);
     story_check_valid(loading.registry);
     if (found.is_loaded) {
-        found.is_torn = loading.is_torn;
+        found.is_torn = loading.journal.torn.size > 0;
         found.group = loading.sequence;
         found.digest = storm_digest(loading.registry);
     }
