@@ -54,7 +54,7 @@ enum {
     SLOT_DEFINED = 0x80,
 };
 
-/* ---- writing ---- */
+/* ---- writing parts ---- */
 
 static char *put_varint(char *at, uint64_t value) {
     while (value >= 0x80) {
@@ -152,50 +152,195 @@ static char *put_other(char *at, enum other_record other) {
     return put_varint(at, (uint64_t)other << 2 | KIND_OTHER);
 }
 
+/* ---- reading ---- */
+
+/* Each take_* advances at; false: the chunk has ended, or its content is invalid. */
+static inline bool take_varint(struct effect_decoder *decoder, uint64_t *value) {
+    const char *at = decoder->at;
+    uint64_t result = 0;
+    for (unsigned shift = 0; shift < 64 && at < decoder->end; shift += 7) {
+        uint8_t byte = (uint8_t)*at++;
+        result |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            decoder->at = at;
+            *value = result;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_bytes(struct effect_decoder *decoder, void *to, size_t size) {
+    if ((size_t)(decoder->end - decoder->at) < size) {
+        return false;
+    }
+    memcpy(to, decoder->at, size);
+    decoder->at += size;
+    return true;
+}
+
+static bool take_byte(struct effect_decoder *decoder, uint8_t *byte) {
+    return take_bytes(decoder, byte, 1);
+}
+
+static inline bool take_text(struct effect_decoder *decoder, uint64_t size, uint64_t size_max,
+                             struct bytes *text) {
+    if (size == 0 || size > size_max || size > (uint64_t)(decoder->end - decoder->at)) {
+        return false;
+    }
+    *text = (struct bytes){.at = decoder->at, .size = (size_t)size};
+    decoder->at += size;
+    return true;
+}
+
+static inline bool take_key(struct effect_decoder *decoder, uint64_t *key) {
+    if (decoder->at == decoder->end) {
+        return false;
+    }
+    uint8_t code = (uint8_t)*decoder->at++;
+    unsigned below = code >> 4;
+    unsigned size = code & 15;
+    uint64_t difference = 0;
+    if (size > 0) {
+        if (below + size > 8 || size > (size_t)(decoder->end - decoder->at)) {
+            return false;
+        }
+        memcpy(&difference, decoder->at, size);
+        decoder->at += size;
+        difference <<= below * 8;
+    }
+    decoder->last_key ^= difference;
+    *key = decoder->last_key;
+    return true;
+}
+
+static bool take_database(struct effect_decoder *decoder, uint32_t *database) {
+    uint8_t byte;
+    if (!take_byte(decoder, &byte) || byte >= REGISTRY_DATABASES) {
+        return false;
+    }
+    *database = byte;
+    return true;
+}
+
+static bool take_u32(struct effect_decoder *decoder, uint32_t *value) {
+    uint64_t wide;
+    if (!take_varint(decoder, &wide) || wide > UINT32_MAX) {
+        return false;
+    }
+    *value = (uint32_t)wide;
+    return true;
+}
+
 /* ---- rules ---- */
 
-enum { RULES_KEEPS_BEST = 1, RULES_IS_CREATED = 2 };
-enum { TIME_IS_LATEST = 1, TIME_IS_GIVEN_BY_END = 2 };
-enum { FIELD_IS_SIGNED = 1, FIELD_IS_ASCENDING = 2 };
+/* Each code_* writes a part of rules, or reads it; false: what is read is invalid. */
+struct rules_coder {
+    struct effect_decoder *from; /* NULL: writing */
+    char *to;
+};
 
-static char *put_layout(char *at, const struct layout *layout) {
-    const struct layout_time *time = &layout->time;
-    *at++ = (char)time->bits;
-    if (time->bits > 0) {
-        *at++ = (char)time->unit;
-        *at++ = (char)((time->is_latest ? TIME_IS_LATEST : 0) |
-                       (time->is_given_by_end ? TIME_IS_GIVEN_BY_END : 0));
-        at = put_bytes(at, &time->start_us, sizeof time->start_us);
+static bool code_bytes(struct rules_coder *coder, void *value, size_t size) {
+    if (coder->from != NULL) {
+        return take_bytes(coder->from, value, size);
     }
-    *at++ = (char)layout->field_count;
+    coder->to = put_bytes(coder->to, value, size);
+    return true;
+}
+
+static bool code_byte(struct rules_coder *coder, uint8_t *value, unsigned value_max) {
+    return code_bytes(coder, value, 1) && *value <= value_max;
+}
+
+static bool code_flags(struct rules_coder *coder, bool *first, bool *second) {
+    uint8_t flags = (uint8_t)((*first ? 1 : 0) | (*second ? 2 : 0));
+    bool is_good = code_byte(coder, &flags, 3);
+    *first = (flags & 1) != 0;
+    *second = (flags & 2) != 0;
+    return is_good;
+}
+
+static bool code_cap(struct rules_coder *coder, uint32_t *cap) {
+    if (coder->from != NULL) {
+        return take_u32(coder->from, cap);
+    }
+    coder->to = put_varint(coder->to, *cap);
+    return true;
+}
+
+static bool code_period(struct rules_coder *coder, struct rules *rules) {
+    uint8_t period = (uint8_t)rules->period;
+    if (!code_byte(coder, &period, PERIOD_MONTH)) {
+        return false;
+    }
+    rules->period = (enum period_unit)period;
+    return rules->period == PERIOD_NONE ||
+           (code_bytes(coder, &rules->zone_minutes, sizeof rules->zone_minutes) &&
+            code_bytes(coder, &rules->archives_max, sizeof rules->archives_max) &&
+            code_bytes(coder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
+            code_bytes(coder, &rules->period_end_ms, sizeof rules->period_end_ms));
+}
+
+static bool code_time(struct rules_coder *coder, struct layout_time *time) {
+    uint8_t unit = (uint8_t)time->unit;
+    if (!code_byte(coder, &time->bits, 63)) {
+        return false;
+    }
+    if (time->bits == 0) {
+        return true;
+    }
+    bool is_good = code_byte(coder, &unit, LAYOUT_UNIT_D) &&
+                   code_flags(coder, &time->is_latest, &time->is_given_by_end) &&
+                   code_bytes(coder, &time->start_us, sizeof time->start_us);
+    time->unit = (enum layout_unit)unit;
+    return is_good;
+}
+
+static bool code_field(struct rules_coder *coder, struct layout_field *field, unsigned bits_max) {
+    uint8_t name_size = (uint8_t)strlen(field->name);
+    return code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
+           code_byte(coder, &field->scale, UINT8_MAX) &&
+           code_flags(coder, &field->is_signed, &field->is_ascending) &&
+           code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
+           code_bytes(coder, field->name, name_size);
+}
+
+static bool code_rules(struct rules_coder *coder, struct rules *rules) {
+    struct layout *layout = &rules->layout;
+    if (!code_flags(coder, &rules->keeps_best, &rules->is_created) ||
+        !code_cap(coder, &rules->cap) || !code_period(coder, rules) ||
+        !code_time(coder, &layout->time) ||
+        !code_byte(coder, &layout->field_count, LAYOUT_FIELDS_MAX)) {
+        return false;
+    }
+    unsigned bits_left = 64U - layout->time.bits;
     for (unsigned i = 0; i < layout->field_count; i++) {
-        const struct layout_field *field = &layout->fields[i];
-        size_t name_size = strlen(field->name);
-        *at++ = (char)field->bits;
-        *at++ = (char)field->scale;
-        *at++ = (char)((field->is_signed ? FIELD_IS_SIGNED : 0) |
-                       (field->is_ascending ? FIELD_IS_ASCENDING : 0));
-        *at++ = (char)name_size;
-        at = put_bytes(at, field->name, name_size);
+        if (!code_field(coder, &layout->fields[i], bits_left)) {
+            return false;
+        }
+        bits_left -= layout->fields[i].bits;
     }
-    return at;
+    return layout->field_count > 0;
 }
 
 /* out: EFFECT_RULES_SIZE_MAX; returns the size. */
 static uint32_t print_rules(const struct rules *rules, char *out) {
-    char *at = out;
-    *at++ = (char)((rules->keeps_best ? RULES_KEEPS_BEST : 0) |
-                   (rules->is_created ? RULES_IS_CREATED : 0));
-    at = put_varint(at, rules->cap);
-    *at++ = (char)rules->period;
-    if (rules->period != PERIOD_NONE) {
-        at = put_bytes(at, &rules->zone_minutes, sizeof rules->zone_minutes);
-        at = put_bytes(at, &rules->archives_max, sizeof rules->archives_max);
-        at = put_bytes(at, &rules->period_start_ms, sizeof rules->period_start_ms);
-        at = put_bytes(at, &rules->period_end_ms, sizeof rules->period_end_ms);
+    struct rules copy;
+    struct rules_coder coder = {.to = out};
+    rules_copy(rules, &copy);
+    CHECK(code_rules(&coder, &copy));
+    return (uint32_t)(coder.to - out);
+}
+
+static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
+    struct rules_coder coder = {.from = decoder};
+    const char *reason;
+    memset(rules, 0, sizeof *rules);
+    if (!code_rules(&coder, rules)) {
+        return false;
     }
-    at = put_layout(at, &rules->layout);
-    return (uint32_t)(at - out);
+    layout_complete(&rules->layout);
+    return rules_validate(rules, &reason);
 }
 
 /* Find or choose the slot for these rules; is_new: its content must be written, too. */
@@ -231,7 +376,7 @@ static char *put_rules(struct effect_encoder *encoder, char *at, const struct ru
     return at;
 }
 
-/* ---- records ---- */
+/* ---- writing records ---- */
 
 static void encode_other(struct effect_encoder *encoder, enum other_record other,
                          const struct effect *effect) {
@@ -320,156 +465,7 @@ void effect_encode_reopen(struct effect_encoder *encoder) {
     encode_other(encoder, OTHER_REOPEN, &no_operands);
 }
 
-/* ---- reading ---- */
-
-/* Each take_* advances at; false: the chunk has ended, or its content is invalid. */
-static inline bool take_varint(struct effect_decoder *decoder, uint64_t *value) {
-    const char *at = decoder->at;
-    uint64_t result = 0;
-    for (unsigned shift = 0; shift < 64 && at < decoder->end; shift += 7) {
-        uint8_t byte = (uint8_t)*at++;
-        result |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            decoder->at = at;
-            *value = result;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool take_bytes(struct effect_decoder *decoder, void *to, size_t size) {
-    if ((size_t)(decoder->end - decoder->at) < size) {
-        return false;
-    }
-    memcpy(to, decoder->at, size);
-    decoder->at += size;
-    return true;
-}
-
-static bool take_byte(struct effect_decoder *decoder, uint8_t *byte) {
-    return take_bytes(decoder, byte, 1);
-}
-
-static inline bool take_text(struct effect_decoder *decoder, uint64_t size, uint64_t size_max,
-                             struct bytes *text) {
-    if (size == 0 || size > size_max || size > (uint64_t)(decoder->end - decoder->at)) {
-        return false;
-    }
-    *text = (struct bytes){.at = decoder->at, .size = (size_t)size};
-    decoder->at += size;
-    return true;
-}
-
-static inline bool take_key(struct effect_decoder *decoder, uint64_t *key) {
-    if (decoder->at == decoder->end) {
-        return false;
-    }
-    uint8_t code = (uint8_t)*decoder->at++;
-    unsigned below = code >> 4;
-    unsigned size = code & 15;
-    uint64_t difference = 0;
-    if (size > 0) {
-        if (below + size > 8 || size > (size_t)(decoder->end - decoder->at)) {
-            return false;
-        }
-        memcpy(&difference, decoder->at, size);
-        decoder->at += size;
-        difference <<= below * 8;
-    }
-    decoder->last_key ^= difference;
-    *key = decoder->last_key;
-    return true;
-}
-
-static bool take_database(struct effect_decoder *decoder, uint32_t *database) {
-    uint8_t byte;
-    if (!take_byte(decoder, &byte) || byte >= REGISTRY_DATABASES) {
-        return false;
-    }
-    *database = byte;
-    return true;
-}
-
-static bool take_field(struct effect_decoder *decoder, struct layout_field *field,
-                       unsigned bits_above) {
-    uint8_t flags;
-    uint8_t name_size;
-    *field = (struct layout_field){.bits = 0};
-    if (!take_byte(decoder, &field->bits) || !take_byte(decoder, &field->scale) ||
-        !take_byte(decoder, &flags) || !take_byte(decoder, &name_size) ||
-        name_size > LAYOUT_NAME_MAX || !take_bytes(decoder, field->name, name_size) ||
-        field->bits == 0 || field->bits > 64 - bits_above || flags > 3) {
-        return false;
-    }
-    field->is_signed = (flags & FIELD_IS_SIGNED) != 0;
-    field->is_ascending = (flags & FIELD_IS_ASCENDING) != 0;
-    return true;
-}
-
-static bool take_time(struct effect_decoder *decoder, struct layout_time *time) {
-    uint8_t unit;
-    uint8_t flags;
-    *time = (struct layout_time){.bits = 0};
-    if (!take_byte(decoder, &time->bits) || time->bits >= 64) {
-        return false;
-    }
-    if (time->bits == 0) {
-        return true;
-    }
-    if (!take_byte(decoder, &unit) || unit > LAYOUT_UNIT_D || !take_byte(decoder, &flags) ||
-        flags > 3 || !take_bytes(decoder, &time->start_us, sizeof time->start_us)) {
-        return false;
-    }
-    time->unit = (enum layout_unit)unit;
-    time->is_latest = (flags & TIME_IS_LATEST) != 0;
-    time->is_given_by_end = (flags & TIME_IS_GIVEN_BY_END) != 0;
-    return true;
-}
-
-static bool take_layout(struct effect_decoder *decoder, struct layout *layout) {
-    if (!take_time(decoder, &layout->time) || !take_byte(decoder, &layout->field_count) ||
-        layout->field_count == 0 || layout->field_count > LAYOUT_FIELDS_MAX) {
-        return false;
-    }
-    unsigned bits = layout->time.bits;
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        if (!take_field(decoder, &layout->fields[i], bits)) {
-            return false;
-        }
-        bits += layout->fields[i].bits;
-    }
-    layout_complete(layout);
-    return true;
-}
-
-static bool take_period(struct effect_decoder *decoder, struct rules *rules) {
-    uint8_t period;
-    if (!take_byte(decoder, &period) || period > PERIOD_MONTH) {
-        return false;
-    }
-    rules->period = (enum period_unit)period;
-    return rules->period == PERIOD_NONE ||
-           (take_bytes(decoder, &rules->zone_minutes, sizeof rules->zone_minutes) &&
-            take_bytes(decoder, &rules->archives_max, sizeof rules->archives_max) &&
-            take_bytes(decoder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
-            take_bytes(decoder, &rules->period_end_ms, sizeof rules->period_end_ms));
-}
-
-static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
-    const char *reason;
-    uint8_t flags;
-    uint64_t cap;
-    memset(rules, 0, sizeof *rules);
-    if (!take_byte(decoder, &flags) || flags > 3 || !take_varint(decoder, &cap) ||
-        cap > UINT32_MAX || !take_period(decoder, rules)) {
-        return false;
-    }
-    rules->keeps_best = (flags & RULES_KEEPS_BEST) != 0;
-    rules->is_created = (flags & RULES_IS_CREATED) != 0;
-    rules->cap = (uint32_t)cap;
-    return take_layout(decoder, &rules->layout) && rules_validate(rules, &reason);
-}
+/* ---- reading records ---- */
 
 static bool take_rules(struct effect_decoder *decoder, const struct rules **rules) {
     uint8_t slot;
@@ -485,15 +481,6 @@ static bool take_rules(struct effect_decoder *decoder, const struct rules **rule
     }
     *rules = &decoder->slots[index];
     return decoder->has_slot[index];
-}
-
-static bool take_u32(struct effect_decoder *decoder, uint32_t *value) {
-    uint64_t wide;
-    if (!take_varint(decoder, &wide) || wide > UINT32_MAX) {
-        return false;
-    }
-    *value = (uint32_t)wide;
-    return true;
 }
 
 static bool take_operands(struct effect_decoder *decoder, unsigned operands) {

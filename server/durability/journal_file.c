@@ -43,7 +43,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
     little_put_u64(head + FILE_ID, file->id);
     little_put_u64(head + FILE_SEQUENCE, first_sequence);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
-    if (disk_write_all(file->fd, head, sizeof head, NULL) && disk_sync(file->fd)) {
+    if (disk_write_all(file->fd, head, sizeof head) && disk_sync(file->fd)) {
         return true;
     }
     int error = errno;
@@ -84,7 +84,7 @@ bool journal_file_append(struct journal_file *file, const char *groups, size_t s
                          bool *is_whole) {
     CHECK(kept <= size);
     *is_whole = true;
-    if (disk_write_all(file->fd, groups, size, NULL)) {
+    if (disk_write_all(file->fd, groups, size)) {
         file->kept_size = kept > 0 ? file->size + kept : file->kept_size;
         file->size += size;
         return true;

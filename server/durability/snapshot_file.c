@@ -55,7 +55,7 @@ static bool write_file_head(struct snapshot_writer *writer, uint64_t created_ms)
     little_put_u64(head + FILE_CREATED, created_ms);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
     writer->size = sizeof head;
-    return disk_write_all(writer->fd, head, sizeof head, NULL);
+    return disk_write_all(writer->fd, head, sizeof head);
 }
 
 bool snapshot_writer_init(struct snapshot_writer *writer, int level) {
@@ -107,8 +107,8 @@ static bool write_block(struct snapshot_writer *writer, uint32_t raw_size, const
                    checksum_of(writer->id, writer->block_number, head, stored, stored_size));
     bool is_together = stored == head + SNAPSHOT_BLOCK_HEAD;
     size_t together = SNAPSHOT_BLOCK_HEAD + (is_together ? stored_size : 0);
-    if (!disk_write_all(writer->fd, head, together, NULL) ||
-        (!is_together && !disk_write_all(writer->fd, stored, stored_size, NULL))) {
+    if (!disk_write_all(writer->fd, head, together) ||
+        (!is_together && !disk_write_all(writer->fd, stored, stored_size))) {
         return false;
     }
     writer->block_number++;

@@ -181,7 +181,7 @@ static bool write_new_manifest(const struct store *store, const struct store_sta
     char text[STORE_MANIFEST_MAX];
     size_t size = store_print_manifest(text, state);
     int fd = disk_open(store->directory, MANIFEST_NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC, 0640);
-    bool is_written = fd >= 0 && disk_write_all(fd, text, size, NULL) && disk_sync(fd);
+    bool is_written = fd >= 0 && disk_write_all(fd, text, size) && disk_sync(fd);
     disk_close(fd);
     return is_written && disk_sync_directory(store->directory);
 }
@@ -310,7 +310,7 @@ void store_note_process(const struct store *store) {
     size_t size = bytes_print_i64(text, getpid());
     text[size++] = '\n';
     int fd = disk_open(store->directory, STORE_LOCK_NAME, O_WRONLY | O_TRUNC, 0);
-    bool is_written = fd >= 0 && disk_write_all(fd, text, size, NULL);
+    bool is_written = fd >= 0 && disk_write_all(fd, text, size);
     disk_close(fd);
     /* The text is only for messages: the lock works without it. */
     if (!is_written) {

@@ -99,25 +99,21 @@ const struct disk *disk = &disk_system;
 
 /* ---- helpers ---- */
 
-bool disk_write_all(int fd, const void *bytes, size_t size, size_t *written) {
+bool disk_write_all(int fd, const void *bytes, size_t size) {
     size_t done = 0;
-    bool is_done = true;
-    while (done < size && is_done) {
+    while (done < size) {
         ssize_t count = disk->write(fd, (const char *)bytes + done, size - done);
         if (count > 0) {
             done += (size_t)count;
         } else if (count == 0) {
             /* write returned 0 without an error: only a full disk causes that. */
             errno = ENOSPC;
-            is_done = false;
-        } else {
-            is_done = errno == EINTR;
+            return false;
+        } else if (errno != EINTR) {
+            return false;
         }
     }
-    if (written != NULL) {
-        *written = done;
-    }
-    return is_done;
+    return true;
 }
 
 bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got) {

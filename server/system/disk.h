@@ -44,9 +44,8 @@ extern const struct disk *disk;
 /* Room for any message about a file. */
 enum { DISK_ERROR_MAX = 2048 };
 
-/* Write all bytes, retrying after interruptions and short writes. false: errno says why. *written
- * (may be NULL): the number of bytes written, also on failure. */
-MUST_CHECK bool disk_write_all(int fd, const void *bytes, size_t size, size_t *written);
+/* Write all bytes, retrying after interruptions and short writes. false: errno says why. */
+MUST_CHECK bool disk_write_all(int fd, const void *bytes, size_t size);
 /* Read up to size bytes at offset; *got is less only at end of file. false: errno says why. */
 MUST_CHECK bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got);
 /* open, sync and truncate, retried after interruptions. An error of a sync is final: the kernel may
