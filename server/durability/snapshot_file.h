@@ -49,7 +49,7 @@ struct snapshot_writer {
     uint64_t write_back_end;
     int level;
     void *zstd;
-    char *stored; /* buffer for a block as it is written */
+    char *stored; /* buffer for a compressed block */
 };
 
 /* Allocates, as close does: call both from the thread that owns the boards. false: no memory. */

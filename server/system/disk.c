@@ -133,6 +133,15 @@ bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *go
     return true;
 }
 
+bool disk_read_whole(int fd, void *bytes, size_t size, uint64_t offset) {
+    size_t got;
+    bool is_read = disk_read_all(fd, bytes, size, offset, &got);
+    if (is_read && got < size) {
+        errno = ENODATA;
+    }
+    return is_read && got == size;
+}
+
 int disk_open(int directory, const char *name, int flags, mode_t mode) {
     int fd;
     do {

@@ -48,6 +48,8 @@ enum { DISK_ERROR_MAX = 2048 };
 MUST_CHECK bool disk_write_all(int fd, const void *bytes, size_t size);
 /* Read up to size bytes at offset; *got is less only at end of file. false: errno says why. */
 MUST_CHECK bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got);
+/* Read exactly size bytes. false: errno says why; ENODATA: the file ends before. */
+MUST_CHECK bool disk_read_whole(int fd, void *bytes, size_t size, uint64_t offset);
 /* open, sync and truncate, retried after interruptions. An error of a sync is final: the kernel may
  * have dropped the pages it could not write, and a second sync of the same file would report
  * success. */
