@@ -93,10 +93,6 @@ void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
     encoder->slot_next = 0;
 }
 
-/* Reserve room for a record; NULL: out is broken. */
-static char *reserve(struct effect_encoder *encoder, size_t size) {
-    return buffer_reserve(encoder->out, size);
-}
 static void commit(struct effect_encoder *encoder, const char *end) {
     struct buffer *out = encoder->out;
     buffer_commit(out, (size_t)(end - (out->at + out->size)));
@@ -104,7 +100,7 @@ static void commit(struct effect_encoder *encoder, const char *end) {
 
 static void encode_board_anew(struct effect_encoder *encoder, uint32_t database,
                               struct bytes name) {
-    char *at = reserve(encoder, VARINT_MAX + 1 + name.size);
+    char *at = buffer_reserve(encoder->out, VARINT_MAX + 1 + name.size);
     if (at == NULL) {
         return;
     }
@@ -129,22 +125,17 @@ static inline void encode_board(struct effect_encoder *encoder, uint32_t databas
     encode_board_anew(encoder, database, name);
 }
 
-static void encode_put(struct effect_encoder *encoder, struct bytes member, uint64_t key) {
-    char *at = reserve(encoder, VARINT_MAX + KEY_ROOM + member.size);
+static inline void encode_member(struct effect_encoder *encoder, enum record_kind kind,
+                                 const struct effect *effect) {
+    struct bytes member = effect->member;
+    char *at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + member.size);
     if (at == NULL) {
         return;
     }
-    at = put_varint(at, (uint64_t)member.size << 2 | KIND_PUT);
-    at = put_key(encoder, at, key);
-    commit(encoder, put_bytes(at, member.at, member.size));
-}
-
-static void encode_take(struct effect_encoder *encoder, struct bytes member) {
-    char *at = reserve(encoder, VARINT_MAX + member.size);
-    if (at == NULL) {
-        return;
+    at = put_varint(at, (uint64_t)member.size << 2 | kind);
+    if (kind == KIND_PUT) {
+        at = put_key(encoder, at, effect->member_key);
     }
-    at = put_varint(at, (uint64_t)member.size << 2 | KIND_TAKE);
     commit(encoder, put_bytes(at, member.at, member.size));
 }
 
@@ -380,7 +371,8 @@ static char *put_rules(struct effect_encoder *encoder, char *at, const struct ru
 
 static void encode_other(struct effect_encoder *encoder, enum other_record other,
                          const struct effect *effect) {
-    char *at = reserve(encoder, 3 * VARINT_MAX + 16 + effect->to_name.size + EFFECT_RULES_SIZE_MAX);
+    char *at = buffer_reserve(encoder->out,
+                              3 * VARINT_MAX + 16 + effect->to_name.size + EFFECT_RULES_SIZE_MAX);
     unsigned operands = others[other].operands;
     if (at == NULL) {
         return;
@@ -421,9 +413,9 @@ void effect_encode(struct effect_encoder *encoder, const struct effect *effect) 
         encode_board(encoder, effect->database, effect->name);
     }
     if (effect->kind == EFFECT_PUT) {
-        encode_put(encoder, effect->member, effect->member_key);
+        encode_member(encoder, KIND_PUT, effect);
     } else if (effect->kind == EFFECT_TAKE) {
-        encode_take(encoder, effect->member);
+        encode_member(encoder, KIND_TAKE, effect);
     } else {
         encode_other(encoder, other_of(effect->kind), effect);
     }
@@ -438,14 +430,14 @@ void effect_encode_open(struct effect_encoder *encoder, const struct registry_ke
 
 void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
                          uint32_t count) {
-    char *at = reserve(encoder, 2 * VARINT_MAX);
+    char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX);
     if (at == NULL) {
         return;
     }
     at = put_other(at, OTHER_PIECE);
     commit(encoder, put_varint(at, count));
     for (uint32_t i = 0; i < count; i++) {
-        at = reserve(encoder, VARINT_MAX + KEY_ROOM + entries[i].member.size);
+        at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + entries[i].member.size);
         if (at == NULL) {
             return;
         }

@@ -49,7 +49,7 @@ static enum loading_status fail_reading(struct loading *loading, const char *err
 
 /* File offset of the chunk that is being decoded. */
 static uint64_t chunk_offset(const struct loading *loading) {
-    return loading->phase == LOADING_BASE ? loading->block_offset : loading->group.offset;
+    return loading->phase == LOADING_BASE ? loading->block.offset : loading->group.offset;
 }
 
 static enum loading_status fail_meaning_at(struct loading *loading, uint64_t offset,
@@ -399,9 +399,9 @@ static enum loading_status take_record(struct loading *loading) {
 
 static void run_read(void *context) {
     struct loading *loading = context;
-    loading->next_offset = loading->base.offset;
-    loading->next_status = snapshot_reader_next(&loading->base, loading->next_raw,
-                                                loading->next_room, &loading->next_size);
+    loading->next.offset = loading->base.offset;
+    loading->next_status = snapshot_reader_next(&loading->base, loading->next.raw,
+                                                loading->next.room, &loading->next.size);
 }
 
 static void on_read(void *context) {
@@ -415,20 +415,15 @@ static void read_next(struct loading *loading) {
     worker_start(&loading->worker, run_read);
 }
 
-static bool grow(char **at, size_t *room, size_t size) {
-    char *grown = memory_allocate(size);
+static bool grow(struct loading_block *block, size_t room) {
+    char *grown = memory_allocate(room);
     if (grown == NULL) {
         return false;
     }
-    memory_free(*at);
-    *at = grown;
-    *room = size;
+    memory_free(block->raw);
+    block->raw = grown;
+    block->room = room;
     return true;
-}
-
-static bool allocate_blocks(struct loading *loading) {
-    return grow(&loading->raw, &loading->raw_room, SNAPSHOT_BLOCK_SIZE) &&
-           grow(&loading->next_raw, &loading->next_room, SNAPSHOT_BLOCK_SIZE);
 }
 
 static int open_file(struct loading *loading, enum store_kind kind, uint64_t number) {
@@ -446,7 +441,7 @@ static enum loading_status open_base(struct loading *loading) {
     if (status != SNAPSHOT_BLOCK) {
         return fail_reading(loading, loading->base.error, status == SNAPSHOT_DAMAGED);
     }
-    if (!allocate_blocks(loading)) {
+    if (!grow(&loading->block, SNAPSHOT_BLOCK_SIZE) || !grow(&loading->next, SNAPSHOT_BLOCK_SIZE)) {
         return fail_memory(loading);
     }
     read_next(loading);
@@ -460,10 +455,10 @@ static void close_base(struct loading *loading) {
         snapshot_reader_close(&loading->base);
         loading->is_base_open = false;
     }
-    memory_free(loading->raw);
-    memory_free(loading->next_raw);
-    loading->raw = NULL;
-    loading->next_raw = NULL;
+    memory_free(loading->block.raw);
+    memory_free(loading->next.raw);
+    loading->block.raw = NULL;
+    loading->next.raw = NULL;
 }
 
 /* At the end of the base: compare its totals with what was found. */
@@ -488,29 +483,24 @@ static enum loading_status end_base(struct loading *loading) {
 }
 
 static enum loading_status take_block(struct loading *loading) {
-    loading->block_offset = loading->next_offset;
+    struct loading_block taken = loading->next;
     switch (loading->next_status) {
-    case SNAPSHOT_BLOCK: {
-        char *raw = loading->raw;
-        size_t room = loading->raw_room;
-        size_t size = loading->next_size;
-        loading->raw = loading->next_raw;
-        loading->raw_room = loading->next_room;
-        loading->next_raw = raw;
-        loading->next_room = room;
-        loading->size_done = loading->block_offset;
+    case SNAPSHOT_BLOCK:
+        loading->next = loading->block;
+        loading->block = taken;
+        loading->size_done = taken.offset;
         read_next(loading);
-        effect_decode_begin(&loading->decoder, (struct bytes){.at = loading->raw, .size = size});
+        effect_decode_begin(&loading->decoder, (struct bytes){.at = taken.raw, .size = taken.size});
         loading->is_decoding = true;
         return LOADING_MORE;
-    }
     case SNAPSHOT_LARGER:
-        if (!grow(&loading->next_raw, &loading->next_room, loading->next_size)) {
+        if (!grow(&loading->next, taken.size)) {
             return fail_memory(loading);
         }
         read_next(loading);
         return LOADING_WAITS;
     case SNAPSHOT_END:
+        loading->block.offset = taken.offset;
         return end_base(loading);
     case SNAPSHOT_DAMAGED:
     case SNAPSHOT_FAILED:

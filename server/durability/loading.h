@@ -60,9 +60,11 @@ struct loading {
     /* the base */
     struct snapshot_reader base; /* the thread's while the worker is busy */
     bool is_base_open;
-    char *raw, *next_raw; /* the block being decoded, and the thread's */
-    size_t raw_room, next_room, next_size;
-    uint64_t block_offset, next_offset; /* of these two blocks, in the file */
+    struct loading_block {
+        char *raw;
+        size_t room, size;
+        uint64_t offset;                /* in the file */
+    } block, next;                      /* the one being decoded, and the thread's */
     uint64_t base_boards, base_members; /* found so far: the footer has the totals */
     enum snapshot_status next_status;
     bool has_next;

@@ -328,11 +328,7 @@ static enum store_status take_lock(const struct opening *opening) {
     if (store->lock < 0) {
         return is_reading && errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_LOCK_NAME);
     }
-    int result;
-    do {
-        result = disk->lock(store->lock);
-    } while (result != 0 && errno == EINTR);
-    if (result != 0) {
+    if (!disk_lock(store->lock)) {
         return errno == EWOULDBLOCK ? say_in_use(opening) : fail(opening, "lock", STORE_LOCK_NAME);
     }
     if (!is_reading) {

@@ -150,20 +150,24 @@ int disk_open(int directory, const char *name, int flags, mode_t mode) {
     return fd;
 }
 
-bool disk_sync_contents(int fd) {
+static bool is_done(int (*call)(int fd), int fd) {
     int result;
     do {
-        result = disk->sync_contents(fd);
+        result = call(fd);
     } while (result != 0 && errno == EINTR);
     return result == 0;
 }
 
+bool disk_sync_contents(int fd) {
+    return is_done(disk->sync_contents, fd);
+}
+
 bool disk_sync(int fd) {
-    int result;
-    do {
-        result = disk->sync(fd);
-    } while (result != 0 && errno == EINTR);
-    return result == 0;
+    return is_done(disk->sync, fd);
+}
+
+bool disk_lock(int fd) {
+    return is_done(disk->lock, fd);
 }
 
 bool disk_sync_directory(int fd) {

@@ -50,12 +50,13 @@ MUST_CHECK bool disk_write_all(int fd, const void *bytes, size_t size);
 MUST_CHECK bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got);
 /* Read exactly size bytes. false: errno says why; ENODATA: the file ends before. */
 MUST_CHECK bool disk_read_whole(int fd, void *bytes, size_t size, uint64_t offset);
-/* open, sync and truncate, retried after interruptions. An error of a sync is final: the kernel may
- * have dropped the pages it could not write, and a second sync of the same file would report
- * success. */
+/* open, sync, lock and truncate, retried after interruptions. An error of a sync is final: the
+ * kernel may have dropped the pages it could not write, and a second sync of the same file would
+ * report success. */
 MUST_CHECK int disk_open(int directory, const char *name, int flags, mode_t mode);
 MUST_CHECK bool disk_sync_contents(int fd);
 MUST_CHECK bool disk_sync(int fd);
+MUST_CHECK bool disk_lock(int fd);
 /* Reports success on a file system that cannot sync directories. */
 MUST_CHECK bool disk_sync_directory(int fd);
 MUST_CHECK bool disk_truncate(int fd, uint64_t size);
