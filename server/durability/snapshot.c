@@ -264,12 +264,6 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
 
 /* ---- effects ---- */
 
-/* Wait until the thread has written its batch and takes everything buffered. */
-static void make_room(struct snapshot *snapshot) {
-    worker_wait(&snapshot->worker);
-    go_on(snapshot); /* unless it has taken the buffer already */
-}
-
 bool snapshot_is_full(const struct snapshot *snapshot) {
     return snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed &&
            snapshot->filling.size >= FILLING_MAX;
@@ -277,7 +271,8 @@ bool snapshot_is_full(const struct snapshot *snapshot) {
 
 static void write_effect(struct snapshot *snapshot, const struct effect *effect) {
     if (snapshot_is_full(snapshot)) {
-        make_room(snapshot);
+        worker_wait(&snapshot->worker);
+        go_on(snapshot); /* unless the thread has taken the buffer already */
     }
     if (!snapshot->is_failed) {
         effect_encode(&snapshot->encoder, effect);
