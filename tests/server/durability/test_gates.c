@@ -514,6 +514,7 @@ static void while_the_disk_is_full_only_the_refused_are_answered(void **state) {
     is_full = true;
     send_text(ann, "ZADD k 5 m\r\n");
     expect_nothing(f, ann);
+    for (int turns = 0; f->server->durability.write_refusal == NULL && turn_and_wait(f, &turns);) {}
     assert_non_null(f->server->durability.write_refusal);
     send_text(bob, "ZADD k 6 m\r\nPING\r\n");
     expect(f, bob, "-MISCONF Errors writing to the AOF file: No space left on device\r\n+PONG\r\n");
