@@ -382,6 +382,7 @@ static void encode_other(struct effect_encoder *encoder, enum other_record other
         *at++ = (char)effect->database;
     }
     if ((operands & HAS_DESTINATION) != 0) {
+        CHECK(effect->to_name.at != NULL);
         *at++ = (char)effect->to_database;
         at = put_varint(at, effect->to_name.size);
         at = put_bytes(at, effect->to_name.at, effect->to_name.size);
