@@ -1,6 +1,6 @@
 /* Layouts: their text, their fields' ranges, and packing keys.
  *
- *     words -> parser.layout (widths only) -> place_fields() -> *layout
+ *     words -> parser.layout (widths only) -> layout_complete() -> *layout
  *
  * The invariant is what layout_validate checks: shifts and masks follow from the widths, so the
  * functions on keys only shift and mask. They never shift by 64, because every width is at least
@@ -315,15 +315,19 @@ static bool reject_word(struct parser *parser) {
                   word.text);
 }
 
-/* Shifts and masks from the widths, the last field lowest. */
-static void place_fields(struct layout *layout) {
+void layout_complete(struct layout *layout) {
     unsigned shift = layout->time.bits;
+    if (layout->time.bits > 0) {
+        layout->time.mask = mask_of(layout->time.bits);
+        layout->time.unit_us = units[layout->time.unit].us;
+    }
     for (unsigned i = layout->field_count; i-- > 0;) {
         struct layout_field *field = &layout->fields[i];
         field->shift = (uint8_t)shift;
         field->mask = mask_of(field->bits);
         shift += field->bits;
     }
+    layout->bits_total = (uint8_t)shift;
 }
 
 enum layout_status layout_parse_words(const struct bytes *words, size_t word_count,
@@ -346,7 +350,7 @@ enum layout_status layout_parse_words(const struct bytes *words, size_t word_cou
         reject(error, "a layout needs at least one FIELD: " FIELD_FORM);
         return LAYOUT_BAD_TEXT;
     }
-    place_fields(&parser.layout);
+    layout_complete(&parser.layout);
     *layout = parser.layout;
     return LAYOUT_OK;
 }
@@ -372,15 +376,10 @@ size_t layout_count_words(const struct bytes *words, size_t word_count) {
 void layout_init_default(struct layout *layout) {
     *layout = (struct layout){
         .field_count = 1,
-        .bits_total = 64,
-        .time = {.bits = 31,
-                 .unit = LAYOUT_UNIT_S,
-                 .mask = mask_of(31),
-                 .unit_us = US_PER_SECOND,
-                 .start_us = DEFAULT_START_US},
+        .time = {.bits = 31, .unit = LAYOUT_UNIT_S, .start_us = DEFAULT_START_US},
         .fields = {{.name = "score", .bits = 33, .is_signed = true}},
     };
-    place_fields(layout);
+    layout_complete(layout);
 }
 
 /* ---- Text out ---- */

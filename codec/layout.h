@@ -98,6 +98,9 @@ bool layout_equal(const struct layout *a, const struct layout *b);
  * first violation, NULL if none. */
 MUST_CHECK bool layout_validate(const struct layout *layout, const char **reason);
 
+/* Compute from the widths and the time's unit what follows from them: shifts, masks, bits_total,
+ * unit_us. */
+void layout_complete(struct layout *layout);
 /* Fill *layout with FIELD score 33 SIGNED TIME 31 S. */
 void layout_init_default(struct layout *layout);
 

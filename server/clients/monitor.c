@@ -9,37 +9,21 @@ static void append_text(struct buffer *out, const char *text) {
     buffer_append(out, text, strlen(text));
 }
 
-/* The two-character escape of a byte, or NULL. */
-static const char *short_escape(char byte) {
-    switch (byte) {
-    case '\n':
-        return "\\n";
-    case '\r':
-        return "\\r";
-    case '\t':
-        return "\\t";
-    case '\a':
-        return "\\a";
-    case '\b':
-        return "\\b";
-    case '"':
-        return "\\\"";
-    case '\\':
-        return "\\\\";
-    default:
-        return NULL;
-    }
-}
-
 static void append_quoted(struct buffer *out, struct bytes text) {
+    static const char escaped[] = "\n\r\t\a\b\"\\";
+    static const char letters[] = "nrtab\"\\";
     append_text(out, " \"");
     for (size_t i = 0; i < text.size; i++) {
-        const char *escape = short_escape(text.at[i]);
-        char shown[5] = {text.at[i], '\0'};
-        if (escape == NULL && (text.at[i] < ' ' || text.at[i] > '~')) {
-            snprintf(shown, sizeof shown, "\\x%02x", (unsigned)(unsigned char)text.at[i]);
+        char byte = text.at[i];
+        const char *found = memchr(escaped, byte, sizeof escaped - 1);
+        char shown[5] = {byte, '\0'};
+        if (found != NULL) {
+            shown[0] = '\\';
+            shown[1] = letters[found - escaped];
+        } else if (byte < ' ' || byte > '~') {
+            snprintf(shown, sizeof shown, "\\x%02x", (unsigned)(unsigned char)byte);
         }
-        append_text(out, escape != NULL ? escape : shown);
+        append_text(out, shown);
     }
     append_text(out, "\"");
 }

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "server/system/disk.h"
 
 static uint64_t splitmix64(uint64_t *state) {
     /* Guy L. Steele et al., "Fast splittable pseudorandom number generators", 2014. */
@@ -14,18 +14,6 @@ static uint64_t splitmix64(uint64_t *state) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
-}
-
-/* The seed protects the maps against members chosen to collide, so it comes from the system. */
-static uint64_t random_seed(void) {
-    uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        seed = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15ULL ^ (uint64_t)now.tv_sec ^
-               (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)&now;
-    }
-    return seed;
 }
 
 static void make_run_id(struct server *server) {
@@ -63,8 +51,8 @@ static uint64_t machine_memory_size(void) {
 
 bool server_init(struct server *server, uint32_t command_count) {
     if (server->hash_seed == 0) {
-        server->hash_seed = random_seed();
-        server->random_state = random_seed();
+        server->hash_seed = disk_random_id(); /* against members chosen to collide */
+        server->random_state = disk_random_id();
     }
     server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
     if (server->registry == NULL) {
@@ -79,7 +67,6 @@ bool server_init(struct server *server, uint32_t command_count) {
     }
     registry_set_listener(server->registry, on_key_changed, server);
     server->watches.hash_seed = server->hash_seed;
-    slowlog_init(&server->slowlog);
     server_update_time(server);
     server->started_at_ms = server->clock.monotonic_ms;
     server->started_at_s = server->clock.now_ms / 1000;

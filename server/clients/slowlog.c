@@ -6,10 +6,6 @@
 
 #include "codec/memory.h"
 
-void slowlog_init(struct slowlog *slowlog) {
-    *slowlog = (struct slowlog){0};
-}
-
 void slowlog_deinit(struct slowlog *slowlog) {
     slowlog_reset(slowlog);
     memory_free(slowlog->entries);

@@ -16,12 +16,12 @@ struct slowlog_entry {
     char *client_address, *client_name;
     char *texts; /* one allocation that holds all of the above texts */
 };
+/* Zero-initialised: empty. */
 struct slowlog {
     struct slowlog_entry *entries; /* newest last, in a ring of capacity entries */
     uint32_t count, capacity, first;
     uint64_t next_id;
 };
-void slowlog_init(struct slowlog *slowlog);
 void slowlog_deinit(struct slowlog *slowlog);
 /* Keep the newest length_max entries. If out of memory, the entry is not logged. The arguments of a
  * secret request are replaced with "(redacted)". As in Redis, at most 32 arguments and 128 bytes of

@@ -21,6 +21,32 @@ enum other_record {
     OTHER_REOPEN,
     OTHER_COUNT,
 };
+/* What follows a record of kind 3, in this order. */
+enum {
+    HAS_DATABASE = 1,
+    HAS_DESTINATION = 2,
+    HAS_RULES = 4,
+    HAS_TIME = 8,
+    HAS_RANGE = 16,
+};
+static const struct {
+    enum effect_record record;
+    enum effect_kind kind; /* of an EFFECT_RECORD_EFFECT */
+    unsigned operands;
+} others[OTHER_COUNT] = {
+    [OTHER_CREATE] = {EFFECT_RECORD_EFFECT, EFFECT_CREATE, HAS_RULES},
+    [OTHER_REMOVE] = {EFFECT_RECORD_EFFECT, EFFECT_REMOVE, 0},
+    [OTHER_FLUSH] = {EFFECT_RECORD_EFFECT, EFFECT_FLUSH, HAS_DATABASE},
+    [OTHER_RENAME] = {EFFECT_RECORD_EFFECT, EFFECT_RENAME, HAS_DESTINATION | HAS_RULES | HAS_TIME},
+    [OTHER_COPY] = {EFFECT_RECORD_EFFECT, EFFECT_COPY, HAS_DESTINATION | HAS_RULES | HAS_TIME},
+    [OTHER_EXPIRE] = {EFFECT_RECORD_EFFECT, EFFECT_EXPIRE, HAS_TIME},
+    [OTHER_RULES] = {EFFECT_RECORD_EFFECT, EFFECT_RULES, HAS_RULES},
+    [OTHER_CUT] = {EFFECT_RECORD_EFFECT, EFFECT_CUT, HAS_RANGE},
+    [OTHER_OPEN] = {EFFECT_RECORD_OPEN, EFFECT_FILL, HAS_RULES | HAS_TIME},
+    [OTHER_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
+    [OTHER_CLOSE] = {EFFECT_RECORD_CLOSE, EFFECT_FILL, 0},
+    [OTHER_REOPEN] = {EFFECT_RECORD_REOPEN, EFFECT_FILL, 0},
+};
 enum {
     VARINT_MAX = 10,
     KEY_CODE_MAX = 9, /* up to 8 more bytes are written, but not kept */
@@ -28,7 +54,7 @@ enum {
     SLOT_DEFINED = 0x80,
 };
 
-/* ---- writing ---- */
+/* ---- writing parts ---- */
 
 static char *put_varint(char *at, uint64_t value) {
     while (value >= 0x80) {
@@ -67,10 +93,6 @@ void effect_encode_begin(struct effect_encoder *encoder, struct buffer *out) {
     encoder->slot_next = 0;
 }
 
-/* Reserve room for a record; NULL: out is broken. */
-static char *reserve(struct effect_encoder *encoder, size_t size) {
-    return buffer_reserve(encoder->out, size);
-}
 static void commit(struct effect_encoder *encoder, const char *end) {
     struct buffer *out = encoder->out;
     buffer_commit(out, (size_t)(end - (out->at + out->size)));
@@ -78,7 +100,7 @@ static void commit(struct effect_encoder *encoder, const char *end) {
 
 static void encode_board_anew(struct effect_encoder *encoder, uint32_t database,
                               struct bytes name) {
-    char *at = reserve(encoder, VARINT_MAX + 1 + name.size);
+    char *at = buffer_reserve(encoder->out, VARINT_MAX + 1 + name.size);
     if (at == NULL) {
         return;
     }
@@ -103,213 +125,22 @@ static inline void encode_board(struct effect_encoder *encoder, uint32_t databas
     encode_board_anew(encoder, database, name);
 }
 
-static void encode_put(struct effect_encoder *encoder, struct bytes member, uint64_t key) {
-    char *at = reserve(encoder, VARINT_MAX + KEY_ROOM + member.size);
+static inline void encode_member(struct effect_encoder *encoder, enum record_kind kind,
+                                 const struct effect *effect) {
+    struct bytes member = effect->member;
+    char *at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + member.size);
     if (at == NULL) {
         return;
     }
-    at = put_varint(at, (uint64_t)member.size << 2 | KIND_PUT);
-    at = put_key(encoder, at, key);
-    commit(encoder, put_bytes(at, member.at, member.size));
-}
-
-static void encode_take(struct effect_encoder *encoder, struct bytes member) {
-    char *at = reserve(encoder, VARINT_MAX + member.size);
-    if (at == NULL) {
-        return;
+    at = put_varint(at, (uint64_t)member.size << 2 | kind);
+    if (kind == KIND_PUT) {
+        at = put_key(encoder, at, effect->member_key);
     }
-    at = put_varint(at, (uint64_t)member.size << 2 | KIND_TAKE);
     commit(encoder, put_bytes(at, member.at, member.size));
 }
 
 static char *put_other(char *at, enum other_record other) {
     return put_varint(at, (uint64_t)other << 2 | KIND_OTHER);
-}
-
-/* ---- rules ---- */
-
-enum { RULES_KEEPS_BEST = 1, RULES_IS_CREATED = 2 };
-enum { TIME_IS_LATEST = 1, TIME_IS_GIVEN_BY_END = 2 };
-enum { FIELD_IS_SIGNED = 1, FIELD_IS_ASCENDING = 2 };
-
-static char *put_layout(char *at, const struct layout *layout) {
-    const struct layout_time *time = &layout->time;
-    *at++ = (char)time->bits;
-    if (time->bits > 0) {
-        *at++ = (char)time->unit;
-        *at++ = (char)((time->is_latest ? TIME_IS_LATEST : 0) |
-                       (time->is_given_by_end ? TIME_IS_GIVEN_BY_END : 0));
-        at = put_bytes(at, &time->start_us, sizeof time->start_us);
-    }
-    *at++ = (char)layout->field_count;
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        const struct layout_field *field = &layout->fields[i];
-        size_t name_size = strlen(field->name);
-        *at++ = (char)field->bits;
-        *at++ = (char)field->scale;
-        *at++ = (char)((field->is_signed ? FIELD_IS_SIGNED : 0) |
-                       (field->is_ascending ? FIELD_IS_ASCENDING : 0));
-        *at++ = (char)name_size;
-        at = put_bytes(at, field->name, name_size);
-    }
-    return at;
-}
-
-/* out: EFFECT_RULES_SIZE_MAX; returns the size. */
-static uint32_t print_rules(const struct rules *rules, char *out) {
-    char *at = out;
-    *at++ = (char)((rules->keeps_best ? RULES_KEEPS_BEST : 0) |
-                   (rules->is_created ? RULES_IS_CREATED : 0));
-    at = put_varint(at, rules->cap);
-    *at++ = (char)rules->period;
-    if (rules->period != PERIOD_NONE) {
-        at = put_bytes(at, &rules->zone_minutes, sizeof rules->zone_minutes);
-        at = put_bytes(at, &rules->archives_max, sizeof rules->archives_max);
-        at = put_bytes(at, &rules->period_start_ms, sizeof rules->period_start_ms);
-        at = put_bytes(at, &rules->period_end_ms, sizeof rules->period_end_ms);
-    }
-    at = put_layout(at, &rules->layout);
-    return (uint32_t)(at - out);
-}
-
-/* Find or choose the slot for these rules; is_new: its content must be written, too. */
-static uint32_t find_slot(struct effect_encoder *encoder, const struct rules *rules, bool *is_new) {
-    char text[EFFECT_RULES_SIZE_MAX];
-    uint32_t size = print_rules(rules, text);
-    *is_new = false;
-    for (uint32_t i = 0; i < encoder->slots_used; i++) {
-        const struct effect_rules_text *slot = &encoder->slots[i];
-        if (slot->size == size && memcmp(slot->at, text, size) == 0) {
-            return i;
-        }
-    }
-    uint32_t index = encoder->slot_next;
-    encoder->slot_next = (index + 1) % EFFECT_RULES_SLOTS;
-    if (encoder->slots_used < EFFECT_RULES_SLOTS) {
-        encoder->slots_used++;
-    }
-    encoder->slots[index].size = size;
-    memcpy(encoder->slots[index].at, text, size);
-    *is_new = true;
-    return index;
-}
-
-/* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
-static char *put_rules(struct effect_encoder *encoder, char *at, const struct rules *rules) {
-    bool is_new;
-    uint32_t index = find_slot(encoder, rules, &is_new);
-    *at++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
-    if (is_new) {
-        at = put_bytes(at, encoder->slots[index].at, encoder->slots[index].size);
-    }
-    return at;
-}
-
-/* ---- records ---- */
-
-/* The common form of all other kinds: a short record followed by its operands. */
-static void encode_other(struct effect_encoder *encoder, const struct effect *effect) {
-    char *at = reserve(encoder, 3 * VARINT_MAX + 16 + effect->to_name.size + EFFECT_RULES_SIZE_MAX);
-    if (at == NULL) {
-        return;
-    }
-    switch (effect->kind) {
-    case EFFECT_CREATE:
-    case EFFECT_RULES:
-        at = put_other(at, effect->kind == EFFECT_CREATE ? OTHER_CREATE : OTHER_RULES);
-        at = put_rules(encoder, at, effect->rules);
-        break;
-    case EFFECT_REMOVE:
-        at = put_other(at, OTHER_REMOVE);
-        break;
-    case EFFECT_FLUSH:
-        at = put_other(at, OTHER_FLUSH);
-        *at++ = (char)effect->database;
-        break;
-    case EFFECT_RENAME:
-    case EFFECT_COPY:
-        at = put_other(at, effect->kind == EFFECT_RENAME ? OTHER_RENAME : OTHER_COPY);
-        *at++ = (char)effect->to_database;
-        at = put_varint(at, effect->to_name.size);
-        at = put_bytes(at, effect->to_name.at, effect->to_name.size);
-        at = put_rules(encoder, at, effect->rules);
-        at = put_bytes(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
-        break;
-    case EFFECT_EXPIRE:
-        at = put_other(at, OTHER_EXPIRE);
-        at = put_bytes(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
-        break;
-    case EFFECT_CUT:
-        at = put_other(at, OTHER_CUT);
-        at = put_varint(at, effect->rank);
-        at = put_varint(at, effect->count);
-        break;
-    case EFFECT_PUT:
-    case EFFECT_TAKE:
-    case EFFECT_FILL:
-        CHECK(false);
-    }
-    commit(encoder, at);
-}
-
-void effect_encode(struct effect_encoder *encoder, const struct effect *effect) {
-    if (effect->kind != EFFECT_FLUSH) {
-        encode_board(encoder, effect->database, effect->name);
-    }
-    if (effect->kind == EFFECT_PUT) {
-        encode_put(encoder, effect->member, effect->member_key);
-    } else if (effect->kind == EFFECT_TAKE) {
-        encode_take(encoder, effect->member);
-    } else {
-        encode_other(encoder, effect);
-    }
-}
-
-void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
-                        int64_t expire_at_ms) {
-    encode_board(encoder, key->database, registry_name(key));
-    char *at = reserve(encoder, VARINT_MAX + 16 + EFFECT_RULES_SIZE_MAX);
-    if (at == NULL) {
-        return;
-    }
-    at = put_other(at, OTHER_OPEN);
-    at = put_rules(encoder, at, registry_rules(key));
-    at = put_bytes(at, &expire_at_ms, sizeof expire_at_ms);
-    commit(encoder, at);
-}
-
-void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
-                         uint32_t count) {
-    char *at = reserve(encoder, 2 * VARINT_MAX);
-    if (at == NULL) {
-        return;
-    }
-    at = put_other(at, OTHER_PIECE);
-    commit(encoder, put_varint(at, count));
-    for (uint32_t i = 0; i < count; i++) {
-        at = reserve(encoder, VARINT_MAX + KEY_ROOM + entries[i].member.size);
-        if (at == NULL) {
-            return;
-        }
-        at = put_varint(at, entries[i].member.size);
-        at = put_key(encoder, at, entries[i].key);
-        commit(encoder, put_bytes(at, entries[i].member.at, entries[i].member.size));
-    }
-}
-
-static void encode_mark(struct effect_encoder *encoder, enum other_record other) {
-    char *at = reserve(encoder, VARINT_MAX);
-    if (at != NULL) {
-        commit(encoder, put_other(at, other));
-    }
-}
-
-void effect_encode_close(struct effect_encoder *encoder) {
-    encode_mark(encoder, OTHER_CLOSE);
-}
-
-void effect_encode_reopen(struct effect_encoder *encoder) {
-    encode_mark(encoder, OTHER_REOPEN);
 }
 
 /* ---- reading ---- */
@@ -383,103 +214,251 @@ static bool take_database(struct effect_decoder *decoder, uint32_t *database) {
     return true;
 }
 
-static bool take_field(struct effect_decoder *decoder, struct layout_field *field,
-                       unsigned bits_above) {
-    uint8_t flags;
-    uint8_t name_size;
-    *field = (struct layout_field){.bits = 0};
-    if (!take_byte(decoder, &field->bits) || !take_byte(decoder, &field->scale) ||
-        !take_byte(decoder, &flags) || !take_byte(decoder, &name_size) ||
-        name_size > LAYOUT_NAME_MAX || !take_bytes(decoder, field->name, name_size) ||
-        field->bits == 0 || field->bits > 64 - bits_above || flags > 3) {
+static bool take_u32(struct effect_decoder *decoder, uint32_t *value) {
+    uint64_t wide;
+    if (!take_varint(decoder, &wide) || wide > UINT32_MAX) {
         return false;
     }
-    field->is_signed = (flags & FIELD_IS_SIGNED) != 0;
-    field->is_ascending = (flags & FIELD_IS_ASCENDING) != 0;
+    *value = (uint32_t)wide;
     return true;
 }
 
-/* Compute shifts and masks from the bits. */
-static void place_fields(struct layout *layout) {
-    unsigned shift = layout->time.bits;
-    for (unsigned i = layout->field_count; i-- > 0;) {
-        struct layout_field *field = &layout->fields[i];
-        field->shift = (uint8_t)shift;
-        field->mask = field->bits == 64 ? UINT64_MAX : (UINT64_C(1) << field->bits) - 1;
-        shift += field->bits;
+/* ---- rules ---- */
+
+/* Each code_* writes a part of rules, or reads it; false: what is read is invalid. */
+struct rules_coder {
+    struct effect_decoder *from; /* NULL: writing */
+    char *to;
+};
+
+static bool code_bytes(struct rules_coder *coder, void *value, size_t size) {
+    if (coder->from != NULL) {
+        return take_bytes(coder->from, value, size);
     }
-    layout->bits_total = (uint8_t)shift;
+    coder->to = put_bytes(coder->to, value, size);
+    return true;
 }
 
-static bool take_time(struct effect_decoder *decoder, struct layout_time *time) {
-    static const int64_t unit_us[] = {
-        [LAYOUT_UNIT_US] = 1,       [LAYOUT_UNIT_MS] = 1000,       [LAYOUT_UNIT_S] = 1000000,
-        [LAYOUT_UNIT_M] = 60000000, [LAYOUT_UNIT_H] = 3600000000L, [LAYOUT_UNIT_D] = 86400000000L,
-    };
-    uint8_t unit;
-    uint8_t flags;
-    *time = (struct layout_time){.bits = 0};
-    if (!take_byte(decoder, &time->bits) || time->bits >= 64) {
+static bool code_byte(struct rules_coder *coder, uint8_t *value, unsigned value_max) {
+    return code_bytes(coder, value, 1) && *value <= value_max;
+}
+
+static bool code_flags(struct rules_coder *coder, bool *first, bool *second) {
+    uint8_t flags = (uint8_t)((*first ? 1 : 0) | (*second ? 2 : 0));
+    bool is_good = code_byte(coder, &flags, 3);
+    *first = (flags & 1) != 0;
+    *second = (flags & 2) != 0;
+    return is_good;
+}
+
+static bool code_cap(struct rules_coder *coder, uint32_t *cap) {
+    if (coder->from != NULL) {
+        return take_u32(coder->from, cap);
+    }
+    coder->to = put_varint(coder->to, *cap);
+    return true;
+}
+
+static bool code_period(struct rules_coder *coder, struct rules *rules) {
+    uint8_t period = (uint8_t)rules->period;
+    if (!code_byte(coder, &period, PERIOD_MONTH)) {
+        return false;
+    }
+    rules->period = (enum period_unit)period;
+    return rules->period == PERIOD_NONE ||
+           (code_bytes(coder, &rules->zone_minutes, sizeof rules->zone_minutes) &&
+            code_bytes(coder, &rules->archives_max, sizeof rules->archives_max) &&
+            code_bytes(coder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
+            code_bytes(coder, &rules->period_end_ms, sizeof rules->period_end_ms));
+}
+
+static bool code_time(struct rules_coder *coder, struct layout_time *time) {
+    uint8_t unit = (uint8_t)time->unit;
+    if (!code_byte(coder, &time->bits, 63)) {
         return false;
     }
     if (time->bits == 0) {
         return true;
     }
-    if (!take_byte(decoder, &unit) || unit > LAYOUT_UNIT_D || !take_byte(decoder, &flags) ||
-        flags > 3 || !take_bytes(decoder, &time->start_us, sizeof time->start_us)) {
-        return false;
-    }
+    bool is_good = code_byte(coder, &unit, LAYOUT_UNIT_D) &&
+                   code_flags(coder, &time->is_latest, &time->is_given_by_end) &&
+                   code_bytes(coder, &time->start_us, sizeof time->start_us);
     time->unit = (enum layout_unit)unit;
-    time->unit_us = unit_us[unit];
-    time->mask = (UINT64_C(1) << time->bits) - 1;
-    time->is_latest = (flags & TIME_IS_LATEST) != 0;
-    time->is_given_by_end = (flags & TIME_IS_GIVEN_BY_END) != 0;
-    return true;
+    return is_good;
 }
 
-static bool take_layout(struct effect_decoder *decoder, struct layout *layout) {
-    if (!take_time(decoder, &layout->time) || !take_byte(decoder, &layout->field_count) ||
-        layout->field_count == 0 || layout->field_count > LAYOUT_FIELDS_MAX) {
+static bool code_field(struct rules_coder *coder, struct layout_field *field, unsigned bits_max) {
+    uint8_t name_size = (uint8_t)strlen(field->name);
+    return code_byte(coder, &field->bits, bits_max) && field->bits > 0 &&
+           code_byte(coder, &field->scale, UINT8_MAX) &&
+           code_flags(coder, &field->is_signed, &field->is_ascending) &&
+           code_byte(coder, &name_size, LAYOUT_NAME_MAX) &&
+           code_bytes(coder, field->name, name_size);
+}
+
+static bool code_rules(struct rules_coder *coder, struct rules *rules) {
+    struct layout *layout = &rules->layout;
+    if (!code_flags(coder, &rules->keeps_best, &rules->is_created) ||
+        !code_cap(coder, &rules->cap) || !code_period(coder, rules) ||
+        !code_time(coder, &layout->time) ||
+        !code_byte(coder, &layout->field_count, LAYOUT_FIELDS_MAX)) {
         return false;
     }
-    unsigned bits = layout->time.bits;
+    unsigned bits_left = 64U - layout->time.bits;
     for (unsigned i = 0; i < layout->field_count; i++) {
-        if (!take_field(decoder, &layout->fields[i], bits)) {
+        if (!code_field(coder, &layout->fields[i], bits_left)) {
             return false;
         }
-        bits += layout->fields[i].bits;
+        bits_left -= layout->fields[i].bits;
     }
-    place_fields(layout);
-    return true;
+    return layout->field_count > 0;
 }
 
-static bool take_period(struct effect_decoder *decoder, struct rules *rules) {
-    uint8_t period;
-    if (!take_byte(decoder, &period) || period > PERIOD_MONTH) {
-        return false;
-    }
-    rules->period = (enum period_unit)period;
-    return rules->period == PERIOD_NONE ||
-           (take_bytes(decoder, &rules->zone_minutes, sizeof rules->zone_minutes) &&
-            take_bytes(decoder, &rules->archives_max, sizeof rules->archives_max) &&
-            take_bytes(decoder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
-            take_bytes(decoder, &rules->period_end_ms, sizeof rules->period_end_ms));
+/* out: EFFECT_RULES_SIZE_MAX; returns the size. */
+static uint32_t print_rules(const struct rules *rules, char *out) {
+    struct rules copy;
+    struct rules_coder coder = {.to = out};
+    rules_copy(rules, &copy);
+    CHECK(code_rules(&coder, &copy));
+    return (uint32_t)(coder.to - out);
 }
 
 static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
+    struct rules_coder coder = {.from = decoder};
     const char *reason;
-    uint8_t flags;
-    uint64_t cap;
     memset(rules, 0, sizeof *rules);
-    if (!take_byte(decoder, &flags) || flags > 3 || !take_varint(decoder, &cap) ||
-        cap > UINT32_MAX || !take_period(decoder, rules)) {
+    if (!code_rules(&coder, rules)) {
         return false;
     }
-    rules->keeps_best = (flags & RULES_KEEPS_BEST) != 0;
-    rules->is_created = (flags & RULES_IS_CREATED) != 0;
-    rules->cap = (uint32_t)cap;
-    return take_layout(decoder, &rules->layout) && rules_validate(rules, &reason);
+    layout_complete(&rules->layout);
+    return rules_validate(rules, &reason);
 }
+
+/* Find or choose the slot for these rules; is_new: its content must be written, too. */
+static uint32_t find_slot(struct effect_encoder *encoder, const struct rules *rules, bool *is_new) {
+    char text[EFFECT_RULES_SIZE_MAX];
+    uint32_t size = print_rules(rules, text);
+    *is_new = false;
+    for (uint32_t i = 0; i < encoder->slots_used; i++) {
+        const struct effect_rules_text *slot = &encoder->slots[i];
+        if (slot->size == size && memcmp(slot->at, text, size) == 0) {
+            return i;
+        }
+    }
+    uint32_t index = encoder->slot_next;
+    encoder->slot_next = (index + 1) % EFFECT_RULES_SLOTS;
+    if (encoder->slots_used < EFFECT_RULES_SLOTS) {
+        encoder->slots_used++;
+    }
+    encoder->slots[index].size = size;
+    memcpy(encoder->slots[index].at, text, size);
+    *is_new = true;
+    return index;
+}
+
+/* The caller has reserved 1 + EFFECT_RULES_SIZE_MAX. */
+static char *put_rules(struct effect_encoder *encoder, char *at, const struct rules *rules) {
+    bool is_new;
+    uint32_t index = find_slot(encoder, rules, &is_new);
+    *at++ = (char)(index | (is_new ? SLOT_DEFINED : 0));
+    if (is_new) {
+        at = put_bytes(at, encoder->slots[index].at, encoder->slots[index].size);
+    }
+    return at;
+}
+
+/* ---- writing records ---- */
+
+static void encode_other(struct effect_encoder *encoder, enum other_record other,
+                         const struct effect *effect) {
+    char *at = buffer_reserve(encoder->out,
+                              3 * VARINT_MAX + 16 + effect->to_name.size + EFFECT_RULES_SIZE_MAX);
+    unsigned operands = others[other].operands;
+    if (at == NULL) {
+        return;
+    }
+    at = put_other(at, other);
+    if ((operands & HAS_DATABASE) != 0) {
+        *at++ = (char)effect->database;
+    }
+    if ((operands & HAS_DESTINATION) != 0) {
+        CHECK(effect->to_name.at != NULL);
+        *at++ = (char)effect->to_database;
+        at = put_varint(at, effect->to_name.size);
+        at = put_bytes(at, effect->to_name.at, effect->to_name.size);
+    }
+    if ((operands & HAS_RULES) != 0) {
+        at = put_rules(encoder, at, effect->rules);
+    }
+    if ((operands & HAS_TIME) != 0) {
+        at = put_bytes(at, &effect->expire_at_ms, sizeof effect->expire_at_ms);
+    }
+    if ((operands & HAS_RANGE) != 0) {
+        at = put_varint(at, effect->rank);
+        at = put_varint(at, effect->count);
+    }
+    commit(encoder, at);
+}
+
+static enum other_record other_of(enum effect_kind kind) {
+    unsigned other = 0;
+    while (others[other].kind != kind) {
+        other++;
+        CHECK(other < OTHER_OPEN);
+    }
+    return (enum other_record)other;
+}
+
+void effect_encode(struct effect_encoder *encoder, const struct effect *effect) {
+    if (effect->kind != EFFECT_FLUSH) {
+        encode_board(encoder, effect->database, effect->name);
+    }
+    if (effect->kind == EFFECT_PUT) {
+        encode_member(encoder, KIND_PUT, effect);
+    } else if (effect->kind == EFFECT_TAKE) {
+        encode_member(encoder, KIND_TAKE, effect);
+    } else {
+        encode_other(encoder, other_of(effect->kind), effect);
+    }
+}
+
+void effect_encode_open(struct effect_encoder *encoder, const struct registry_key *key,
+                        int64_t expire_at_ms) {
+    const struct effect effect = {.rules = registry_rules(key), .expire_at_ms = expire_at_ms};
+    encode_board(encoder, key->database, registry_name(key));
+    encode_other(encoder, OTHER_OPEN, &effect);
+}
+
+void effect_encode_piece(struct effect_encoder *encoder, const struct board_entry *entries,
+                         uint32_t count) {
+    char *at = buffer_reserve(encoder->out, 2 * VARINT_MAX);
+    if (at == NULL) {
+        return;
+    }
+    at = put_other(at, OTHER_PIECE);
+    commit(encoder, put_varint(at, count));
+    for (uint32_t i = 0; i < count; i++) {
+        at = buffer_reserve(encoder->out, VARINT_MAX + KEY_ROOM + entries[i].member.size);
+        if (at == NULL) {
+            return;
+        }
+        at = put_varint(at, entries[i].member.size);
+        at = put_key(encoder, at, entries[i].key);
+        commit(encoder, put_bytes(at, entries[i].member.at, entries[i].member.size));
+    }
+}
+
+static const struct effect no_operands;
+
+void effect_encode_close(struct effect_encoder *encoder) {
+    encode_other(encoder, OTHER_CLOSE, &no_operands);
+}
+
+void effect_encode_reopen(struct effect_encoder *encoder) {
+    encode_other(encoder, OTHER_REOPEN, &no_operands);
+}
+
+/* ---- reading records ---- */
 
 static bool take_rules(struct effect_decoder *decoder, const struct rules **rules) {
     uint8_t slot;
@@ -497,23 +476,18 @@ static bool take_rules(struct effect_decoder *decoder, const struct rules **rule
     return decoder->has_slot[index];
 }
 
-static bool take_u32(struct effect_decoder *decoder, uint32_t *value) {
-    uint64_t wide;
-    if (!take_varint(decoder, &wide) || wide > UINT32_MAX) {
-        return false;
-    }
-    *value = (uint32_t)wide;
-    return true;
-}
-
-static bool take_destination(struct effect_decoder *decoder, struct effect *effect) {
+static bool take_operands(struct effect_decoder *decoder, unsigned operands) {
+    struct effect *effect = &decoder->effect;
     uint64_t size;
-    return take_database(decoder, &effect->to_database) && take_varint(decoder, &size) &&
-           take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name);
-}
-
-static bool take_expiry(struct effect_decoder *decoder, struct effect *effect) {
-    return take_bytes(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms);
+    return ((operands & HAS_DATABASE) == 0 || take_database(decoder, &effect->database)) &&
+           ((operands & HAS_DESTINATION) == 0 ||
+            (take_database(decoder, &effect->to_database) && take_varint(decoder, &size) &&
+             take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name))) &&
+           ((operands & HAS_RULES) == 0 || take_rules(decoder, &effect->rules)) &&
+           ((operands & HAS_TIME) == 0 ||
+            take_bytes(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms)) &&
+           ((operands & HAS_RANGE) == 0 ||
+            (take_u32(decoder, &effect->rank) && take_u32(decoder, &effect->count)));
 }
 
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
@@ -544,54 +518,22 @@ static enum effect_record decode_entries(struct effect_decoder *decoder) {
     return EFFECT_RECORD_ENTRIES;
 }
 
-static enum effect_record kind_or_bad(struct effect_decoder *decoder, enum effect_kind kind,
-                                      bool is_good) {
-    decoder->effect.kind = kind;
-    return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
-}
-
 static enum effect_record decode_other(struct effect_decoder *decoder, uint64_t other) {
-    struct effect *effect = &decoder->effect;
-    if (other >= OTHER_COUNT ||
-        (decoder->name.size == 0 && other != OTHER_FLUSH && other < OTHER_PIECE)) {
+    bool needs_board = other != OTHER_FLUSH && other < OTHER_PIECE;
+    if (other >= OTHER_COUNT || (needs_board && decoder->name.size == 0) ||
+        !take_operands(decoder, others[other].operands)) {
         return EFFECT_RECORD_BAD;
     }
-    switch ((enum other_record)other) {
-    case OTHER_CREATE:
-        return kind_or_bad(decoder, EFFECT_CREATE, take_rules(decoder, &effect->rules));
-    case OTHER_REMOVE:
-        return kind_or_bad(decoder, EFFECT_REMOVE, true);
-    case OTHER_FLUSH:
-        effect->name = (struct bytes){.at = NULL};
-        return kind_or_bad(decoder, EFFECT_FLUSH, take_database(decoder, &effect->database));
-    case OTHER_RENAME:
-    case OTHER_COPY:
-        return kind_or_bad(decoder, other == OTHER_RENAME ? EFFECT_RENAME : EFFECT_COPY,
-                           take_destination(decoder, effect) &&
-                               take_rules(decoder, &effect->rules) && take_expiry(decoder, effect));
-    case OTHER_EXPIRE:
-        return kind_or_bad(decoder, EFFECT_EXPIRE, take_expiry(decoder, effect));
-    case OTHER_RULES:
-        return kind_or_bad(decoder, EFFECT_RULES, take_rules(decoder, &effect->rules));
-    case OTHER_CUT:
-        return kind_or_bad(decoder, EFFECT_CUT,
-                           take_u32(decoder, &effect->rank) && take_u32(decoder, &effect->count));
-    case OTHER_OPEN:
-        return take_rules(decoder, &effect->rules) && take_expiry(decoder, effect)
-                   ? EFFECT_RECORD_OPEN
-                   : EFFECT_RECORD_BAD;
-    case OTHER_PIECE:
-        return take_varint(decoder, &decoder->piece_left) && decoder->piece_left > 0
-                   ? decode_entries(decoder)
-                   : EFFECT_RECORD_BAD;
-    case OTHER_CLOSE:
-        return EFFECT_RECORD_CLOSE;
-    case OTHER_REOPEN:
-        return EFFECT_RECORD_REOPEN;
-    case OTHER_COUNT:
-        break;
+    decoder->effect.kind = others[other].kind;
+    if (other == OTHER_FLUSH) {
+        decoder->effect.name = (struct bytes){.at = NULL};
     }
-    return EFFECT_RECORD_BAD;
+    if (other != OTHER_PIECE) {
+        return others[other].record;
+    }
+    return take_varint(decoder, &decoder->piece_left) && decoder->piece_left > 0
+               ? decode_entries(decoder)
+               : EFFECT_RECORD_BAD;
 }
 
 static bool decode_board(struct effect_decoder *decoder, uint64_t name_size) {
@@ -623,5 +565,6 @@ enum effect_record effect_decode(struct effect_decoder *decoder) {
     bool is_put = (head & 3) == KIND_PUT;
     bool is_good = decoder->name.size > 0 && (!is_put || take_key(decoder, &effect->member_key)) &&
                    take_text(decoder, head >> 2, BOARD_MEMBER_MAX, &effect->member);
-    return kind_or_bad(decoder, is_put ? EFFECT_PUT : EFFECT_TAKE, is_good);
+    effect->kind = is_put ? EFFECT_PUT : EFFECT_TAKE;
+    return is_good ? EFFECT_RECORD_EFFECT : EFFECT_RECORD_BAD;
 }

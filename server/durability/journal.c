@@ -54,15 +54,9 @@ static void begin_group(struct journal *journal) {
     journal->is_growing = true;
 }
 
-/* The writer seals the head; until then it holds what only the loop knows. */
-struct group_note {
-    uint64_t sequence;
-    uint64_t time_us;
-    uint32_t size;
-    bool is_linked;
-};
-
-/* Complete the open group. time_us 0: it is linked to the next, which holds the time. */
+/* Complete the open group. Its head is sealed by the writer, which knows what is synced. A linked
+ * group has time_us 0: the next one holds the time. It is completed only when another effect
+ * follows, so that the last group of a tick is never empty. */
 static void complete_group(struct journal *journal, uint64_t time_us, bool is_linked) {
     struct buffer *filling = &journal->filling;
     journal->group++;
@@ -71,24 +65,20 @@ static void complete_group(struct journal *journal, uint64_t time_us, bool is_li
         lose(journal, JOURNAL_LOSS_OF_EFFECTS, "no memory for the effects of a command", ENOMEM);
         return;
     }
-    struct group_note note = {
+    const struct journal_group_head head = {
         .sequence = journal->group,
         .time_us = time_us,
         .size = (uint32_t)(filling->size - journal->group_at - JOURNAL_GROUP_HEAD),
         .is_linked = is_linked,
     };
-    memcpy(filling->at + journal->group_at, &note, sizeof note);
-}
-
-/* Called only when another effect follows, so that the last group of a tick is never empty. */
-static void link_group(struct journal *journal) {
-    complete_group(journal, 0, true);
+    _Static_assert(sizeof head <= JOURNAL_GROUP_HEAD, "it stays there until the group is sealed");
+    memcpy(filling->at + journal->group_at, &head, sizeof head);
 }
 
 bool journal_add_effect(struct journal *journal, const struct effect *effect) {
     journal->has_group = true;
     if (journal->is_growing && journal->filling.size - journal->group_at >= GROUP_LONG) {
-        link_group(journal);
+        complete_group(journal, 0, true);
     }
     if (!journal_gathers(journal)) {
         return false;
@@ -106,17 +96,6 @@ bool journal_is_full(const struct journal *journal) {
            journal->filling.size >= (journal->is_stalled ? FILLING_STALLED_MAX : FILLING_MAX);
 }
 
-static void end_tick_group(struct journal *journal, int64_t now_us) {
-    journal->has_group = false;
-    if (journal->is_growing) {
-        complete_group(journal, (uint64_t)now_us, false);
-    } else {
-        journal->group++; /* for effects that are discarded */
-    }
-    journal->ended_group = journal->group;
-    journal->ended_size = journal->filling.size;
-}
-
 uint64_t journal_gathered_size(const struct journal *journal) {
     return journal->taken_size + journal->filling.size;
 }
@@ -127,23 +106,13 @@ size_t journal_waiting_size(const struct journal *journal) {
 
 /* ---- the writer's jobs ---- */
 
-static uint64_t monotonic_us(void) {
-    return uv_hrtime() / 1000;
-}
-
 static void seal_groups(struct journal *journal) {
     for (size_t at = 0; at < journal->writing.size;) {
-        struct group_note note;
-        memcpy(&note, journal->writing.at + at, sizeof note);
-        const struct journal_group_head head = {
-            .size = note.size,
-            .is_linked = note.is_linked,
-            .sequence = note.sequence,
-            .unsynced = note.sequence - journal->writing_synced,
-            .time_us = note.time_us,
-        };
+        struct journal_group_head head;
+        memcpy(&head, journal->writing.at + at, sizeof head);
+        head.unsynced = head.sequence - journal->writing_synced;
         journal_group_seal(journal->writing.at + at, &head, journal->file.id);
-        at += JOURNAL_GROUP_HEAD + (size_t)note.size;
+        at += JOURNAL_GROUP_HEAD + (size_t)head.size;
     }
 }
 
@@ -163,7 +132,7 @@ static bool is_linked(const struct journal *journal) {
     return journal->file.kept_size < journal->file.size;
 }
 
-/* Sealing the heads has overwritten the loop's notes in them. */
+/* Also to retry a batch, which is sealed already. */
 static void run_write(void *context) {
     struct journal *journal = context;
     struct journal_result *result = &journal->result;
@@ -184,11 +153,11 @@ static void run_write(void *context) {
     }
     /* Nobody waits for a sync of incomplete linked groups. */
     if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !ends_linked(journal)) {
-        uint64_t begin_us = monotonic_us();
+        uint64_t begin_us = clock_monotonic_us();
         if (!disk_sync_contents(file->fd)) {
             fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
         }
-        result->sync_us = monotonic_us() - begin_us;
+        result->sync_us = clock_monotonic_us() - begin_us;
     }
 }
 
@@ -203,15 +172,14 @@ static void run_rotate(void *context) {
     struct journal *journal = context;
     struct store_state *state = &journal->rotated;
     struct journal_file file;
-    char name[STORE_NAME_MAX];
     journal->result = (struct journal_result){.status = JOURNAL_RESULT_OK};
     if (!disk_sync_contents(journal->file.fd)) {
         fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
         return;
     }
     uint64_t number = state->journals[state->journal_count - 1].number;
-    store_print_name(name, STORE_JOURNAL, number);
-    if (!journal_file_create(&file, journal->store->directory, name, journal->written_group + 1)) {
+    if (!journal_file_create(&file, journal->store->directory,
+                             store_name(STORE_JOURNAL, number).text, journal->written_group + 1)) {
         fail_job(journal, JOURNAL_RESULT_FULL, "cannot make its file");
         return;
     }
@@ -233,9 +201,9 @@ static void run_rotate(void *context) {
 
 static void run_sync(void *context) {
     struct journal *journal = context;
-    uint64_t begin_us = monotonic_us();
+    uint64_t begin_us = clock_monotonic_us();
     journal->sync_result.error = disk_sync_contents(journal->file.fd) ? 0 : errno;
-    journal->sync_result.sync_us = monotonic_us() - begin_us;
+    journal->sync_result.sync_us = clock_monotonic_us() - begin_us;
 }
 
 /* ---- the loop's side of the jobs ---- */
@@ -282,7 +250,7 @@ static bool is_worth_holding(const struct journal *journal) {
     return journal->policy == SETTING_APPENDFSYNC_ALWAYS &&
            journal->rotation != JOURNAL_ROTATION_ASKED &&
            journal->filling_count < journal->writing_count &&
-           monotonic_us() < journal->hold_until_us;
+           clock_monotonic_us() < journal->hold_until_us;
 }
 
 static void take_batch(struct journal *journal) {
@@ -354,7 +322,8 @@ static void finish_write(struct journal *journal) {
         journal->synced_group = journal->writing_group;
         note_sync_time(journal, journal->result.sync_us);
         uint64_t hold_us = journal->result.sync_us;
-        journal->hold_until_us = monotonic_us() + (hold_us < HOLD_US_MAX ? hold_us : HOLD_US_MAX);
+        journal->hold_until_us =
+            clock_monotonic_us() + (hold_us < HOLD_US_MAX ? hold_us : HOLD_US_MAX);
     }
 }
 
@@ -432,9 +401,17 @@ void journal_deinit(struct journal *journal) {
 static void close_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
     journal->policy_next = policy;
     follow_policy(journal);
-    if (journal->has_group) {
-        end_tick_group(journal, now_us);
+    if (!journal->has_group) {
+        return;
     }
+    journal->has_group = false;
+    if (journal->is_growing) {
+        complete_group(journal, (uint64_t)now_us, false);
+    } else {
+        journal->group++; /* for effects that are discarded */
+    }
+    journal->ended_group = journal->group;
+    journal->ended_size = journal->filling.size;
 }
 
 void journal_end_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
@@ -461,17 +438,12 @@ bool journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appe
     return false;
 }
 
-/* Retry the batch that failed on a full disk; it is already sealed. */
-static void try_again(struct journal *journal) {
-    worker_start(&journal->writer, run_write);
-}
-
 void journal_second(struct journal *journal) {
     if (journal->state != JOURNAL_WRITES) {
         return;
     }
     if (journal->is_stalled && !journal->writer.is_busy && !is_sync_in_the_way(journal)) {
-        try_again(journal);
+        worker_start(&journal->writer, run_write);
     }
     if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && journal->writer.is_busy) {
         return; /* it also syncs what was written before */
@@ -490,7 +462,7 @@ void journal_second(struct journal *journal) {
 /* Within a tick: hand over filling to make room for the effects that follow. */
 static void hand_over(struct journal *journal) {
     if (journal->is_growing) {
-        link_group(journal);
+        complete_group(journal, 0, true);
     }
     worker_wait(&journal->writer);
     if (is_sync_in_the_way(journal)) {
@@ -505,7 +477,7 @@ void journal_make_room(struct journal *journal) {
     CHECK(journal->state == JOURNAL_WRITES);
     if (journal->is_stalled && !journal->writer.is_busy) {
         worker_wait(&journal->syncer);
-        try_again(journal);
+        worker_start(&journal->writer, run_write);
     }
     hand_over(journal);
     if (journal->state == JOURNAL_WRITES && journal_is_full(journal)) {
@@ -580,7 +552,7 @@ static bool flush_writes(struct journal *journal) {
     worker_wait(&journal->syncer);
     worker_wait(&journal->writer);
     if (journal->state == JOURNAL_WRITES && journal->is_stalled) {
-        try_again(journal);
+        worker_start(&journal->writer, run_write);
         worker_wait(&journal->writer);
     }
     while (journal->state == JOURNAL_WRITES && !journal->is_stalled &&

@@ -43,7 +43,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
     little_put_u64(head + FILE_ID, file->id);
     little_put_u64(head + FILE_SEQUENCE, first_sequence);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
-    if (disk_write_all(file->fd, head, sizeof head, NULL) && disk_sync(file->fd)) {
+    if (disk_write_all(file->fd, head, sizeof head) && disk_sync(file->fd)) {
         return true;
     }
     int error = errno;
@@ -84,7 +84,7 @@ bool journal_file_append(struct journal_file *file, const char *groups, size_t s
                          bool *is_whole) {
     CHECK(kept <= size);
     *is_whole = true;
-    if (disk_write_all(file->fd, groups, size, NULL)) {
+    if (disk_write_all(file->fd, groups, size)) {
         file->kept_size = kept > 0 ? file->size + kept : file->kept_size;
         file->size += size;
         return true;
@@ -177,12 +177,10 @@ static bool is_linked(const struct journal_reader *reader, const char *head) {
     return !reader->is_old && (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
 }
 
-enum check_result { CHECK_WHOLE, CHECK_BROKEN, CHECK_UNREADABLE };
-
-/* Is the group at offset, of the size that its head gives, whole? Reads it piece by piece: it may
- * be large, and the size may be wrong. */
-static enum check_result check_on_disk(const struct journal_reader *reader, uint64_t offset,
-                                       uint32_t size) {
+/* Is the group at offset, of the size that its head gives, whole? JOURNAL_TORN: it is not. Reads it
+ * piece by piece: it may be large, and the size may be wrong. */
+static enum journal_status check_on_disk(struct journal_reader *reader, uint64_t offset,
+                                         uint32_t size) {
     char piece[32768];
     XXH3_state_t state = {0};
     XXH3_64bits_reset_withSeed(&state, reader->id);
@@ -190,22 +188,17 @@ static enum check_result check_on_disk(const struct journal_reader *reader, uint
     uint64_t expected = 0;
     for (uint64_t at = offset; at < end;) {
         size_t wanted = end - at < sizeof piece ? (size_t)(end - at) : sizeof piece;
-        size_t got;
-        if (!disk_read_all(reader->window.fd, piece, wanted, at, &got)) {
-            return CHECK_UNREADABLE;
-        }
-        if (got < wanted) {
-            errno = ENODATA;
-            return CHECK_UNREADABLE;
+        if (!disk_read_whole(reader->window.fd, piece, wanted, at)) {
+            return fail(reader, offset);
         }
         size_t skipped = at == offset ? GROUP_SIZE : 0;
         if (skipped != 0) {
             expected = little_get_u64(piece + GROUP_CHECKSUM);
         }
-        XXH3_64bits_update(&state, piece + skipped, got - skipped);
-        at += got;
+        XXH3_64bits_update(&state, piece + skipped, wanted - skipped);
+        at += wanted;
     }
-    return XXH3_64bits_digest(&state) == expected ? CHECK_WHOLE : CHECK_BROKEN;
+    return XXH3_64bits_digest(&state) == expected ? JOURNAL_GROUP : JOURNAL_TORN;
 }
 
 /* Can this be the head of a group after the broken one? The sequence alone nearly decides it,
@@ -236,12 +229,9 @@ static enum journal_status look_for_group(struct journal_reader *reader, uint64_
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
     uint64_t synced = sequence - little_get_u32(head + GROUP_UNSYNCED);
     uint32_t payload_size = size_in(reader, head);
-    enum check_result result = check_on_disk(reader, offset, payload_size);
-    if (result == CHECK_UNREADABLE) {
-        return fail(reader, offset);
-    }
-    if (result == CHECK_BROKEN) {
-        return JOURNAL_TORN;
+    enum journal_status status = check_on_disk(reader, offset, payload_size);
+    if (status != JOURNAL_GROUP) {
+        return status;
     }
     *size = JOURNAL_GROUP_HEAD + (uint64_t)payload_size;
     reader->torn.groups_behind++;
@@ -282,12 +272,10 @@ static enum journal_status make_room(struct journal_reader *reader, uint32_t siz
     if (room <= reader->window.buffer_size) {
         return JOURNAL_GROUP;
     }
-    enum check_result result = check_on_disk(reader, reader->offset, size);
-    if (result == CHECK_UNREADABLE) {
-        return fail(reader, reader->offset);
-    }
-    if (result == CHECK_BROKEN) {
-        return judge_tail(reader, "the checksum of a group is wrong");
+    enum journal_status status = check_on_disk(reader, reader->offset, size);
+    if (status != JOURNAL_GROUP) {
+        return status == JOURNAL_TORN ? judge_tail(reader, "the checksum of a group is wrong")
+                                      : status;
     }
     char *buffer = memory_resize(reader->window.buffer, room);
     if (buffer == NULL) {
@@ -338,43 +326,32 @@ static enum journal_status refuse_sequence(struct journal_reader *reader, uint64
                   sequence, expected);
 }
 
-/* Read the head of the group at offset, which is in the chain of the one at reader->offset. */
-static enum journal_status read_linked_head(struct journal_reader *reader, uint64_t offset,
-                                            char *head) {
-    size_t got = 0;
-    if (reader->window.file_size - offset <= JOURNAL_GROUP_HEAD) {
+/* Read the head of the group at offset, which is in the chain of the one at reader->offset. Is it
+ * whole, with this sequence? */
+static enum journal_status check_linked(struct journal_reader *reader, uint64_t offset,
+                                        uint64_t expected, char *head) {
+    uint64_t left = reader->window.file_size - offset;
+    if (left <= JOURNAL_GROUP_HEAD) {
         return judge_tail(reader, "the file ends before the last of linked groups");
     }
-    if (!disk_read_all(reader->window.fd, head, JOURNAL_GROUP_HEAD, offset, &got)) {
+    if (!disk_read_whole(reader->window.fd, head, JOURNAL_GROUP_HEAD, offset)) {
         return fail(reader, offset);
     }
-    errno = ENODATA;
-    return got == JOURNAL_GROUP_HEAD ? JOURNAL_GROUP : fail(reader, offset);
-}
-
-/* Is the group at offset whole, with this sequence? It is in the chain of the group at
- * reader->offset. */
-static enum journal_status check_linked(struct journal_reader *reader, uint64_t offset,
-                                        uint64_t expected, const char *head) {
     uint32_t size = size_in(reader, head);
-    uint64_t left = reader->window.file_size - offset - JOURNAL_GROUP_HEAD;
     if (size == 0) {
         return judge_tail(reader, "a linked group has a size that no group has");
     }
-    if (size > left) {
+    if (size > left - JOURNAL_GROUP_HEAD) {
         return judge_tail(reader, "the file ends within a linked group");
     }
-    switch (check_on_disk(reader, offset, size)) {
-    case CHECK_UNREADABLE:
-        return fail(reader, offset);
-    case CHECK_BROKEN:
+    enum journal_status status = check_on_disk(reader, offset, size);
+    if (status == JOURNAL_TORN) {
         return judge_tail(reader, "the checksum of a linked group is wrong");
-    case CHECK_WHOLE:
-        break;
     }
     uint64_t sequence = little_get_u64(head + GROUP_SEQUENCE) ^ reader->id;
-    return sequence == expected ? JOURNAL_GROUP
-                                : refuse_sequence(reader, offset, sequence, expected);
+    return status == JOURNAL_GROUP && sequence != expected
+               ? refuse_sequence(reader, offset, sequence, expected)
+               : status;
 }
 
 /* The group at reader->offset, which ends at end, is whole and linked: verify the rest of its
@@ -384,8 +361,7 @@ static enum journal_status look_ahead(struct journal_reader *reader, uint64_t en
     uint64_t expected = reader->next_sequence;
     bool has_more = true;
     while (has_more) {
-        enum journal_status status = read_linked_head(reader, end, head);
-        status = status == JOURNAL_GROUP ? check_linked(reader, end, ++expected, head) : status;
+        enum journal_status status = check_linked(reader, end, ++expected, head);
         if (status != JOURNAL_GROUP) {
             return status;
         }

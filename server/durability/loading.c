@@ -49,7 +49,7 @@ static enum loading_status fail_reading(struct loading *loading, const char *err
 
 /* File offset of the chunk that is being decoded. */
 static uint64_t chunk_offset(const struct loading *loading) {
-    return loading->phase == LOADING_BASE ? loading->block_offset : loading->group.offset;
+    return loading->phase == LOADING_BASE ? loading->block.offset : loading->group.offset;
 }
 
 static enum loading_status fail_meaning_at(struct loading *loading, uint64_t offset,
@@ -399,45 +399,35 @@ static enum loading_status take_record(struct loading *loading) {
 
 static void run_read(void *context) {
     struct loading *loading = context;
-    loading->next_offset = loading->base.offset;
-    loading->next_status = snapshot_reader_next(&loading->base, loading->next_raw,
-                                                loading->next_room, &loading->next_size);
+    loading->next.offset = loading->base.offset;
+    loading->next_status = snapshot_reader_next(&loading->base, loading->next.raw,
+                                                loading->next.room, &loading->next.size);
 }
 
 static void on_read(void *context) {
     struct loading *loading = context;
-    loading->is_reading = false;
     loading->has_next = true;
     loading->changed(loading->context);
 }
 
 static void read_next(struct loading *loading) {
-    loading->is_reading = true;
     loading->has_next = false;
     worker_start(&loading->worker, run_read);
 }
 
-static bool grow(char **at, size_t *room, size_t size) {
-    char *grown = memory_allocate(size);
+static bool grow(struct loading_block *block, size_t room) {
+    char *grown = memory_allocate(room);
     if (grown == NULL) {
         return false;
     }
-    memory_free(*at);
-    *at = grown;
-    *room = size;
+    memory_free(block->raw);
+    block->raw = grown;
+    block->room = room;
     return true;
 }
 
-static bool allocate_blocks(struct loading *loading) {
-    return grow(&loading->raw, &loading->raw_room, SNAPSHOT_BLOCK_SIZE) &&
-           grow(&loading->next_raw, &loading->next_room, SNAPSHOT_BLOCK_SIZE);
-}
-
 static int open_file(struct loading *loading, enum store_kind kind, uint64_t number) {
-    char name[STORE_NAME_MAX];
-    store_print_path(loading->store, loading->path, kind, number);
-    store_print_name(name, kind, number);
-    return disk_open(loading->store->directory, name, O_RDONLY, 0);
+    return store_open_file(loading->store, kind, number, loading->path);
 }
 
 static enum loading_status open_base(struct loading *loading) {
@@ -451,7 +441,7 @@ static enum loading_status open_base(struct loading *loading) {
     if (status != SNAPSHOT_BLOCK) {
         return fail_reading(loading, loading->base.error, status == SNAPSHOT_DAMAGED);
     }
-    if (!allocate_blocks(loading)) {
+    if (!grow(&loading->block, SNAPSHOT_BLOCK_SIZE) || !grow(&loading->next, SNAPSHOT_BLOCK_SIZE)) {
         return fail_memory(loading);
     }
     read_next(loading);
@@ -461,15 +451,14 @@ static enum loading_status open_base(struct loading *loading) {
 static void close_base(struct loading *loading) {
     worker_wait(&loading->worker);
     if (loading->is_base_open) {
-        loading->base_file_size = loading->base.window.file_size;
         loading->size_before += loading->base.window.file_size;
         snapshot_reader_close(&loading->base);
         loading->is_base_open = false;
     }
-    memory_free(loading->raw);
-    memory_free(loading->next_raw);
-    loading->raw = NULL;
-    loading->next_raw = NULL;
+    memory_free(loading->block.raw);
+    memory_free(loading->next.raw);
+    loading->block.raw = NULL;
+    loading->next.raw = NULL;
 }
 
 /* At the end of the base: compare its totals with what was found. */
@@ -494,29 +483,24 @@ static enum loading_status end_base(struct loading *loading) {
 }
 
 static enum loading_status take_block(struct loading *loading) {
-    loading->block_offset = loading->next_offset;
+    struct loading_block taken = loading->next;
     switch (loading->next_status) {
-    case SNAPSHOT_BLOCK: {
-        char *raw = loading->raw;
-        size_t room = loading->raw_room;
-        size_t size = loading->next_size;
-        loading->raw = loading->next_raw;
-        loading->raw_room = loading->next_room;
-        loading->next_raw = raw;
-        loading->next_room = room;
-        loading->size_done = loading->block_offset;
+    case SNAPSHOT_BLOCK:
+        loading->next = loading->block;
+        loading->block = taken;
+        loading->size_done = taken.offset;
         read_next(loading);
-        effect_decode_begin(&loading->decoder, (struct bytes){.at = loading->raw, .size = size});
+        effect_decode_begin(&loading->decoder, (struct bytes){.at = taken.raw, .size = taken.size});
         loading->is_decoding = true;
         return LOADING_MORE;
-    }
     case SNAPSHOT_LARGER:
-        if (!grow(&loading->next_raw, &loading->next_room, loading->next_size)) {
+        if (!grow(&loading->next, taken.size)) {
             return fail_memory(loading);
         }
         read_next(loading);
         return LOADING_WAITS;
     case SNAPSHOT_END:
+        loading->block.offset = taken.offset;
         return end_base(loading);
     case SNAPSHOT_DAMAGED:
     case SNAPSHOT_FAILED:
@@ -543,16 +527,16 @@ static enum loading_status step_base(struct loading *loading) {
 /* A file can lose groups at a group boundary; only the first sequence of the next file shows it. */
 static enum loading_status fail_gap(struct loading *loading, uint64_t first_sequence) {
     const struct store_state *state = &loading->store->state;
-    char before[STORE_NAME_MAX] = "what is before it";
+    struct store_name before = {.text = "what is before it"};
     if (loading->journal_index > 0) {
-        store_print_name(before, STORE_JOURNAL, state->journals[loading->journal_index - 1].number);
+        before = store_name(STORE_JOURNAL, state->journals[loading->journal_index - 1].number);
     } else if (state->base_number != 0) {
-        store_print_name(before, STORE_BASE, state->base_number);
+        before = store_name(STORE_BASE, state->base_number);
     }
     return fail(loading,
                 "%s begins with change %llu, but %s ends with %llu: the changes between them are "
                 "missing. Restore a backup",
-                loading->path, (unsigned long long)first_sequence, before,
+                loading->path, (unsigned long long)first_sequence, before.text,
                 (unsigned long long)loading->sequence);
 }
 
@@ -578,10 +562,6 @@ static enum loading_status open_journal(struct loading *loading) {
 }
 
 static enum loading_status close_journal(struct loading *loading) {
-    loading->journal_id = loading->journal.id;
-    loading->journal_size = loading->journal.offset;
-    loading->journal_next_sequence = loading->journal.next_sequence;
-    loading->is_journal_old = loading->journal.is_old;
     loading->size_before += loading->journal.window.file_size;
     loading->size_done = loading->size_before;
     journal_reader_close(&loading->journal);
@@ -603,7 +583,6 @@ static enum loading_status take_group(struct loading *loading) {
     case JOURNAL_GROUP:
         loading->size_done = loading->size_before + group->offset;
         if (group->sequence <= loading->sequence) {
-            loading->skipped_count++;
             return LOADING_MORE;
         }
         loading->sequence = group->sequence;
@@ -614,10 +593,7 @@ static enum loading_status take_group(struct loading *loading) {
         loading->is_decoding = true;
         return LOADING_MORE;
     case JOURNAL_END:
-        return close_journal(loading);
     case JOURNAL_TORN:
-        loading->is_torn = true;
-        loading->torn = loading->journal.torn;
         return close_journal(loading);
     case JOURNAL_DAMAGED:
     case JOURNAL_FAILED:

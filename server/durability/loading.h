@@ -8,8 +8,8 @@
  * effect. At the end of the board the kept effects are applied: then it is as it was at that point
  * of the stream.
  *
- * Any damage stops loading, except for a torn tail of the last journal, which is reported; the
- * caller may cut it. */
+ * Any damage stops loading, except for a torn tail of the last journal, which the caller may cut:
+ * journal.torn. */
 #ifndef SERVER_LOADING_H
 #define SERVER_LOADING_H
 
@@ -58,21 +58,22 @@ struct loading {
     enum { LOADING_BASE, LOADING_JOURNALS, LOADING_END } phase;
     struct worker worker;
     /* the base */
-    struct snapshot_reader base; /* the thread's while is_reading */
+    struct snapshot_reader base; /* the thread's while the worker is busy */
     bool is_base_open;
-    char *raw, *next_raw; /* the block being decoded, and the thread's */
-    size_t raw_room, next_room, next_size;
-    uint64_t block_offset, next_offset; /* of these two blocks, in the file */
+    struct loading_block {
+        char *raw;
+        size_t room, size;
+        uint64_t offset;                /* in the file */
+    } block, next;                      /* the one being decoded, and the thread's */
     uint64_t base_boards, base_members; /* found so far: the footer has the totals */
     enum snapshot_status next_status;
-    bool has_next, is_reading;
+    bool has_next;
     struct loading_board open;
     /* the journals */
-    struct journal_reader journal;
+    struct journal_reader journal; /* once done: the last one, read up to its last whole group */
     bool is_journal_open;
     uint32_t journal_index;
     struct journal_group group;
-    bool has_group;
     /* for both */
     struct effect_decoder decoder, kept_decoder;
     bool is_decoding;
@@ -87,15 +88,9 @@ struct loading {
     uint64_t size_total, size_done; /* of files, in bytes */
     uint64_t size_before;           /* of the files before the current one */
     uint64_t board_count, member_count;
-    uint64_t group_count, skipped_count, effect_count;
+    uint64_t group_count, effect_count;
     uint64_t sequence; /* of the last group */
     uint64_t time_us;  /* of that group, or of the base: the clock's floor */
-    bool is_torn;      /* the last journal has a torn tail: see torn */
-    struct journal_torn torn;
-    uint64_t base_file_size;
-    /* the last journal, up to its last whole group */
-    uint64_t journal_id, journal_size, journal_next_sequence;
-    bool is_journal_old; /* version 1 */
 };
 
 /* Zero the struct first, except registry, store, changed and context. false: error says why. */

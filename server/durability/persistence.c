@@ -17,6 +17,7 @@
 #include "server/durability/persistence.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "server/durability/journal.h"
@@ -107,12 +108,8 @@ struct persistence {
     char error[PERSISTENCE_ERROR_MAX]; /* STOPPED: why */
 };
 
-static uint64_t monotonic_us(void) {
-    return uv_hrtime() / 1000;
-}
-
 static double seconds_since(uint64_t begin_us) {
-    return (double)(monotonic_us() - begin_us) / 1e6;
+    return (double)(clock_monotonic_us() - begin_us) / 1e6;
 }
 
 static enum setting_appendfsync policy_of(const struct persistence *persistence) {
@@ -155,8 +152,8 @@ static void take_new_file(struct persistence *persistence) {
     journal_note_base(&persistence->journal, snapshot->footer.sequence);
     journal_take_file(&persistence->journal, &snapshot->journal);
     snapshot->journal.fd = -1;
-    log_write(LOG_NOTICE, "journal: writing behind the snapshot group=%llu",
-              (unsigned long long)snapshot->footer.sequence);
+    log_write(LOG_NOTICE, "journal: writing behind the snapshot group=%" PRIu64,
+              snapshot->footer.sequence);
 }
 
 static void rotate_journal(struct persistence *persistence) {
@@ -207,10 +204,10 @@ static void note_saved(struct persistence *persistence) {
     persistence->base_size = snapshot->file_size;
     persistence->journal_size_at_base = persistence->journal.file_size_sum;
     log_write(LOG_NOTICE,
-              "snapshot: on disk boards=%llu members=%llu bytes=%llu group=%llu seconds=%.2f",
-              (unsigned long long)snapshot->board_count, (unsigned long long)snapshot->member_count,
-              (unsigned long long)snapshot->file_size,
-              (unsigned long long)snapshot->footer.sequence, seconds_since(snapshot->begin_us));
+              "snapshot: on disk boards=%" PRIu64 " members=%" PRIu64 " bytes=%" PRIu64
+              " group=%" PRIu64 " seconds=%.2f",
+              snapshot->footer.board_count, snapshot->footer.member_count, snapshot->file_size,
+              snapshot->footer.sequence, seconds_since(snapshot->begin_us));
 }
 
 struct transition {
@@ -405,10 +402,17 @@ static void handle_loss(struct persistence *persistence) {
         log_write(LOG_WARNING, "%s", persistence->error);
         return;
     }
-    log_write(LOG_WARNING,
-              "journal: %s: %s. Its file is no longer %s: writes are refused until a snapshot and "
-              "a new journal are on disk",
-              journal->what, strerror(journal->error), is_disk ? "trusted" : "continued");
+    if (persistence->journaling == STARTING) {
+        log_write(LOG_WARNING,
+                  "journal: %s: %s. It stays off, and writes are not refused: it is started again "
+                  "with another snapshot",
+                  journal->what, strerror(journal->error));
+    } else {
+        log_write(LOG_WARNING,
+                  "journal: %s: %s. Its file is no longer %s: writes are refused until a snapshot "
+                  "and a new journal are on disk",
+                  journal->what, strerror(journal->error), is_disk ? "trusted" : "continued");
+    }
     move(persistence, &persistence->journaling, JOURNAL_GONE);
     if (persistence->saving == ROTATING) {
         move(persistence, &persistence->saving, SAVE_FAILED);
@@ -645,14 +649,13 @@ static void print_progress(struct persistence *persistence) {
 
 static void print_torn(const struct persistence *persistence) {
     const struct loading *loading = persistence->loading;
-    if (loading->is_torn) {
+    const struct journal_torn *torn = &loading->journal.torn;
+    if (torn->size > 0) {
         log_write(LOG_WARNING,
-                  "loading: the end of %s was not written whole (%s): cut at offset %llu, %llu "
-                  "bytes and %llu whole groups behind it are dropped. A crash of the machine "
-                  "leaves that: what is lost had not been synced",
-                  loading->path, loading->torn.description,
-                  (unsigned long long)loading->torn.offset, (unsigned long long)loading->torn.size,
-                  (unsigned long long)loading->torn.groups_behind);
+                  "loading: the end of %s was not written whole (%s): cut at offset %" PRIu64
+                  ", %" PRIu64 " bytes and %" PRIu64 " whole groups behind it are dropped. A crash "
+                  "of the machine leaves that: what is lost had not been synced",
+                  loading->path, torn->description, torn->offset, torn->size, torn->groups_behind);
     }
 }
 
@@ -661,9 +664,8 @@ static bool make_journal(struct persistence *persistence, char *error) {
     struct store *store = &persistence->store;
     struct journal_file file;
     struct store_state state = store->state;
-    char name[STORE_NAME_MAX];
     uint64_t first = persistence->journal.group + 1;
-    if (persistence->loading->journal_next_sequence != first) {
+    if (persistence->loading->journal.next_sequence != first) {
         /* The base contains all of the old journals. They must go: a torn tail in one of them would
          * be damage once the new journal follows it. */
         state.journal_count = 0;
@@ -675,9 +677,9 @@ static bool make_journal(struct persistence *persistence, char *error) {
     uint64_t number = store_take_number(store);
     state.journals[state.journal_count++] =
         (struct store_journal){.number = number, .first_sequence = first};
-    store_print_name(name, STORE_JOURNAL, number);
     struct store_state before = store->state;
-    if (!journal_file_create(&file, store->directory, name, first)) {
+    if (!journal_file_create(&file, store->directory, store_name(STORE_JOURNAL, number).text,
+                             first)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a journal in %s: %s", store->path,
                  strerror(errno));
         return false;
@@ -700,19 +702,19 @@ static bool continue_journal(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     struct store *store = &persistence->store;
     uint32_t count = store->state.journal_count;
-    if (count == 0 || loading->journal_next_sequence != persistence->journal.group + 1) {
+    if (count == 0 || loading->journal.next_sequence != persistence->journal.group + 1) {
         return make_journal(persistence, error);
     }
     struct journal_file file;
-    char name[STORE_NAME_MAX];
-    store_print_name(name, STORE_JOURNAL, store->state.journals[count - 1].number);
-    if (!journal_file_continue(&file, store->directory, name, loading->journal_id,
-                               loading->journal_size)) {
-        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot go on with %s/%s: %s", store->path, name,
-                 strerror(errno));
+    const struct store_name name =
+        store_name(STORE_JOURNAL, store->state.journals[count - 1].number);
+    if (!journal_file_continue(&file, store->directory, name.text, loading->journal.id,
+                               loading->journal.offset)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot go on with %s/%s: %s", store->path,
+                 name.text, strerror(errno));
         return false;
     }
-    if (loading->is_journal_old) {
+    if (loading->journal.is_old) {
         journal_file_close(&file);
         return make_journal(persistence, error);
     }
@@ -769,16 +771,14 @@ static bool begin_service(struct persistence *persistence, char *error) {
     journal->written_group = loading->sequence;
     journal->synced_group = loading->sequence;
     persistence->changes_saved = persistence->state->change_count;
+    persistence->base_size = loading->base.window.file_size;
     if (persistence->settings->appendonly) {
-        journal->policy = policy_of(persistence);
-        journal->policy_next = journal->policy;
+        journal->policy_next = policy_of(persistence);
         if (!continue_journal(persistence, error)) {
             return false;
         }
-        journal->file_size_sum = loading->size_total - loading->base_file_size;
-        persistence->journal_size_at_base = 0;
+        journal->file_size_sum = loading->size_total - persistence->base_size;
     }
-    persistence->base_size = loading->base_file_size;
     move(persistence, &persistence->journaling,
          persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
     return true;
@@ -800,15 +800,14 @@ static bool finish_loading(struct persistence *persistence, char *error) {
         return false;
     }
     if (loading->size_total > 0) {
+        double divisor = seconds > 0 ? seconds : 1e-6;
         log_write(LOG_NOTICE,
-                  "loaded boards=%llu members=%llu effects=%llu groups=%llu bytes=%llu "
-                  "seconds=%.2f members/s=%.0f effects/s=%.0f",
-                  (unsigned long long)loading->board_count,
-                  (unsigned long long)loading->member_count,
-                  (unsigned long long)loading->effect_count,
-                  (unsigned long long)loading->group_count, (unsigned long long)loading->size_total,
-                  seconds, (double)loading->member_count / (seconds > 0 ? seconds : 1e-6),
-                  (double)loading->effect_count / (seconds > 0 ? seconds : 1e-6));
+                  "loaded boards=%" PRIu64 " members=%" PRIu64 " effects=%" PRIu64
+                  " groups=%" PRIu64 " bytes=%" PRIu64
+                  " seconds=%.2f members/s=%.0f effects/s=%.0f",
+                  loading->board_count, loading->member_count, loading->effect_count,
+                  loading->group_count, loading->size_total, seconds,
+                  (double)loading->member_count / divisor, (double)loading->effect_count / divisor);
     }
     end_loading(persistence);
     persistence->state->is_loading = false;
@@ -1010,7 +1009,7 @@ static bool start_loading(struct persistence *persistence, char *error) {
     loading->changed = on_progress;
     loading->context = persistence;
     persistence->loading = loading;
-    persistence->loading_begin_us = monotonic_us();
+    persistence->loading_begin_us = clock_monotonic_us();
     persistence->loading_start_s = persistence->clock->now_ms / 1000;
     persistence->progress_ms = persistence->clock->monotonic_ms;
     persistence->state->is_loading = true;
@@ -1132,7 +1131,7 @@ void persistence_describe(const struct persistence *persistence, struct persiste
     if (info->is_saving) {
         info->current_save_seconds =
             (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
-        info->saved_members = persistence->snapshot.member_count;
+        info->saved_members = persistence->snapshot.footer.member_count;
     }
     if (persistence->loading != NULL) {
         describe_loading(persistence, info);

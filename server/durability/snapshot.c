@@ -1,6 +1,6 @@
 /* Writing a snapshot. See snapshot.h for an overview.
  *
- * Invariant: while the worker is busy it owns writing, file, footer, journal, error and what (and
+ * Invariant: while the worker is busy it owns writing, file, journal, error and what (and footer,
  * new_state and the store during the last job). */
 #include "server/durability/snapshot.h"
 
@@ -66,11 +66,10 @@ static bool fail(struct snapshot *snapshot, const char *what) {
 
 static void run_begin(void *context) {
     struct snapshot *snapshot = context;
-    char name[STORE_NAME_MAX];
-    store_print_name(name, STORE_BASE, snapshot->number);
     if (!store_begin(snapshot->store)) {
         (void)fail(snapshot, "cannot make a manifest");
-    } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory, name,
+    } else if (!snapshot_writer_open(&snapshot->file, snapshot->store->directory,
+                                     store_name(STORE_BASE, snapshot->number).text,
                                      snapshot->created_ms)) {
         (void)fail(snapshot, "cannot make its file");
     }
@@ -92,9 +91,8 @@ static void run_write(void *context) {
 }
 
 static bool make_journal(struct snapshot *snapshot) {
-    char name[STORE_NAME_MAX];
-    store_print_name(name, STORE_JOURNAL, snapshot->journal_number);
-    if (!journal_file_create(&snapshot->journal, snapshot->store->directory, name,
+    if (!journal_file_create(&snapshot->journal, snapshot->store->directory,
+                             store_name(STORE_JOURNAL, snapshot->journal_number).text,
                              snapshot->footer.sequence + 1)) {
         snapshot->journal.fd = -1;
         return fail(snapshot, "cannot make a journal");
@@ -254,11 +252,10 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     snapshot->journal.fd = -1;
     snapshot->error = 0;
     snapshot->what = NULL;
-    snapshot->board_count = 0;
-    snapshot->member_count = 0;
+    snapshot->footer = (struct snapshot_footer){.sequence = 0};
     snapshot->chunk_count = 0;
     snapshot->walked_size = 0;
-    snapshot->begin_us = uv_hrtime() / 1000;
+    snapshot->begin_us = clock_monotonic_us();
     begin_chunk(snapshot);
     registry_walk_begin(snapshot->registry);
     worker_start(&snapshot->worker, run_begin);
@@ -267,12 +264,6 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
 
 /* ---- effects ---- */
 
-/* Wait until the thread has written its batch and takes everything buffered. */
-static void make_room(struct snapshot *snapshot) {
-    worker_wait(&snapshot->worker);
-    go_on(snapshot); /* unless it has taken the buffer already */
-}
-
 bool snapshot_is_full(const struct snapshot *snapshot) {
     return snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed &&
            snapshot->filling.size >= FILLING_MAX;
@@ -280,7 +271,8 @@ bool snapshot_is_full(const struct snapshot *snapshot) {
 
 static void write_effect(struct snapshot *snapshot, const struct effect *effect) {
     if (snapshot_is_full(snapshot)) {
-        make_room(snapshot);
+        worker_wait(&snapshot->worker);
+        go_on(snapshot); /* unless the thread has taken the buffer already */
     }
     if (!snapshot->is_failed) {
         effect_encode(&snapshot->encoder, effect);
@@ -344,7 +336,7 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
     if (piece->is_first) {
         snapshot->reopen_count = 0;
         effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
-        snapshot->board_count++;
+        snapshot->footer.board_count++;
     }
     for (uint32_t done = 0; done < piece->count;) {
         uint32_t count = count_together(entries + done, piece->count - done);
@@ -352,7 +344,7 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
         check_chunk(snapshot);
         done += count;
     }
-    snapshot->member_count += piece->count;
+    snapshot->footer.member_count += piece->count;
     if (piece->is_last) {
         effect_encode_close(encoder);
     }
@@ -364,12 +356,8 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
 static void end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) {
     registry_walk_end(snapshot->registry);
     snapshot->state = SNAPSHOT_WALKED;
-    snapshot->footer = (struct snapshot_footer){
-        .sequence = group,
-        .time_us = (uint64_t)now_us,
-        .board_count = snapshot->board_count,
-        .member_count = snapshot->member_count,
-    };
+    snapshot->footer.sequence = group;
+    snapshot->footer.time_us = (uint64_t)now_us;
 }
 
 /* Applies even while the thread is free: it gets its next job only at the end of a step, and

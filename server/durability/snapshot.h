@@ -66,9 +66,8 @@ struct snapshot {
     struct snapshot_writer file;
     uint64_t number;
     uint64_t created_ms;
-    struct snapshot_footer footer;
-    uint64_t board_count, member_count;
-    uint32_t reopen_count; /* of the open board */
+    struct snapshot_footer footer; /* its counts: so far */
+    uint32_t reopen_count;         /* of the open board */
     uint64_t file_size;
     bool is_kept; /* the manifest may name the file, though that is not certain to be on disk */
     enum snapshot_journal journal_after;

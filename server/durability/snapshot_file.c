@@ -17,17 +17,12 @@
 
 static const char snapshot_magic[8] = "LBSNAP01";
 
-/* Offsets in the file's head, in a block's head and in the footer. */
+/* Offsets in the file's head, and in a block's head. */
 enum { FILE_ID = 8, FILE_CREATED = 16, FILE_CHECKSUM = 24 };
 enum { BLOCK_CHECKSUM = 0, BLOCK_RAW_SIZE = 8, BLOCK_STORED_SIZE = 12 };
-enum {
-    FOOTER_SEQUENCE = 0,
-    FOOTER_TIME = 8,
-    FOOTER_BOARDS = 16,
-    FOOTER_MEMBERS = 24,
-    FOOTER_RAW_SIZE = 32,
-    FOOTER_OFFSET = 40,
-};
+_Static_assert(sizeof(struct snapshot_footer) == SNAPSHOT_FOOTER &&
+                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the footer is written as it is in memory");
 
 enum {
     /* Bytes written before write-back is started. The writer waits for it after at most twice as
@@ -36,18 +31,16 @@ enum {
     READ_SIZE = 2 << 20,
 };
 
-/* Checksum of the rest of the block's head, then of the stored bytes. */
-static uint64_t checksum_of(uint64_t id, uint64_t block_number, const char *head,
-                            const char *stored, size_t stored_size) {
-    if (stored == head + SNAPSHOT_BLOCK_HEAD) {
-        return XXH3_64bits_withSeed(head + BLOCK_RAW_SIZE,
-                                    SNAPSHOT_BLOCK_HEAD - BLOCK_RAW_SIZE + stored_size,
-                                    id + block_number);
-    }
+/* Begin the checksum of a block with the rest of its head. */
+static void begin_checksum(XXH3_state_t *state, uint64_t seed, const char *head) {
+    XXH3_64bits_reset_withSeed(state, seed);
+    XXH3_64bits_update(state, head + BLOCK_RAW_SIZE, SNAPSHOT_BLOCK_HEAD - BLOCK_RAW_SIZE);
+}
+
+static uint64_t checksum_of(uint64_t seed, const char *head, const char *stored, size_t size) {
     XXH3_state_t state = {0};
-    XXH3_64bits_reset_withSeed(&state, id + block_number);
-    XXH3_64bits_update(&state, head + BLOCK_RAW_SIZE, SNAPSHOT_BLOCK_HEAD - BLOCK_RAW_SIZE);
-    XXH3_64bits_update(&state, stored, stored_size);
+    begin_checksum(&state, seed, head);
+    XXH3_64bits_update(&state, stored, size);
     return XXH3_64bits_digest(&state);
 }
 
@@ -60,14 +53,14 @@ static bool write_file_head(struct snapshot_writer *writer, uint64_t created_ms)
     little_put_u64(head + FILE_CREATED, created_ms);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
     writer->size = sizeof head;
-    return disk_write_all(writer->fd, head, sizeof head, NULL);
+    return disk_write_all(writer->fd, head, sizeof head);
 }
 
 bool snapshot_writer_init(struct snapshot_writer *writer, int level) {
     *writer = (struct snapshot_writer){.fd = -1, .id = disk_random_id(), .level = level};
     /* zstd allocates with libc's malloc: it runs on a thread that does not own the pool. */
     writer->zstd = ZSTD_createCCtx();
-    writer->stored = memory_allocate(SNAPSHOT_BLOCK_HEAD + SNAPSHOT_BLOCK_SIZE);
+    writer->stored = memory_allocate(SNAPSHOT_BLOCK_SIZE);
     return writer->zstd != NULL && writer->stored != NULL;
 }
 
@@ -102,18 +95,15 @@ static bool write_back(struct snapshot_writer *writer) {
            errno == EINTR;
 }
 
-/* Write a block. The stored bytes are at `stored`, or already in place after the head. */
 static bool write_block(struct snapshot_writer *writer, uint32_t raw_size, const char *stored,
                         uint32_t stored_size) {
-    char *head = writer->stored;
+    char head[SNAPSHOT_BLOCK_HEAD];
     little_put_u32(head + BLOCK_RAW_SIZE, raw_size);
     little_put_u32(head + BLOCK_STORED_SIZE, stored_size);
     little_put_u64(head + BLOCK_CHECKSUM,
-                   checksum_of(writer->id, writer->block_number, head, stored, stored_size));
-    bool is_together = stored == head + SNAPSHOT_BLOCK_HEAD;
-    size_t together = SNAPSHOT_BLOCK_HEAD + (is_together ? stored_size : 0);
-    if (!disk_write_all(writer->fd, head, together, NULL) ||
-        (!is_together && !disk_write_all(writer->fd, stored, stored_size, NULL))) {
+                   checksum_of(writer->id + writer->block_number, head, stored, stored_size));
+    if (!disk_write_all(writer->fd, head, sizeof head) ||
+        !disk_write_all(writer->fd, stored, stored_size)) {
         return false;
     }
     writer->block_number++;
@@ -124,30 +114,22 @@ static bool write_block(struct snapshot_writer *writer, uint32_t raw_size, const
 
 bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw, uint32_t raw_size) {
     CHECK(raw_size > 0 && raw_size <= SNAPSHOT_RAW_SIZE_MAX);
-    char *stored = writer->stored + SNAPSHOT_BLOCK_HEAD;
     size_t size = 0;
     if (raw_size <= SNAPSHOT_BLOCK_SIZE) {
         /* The room is one byte less than the raw size: if that is not enough, zstd returns an
          * error, and the raw bytes are stored. */
-        size = ZSTD_compressCCtx(writer->zstd, stored, raw_size - 1, raw, raw_size, writer->level);
+        size = ZSTD_compressCCtx(writer->zstd, writer->stored, raw_size - 1, raw, raw_size,
+                                 writer->level);
     }
-    if (size == 0 || ZSTD_isError(size)) {
-        return write_block(writer, raw_size, raw, raw_size);
-    }
-    return write_block(writer, raw_size, stored, (uint32_t)size);
+    bool is_raw = size == 0 || ZSTD_isError(size);
+    return is_raw ? write_block(writer, raw_size, raw, raw_size)
+                  : write_block(writer, raw_size, writer->stored, (uint32_t)size);
 }
 
 bool snapshot_writer_finish(struct snapshot_writer *writer, struct snapshot_footer *footer) {
     footer->raw_size = writer->raw_size;
     footer->offset = writer->size;
-    char *stored = writer->stored + SNAPSHOT_BLOCK_HEAD;
-    little_put_u64(stored + FOOTER_SEQUENCE, footer->sequence);
-    little_put_u64(stored + FOOTER_TIME, footer->time_us);
-    little_put_u64(stored + FOOTER_BOARDS, footer->board_count);
-    little_put_u64(stored + FOOTER_MEMBERS, footer->member_count);
-    little_put_u64(stored + FOOTER_RAW_SIZE, footer->raw_size);
-    little_put_u64(stored + FOOTER_OFFSET, footer->offset);
-    return write_block(writer, 0, stored, SNAPSHOT_FOOTER) && disk_sync(writer->fd);
+    return write_block(writer, 0, (const char *)footer, SNAPSHOT_FOOTER) && disk_sync(writer->fd);
 }
 
 void snapshot_writer_close(struct snapshot_writer *writer) {
@@ -262,24 +244,15 @@ static enum snapshot_status read_huge(struct snapshot_reader *reader, const stru
     little_put_u32(head + BLOCK_RAW_SIZE, block->raw_size);
     little_put_u32(head + BLOCK_STORED_SIZE, block->stored_size);
     XXH3_state_t state = {0};
-    XXH3_64bits_reset_withSeed(&state, reader->id + reader->block_number);
-    XXH3_64bits_update(&state, head + BLOCK_RAW_SIZE, SNAPSHOT_BLOCK_HEAD - BLOCK_RAW_SIZE);
+    begin_checksum(&state, reader->id + reader->block_number, head);
     uint64_t offset = reader->offset + SNAPSHOT_BLOCK_HEAD;
     bool is_kept = room >= block->raw_size;
     char piece[32768];
     for (uint32_t done = 0; done < block->raw_size;) {
         uint32_t left = block->raw_size - done;
         uint32_t wanted = left < sizeof piece ? left : (uint32_t)sizeof piece;
-        char *to = piece;
-        if (is_kept) {
-            to = raw + done;
-        }
-        size_t got;
-        if (!disk_read_all(reader->window.fd, to, wanted, offset + done, &got)) {
-            return fail(reader, offset + done);
-        }
-        if (got < wanted) {
-            errno = ENODATA;
+        char *to = is_kept ? raw + done : piece;
+        if (!disk_read_whole(reader->window.fd, to, wanted, offset + done)) {
             return fail(reader, offset + done);
         }
         XXH3_64bits_update(&state, to, wanted);
@@ -292,14 +265,7 @@ static enum snapshot_status read_huge(struct snapshot_reader *reader, const stru
 }
 
 static enum snapshot_status read_footer(struct snapshot_reader *reader, const char *stored) {
-    reader->footer = (struct snapshot_footer){
-        .sequence = little_get_u64(stored + FOOTER_SEQUENCE),
-        .time_us = little_get_u64(stored + FOOTER_TIME),
-        .board_count = little_get_u64(stored + FOOTER_BOARDS),
-        .member_count = little_get_u64(stored + FOOTER_MEMBERS),
-        .raw_size = little_get_u64(stored + FOOTER_RAW_SIZE),
-        .offset = little_get_u64(stored + FOOTER_OFFSET),
-    };
+    memcpy(&reader->footer, stored, SNAPSHOT_FOOTER);
     uint64_t end = reader->offset + SNAPSHOT_BLOCK_HEAD + SNAPSHOT_FOOTER;
     if (reader->footer.raw_size != reader->raw_size || reader->footer.offset != reader->offset) {
         return refuse(reader, reader->offset, "blocks before the end mark are missing");
@@ -334,7 +300,7 @@ static enum snapshot_status read_usual(struct snapshot_reader *reader, const str
         return fail(reader, reader->offset);
     }
     const char *stored = head + SNAPSHOT_BLOCK_HEAD;
-    if (checksum_of(reader->id, reader->block_number, head, stored, block->stored_size) !=
+    if (checksum_of(reader->id + reader->block_number, head, stored, block->stored_size) !=
         block->checksum) {
         return refuse(reader, reader->offset, "the checksum of a block is wrong");
     }

@@ -27,6 +27,7 @@ enum {
 /* Limit of a block's raw size. */
 #define SNAPSHOT_RAW_SIZE_MAX (UINT32_C(1) << 31)
 
+/* As in the file. */
 struct snapshot_footer {
     uint64_t sequence; /* the file holds everything up to here */
     uint64_t time_us;
@@ -48,7 +49,7 @@ struct snapshot_writer {
     uint64_t write_back_end;
     int level;
     void *zstd;
-    char *stored; /* buffer for a block as it is written */
+    char *stored; /* buffer for a compressed block */
 };
 
 /* Allocates, as close does: call both from the thread that owns the boards. false: no memory. */

@@ -23,14 +23,16 @@
 
 static const char *const kind_names[] = {[STORE_BASE] = "base", [STORE_JOURNAL] = "journal"};
 
-void store_print_name(char *out, enum store_kind kind, uint64_t number) {
-    snprintf(out, STORE_NAME_MAX, "leaderboard.%" PRIu64 ".%s", number, kind_names[kind]);
+struct store_name store_name(enum store_kind kind, uint64_t number) {
+    struct store_name name;
+    snprintf(name.text, sizeof name.text, "leaderboard.%" PRIu64 ".%s", number, kind_names[kind]);
+    return name;
 }
 
-void store_print_path(const struct store *store, char *out, enum store_kind kind, uint64_t number) {
-    char name[STORE_NAME_MAX];
-    store_print_name(name, kind, number);
-    snprintf(out, STORE_PATH_MAX + STORE_NAME_MAX, "%s/%s", store->path, name);
+int store_open_file(const struct store *store, enum store_kind kind, uint64_t number, char *path) {
+    const struct store_name name = store_name(kind, number);
+    snprintf(path, STORE_PATH_MAX + STORE_NAME_MAX, "%s/%s", store->path, name.text);
+    return disk_open(store->directory, name.text, O_RDONLY, 0);
 }
 
 /* Text that is consumed from the front. */
@@ -97,19 +99,18 @@ static size_t print_checksum(char *out, struct bytes lines) {
 
 size_t store_print_manifest(char *out, const struct store_state *state) {
     CHECK(state->journal_count <= STORE_JOURNALS_MAX);
-    char name[STORE_NAME_MAX];
     size_t size = sizeof(MANIFEST_TITLE) - 1;
     memcpy(out, MANIFEST_TITLE, size);
     if (state->base_number != 0) {
-        store_print_name(name, STORE_BASE, state->base_number);
-        size += (size_t)snprintf(out + size, STORE_MANIFEST_MAX - size,
-                                 "base %s sequence %" PRIu64 "\n", name, state->base_sequence);
+        size += (size_t)snprintf(
+            out + size, STORE_MANIFEST_MAX - size, "base %s sequence %" PRIu64 "\n",
+            store_name(STORE_BASE, state->base_number).text, state->base_sequence);
     }
     for (uint32_t i = 0; i < state->journal_count; i++) {
-        store_print_name(name, STORE_JOURNAL, state->journals[i].number);
-        size += (size_t)snprintf(out + size, STORE_MANIFEST_MAX - size,
-                                 "journal %s first %" PRIu64 "\n", name,
-                                 state->journals[i].first_sequence);
+        const struct store_journal *journal = &state->journals[i];
+        size += (size_t)snprintf(
+            out + size, STORE_MANIFEST_MAX - size, "journal %s first %" PRIu64 "\n",
+            store_name(STORE_JOURNAL, journal->number).text, journal->first_sequence);
     }
     return size + print_checksum(out + size, (struct bytes){.at = out, .size = size});
 }
@@ -180,7 +181,7 @@ static bool write_new_manifest(const struct store *store, const struct store_sta
     char text[STORE_MANIFEST_MAX];
     size_t size = store_print_manifest(text, state);
     int fd = disk_open(store->directory, MANIFEST_NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC, 0640);
-    bool is_written = fd >= 0 && disk_write_all(fd, text, size, NULL) && disk_sync(fd);
+    bool is_written = fd >= 0 && disk_write_all(fd, text, size) && disk_sync(fd);
     disk_close(fd);
     return is_written && disk_sync_directory(store->directory);
 }
@@ -218,27 +219,21 @@ static bool remove_name(const struct store *store, const char *name) {
 
 bool store_remove(struct store *store, enum store_kind kind, uint64_t number) {
     CHECK(!is_named(&store->state, kind, number));
-    char name[STORE_NAME_MAX];
-    store_print_name(name, kind, number);
-    return remove_name(store, name);
+    return remove_name(store, store_name(kind, number).text);
+}
+
+/* Unless the manifest names it. 0: there is no such file. */
+static bool remove_old(const struct store *store, enum store_kind kind, uint64_t number) {
+    return number == 0 || is_named(&store->state, kind, number) ||
+           remove_name(store, store_name(kind, number).text);
 }
 
 bool store_remove_old(struct store *store, const struct store_state *before) {
-    int error = 0;
-    uint64_t base = before->base_number;
-    if (base != 0 && !is_named(&store->state, STORE_BASE, base) &&
-        !store_remove(store, STORE_BASE, base)) {
-        error = errno;
-    }
+    bool is_done = remove_old(store, STORE_BASE, before->base_number);
     for (uint32_t i = 0; i < before->journal_count; i++) {
-        uint64_t number = before->journals[i].number;
-        if (!is_named(&store->state, STORE_JOURNAL, number) &&
-            !store_remove(store, STORE_JOURNAL, number)) {
-            error = errno;
-        }
+        is_done &= remove_old(store, STORE_JOURNAL, before->journals[i].number);
     }
-    errno = error;
-    return error == 0;
+    return is_done;
 }
 
 uint64_t store_take_number(struct store *store) {
@@ -315,7 +310,7 @@ void store_note_process(const struct store *store) {
     size_t size = bytes_print_i64(text, getpid());
     text[size++] = '\n';
     int fd = disk_open(store->directory, STORE_LOCK_NAME, O_WRONLY | O_TRUNC, 0);
-    bool is_written = fd >= 0 && disk_write_all(fd, text, size, NULL);
+    bool is_written = fd >= 0 && disk_write_all(fd, text, size);
     disk_close(fd);
     /* The text is only for messages: the lock works without it. */
     if (!is_written) {
@@ -333,11 +328,7 @@ static enum store_status take_lock(const struct opening *opening) {
     if (store->lock < 0) {
         return is_reading && errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_LOCK_NAME);
     }
-    int result;
-    do {
-        result = disk->lock(store->lock);
-    } while (result != 0 && errno == EINTR);
-    if (result != 0) {
+    if (!disk_lock(store->lock)) {
         return errno == EWOULDBLOCK ? say_in_use(opening) : fail(opening, "lock", STORE_LOCK_NAME);
     }
     if (!is_reading) {
@@ -352,8 +343,8 @@ static enum store_status take_lock(const struct opening *opening) {
 struct sighting {
     const struct store_state *state;
     uint64_t number_max;
-    uint32_t found_count;       /* of those that the manifest names */
-    char first[STORE_NAME_MAX]; /* the first base or journal seen; "": none */
+    uint32_t found_count;    /* of those that the manifest names */
+    struct store_name first; /* the first base or journal seen; "": none */
     disk_visit_name *visit_unnamed;
     void *context;
 };
@@ -365,8 +356,8 @@ static void see_name(void *context, const char *name) {
     bool is_ours = parse_name(name, &kind, &number);
     if (is_ours) {
         sighting->number_max = number > sighting->number_max ? number : sighting->number_max;
-        if (sighting->first[0] == '\0') {
-            store_print_name(sighting->first, kind, number);
+        if (sighting->first.text[0] == '\0') {
+            sighting->first = store_name(kind, number);
         }
     }
     if (is_ours && is_named(sighting->state, kind, number)) {
@@ -400,36 +391,19 @@ static enum store_status say_missing(const struct opening *opening) {
     for (uint32_t i = 0; i <= store->state.journal_count; i++) {
         bool is_base = i == store->state.journal_count;
         uint64_t number = is_base ? store->state.base_number : store->state.journals[i].number;
-        char name[STORE_NAME_MAX];
-        store_print_name(name, is_base ? STORE_BASE : STORE_JOURNAL, number);
-        int fd = disk_open(store->directory, name, O_RDONLY, 0);
+        enum store_kind kind = is_base ? STORE_BASE : STORE_JOURNAL;
+        char path[STORE_PATH_MAX + STORE_NAME_MAX];
+        int fd = store_open_file(store, kind, number, path);
         disk_close(fd);
         if (fd < 0) {
             snprintf(opening->error, DISK_ERROR_MAX,
                      "%s/" STORE_MANIFEST_NAME " names %s, which is missing: " STORE_ADVICE,
-                     store->path, name);
+                     store->path, store_name(kind, number).text);
             return STORE_DAMAGED;
         }
     }
     errno = EAGAIN;
     return fail(opening, "list", "");
-}
-
-static enum store_status look_around(const struct opening *opening) {
-    struct store *store = opening->store;
-    struct sighting sighting = {.state = &store->state};
-    if (disk->list(store->directory, see_name, &sighting) != 0) {
-        return fail(opening, "list", "");
-    }
-    uint32_t named_count = store->state.journal_count + (store->state.base_number != 0);
-    if (sighting.found_count < named_count) {
-        return say_missing(opening);
-    }
-    store->next_number = sighting.number_max + 1;
-    if (opening->mode != STORE_READ && !store_list_unnamed(store, remove_unnamed, store)) {
-        return fail(opening, "list", "");
-    }
-    return STORE_OK;
 }
 
 /* ---- the manifest at opening ---- */
@@ -447,35 +421,13 @@ bool store_begin(struct store *store) {
     return store->has_manifest || (sync_entry(store) && store_set(store, &empty) == STORE_SET);
 }
 
-/* There is no manifest: nothing was ever stored here, or it was removed. */
-static enum store_status begin_empty(const struct opening *opening) {
-    struct store *store = opening->store;
-    struct sighting sighting = {.state = &store->state};
-    if (disk->list(store->directory, see_name, &sighting) != 0) {
-        return fail(opening, "list", "");
-    }
-    if (sighting.first[0] != '\0') {
-        snprintf(opening->error, DISK_ERROR_MAX,
-                 "%s/" STORE_MANIFEST_NAME " is missing, but %s is there: " STORE_ADVICE,
-                 store->path, sighting.first);
-        return STORE_DAMAGED;
-    }
-    if (opening->mode < STORE_CLAIM) {
-        snprintf(opening->error, DISK_ERROR_MAX, "there is no " STORE_MANIFEST_NAME " in %s",
-                 store->path);
-        return STORE_MISSING;
-    }
-    bool is_done = opening->mode == STORE_CLAIM || store_begin(store);
-    return is_done ? STORE_OK : fail(opening, "write", STORE_MANIFEST_NAME);
-}
-
 static enum store_status read_manifest(const struct opening *opening) {
     struct store *store = opening->store;
     char text[STORE_MANIFEST_MAX];
     size_t size;
     int fd = disk_open(store->directory, STORE_MANIFEST_NAME, O_RDONLY, 0);
     if (fd < 0) {
-        return errno == ENOENT ? begin_empty(opening) : fail(opening, "open", STORE_MANIFEST_NAME);
+        return errno == ENOENT ? STORE_OK : fail(opening, "open", STORE_MANIFEST_NAME);
     }
     bool is_read = disk_read_all(fd, text, sizeof text, 0, &size);
     disk_close(fd);
@@ -490,6 +442,39 @@ static enum store_status read_manifest(const struct opening *opening) {
     }
     store->has_manifest = true;
     return STORE_OK;
+}
+
+/* There is no manifest: nothing was ever stored here, or it was removed. first: a file seen. */
+static enum store_status say_empty(const struct opening *opening, const char *first) {
+    const char *path = opening->store->path;
+    if (first[0] != '\0') {
+        snprintf(opening->error, DISK_ERROR_MAX,
+                 "%s/" STORE_MANIFEST_NAME " is missing, but %s is there: " STORE_ADVICE, path,
+                 first);
+        return STORE_DAMAGED;
+    }
+    snprintf(opening->error, DISK_ERROR_MAX, "there is no " STORE_MANIFEST_NAME " in %s", path);
+    return STORE_MISSING;
+}
+
+static enum store_status look_around(const struct opening *opening) {
+    struct store *store = opening->store;
+    struct sighting sighting = {.state = &store->state};
+    if (disk->list(store->directory, see_name, &sighting) != 0) {
+        return fail(opening, "list", "");
+    }
+    if (!store->has_manifest && (sighting.first.text[0] != '\0' || opening->mode < STORE_CLAIM)) {
+        return say_empty(opening, sighting.first.text);
+    }
+    if (sighting.found_count < store->state.journal_count + (store->state.base_number != 0)) {
+        return say_missing(opening);
+    }
+    store->next_number = sighting.number_max + 1;
+    if (opening->mode != STORE_READ && !store_list_unnamed(store, remove_unnamed, store)) {
+        return fail(opening, "list", "");
+    }
+    bool is_begun = opening->mode != STORE_CREATE || store_begin(store);
+    return is_begun ? STORE_OK : fail(opening, "write", STORE_MANIFEST_NAME);
 }
 
 enum store_status store_open(struct store *store, const char *parent, const char *name,

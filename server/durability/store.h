@@ -100,10 +100,15 @@ void store_close(struct store *store);
 
 /* A number for a new file. */
 uint64_t store_take_number(struct store *store);
-/* "leaderboard.4.journal"; out: STORE_NAME_MAX. */
-void store_print_name(char *out, enum store_kind kind, uint64_t number);
-/* The same with the directory in front, for messages; out: STORE_PATH_MAX + STORE_NAME_MAX. */
-void store_print_path(const struct store *store, char *out, enum store_kind kind, uint64_t number);
+/* "leaderboard.4.journal" */
+struct store_name {
+    char text[STORE_NAME_MAX];
+};
+struct store_name store_name(enum store_kind kind, uint64_t number);
+/* Open such a file for reading. path (STORE_PATH_MAX + STORE_NAME_MAX): its name with the directory
+ * in front, for messages. -1: errno says why. */
+MUST_CHECK int store_open_file(const struct store *store, enum store_kind kind, uint64_t number,
+                               char *path);
 
 enum store_set_status {
     STORE_SET,         /* the new state is on disk and in store->state */
@@ -116,7 +121,7 @@ enum store_set_status {
  * entries are synced here. Not STORE_SET: errno says why. */
 MUST_CHECK enum store_set_status store_set(struct store *store, const struct store_state *state);
 /* Remove the files in `before` that the store's state does not name. false: some file could not be
- * removed, errno says why for the last one; the next open removes it. */
+ * removed; the next open removes it. */
 bool store_remove_old(struct store *store, const struct store_state *before);
 /* Remove one file that no manifest names, such as an aborted snapshot. */
 bool store_remove(struct store *store, enum store_kind kind, uint64_t number);

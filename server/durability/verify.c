@@ -58,10 +58,7 @@ static enum store_status open_store(struct checking *checking, const char *direc
 
 /* Open a file that the manifest names, and set checking->path. */
 static int open_file(struct checking *checking, enum store_kind kind, uint64_t number) {
-    char name[STORE_NAME_MAX];
-    store_print_name(name, kind, number);
-    store_print_path(&checking->store, checking->path, kind, number);
-    int fd = disk_open(checking->store.directory, name, O_RDONLY, 0);
+    int fd = store_open_file(&checking->store, kind, number, checking->path);
     if (fd < 0) {
         fprintf(checking->out, "cannot open %s: %s\n", checking->path, strerror(errno));
     }
@@ -207,9 +204,8 @@ static enum check_result fix_tail(const struct checking *checking, uint64_t numb
                                   const struct journal_reader *reader) {
     const struct journal_torn *torn = &reader->torn;
     struct journal_file file;
-    char name[STORE_NAME_MAX];
-    store_print_name(name, STORE_JOURNAL, number);
-    if (!journal_file_continue(&file, checking->store.directory, name, reader->id, torn->offset)) {
+    if (!journal_file_continue(&file, checking->store.directory,
+                               store_name(STORE_JOURNAL, number).text, reader->id, torn->offset)) {
         fprintf(checking->out, "    cannot cut %s at offset %" PRIu64 ": %s\n", checking->path,
                 torn->offset, strerror(errno));
         return CHECK_IS_UNKNOWN;

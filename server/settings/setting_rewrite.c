@@ -193,7 +193,7 @@ static bool copy_rights(int fd, const char *path) {
 }
 
 static bool write_temporary(int fd, const char *path, const struct buffer *text) {
-    return copy_rights(fd, path) && disk_write_all(fd, text->at, text->size, NULL) && disk_sync(fd);
+    return copy_rights(fd, path) && disk_write_all(fd, text->at, text->size) && disk_sync(fd);
 }
 
 /* The directory is opened before the rename, so that afterwards only its fsync can fail. */

@@ -98,6 +98,9 @@ const char *clock_state_name(enum clock_state state);
 extern bool clock_has_counter;
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_monotonic_ns(void);
+static inline uint64_t clock_monotonic_us(void) {
+    return clock_monotonic_ns() / 1000;
+}
 
 /* A cheap monotonic counter for durations; clock_ticks_to_ns converts it. */
 static inline uint64_t clock_ticks(void) {

@@ -99,25 +99,21 @@ const struct disk *disk = &disk_system;
 
 /* ---- helpers ---- */
 
-bool disk_write_all(int fd, const void *bytes, size_t size, size_t *written) {
+bool disk_write_all(int fd, const void *bytes, size_t size) {
     size_t done = 0;
-    bool is_done = true;
-    while (done < size && is_done) {
+    while (done < size) {
         ssize_t count = disk->write(fd, (const char *)bytes + done, size - done);
         if (count > 0) {
             done += (size_t)count;
         } else if (count == 0) {
             /* write returned 0 without an error: only a full disk causes that. */
             errno = ENOSPC;
-            is_done = false;
-        } else {
-            is_done = errno == EINTR;
+            return false;
+        } else if (errno != EINTR) {
+            return false;
         }
     }
-    if (written != NULL) {
-        *written = done;
-    }
-    return is_done;
+    return true;
 }
 
 bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got) {
@@ -137,6 +133,15 @@ bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *go
     return true;
 }
 
+bool disk_read_whole(int fd, void *bytes, size_t size, uint64_t offset) {
+    size_t got;
+    bool is_read = disk_read_all(fd, bytes, size, offset, &got);
+    if (is_read && got < size) {
+        errno = ENODATA;
+    }
+    return is_read && got == size;
+}
+
 int disk_open(int directory, const char *name, int flags, mode_t mode) {
     int fd;
     do {
@@ -145,20 +150,24 @@ int disk_open(int directory, const char *name, int flags, mode_t mode) {
     return fd;
 }
 
-bool disk_sync_contents(int fd) {
+static bool is_done(int (*call)(int fd), int fd) {
     int result;
     do {
-        result = disk->sync_contents(fd);
+        result = call(fd);
     } while (result != 0 && errno == EINTR);
     return result == 0;
 }
 
+bool disk_sync_contents(int fd) {
+    return is_done(disk->sync_contents, fd);
+}
+
 bool disk_sync(int fd) {
-    int result;
-    do {
-        result = disk->sync(fd);
-    } while (result != 0 && errno == EINTR);
-    return result == 0;
+    return is_done(disk->sync, fd);
+}
+
+bool disk_lock(int fd) {
+    return is_done(disk->lock, fd);
 }
 
 bool disk_sync_directory(int fd) {

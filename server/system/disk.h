@@ -44,17 +44,19 @@ extern const struct disk *disk;
 /* Room for any message about a file. */
 enum { DISK_ERROR_MAX = 2048 };
 
-/* Write all bytes, retrying after interruptions and short writes. false: errno says why. *written
- * (may be NULL): the number of bytes written, also on failure. */
-MUST_CHECK bool disk_write_all(int fd, const void *bytes, size_t size, size_t *written);
+/* Write all bytes, retrying after interruptions and short writes. false: errno says why. */
+MUST_CHECK bool disk_write_all(int fd, const void *bytes, size_t size);
 /* Read up to size bytes at offset; *got is less only at end of file. false: errno says why. */
 MUST_CHECK bool disk_read_all(int fd, void *bytes, size_t size, uint64_t offset, size_t *got);
-/* open, sync and truncate, retried after interruptions. An error of a sync is final: the kernel may
- * have dropped the pages it could not write, and a second sync of the same file would report
- * success. */
+/* Read exactly size bytes. false: errno says why; ENODATA: the file ends before. */
+MUST_CHECK bool disk_read_whole(int fd, void *bytes, size_t size, uint64_t offset);
+/* open, sync, lock and truncate, retried after interruptions. An error of a sync is final: the
+ * kernel may have dropped the pages it could not write, and a second sync of the same file would
+ * report success. */
 MUST_CHECK int disk_open(int directory, const char *name, int flags, mode_t mode);
 MUST_CHECK bool disk_sync_contents(int fd);
 MUST_CHECK bool disk_sync(int fd);
+MUST_CHECK bool disk_lock(int fd);
 /* Reports success on a file system that cannot sync directories. */
 MUST_CHECK bool disk_sync_directory(int fd);
 MUST_CHECK bool disk_truncate(int fd, uint64_t size);

@@ -63,24 +63,23 @@ bool worker_init(struct worker *worker, uv_loop_t *loop, enum worker_priority pr
         return false;
     }
     if (uv_cond_init(&worker->changed) != 0) {
-        uv_mutex_destroy(&worker->mutex);
-        return false;
+        goto without_condition;
     }
     if (uv_async_init(loop, &worker->async, on_async) != 0) {
-        uv_cond_destroy(&worker->changed);
-        uv_mutex_destroy(&worker->mutex);
-        return false;
+        goto without_async;
     }
     worker->async.data = worker;
     uv_unref((uv_handle_t *)&worker->async);
-    worker->is_started = true;
-    if (uv_thread_create(&worker->thread, run_jobs, worker) != 0) {
-        uv_close((uv_handle_t *)&worker->async, NULL);
-        uv_cond_destroy(&worker->changed);
-        uv_mutex_destroy(&worker->mutex);
-        worker->is_started = false;
+    if (uv_thread_create(&worker->thread, run_jobs, worker) == 0) {
+        worker->is_started = true;
+        return true;
     }
-    return worker->is_started;
+    uv_close((uv_handle_t *)&worker->async, NULL);
+without_async:
+    uv_cond_destroy(&worker->changed);
+without_condition:
+    uv_mutex_destroy(&worker->mutex);
+    return false;
 }
 
 void worker_start(struct worker *worker, worker_run *run) {

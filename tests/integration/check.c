@@ -105,11 +105,11 @@ static void look_at_state(struct store_state *state) {
 /* The last journal's path, until the fourth path from now. */
 static const char *last_journal(void) {
     static struct store_state state;
-    char name[STORE_NAME_MAX];
+    struct store_name name;
     look_at_state(&state);
     assert_true(state.journal_count > 0);
-    store_print_name(name, STORE_JOURNAL, state.journals[state.journal_count - 1].number);
-    return kept(name);
+    name = store_name(STORE_JOURNAL, state.journals[state.journal_count - 1].number);
+    return kept(name.text);
 }
 
 static void flip(const char *path, size_t at) {
@@ -173,16 +173,16 @@ IN_FIXTURE(a_snapshot_that_stops_everything_is_written_in_blocks_too) {
     static struct store_state kept_state;
     static char raw[SNAPSHOT_BLOCK_SIZE];
     struct snapshot_reader reader;
-    char name[STORE_NAME_MAX];
+    struct store_name name;
     size_t size;
     start((const char *[]){"--appendonly", "no", NULL});
     add_long_members(400000);
     save();
     end(SIGKILL);
     look_at_state(&kept_state);
-    store_print_name(name, STORE_BASE, kept_state.base_number);
-    int fd = disk_open(AT_FDCWD, kept(name), O_RDONLY, 0);
-    enum snapshot_status status = snapshot_reader_open(&reader, fd, name);
+    name = store_name(STORE_BASE, kept_state.base_number);
+    int fd = disk_open(AT_FDCWD, kept(name.text), O_RDONLY, 0);
+    enum snapshot_status status = snapshot_reader_open(&reader, fd, name.text);
     while (status == SNAPSHOT_BLOCK) {
         status = snapshot_reader_next(&reader, raw, sizeof raw, &size);
     }
@@ -346,15 +346,15 @@ IN_FIXTURE(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group) {
 
 IN_FIXTURE(a_damaged_base_is_not_repaired) {
     static struct store_state kept_state;
-    char name[STORE_NAME_MAX];
+    struct store_name name;
     start(words_always);
     add("one", 0, 200);
     save();
     add("one", 200, 20);
     end(SIGKILL);
     look_at_state(&kept_state);
-    store_print_name(name, STORE_BASE, kept_state.base_number);
-    flip(kept(name), 100);
+    name = store_name(STORE_BASE, kept_state.base_number);
+    flip(kept(name.text), 100);
     /* A torn tail behind it stays as well: somebody may want to look at all of it. */
     size_t size;
     char *bytes = file_read(last_journal(), &size);
@@ -388,7 +388,7 @@ static void damage_everywhere(const char *path) {
 
 IN_FIXTURE(every_flipped_byte_of_every_file_is_found) {
     static struct store_state kept_state;
-    char name[STORE_NAME_MAX];
+    struct store_name name;
     start(words_always);
     add("one", 0, 10);
     wire_check(&wire, "EXPIRE one 100000", ":1");
@@ -398,11 +398,11 @@ IN_FIXTURE(every_flipped_byte_of_every_file_is_found) {
     end(SIGKILL);
     look_at_state(&kept_state);
     damage_everywhere(kept(STORE_MANIFEST_NAME));
-    store_print_name(name, STORE_BASE, kept_state.base_number);
-    damage_everywhere(kept(name));
+    name = store_name(STORE_BASE, kept_state.base_number);
+    damage_everywhere(kept(name.text));
     for (uint32_t i = 0; i < kept_state.journal_count; i++) {
-        store_print_name(name, STORE_JOURNAL, kept_state.journals[i].number);
-        damage_everywhere(kept(name));
+        name = store_name(STORE_JOURNAL, kept_state.journals[i].number);
+        damage_everywhere(kept(name.text));
     }
 }
 

@@ -126,8 +126,7 @@ static void a_percentile_is_the_upper_end_of_its_bucket(void **state) {
 static void the_newest_entries_are_kept(void **state) {
     (void)state;
     uint64_t live = memory_live_count();
-    struct slowlog slowlog;
-    slowlog_init(&slowlog);
+    struct slowlog slowlog = {.count = 0};
     for (uint64_t i = 0; i < 100; i++) {
         add(&slowlog, 30, i);
     }
@@ -142,8 +141,7 @@ static void the_newest_entries_are_kept(void **state) {
 
 static void a_smaller_length_drops_the_oldest_at_the_next_entry(void **state) {
     (void)state;
-    struct slowlog slowlog;
-    slowlog_init(&slowlog);
+    struct slowlog slowlog = {.count = 0};
     for (uint64_t i = 0; i < 50; i++) {
         add(&slowlog, 1000, i);
     }
@@ -159,14 +157,13 @@ static void a_smaller_length_drops_the_oldest_at_the_next_entry(void **state) {
 
 static void arguments_are_shortened_with_a_word_of_what_was_left_out(void **state) {
     (void)state;
-    struct slowlog slowlog;
+    struct slowlog slowlog = {.count = 0};
     struct bytes args[40];
     char text[200];
     memset(text, 'x', sizeof text);
     for (int i = 0; i < 40; i++) {
         args[i] = (struct bytes){.at = text, .size = 127U + (unsigned)i};
     }
-    slowlog_init(&slowlog);
     slowlog_add(&slowlog, 10, &(struct request){.count = 40, .args = args}, false, 1, 1, "", "");
     const struct slowlog_entry *entry = slowlog_newest(&slowlog, 0);
     assert_int_equal(entry->arg_count, SLOWLOG_ARGS_MAX);
@@ -183,9 +180,8 @@ static void arguments_are_shortened_with_a_word_of_what_was_left_out(void **stat
 
 static void a_secret_is_replaced_but_for_the_name(void **state) {
     (void)state;
-    struct slowlog slowlog;
+    struct slowlog slowlog = {.count = 0};
     const struct bytes args[] = {BYTES("AUTH"), BYTES("user"), BYTES("hunter2")};
-    slowlog_init(&slowlog);
     slowlog_add(&slowlog, 10, &(struct request){.count = 3, .args = args}, true, 1, 1, "", "");
     const struct slowlog_entry *entry = slowlog_newest(&slowlog, 0);
     assert_string_equal(entry->args[0], "AUTH");
@@ -196,9 +192,8 @@ static void a_secret_is_replaced_but_for_the_name(void **state) {
 
 static void arguments_may_hold_any_byte_or_none(void **state) {
     (void)state;
-    struct slowlog slowlog;
+    struct slowlog slowlog = {.count = 0};
     const struct bytes args[] = {BYTES("a\0b"), {.at = NULL, .size = 0}};
-    slowlog_init(&slowlog);
     slowlog_add(&slowlog, 10, &(struct request){.count = 2, .args = args}, false, 1, 1, "", "");
     const struct slowlog_entry *entry = slowlog_newest(&slowlog, 0);
     assert_int_equal(entry->arg_sizes[0], 3);
@@ -211,8 +206,7 @@ static void without_memory_an_entry_is_left_out(void **state) {
     (void)state;
     uint64_t live = memory_live_count();
     for (uint64_t nth = 1; nth <= 3; nth++) {
-        struct slowlog slowlog;
-        slowlog_init(&slowlog);
+        struct slowlog slowlog = {.count = 0};
         for (uint64_t i = 0; i < 16; i++) {
             add(&slowlog, 100, i);
         }

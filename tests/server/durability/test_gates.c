@@ -368,6 +368,10 @@ static void while_the_disk_is_full_only_the_refused_are_answered(void **state) {
     is_full = true;
     loop_send(ann, "ZADD k 5 m\r\n");
     loop_expect_nothing(f, ann);
+    struct loop_wait wait = {0};
+    while (f->server->durability.write_refusal == NULL) {
+        assert_true(loop_turn_and_wait(f, &wait));
+    }
     assert_non_null(f->server->durability.write_refusal);
     loop_send(bob, "ZADD k 6 m\r\nPING\r\n");
     loop_expect(f, bob,

@@ -59,14 +59,14 @@ static void ignore(void *context) {
 }
 
 static void make_file(struct fixture *fixture, struct journal_file *file) {
-    char name[STORE_NAME_MAX];
+    struct store_name name;
     struct store_state state = {.journal_count = 1};
     uint64_t first = fixture->journal.group + 1;
     fixture->first_number = store_take_number(&fixture->store);
     state.journals[0] =
         (struct store_journal){.number = fixture->first_number, .first_sequence = first};
-    store_print_name(name, STORE_JOURNAL, fixture->first_number);
-    assert_true(journal_file_create(file, fixture->store.directory, name, first));
+    name = store_name(STORE_JOURNAL, fixture->first_number);
+    assert_true(journal_file_create(file, fixture->store.directory, name.text, first));
     assert_int_equal(store_set(&fixture->store, &state), STORE_SET);
 }
 
@@ -138,12 +138,12 @@ static uint32_t read_file(struct fixture *fixture, uint32_t index, uint32_t coun
     static struct effect_decoder decoder;
     struct journal_reader reader;
     struct journal_group group;
-    char name[STORE_NAME_MAX];
+    struct store_name name;
     const struct store_state *state = &fixture->store.state;
     const struct store_journal *journal = &state->journals[index];
-    store_print_name(name, STORE_JOURNAL, journal->number);
-    int fd = disk_open(fixture->store.directory, name, O_RDONLY, 0);
-    assert_int_equal(journal_reader_open(&reader, fd, name, journal->first_sequence,
+    name = store_name(STORE_JOURNAL, journal->number);
+    int fd = disk_open(fixture->store.directory, name.text, O_RDONLY, 0);
+    assert_int_equal(journal_reader_open(&reader, fd, name.text, journal->first_sequence,
                                          index + 1 == state->journal_count),
                      JOURNAL_GROUP);
     enum journal_status status;

@@ -19,13 +19,14 @@ struct base {
     struct buffer chunk;
     struct effect_encoder encoder;
     struct registry *registry; /* what was loaded */
+    bool fails_at_block;       /* the first block cannot be allocated */
     char error[LOADING_ERROR_MAX];
 };
 
 static int set_up(void **state) {
     struct base *base = memory_allocate_zeroed(sizeof *base);
     char error[DISK_ERROR_MAX];
-    char name[STORE_NAME_MAX];
+    const struct store_name name = store_name(STORE_BASE, 1);
     assert_non_null(base);
     directory_make(base->directory);
     assert_int_equal(store_open(&base->store, base->directory, "boards", STORE_CREATE, error),
@@ -35,9 +36,8 @@ static int set_up(void **state) {
     base->footer.sequence = 7;
     base->source = workload_create_registry(1);
     base->registry = workload_create_registry(2);
-    store_print_name(name, STORE_BASE, 1);
     assert_true(snapshot_writer_init(&base->writer, SNAPSHOT_LEVEL));
-    assert_true(snapshot_writer_open(&base->writer, base->store.directory, name, 1));
+    assert_true(snapshot_writer_open(&base->writer, base->store.directory, name.text, 1));
     buffer_init(&base->chunk, 0);
     effect_encode_begin(&base->encoder, &base->chunk);
     *state = base;
@@ -107,6 +107,30 @@ static uint64_t end_block(struct base *base) {
     return base->writer.size;
 }
 
+/* A journal after the base, with these bytes as its only group, if any. */
+static void put_journal(struct base *base, uint64_t first_sequence, const struct buffer *chunk) {
+    struct store_state *state = &base->store.state;
+    struct journal_file file;
+    uint64_t number = 2 + state->journal_count;
+    bool is_whole;
+    state->journals[state->journal_count++] =
+        (struct store_journal){.number = number, .first_sequence = first_sequence};
+    assert_true(journal_file_create(&file, base->store.directory,
+                                    store_name(STORE_JOURNAL, number).text, first_sequence));
+    if (chunk != NULL) {
+        const struct journal_group_head head = {.size = (uint32_t)chunk->size,
+                                                .sequence = first_sequence};
+        size_t size = JOURNAL_GROUP_HEAD + chunk->size;
+        char *group = memory_allocate(size);
+        assert_non_null(group);
+        memcpy(group + JOURNAL_GROUP_HEAD, chunk->at, chunk->size);
+        journal_group_seal(group, &head, file.id);
+        assert_true(journal_file_append(&file, group, size, size, &is_whole));
+        memory_free(group);
+    }
+    journal_file_close(&file);
+}
+
 /* ---- reading ---- */
 
 static void ignore(void *context) {
@@ -127,7 +151,9 @@ static bool load(struct base *base) {
     loading->store = &base->store;
     loading->changed = ignore;
     assert_true(loading_init(loading, &loop));
+    memory_fail_at(base->fails_at_block ? 2 : 0);
     bool is_loaded = loading_run(loading);
+    memory_fail_at(0);
     memcpy(base->error, loading->error, sizeof base->error);
     loading_deinit(loading);
     uv_run(&loop, UV_RUN_DEFAULT);
@@ -144,16 +170,20 @@ static void assert_loaded(struct base *base) {
     assert_true(registry_validate(base->registry, &reason));
 }
 
-/* The message has the file, the offset and the reason. */
-static void assert_refused(struct base *base, uint64_t offset, const char *reason) {
-    char expected[LOADING_ERROR_MAX];
+static void assert_error(struct base *base, const char *expected) {
     assert_false(load(base));
-    snprintf(expected, sizeof expected,
-             "leaderboard.1.base is damaged at offset %llu: %s, though the checksum is right",
-             (unsigned long long)offset, reason);
     if (strstr(base->error, expected) == NULL) {
         fail_msg("'%s' is not in '%s'", expected, base->error);
     }
+}
+
+/* The message has the file, the offset and the reason. */
+static void assert_refused(struct base *base, uint64_t offset, const char *reason) {
+    char expected[LOADING_ERROR_MAX];
+    snprintf(expected, sizeof expected,
+             "leaderboard.1.base is damaged at offset %llu: %s, though the checksum is right",
+             (unsigned long long)offset, reason);
+    assert_error(base, expected);
 }
 
 /* ---- valid content ---- */
@@ -230,6 +260,131 @@ IN_FIXTURE(a_key_has_no_more_bits_than_its_layout) {
     put_member(base, "ann", UINT64_C(1) << 60);
     put_close(base);
     assert_refused(base, 32, "a member's key is larger than its board's layout allows");
+}
+
+IN_FIXTURE(the_open_board_is_not_created) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    uint64_t offset = end_block(base);
+    put_effect(base, EFFECT_CREATE, "pa", "", rules_like(base, "pa"));
+    put_close(base);
+    assert_refused(base, offset, "a change cannot happen to a board that is being read");
+}
+
+IN_FIXTURE(no_board_begins_within_another) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    put_open(base, "pb");
+    assert_refused(base, 32, "a board begins within another one");
+}
+
+IN_FIXTURE(members_are_in_a_board) {
+    struct base *base = *state;
+    put_member(base, "ann", 9);
+    assert_refused(base, 32, "members outside a board");
+}
+
+IN_FIXTURE(members_are_in_order) {
+    struct base *base = *state;
+    const struct board_entry entries[] = {{.key = 8, .member = BYTES("bob")},
+                                          {.key = 9, .member = BYTES("cid")}};
+    put_open(base, "pa");
+    put_member(base, "ann", 9);
+    uint64_t offset = end_block(base);
+    effect_encode_piece(&base->encoder, entries, 2);
+    assert_refused(base, offset, "members of a board are out of order");
+}
+
+IN_FIXTURE(members_are_in_order_from_piece_to_piece) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    put_member(base, "ann", 9);
+    put_member(base, "bob", 10);
+    assert_refused(base, 32, "members of a board are out of order");
+}
+
+IN_FIXTURE(only_an_open_board_ends) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    put_close(base);
+    uint64_t offset = end_block(base);
+    put_close(base);
+    assert_refused(base, offset, "the end of a board that was not begun");
+}
+
+IN_FIXTURE(only_an_open_board_begins_anew) {
+    struct base *base = *state;
+    effect_encode_reopen(&base->encoder);
+    assert_refused(base, 32, "no board is there to begin anew");
+}
+
+IN_FIXTURE(a_base_does_not_end_within_a_board) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    uint64_t offset = end_block(base);
+    assert_refused(base, offset, "it ends within a board");
+}
+
+IN_FIXTURE(a_base_has_the_sequence_that_the_manifest_names) {
+    struct base *base = *state;
+    base->footer.sequence = 8;
+    assert_refused(base, 32, "it is not the snapshot that the manifest means");
+}
+
+/* ---- the files ---- */
+
+IN_FIXTURE(a_base_that_is_gone_is_named) {
+    struct base *base = *state;
+    base->store.state.base_number = 3;
+    assert_error(base, "leaderboard.3.base, which the manifest names: No such file");
+}
+
+IN_FIXTURE(a_journal_that_is_gone_is_named) {
+    struct base *base = *state;
+    put_journal(base, 8, NULL);
+    base->store.state.journals[0].number = 3;
+    assert_error(base, "leaderboard.3.journal, which the manifest names: No such file");
+}
+
+IN_FIXTURE(a_damaged_base_is_refused_with_advice) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    (void)end_block(base);
+    base->writer.id++; /* of the blocks that follow */
+    assert_error(base, "the checksum of a block is wrong; " STORE_ADVICE);
+}
+
+IN_FIXTURE(journals_follow_the_base_without_a_gap) {
+    struct base *base = *state;
+    put_journal(base, 9, NULL);
+    assert_error(base, "leaderboard.2.journal begins with change 9, but leaderboard.1.base ends "
+                       "with 7: the changes between them are missing. Restore a backup");
+}
+
+IN_FIXTURE(journals_follow_one_another_without_a_gap) {
+    struct base *base = *state;
+    put_journal(base, 8, NULL);
+    put_journal(base, 9, NULL);
+    assert_error(base, "leaderboard.3.journal begins with change 9, but leaderboard.2.journal "
+                       "ends with 7: the changes between them are missing");
+}
+
+IN_FIXTURE(no_board_of_a_snapshot_is_in_a_journal) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    base->footer.board_count--;
+    put_journal(base, 8, &base->chunk);
+    buffer_clear(&base->chunk);
+    assert_error(base, "leaderboard.2.journal is damaged at offset 32: a board of a snapshot");
+}
+
+IN_FIXTURE(without_memory_the_boards_are_not_loaded) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    put_member(base, "ann", 9);
+    put_close(base);
+    base->fails_at_block = true;
+    assert_error(base, "no memory to load ");
 }
 
 /* A date is appended to it when the period ends. */

@@ -282,7 +282,7 @@ static struct found look(void) {
     loading_deinit(&loading);
     history_check_valid(loading.registry);
     if (found.is_loaded) {
-        found.is_torn = loading.is_torn;
+        found.is_torn = loading.journal.torn.size > 0;
         found.group = loading.sequence;
         found.digest = workload_digest(loading.registry);
     }

@@ -483,8 +483,8 @@ IN_FIXTURE(a_board_that_is_cut_again_and_again_is_walked_to_its_end) {
     while (cuts < 200 && fixture->snapshot.state == SNAPSHOT_WALKS) {
         step_and_turn(fixture);
         bool is_open = registry_walk_state(fixture->workload.registry, key) == REGISTRY_WALK_OPEN;
-        if (is_open && fixture->snapshot.member_count - walked >= MEMBERS / 2) {
-            walked = fixture->snapshot.member_count;
+        if (is_open && fixture->snapshot.footer.member_count - walked >= MEMBERS / 2) {
+            walked = fixture->snapshot.footer.member_count;
             registry_remove_range(fixture->workload.registry, key, MEMBERS - CUT, CUT);
             put_numbered(fixture, key, MEMBERS - CUT, MEMBERS);
             cuts++;

@@ -36,15 +36,13 @@ static const char *path_of(const char *name) {
 }
 
 static void put_file(enum store_kind kind, uint64_t number) {
-    char name[STORE_NAME_MAX];
-    store_print_name(name, kind, number);
-    file_write(path_of(name), "x", 1);
+    const struct store_name name = store_name(kind, number);
+    file_write(path_of(name.text), "x", 1);
 }
 
 static bool has_file(enum store_kind kind, uint64_t number) {
-    char name[STORE_NAME_MAX];
-    store_print_name(name, kind, number);
-    return file_exists(path_of(name));
+    const struct store_name name = store_name(kind, number);
+    return file_exists(path_of(name.text));
 }
 
 static enum store_status open_kept(struct store *store, enum store_mode mode) {
