@@ -66,7 +66,7 @@ static const struct row rows[] = {
 struct driver {
     struct server server;
     struct connection connection; /* its session is the client; it has no socket */
-    struct tick_entry entries[PIPELINE];
+    struct queue_entry entries[PIPELINE];
     struct resp_arena arguments;
     struct buffer input, output;
     struct random random;
@@ -155,7 +155,7 @@ static size_t parse_tick(struct driver *driver, size_t at) {
     };
     size_t begin = at;
     for (int i = 0; i < PIPELINE; i++) {
-        struct tick_entry *entry = &driver->entries[i];
+        struct queue_entry *entry = &driver->entries[i];
         size_t used = 0;
         entry->connection = &driver->connection;
         entry->input = driver->input.at + at;
@@ -175,7 +175,7 @@ static void execute_tick(struct driver *driver) {
     reply_init(&reply, &driver->output, 2);
     struct prefetch_group group;
     for (int first = 0; first < PIPELINE; first += TICK_GROUP) {
-        const struct tick_entry *entries = &driver->entries[first];
+        const struct queue_entry *entries = &driver->entries[first];
         prefetch_entries(&driver->server, entries, TICK_GROUP, &group);
         driver->server.command_begin_ticks = clock_ticks();
         for (int i = 0; i < TICK_GROUP; i++) {

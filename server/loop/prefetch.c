@@ -16,8 +16,8 @@ static uint32_t member_position(const struct command *command, const struct requ
 }
 
 /* The entry's command if it has a member to prefetch, else NULL. */
-static const struct command *command_of(const struct tick_entry *entry) {
-    if (entry->command >= TICK_CLOSE || connection_is_void(entry)) {
+static const struct command *command_of(const struct queue_entry *entry) {
+    if (entry->command >= QUEUE_CLOSE || connection_is_void(entry)) {
         return NULL;
     }
     const struct command *command = command_by_index(entry->command);
@@ -25,13 +25,13 @@ static const struct command *command_of(const struct tick_entry *entry) {
 }
 
 /* Adjacent requests often name the same key; they share one look-up. */
-static void prefetch_keys(const struct server *server, const struct tick_entry *entries,
+static void prefetch_keys(const struct server *server, const struct queue_entry *entries,
                           unsigned count, struct prefetch_group *group) {
     const struct registry *registry = server->registry;
     const struct registry_prefetch *last = NULL;
     group->key_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct tick_entry *entry = &entries[i];
+        const struct queue_entry *entry = &entries[i];
         const struct command *command = command_of(entry);
         group->commands[i] = command;
         group->key_numbers[i] = PREFETCH_NO_KEY;
@@ -84,7 +84,7 @@ static void prefetch_member(const struct board *board, struct bytes member, bool
     board_prefetch_slots(board, member, &group->members[group->member_count++]);
 }
 
-static void prefetch_slots(const struct tick_entry *entries, unsigned count,
+static void prefetch_slots(const struct queue_entry *entries, unsigned count,
                            struct prefetch_group *group) {
     group->member_count = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -132,7 +132,7 @@ static bool find_new_key(const struct command *command, const struct layout *lay
                : key_of_score(layout, request->args[command->score_arg], now_us, key);
 }
 
-static void prefetch_ways(const struct server *server, const struct tick_entry *entries,
+static void prefetch_ways(const struct server *server, const struct queue_entry *entries,
                           unsigned count, struct prefetch_group *group) {
     group->way_count = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -151,7 +151,7 @@ static void prefetch_ways(const struct server *server, const struct tick_entry *
     }
 }
 
-void prefetch_entries(const struct server *server, const struct tick_entry *entries, unsigned count,
+void prefetch_entries(const struct server *server, const struct queue_entry *entries, unsigned count,
                       struct prefetch_group *group) {
     prefetch_keys(server, entries, count, group);
     find_boards(server, count, group);

@@ -41,7 +41,7 @@ struct prefetch_group {
 
 /* entries[0 .. count-1], at most TICK_GROUP, will run next; void entries are skipped. The results
  * are stored in group, which borrows from the entries. */
-void prefetch_entries(const struct server *server, const struct tick_entry *entries, unsigned count,
+void prefetch_entries(const struct server *server, const struct queue_entry *entries, unsigned count,
                       struct prefetch_group *group);
 
 /* Entry i of the group runs next: pass on what was found for its key. */
