@@ -159,7 +159,6 @@ static size_t parse_tick(struct driver *driver, size_t at) {
         size_t used = 0;
         entry->connection = &driver->connection;
         entry->input = driver->input.at + at;
-        entry->epoch = driver->connection.epoch;
         enum resp_status status =
             resp_parse(&driver->connection.parser, driver->input.at + at, driver->input.size - at,
                        &limits, &driver->arguments, &entry->request, &used, &entry->error);

@@ -184,6 +184,10 @@ static void fill_message(struct connection *connection, struct transport_message
     message->is_stopped = is_stopped(connection);
     message->is_report_wanted = is_stopped(connection) || connection->tick->is_draining;
     connection->done = 0;
+    if (connection->unfinished_size == 0 && connection->transport_memory_size > 0) {
+        connection->transport_memory_size = 0; /* it frees what its requests were in */
+        count_input(connection);
+    }
     connection->was_authenticated = message->is_authenticated;
     connection->was_stopped = message->is_stopped;
     connection->was_draining = connection->tick->is_draining;
@@ -599,8 +603,8 @@ void connection_finish(struct connection *connection) {
         connection_close(connection, "as asked");
         return;
     }
-    client_memory_count(&connection->tick->server->client_memory, session);
     tell(connection);
+    client_memory_count(&connection->tick->server->client_memory, session);
     if (!connection->transport.network->has_thread) {
         transport_want_write(&connection->transport, connection_sendable_size(connection) > 0);
     }

@@ -53,23 +53,28 @@ void tick_lend_buffer(struct tick *tick, struct session *session) {
     session->output.size_max = size_max;
 }
 
+/* Keep an empty buffer for lending, or free it. */
+static void keep_buffer(struct tick *tick, struct buffer *buffer) {
+    buffer_clear(buffer);
+    if (tick->buffer_count < TICK_BUFFERS_MAX && buffer->capacity <= LENT_CAPACITY_MAX &&
+        tick->buffer_bytes + buffer->capacity <= LENT_BYTES_MAX) {
+        tick->buffers[tick->buffer_count++] = *buffer;
+        tick->buffer_bytes += buffer->capacity;
+        buffer_init(buffer, buffer->size_max);
+    } else {
+        buffer_deinit(buffer);
+    }
+}
+
 void tick_take_buffer(struct tick *tick, struct session *session) {
     if (session->output.at == NULL) {
         return;
     }
-    buffer_clear(&session->output);
     if (session->output.size_max == STRANGER_OUTPUT_MAX) {
+        buffer_clear(&session->output);
         return; /* too small for lending */
     }
-    size_t capacity = session->output.capacity;
-    if (tick->buffer_count < TICK_BUFFERS_MAX && capacity <= LENT_CAPACITY_MAX &&
-        tick->buffer_bytes + capacity <= LENT_BYTES_MAX) {
-        tick->buffers[tick->buffer_count++] = session->output;
-        tick->buffer_bytes += capacity;
-        buffer_init(&session->output, session->output.size_max);
-    } else {
-        buffer_deinit(&session->output);
-    }
+    keep_buffer(tick, &session->output);
 }
 
 /* Once a second: free the buffers that were not lent since the last call. They are at the bottom,
@@ -174,6 +179,12 @@ static void take_batches(struct tick *tick) {
         while ((batch = network_take(network)) != NULL) {
             stats->input_bytes += batch->read_bytes;
             stats->output_bytes += batch->written_bytes;
+            while (batch->written != NULL) {
+                struct outgoing *outgoing = batch->written;
+                batch->written = outgoing->next;
+                keep_buffer(tick, &outgoing->buffer);
+                memory_free(outgoing);
+            }
             network_reclaim(network, batch);
             append_batch(tick, batch);
             for (unsigned note = 0; note < batch->note_count; note++) {
@@ -232,6 +243,20 @@ void tick_mark_dirty(struct tick *tick, struct connection *connection) {
         tick->dirty_first = connection;
     }
     tick->dirty_last = connection;
+}
+
+static void finish_dirty(struct tick *tick) {
+    while (tick->dirty_first != NULL) {
+        struct connection *connection = tick->dirty_first;
+        tick->dirty_first = connection->dirty_next;
+        if (tick->dirty_first == NULL) {
+            tick->dirty_last = NULL;
+        }
+        connection->is_dirty = false;
+        if (!connection->session.is_killed || connection->is_closing) {
+            connection_finish(connection);
+        }
+    }
 }
 
 /* ---- running ---- */
@@ -414,6 +439,9 @@ static void run_queue(struct tick *tick) {
     reply_init(&reply, &nowhere, 2);
     while (tick->waiting_count > 0 && !tick->is_behind) {
         run_group(tick, &reply, end_ticks);
+        if (tick->networks[0].has_thread) {
+            finish_dirty(tick); /* the threads write while the rest runs */
+        }
         if ((int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0) {
             break;
         }
@@ -436,20 +464,6 @@ void tick_open_gates(struct tick *tick) {
             connection_finish(connection);
         }
         connection = next;
-    }
-}
-
-static void finish_dirty(struct tick *tick) {
-    while (tick->dirty_first != NULL) {
-        struct connection *connection = tick->dirty_first;
-        tick->dirty_first = connection->dirty_next;
-        if (tick->dirty_first == NULL) {
-            tick->dirty_last = NULL;
-        }
-        connection->is_dirty = false;
-        if (!connection->session.is_killed || connection->is_closing) {
-            connection_finish(connection);
-        }
     }
 }
 
@@ -674,7 +688,7 @@ static void join_networks(struct tick *tick) {
         }
     }
     if (tick->networks[0].has_thread) {
-        close_handle((uv_handle_t *)&tick->network_wake);
+        wakeup_close(&tick->network_wake);
         close_handle((uv_handle_t *)&tick->prepare);
     }
 }
@@ -775,7 +789,7 @@ static void on_check(uv_check_t *check) {
     struct server *server = tick->server;
     uint64_t begin = clock_ticks();
     server->stats.ticks++;
-    atomic_store_explicit(&tick->is_asleep, false, memory_order_relaxed);
+    wakeup_wake(&tick->network_wake);
     server_update_time(server);
     check_pause_time(tick);
     publish_limits(tick);
@@ -846,10 +860,6 @@ void tick_wake(struct tick *tick) {
 
 /* ---- networks ---- */
 
-static void on_network_wake(uv_async_t *wake) {
-    (void)wake; /* on_check does the work */
-}
-
 static void spin(struct tick *tick) {
     enum { ROUNDS = 32 };
     if (!tick->is_request_near) {
@@ -877,7 +887,7 @@ static void on_prepare(uv_prepare_t *prepare) {
         return;
     }
     spin(tick);
-    atomic_store_explicit(&tick->is_asleep, true, memory_order_seq_cst);
+    wakeup_sleep(&tick->network_wake);
     if (has_batches(tick)) {
         set_idle(tick, true);
     }
@@ -897,16 +907,15 @@ static int64_t spin_time(unsigned thread_count) {
 
 static bool start_networks(struct tick *tick, unsigned count) {
     tick->spin_ns = spin_time(count);
-    tick->network_wake.data = tick;
     tick->prepare.data = tick;
-    if (uv_async_init(tick->loop, &tick->network_wake, on_network_wake) != 0 ||
+    if (!wakeup_init(&tick->network_wake, tick->loop) ||
         uv_prepare_init(tick->loop, &tick->prepare) != 0 ||
         uv_prepare_start(&tick->prepare, on_prepare) != 0) {
         return false;
     }
     for (unsigned i = 0; i < count; i++) {
-        if (!network_start(&tick->networks[i], i + 1, tick->spin_ns, &tick->is_asleep,
-                           &tick->network_wake, &tick->limits, command_find_request)) {
+        if (!network_start(&tick->networks[i], i + 1, tick->spin_ns, &tick->network_wake,
+                            &tick->limits, command_find_request)) {
             return false;
         }
         tick->network_count++;

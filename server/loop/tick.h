@@ -39,9 +39,8 @@ struct tick {
     unsigned network_count;
     struct network_limits limits;
     /* Several networks: */
-    uv_async_t network_wake;
+    struct wakeup network_wake;
     uv_prepare_t prepare;
-    _Atomic bool is_asleep;
     int64_t spin_ns;
     uint64_t requests_at_ns; /* when the last requests came */
     bool is_request_near;    /* and they came soon after the ones before */

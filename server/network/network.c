@@ -238,9 +238,7 @@ static void hand_over(struct network *network) {
             return;
         }
         CHECK(ring_put(&network->to_engine, batch));
-        if (atomic_load_explicit(network->is_engine_asleep, memory_order_seq_cst)) {
-            uv_async_send(network->engine_wake);
-        }
+        wakeup_send(network->engine_wake);
     }
 }
 
@@ -287,7 +285,7 @@ static void stop_if_asked(struct network *network) {
     if (!network->is_stopping || network->transports != NULL) {
         return;
     }
-    close_handle((uv_handle_t *)&network->wake);
+    wakeup_close(&network->wake);
     close_handle((uv_handle_t *)&network->prepare);
     close_handle((uv_handle_t *)&network->check);
     close_handle((uv_handle_t *)&network->idle);
@@ -319,7 +317,7 @@ static void spin(struct network *network) {
 static void on_prepare(uv_prepare_t *prepare) {
     struct network *network = prepare->data;
     spin(network);
-    atomic_store_explicit(&network->is_asleep, true, memory_order_seq_cst);
+    wakeup_sleep(&network->wake);
     if (ring_is_empty(&network->to_network)) {
         uv_idle_stop(&network->idle);
     } else {
@@ -329,14 +327,10 @@ static void on_prepare(uv_prepare_t *prepare) {
 
 static void on_check(uv_check_t *check) {
     struct network *network = check->data;
-    atomic_store_explicit(&network->is_asleep, false, memory_order_relaxed);
+    wakeup_wake(&network->wake);
     (void)take_replies(network);
     hand_over(network);
     stop_if_asked(network);
-}
-
-static void on_wake(uv_async_t *wake) {
-    (void)wake; /* on_check does the work */
 }
 
 static void run_thread(void *context) {
@@ -363,10 +357,9 @@ static bool init_handles(struct network *network) {
     if (uv_loop_init(loop) != 0) {
         return false;
     }
-    network->wake.data = network;
     network->prepare.data = network;
     network->check.data = network;
-    if (uv_async_init(loop, &network->wake, on_wake) != 0) {
+    if (!wakeup_init(&network->wake, loop)) {
         CHECK(uv_loop_close(loop) == 0);
         return false;
     }
@@ -379,13 +372,12 @@ static bool init_handles(struct network *network) {
 }
 
 bool network_start(struct network *network, unsigned number, int64_t spin_ns,
-                   _Atomic bool *is_engine_asleep, uv_async_t *engine_wake,
+                   struct wakeup *engine_wake,
                    const struct network_limits *limits,
                    uint32_t (*find_command)(const struct request *request)) {
     network_init(network, &network->own_loop, limits, find_command);
     network->number = number;
     network->spin_ns = spin_ns;
-    network->is_engine_asleep = is_engine_asleep;
     network->engine_wake = engine_wake;
     if (!init_handles(network)) {
         return false;
@@ -506,8 +498,8 @@ bool network_push(struct network *network) {
             network->waiting_last = NULL;
         }
     }
-    if (has_put && atomic_load_explicit(&network->is_asleep, memory_order_seq_cst)) {
-        uv_async_send(&network->wake);
+    if (has_put) {
+        wakeup_send(&network->wake);
     }
     return network->waiting_first != NULL;
 }

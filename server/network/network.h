@@ -23,6 +23,7 @@
 #include "server/network/batch.h"
 #include "server/network/ring.h"
 #include "server/network/transport.h"
+#include "server/network/wakeup.h"
 
 /* What all networks read and the engine writes. */
 struct network_limits {
@@ -55,17 +56,15 @@ struct network {
     bool has_thread, is_joined;
     uv_thread_t thread;
     uv_loop_t own_loop;
-    uv_async_t wake;
+    struct wakeup wake;
     uv_prepare_t prepare;
     uv_check_t check;
     uv_idle_t idle;
     struct ring to_engine;
     struct ring to_network;
-    alignas(RING_CACHE_LINE) _Atomic bool is_asleep;
 
     /* the engine */
-    alignas(RING_CACHE_LINE) _Atomic bool *is_engine_asleep;
-    uv_async_t *engine_wake;
+    struct wakeup *engine_wake;
     struct replies *replies;                        /* being filled */
     struct replies *waiting_first, *waiting_last;   /* the ring was full */
     struct replies *free_replies;
@@ -80,10 +79,9 @@ struct network {
 /* On the engine's own loop, without a thread. */
 void network_init(struct network *network, uv_loop_t *loop, const struct network_limits *limits,
                   uint32_t (*find_command)(const struct request *request));
-/* With a thread: the same, and the thread runs. engine_wake is sent when *is_engine_asleep is true
- * and a batch has come. false: no memory or no thread; nothing is left behind. */
+/* With a thread: the same, and the thread runs. engine_wake is sent when a batch has come. false: no memory or no thread; nothing is left behind. */
 MUST_CHECK bool network_start(struct network *network, unsigned number, int64_t spin_ns,
-                              _Atomic bool *is_engine_asleep, uv_async_t *engine_wake,
+                              struct wakeup *engine_wake,
                               const struct network_limits *limits,
                               uint32_t (*find_command)(const struct request *request));
 /* The thread closes all sockets and ends; what it still says is to be taken afterwards. */

@@ -21,7 +21,7 @@ enum {
     ARG_SIZE = 320,
 };
 
-struct batch {
+struct request_group {
     char text[TICK_GROUP][ARGS_MAX][ARG_SIZE];
     struct bytes args[TICK_GROUP][ARGS_MAX];
     struct queue_entry entries[TICK_GROUP];
@@ -45,7 +45,7 @@ struct record {
     size_t capacity;
 };
 
-static struct batch batch;
+static struct request_group batch;
 
 static void add_arg(struct queue_entry *entry, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -226,7 +226,6 @@ static void make_batch(struct random *random, struct connection *connection, boo
             make_any_request(entry, random, hot);
         }
         entry->connection = connection;
-        entry->epoch = connection->epoch;
         entry->command = command_find_request(&entry->request);
     }
 }
