@@ -550,6 +550,7 @@ static void hand_over(struct connection *connection, size_t sendable) {
     }
     connection->handed_total += sendable;
     drop_sent(connection, sendable);
+    message->is_report_wanted |= connection_unsent_size(connection) > CONNECTION_OUTPUT_LOW;
 }
 
 bool connection_flush(struct connection *connection) {
@@ -564,6 +565,7 @@ bool connection_flush(struct connection *connection) {
         }
     }
     size_t unsent_size = connection_unsent_size(connection);
+    session->handed_size = unsent_size - output->size;
     if (output->size == 0 && !output->is_broken) {
         tick_take_buffer(connection->tick, session);
     }
