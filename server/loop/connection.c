@@ -19,6 +19,7 @@
 enum {
     WRITE_MAX = 512 * 1024, /* per tick */
     UNKNOWN_OUTPUT_MAX = 1024,
+    HANDED_FREE_MAX = 16 * 1024,
 };
 
 /* Unauthenticated clients get smaller limits. */
@@ -440,12 +441,25 @@ void connection_resume(struct connection *connection) {
 
 /* ---- writing ---- */
 
+/* The output that counts for the limits. What was just handed over does not, if it is little: it may
+ * be in the socket before long, and no limit is so low that a short reply closes the client. */
+static size_t limited_size(const struct connection *connection) {
+    const struct transport *transport = &connection->transport;
+    size_t output_size = connection->session.output.size;
+    size_t handed_size = connection_unsent_size(connection) - output_size;
+    if (handed_size <= HANDED_FREE_MAX &&
+        !atomic_load_explicit(&transport->has_backlog, memory_order_relaxed)) {
+        handed_size = 0;
+    }
+    return output_size + handed_size;
+}
+
 /* Is the unsent output over the client's limit? If so, the client is closed. */
 static bool is_over_output_limit(struct connection *connection) {
     struct session *session = &connection->session;
     struct server *server = connection->tick->server;
     const struct setting_output_limit *limit = &server->settings.output_limit;
-    size_t unsent_size = connection_unsent_size(connection);
+    size_t unsent_size = limited_size(connection);
     const char *reason = NULL;
     if (session->output.is_broken) {
         reason = "client-output-buffer-limit";

@@ -321,6 +321,11 @@ static void append_outgoing(struct transport *transport, struct outgoing *outgoi
     transport->outgoing_last = outgoing;
 }
 
+static void note_backlog(struct transport *transport) {
+    atomic_store_explicit(&transport->has_backlog, transport->outgoing_first != NULL,
+                          memory_order_relaxed);
+}
+
 /* Keep a copy of what could not be written. */
 static void keep_output(struct transport *transport, const char *at, size_t size) {
     struct outgoing *last = transport->outgoing_last;
@@ -381,6 +386,7 @@ static void send_output(struct transport *transport, const struct transport_mess
         }
     }
     transport->is_report_wanted |= message->is_report_wanted || transport->outgoing_first != NULL;
+    note_backlog(transport);
 }
 
 static void report_written(struct transport *transport) {
@@ -414,6 +420,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
         if (transport->outgoing_first != NULL) {
             size_t before = atomic_load_explicit(&transport->written_total, memory_order_relaxed);
             write_outgoing(transport);
+            note_backlog(transport);
             if (atomic_load_explicit(&transport->written_total, memory_order_relaxed) != before) {
                 transport->is_report_wanted = true;
                 network_note(transport->network, transport, TRANSPORT_WRITTEN);

@@ -41,6 +41,7 @@ struct transport {
     struct outgoing *outgoing_first, *outgoing_last;
     /* Bytes of output written, or dropped at the end. Written here, read by the engine. */
     _Atomic uint64_t written_total;
+    _Atomic bool has_backlog; /* the socket takes no more for now; as above */
     uv_poll_t poll;
 };
 
