@@ -44,7 +44,8 @@ LTO := $(if $(SANITIZE)$(TINY),,$(if $(IS_GCC),-flto=auto))
 # All sources below these folders, however deep.
 sources = $(sort $(shell find $(1) -name '$(or $(2),*.c)' -not -path '*/node_modules/*'))
 
-ENGINE_SOURCES   := $(call sources,codec skiplist)
+KEYSPACE_SOURCES := $(call sources,skiplist/keyspace)
+ENGINE_SOURCES   := $(filter-out $(KEYSPACE_SOURCES),$(call sources,codec skiplist))
 PROTOCOL_SOURCES := $(call sources,protocol)
 SERVER_SOURCES   := $(filter-out server/main.c server/docs_main.c,$(call sources,server))
 SUPPORT_SOURCES  := $(filter-out tests/support/pooled.c,$(call sources,tests/support))
@@ -60,8 +61,9 @@ object = $(patsubst %.c,$(B)/%.o,$(1))
 
 SERVER      := $(B)/leaderboard-server
 DOCS        := $(B)/leaderboard-docs
-# codec and skiplist alone: other hosts of the engine link this, without libuv.
+# codec and skiplist alone: other hosts of the engine, with keyspaces of their own, link this.
 ENGINE      := $(B)/libleaderboard-engine.a
+KEYSPACE    := $(B)/libleaderboard-keyspace.a
 LIBRARY     := $(B)/libleaderboard.a
 SUPPORT     := $(B)/libleaderboard-test-support.a
 ENGINE_UNITS := $(patsubst %.c,$(B)/%,$(ENGINE_UNIT_SOURCES))
@@ -72,7 +74,8 @@ UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 TINY_SOURCES := $(call sources,tests/skiplist) \
                 $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c,$(SERVER_UNIT_SOURCES))
 # The programs in which threads share memory.
-THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_gates %/test_journal_file %/test_loading %/test_snapshot \
+THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_connection %/test_gates %/test_journal \
+                    %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
                     %/test_snapshot_file %/test_persistence %/test_persistence_commands \
                     %/test_disk_failures %/test_disk,$(UNITS))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
@@ -210,7 +213,7 @@ define run_sanitized
 @$(PARALLEL) $(SERVER) $(filter-out $(B)/tiny/%,$(2)) redis-server WERROR=1 SANITIZE=$(1) CFLAGS="-O1 -g"
 $(if $(filter $(B)/tiny/%,$(2)),@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1 WERROR=1 SANITIZE=$(1) \
     CFLAGS="-O1 -g")
-@TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),900) $(RUN_SHORT) $(2)
+@TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) $(RUN_SHORT) $(2)
 endef
 
 no-sse: ## the engine's tests, built for a machine without SSE2
@@ -256,9 +259,10 @@ $(B)/%.o: %.c
 	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
 $(ENGINE): $(call object,$(ENGINE_SOURCES))
-	@rm -f $@ && $(AR) rcs $@ $^
-
+$(KEYSPACE): $(call object,$(KEYSPACE_SOURCES))
 $(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES))
+$(SUPPORT): $(call object,$(SUPPORT_SOURCES))
+$(ENGINE) $(KEYSPACE) $(LIBRARY) $(SUPPORT):
 	@rm -f $@ && $(AR) rcs $@ $^
 
 ifneq ($(LTO),)
@@ -267,40 +271,39 @@ $(B)/lto/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(SERVER): $(patsubst %.c,$(B)/lto/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(ENGINE_SOURCES))
+$(SERVER): $(patsubst %.c,$(B)/lto/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) $^ -luv -lzstd $(MALLOC_LIBRARY) -o $@
 else
-$(SERVER): $(B)/server/main.o $(LIBRARY) $(ENGINE)
+$(SERVER): $(B)/server/main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -lzstd $(MALLOC_LIBRARY) -o $@
 endif
 
-$(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(ENGINE)
+$(DOCS): $(B)/server/docs_main.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -lzstd -o $@
 
-$(SUPPORT): $(call object,$(SUPPORT_SOURCES))
-	@rm -f $@ && $(AR) rcs $@ $^
-
 # Units above codec take their memory from the pool, as the server does. Not those that fork, which
-# loses the pool's thread: kept_story.c begins a pool in each process.
-$(filter-out $(B)/tests/codec/% %/test_persistence %/test_disk_failures %/test_store,$(UNITS)): \
+# loses the pool's thread: restart_history.c begins a pool in each process.
+$(filter-out $(B)/tests/codec/% %/test_persistence %/test_disk_failures %/test_store %/test_transitions,$(UNITS)): \
     $(B)/tests/support/pooled.o
 
-# Tests of codec and skiplist link neither protocol, server nor libuv.
+# Tests of codec and skiplist link neither protocol, server nor libuv, and only those of the keyspace
+# link the keyspace: so the engine is seen to be enough without it.
+$(filter $(B)/tests/skiplist/keyspace/%,$(ENGINE_UNITS)): $(KEYSPACE)
 $(ENGINE_UNITS): $(B)/%: $(B)/%.o $(SUPPORT) $(ENGINE)
 	@echo "  LINK  $@"
-	@$(CC) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -lcmocka -o $@
+	@$(CC) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(SUPPORT) $(filter $(KEYSPACE),$^) $(ENGINE) -lcmocka -o $@
 
-$(SERVER_UNITS) $(INTEGRATION): $(B)/%: $(B)/%.o $(SUPPORT) $(LIBRARY) $(ENGINE)
+$(SERVER_UNITS) $(INTEGRATION): $(B)/%: $(B)/%.o $(SUPPORT) $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -lcmocka -lhiredis -luv -lzstd -lm -o $@
 
-$(FUZZERS): $(B)/%: $(B)/%.o $(LIBRARY) $(ENGINE)
+$(FUZZERS): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) -pthread -fsanitize=fuzzer,address,undefined $^ -luv -lzstd -o $@
 
-$(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(ENGINE)
+$(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(LDFLAGS) $^ -luv -lzstd $(MALLOC_LIBRARY) -o $@
 

@@ -15,7 +15,7 @@
 
 #include "bench/micro.h"
 #include "codec/memory.h"
-#include "skiplist/board.h"
+#include "skiplist/lookup.h"
 
 enum {
     GROUP = 16,
@@ -78,10 +78,10 @@ static void run_move(struct board *board, const struct operation *operation) {
 }
 
 static void run_rank(struct board *board, const struct operation *operation) {
-    uint32_t rank = 0;
-    uint64_t key = 0;
-    if (board_rank(board, member_of(operation), &rank, &key))
-        sink += rank + key;
+    struct board_member member;
+    board_look_up(board, member_of(operation), NULL, &member);
+    if (member.is_there)
+        sink += board_rank_of(board, &member) + member.key;
 }
 
 static void run_find(struct board *board, const struct operation *operation) {
@@ -118,20 +118,20 @@ static double time_single(struct board *board, run_one *run, int count) {
 }
 
 static double time_groups(struct board *board, run_one *run, int count, bool is_change) {
-    struct board_prefetch states[GROUP];
+    struct lookup states[GROUP];
     double begin = micro_now_ns();
     for (int i = 0; i + GROUP <= count; i += GROUP) {
         const struct operation *group = &operations[i];
-        for (int j = 0; j < GROUP; j++)
-            board_prefetch_slots(board, member_of(&group[j]), &states[j]);
-        for (int j = 0; j < GROUP; j++)
-            board_prefetch_descriptor(&states[j]);
-        for (int j = 0; j < GROUP; j++)
-            board_prefetch_block(&states[j]);
-        for (int j = 0; j < GROUP; j++)
-            board_prefetch_entry(&states[j], is_change);
-        for (int j = 0; j < GROUP && is_change; j++)
-            board_prefetch_key(board, group[j].key);
+        struct bytes names[GROUP];
+        uint64_t keys[GROUP];
+        for (int j = 0; j < GROUP; j++) {
+            names[j] = member_of(&group[j]);
+            keys[j] = group[j].key;
+        }
+        if (is_change)
+            lookup_members_to_put(board, names, 1, GROUP, keys, states);
+        else
+            lookup_members(board, names, 1, GROUP, states);
         for (int j = 0; j < GROUP; j++)
             run(board, &group[j]);
     }

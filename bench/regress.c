@@ -13,7 +13,7 @@
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
 #include "server/loop/connection.h"
-#include "server/loop/prefetch.h"
+#include "server/loop/lookahead.h"
 
 enum {
     MEMBERS = 100000,
@@ -172,10 +172,10 @@ static size_t parse_tick(struct driver *driver, size_t at) {
 static void execute_tick(struct driver *driver) {
     struct reply reply;
     reply_init(&reply, &driver->output, 2);
-    struct prefetch_group group;
+    struct lookahead_group group;
     for (int first = 0; first < PIPELINE; first += TICK_GROUP) {
         const struct queue_entry *entries = &driver->entries[first];
-        prefetch_entries(&driver->server, entries, TICK_GROUP, &group);
+        lookahead_entries(&driver->server, entries, TICK_GROUP, &group);
         driver->server.command_begin_ticks = clock_ticks();
         for (int i = 0; i < TICK_GROUP; i++) {
             driver->server.ahead = group.ahead[i];

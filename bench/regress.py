@@ -27,7 +27,7 @@ STAGED_ROWS = ["ZADD, random update", "ZINCRBY 3", "ZREVRANK", "ZSCORE"]
 # fetching ahead looks up is not counted as looking up.
 OUTER_STAGES = [
     ("parse", r"resp_parse|command_find_request"),
-    ("fetch ahead, in groups of 16", r"prefetch_entries"),
+    ("fetch ahead, in groups of 16", r"lookahead_entries"),
 ]
 # Else to the innermost of these.
 INNER_STAGES = [

@@ -1,5 +1,6 @@
-/* Two counted allocators: the pool for allocations of the owner's thread, malloc for other threads,
- * for large sizes and for programs without memory_init().
+/* Two counted allocators: the pool for allocations of the owner's thread, the host (malloc, unless
+ * memory_use_host sets another) for other threads, for large sizes and for programs without
+ * memory_init().
  *
  *     used = sum of the usable sizes of the live allocations, including the reserve
  *
@@ -35,14 +36,31 @@ struct counts {
     _Atomic uint64_t requests;
 };
 
+/* The function only reads, though its parameter is not const. */
+static size_t libc_size(const void *at) {
+    return malloc_usable_size((void *)(uintptr_t)at);
+}
+
+static void *libc_allocate_zeroed(size_t size) {
+    return calloc(1, size);
+}
+
+static const struct memory_host libc = {.name = "libc",
+                                        .allocate = malloc,
+                                        .allocate_zeroed = libc_allocate_zeroed,
+                                        .resize = realloc,
+                                        .free = free,
+                                        .size = libc_size};
+
 static struct {
     struct counts owners;
     struct counts others;
     _Atomic size_t used_peak;
     _Atomic uint64_t fail_at; /* the request that fails, counted from 1; 0: none */
     void *_Atomic reserve;
+    const struct memory_host *host;
     struct pool pool;
-} memory;
+} memory = {.host = &libc};
 
 static _Thread_local bool is_owner;
 
@@ -96,30 +114,23 @@ static bool is_pooled(const void *at) {
     return pool_owns(&memory.pool, at);
 }
 
+static bool fits_pool(size_t size) {
+    return is_owner && size <= POOL_PIECE_MAX;
+}
+
 static void *get(size_t size) {
-    void *at = NULL;
-    if (is_owner && size <= POOL_PIECE_MAX) {
-        at = pool_allocate(&memory.pool, size);
-    }
-    return at != NULL ? at : malloc(size);
+    void *at = fits_pool(size) ? pool_allocate(&memory.pool, size) : NULL;
+    return at != NULL ? at : memory.host->allocate(size);
 }
 
 static void *get_lasting(size_t size) {
-    void *at = NULL;
-    if (is_owner && size <= POOL_PIECE_MAX) {
-        at = pool_allocate_lasting(&memory.pool, size);
-    }
-    return at != NULL ? at : malloc(size);
+    void *at = fits_pool(size) ? pool_allocate_lasting(&memory.pool, size) : NULL;
+    return at != NULL ? at : memory.host->allocate(size);
 }
 
 static void *get_zeroed(size_t size) {
-    if (is_owner && size <= POOL_PIECE_MAX) {
-        void *at = pool_allocate(&memory.pool, size);
-        if (at != NULL) {
-            return memset(at, 0, size);
-        }
-    }
-    return calloc(1, size);
+    void *at = fits_pool(size) ? pool_allocate(&memory.pool, size) : NULL;
+    return at != NULL ? memset(at, 0, size) : memory.host->allocate_zeroed(size);
 }
 
 static void give_back(void *at) {
@@ -127,16 +138,15 @@ static void give_back(void *at) {
         CHECK(is_owner);
         pool_free(&memory.pool, at);
     } else {
-        free(at);
+        memory.host->free(at);
     }
 }
 
 static void *resize(void *at, size_t size) {
-    bool may_stay = is_owner && size <= POOL_PIECE_MAX;
-    if (!is_pooled(at) && !may_stay) {
-        return realloc(at, size);
+    if (!is_pooled(at) && !fits_pool(size)) {
+        return memory.host->resize(at, size);
     }
-    if (is_pooled(at) && may_stay && pool_resize(&memory.pool, at, size)) {
+    if (is_pooled(at) && fits_pool(size) && pool_resize(&memory.pool, at, size)) {
         return at;
     }
     void *moved = get(size);
@@ -152,8 +162,14 @@ void memory_init(void) {
     size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     /* Only address space: twice the physical memory, to allow for fragmentation. If it is not
      * available (ulimit -v), malloc serves everything. */
-    is_owner =
-        HAS_POOL && memory.pool.chunks.range == NULL && pool_init(&memory.pool, 2 * physical, true);
+    is_owner = HAS_POOL && memory.host == &libc && memory.pool.chunks.range == NULL &&
+               pool_init(&memory.pool, 2 * physical, true);
+}
+
+void memory_use_host(const struct memory_host *host) {
+    CHECK(memory_requests() == 0);
+    CHECK(memory.pool.chunks.range == NULL);
+    memory.host = host;
 }
 
 /* ---- public functions ---- */
@@ -209,11 +225,7 @@ void memory_free(void *at) {
 }
 
 size_t memory_size(const void *at) {
-    if (is_pooled(at)) {
-        return pool_size(at);
-    }
-    /* The function only reads, though its parameter is not const. */
-    return malloc_usable_size((void *)(uintptr_t)at);
+    return is_pooled(at) ? pool_size(at) : memory.host->size(at);
 }
 
 size_t memory_used(void) {
@@ -231,7 +243,7 @@ void memory_settle(void) {
 }
 
 const char *memory_allocator(void) {
-    return memory.pool.chunks.range != NULL ? "pool" : "libc";
+    return memory.pool.chunks.range != NULL ? "pool" : memory.host->name;
 }
 
 bool memory_reserve_begin(size_t size) {

@@ -1,4 +1,4 @@
-/* All heap memory of the project. Only memory.c calls malloc and the pool.
+/* All heap memory of the project. Only memory.c calls malloc, the pool, or a host's allocator.
  *
  * Every allocation is counted by its usable size, so memory_used() is what the process holds (INFO
  * used_memory, maxmemory). Tests can make the Nth allocation fail.
@@ -37,10 +37,25 @@ size_t memory_used_peak(void);
  * allocations stay where they are. Starts a thread: the process must not fork afterwards. Without
  * this call, or if the system refuses the address space, malloc serves everything. */
 void memory_init(void);
+
+/* The allocator of a program that embeds the engine, in place of the pool and malloc. The functions
+ * are those of malloc.h, for sizes and addresses that are not 0: thread-safe, results aligned to 16
+ * bytes, NULL if there is no memory. */
+struct memory_host {
+    const char *name; /* memory_allocator() */
+    void *(*allocate)(size_t size);
+    void *(*allocate_zeroed)(size_t size);
+    void *(*resize)(void *at, size_t size);
+    void (*free)(void *at);
+    size_t (*size)(const void *at); /* usable bytes */
+};
+/* Call before the first allocation; memory_init then does nothing. host is borrowed for good. */
+void memory_use_host(const struct memory_host *host);
+
 /* Free recently freed pieces that are still cached. Call from the same thread, about once a
  * second. */
 void memory_settle(void);
-/* Source of most allocations: "pool" or "libc". */
+/* Source of most allocations: "pool", "libc" or the host's name. */
 const char *memory_allocator(void);
 
 /* Hold size bytes in reserve for a multi-step change that must not fail half-way. false: out of

@@ -277,7 +277,7 @@ void reply_double(struct reply *reply, double value) {
     reply_decimal_text(reply, (struct bytes){.at = text, .size = size});
 }
 
-/* ---- headers of arrays, maps, sets and pushes ---- */
+/* ---- headers of arrays, maps and sets ---- */
 
 void reply_array(struct reply *reply, uint64_t count) {
     reply_header(reply, '*', count);
@@ -293,10 +293,6 @@ void reply_map(struct reply *reply, uint64_t pair_count) {
 
 void reply_set(struct reply *reply, uint64_t count) {
     reply_header(reply, reply->version == 3 ? '~' : '*', count);
-}
-
-void reply_push(struct reply *reply, uint64_t count) {
-    reply_header(reply, reply->version == 3 ? '>' : '*', count);
 }
 
 void reply_repeat(struct reply *reply, size_t begin, size_t size) {
@@ -365,8 +361,4 @@ void reply_verbatim_end(struct reply *reply, size_t mark) {
         end_header(reply, mark, '=', text_size + FORMAT_SIZE);
     }
     REPLY_LITERAL(reply, "\r\n");
-}
-
-void reply_set_end(struct reply *reply, size_t mark, uint64_t count) {
-    end_header(reply, mark, reply->version == 3 ? '~' : '*', count);
 }

@@ -1,7 +1,7 @@
 /* Replies in RESP2 or RESP3, written directly into a client's output buffer.
  *
- * Every function writes one complete value, with one exception: an array, map, set or push writes
- * only its header, and the caller then writes that many values (pairs for a map). In RESP2 a map is
+ * Every function writes one complete value, with one exception: an array, map or set writes only
+ * its header, and the caller then writes that many values (pairs for a map). In RESP2 a map is
  * an array of twice the length, a set an array, a double a bulk string, a boolean an integer, null
  * a nil bulk, a verbatim string a bulk. Simple strings and errors are sanitised: CR, LF and NUL
  * become spaces, so that an echoed argument cannot break the framing.
@@ -60,7 +60,6 @@ void reply_double(struct reply *reply, double value);
 void reply_array(struct reply *reply, uint64_t count);
 void reply_map(struct reply *reply, uint64_t pair_count);
 void reply_set(struct reply *reply, uint64_t count);
-void reply_push(struct reply *reply, uint64_t count);
 
 /* Append a copy of out->at[begin .. begin + size - 1], which must be complete values. */
 void reply_repeat(struct reply *reply, size_t begin, size_t size);
@@ -74,6 +73,5 @@ void reply_repeat(struct reply *reply, size_t begin, size_t size);
 size_t reply_array_begin(struct reply *reply);
 void reply_array_end(struct reply *reply, size_t mark, uint64_t count);
 void reply_map_end(struct reply *reply, size_t mark, uint64_t pair_count);
-void reply_set_end(struct reply *reply, size_t mark, uint64_t count);
 
 #endif

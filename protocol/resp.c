@@ -16,6 +16,8 @@
  * without being checked. */
 #include "protocol/resp.h"
 
+#include "codec/words.h"
+
 enum {
     ARENA_PIECE_MIN = 16 * 1024,
     ARENA_PIECE_MAX = 1024 * 1024, /* for pieces, which double in size; also what a reset keeps */
@@ -406,101 +408,16 @@ static enum resp_status parse_array(struct parse *parse) {
 
 /* ---- inline commands ---- */
 
-static bool is_space(char byte) {
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
-static int hex_value(char byte) {
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    char lower = (char)(byte | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* An upper bound of the word count: each word begins after a space or at the line's start. */
 static uint32_t count_words(struct bytes line) {
     uint32_t count = 0;
     bool was_space = true;
     for (size_t i = 0; i < line.size; i++) {
-        bool is = is_space(line.at[i]);
+        bool is = words_is_blank(line.at[i]);
         count += was_space && !is;
         was_space = is;
     }
     return count;
-}
-
-/* Decode the backslash sequence at *at, inside double quotes. */
-static char read_escape(const char **at, const char *end) {
-    const char *p = *at + 1;
-    if (end - p >= 3 && p[0] == 'x' && hex_value(p[1]) >= 0 && hex_value(p[2]) >= 0) {
-        *at = p + 3;
-        return (char)(hex_value(p[1]) * 16 + hex_value(p[2]));
-    }
-    *at = p + 1;
-    switch (*p) {
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    case 'b':
-        return '\b';
-    case 'a':
-        return '\a';
-    default:
-        return *p;
-    }
-}
-
-/* Decode from the quote at *at to the closing quote, which must be followed by a space or the end
- * of the line. false: unbalanced quotes. */
-static bool read_quoted(const char **at, const char *end, char **out) {
-    char quote = *(*at)++;
-    while (*at < end) {
-        const char *p = *at;
-        bool has_next = p + 1 < end;
-        if (*p == quote) {
-            (*at)++;
-            return !has_next || is_space(p[1]);
-        }
-        if (*p == '\\' && has_next && quote == '"') {
-            *(*out)++ = read_escape(at, end);
-        } else if (*p == '\\' && has_next && p[1] == '\'') {
-            *(*out)++ = '\'';
-            *at += 2;
-        } else {
-            *(*out)++ = *p;
-            (*at)++;
-        }
-    }
-    return false;
-}
-
-/* Read the word at *at. An unquoted word stays in place; a quoted one is decoded to *out. */
-static bool read_word(const char **at, const char *end, char **out, struct bytes *word) {
-    const char *start = *at;
-    for (; *at < end; (*at)++) {
-        char byte = **at;
-        if (byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n') {
-            break;
-        }
-        if (byte == '"' || byte == '\'') {
-            char *decoded = *out;
-            CHECK(decoded != NULL);
-            size_t plain_size = (size_t)(*at - start);
-            memcpy(decoded, start, plain_size);
-            *out += plain_size;
-            if (!read_quoted(at, end, out)) {
-                return false;
-            }
-            *word = (struct bytes){.at = decoded, .size = (size_t)(*out - decoded)};
-            return true;
-        }
-    }
-    *word = (struct bytes){.at = start, .size = (size_t)(*at - start)};
-    return true;
 }
 
 /* Split a line that is not blank. */
@@ -513,20 +430,13 @@ static enum resp_status split_line(struct parse *parse, struct bytes line, uint3
     if (args == NULL || (has_quotes && out == NULL)) {
         return RESP_OUT_OF_MEMORY;
     }
-    const char *at = line.at;
-    const char *end = line.at + line.size;
     uint32_t count = 0;
-    while (true) {
-        while (at < end && is_space(*at)) {
-            at++;
-        }
-        if (at == end) {
-            break;
-        }
-        if (!read_word(&at, end, &out, &args[count])) {
-            return fail(parse, "ERR Protocol error: unbalanced quotes in request");
-        }
+    enum words_status status;
+    while ((status = words_take(&line, &out, &args[count])) == WORDS_TAKEN) {
         count++;
+    }
+    if (status == WORDS_UNBALANCED) {
+        return fail(parse, "ERR Protocol error: unbalanced quotes in request");
     }
     if (count > parse->limits->args_max) {
         return fail(parse, parse->limits->is_authenticated

@@ -12,6 +12,7 @@
 
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/syntax.h"
 #include "server/settings/setting.h"
 
 enum { SYNTAX_MAX = 4096, NAME_MAX_SIZE = 64 };
@@ -94,7 +95,7 @@ static void write_command(const struct command *container, const struct command 
     char name[NAME_MAX_SIZE];
     char syntax[SYNTAX_MAX];
     print_name(name, container, command);
-    size_t size = command_print_syntax(command, syntax, sizeof syntax);
+    size_t size = syntax_print(command, syntax, sizeof syntax);
     printf("### %s\n\n```\n%s%s%s\n```\n\n", name, name, size > 0 ? " " : "", syntax);
     write_text(command->summary);
     printf(".\n\n- Complexity: ");
@@ -108,17 +109,13 @@ typedef void write_each(const struct command *container, const struct command *c
 
 /* Every command of a group that can be sent; for a container, its subcommands. */
 static void for_each_of_group(const char *group, write_each *write) {
-    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
-        const struct command *command = *entry;
-        if (strcmp(command->group, group) != 0) {
-            continue;
-        }
-        if (command->run != NULL) {
-            write(NULL, command);
-        }
-        const struct command *const *subcommand = command->subcommands;
-        for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
-            write(command, *subcommand);
+    const struct command *container = NULL;
+    for (uint32_t index = 0; index < command_count(); index++) {
+        const struct command *command = command_by_index(index);
+        bool is_subcommand = command_is_subcommand(index);
+        container = is_subcommand ? container : command;
+        if (command->run != NULL && strcmp(command->group, group) == 0) {
+            write(is_subcommand ? container : NULL, command);
         }
     }
 }
@@ -238,8 +235,8 @@ static void write_long_commands(void) {
 
 int main(int argc, char **argv) {
     const char *what = argc == 2 ? argv[1] : "";
+    command_init(command_table);
     if (strcmp(what, "commands") == 0) {
-        command_init(command_table);
         write_commands();
     } else if (strcmp(what, "settings") == 0) {
         settings_write_docs(stdout);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
@@ -198,7 +199,21 @@ static void note_ready(void) {
     }
 }
 
+/* Persistence cannot continue. End now: nothing that waits for the disk may be answered. */
+static void end_if_fatal(void) {
+    const char *error = persistence_fatal_error(program.persistence);
+    if (error == NULL) {
+        return;
+    }
+    if (program.server.durability.is_loading) {
+        (void)fail_with(error);
+    }
+    log_close();
+    _exit(EXIT_FAILURE);
+}
+
 static void on_disk_changed(void *context) {
+    end_if_fatal();
     tick_open_gates(context);
     note_ready();
 }
@@ -246,6 +261,7 @@ static void run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     block_signals();
     persistence_stop(program.persistence);
+    end_if_fatal();
     for (int i = 0; i < SIGNALS; i++) {
         uv_close((uv_handle_t *)&program.signals[i], NULL);
     }

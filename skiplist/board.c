@@ -14,6 +14,8 @@
 
 #include "codec/memory.h"
 #include "skiplist/board_parts.h"
+#include "skiplist/lookup.h"
+#include "skiplist/nodes.h"
 
 enum {
     /* Smaller ranges are removed leaf by leaf at once, which takes less time than a cut. */
@@ -304,11 +306,10 @@ bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
     return true;
 }
 
-/* Is the member still where prefetching found it? */
-static bool find_ahead(const struct board *board, const struct board_prefetch *ahead,
-                       struct found *found) {
-    found->block = board_leaf(board, ahead->block);
-    found->place = (struct skiplist_place){.leaf = ahead->block, .index = ahead->index};
+/* Is the member still where its staged look-up found it? */
+static bool find_ahead(const struct board *board, const struct lookup *ahead, struct found *found) {
+    found->block = board_leaf(board, ahead->leaf);
+    found->place = (struct skiplist_place){.leaf = ahead->leaf, .index = ahead->index};
     return found->block != NULL && !board_has_detached(board) &&
            block_has(found->block, ahead->index, board_hash_tag(ahead->hash), ahead->member,
                      &found->offset);
@@ -322,13 +323,12 @@ static void note_found(struct board_member *member, const struct found *found) {
     member->offset = found->offset;
 }
 
-static bool is_for(const struct board_prefetch *ahead, const struct board *board,
-                   struct bytes name) {
+static bool is_for(const struct lookup *ahead, const struct board *board, struct bytes name) {
     return ahead->board == board && ahead->hash_seed == board->hash_seed &&
            ahead->member.at == name.at && ahead->member.size == name.size;
 }
 
-void board_look_up(const struct board *board, struct bytes name, const struct board_prefetch *ahead,
+void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member) {
     struct found found;
     *member = (struct board_member){.name = name, .target = SKIPLIST_NONE};
@@ -351,16 +351,6 @@ uint32_t board_rank_of(const struct board *board, const struct board_member *mem
         return member->index;
     return skiplist_rank(&board->large->list,
                          (struct skiplist_place){.leaf = member->leaf, .index = member->index});
-}
-
-bool board_rank(const struct board *board, struct bytes name, uint32_t *rank, uint64_t *key) {
-    struct board_member member;
-    board_look_up(board, name, NULL, &member);
-    if (!member.is_there)
-        return false;
-    *rank = board_rank_of(board, &member);
-    *key = member.key;
-    return true;
 }
 
 /* ---- changing ---- */
@@ -521,7 +511,7 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct skiplist_place from = found->place;
     struct skiplist_place to = board_place_near(list, found, member->target, key);
     if (to.leaf == from.leaf) {
-        skiplist_shift(list, from, to.index, key);
+        block_shift(nodes_leaf(list, from.leaf), from.index, to.index, key);
         return BOARD_OK;
     }
     /* Insert the new entry first, directly from the old one, which an insertion into another leaf
@@ -598,14 +588,6 @@ void board_remove_member(struct board *board, const struct board_member *member)
         map_remove(&board->large->map, member->hash, member->leaf);
     remove_from_leaf(board, (struct skiplist_place){.leaf = member->leaf, .index = member->index},
                      1);
-}
-
-bool board_remove(struct board *board, struct bytes name) {
-    struct board_member member;
-    board_look_up(board, name, NULL, &member);
-    if (member.is_there)
-        board_remove_member(board, &member);
-    return member.is_there;
 }
 
 /* Remove entries of one leaf from the map. */

@@ -75,9 +75,6 @@ size_t board_memory_size(const struct board *board);
 
 /* The member's packed key; false: not on the board. */
 MUST_CHECK bool board_find(const struct board *board, struct bytes member, uint64_t *key);
-/* Its rank and key; false: not on the board. */
-MUST_CHECK bool board_rank(const struct board *board, struct bytes member, uint32_t *rank,
-                           uint64_t *key);
 
 /* The result of looking up a member, for later calls that depend on it. Valid until the next change
  * of the board. */
@@ -91,9 +88,10 @@ struct board_member {
     uint32_t offset;
     uint32_t target; /* the leaf where its new key probably belongs, or an impossible id */
 };
-/* ahead: the prefetch of this name on this board, which may be stale; or NULL. */
-struct board_prefetch;
-void board_look_up(const struct board *board, struct bytes name, const struct board_prefetch *ahead,
+/* ahead: the staged look-up of this name on this board (skiplist/lookup.h), which may be stale; or
+ * NULL. */
+struct lookup;
+void board_look_up(const struct board *board, struct bytes name, const struct lookup *ahead,
                    struct board_member *member);
 /* The rank of a member that is on the board. */
 uint32_t board_rank_of(const struct board *board, const struct board_member *member);
@@ -131,9 +129,7 @@ MUST_CHECK enum board_status board_append_end_step(struct board *board,
  * bytes. Rather too high than too low; for memory_reserve_begin. */
 size_t board_growth_size(const struct board *board, uint32_t count);
 
-/* false: the member was not on the board. Never fails for lack of memory. */
-bool board_remove(struct board *board, struct bytes member);
-/* The same for a member that has been looked up and is on the board. */
+/* Remove a member that has been looked up and is on the board. Never fails. */
 void board_remove_member(struct board *board, const struct board_member *member);
 /* Remove count members from rank on (rank + count <= board_count). Never fails.
  *
@@ -191,49 +187,6 @@ void board_cursor_previous(struct board_cursor *cursor); /* to the next better e
 typedef void board_visit(void *context, const struct board_entry *entry);
 uint64_t board_scan(const struct board *board, uint64_t cursor, const struct scan_limits *limits,
                     board_visit *visit, void *context);
-
-/* Staged prefetch: the cache misses of many commands overlap when each stage runs for a whole group
- * of commands before any is executed. These are only hints: they change nothing, and changes
- * between the stages and the execution are harmless. board_look_up verifies the result before using
- * it.
- *
- *     stage 1  hash the member, fetch its map slots
- *     stage 2  read the slots, fetch the block's descriptor
- *     stage 3  fetch the first lines of the block and of its parent
- *     stage 4  find the member in the block, fetch its key and its bytes (changes: and everything
- *              behind it)
- *     stage 5  (changes) fetch the target of the new key: board_prefetch_key, or for many keys
- *              board_prefetch_way, _way_index, _way_leaf and _way_end, each for all of them */
-struct board_prefetch {
-    const struct board *board;
-    struct bytes member; /* borrowed */
-    uint64_t hash_seed;  /* the board's: detects another board at the same address */
-    uint64_t hash;
-    uint32_t block;  /* candidate, or an impossible id */
-    uint32_t index;  /* in the block, or an impossible index */
-    uint32_t target; /* the block where its new key belongs, or an impossible id; set by the user */
-};
-void board_prefetch_slots(const struct board *board, struct bytes member,
-                          struct board_prefetch *state);
-void board_prefetch_descriptor(struct board_prefetch *state);
-void board_prefetch_block(const struct board_prefetch *state);
-void board_prefetch_entry(struct board_prefetch *state, bool is_change);
-/* Fetch the lines that board_put with this key would change. */
-void board_prefetch_key(const struct board *board, uint64_t key);
-struct board_way {
-    const struct board *board;
-    uint64_t key;
-    uint32_t block; /* the block reached so far */
-};
-void board_prefetch_way(const struct board *board, uint64_t key, struct board_way *way);
-void board_prefetch_way_index(const struct board_way *way);
-void board_prefetch_way_leaf(struct board_way *way);
-/* _way_leaf in finer steps, none of which stalls; worth the overhead only in large groups. */
-void board_prefetch_way_fences(const struct board_way *way);
-void board_prefetch_way_child(struct board_way *way);
-void board_prefetch_way_line(const struct board_way *way);
-void board_prefetch_way_keys(const struct board_way *way);
-void board_prefetch_way_end(const struct board_way *way);
 
 /* Check every invariant of the board, its skiplist and its index, in O(n log n). reason: the first
  * violated invariant. */

@@ -4,8 +4,8 @@
  *     large   board -> large_board: skiplist, map   any number of leaves
  *
  * board.c looks up and changes, board_append.c bulk-loads new boards, board_walk.c iterates over
- * ranks, board_prefetch.c prefetches. For a small board they use a temporary skiplist on the stack:
- * a list of one leaf consists of nothing but that leaf. */
+ * ranks, lookup.c looks up many members in stages. For a small board they use a temporary skiplist
+ * on the stack: a list of one leaf consists of nothing but that leaf. */
 #ifndef SKIPLIST_BOARD_PARTS_H
 #define SKIPLIST_BOARD_PARTS_H
 

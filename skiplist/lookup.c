@@ -1,110 +1,280 @@
-/* Runs each stage for the whole group before the next: a stage reads what the previous one
- * fetched. */
+/* Each stage reads what the previous one fetched. It may run on results that other changes have
+ * made stale, so it checks every id before it follows it. A small board is a single block, which
+ * lookup_begin fetches directly. */
 #include "skiplist/lookup.h"
 
-/* A single member has nothing to overlap with. */
+#include "skiplist/board_parts.h"
+#include "skiplist/nodes.h"
+#include "skiplist/prefetch.h"
+
+/* ---- the member ---- */
+
+static void fetch_slots(const struct lookup *lookup) {
+    const struct board *board = lookup->board;
+    if (board->is_large)
+        map_prefetch(&board->large->map, lookup->hash);
+    else if (board->leaf != NULL)
+        prefetch_lines(board->leaf, sizeof *board->leaf + 10 * BLOCK_ENTRIES_MAX);
+}
+
+static void fetch_node(struct lookup *lookup) {
+    const struct board *board = lookup->board;
+    struct map_find find;
+    if (!board->is_large) {
+        lookup->leaf = 0;
+        return;
+    }
+    map_find(&board->large->map, lookup->hash, &find);
+    if (map_find_next(&find, &lookup->leaf))
+        prefetch_line(skiplist_node(&board->large->list, lookup->leaf));
+    else
+        lookup->leaf = SKIPLIST_NONE;
+}
+
+/* What reading the leaf and its rank needs. */
+static void fetch_leaf(const struct lookup *lookup) {
+    const struct board *board = lookup->board;
+    if (!board->is_large || lookup->leaf >= board->large->list.node_end)
+        return;
+    const struct skiplist *list = &board->large->list;
+    const struct skiplist_node *node = skiplist_node(list, lookup->leaf);
+    if (node->block == NULL)
+        return;
+    /* Header and marks of a full leaf; its count has not been loaded yet. */
+    prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
+    if (node->parent != SKIPLIST_NONE)
+        prefetch_lines(index_narrow_spans(nodes_index(list, node->parent)), INDEX_FANOUT);
+}
+
+static void fetch_entry(struct lookup *lookup) {
+    const struct block *block = board_leaf(lookup->board, lookup->leaf);
+    if (block == NULL ||
+        !block_find_tag(block, board_hash_tag(lookup->hash), lookup->member.size, &lookup->index)) {
+        lookup->index = SKIPLIST_NONE;
+        return;
+    }
+    const uint64_t *key = block_keys(block) + lookup->index;
+    uint32_t offset = block_offset(block, lookup->index);
+    const char *member = block_heap(block) + offset;
+    if (lookup->is_change) {
+        prefetch_lines(key, (block->count - lookup->index) * sizeof *key);
+        prefetch_lines(member, block->heap_used - offset);
+    } else {
+        prefetch_line(key);
+        prefetch_lines(member, block_heap_size(block_len(block, lookup->index)));
+    }
+}
+
+/* ---- the place of a key ----
+ *
+ * The levels above the lowest index blocks are assumed to be in the cache. */
+
+static const struct skiplist *list_of(const struct lookup *lookup) {
+    return &lookup->board->large->list;
+}
+
+/* The lowest index block on the way to the key; NULL if there is none (any more). */
+static struct index_block *target_index(const struct lookup *lookup) {
+    uint32_t id = lookup->target;
+    if (!lookup->board->is_large || id >= list_of(lookup)->node_end ||
+        skiplist_node(list_of(lookup), id)->level != 1)
+        return NULL;
+    return nodes_index(list_of(lookup), id);
+}
+
+/* The leaf where the key belongs; NULL if there is none (any more). */
+static const struct block *target_leaf(const struct lookup *lookup) {
+    return lookup->board->is_large ? skiplist_leaf(list_of(lookup), lookup->target) : NULL;
+}
+
+static void fetch_target_index(const struct lookup *lookup) {
+    const struct index_block *index = target_index(lookup);
+    /* Fences and spans; of the children and the keys only one line each is read. */
+    if (index != NULL)
+        prefetch_lines(index, sizeof *index + INDEX_FANOUT);
+}
+
+static void fetch_target_fences(const struct lookup *lookup) {
+    struct index_block *index = target_index(lookup);
+    if (index == NULL)
+        return;
+    uint32_t position = index_fences_above(index, lookup->key) * INDEX_STRIDE;
+    prefetch_line(index_keys(index) + position);
+    prefetch_line(index_children(index) + position);
+}
+
+static void fetch_target_node(struct lookup *lookup) {
+    struct index_block *index = target_index(lookup);
+    if (index == NULL)
+        return;
+    uint32_t position = index_child_for(index, lookup->key, !list_of(lookup)->is_latest);
+    lookup->target = index_children(index)[position];
+    prefetch_line(skiplist_node(list_of(lookup), lookup->target));
+}
+
+/* Only one line: a processor keeps about twenty fetches in flight and drops further hints. */
+static void fetch_target_leaf(const struct lookup *lookup) {
+    const struct block *block = target_leaf(lookup);
+    if (block != NULL)
+        prefetch_line(block);
+}
+
+static void fetch_target_keys(const struct lookup *lookup) {
+    const struct block *block = target_leaf(lookup);
+    if (block != NULL)
+        prefetch_lines(block_keys(block), block->count * sizeof(uint64_t));
+}
+
+/* What an insertion moves. */
+static void fetch_place(const struct lookup *lookup) {
+    const struct block *block = target_leaf(lookup);
+    if (block == NULL)
+        return;
+    const uint64_t *keys = block_keys(block);
+    uint32_t index = block_keys_above(keys, block->count, lookup->key, !list_of(lookup)->is_latest);
+    /* Assumes that all members have the same size: an exact offset is not worth the time. */
+    uint32_t offset = block->heap_used * index / (block->count + 1U);
+    prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
+    prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
+}
+
+/* ---- stages ---- */
+
+void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
+                  bool is_change) {
+    *lookup = (struct lookup){
+        .board = board,
+        .member = member,
+        .hash_seed = board->hash_seed,
+        .hash = board_hash(board, member),
+        .leaf = SKIPLIST_NONE,
+        .index = SKIPLIST_NONE,
+        .target = SKIPLIST_NONE,
+        .is_change = is_change,
+    };
+    fetch_slots(lookup);
+}
+
+void lookup_begin_place(struct lookup *lookup, uint64_t key) {
+    lookup->key = key;
+    if (!lookup->board->is_large || list_of(lookup)->root == SKIPLIST_NONE)
+        return;
+    lookup->target = skiplist_block_for(list_of(lookup), key, !list_of(lookup)->is_latest, 1);
+    prefetch_line(skiplist_node(list_of(lookup), lookup->target));
+}
+
+static inline __attribute__((always_inline)) void advance_member(struct lookup *lookup,
+                                                                 enum lookup_stage stage) {
+    if (stage == LOOKUP_NODE && lookup->member.size > 0)
+        fetch_node(lookup);
+    else if (stage == LOOKUP_LEAF)
+        fetch_leaf(lookup);
+    else if (stage == LOOKUP_ENTRY)
+        fetch_entry(lookup);
+}
+
+static inline __attribute__((always_inline)) void advance_place(struct lookup *lookup,
+                                                                enum lookup_stage stage) {
+    switch (stage) {
+    case LOOKUP_NODE:
+        fetch_target_index(lookup);
+        break;
+    case LOOKUP_FENCES:
+        fetch_target_fences(lookup);
+        break;
+    case LOOKUP_CHILD:
+        fetch_target_node(lookup);
+        break;
+    case LOOKUP_ENTRY:
+        fetch_target_leaf(lookup);
+        break;
+    case LOOKUP_KEYS:
+        fetch_target_keys(lookup);
+        break;
+    case LOOKUP_PLACE:
+        fetch_place(lookup);
+        break;
+    case LOOKUP_LEAF:
+    case LOOKUP_STAGES:
+        break;
+    }
+}
+
+void lookup_advance(struct lookup *const due[LOOKUP_STAGES]) {
+#pragma GCC unroll 8
+    for (unsigned stage = 0; stage < LOOKUP_STAGES; stage++) {
+        if (due[stage] != NULL) {
+            advance_member(due[stage], (enum lookup_stage)stage);
+            advance_place(due[stage], (enum lookup_stage)stage);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void
+advance_all(struct lookup *lookups, unsigned count, bool are_puts, enum lookup_stage stage) {
+    for (unsigned i = 0; i < count; i++) {
+        advance_member(&lookups[i], stage);
+        if (are_puts)
+            advance_place(&lookups[i], stage);
+    }
+}
+
+void lookup_finish(struct lookup *lookups, unsigned count) {
+    bool are_puts = false;
+    for (unsigned i = 0; i < count; i++)
+        are_puts = are_puts || lookups[i].target != SKIPLIST_NONE;
+    advance_all(lookups, count, are_puts, LOOKUP_NODE);
+    advance_all(lookups, count, are_puts, LOOKUP_LEAF);
+    if (are_puts)
+        advance_all(lookups, count, are_puts, LOOKUP_CHILD);
+    advance_all(lookups, count, are_puts, LOOKUP_ENTRY);
+    if (are_puts)
+        advance_all(lookups, count, are_puts, LOOKUP_PLACE);
+}
+
+/* ---- many members of one board ---- */
+
+/* A single member has nothing to overlap with; small boards stay in the cache. */
 static bool is_worth_it(const struct board *board, unsigned count) {
     return count > 1 && board_count(board) >= LOOKUP_BOARD_MIN;
 }
 
-static void fetch_slots(const struct board *board, const struct bytes *names, uint32_t step,
-                        unsigned count, struct board_prefetch *ahead) {
-    for (unsigned i = 0; i < count; i++) {
-        board_prefetch_slots(board, names[(size_t)i * step], &ahead[i]);
-    }
-}
-
-static void fetch_descriptors(struct board_prefetch *ahead, unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        board_prefetch_descriptor(&ahead[i]);
-    }
-}
-
-static void fetch_blocks(const struct board_prefetch *ahead, unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        board_prefetch_block(&ahead[i]);
-    }
-}
-
-static void fetch_entries(struct board_prefetch *ahead, unsigned count, bool is_change) {
-    for (unsigned i = 0; i < count; i++) {
-        board_prefetch_entry(&ahead[i], is_change);
-    }
-}
-
-static void begin_ways(const struct board *board, const uint64_t *keys, unsigned count,
-                       struct board_way *ways) {
-    for (unsigned i = 0; i < count; i++) {
-        board_prefetch_way(board, keys[i], &ways[i]);
-    }
-}
-
-static void fetch_way_indexes(const struct board_way *ways, unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        board_prefetch_way_index(&ways[i]);
-    }
-}
-
-static void fetch_way_leaves(struct board_way *ways, unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        board_prefetch_way_leaf(&ways[i]);
-    }
-}
-
-static void fetch_way_ends(const struct board_way *ways, unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        board_prefetch_way_end(&ways[i]);
-    }
-}
-
+/* keys: NULL if the members are not about to be put. */
 static void look_up(const struct board *board, const struct bytes *names, uint32_t step,
-                    unsigned count, bool is_change, struct board_prefetch *ahead) {
-    CHECK(count <= LOOKUP_GROUP);
-    fetch_slots(board, names, step, count, ahead);
-    if (is_worth_it(board, count)) {
-        fetch_descriptors(ahead, count);
-        fetch_blocks(ahead, count);
-        fetch_entries(ahead, count, is_change);
-    }
+                    unsigned count, const uint64_t *keys, bool is_change, struct lookup *lookups) {
+    bool is_staged = is_worth_it(board, count);
+    for (unsigned i = 0; i < count; i++)
+        lookup_begin(&lookups[i], board, names[(size_t)i * step], is_change);
+    for (unsigned i = 0; i < count && is_staged && keys != NULL; i++)
+        lookup_begin_place(&lookups[i], keys[i]);
+    if (is_staged)
+        lookup_finish(lookups, count);
 }
 
 void lookup_members(const struct board *board, const struct bytes *names, uint32_t step,
-                    unsigned count, struct board_prefetch *ahead) {
-    look_up(board, names, step, count, false, ahead);
+                    unsigned count, struct lookup *lookups) {
+    look_up(board, names, step, count, NULL, false, lookups);
 }
 
 void lookup_members_to_take(const struct board *board, const struct bytes *names, uint32_t step,
-                            unsigned count, struct board_prefetch *ahead) {
-    look_up(board, names, step, count, true, ahead);
+                            unsigned count, struct lookup *lookups) {
+    look_up(board, names, step, count, NULL, true, lookups);
 }
 
 void lookup_members_to_put(const struct board *board, const struct bytes *names, uint32_t step,
-                           unsigned count, const uint64_t *keys, struct board_prefetch *ahead) {
-    struct board_way ways[LOOKUP_GROUP];
-    CHECK(count <= LOOKUP_GROUP);
-    fetch_slots(board, names, step, count, ahead);
-    if (!is_worth_it(board, count)) {
-        return;
-    }
-    begin_ways(board, keys, count, ways);
-    fetch_descriptors(ahead, count);
-    fetch_way_indexes(ways, count);
-    fetch_blocks(ahead, count);
-    fetch_way_leaves(ways, count);
-    for (unsigned i = 0; i < count; i++) {
-        ahead[i].target = ways[i].block;
-    }
-    fetch_entries(ahead, count, true);
-    fetch_way_ends(ways, count);
+                           unsigned count, const uint64_t *keys, struct lookup *lookups) {
+    look_up(board, names, step, count, keys, true, lookups);
 }
 
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count) {
-    struct board_way ways[LOOKUP_GROUP];
+    struct lookup lookups[LOOKUP_GROUP];
     CHECK(count <= LOOKUP_GROUP);
-    if (is_worth_it(board, count)) {
-        begin_ways(board, keys, count, ways);
-        fetch_way_indexes(ways, count);
-        fetch_way_leaves(ways, count);
-        fetch_way_ends(ways, count);
+    if (!is_worth_it(board, count))
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        lookups[i] =
+            (struct lookup){.board = board, .leaf = SKIPLIST_NONE, .target = SKIPLIST_NONE};
+        lookup_begin_place(&lookups[i], keys[i]);
     }
+    lookup_finish(lookups, count);
 }

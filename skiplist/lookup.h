@@ -1,40 +1,96 @@
-/* Batched look-up of the members that one request names: their cache misses overlap, like those of
- * a group of requests (server/loop/prefetch.h).
+/* Looking up many members in stages, so that their waits for memory overlap.
  *
- *     lookup_members(board, names, step, count, ahead);
- *     for (i = 0; i < count; i++)
- *         board_look_up(board, names[i * step], &ahead[i], &member);
+ *                    the member                          (puts) where the new key belongs
+ *     begin          hash it, fetch its map slots        descend to the lowest index block
+ *     LOOKUP_NODE    read the slots, fetch its node      fetch that index block
+ *     LOOKUP_LEAF    fetch its leaf and the parent
+ *     LOOKUP_FENCES                                      fetch the part of it with the child
+ *     LOOKUP_CHILD                                       find the leaf, fetch its node
+ *     LOOKUP_ENTRY   find it in the leaf, fetch its key  fetch the leaf's first line
+ *                    and bytes (changes: all behind it)
+ *     LOOKUP_KEYS                                        fetch the leaf's keys
+ *     LOOKUP_PLACE                                       find the place, fetch what is moved
  *
- * Only hints: changes in between are harmless. Boards small enough to stay in the cache skip the
- * stages. */
-#ifndef SERVER_LOOKUP_H
-#define SERVER_LOOKUP_H
+ * A stage reads what the stages before it have fetched. Run each for a whole group before the next
+ * (lookup_finish), or run different stages of many look-ups in turn (lookup_advance). Then
+ * board_look_up takes the result.
+ *
+ * Look-ups are only hints: they change nothing, and changes of the board between the stages and
+ * after them are harmless. board_look_up verifies the result before using it. */
+#ifndef SKIPLIST_LOOKUP_H
+#define SKIPLIST_LOOKUP_H
 
 #include "skiplist/board.h"
 
 enum {
-    LOOKUP_GROUP = 16, /* most members at a time */
-    /* A request with at least this many members does its own batched look-up. Shorter requests are
-     * prefetched together with others (prefetch.h). */
+    LOOKUP_GROUP = 16, /* a good number of members at a time */
+    /* A request with at least this many members does its own staged look-up. Shorter requests are
+     * looked up together with others (server/loop/lookahead.h). */
     LOOKUP_OWN_MIN = 5,
-    LOOKUP_BOARD_MIN = 4096, /* members; smaller boards stay in the cache while in use */
+/* In members; a smaller board stays in the cache while it is in use. */
+#ifdef SKIPLIST_TINY
+    LOOKUP_BOARD_MIN = 8,
+#else
+    LOOKUP_BOARD_MIN = 4096,
+#endif
 };
 
-/* The members' names are names[0], names[step], ...; ahead has room for count. */
+enum lookup_stage {
+    LOOKUP_NODE,
+    LOOKUP_LEAF,
+    LOOKUP_FENCES,
+    LOOKUP_CHILD,
+    LOOKUP_ENTRY,
+    LOOKUP_KEYS,
+    LOOKUP_PLACE,
+    LOOKUP_STAGES
+};
+
+/* One look-up. The fields are private. */
+struct lookup {
+    const struct board *board;
+    struct bytes member; /* borrowed; empty: only the place of a key */
+    uint64_t hash_seed;  /* the board's: detects another board at the same address */
+    uint64_t hash;
+    uint64_t key;    /* its new key */
+    uint32_t leaf;   /* candidate, or an impossible id */
+    uint32_t index;  /* in the leaf, or an impossible index */
+    uint32_t target; /* the block reached on the way to the key's leaf, or an impossible id */
+    bool is_change;
+};
+
+/* is_change: the member is about to be put or removed. */
+void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes member,
+                  bool is_change);
+/* The member is about to be put with this key. */
+void lookup_begin_place(struct lookup *lookup, uint64_t key);
+/* Run the stage s of the look-up due[s], if that is not NULL. The boards may have changed since the
+ * stages before, but must still exist. */
+void lookup_advance(struct lookup *const due[LOOKUP_STAGES]);
+/* All stages for a group, whose members may be on different boards. It goes without LOOKUP_FENCES
+ * and LOOKUP_KEYS: these take longer than the short waits that they save in a group. */
+void lookup_finish(struct lookup *lookups, unsigned count);
+
+/* Look up count members of one board: names[0], names[step], ... lookups has room for count. On
+ * boards small enough to stay in the cache, members are only hashed.
+ *
+ *     lookup_members(board, names, step, count, lookups);
+ *     for (i = 0; i < count; i++)
+ *         board_look_up(board, names[i * step], &lookups[i], &member); */
 void lookup_members(const struct board *board, const struct bytes *names, uint32_t step,
-                    unsigned count, struct board_prefetch *ahead);
+                    unsigned count, struct lookup *lookups);
 /* The same for members about to be put: keys[i] is the new key of the ith one. */
 void lookup_members_to_put(const struct board *board, const struct bytes *names, uint32_t step,
-                           unsigned count, const uint64_t *keys, struct board_prefetch *ahead);
+                           unsigned count, const uint64_t *keys, struct lookup *lookups);
 /* The same for members about to be removed. */
 void lookup_members_to_take(const struct board *board, const struct bytes *names, uint32_t step,
-                            unsigned count, struct board_prefetch *ahead);
+                            unsigned count, struct lookup *lookups);
 /* The size of the group that starts at member begin of member_count. */
 static inline unsigned lookup_group_size(uint32_t member_count, uint32_t begin) {
     uint32_t left = member_count - begin;
     return left < LOOKUP_GROUP ? left : LOOKUP_GROUP;
 }
-/* Prefetch for board_count_above and board_count_from of these keys. */
+/* Prefetch for board_count_above and board_count_from of at most LOOKUP_GROUP keys. */
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count);
 
 #endif

@@ -10,10 +10,6 @@
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 
-/* Of the target leaf of a key: header, marks and keys. What is moved behind the key is unknown
- * until they have arrived; by then the hardware prefetcher takes over. */
-enum { PREFETCH_PLACE_SIZE = sizeof(struct block) + 10 * BLOCK_ENTRIES_MAX };
-
 enum plan_change {
     PLAN_FITS,   /* the leaf has room */
     PLAN_GROW,   /* it moves to a larger allocation */
@@ -188,11 +184,12 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
 
 /* ---- finding ---- */
 
-static uint32_t leaf_for(const struct skiplist *list, uint64_t key, bool or_equal) {
+uint32_t skiplist_block_for(const struct skiplist *list, uint64_t key, bool or_equal,
+                            uint32_t level_min) {
     uint32_t id = list->root;
     if (id == SKIPLIST_NONE)
         return id;
-    for (uint32_t level = skiplist_node(list, id)->level; level > 0; level--) {
+    for (uint32_t level = skiplist_node(list, id)->level; level > level_min; level--) {
         struct index_block *index = nodes_index(list, id);
         id = index_children(index)[index_child_for(index, key, or_equal)];
     }
@@ -201,7 +198,7 @@ static uint32_t leaf_for(const struct skiplist *list, uint64_t key, bool or_equa
 
 struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t key,
                                            bool or_equal) {
-    struct skiplist_place place = {.leaf = leaf_for(list, key, or_equal)};
+    struct skiplist_place place = {.leaf = skiplist_block_for(list, key, or_equal, 0)};
     if (place.leaf != SKIPLIST_NONE) {
         const struct block *block = nodes_leaf(list, place.leaf);
         place.index = block_keys_above(block_keys(block), block->count, key, or_equal);
@@ -638,125 +635,4 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
     }
     nodes_add_to_spans(list, id, count);
     return true;
-}
-
-void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key) {
-    block_shift(nodes_leaf(list, place.leaf), place.index, to, key);
-}
-
-/* ---- prefetching ---- */
-
-void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id) {
-    const struct skiplist_node *node = skiplist_node(list, id);
-    /* The hint may be stale, and the id may have been freed. */
-    if (node->block == NULL)
-        return;
-    /* Header and marks of a full leaf; its count has not been loaded yet. */
-    prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
-    if (node->parent == SKIPLIST_NONE)
-        return;
-    prefetch_lines(index_narrow_spans(nodes_index(list, node->parent)), INDEX_FANOUT);
-}
-
-bool skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
-                             size_t member_size, bool is_change, uint32_t *index) {
-    const struct block *block = skiplist_leaf(list, id);
-    if (block == NULL || !block_find_tag(block, tag, member_size, index))
-        return false;
-    const uint64_t *keys = block_keys(block);
-    uint32_t offset = block_offset(block, *index);
-    const char *member = block_heap(block) + offset;
-    if (is_change) {
-        prefetch_lines(keys + *index, (block->count - *index) * sizeof *keys);
-        prefetch_lines(member, block->heap_used - offset);
-    } else {
-        prefetch_line(keys + *index);
-        prefetch_lines(member, block_heap_size(block_len(block, *index)));
-    }
-    return true;
-}
-
-void skiplist_prefetch_place(const struct skiplist *list, uint64_t key) {
-    const struct block *block = skiplist_leaf(list, leaf_for(list, key, !list->is_latest));
-    if (block != NULL)
-        prefetch_lines(block, PREFETCH_PLACE_SIZE);
-}
-
-uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key) {
-    uint32_t id = list->root;
-    if (id == SKIPLIST_NONE)
-        return id;
-    for (uint32_t level = skiplist_node(list, id)->level; level > 1; level--) {
-        struct index_block *index = nodes_index(list, id);
-        id = index_children(index)[index_child_for(index, key, !list->is_latest)];
-    }
-    prefetch_line(skiplist_node(list, id));
-    return id;
-}
-
-/* The lowest index block with this id; NULL if there is none (any more), for any id. */
-static struct index_block *lowest_index(const struct skiplist *list, uint32_t id) {
-    if (id >= list->node_end || skiplist_node(list, id)->level != 1)
-        return NULL;
-    return nodes_index(list, id);
-}
-
-void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id) {
-    const struct index_block *index = lowest_index(list, id);
-    /* Fences and spans; of the children and the keys only one line each is read. */
-    if (index != NULL)
-        prefetch_lines(index, sizeof *index + INDEX_FANOUT);
-}
-
-void skiplist_prefetch_way_fences(const struct skiplist *list, uint32_t id, uint64_t key) {
-    struct index_block *index = lowest_index(list, id);
-    if (index != NULL) {
-        uint32_t position = index_fences_above(index, key) * INDEX_STRIDE;
-        prefetch_line(index_keys(index) + position);
-        prefetch_line(index_children(index) + position);
-    }
-}
-
-uint32_t skiplist_prefetch_way_child(const struct skiplist *list, uint32_t id, uint64_t key) {
-    struct index_block *index = lowest_index(list, id);
-    if (index == NULL)
-        return id;
-    id = index_children(index)[index_child_for(index, key, !list->is_latest)];
-    prefetch_line(skiplist_node(list, id));
-    return id;
-}
-
-void skiplist_prefetch_way_line(const struct skiplist *list, uint32_t id) {
-    const struct block *block = skiplist_leaf(list, id);
-    if (block != NULL)
-        prefetch_line(block);
-}
-
-void skiplist_prefetch_way_keys(const struct skiplist *list, uint32_t id) {
-    const struct block *block = skiplist_leaf(list, id);
-    if (block != NULL)
-        prefetch_lines(block_keys(block), block->count * sizeof(uint64_t));
-}
-
-uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key) {
-    struct index_block *index = lowest_index(list, id);
-    if (index == NULL)
-        return id;
-    id = index_children(index)[index_child_for(index, key, !list->is_latest)];
-    /* Only one line, with the wait for the node in between: a processor keeps about twenty fetches
-     * in flight and drops further hints. */
-    prefetch_line(skiplist_node(list, id)->block);
-    return id;
-}
-
-void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id, uint64_t key) {
-    const struct block *block = skiplist_leaf(list, id);
-    if (block == NULL)
-        return;
-    const uint64_t *keys = block_keys(block);
-    uint32_t index = block_keys_above(keys, block->count, key, !list->is_latest);
-    /* Assumes that all members have the same size: an exact offset is not worth the time. */
-    uint32_t offset = block->heap_used * index / (block->count + 1U);
-    prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
-    prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
 }

@@ -135,6 +135,10 @@ static inline const struct block *skiplist_leaf(const struct skiplist *list, uin
 
 /* Where to insert an entry with this key (empty list: leaf SKIPLIST_NONE). */
 struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t key);
+/* The block on level_min where key (or_equal: behind its equals) belongs; the root if that is not
+ * above level_min. */
+uint32_t skiplist_block_for(const struct skiplist *list, uint64_t key, bool or_equal,
+                            uint32_t level_min);
 /* The place behind all keys above key, or (or_equal) above or equal to it. */
 struct skiplist_place skiplist_place_above(const struct skiplist *list, uint64_t key,
                                            bool or_equal);
@@ -215,42 +219,6 @@ uint32_t skiplist_detached_leaf(struct skiplist *list);
 void skiplist_free_detached_leaf(struct skiplist *list);
 /* Count the detached entries. */
 uint64_t skiplist_count_detached(const struct skiplist *list);
-
-/* Move an entry within its leaf before the entry at index to, with another key that belongs
- * there. */
-void skiplist_shift(struct skiplist *list, struct skiplist_place place, uint32_t to, uint64_t key);
-
-/* Prefetch the lines that a look-up in this leaf and its rank will read. */
-void skiplist_prefetch_leaf(const struct skiplist *list, uint32_t id);
-/* Search the leaf and prefetch the lines of the entry; for a change also everything that will be
- * moved. false: not found. *index: its most likely index. */
-MUST_CHECK bool skiplist_prefetch_entry(const struct skiplist *list, uint32_t id, uint8_t tag,
-                                        size_t member_size, bool is_change, uint32_t *index);
-/* Prefetch the leaf where this key belongs. */
-void skiplist_prefetch_place(const struct skiplist *list, uint64_t key);
-
-/* The same for many keys, in four stages; run each stage for all keys before the next, because each
- * reads what the previous one fetched. The levels above the lowest index blocks are assumed to be
- * in the cache. Each returns the id for the next stage, which may be stale by then.
- *
- *     way        descend to the lowest index block, fetch its node
- *     way_index  fetch its fences and spans
- *     way_leaf   find the leaf, fetch its first line
- *     way_end    find the place in the leaf, fetch what an insertion there moves */
-uint32_t skiplist_prefetch_way(const struct skiplist *list, uint64_t key);
-void skiplist_prefetch_way_index(const struct skiplist *list, uint32_t id);
-uint32_t skiplist_prefetch_way_leaf(const struct skiplist *list, uint32_t id, uint64_t key);
-/* way_leaf in finer stages, none of which waits for its own fetches:
- *
- *     way_fences  fetch the keys and children of the index block near the leaf's
- *     way_child   find the leaf, fetch its node
- *     way_line    fetch its first line
- *     way_keys    fetch its keys */
-void skiplist_prefetch_way_fences(const struct skiplist *list, uint32_t id, uint64_t key);
-uint32_t skiplist_prefetch_way_child(const struct skiplist *list, uint32_t id, uint64_t key);
-void skiplist_prefetch_way_line(const struct skiplist *list, uint32_t id);
-void skiplist_prefetch_way_keys(const struct skiplist *list, uint32_t id);
-void skiplist_prefetch_way_end(const struct skiplist *list, uint32_t id, uint64_t key);
 
 /* Check all invariants. reason: the first violated one. */
 MUST_CHECK bool skiplist_validate(const struct skiplist *list, const char **reason);

@@ -152,7 +152,7 @@ void server_update_time(struct server *server) {
 }
 
 bool server_has_password(const struct server *server) {
-    return server->settings.requirepass != NULL && server->settings.requirepass[0] != '\0';
+    return server->settings.requirepass != NULL;
 }
 
 void server_end_transaction(struct server *server, struct session *session) {

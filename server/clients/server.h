@@ -4,7 +4,9 @@
 #define SERVER_SERVER_H
 
 #include "server/clients/client_memory.h"
+#include "server/clients/latency.h"
 #include "server/clients/session_table.h"
+#include "server/clients/slowlog.h"
 #include "server/clients/stats.h"
 #include "server/durability/state.h"
 #include "server/settings/setting.h"
@@ -41,7 +43,7 @@ struct server {
      * Refreshed after a break. */
     uint64_t command_begin_ticks;
     /* What prefetching found for the member of the next command. NULL: nothing. */
-    const struct board_prefetch *ahead;
+    const struct lookup *ahead;
     char run_id[41]; /* 40 hex digits */
     char executable_path[4096];
     uint64_t machine_memory_size; /* 0: unknown */

@@ -1,15 +1,16 @@
-/* Counters of the running server, for INFO, LATENCY HISTOGRAM and SLOWLOG. Nothing here allocates
- * on the hot path. */
+/* Counters of the running server, for INFO and LATENCY HISTOGRAM. Nothing here allocates on the hot
+ * path. */
 #ifndef SERVER_STATS_H
 #define SERVER_STATS_H
 
-#include "protocol/request.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codec/check.h"
 
 enum {
     STATS_HISTOGRAM_BUCKETS = 32, /* bucket i counts calls of up to 2^i microseconds */
     STATS_ERROR_KINDS_MAX = 128,
-    STATS_SLOWLOG_ARGS_MAX = 32,
-    STATS_SLOWLOG_TEXT_MAX = 128,
 };
 
 struct stats_command {
@@ -54,8 +55,6 @@ MUST_CHECK bool stats_init(struct stats *stats, uint32_t command_count);
 void stats_deinit(struct stats *stats);
 /* CONFIG RESETSTAT: reset every counter to zero. */
 void stats_reset(struct stats *stats);
-/* Clear the histogram of one command. */
-void stats_reset_latency(struct stats *stats, uint32_t index);
 /* Count an error whose text begins with prefix. The caller counts error_replies. Once there are
  * STATS_ERROR_KINDS_MAX prefixes, new ones are not counted. */
 void stats_count_error(struct stats *stats, const char *prefix);
@@ -71,59 +70,5 @@ static inline void stats_count_call(struct stats_command *command, uint64_t elap
     command->elapsed_ns += elapsed_ns;
     command->histogram[bucket < STATS_HISTOGRAM_BUCKETS ? bucket : STATS_HISTOGRAM_BUCKETS - 1]++;
 }
-
-/* SLOWLOG: the newest entries, in a ring buffer of owned copies. */
-struct slowlog_entry {
-    uint64_t id;
-    int64_t unix_time_s;
-    uint64_t elapsed_us;
-    uint32_t arg_count; /* texts kept; the last may give the number of arguments omitted */
-    char *args[STATS_SLOWLOG_ARGS_MAX];
-    size_t arg_sizes[STATS_SLOWLOG_ARGS_MAX];
-    char *client_address, *client_name;
-    char *texts; /* one allocation that holds all of the above texts */
-};
-struct slowlog {
-    struct slowlog_entry *entries; /* newest last, in a ring of capacity entries */
-    uint32_t count, capacity, first;
-    uint64_t next_id;
-};
-void slowlog_init(struct slowlog *slowlog);
-void slowlog_deinit(struct slowlog *slowlog);
-/* Keep the newest length_max entries. If out of memory, the entry is not logged. The arguments of a
- * secret request are replaced with "(redacted)". As in Redis, at most 32 arguments and 128 bytes of
- * each are kept, with a note of how much was omitted. */
-void slowlog_add(struct slowlog *slowlog, uint32_t length_max, const struct request *request,
-                 bool is_secret, uint64_t elapsed_us, int64_t unix_time_s,
-                 const char *client_address, const char *client_name);
-void slowlog_reset(struct slowlog *slowlog);
-/* The i-th newest entry, i < count. */
-const struct slowlog_entry *slowlog_newest(const struct slowlog *slowlog, uint32_t i);
-
-/* LATENCY LATEST, HISTORY, RESET: named events that took at least latency-monitor-threshold. */
-enum { LATENCY_EVENTS_MAX = 8, LATENCY_HISTORY_MAX = 160 };
-struct latency_event {
-    /* "command", "fast-command", "expire-cycle", "tick", "memory-give-back" */
-    char name[32];
-    uint32_t longest_ms;
-    uint32_t count, next; /* ring buffer */
-    struct {
-        uint32_t unix_time_s;
-        uint32_t latency_ms;
-    } history[LATENCY_HISTORY_MAX];
-};
-struct latency {
-    struct latency_event events[LATENCY_EVENTS_MAX];
-    uint32_t event_count;
-};
-/* Keeps one sample per second, the longest. Once there are LATENCY_EVENTS_MAX events, samples with
- * new names are ignored. */
-void latency_add(struct latency *latency, const char *name, uint32_t latency_ms,
-                 int64_t unix_time_s);
-/* NULL: no such event. */
-const struct latency_event *latency_find(const struct latency *latency, struct bytes name);
-/* Returns the number of events cleared. */
-uint32_t latency_reset(struct latency *latency, struct bytes name);
-uint32_t latency_reset_all(struct latency *latency);
 
 #endif

@@ -1,7 +1,8 @@
-/* Watched keys and watches, each in their own hash table. See watch.h.
+/* Watched keys and watches, each in their own table. See watch.h.
  *
  * A watched key has an unordered list of its watches. A list's watches belong to its watcher,
- * newest first, so that all of them can be detached at once. A key is freed with its last watch. */
+ * newest first, so that all of them can be detached at once. A key is freed with its last watch. A
+ * key that changes leaves its table at once, so that no later change meets its watches again. */
 #include "server/clients/watch.h"
 
 #define XXH_INLINE_ALL
@@ -10,22 +11,22 @@
 #include "codec/memory.h"
 
 enum {
-    SLOTS_MIN = 16,
-    ENDED_AT_ONCE_MAX = 64, /* a list with up to this many watches frees them immediately */
+    LINKS_MIN = 16,
+    ENDED_AT_ONCE = 64,     /* detached watches freed after a list was emptied */
     ENDED_BY_A_NEW_ONE = 2, /* detached watches freed by each watch_add */
 };
 
-/* The hash table link of a key or a watch. */
+/* A key's or a watch's place in its table. */
 struct watch_link {
-    struct watch_link *next; /* in the same slot */
     uint64_t hash;
+    uint32_t index;
 };
 
 struct watch_key {
     struct watch_link link; /* first member: a link is cast to its key */
-    struct watch *watches;
-    uint32_t watch_count;
     uint32_t database;
+    bool is_changed; /* it is no longer in its table, and all its watches are detached */
+    struct watch *watches;
     size_t name_size;
     char name[];
 };
@@ -34,114 +35,138 @@ struct watch {
     struct watch_link link; /* first member: a link is cast to its watch */
     struct watcher *watcher;
     struct watch_key *key;
-    struct watch *key_next, *key_previous; /* of the same key; NULL-terminated */
-    struct watch *older;                   /* of the same watcher */
+    struct watch *key_next, **key_at; /* among those of the same key; key_at: what points to it */
+    struct watch *older;              /* of the same watcher */
 };
 
 struct watcher {
     struct watch_list *list; /* NULL: detached */
     struct watch *newest;
-    uint32_t count;
     struct watcher *next_left;
 };
 
 /* ---- tables ---- */
 
-/* Linear hashing (Litwin, "Linear hashing: a new tool for file and table addressing", 1980): the
- * lowest bits of the hash, one bit less for slots that do not exist yet. */
-static uint32_t mask_of(uint32_t slot_count) {
-    return slot_count > 1 ? UINT32_MAX >> __builtin_clz(slot_count - 1) : 0;
+static uint32_t table_hashes(const void *owner, uint32_t index, uint64_t *hashes) {
+    const struct watch_table *table = owner;
+    if (index >= table->count) {
+        return 0;
+    }
+    hashes[0] = table->links[index]->hash;
+    return 1;
 }
 
-static uint32_t slot_of(uint64_t hash, uint32_t slot_count) {
-    uint32_t mask = mask_of(slot_count);
-    uint32_t slot = (uint32_t)hash & mask;
-    return slot < slot_count ? slot : slot & (mask >> 1);
+static bool table_resize(struct watch_table *table, uint32_t capacity) {
+    struct watch_link **links = memory_resize(table->links, capacity * sizeof(struct watch_link *));
+    if (links != NULL) {
+        table->links = links;
+        table->capacity = capacity;
+    }
+    return links != NULL;
 }
 
-/* The slot that was split to create the last one. */
-static uint32_t parent_of_last(uint32_t slot_count) {
-    return (slot_count - 1) & (mask_of(slot_count) >> 1);
+/* Release unused memory. */
+static void table_shrink(struct watch_table *table) {
+    if (table->count == 0 && table->capacity > 0) {
+        map_deinit(&table->map);
+        memory_free(table->links);
+        *table = (struct watch_table){.count = 0};
+    } else if (table->capacity > LINKS_MIN && table->count <= table->capacity / 4) {
+        (void)table_resize(table, table->capacity / 2);
+    }
 }
 
-/* The chain that an entry with this hash would be in. */
-static struct watch_link *table_first(const struct watch_table *table, uint64_t hash) {
-    return table->count > 0 ? table->slots[slot_of(hash, table->count)] : NULL;
-}
-
-/* Make room for one more entry. */
+/* Make room for one more entry. false: no memory; table_shrink must be called. */
 static bool table_reserve(struct watch_table *table) {
-    if (table->count < table->capacity) {
-        return true;
+    if (table->capacity == 0) {
+        map_init(&table->map, table_hashes, table);
     }
-    uint32_t capacity = table->capacity > 0 ? table->capacity * 2 : SLOTS_MIN;
-    struct watch_link **slots = memory_resize(table->slots, capacity * sizeof(struct watch_link *));
-    if (slots == NULL) {
-        return false;
-    }
-    table->slots = slots;
-    table->capacity = capacity;
-    return true;
-}
-
-static void slot_put(struct watch_table *table, struct watch_link *link) {
-    struct watch_link **slot = &table->slots[slot_of(link->hash, table->count)];
-    link->next = *slot;
-    *slot = link;
+    return (table->count < table->capacity ||
+            table_resize(table, table->capacity > 0 ? table->capacity * 2 : LINKS_MIN)) &&
+           map_reserve(&table->map, 1, table->count + 1);
 }
 
 /* table_reserve must have made room. */
 static void table_put(struct watch_table *table, struct watch_link *link) {
-    uint32_t slot_count = ++table->count;
-    uint32_t parent = parent_of_last(slot_count);
-    struct watch_link *moving = slot_count > 1 ? table->slots[parent] : NULL;
-    table->slots[parent] = NULL;
-    table->slots[slot_count - 1] = NULL;
-    while (moving != NULL) {
-        struct watch_link *next = moving->next;
-        slot_put(table, moving);
-        moving = next;
-    }
-    slot_put(table, link);
+    link->index = table->count++;
+    table->links[link->index] = link;
+    map_put(&table->map, link->hash, link->index);
 }
 
-/* Release unused slots. If that fails, the allocation stays as it is. */
-static void table_shrink(struct watch_table *table) {
-    if (table->count == 0) {
-        memory_free(table->slots);
-        *table = (struct watch_table){.slots = NULL};
-    } else if (table->capacity > SLOTS_MIN && table->count <= table->capacity / 4) {
-        struct watch_link **slots =
-            memory_resize(table->slots, table->capacity / 2 * sizeof(struct watch_link *));
-        if (slots != NULL) {
-            table->slots = slots;
-            table->capacity /= 2;
-        }
+/* The last link takes the free index. */
+static void table_take(struct watch_table *table, const struct watch_link *link) {
+    CHECK(table->links != NULL);
+    struct watch_link *last = table->links[--table->count];
+    map_remove(&table->map, link->hash, link->index);
+    if (last != link) {
+        map_replace(&table->map, last->hash, last->index, link->index);
+        last->index = link->index;
+        table->links[link->index] = last;
     }
-}
-
-static void table_take(struct watch_table *table, struct watch_link *link) {
-    struct watch_link **at = &table->slots[slot_of(link->hash, table->count)];
-    while (*at != link) {
-        at = &(*at)->next;
-    }
-    *at = link->next;
-    struct watch_link *moving = table->slots[table->count - 1];
-    table->slots[table->count - 1] = NULL;
-    table->count--;
-    while (moving != NULL) {
-        struct watch_link *next = moving->next;
-        slot_put(table, moving);
-        moving = next;
-    }
+    (void)map_step(&table->map, table->count);
     table_shrink(table);
 }
 
-/* ---- keys and watches ---- */
+/* ---- keys ---- */
 
-static uint64_t hash_name(const struct watches *watches, struct bytes name) {
-    return XXH3_64bits_withSeed(name.at, name.size, watches->hash_seed);
+static struct bytes key_name(const struct watch_key *key) {
+    return (struct bytes){.at = key->name, .size = key->name_size};
 }
+
+static uint64_t hash_name(const struct watches *watches, uint32_t database, struct bytes name) {
+    return XXH3_64bits_withSeed(name.at, name.size, watches->hash_seed + database);
+}
+
+static struct watch_key *find_key(const struct watches *watches, uint32_t database,
+                                  struct bytes name) {
+    CHECK(database < REGISTRY_DATABASES);
+    struct map_find find;
+    uint32_t index;
+    if (watches->keys.count == 0) {
+        return NULL;
+    }
+    map_find(&watches->keys.map, hash_name(watches, database, name), &find);
+    while (map_find_next(&find, &index)) {
+        struct watch_key *key = (struct watch_key *)watches->keys.links[index];
+        if (key->database == database && bytes_equal(key_name(key), name)) {
+            return key;
+        }
+    }
+    return NULL;
+}
+
+/* Add a key without watches. NULL: out of memory. */
+static struct watch_key *add_key(struct watches *watches, uint32_t database, struct bytes name) {
+    struct watch_key *key = NULL;
+    if (table_reserve(&watches->keys)) {
+        key = memory_allocate(sizeof *key + name.size);
+    }
+    if (key == NULL) {
+        table_shrink(&watches->keys);
+        return NULL;
+    }
+    *key = (struct watch_key){
+        .link = {.hash = hash_name(watches, database, name)},
+        .database = database,
+        .name_size = name.size,
+    };
+    if (name.size > 0) {
+        memcpy(key->name, name.at, name.size);
+    }
+    table_put(&watches->keys, &key->link);
+    return key;
+}
+
+static void remove_key_if_unwatched(struct watches *watches, struct watch_key *key) {
+    if (key->watches == NULL) {
+        if (!key->is_changed) {
+            table_take(&watches->keys, &key->link);
+        }
+        memory_free(key);
+    }
+}
+
+/* ---- watches ---- */
 
 static uint64_t hash_pair(const struct watches *watches, const struct watcher *watcher,
                           const struct watch_key *key) {
@@ -149,28 +174,16 @@ static uint64_t hash_pair(const struct watches *watches, const struct watcher *w
     return XXH3_64bits_withSeed(pair, sizeof pair, watches->hash_seed);
 }
 
-static struct bytes key_name(const struct watch_key *key) {
-    return (struct bytes){.at = key->name, .size = key->name_size};
-}
-
-static struct watch_key *find_key(const struct watches *watches, uint64_t hash, uint32_t database,
-                                  struct bytes name) {
-    CHECK(database < REGISTRY_DATABASES);
-    struct watch_link *link = table_first(&watches->keys[database], hash);
-    for (; link != NULL; link = link->next) {
-        struct watch_key *key = (struct watch_key *)link;
-        if (link->hash == hash && bytes_equal(key_name(key), name)) {
-            return key;
-        }
+static struct watch *find_watch(const struct watches *watches, const struct watcher *watcher,
+                                const struct watch_key *key) {
+    struct map_find find;
+    uint32_t index;
+    if (watches->pairs.count == 0) {
+        return NULL;
     }
-    return NULL;
-}
-
-static struct watch *find_watch(const struct watches *watches, uint64_t hash,
-                                const struct watcher *watcher, const struct watch_key *key) {
-    struct watch_link *link = table_first(&watches->pairs, hash);
-    for (; link != NULL; link = link->next) {
-        struct watch *watch = (struct watch *)link;
+    map_find(&watches->pairs.map, hash_pair(watches, watcher, key), &find);
+    while (map_find_next(&find, &index)) {
+        struct watch *watch = (struct watch *)watches->pairs.links[index];
         if (watch->watcher == watcher && watch->key == key) {
             return watch;
         }
@@ -178,176 +191,113 @@ static struct watch *find_watch(const struct watches *watches, uint64_t hash,
     return NULL;
 }
 
-/* Add a key without watches. NULL: out of memory. */
-static struct watch_key *add_key(struct watches *watches, uint64_t hash, uint32_t database,
-                                 struct bytes name) {
-    struct watch_table *keys = &watches->keys[database];
-    if (!table_reserve(keys)) {
-        return NULL;
-    }
-    struct watch_key *key = memory_allocate(sizeof *key + name.size);
-    if (key == NULL) {
-        table_shrink(keys);
-        return NULL;
-    }
-    *key = (struct watch_key){
-        .link = {.hash = hash},
-        .database = database,
-        .name_size = name.size,
-    };
-    if (name.size > 0) {
-        memcpy(key->name, name.at, name.size);
-    }
-    table_put(keys, &key->link);
-    return key;
-}
-
-static void remove_key_if_unwatched(struct watches *watches, struct watch_key *key) {
-    if (key->watch_count == 0) {
-        table_take(&watches->keys[key->database], &key->link);
-        memory_free(key);
-    }
-}
-
 static size_t watch_size(const struct watch_key *key) {
     return sizeof(struct watch) + sizeof(struct watch_key) + key->name_size;
 }
 
-static void link_watch(struct watches *watches, struct watch *watch) {
-    struct watch_key *key = watch->key;
-    struct watcher *watcher = watch->watcher;
-    watch->key_next = key->watches;
-    if (key->watches != NULL) {
-        key->watches->key_previous = watch;
-    }
-    key->watches = watch;
-    key->watch_count++;
-    watch->older = watcher->newest;
-    watcher->newest = watch;
-    watcher->count++;
-    table_put(&watches->pairs, &watch->link);
-}
-
-static void end_newest(struct watches *watches, struct watcher *watcher) {
-    struct watch *watch = watcher->newest;
-    struct watch_key *key = watch->key;
-    table_take(&watches->pairs, &watch->link);
-    watcher->newest = watch->older;
-    watcher->count--;
-    if (watch->key_previous != NULL) {
-        watch->key_previous->key_next = watch->key_next;
-    } else {
-        key->watches = watch->key_next;
-    }
-    if (watch->key_next != NULL) {
-        watch->key_next->key_previous = watch->key_previous;
-    }
-    key->watch_count--;
-    remove_key_if_unwatched(watches, key);
-    memory_free(watch);
-}
-
-/* ---- setting ---- */
-
-static void link_list(struct watches *watches, struct watch_list *list) {
-    list->previous = NULL;
-    list->next = watches->first;
-    if (watches->first != NULL) {
-        watches->first->previous = list;
-    }
-    watches->first = list;
-    watches->client_count++;
-}
-
-static void unlink_list(struct watches *watches, struct watch_list *list) {
-    if (list->previous != NULL) {
-        list->previous->next = list->next;
-    } else {
-        watches->first = list->next;
-    }
-    if (list->next != NULL) {
-        list->next->previous = list->previous;
-    }
-    list->watcher = NULL;
-    list->held_databases = 0;
-    watches->client_count--;
-}
-
-static struct watcher *ensure_watcher(struct watches *watches, struct watch_list *list) {
-    if (list->watcher == NULL) {
-        list->watcher = memory_allocate(sizeof *list->watcher);
-        if (list->watcher != NULL) {
-            *list->watcher = (struct watcher){.list = list};
-            link_list(watches, list);
-        }
-    }
-    return list->watcher;
-}
-
-static void remove_watcher_if_empty(struct watches *watches, struct watch_list *list) {
-    if (list->watcher != NULL && list->watcher->count == 0) {
-        memory_free(list->watcher);
-        unlink_list(watches, list);
-    }
-}
-
-/* Create a watch that is not linked yet. NULL: out of memory. */
-static struct watch *create_watch(struct watches *watches, struct watcher *watcher,
-                                  struct watch_key *key, uint64_t hash) {
+/* The list must have a watcher. false: out of memory. */
+static bool add_watch(struct watches *watches, struct watch_list *list, struct watch_key *key) {
+    struct watcher *watcher = list->watcher;
     struct watch *watch = NULL;
+    if (find_watch(watches, watcher, key) != NULL) {
+        return true;
+    }
     if (table_reserve(&watches->pairs)) {
         watch = memory_allocate(sizeof *watch);
     }
     if (watch == NULL) {
         table_shrink(&watches->pairs);
-        return NULL;
-    }
-    *watch = (struct watch){.link = {.hash = hash}, .watcher = watcher, .key = key};
-    return watch;
-}
-
-/* The list must have a watcher. */
-static bool add_watch(struct watches *watches, struct watch_list *list, uint32_t database,
-                      struct bytes name) {
-    uint64_t key_hash = hash_name(watches, name);
-    struct watch_key *key = find_key(watches, key_hash, database, name);
-    if (key == NULL) {
-        key = add_key(watches, key_hash, database, name);
-        if (key == NULL) {
-            return false;
-        }
-    }
-    uint64_t hash = hash_pair(watches, list->watcher, key);
-    if (find_watch(watches, hash, list->watcher, key) != NULL) {
-        return true;
-    }
-    struct watch *watch = create_watch(watches, list->watcher, key, hash);
-    if (watch == NULL) {
-        remove_key_if_unwatched(watches, key);
         return false;
     }
-    link_watch(watches, watch);
+    *watch = (struct watch){
+        .link = {.hash = hash_pair(watches, watcher, key)},
+        .watcher = watcher,
+        .key = key,
+        .key_next = key->watches,
+        .key_at = &key->watches,
+        .older = watcher->newest,
+    };
+    if (key->watches != NULL) {
+        key->watches->key_at = &watch->key_next;
+    }
+    key->watches = watch;
+    watcher->newest = watch;
+    table_put(&watches->pairs, &watch->link);
     list->count++;
     list->memory_size += watch_size(key);
     return true;
+}
+
+static void end_newest(struct watches *watches, struct watcher *watcher) {
+    struct watch *watch = watcher->newest;
+    table_take(&watches->pairs, &watch->link);
+    watcher->newest = watch->older;
+    *watch->key_at = watch->key_next;
+    if (watch->key_next != NULL) {
+        watch->key_next->key_at = watch->key_at;
+    }
+    remove_key_if_unwatched(watches, watch->key);
+    memory_free(watch);
+}
+
+/* ---- lists ---- */
+
+static bool ensure_watcher(struct watches *watches, struct watch_list *list) {
+    if (list->watcher != NULL) {
+        return true;
+    }
+    list->watcher = memory_allocate(sizeof *list->watcher);
+    if (list->watcher == NULL) {
+        return false;
+    }
+    *list->watcher = (struct watcher){.list = list};
+    list->next = watches->first;
+    list->at = &watches->first;
+    if (list->next != NULL) {
+        list->next->at = &list->next;
+    }
+    watches->first = list;
+    watches->client_count++;
+    return true;
+}
+
+static void unlink_list(struct watches *watches, struct watch_list *list) {
+    *list->at = list->next;
+    if (list->next != NULL) {
+        list->next->at = list->at;
+    }
+    watches->client_count--;
+    *list = (struct watch_list){.is_stale = list->is_stale};
+}
+
+static void remove_watcher_if_empty(struct watches *watches, struct watch_list *list) {
+    if (list->watcher != NULL && list->watcher->newest == NULL) {
+        memory_free(list->watcher);
+        unlink_list(watches, list);
+    }
 }
 
 bool watch_add(struct watches *watches, struct watch_list *list, uint32_t database,
                struct bytes name, bool is_held) {
     CHECK(!list->is_stale);
     (void)watch_free_step(watches, ENDED_BY_A_NEW_ONE);
-    if (ensure_watcher(watches, list) == NULL) {
+    if (!ensure_watcher(watches, list)) {
         return false;
     }
-    bool is_added = add_watch(watches, list, database, name);
+    struct watch_key *key = find_key(watches, database, name);
+    if (key == NULL) {
+        key = add_key(watches, database, name);
+    }
+    bool is_added = key != NULL && add_watch(watches, list, key);
+    if (key != NULL) {
+        remove_key_if_unwatched(watches, key);
+    }
     if (is_added && is_held) {
         list->held_databases |= (uint16_t)(1U << database);
     }
     remove_watcher_if_empty(watches, list);
     return is_added;
 }
-
-/* ---- ending ---- */
 
 void watch_cut(struct watches *watches, struct watch_list *list, struct watch_mark mark) {
     while (list->count > mark.count) {
@@ -359,31 +309,28 @@ void watch_cut(struct watches *watches, struct watch_list *list, struct watch_ma
     remove_watcher_if_empty(watches, list);
 }
 
-/* Empty the list. Many watches are detached, to be freed in steps. */
-static void let_go(struct watches *watches, struct watch_list *list) {
-    if (list->count <= ENDED_AT_ONCE_MAX) {
-        watch_cut(watches, list, (struct watch_mark){.count = 0});
-        return;
-    }
+/* Empty the list; no watch and no key is freed. */
+static void detach(struct watches *watches, struct watch_list *list) {
     struct watcher *watcher = list->watcher;
-    watcher->list = NULL;
-    watcher->next_left = watches->left;
-    watches->left = watcher;
-    unlink_list(watches, list);
-    list->count = 0;
-    list->memory_size = 0;
+    if (watcher != NULL) {
+        watcher->list = NULL;
+        watcher->next_left = watches->left;
+        watches->left = watcher;
+        unlink_list(watches, list);
+    }
 }
 
 void watch_clear(struct watches *watches, struct watch_list *list) {
-    let_go(watches, list);
+    detach(watches, list);
     list->is_stale = false;
+    (void)watch_free_step(watches, ENDED_AT_ONCE);
 }
 
 bool watch_free_step(struct watches *watches, uint32_t work_max) {
     for (uint32_t left = work_max; left > 0 && watches->left != NULL; left--) {
         struct watcher *watcher = watches->left;
         end_newest(watches, watcher);
-        if (watcher->count == 0) {
+        if (watcher->newest == NULL) {
             watches->left = watcher->next_left;
             memory_free(watcher);
         }
@@ -397,63 +344,39 @@ void watch_deinit(struct watches *watches) {
 }
 
 uint32_t watch_key_count(const struct watches *watches) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-        count += watches->keys[i].count;
-    }
-    return count;
+    return watches->keys.count;
 }
 
 /* ---- changes ---- */
 
-static void mark_list(struct watch_list *list, struct watch_list **stale) {
-    if (!list->is_stale) {
-        list->is_stale = true;
-        list->next_stale = *stale;
-        *stale = list;
-    }
-}
-
-/* Mark the lists that watch a key as stale, and add them to the chain. */
-static void mark_stale(const struct watch_key *key, struct watch_list **stale) {
-    for (const struct watch *watch = key->watches; watch != NULL; watch = watch->key_next) {
-        if (watch->watcher->list != NULL) {
-            mark_list(watch->watcher->list, stale);
-        }
-    }
-}
-
-/* Keys may be freed here, so all lists must be marked first. */
-static void let_go_of_all(struct watches *watches, struct watch_list *stale) {
-    while (stale != NULL) {
-        struct watch_list *next = stale->next_stale;
-        stale->next_stale = NULL;
-        let_go(watches, stale);
-        stale = next;
-    }
-}
-
 void watch_touch(struct watches *watches, uint32_t database, struct bytes name) {
-    if (watches->keys[database].count == 0) {
+    struct watch_key *key = find_key(watches, database, name);
+    if (key == NULL) {
         return;
     }
-    const struct watch_key *key = find_key(watches, hash_name(watches, name), database, name);
-    if (key != NULL) {
-        struct watch_list *stale = NULL;
-        mark_stale(key, &stale);
-        let_go_of_all(watches, stale);
+    table_take(&watches->keys, &key->link);
+    key->is_changed = true;
+    for (const struct watch *watch = key->watches; watch != NULL; watch = watch->key_next) {
+        struct watch_list *list = watch->watcher->list;
+        if (list != NULL) {
+            detach(watches, list);
+            list->is_stale = true;
+        }
     }
+    (void)watch_free_step(watches, ENDED_AT_ONCE);
 }
 
 void watch_touch_all(struct watches *watches, uint32_t database) {
     CHECK(database < REGISTRY_DATABASES);
-    struct watch_list *stale = NULL;
-    for (struct watch_list *list = watches->first; list != NULL; list = list->next) {
+    struct watch_list *next;
+    for (struct watch_list *list = watches->first; list != NULL; list = next) {
+        next = list->next;
         if ((list->held_databases >> database & 1) != 0) {
-            mark_list(list, &stale);
+            detach(watches, list);
+            list->is_stale = true;
         }
     }
-    let_go_of_all(watches, stale);
+    (void)watch_free_step(watches, ENDED_AT_ONCE);
 }
 
 void watch_expire(const struct watch_list *list, struct registry *registry, int64_t now_ms) {
@@ -471,70 +394,65 @@ void watch_expire(const struct watch_list *list, struct registry *registry, int6
 
 /* ---- validation ---- */
 
-static const char *check_key(const struct watches *watches, const struct watch_key *key) {
-    uint32_t count = 0;
-    for (const struct watch *watch = key->watches; watch != NULL; watch = watch->key_next) {
-        if (watch->key != key ||
-            find_watch(watches, watch->link.hash, watch->watcher, key) != watch) {
-            return "watch: a watch is not found by its watcher and key";
-        }
-        count++;
+static const char *check_watch(const struct watches *watches, const struct watch *watch) {
+    const struct watch_key *key = watch->key;
+    if (find_watch(watches, watch->watcher, key) != watch) {
+        return "watch: a watch is not found by its watcher and key";
     }
-    if (count == 0 || count != key->watch_count) {
-        return "watch: a key's watches are not counted right";
-    }
-    if (find_key(watches, key->link.hash, key->database, key_name(key)) != key) {
-        return "watch: a key is not found by its name";
+    if (*watch->key_at != watch || (key->is_changed && watch->watcher->list != NULL)) {
+        return "watch: a watch and its key do not agree";
     }
     return NULL;
 }
 
-/* Check the keys of one database, and add up their watches. */
-static const char *check_keys(const struct watches *watches, uint32_t database,
-                              uint64_t *watch_count) {
-    const struct watch_table *keys = &watches->keys[database];
-    uint64_t key_count = 0;
-    for (uint32_t slot = 0; slot < keys->count; slot++) {
-        for (const struct watch_link *link = keys->slots[slot]; link != NULL; link = link->next) {
-            const struct watch_key *key = (const struct watch_key *)link;
-            const char *wrong = key->database == database
-                                    ? check_key(watches, key)
-                                    : "watch: a key is in another database's table";
-            if (wrong != NULL) {
-                return wrong;
-            }
-            key_count++;
-            *watch_count += key->watch_count;
-        }
+static const char *check_key(const struct watches *watches, const struct watch_key *key) {
+    if (key->watches == NULL || key->watches->key != key || key->is_changed) {
+        return "watch: a key has no watches";
     }
-    return key_count == keys->count ? NULL : "watch: a table does not count its keys right";
+    return find_key(watches, key->database, key_name(key)) == key
+               ? NULL
+               : "watch: a key is not found by its name";
 }
 
 static const char *check_lists(const struct watches *watches) {
     uint32_t count = 0;
-    const struct watch_list *previous = NULL;
+    struct watch_list *const *at = &watches->first;
     for (const struct watch_list *list = watches->first; list != NULL; list = list->next) {
-        if (list->previous != previous || list->is_stale || list->watcher == NULL ||
-            list->watcher->list != list || list->watcher->count != list->count) {
+        uint32_t watch_count = 0;
+        if (list->at != at || list->is_stale || list->watcher == NULL ||
+            list->watcher->list != list) {
             return "watch: a list that is not empty is linked wrong";
         }
-        previous = list;
+        for (const struct watch *watch = list->watcher->newest; watch != NULL;
+             watch = watch->older) {
+            watch_count++;
+        }
+        if (watch_count == 0 || watch_count != list->count) {
+            return "watch: a list does not count its watches right";
+        }
+        at = &list->next;
         count++;
     }
     return count == watches->client_count ? NULL : "watch: lists are not counted right";
 }
 
+static bool validate_table(const struct watch_table *table, const char **reason) {
+    *reason = "watch: a table does not count its entries right";
+    return table->capacity == 0
+               ? table->count == 0
+               : map_count(&table->map) == table->count && map_validate(&table->map, reason);
+}
+
 bool watch_validate(const struct watches *watches, const char **reason) {
-    uint64_t watch_count = 0;
-    const char *wrong = NULL;
-    for (uint32_t i = 0; i < REGISTRY_DATABASES && wrong == NULL; i++) {
-        wrong = check_keys(watches, i, &watch_count);
+    if (!validate_table(&watches->keys, reason) || !validate_table(&watches->pairs, reason)) {
+        return false;
     }
-    if (wrong == NULL && watch_count != watches->pairs.count) {
-        wrong = "watch: watches are not counted right";
+    const char *wrong = check_lists(watches);
+    for (uint32_t i = 0; i < watches->keys.count && wrong == NULL; i++) {
+        wrong = check_key(watches, (const struct watch_key *)watches->keys.links[i]);
     }
-    if (wrong == NULL) {
-        wrong = check_lists(watches);
+    for (uint32_t i = 0; i < watches->pairs.count && wrong == NULL; i++) {
+        wrong = check_watch(watches, (const struct watch *)watches->pairs.links[i]);
     }
     if (wrong != NULL) {
         *reason = wrong;

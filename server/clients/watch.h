@@ -6,8 +6,8 @@
  *
  * A change to a key makes the list of every client that watches it stale. As in Redis, a stale list
  * no longer watches anything. So a change costs one step for each watch of that key, once. A change
- * to an unwatched key costs one look-up, or none if nothing is watched. A list that drops many
- * watches at once detaches them, and watch_free_step frees them in steps.
+ * to an unwatched key costs one look-up, or none if nothing is watched. A list that drops its
+ * watches detaches them; some are freed at once, the others by watch_free_step.
  *
  * Invariants: a stale list is empty; a watched key has at least one watch, possibly a detached
  * one. */
@@ -16,20 +16,21 @@
 
 #include "codec/bytes.h"
 #include "skiplist/keyspace/registry.h"
+#include "skiplist/map.h"
 
 struct watch_link;
 struct watcher;
 
-/* A hash table of links with as many slots as entries. It grows by one slot per insertion and
- * shrinks by one per removal (linear hashing), so no operation pays for a full rehash. */
+/* Watched keys or watches, found by a hash. An empty table is all zeros and has no memory. */
 struct watch_table {
-    struct watch_link **slots;
+    struct map map;            /* hash -> index in links */
+    struct watch_link **links; /* without gaps */
     uint32_t count, capacity;
 };
 
 /* All watches of a server. Zero-initialised except hash_seed. */
 struct watches {
-    struct watch_table keys[REGISTRY_DATABASES]; /* by name */
+    struct watch_table keys;  /* by database and name */
     struct watch_table pairs; /* watches, by client and key: a client watches a key at most once */
     uint64_t hash_seed;
     struct watch_list *first; /* non-empty lists, unordered */
@@ -44,10 +45,9 @@ struct watch_list {
     /* Bit n: a key of database n existed when it was watched. While the list is not stale that key
      * still exists, so flushing the database changes it. */
     uint16_t held_databases;
-    bool is_stale;                      /* a watched key has changed */
-    size_t memory_size;                 /* approximate memory of its watches */
-    struct watch_list *next_stale;      /* links stale lists while a change is processed */
-    struct watch_list *next, *previous; /* among the non-empty lists */
+    bool is_stale;                 /* a watched key has changed */
+    size_t memory_size;            /* approximate memory of its watches */
+    struct watch_list *next, **at; /* among the non-empty lists; at: what points to it */
 };
 
 /* A position in a list that watch_cut can roll back to. */
@@ -71,8 +71,8 @@ void watch_cut(struct watches *watches, struct watch_list *list, struct watch_ma
 /* Remove all watches and clear is_stale. */
 void watch_clear(struct watches *watches, struct watch_list *list);
 
-/* Free up to work_max detached watches. Returns false when none are left. Each watch_add frees two
- * as well, so that they cannot pile up. */
+/* Free up to work_max detached watches, the last detached first. Returns false when none are left.
+ * Each watch_add frees two as well, so that they cannot pile up. */
 bool watch_free_step(struct watches *watches, uint32_t work_max);
 
 /* Number of distinct watched keys. */

@@ -12,8 +12,7 @@ bool writing_begin(const struct call *call, struct bytes name, struct writing *w
     writing->key = registry_find_or_create(call->registry, call->session->database, name,
                                            call->now_ms, &writing->is_new);
     if (writing->key == NULL) {
-        call_out_of_memory(call);
-        return false;
+        return call_out_of_memory(call);
     }
     writing->board = &writing->key->board;
     writing->rules = registry_rules(writing->key);

@@ -13,6 +13,8 @@
 #include "server/clients/monitor.h"
 #include "server/clients/server.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
+#include "server/dispatch/syntax.h"
 
 enum {
     COMMANDS_MAX = 256,    /* subcommands included */
@@ -22,7 +24,7 @@ enum {
 };
 
 struct command_number {
-    const struct command *command;
+    struct command command; /* first: a pointer to it is one to its number */
     char full_name[COMMAND_FULL_NAME_MAX];
 };
 
@@ -46,7 +48,10 @@ static struct command_slot slots[COMMAND_SLOTS];
 static void add_number(const struct command *command, const struct command *container) {
     CHECK(number_count < COMMANDS_MAX);
     struct command_number *number = &numbers[number_count++];
-    number->command = command;
+    number->command = *command;
+    number->command.since = command->since != NULL ? command->since : "1.0.0";
+    syntax_apply(&number->command, container != NULL);
+    options_check(&number->command);
     int size = snprintf(number->full_name, sizeof number->full_name, "%s%s%s",
                         container != NULL ? container->name : "", container != NULL ? "|" : "",
                         command->name);
@@ -64,7 +69,7 @@ uint32_t command_count(void) {
 
 const struct command *command_by_index(uint32_t index) {
     CHECK(index < number_count);
-    return numbers[index].command;
+    return &numbers[index].command;
 }
 
 const char *command_full_name(uint32_t index) {
@@ -73,12 +78,13 @@ const char *command_full_name(uint32_t index) {
 }
 
 uint32_t command_index(const struct command *command) {
-    for (uint32_t i = 0; i < number_count; i++) {
-        if (numbers[i].command == command) {
-            return i;
-        }
-    }
-    return COMMAND_NONE;
+    size_t index = (size_t)((const struct command_number *)(const void *)command - numbers);
+    CHECK(index < number_count);
+    return (uint32_t)index;
+}
+
+bool command_is_subcommand(uint32_t index) {
+    return strchr(command_full_name(index), '|') != NULL;
 }
 
 /* ---- lookup ---- */
@@ -142,6 +148,7 @@ static void add_slot(uint32_t index, const char *name) {
 }
 
 void command_init(const struct command *const *table) {
+    syntax_reset();
     number_count = 0;
     memset(slots, 0, sizeof slots);
     for (const struct command *const *entry = table; *entry != NULL; entry++) {
@@ -168,7 +175,7 @@ uint32_t command_find_index(struct bytes name) {
             continue;
         }
         uint32_t index = slot->number_plus_one - 1U;
-        if (slot->has_letters_only || bytes_is(name, numbers[index].command->name)) {
+        if (slot->has_letters_only || bytes_is(name, numbers[index].command.name)) {
             return index;
         }
     }
@@ -177,32 +184,32 @@ uint32_t command_find_index(struct bytes name) {
 
 const struct command *command_find(struct bytes name) {
     uint32_t index = command_find_index(name);
-    return index == COMMAND_NONE ? NULL : numbers[index].command;
+    return index == COMMAND_NONE ? NULL : &numbers[index].command;
+}
+
+/* COMMAND_NONE: not found. */
+static uint32_t find_subcommand(uint32_t container, struct bytes name) {
+    const struct command *const *subcommands = numbers[container].command.subcommands;
+    for (uint32_t i = 0; subcommands != NULL && subcommands[i] != NULL; i++) {
+        if (bytes_is(name, subcommands[i]->name)) {
+            return container + 1 + i;
+        }
+    }
+    return COMMAND_NONE;
 }
 
 const struct command *command_find_subcommand(const struct command *container, struct bytes name) {
-    const struct command *const *subcommand = container->subcommands;
-    for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
-        if (bytes_is(name, (*subcommand)->name)) {
-            return *subcommand;
-        }
-    }
-    return NULL;
+    uint32_t index = find_subcommand(command_index(container), name);
+    return index == COMMAND_NONE ? NULL : &numbers[index].command;
 }
 
 uint32_t command_find_request(const struct request *request) {
     uint32_t index = command_find_index(request->args[0]);
-    if (index == COMMAND_NONE || numbers[index].command->subcommands == NULL ||
+    if (index == COMMAND_NONE || numbers[index].command.subcommands == NULL ||
         request->count == 1) {
         return index;
     }
-    const struct command *const *subcommands = numbers[index].command->subcommands;
-    for (uint32_t i = 0; subcommands[i] != NULL; i++) {
-        if (bytes_is(request->args[1], subcommands[i]->name)) {
-            return index + 1 + i;
-        }
-    }
-    return COMMAND_NONE;
+    return find_subcommand(index, request->args[1]);
 }
 
 uint32_t command_find_full_name(struct bytes name) {
@@ -216,8 +223,7 @@ uint32_t command_find_full_name(struct bytes name) {
         {.at = bar + 1, .size = name.size - container_size - 1},
     };
     uint32_t index = command_find_request(&(struct request){.count = 2, .args = words});
-    bool is_subcommand = index != COMMAND_NONE && strchr(numbers[index].full_name, '|') != NULL;
-    return is_subcommand ? index : COMMAND_NONE;
+    return index != COMMAND_NONE && command_is_subcommand(index) ? index : COMMAND_NONE;
 }
 
 /* ---- keys ---- */
@@ -270,78 +276,6 @@ int command_key_positions(const struct command *command, const struct request *r
     return count;
 }
 
-/* ---- syntax ---- */
-
-struct syntax_text {
-    char *at;
-    size_t size;
-    size_t used; /* as if there were unlimited room */
-};
-
-static void put_text(struct syntax_text *text, const char *word) {
-    for (; *word != '\0'; word++, text->used++) {
-        if (text->used + 1 < text->size) {
-            text->at[text->used] = *word;
-        }
-    }
-}
-
-static void put_arguments(struct syntax_text *text, const struct argument *arguments,
-                          const char *separator);
-
-static void put_argument_once(struct syntax_text *text, const struct argument *argument,
-                              bool with_token) {
-    if (argument->type == ARGUMENT_PURE_TOKEN) {
-        put_text(text, argument->token);
-        return;
-    }
-    if (with_token && argument->token != NULL) {
-        put_text(text, argument->token);
-        put_text(text, " ");
-    }
-    if (argument->type == ARGUMENT_ONEOF) {
-        bool is_bare = (argument->flags & ARGUMENT_OPTIONAL) != 0 && argument->token == NULL;
-        put_text(text, is_bare ? "" : "<");
-        put_arguments(text, argument->children, " | ");
-        put_text(text, is_bare ? "" : ">");
-    } else if (argument->type == ARGUMENT_BLOCK) {
-        put_arguments(text, argument->children, " ");
-    } else {
-        put_text(text, argument->name);
-    }
-}
-
-static void put_argument(struct syntax_text *text, const struct argument *argument) {
-    bool is_optional = (argument->flags & ARGUMENT_OPTIONAL) != 0;
-    put_text(text, is_optional ? "[" : "");
-    put_argument_once(text, argument, true);
-    if ((argument->flags & ARGUMENT_MULTIPLE) != 0) {
-        put_text(text, " [");
-        put_argument_once(text, argument, (argument->flags & ARGUMENT_MULTIPLE_TOKEN) != 0);
-        put_text(text, " ...]");
-    }
-    put_text(text, is_optional ? "]" : "");
-}
-
-static void put_arguments(struct syntax_text *text, const struct argument *arguments,
-                          const char *separator) {
-    for (const struct argument *argument = arguments; argument->name != NULL; argument++) {
-        put_text(text, argument == arguments ? "" : separator);
-        put_argument(text, argument);
-    }
-}
-
-size_t command_print_syntax(const struct command *command, char *out, size_t size) {
-    CHECK(size > 0);
-    struct syntax_text text = {.at = out, .size = size};
-    if (command->arguments != NULL) {
-        put_arguments(&text, command->arguments, " ");
-    }
-    size_t end = text.used < size ? text.used : size - 1;
-    out[end] = '\0';
-    return end;
-}
-
 /* ---- refusals ---- */
 
 /* Redis's error texts show at most this many bytes of a client's words. */
@@ -378,9 +312,9 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
                        args);
 }
 
-static bool has_wrong_arity(const struct command *command, const struct request *request) {
-    int64_t count = request->count;
-    return command->arity > 0 ? count != command->arity : count < -(int64_t)command->arity;
+/* Also true of a container, which cannot run. */
+static inline bool has_wrong_arity(const struct command *command, const struct request *request) {
+    return request->count - command->args_min > command->args_more;
 }
 
 static bool is_over_memory(const struct server *server) {
@@ -444,8 +378,8 @@ static void refuse_exec(struct server *server, struct session *session, const st
 enum { ARITY_TEXT_MAX = COMMAND_FULL_NAME_MAX + 48 };
 static const char *find_refusal(const struct server *server, const struct session *session,
                                 uint32_t index, const struct request *request, char *arity_text) {
-    const struct command *command = numbers[index].command;
-    if (has_wrong_arity(command, request) || command->run == NULL) {
+    const struct command *command = &numbers[index].command;
+    if (has_wrong_arity(command, request)) {
         snprintf(arity_text, ARITY_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
                  numbers[index].full_name);
         return arity_text;
@@ -464,8 +398,7 @@ static const char *find_refusal(const struct server *server, const struct sessio
 
 /* Is the request queued for EXEC? */
 static bool is_queued(const struct session *session, uint32_t index) {
-    return session->transaction.is_open &&
-           (numbers[index].command->flags & COMMAND_NOT_QUEUED) == 0;
+    return session->transaction.is_open && (numbers[index].command.flags & COMMAND_NOT_QUEUED) == 0;
 }
 
 /* Does busy-command-limit apply to this command? */
@@ -481,7 +414,7 @@ static bool refuse(struct server *server, struct session *session, uint32_t inde
     if (index == COMMAND_NONE) {
         refuse_unknown(request, reply);
     } else {
-        const struct command *command = numbers[index].command;
+        const struct command *command = &numbers[index].command;
         const char *text = find_refusal(server, session, index, request, arity_text);
         if (text == NULL && is_limited(server, command) && !is_queued(session, index) &&
             cost_is_refused(server, session, command, request, cost_text)) {
@@ -505,7 +438,7 @@ static bool refuse(struct server *server, struct session *session, uint32_t inde
 static bool queue(struct transaction *transaction, bool is_stale, uint32_t index,
                   const struct request *request, struct reply *reply) {
     if (!transaction->is_refused && !is_stale &&
-        !transaction_queue(transaction, request, index, numbers[index].command->flags)) {
+        !transaction_queue(transaction, request, index, numbers[index].command.flags)) {
         transaction->is_refused = true;
         reply_error(reply, "OOM out of memory");
         return false;
@@ -546,7 +479,7 @@ static void count_errors(struct server *server, const struct reply *reply, uint6
 /* Run a request that passed all checks, and count it. */
 static void run(struct server *server, struct session *session, uint32_t index,
                 const struct request *request, struct reply *reply) {
-    const struct command *command = numbers[index].command;
+    const struct command *command = &numbers[index].command;
     uint64_t begin_ticks = server->command_begin_ticks; /* EXEC's commands overwrite it */
     uint64_t errors_before = reply->error_count;
     struct call call = {
@@ -585,10 +518,10 @@ static inline bool is_plain(const struct server *server, const struct session *s
     if (index == COMMAND_NONE || session->reply_mode != SESSION_REPLY_ON) {
         return false;
     }
-    const struct command *command = numbers[index].command;
-    return !has_wrong_arity(command, request) && command->run != NULL &&
-           server_is_authenticated(server, session) && !session->transaction.is_open &&
-           !is_restricted(server) && !is_limited(server, command) &&
+    const struct command *command = &numbers[index].command;
+    return !has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
+           !session->transaction.is_open && !is_restricted(server) &&
+           !is_limited(server, command) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
 }
 
@@ -597,7 +530,7 @@ static void run_if_allowed(struct server *server, struct session *session, uint3
                            const struct request *request, struct reply *reply) {
     uint64_t errors_before = reply->error_count;
     if (!refuse(server, session, index, request, reply)) {
-        session->last_command = numbers[index].command;
+        session->last_command = &numbers[index].command;
         if (!is_queued(session, index)) {
             run(server, session, index, request, reply);
             return;
@@ -632,7 +565,7 @@ void command_execute_index(struct server *server, struct session *session, uint3
     session->active_at_ms = server->clock.monotonic_ms;
     if (is_plain(server, session, index, request)) {
         reply->is_silent = false;
-        session->last_command = numbers[index].command;
+        session->last_command = &numbers[index].command;
         run(server, session, index, request, reply);
     } else {
         execute_any(server, session, index, request, reply);
@@ -674,8 +607,7 @@ bool call_parse_integer(const struct call *call, struct bytes text, int64_t *val
     if (bytes_parse_i64(text, value)) {
         return true;
     }
-    reply_error(call->reply, "ERR value is not an integer or out of range");
-    return false;
+    return call_refuse(call, "ERR value is not an integer or out of range");
 }
 
 bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
@@ -688,8 +620,7 @@ bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cur
     if (bytes_parse_u64(text, cursor)) {
         return true;
     }
-    reply_error(call->reply, "ERR invalid cursor");
-    return false;
+    return call_refuse(call, "ERR invalid cursor");
 }
 
 static bool reply_unless(const struct call *call, bool is_read) {
@@ -708,11 +639,7 @@ bool call_prepare_glob_lower(const struct call *call, struct bytes pattern, stru
     return reply_unless(call, glob_prepare_lower(glob, pattern));
 }
 
-void call_syntax_error(const struct call *call) {
-    reply_error(call->reply, "ERR syntax error");
-}
-
-void call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {
+bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {
     const struct clock *clock = &call->server->clock;
     char error[LAYOUT_ERROR_MAX];
     layout_explain_time(layout, time_us, error);
@@ -721,13 +648,10 @@ void call_refuse_time(const struct call *call, const struct layout *layout, int6
                            "ERR %s; the server's clock is %lld s ahead of the machine's, "
                            "restart it with --reset-clock to correct it",
                            error, (long long)(clock->lead_us / 1000000));
-        return;
+    } else {
+        reply_error_format(call->reply, "ERR %s", error);
     }
-    reply_error_format(call->reply, "ERR %s", error);
-}
-
-void call_out_of_memory(const struct call *call) {
-    reply_error(call->reply, "OOM out of memory");
+    return false;
 }
 
 void call_help(const struct call *call, const char *const *lines) {

@@ -9,6 +9,7 @@
 #include "skiplist/keyspace/registry.h"
 
 struct glob;
+struct option_row;
 struct server;
 struct session;
 struct command;
@@ -21,9 +22,9 @@ struct call {
     struct registry *registry;
     struct session *session;
     struct server *server;
-    const struct board_prefetch *ahead; /* hint for board_look_up of the only member; or NULL */
-    int64_t now_us;                     /* unix microseconds; never decreases */
-    int64_t now_ms;                     /* now_us in milliseconds, rounded down */
+    const struct lookup *ahead; /* hint for board_look_up of the only member; or NULL */
+    int64_t now_us;             /* unix microseconds; never decreases */
+    int64_t now_ms;             /* now_us in milliseconds, rounded down */
 };
 
 /* Limit on the work of one step of SCAN or ZSCAN (skiplist/scan.h), whatever its COUNT: half a
@@ -52,7 +53,7 @@ enum command_flag {
     COMMAND_SECRET_AUTH = 1 << 17,  /* HELLO: only the arguments after AUTH are secret */
 };
 
-/* Argument types of COMMAND DOCS. */
+/* Argument types of COMMAND DOCS: first those of a word, then the others. */
 enum argument_type {
     ARGUMENT_STRING,
     ARGUMENT_INTEGER,
@@ -73,7 +74,6 @@ struct argument {
     const char *name; /* NULL terminates a list */
     enum argument_type type;
     const char *token; /* "LIMIT"; NULL: none */
-    const char *since; /* NULL: same as the command */
     unsigned flags;
     const struct argument *children; /* ONEOF and BLOCK */
 };
@@ -103,34 +103,44 @@ struct command {
     const char *name;       /* upper case: "ZADD"; for a subcommand its own word: "SETNAME" */
     const char *summary;    /* one sentence, no full stop */
     const char *complexity; /* "O(log n) ..." */
-    const char *since;      /* first version of leaderboard that has it: "1.0.0" */
+    const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
     const char *group;      /* "sorted-set", "leaderboard", "generic" ... */
-    int arity;              /* as in Redis: includes the name; negative: minimum */
+    const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
+    const struct option_row *options; /* how they are read (server/dispatch/options.h); or NULL */
     unsigned flags;
-    /* Keys: args[first_key] and every key_step-th argument up to last_key (negative: from the end).
-     * first_key 0: none. With COMMAND_MOVABLE_KEYS, args[key_count_arg] is the number of keys that
-     * follow it. */
-    int first_key, last_key, key_step;
-    int key_count_arg;
     /* For prefetching: members are args[member_arg] (negative: from the end) and every
      * member_step-th argument after it (0: only one). member_arg 0: none. score_arg: index of the
      * score of a single new member (ZADD 2), else 0. new_key: used where score_arg is not enough,
      * or NULL. */
     int member_arg, member_step, score_arg;
     command_new_key *new_key;
-    const struct argument *arguments;         /* NULL: none */
     const struct command *const *subcommands; /* NULL-terminated; NULL: none */
     const struct command_cost *cost;          /* NULL: at most O(log n), or incremental */
     command_run *run;                         /* NULL for a container: "CLIENT" */
+
+    /* Set by command_init. An entry gives an arity only if it is not what the syntax says. */
+    int arity; /* as in Redis: includes the name; negative: minimum */
+    /* The same as a range: args_min .. args_min + args_more. No number fits a container. */
+    uint32_t args_min, args_more;
+    /* Keys: args[first_key] and every key_step-th argument up to last_key (negative: from the end).
+     * first_key 0: none. With COMMAND_MOVABLE_KEYS, args[key_count_arg] is the number of keys that
+     * follow it. */
+    int first_key, last_key, key_step;
+    int key_count_arg;
+    const struct argument *arguments; /* NULL: none */
 };
 
-/* Commands and subcommands have numbers, used for statistics: 0 .. command_count() - 1. */
-void command_init(const struct command *const *table); /* NULL-terminated; call once, first */
+/* Copy the table (NULL-terminated) and complete its entries. Call once, first. Everything below
+ * takes and returns the complete copies.
+ *
+ * Commands and subcommands have numbers, used for statistics: 0 .. command_count() - 1. */
+void command_init(const struct command *const *table);
 uint32_t command_count(void);
 uint32_t command_index(const struct command *command);
 const struct command *command_by_index(uint32_t index);
 /* "zadd", "client|setname" (lower case, static storage). */
 const char *command_full_name(uint32_t index);
+bool command_is_subcommand(uint32_t index);
 
 /* By name, case-insensitive. COMMAND_NONE: not found. For subcommands use command_find_request. */
 #define COMMAND_NONE UINT32_MAX
@@ -146,9 +156,6 @@ const struct command *command_find_subcommand(const struct command *container, s
  * number of keys, or -1 if the arguments do not fit the command. */
 int command_key_positions(const struct command *command, const struct request *request,
                           uint32_t *positions, int positions_max);
-/* "key score member [score member ...]", generated from arguments. out has size bytes, terminator
- * included. Returns the length. */
-size_t command_print_syntax(const struct command *command, char *out, size_t size);
 
 /* Run one request: look up, check arity, authentication, memory and disk, run, count. Every client
  * request comes through here. Writes exactly one reply, unless the session's replies are off.
@@ -186,9 +193,18 @@ MUST_CHECK bool call_parse_cursor(const struct call *call, struct bytes text, ui
 MUST_CHECK bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob);
 MUST_CHECK bool call_prepare_glob_lower(const struct call *call, struct bytes pattern,
                                         struct glob *glob);
-void call_syntax_error(const struct call *call);
-void call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
-void call_out_of_memory(const struct call *call);
+/* These reply with an error, and return false. */
+static inline bool call_refuse(const struct call *call, const char *error) {
+    reply_error(call->reply, error);
+    return false;
+}
+static inline bool call_syntax_error(const struct call *call) {
+    return call_refuse(call, "ERR syntax error");
+}
+static inline bool call_out_of_memory(const struct call *call) {
+    return call_refuse(call, "OOM out of memory");
+}
+bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
 /* Reply of a HELP subcommand: lines, NULL-terminated, between Redis's first and last lines. */
 void call_help(const struct call *call, const char *const *lines);
 

@@ -25,31 +25,18 @@ enum {
     HOLD_US_MAX = 500,
 };
 
-/* ---- states ---- */
-
-static void set_state(struct journal *journal, enum journal_state state) {
-    static const bool may_become[JOURNAL_STATES][JOURNAL_STATES] = {
-        [JOURNAL_OFF] = {[JOURNAL_OFF] = true, [JOURNAL_WAITS] = true, [JOURNAL_WRITES] = true},
-        [JOURNAL_WAITS] = {[JOURNAL_OFF] = true,
-                           [JOURNAL_WRITES] = true,
-                           [JOURNAL_LOST] = true,
-                           [JOURNAL_BROKEN] = true},
-        [JOURNAL_WRITES] = {[JOURNAL_OFF] = true, [JOURNAL_LOST] = true},
-        [JOURNAL_LOST] = {[JOURNAL_OFF] = true, [JOURNAL_LOST] = true, [JOURNAL_BROKEN] = true},
-        [JOURNAL_BROKEN] = {[JOURNAL_OFF] = true, [JOURNAL_WAITS] = true},
-    };
-    CHECK(may_become[journal->state][state]);
-    journal->state = state;
-}
-
 static void lose(struct journal *journal, enum journal_loss loss, const char *what, int error) {
-    if (journal->state == JOURNAL_OFF || journal->state == JOURNAL_BROKEN) {
+    if (journal->state == JOURNAL_OFF) {
         return; /* not needed any more */
     }
-    set_state(journal, JOURNAL_LOST);
+    if (journal->state != JOURNAL_LOST || loss == JOURNAL_LOSS_OF_DISK) {
+        journal->loss = loss;
+        journal->what = what;
+        journal->error = error;
+    }
+    journal->state = JOURNAL_LOST;
+    journal->rotation = JOURNAL_ROTATION_NONE;
     journal->is_growing = false;
-    journal->error = error;
-    journal->lost(journal->context, loss, what, error);
 }
 
 /* ---- buffering ---- */
@@ -98,19 +85,20 @@ static void link_group(struct journal *journal) {
     complete_group(journal, 0, true);
 }
 
-void journal_add_effect(struct journal *journal, const struct effect *effect) {
+bool journal_add_effect(struct journal *journal, const struct effect *effect) {
     journal->has_group = true;
     if (journal->is_growing && journal->filling.size - journal->group_at >= GROUP_LONG) {
         link_group(journal);
     }
     if (!journal_gathers(journal)) {
-        return;
+        return false;
     }
     if (!journal->is_growing) {
         begin_group(journal);
     }
     effect_encode(&journal->encoder, effect);
     journal->filling_count++;
+    return true;
 }
 
 bool journal_is_full(const struct journal *journal) {
@@ -170,21 +158,26 @@ static bool ends_linked(const struct journal *journal) {
     return journal->writing_ended < journal->writing.size;
 }
 
+/* Is the last group in the file linked to the next? Only while the writer is idle, or by it. */
+static bool is_linked(const struct journal *journal) {
+    return journal->file.kept_size < journal->file.size;
+}
+
 /* Sealing the heads has overwritten the loop's notes in them. */
 static void run_write(void *context) {
     struct journal *journal = context;
     struct journal_result *result = &journal->result;
     struct journal_file *file = &journal->file;
     bool is_whole = true;
-    bool is_linked = file->kept_size < file->size;
-    *result = (struct journal_result){.kind = JOURNAL_JOB_WRITE};
+    bool was_linked = is_linked(journal);
+    *result = (struct journal_result){.status = JOURNAL_RESULT_OK};
     if (!journal_file_append(file, journal->writing.at, journal->writing.size,
                              journal->writing_ended, &is_whole)) {
         bool is_full = is_whole && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
         fail_job(journal,
-                 !is_full    ? JOURNAL_RESULT_LOST
-                 : is_linked ? JOURNAL_RESULT_CUT
-                             : JOURNAL_RESULT_FULL,
+                 !is_full     ? JOURNAL_RESULT_LOST
+                 : was_linked ? JOURNAL_RESULT_CUT
+                              : JOURNAL_RESULT_FULL,
                  is_full ? "the disk is full, and the effects of a command are too long to wait"
                          : "cannot write");
         return;
@@ -211,7 +204,7 @@ static void run_rotate(void *context) {
     struct store_state *state = &journal->rotated;
     struct journal_file file;
     char name[STORE_NAME_MAX];
-    journal->result = (struct journal_result){.kind = JOURNAL_JOB_ROTATE};
+    journal->result = (struct journal_result){.status = JOURNAL_RESULT_OK};
     if (!disk_sync_contents(journal->file.fd)) {
         fail_job(journal, JOURNAL_RESULT_LOST, "cannot sync");
         return;
@@ -261,23 +254,33 @@ static void empty(struct buffer *buffer) {
     }
 }
 
-static bool begin_rotation(struct journal *journal) {
+/* Before the writer's next job, which owns the file. */
+static void end_rotation(struct journal *journal) {
+    journal->rotation = JOURNAL_ROTATION_DONE;
+    journal->rotated_size = journal->file_size_sum - journal->file.size;
+}
+
+/* If there is no room for a file, that many snapshots have failed, each after a journal was begun
+ * for it: the next one uses the current file and replaces them all. */
+static void begin_rotation(struct journal *journal) {
     struct store_state *state = &journal->rotated;
     *state = journal->store->state;
-    if (state->journal_count >= STORE_JOURNALS_MAX - 1) {
-        return false; /* room for one more that a start may create */
+    if (state->journal_count >= STORE_JOURNALS_MAX - 1) { /* one more for a start */
+        end_rotation(journal);
+        return;
     }
+    journal->rotation = JOURNAL_ROTATION_RUNS;
     state->journals[state->journal_count++] = (struct store_journal){
         .number = store_take_number(journal->store), .first_sequence = journal->written_group + 1};
     worker_start(&journal->writer, run_rotate);
-    return true;
 }
 
 /* A sync has answered many clients, which will send their next commands in a moment. One sync for
  * all of them is better than one now for the few effects that have arrived and another for the
  * rest. Wait no longer than the last sync took. */
 static bool is_worth_holding(const struct journal *journal) {
-    return journal->policy == SETTING_APPENDFSYNC_ALWAYS && !journal->is_rotation_asked &&
+    return journal->policy == SETTING_APPENDFSYNC_ALWAYS &&
+           journal->rotation != JOURNAL_ROTATION_ASKED &&
            journal->filling_count < journal->writing_count &&
            monotonic_us() < journal->hold_until_us;
 }
@@ -308,46 +311,46 @@ static void follow_policy(struct journal *journal) {
     }
 }
 
-/* Give the writer its next job, if there is one. */
-static void go_on(struct journal *journal) {
-    journal->is_holding = false;
+static void write_batch(struct journal *journal) {
+    take_batch(journal);
+    worker_start(&journal->writer, run_seal_and_write);
+}
+
+/* Give the writer its next job, if there is one. true: the batch is held back. */
+static bool go_on(struct journal *journal) {
     follow_policy(journal);
     if (journal->state != JOURNAL_WRITES || journal->writer.is_busy || journal->is_stalled ||
         is_sync_in_the_way(journal)) {
-        return;
+        return false;
     }
-    if (journal->is_rotation_asked && journal->writing.size == 0 && !journal->is_linked) {
-        if (journal->syncer.is_busy) {
-            return;
+    if (journal->rotation == JOURNAL_ROTATION_ASKED && journal->writing.size == 0 &&
+        !is_linked(journal)) {
+        if (!journal->syncer.is_busy) {
+            begin_rotation(journal);
         }
-        journal->is_rotation_asked = false;
-        if (begin_rotation(journal)) {
-            return;
+        if (journal->rotation != JOURNAL_ROTATION_DONE) {
+            return false;
         }
-        /* That many snapshots have failed, each after a journal was begun for it. The next one uses
-         * the current file and replaces them all. */
-        journal->rotated_to(journal->context, true);
     }
     if (journal->filling.size == 0 || journal->has_group) {
-        return; /* the end of the tick does it */
+        return false; /* the end of the tick does it */
     }
-    journal->is_holding = is_worth_holding(journal);
-    if (!journal->is_holding) {
-        take_batch(journal);
-        worker_start(&journal->writer, run_seal_and_write);
+    if (is_worth_holding(journal)) {
+        return true;
     }
+    write_batch(journal);
+    return false;
 }
 
 static void finish_write(struct journal *journal) {
     journal->file_size_sum += journal->writing.size;
-    journal->is_linked = ends_linked(journal);
     empty(&journal->writing);
     if (journal->is_stalled) {
         log_write(LOG_NOTICE, "journal: the disk takes what is written again");
         journal->is_stalled = false;
     }
     journal->written_group = journal->writing_group;
-    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !journal->is_linked) {
+    if (journal->policy == SETTING_APPENDFSYNC_ALWAYS && !is_linked(journal)) {
         journal->synced_group = journal->writing_group;
         note_sync_time(journal, journal->result.sync_us);
         uint64_t hold_us = journal->result.sync_us;
@@ -357,44 +360,42 @@ static void finish_write(struct journal *journal) {
 
 static void finish_rotation(struct journal *journal) {
     bool is_done = journal->result.status == JOURNAL_RESULT_OK;
+    journal->rotation = JOURNAL_ROTATION_FAILED;
     if (is_done) {
         journal->synced_group = journal->written_group;
         journal->file_size_sum += JOURNAL_FILE_HEAD;
+        end_rotation(journal);
     } else {
         log_write(LOG_WARNING, "journal: %s, the old one goes on: %s", journal->result.what,
                   strerror(journal->result.error));
     }
-    journal->rotated_to(journal->context, is_done);
+}
+
+static void stall(struct journal *journal) {
+    journal->error = journal->result.error;
+    if (!journal->is_stalled) {
+        log_write(LOG_WARNING,
+                  "journal: the disk does not take what was written, trying again: %s waiting=%zu",
+                  strerror(journal->error), journal_waiting_size(journal));
+    }
+    journal->is_stalled = true;
 }
 
 static void on_written(void *context) {
     struct journal *journal = context;
     const struct journal_result *result = &journal->result;
-    bool is_write = result->kind == JOURNAL_JOB_WRITE;
     if (result->status == JOURNAL_RESULT_LOST || result->status == JOURNAL_RESULT_CUT) {
         bool is_cut = result->status == JOURNAL_RESULT_CUT;
         lose(journal, is_cut ? JOURNAL_LOSS_OF_EFFECTS : JOURNAL_LOSS_OF_DISK, result->what,
              result->error);
-        if (!is_write) {
-            journal->rotated_to(journal->context, false);
-        }
-        return;
-    }
-    if (!is_write) {
+    } else if (journal->rotation == JOURNAL_ROTATION_RUNS) {
         finish_rotation(journal);
     } else if (result->status == JOURNAL_RESULT_FULL) {
-        journal->error = result->error;
-        if (!journal->is_stalled) {
-            log_write(LOG_WARNING,
-                      "journal: the disk does not take what was written, trying again: %s "
-                      "waiting=%zu",
-                      strerror(result->error), journal_waiting_size(journal));
-        }
-        journal->is_stalled = true;
+        stall(journal);
     } else {
         finish_write(journal);
     }
-    go_on(journal);
+    (void)go_on(journal);
     journal->changed(journal->context);
 }
 
@@ -402,13 +403,13 @@ static void on_synced(void *context) {
     struct journal *journal = context;
     if (journal->sync_result.error != 0) {
         lose(journal, JOURNAL_LOSS_OF_DISK, "cannot sync", journal->sync_result.error);
-        return;
+    } else {
+        note_sync_time(journal, journal->sync_result.sync_us);
+        if (journal->synced_group < journal->syncing_group) {
+            journal->synced_group = journal->syncing_group;
+        }
     }
-    note_sync_time(journal, journal->sync_result.sync_us);
-    if (journal->synced_group < journal->syncing_group) {
-        journal->synced_group = journal->syncing_group;
-    }
-    go_on(journal); /* a rotation may be waiting */
+    (void)go_on(journal); /* a rotation may be waiting */
     journal->changed(journal->context);
 }
 
@@ -423,15 +424,9 @@ bool journal_init(struct journal *journal, uv_loop_t *loop) {
 }
 
 void journal_deinit(struct journal *journal) {
-    if (journal->state == JOURNAL_WRITES && !journal->has_group) {
-        (void)!journal_flush(journal, true);
-    }
-    set_state(journal, JOURNAL_OFF); /* no further job starts */
+    journal_end(journal);
     worker_deinit(&journal->writer);
     worker_deinit(&journal->syncer);
-    journal_file_close(&journal->file);
-    buffer_deinit(&journal->filling);
-    buffer_deinit(&journal->writing);
 }
 
 static void close_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
@@ -444,26 +439,26 @@ static void close_group(struct journal *journal, int64_t now_us, enum setting_ap
 
 void journal_end_group(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
     close_group(journal, now_us, policy);
-    go_on(journal);
+    (void)go_on(journal);
 }
 
 /* Is it a small batch, with no other work on the file? During a sync the write might block. */
 static bool is_written_here(const struct journal *journal) {
     return journal->state == JOURNAL_WRITES && journal->policy != SETTING_APPENDFSYNC_ALWAYS &&
            !journal->writer.is_busy && !journal->syncer.is_busy && !journal->is_stalled &&
-           !journal->is_rotation_asked && journal->filling.size > 0 &&
+           journal->rotation != JOURNAL_ROTATION_ASKED && journal->filling.size > 0 &&
            journal->filling.size <= WRITTEN_HERE_MAX;
 }
 
-void journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
+bool journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appendfsync policy) {
     close_group(journal, now_us, policy);
-    if (is_written_here(journal)) {
-        take_batch(journal);
-        run_seal_and_write(journal);
-        on_written(journal);
-    } else {
-        go_on(journal);
+    if (!is_written_here(journal)) {
+        return go_on(journal);
     }
+    take_batch(journal);
+    run_seal_and_write(journal);
+    on_written(journal);
+    return false;
 }
 
 /* Retry the batch that failed on a full disk; it is already sealed. */
@@ -484,8 +479,7 @@ void journal_second(struct journal *journal) {
     /* With always, unsynced groups exist only right after it was set. */
     bool is_due =
         journal->policy != SETTING_APPENDFSYNC_NO && journal->synced_group < journal->written_group;
-    bool is_rotating = journal->writer.is_busy && journal->writer.run == run_rotate;
-    if (is_due && (journal->syncer.is_busy || is_rotating)) {
+    if (is_due && (journal->syncer.is_busy || journal->rotation == JOURNAL_ROTATION_RUNS)) {
         journal->delayed_sync_count++;
     } else if (is_due) {
         journal->syncing_group = journal->written_group;
@@ -503,8 +497,7 @@ static void hand_over(struct journal *journal) {
         worker_wait(&journal->syncer);
     }
     if (journal->state == JOURNAL_WRITES && !journal->is_stalled && journal->filling.size > 0) {
-        take_batch(journal);
-        worker_start(&journal->writer, run_seal_and_write);
+        write_batch(journal);
     }
 }
 
@@ -522,48 +515,54 @@ void journal_make_room(struct journal *journal) {
 }
 
 void journal_begin(struct journal *journal) {
-    CHECK(!journal->has_group);
-    set_state(journal, JOURNAL_WAITS);
+    CHECK(journal->state == JOURNAL_OFF && !journal->has_group);
+    journal->state = JOURNAL_WAITS;
 }
 
-/* Discard what is buffered, and close the file. */
-static void let_go(struct journal *journal, enum journal_state state) {
-    set_state(journal, state); /* no further job starts */
+void journal_end(struct journal *journal) {
+    journal->state = JOURNAL_OFF; /* no further job starts */
     worker_wait(&journal->writer);
     worker_wait(&journal->syncer);
     journal->is_stalled = false;
-    journal->is_rotation_asked = false;
+    journal->rotation = JOURNAL_ROTATION_NONE;
     journal->is_growing = false;
-    journal->is_linked = false;
     journal->ended_size = 0;
     journal->filling_count = 0;
     journal->taken_size += journal->filling.size;
     buffer_deinit(&journal->filling);
     buffer_deinit(&journal->writing);
     journal_file_close(&journal->file);
-    journal->file.fd = -1;
-}
-
-void journal_end(struct journal *journal) {
-    let_go(journal, JOURNAL_OFF);
-}
-
-void journal_break(struct journal *journal) {
-    let_go(journal, JOURNAL_BROKEN);
 }
 
 void journal_take_file(struct journal *journal, const struct journal_file *file) {
-    CHECK(journal->file.fd == -1);
-    set_state(journal, JOURNAL_WRITES);
+    CHECK(journal->state == JOURNAL_OFF || journal->state == JOURNAL_WAITS);
+    journal->state = JOURNAL_WRITES;
     journal->file = *file;
     journal->file_size_sum = file->size;
-    go_on(journal);
+    (void)go_on(journal);
 }
 
 void journal_rotate(struct journal *journal) {
-    CHECK(journal->state == JOURNAL_WRITES);
-    journal->is_rotation_asked = true;
-    go_on(journal);
+    CHECK(journal->state == JOURNAL_WRITES && journal->rotation == JOURNAL_ROTATION_NONE);
+    journal->rotation = JOURNAL_ROTATION_ASKED;
+    (void)go_on(journal);
+}
+
+void journal_cancel_rotation(struct journal *journal) {
+    CHECK(journal->rotation == JOURNAL_ROTATION_ASKED);
+    journal->rotation = JOURNAL_ROTATION_FAILED;
+}
+
+enum journal_outcome journal_take_outcome(struct journal *journal) {
+    enum journal_rotation rotation = journal->rotation;
+    if (journal->state == JOURNAL_LOST) {
+        return JOURNAL_IS_LOST;
+    }
+    if (rotation != JOURNAL_ROTATION_DONE && rotation != JOURNAL_ROTATION_FAILED) {
+        return JOURNAL_NOTHING;
+    }
+    journal->rotation = JOURNAL_ROTATION_NONE;
+    return rotation == JOURNAL_ROTATION_DONE ? JOURNAL_ROTATED : JOURNAL_NOT_ROTATED;
 }
 
 void journal_note_base(struct journal *journal, uint64_t group) {
@@ -587,7 +586,7 @@ static bool flush_writes(struct journal *journal) {
     while (journal->state == JOURNAL_WRITES && !journal->is_stalled &&
            (journal->writer.is_busy || journal->filling.size > 0)) {
         journal->hold_until_us = 0;
-        go_on(journal);
+        (void)go_on(journal);
         worker_wait(&journal->writer);
     }
     return journal->state == JOURNAL_WRITES && !journal->is_stalled;

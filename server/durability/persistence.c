@@ -1,26 +1,29 @@
 /* Persistence. See persistence.h for an overview.
  *
- *                     load            snapshot followed by a new journal
- *     start ----------------> off --------------------------------------> on
- *                      \                (CONFIG SET appendonly yes)       | a sync has failed
- *                       `-- appendonly yes: on                            v
- *                                        on <-- snapshot, new file -- broken: -MISCONF
+ * It is two state machines, what the journal guarantees and how far a save is; `transitions` is the
+ * table of both. Only this file decides: the journal and the snapshot report outcomes,
+ * which settle() asks for between two commands.
  *
- * The journal may become lost (JOURNAL_LOST) in the middle of any operation of the loop. It becomes
- * broken when that operation is over (settle_lost), before the next use of the journal.
+ *     loading --> off <--> starting --> on --> broken <--> restarting --> on
  *
- * A snapshot while the journal is on: the journal continues in a new file (journal_rotate), then
- * boards are walked; when the base is complete, the manifest names it and the new file. */
+ *     idle [--> rotating] --> due --> walking --> ending --> idle
+ *
+ * A journal that was off or broken begins with a save: once the boards are walked, effects are
+ * buffered (starting, restarting), and when the base is on disk they go to a new file (on). While
+ * it is broken or restarting, writes are refused with -MISCONF.
+ *
+ * A save while the journal is on: the journal continues in a new file (rotating), then boards are
+ * walked; when the base is complete, the manifest names it and the new file. */
 #include "server/durability/persistence.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include <stdarg.h>
 
 #include "server/durability/journal.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/effect_listener.h"
 
 enum {
 #ifdef SERVER_TINY
@@ -36,17 +39,53 @@ enum {
     REFUSAL_MAX = 256,
 };
 
+enum state {
+    /* what the journal guarantees */
+    LOADING,
+    OFF,
+    STARTING, /* buffered until the base before it is on disk; replies do not wait yet */
+    ON,
+    BROKEN,     /* the file is closed, for it cannot be relied on */
+    RESTARTING, /* as STARTING, but replies wait */
+    STOPPED,    /* nothing more may be answered: see error */
+    /* how far a save is */
+    IDLE,
+    ROTATING, /* the journal continues in a new file */
+    DUE,      /* the walk begins at the end of this tick */
+    WALKING,
+    ENDING, /* the rest is written */
+};
+
+enum event {
+    LOADED,         /* with appendonly no */
+    LOADED_JOURNAL, /* and the journal's file is open */
+    FATAL,
+    JOURNAL_GONE,   /* lost, though not fatally */
+    JOURNAL_WANTED, /* after the boards that have just been walked */
+    JOURNAL_UNWANTED,
+    BASE_DONE,   /* the base that the journal waits for */
+    BASE_FAILED, /* the same */
+    SAVE_ASKED,
+    SAVE_ASKED_WITH_JOURNAL,
+    ROTATED,
+    WALK_BEGUN,
+    WALKED,
+    SAVED,
+    SAVE_FAILED,
+};
+
 struct persistence {
     const struct settings *settings; /* these four are from the host */
     struct registry *registry;
     struct clock *clock;
     struct durability_state *state;
-    uv_loop_t *loop;
+    uv_loop_t *loop; /* NULL until persistence_start */
     void (*changed)(void *context);
     void *context;
-    struct store store;
-    bool has_store;
-    bool is_started;
+    struct effect_listener listener;
+    enum state journaling, saving;
+    struct store store; /* directory -1: none is open */
+    bool is_reserved;   /* the store was opened by persistence_prepare_settings, undecided */
     struct journal journal;
     struct snapshot snapshot;
     struct loading *loading;       /* NULL once it is done */
@@ -54,10 +93,7 @@ struct persistence {
     uint64_t loading_begin_us;
     int64_t loading_start_s; /* unix time, like save_end_s; fields ending in _ms are monotonic */
     int64_t progress_ms;
-    bool is_gating;                     /* replies wait for the journal */
-    bool is_rotating;                   /* for the snapshot about to begin */
-    bool is_to_walk;                    /* a snapshot begins at the end of this tick */
-    bool is_blocking;                   /* waiting within a command: changed must not be called */
+    bool is_blocking;                   /* within a call that waits: changed must not be called */
     bool has_news;                      /* changed is to be called afterwards */
     bool is_save_ok;                    /* the last snapshot succeeded */
     uint64_t changes_before;            /* state->change_count when the last snapshot began */
@@ -66,9 +102,9 @@ struct persistence {
     int64_t save_begin_ms, save_end_ms, save_end_s, attempt_ms, save_seconds;
     uint64_t save_count;
     uint64_t base_size, journal_size_at_base;
-    uint64_t size_at_rotation;
     uint64_t tick_begin_size; /* journal_gathered_size when this tick began */
     char refusal[REFUSAL_MAX];
+    char error[PERSISTENCE_ERROR_MAX]; /* STOPPED: why */
 };
 
 static uint64_t monotonic_us(void) {
@@ -83,7 +119,179 @@ static enum setting_appendfsync policy_of(const struct persistence *persistence)
     return (enum setting_appendfsync)persistence->settings->appendfsync;
 }
 
+static bool is_on(const struct persistence *persistence) {
+    return persistence->journal.state == JOURNAL_WRITES;
+}
+
+static bool is_saving(const struct persistence *persistence) {
+    return persistence->saving != IDLE;
+}
+
+/* Does the journal wait for its file? */
+static bool is_awaiting_base(const struct persistence *persistence) {
+    return persistence->journaling == STARTING || persistence->journaling == RESTARTING;
+}
+
+/* Do replies wait for the journal? */
+static bool is_gating(const struct persistence *persistence) {
+    return persistence->journaling == ON || persistence->journaling == BROKEN ||
+           persistence->journaling == RESTARTING || persistence->journaling == STOPPED;
+}
+
+/* ---- transitions ---- */
+
+static void move(struct persistence *persistence, enum state *machine, enum event event);
+
+static void begin_journal(struct persistence *persistence) {
+    journal_begin(&persistence->journal);
+}
+
+static void end_journal(struct persistence *persistence) {
+    journal_end(&persistence->journal);
+}
+
+static void take_new_file(struct persistence *persistence) {
+    struct snapshot *snapshot = &persistence->snapshot;
+    journal_note_base(&persistence->journal, snapshot->footer.sequence);
+    journal_take_file(&persistence->journal, &snapshot->journal);
+    snapshot->journal.fd = -1;
+    log_write(LOG_NOTICE, "journal: writing behind the snapshot group=%llu",
+              (unsigned long long)snapshot->footer.sequence);
+}
+
+static void rotate_journal(struct persistence *persistence) {
+    journal_rotate(&persistence->journal);
+}
+
+static void note_begin(struct persistence *persistence) {
+    persistence->changes_before = persistence->state->change_count;
+    persistence->jumps_before = persistence->clock->jump_count;
+}
+
+static void begin_end(struct persistence *persistence) {
+    enum snapshot_journal journal_after = SNAPSHOT_NO_JOURNAL;
+    if (persistence->journaling == ON) {
+        journal_after = SNAPSHOT_KEEPS_JOURNAL;
+    } else if (persistence->settings->appendonly || persistence->journaling == BROKEN) {
+        journal_after = SNAPSHOT_MAKES_JOURNAL;
+        move(persistence, &persistence->journaling, JOURNAL_WANTED);
+    }
+    snapshot_finish(&persistence->snapshot, journal_after);
+}
+
+static void note_failed(struct persistence *persistence) {
+    persistence->is_save_ok = false;
+    persistence->save_seconds =
+        (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
+    if (is_awaiting_base(persistence)) {
+        move(persistence, &persistence->journaling, BASE_FAILED);
+    }
+}
+
+static void note_saved(struct persistence *persistence) {
+    struct snapshot *snapshot = &persistence->snapshot;
+    if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
+        persistence->journal.file_size_sum -= persistence->journal.rotated_size;
+    } else if (is_awaiting_base(persistence)) {
+        move(persistence, &persistence->journaling, BASE_DONE);
+    } else {
+        journal_file_close(&snapshot->journal); /* the journal has failed meanwhile, if any */
+    }
+    persistence->is_save_ok = true;
+    persistence->save_count++;
+    persistence->changes_saved = persistence->changes_before;
+    persistence->jumps_saved = persistence->jumps_before;
+    persistence->save_end_s = persistence->clock->now_ms / 1000;
+    persistence->save_end_ms = persistence->clock->monotonic_ms;
+    persistence->save_seconds = (persistence->save_end_ms - persistence->save_begin_ms) / 1000;
+    persistence->base_size = snapshot->file_size;
+    persistence->journal_size_at_base = persistence->journal.file_size_sum;
+    log_write(LOG_NOTICE,
+              "snapshot: on disk boards=%llu members=%llu bytes=%llu group=%llu seconds=%.2f",
+              (unsigned long long)snapshot->board_count, (unsigned long long)snapshot->member_count,
+              (unsigned long long)snapshot->file_size,
+              (unsigned long long)snapshot->footer.sequence, seconds_since(snapshot->begin_us));
+}
+
+struct transition {
+    enum state from;
+    enum event event;
+    enum state to;
+    void (*act)(struct persistence *persistence); /* NULL: nothing to do */
+    const char *text;
+};
+#define ROW(from, event, to, act)                                                                  \
+    { from, event, to, act, #from " " #event " " #to }
+
+/* Both machines; no other event can occur in a state. */
+static const struct transition transitions[] = {
+    ROW(LOADING, LOADED, OFF, NULL),
+    ROW(LOADING, LOADED_JOURNAL, ON, NULL),
+    ROW(LOADING, FATAL, STOPPED, NULL),
+    ROW(OFF, JOURNAL_WANTED, STARTING, begin_journal),
+    ROW(STARTING, BASE_DONE, ON, take_new_file),
+    ROW(STARTING, BASE_FAILED, OFF, end_journal),
+    ROW(STARTING, JOURNAL_GONE, OFF, end_journal),
+    ROW(ON, JOURNAL_UNWANTED, OFF, end_journal),
+    ROW(ON, JOURNAL_GONE, BROKEN, end_journal),
+    ROW(ON, FATAL, STOPPED, NULL),
+    ROW(BROKEN, JOURNAL_UNWANTED, OFF, NULL),
+    ROW(BROKEN, JOURNAL_WANTED, RESTARTING, begin_journal),
+    ROW(RESTARTING, BASE_DONE, ON, take_new_file),
+    ROW(RESTARTING, BASE_FAILED, BROKEN, end_journal),
+    ROW(RESTARTING, JOURNAL_GONE, BROKEN, end_journal),
+
+    ROW(IDLE, SAVE_ASKED, DUE, NULL),
+    ROW(IDLE, SAVE_ASKED_WITH_JOURNAL, ROTATING, rotate_journal),
+    ROW(IDLE, SAVE_FAILED, IDLE, note_failed), /* there is no directory for it */
+    ROW(ROTATING, ROTATED, DUE, NULL),
+    ROW(ROTATING, SAVE_FAILED, IDLE, note_failed),
+    ROW(DUE, WALK_BEGUN, WALKING, note_begin),
+    ROW(DUE, SAVE_FAILED, IDLE, note_failed),
+    ROW(WALKING, WALKED, ENDING, begin_end),
+    ROW(WALKING, SAVE_FAILED, IDLE, note_failed),
+    ROW(ENDING, SAVED, IDLE, note_saved),
+    ROW(ENDING, SAVE_FAILED, IDLE, note_failed),
+};
+enum { TRANSITIONS = sizeof transitions / sizeof *transitions };
+
+const char *persistence_transition(uint32_t index) {
+    return index < TRANSITIONS ? transitions[index].text : NULL;
+}
+
+/* machine: journaling or saving. */
+static void move(struct persistence *persistence, enum state *machine, enum event event) {
+    const struct transition *row = transitions;
+    while (row->from != *machine || row->event != event) {
+        row++;
+        CHECK(row < transitions + TRANSITIONS);
+    }
+    log_write(LOG_DEBUG, "persistence: %s", row->text);
+    *machine = row->to;
+    persistence->has_news = true;
+    if (row->act != NULL) {
+        row->act(persistence);
+    }
+}
+
+/* The process must end before anything more is answered. */
+__attribute__((format(printf, 2, 3))) static void stop_at_once(struct persistence *persistence,
+                                                               const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(persistence->error, sizeof persistence->error, format, arguments);
+    va_end(arguments);
+    move(persistence, &persistence->journaling, FATAL);
+}
+
+const char *persistence_fatal_error(const struct persistence *persistence) {
+    return persistence->journaling == STOPPED ? persistence->error : NULL;
+}
+
 /* ---- passing effects on ---- */
+
+static void settle(struct persistence *persistence);
+static const char *find_refusal(struct persistence *persistence);
 
 /* Within a command: wait until the buffers have room for more effects. A journal that waits for its
  * file gets it when the snapshot before it is complete. */
@@ -91,8 +299,9 @@ static void make_room(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
     bool was_blocking = persistence->is_blocking;
     persistence->is_blocking = true;
-    while (journal->state == JOURNAL_WAITS && persistence->snapshot.state == SNAPSHOT_ENDS) {
+    while (journal->state == JOURNAL_WAITS && persistence->saving == ENDING) {
         worker_wait(&persistence->snapshot.worker);
+        settle(persistence);
     }
     if (journal->state == JOURNAL_WRITES) {
         journal_make_room(journal);
@@ -106,10 +315,15 @@ static void add_one_effect(struct persistence *persistence, const struct effect 
         if (journal_is_full(journal)) {
             make_room(persistence);
         }
-        journal_add_effect(journal, effect);
+        if (!journal_add_effect(journal, effect)) {
+            persistence->state->write_refusal = find_refusal(persistence);
+        }
     }
-    if (persistence->snapshot.state == SNAPSHOT_WALKS) {
+    if (persistence->saving == WALKING) {
+        bool was_blocking = persistence->is_blocking;
+        persistence->is_blocking = true;
         snapshot_add_effect(&persistence->snapshot, effect);
+        persistence->is_blocking = was_blocking;
     }
 }
 
@@ -137,16 +351,17 @@ bool persistence_is_behind(const struct persistence *persistence) {
 }
 
 static void set_listening(struct persistence *persistence) {
-    bool is_needed =
-        journal_gathers(&persistence->journal) || persistence->snapshot.state == SNAPSHOT_WALKS;
-    registry_set_effects(persistence->registry, is_needed ? on_effect : NULL, persistence);
+    bool is_needed = journal_gathers(&persistence->journal) || persistence->saving == WALKING;
+    persistence->listener.receive = on_effect;
+    persistence->listener.context = persistence;
+    if (is_needed) {
+        effect_listener_add(persistence->registry, &persistence->listener);
+    } else {
+        effect_listener_remove(persistence->registry, &persistence->listener);
+    }
 }
 
 /* ---- refusing writes ---- */
-
-static bool is_on(const struct persistence *persistence) {
-    return persistence->journal.state == JOURNAL_WRITES;
-}
 
 /* Has a snapshot failed, so that writes are refused until one succeeds? */
 static bool is_stopped_by_save(const struct persistence *persistence) {
@@ -158,8 +373,8 @@ static bool is_stopped_by_save(const struct persistence *persistence) {
 /* The error for refused writes; NULL: they are allowed. */
 static const char *find_refusal(struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
-    if (journal->state == JOURNAL_LOST || journal->state == JOURNAL_BROKEN || journal->is_stalled ||
-        (journal->state == JOURNAL_WAITS && persistence->is_gating)) {
+    if (journal->state == JOURNAL_LOST || journal->is_stalled ||
+        persistence->journaling == BROKEN || persistence->journaling == RESTARTING) {
         snprintf(persistence->refusal, sizeof persistence->refusal,
                  "MISCONF Errors writing to the AOF file: %s", strerror(journal->error));
         return persistence->refusal;
@@ -174,217 +389,179 @@ static const char *find_refusal(struct persistence *persistence) {
     return NULL;
 }
 
+/* ---- deciding ---- */
+
+/* With appendfsync always a reply means that the change is on disk, so changes that cannot be
+ * stored must not be acknowledged. The same holds for effects that found no room, until a snapshot
+ * contains them. */
+static void handle_loss(struct persistence *persistence) {
+    const struct journal *journal = &persistence->journal;
+    bool is_disk = journal->loss == JOURNAL_LOSS_OF_DISK;
+    if (is_disk && journal->policy == SETTING_APPENDFSYNC_ALWAYS) {
+        stop_at_once(persistence,
+                     "journal: %s: %s. With appendfsync always no write can be confirmed: stopping "
+                     "at once. Everything answered is on disk; restart once the disk works",
+                     journal->what, strerror(journal->error));
+        log_write(LOG_WARNING, "%s", persistence->error);
+        return;
+    }
+    log_write(LOG_WARNING,
+              "journal: %s: %s. Its file is no longer %s: writes are refused until a snapshot and "
+              "a new journal are on disk",
+              journal->what, strerror(journal->error), is_disk ? "trusted" : "continued");
+    move(persistence, &persistence->journaling, JOURNAL_GONE);
+    if (persistence->saving == ROTATING) {
+        move(persistence, &persistence->saving, SAVE_FAILED);
+    }
+    persistence->attempt_ms = persistence->clock->monotonic_ms - RETRY_MS; /* retry at once */
+}
+
+/* false: there was nothing to handle. */
+static bool handle_journal(struct persistence *persistence) {
+    switch (journal_take_outcome(&persistence->journal)) {
+    case JOURNAL_NOTHING:
+        return false;
+    case JOURNAL_ROTATED:
+        move(persistence, &persistence->saving, ROTATED);
+        break;
+    case JOURNAL_NOT_ROTATED:
+        move(persistence, &persistence->saving, SAVE_FAILED);
+        break;
+    case JOURNAL_IS_LOST:
+        handle_loss(persistence);
+    }
+    return true;
+}
+
+static bool handle_snapshot(struct persistence *persistence) {
+    switch (snapshot_take_outcome(&persistence->snapshot)) {
+    case SNAPSHOT_NOTHING:
+        return false;
+    case SNAPSHOT_IS_WALKED:
+        move(persistence, &persistence->saving, WALKED);
+        break;
+    case SNAPSHOT_DONE:
+        move(persistence, &persistence->saving, SAVED);
+        break;
+    case SNAPSHOT_ABORTED:
+        move(persistence, &persistence->saving, SAVE_FAILED);
+    }
+    return true;
+}
+
+/* Handle what the journal and the snapshot report, the only place that does. Not within a command,
+ * except where it waits for a base (make_room). */
+static void settle(struct persistence *persistence) {
+    bool was_blocking = persistence->is_blocking;
+    persistence->is_blocking = true;
+    while (persistence->journaling != STOPPED &&
+           (handle_journal(persistence) || handle_snapshot(persistence))) {}
+    persistence->is_blocking = was_blocking;
+    if (persistence->has_news) {
+        persistence->state->write_refusal = find_refusal(persistence);
+    }
+}
+
 /* Let replies be sent, and pass effects to the modules that need them now. Not within a command:
- * the callback may close the command's own client when only part of its effects are recorded. */
-static void tell(struct persistence *persistence) {
-    persistence->has_news = persistence->is_blocking;
-    if (!persistence->is_blocking) {
+ * changed may close the command's own client when only part of its effects are recorded. */
+static void publish(struct persistence *persistence) {
+    settle(persistence);
+    if (persistence->has_news && !persistence->is_blocking) {
+        persistence->has_news = false;
         set_listening(persistence);
         persistence->changed(persistence->context);
     }
 }
 
-static void update(struct persistence *persistence) {
-    persistence->state->write_refusal = find_refusal(persistence);
-    tell(persistence);
-}
-
-/* ---- callbacks of the journal ---- */
-
-static void on_journal_changed(void *context) {
-    update(context);
-}
-
-static void note_failed_save(struct persistence *persistence) {
-    persistence->is_save_ok = false;
-    persistence->save_seconds =
-        (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
-}
-
-static void fail_save(struct persistence *persistence) {
-    note_failed_save(persistence);
-    update(persistence);
-}
-
-static void on_rotated(void *context, bool is_done) {
+/* A thread is done. */
+static void on_progress(void *context) {
     struct persistence *persistence = context;
-    if (!persistence->is_rotating) {
-        return;
-    }
-    persistence->is_rotating = false;
-    if (is_done) {
-        persistence->size_at_rotation =
-            persistence->journal.file_size_sum - persistence->journal.file.size;
-        persistence->is_to_walk = true;
-    } else {
-        fail_save(persistence);
+    persistence->has_news = true;
+    if (!persistence->is_blocking) {
+        publish(persistence);
     }
 }
 
-/* With appendfsync always a reply means that the change is on disk, so changes that cannot be
- * stored must not be acknowledged. The same holds for effects that found no room, until a snapshot
- * contains them. */
-static void on_journal_lost(void *context, enum journal_loss loss, const char *what, int error) {
-    struct persistence *persistence = context;
-    struct journal *journal = &persistence->journal;
-    if (loss == JOURNAL_LOSS_OF_DISK && journal->policy == SETTING_APPENDFSYNC_ALWAYS) {
-        log_write(LOG_WARNING,
-                  "journal: %s: %s. With appendfsync always no write can be confirmed: stopping at "
-                  "once. Everything answered is on disk; restart once the disk works",
-                  what, strerror(error));
-        log_close();
-        _exit(EXIT_FAILURE);
-    }
-    log_write(LOG_WARNING,
-              "journal: %s: %s. Its file is no longer %s: writes are refused until a snapshot and "
-              "a new journal are on disk",
-              what, strerror(error), loss == JOURNAL_LOSS_OF_DISK ? "trusted" : "continued");
-    if (persistence->is_rotating) {
-        persistence->is_rotating = false;
-        note_failed_save(persistence);
-    }
-    persistence->attempt_ms = persistence->clock->monotonic_ms - RETRY_MS; /* retry at once */
-    persistence->state->write_refusal = find_refusal(persistence); /* settle_lost does the rest */
+/* ---- saving ---- */
+
+static bool has_store(const struct persistence *persistence) {
+    return persistence->store.directory >= 0;
 }
 
-/* changed is not called: this may be within a command. true: the journal was lost. */
-static bool settle_lost(struct persistence *persistence) {
-    if (persistence->journal.state != JOURNAL_LOST) {
-        return false;
-    }
-    bool was_blocking = persistence->is_blocking;
-    persistence->is_blocking = true;
-    journal_break(&persistence->journal);
-    persistence->is_blocking = was_blocking;
-    return true;
+static bool open_store(struct persistence *persistence, const struct settings *settings,
+                       char *error) {
+    return has_store(persistence) ||
+           store_open(&persistence->store, settings->dir, settings->appenddirname, STORE_CLAIM,
+                      error) == STORE_OK;
 }
 
-/* ---- snapshots ---- */
-
-static void on_walked(void *context) {
-    struct persistence *persistence = context;
-    struct snapshot *snapshot = &persistence->snapshot;
-    struct journal *journal = &persistence->journal;
-    (void)settle_lost(persistence);
-    snapshot->keeps_journal = is_on(persistence);
-    snapshot->makes_journal = !snapshot->keeps_journal && (persistence->settings->appendonly ||
-                                                           journal->state == JOURNAL_BROKEN);
-    if (snapshot->makes_journal) {
-        journal_begin(journal);
-    }
-    set_listening(persistence);
-}
-
-/* Settle the journal that was to begin after the snapshot. */
-static void settle_journal(struct persistence *persistence, bool is_done) {
-    struct snapshot *snapshot = &persistence->snapshot;
-    struct journal *journal = &persistence->journal;
-    if (snapshot->keeps_journal && is_done) {
-        journal->file_size_sum -= persistence->size_at_rotation;
-    }
-    if (!snapshot->makes_journal || journal->state != JOURNAL_WAITS) {
-        journal_file_close(&snapshot->journal); /* created, but the journal is lost already */
-        snapshot->journal.fd = -1;
-        return;
-    }
-    if (!is_done && persistence->is_gating) {
-        journal_break(journal);
-        return;
-    }
-    if (!is_done) {
-        journal_end(journal);
-        return;
-    }
-    journal_note_base(journal, snapshot->footer.sequence);
-    journal_take_file(journal, &snapshot->journal);
-    snapshot->journal.fd = -1;
-    persistence->is_gating = true;
-    log_write(LOG_NOTICE, "journal: writing behind the snapshot group=%llu",
-              (unsigned long long)snapshot->footer.sequence);
-}
-
-static void on_snapshot_over(void *context, bool is_done) {
-    struct persistence *persistence = context;
-    const struct snapshot *snapshot = &persistence->snapshot;
-    int64_t now_ms = persistence->clock->monotonic_ms;
-    settle_journal(persistence, is_done);
-    if (!is_done) {
-        fail_save(persistence);
-        return;
-    }
-    persistence->is_save_ok = true;
-    persistence->save_count++;
-    persistence->changes_saved = persistence->changes_before;
-    persistence->jumps_saved = persistence->jumps_before;
-    persistence->save_end_s = persistence->clock->now_ms / 1000;
-    persistence->save_end_ms = now_ms;
-    persistence->save_seconds = (now_ms - persistence->save_begin_ms) / 1000;
-    persistence->base_size = snapshot->file_size;
-    persistence->journal_size_at_base = persistence->journal.file_size_sum;
-    log_write(LOG_NOTICE,
-              "snapshot: on disk boards=%llu members=%llu bytes=%llu group=%llu seconds=%.2f",
-              (unsigned long long)snapshot->board_count, (unsigned long long)snapshot->member_count,
-              (unsigned long long)snapshot->file_size,
-              (unsigned long long)snapshot->footer.sequence, seconds_since(snapshot->begin_us));
-    update(persistence);
-}
-
-static bool is_saving(const struct persistence *persistence) {
-    return persistence->snapshot.state != SNAPSHOT_IDLE || persistence->is_rotating ||
-           persistence->is_to_walk;
-}
-
-static bool open_store(struct persistence *persistence, char *error) {
-    const struct settings *settings = persistence->settings;
-    if (!persistence->has_store) {
-        persistence->has_store =
-            store_open(&persistence->store, settings->dir, settings->appenddirname, STORE_CLAIM,
-                       error) == STORE_OK;
-    }
-    return persistence->has_store;
-}
-
-const char *persistence_check_settings(struct persistence *persistence,
-                                       const struct settings *wanted, char *reason) {
+const char *persistence_prepare_settings(struct persistence *persistence,
+                                         const struct settings *wanted, char *reason) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (!wanted->appendonly || open_store(persistence, error)) {
+    if (!wanted->appendonly || has_store(persistence)) {
         return NULL;
     }
-    snprintf(reason, SETTING_REASON_MAX, "%.*s", SETTING_REASON_MAX - 1, error);
-    return "appendonly";
+    if (!open_store(persistence, wanted, error)) {
+        snprintf(reason, SETTING_REASON_MAX, "%.*s", SETTING_REASON_MAX - 1, error);
+        return "appendonly";
+    }
+    persistence->is_reserved = true;
+    return NULL;
+}
+
+void persistence_commit_settings(struct persistence *persistence) {
+    persistence->is_reserved = false;
+}
+
+void persistence_abandon_settings(struct persistence *persistence) {
+    if (persistence->is_reserved) {
+        store_abandon(&persistence->store);
+        persistence->is_reserved = false;
+    }
 }
 
 static void begin_walk(struct persistence *persistence) {
-    persistence->is_to_walk = false;
     if (!snapshot_begin(&persistence->snapshot, persistence->clock->now_us)) {
         log_write(LOG_WARNING, "snapshot: cannot begin: out of memory");
-        fail_save(persistence);
+        move(persistence, &persistence->saving, SAVE_FAILED);
         return;
     }
-    persistence->changes_before = persistence->state->change_count;
-    persistence->jumps_before = persistence->clock->jump_count;
+    move(persistence, &persistence->saving, WALK_BEGUN);
     set_listening(persistence);
 }
 
 enum persistence_status persistence_begin_snapshot(struct persistence *persistence, char *error) {
+    settle(persistence);
+    if (persistence->journaling == STOPPED) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+        return PERSISTENCE_FAILED;
+    }
     if (is_saving(persistence)) {
         return PERSISTENCE_BUSY;
     }
-    (void)settle_lost(persistence);
     persistence->attempt_ms = persistence->clock->monotonic_ms;
     persistence->save_begin_ms = persistence->clock->monotonic_ms;
-    if (!open_store(persistence, error)) {
+    if (!open_store(persistence, persistence->settings, error)) {
         log_write(LOG_WARNING, "snapshot: %s", error);
-        fail_save(persistence);
+        move(persistence, &persistence->saving, SAVE_FAILED);
+        settle(persistence);
         return PERSISTENCE_FAILED;
     }
-    if (is_on(persistence)) {
-        persistence->is_rotating = true;
-        journal_rotate(&persistence->journal);
-    } else {
-        persistence->is_to_walk = true;
-    }
+    move(persistence, &persistence->saving,
+         is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
     return PERSISTENCE_OK;
+}
+
+static void finish_rotation(struct persistence *persistence) {
+    struct journal *journal = &persistence->journal;
+    worker_wait(&journal->syncer);
+    worker_wait(&journal->writer);
+    if (journal->rotation == JOURNAL_ROTATION_ASKED && journal->is_stalled) {
+        (void)!journal_flush(journal, false);
+        if (journal->is_stalled) {
+            journal_cancel_rotation(journal);
+        }
+    }
 }
 
 /* Continue the snapshot until it is over. */
@@ -392,24 +569,17 @@ static void finish_snapshot(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
     journal_end_group(journal, persistence->clock->now_us, policy_of(persistence));
     persistence->is_blocking = true;
-    while (is_saving(persistence)) {
-        if (persistence->is_rotating) {
-            worker_wait(&journal->syncer);
-            worker_wait(&journal->writer);
-            if (persistence->is_rotating && journal->is_stalled) {
-                (void)!journal_flush(journal, false);
-                if (journal->is_stalled) {
-                    journal->is_rotation_asked = false;
-                    on_rotated(persistence, false);
-                }
-            }
-        } else if (persistence->is_to_walk) {
+    while (is_saving(persistence) && persistence->journaling != STOPPED) {
+        if (persistence->saving == ROTATING) {
+            finish_rotation(persistence);
+        } else if (persistence->saving == DUE) {
             begin_walk(persistence);
         } else {
             (void)!snapshot_step(&persistence->snapshot, UINT64_MAX, journal->group,
                                  persistence->clock->now_us);
             worker_wait(&persistence->snapshot.worker);
         }
+        settle(persistence);
     }
     persistence->is_blocking = false;
 }
@@ -449,8 +619,9 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
         }
     }
     persistence->is_blocking = true;
-    bool is_flushed = !persistence->is_gating || journal_flush(journal, true);
+    bool is_flushed = !is_gating(persistence) || journal_flush(journal, true);
     persistence->is_blocking = false;
+    settle(persistence);
     if (!is_flushed) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "the journal could not be written: see the log");
         return PERSISTENCE_FAILED;
@@ -606,9 +777,10 @@ static bool begin_service(struct persistence *persistence, char *error) {
         }
         journal->file_size_sum = loading->size_total - loading->base_file_size;
         persistence->journal_size_at_base = 0;
-        persistence->is_gating = true;
     }
     persistence->base_size = loading->base_file_size;
+    move(persistence, &persistence->journaling,
+         persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
     return true;
 }
 
@@ -640,17 +812,16 @@ static bool finish_loading(struct persistence *persistence, char *error) {
     }
     end_loading(persistence);
     persistence->state->is_loading = false;
-    update(persistence);
+    publish(persistence);
     roll_ahead(persistence);
     return true;
 }
 
-/* Exit: the server must not run with only a part of the boards. */
-static void refuse_to_start(const char *error) {
+/* The server must not run with only a part of the boards. */
+static void refuse_to_start(struct persistence *persistence, const char *error) {
     log_write(LOG_WARNING, "cannot start: %s", error);
-    fprintf(stderr, "leaderboard-server: %s\n", error);
-    log_close();
-    _exit(EXIT_FAILURE);
+    stop_at_once(persistence, "%s", error);
+    publish(persistence);
 }
 
 /* true: there is more to do at once. */
@@ -668,11 +839,11 @@ static bool step_loading(struct persistence *persistence) {
         return false;
     case LOADING_DONE:
         if (!finish_loading(persistence, error)) {
-            refuse_to_start(error);
+            refuse_to_start(persistence, error);
         }
         return true;
     case LOADING_FAILED:
-        refuse_to_start(persistence->loading->error);
+        refuse_to_start(persistence, persistence->loading->error);
     }
     return false;
 }
@@ -683,24 +854,28 @@ bool persistence_end_tick(struct persistence *persistence) {
     if (persistence->loading != NULL) {
         return false;
     }
-    journal_end_tick(&persistence->journal, persistence->clock->now_us, policy_of(persistence));
+    bool is_held =
+        journal_end_tick(&persistence->journal, persistence->clock->now_us, policy_of(persistence));
     persistence->tick_begin_size = journal_gathered_size(&persistence->journal);
-    if (settle_lost(persistence) || persistence->has_news) {
-        update(persistence);
-    }
-    return persistence->journal.is_holding;
+    publish(persistence);
+    return is_held;
 }
 
 bool persistence_step(struct persistence *persistence) {
+    if (persistence->journaling == STOPPED) {
+        return false;
+    }
     if (persistence->loading != NULL) {
         return step_loading(persistence);
     }
-    if (persistence->is_to_walk) {
+    if (persistence->saving == DUE) {
         begin_walk(persistence);
     }
-    return persistence->snapshot.state == SNAPSHOT_WALKS &&
-           snapshot_step(&persistence->snapshot, WALK_BUDGET_NS, persistence->journal.group,
-                         persistence->clock->now_us);
+    bool has_more = persistence->saving == WALKING &&
+                    snapshot_step(&persistence->snapshot, WALK_BUDGET_NS,
+                                  persistence->journal.group, persistence->clock->now_us);
+    publish(persistence);
+    return has_more;
 }
 
 static bool has_grown(const struct persistence *persistence) {
@@ -745,22 +920,24 @@ static bool follow_appendonly(struct persistence *persistence) {
     if (is_wanted || is_saving(persistence)) {
         return is_wanted && !is_on(persistence);
     }
-    if (journal->state != JOURNAL_OFF) {
-        bool is_kept = journal->state != JOURNAL_WRITES || journal_flush(journal, true);
-        if (!is_kept && journal->state == JOURNAL_WRITES) {
-            return false; /* the disk is full: wait until acknowledged changes are on it */
-        }
-        journal_end(journal);
-        persistence->is_gating = false;
-        log_write(LOG_NOTICE, "journal: off, as set");
-        update(persistence);
+    if (persistence->journaling == OFF) {
+        return false;
     }
+    persistence->is_blocking = true;
+    bool is_kept = !is_on(persistence) || journal_flush(journal, true);
+    persistence->is_blocking = false;
+    settle(persistence);
+    if (persistence->journaling == STOPPED || (!is_kept && is_on(persistence))) {
+        return false; /* the disk is full: wait until acknowledged changes are on it */
+    }
+    move(persistence, &persistence->journaling, JOURNAL_UNWANTED);
+    log_write(LOG_NOTICE, "journal: off, as set");
     return false;
 }
 
 void persistence_second(struct persistence *persistence) {
     char error[PERSISTENCE_ERROR_MAX];
-    if (persistence->loading != NULL) {
+    if (persistence->loading != NULL || persistence->journaling == STOPPED) {
         return;
     }
     /* After a long start, the first second may be over before the loop has turned once. */
@@ -770,10 +947,12 @@ void persistence_second(struct persistence *persistence) {
     }
     journal_end_group(&persistence->journal, persistence->clock->now_us, policy_of(persistence));
     journal_second(&persistence->journal);
+    settle(persistence);
     bool is_due = follow_appendonly(persistence);
     /* is_stopped_by_save: while writes are refused, no save point is ever reached. */
     is_due = is_due || has_grown(persistence) || is_save_point(persistence) ||
              has_jumped(persistence) || is_stopped_by_save(persistence);
+    publish(persistence);
     persistence->state->write_refusal = find_refusal(persistence);
     bool may_try = persistence->is_save_ok ||
                    persistence->clock->monotonic_ms - persistence->attempt_ms >= RETRY_MS;
@@ -790,14 +969,14 @@ uint64_t persistence_last_group(const struct persistence *persistence) {
 
 uint64_t persistence_safe_group(const struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
-    if (!persistence->is_gating) {
+    if (!is_gating(persistence)) {
         return UINT64_MAX;
     }
     return persistence_holds_readers(persistence) ? journal->synced_group : journal->written_group;
 }
 
 bool persistence_holds_readers(const struct persistence *persistence) {
-    return persistence->is_gating &&
+    return is_gating(persistence) &&
            persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;
 }
 
@@ -809,10 +988,10 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
         snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
         return NULL;
     }
+    persistence->saving = IDLE;
     enum store_status status =
         store_open(&persistence->store, settings->dir, settings->appenddirname,
                    settings->appendonly ? STORE_CREATE : STORE_USE, error);
-    persistence->has_store = status == STORE_OK;
     if (status != STORE_OK && status != STORE_MISSING) {
         memory_free(persistence);
         return NULL;
@@ -828,8 +1007,8 @@ static bool start_loading(struct persistence *persistence, char *error) {
     }
     loading->registry = persistence->registry;
     loading->store = &persistence->store;
-    loading->changed = persistence->changed;
-    loading->context = persistence->context;
+    loading->changed = on_progress;
+    loading->context = persistence;
     persistence->loading = loading;
     persistence->loading_begin_us = monotonic_us();
     persistence->loading_start_s = persistence->clock->now_ms / 1000;
@@ -865,38 +1044,37 @@ bool persistence_start(struct persistence *persistence, const struct persistence
     persistence->save_end_ms = persistence->clock->monotonic_ms;
     persistence->save_seconds = -1;
     persistence->journal.store = &persistence->store;
-    persistence->journal.changed = on_journal_changed;
-    persistence->journal.lost = on_journal_lost;
-    persistence->journal.rotated_to = on_rotated;
+    persistence->journal.changed = on_progress;
     persistence->journal.context = persistence;
     persistence->snapshot.registry = persistence->registry;
     persistence->snapshot.store = &persistence->store;
-    persistence->snapshot.walked = on_walked;
-    persistence->snapshot.over = on_snapshot_over;
+    persistence->snapshot.changed = on_progress;
     persistence->snapshot.context = persistence;
     if (!journal_init(&persistence->journal, loop) ||
         !snapshot_init(&persistence->snapshot, loop)) {
         snprintf(error, PERSISTENCE_ERROR_MAX, "cannot start a thread");
         return false;
     }
-    if (persistence->has_store) {
+    if (has_store(persistence)) {
         store_note_process(&persistence->store); /* the process may have daemonized since */
     }
-    persistence->is_started = true;
     return start_loading(persistence, error) &&
            (persistence->loading->size_total > 0 || finish_loading(persistence, error));
 }
 
 void persistence_stop(struct persistence *persistence) {
-    if (persistence == NULL || !persistence->is_started) {
+    if (persistence == NULL || persistence->loop == NULL) {
         return;
     }
-    registry_set_effects(persistence->registry, NULL, NULL);
+    persistence->is_blocking = true;
+    effect_listener_remove(persistence->registry, &persistence->listener);
     if (persistence->loading != NULL) {
         end_loading(persistence);
     }
-    persistence->is_rotating = false;
-    persistence->is_to_walk = false;
+    if (persistence->journaling == ON && !persistence->journal.has_group) {
+        (void)!journal_flush(&persistence->journal, true);
+        settle(persistence); /* it may be fatal */
+    }
     snapshot_deinit(&persistence->snapshot);
     journal_deinit(&persistence->journal);
 }
@@ -906,9 +1084,7 @@ void persistence_destroy(struct persistence *persistence) {
         return;
     }
     memory_free(persistence->ended_loading);
-    if (persistence->has_store) {
-        store_close(&persistence->store);
-    }
+    store_close(&persistence->store);
     memory_free(persistence);
 }
 
@@ -931,7 +1107,7 @@ static void describe_journal(const struct persistence *persistence, struct persi
     const struct journal *journal = &persistence->journal;
     info->is_journal_on = is_on(persistence);
     info->is_journal_ok =
-        journal->state != JOURNAL_LOST && journal->state != JOURNAL_BROKEN && !journal->is_stalled;
+        journal->state != JOURNAL_LOST && persistence->journaling != BROKEN && !journal->is_stalled;
     info->journal_size = persistence->base_size + journal->file_size_sum;
     info->journal_base_size = persistence->base_size + persistence->journal_size_at_base;
     info->waiting_size = journal_waiting_size(journal);

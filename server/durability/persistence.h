@@ -35,7 +35,7 @@ struct persistence_host {
 MUST_CHECK struct persistence *persistence_open(const struct settings *settings, char *error);
 /* Start loading the directory's content. Until that is done state->is_loading is set, and
  * persistence_step continues it. changed is called on the loop when replies that waited for the
- * disk may be sent. false: error says why. */
+ * disk may be sent, and when there is a persistence_fatal_error. false: error says why. */
 MUST_CHECK bool persistence_start(struct persistence *persistence,
                                   const struct persistence_host *host, uv_loop_t *loop,
                                   void (*changed)(void *context), void *context, char *error);
@@ -44,6 +44,11 @@ MUST_CHECK bool persistence_start(struct persistence *persistence,
 void persistence_stop(struct persistence *persistence);
 /* Release the directory. May be NULL. */
 void persistence_destroy(struct persistence *persistence);
+
+/* Not NULL: the process must end before another reply is sent. Either the boards cannot be loaded,
+ * or with appendfsync always the disk has failed. The error is in the log. Meanwhile persistence
+ * does nothing more, and no reply that waits for the disk may be sent. */
+const char *persistence_fatal_error(const struct persistence *persistence);
 
 /* At the end of a tick: hand its effects to the disk. true: call persistence_step at once. */
 bool persistence_end_tick(struct persistence *persistence);
@@ -70,9 +75,13 @@ bool persistence_holds_readers(const struct persistence *persistence);
 
 /* ---- for commands ---- */
 
-/* A settings_check: a journal needs a usable directory. */
-const char *persistence_check_settings(struct persistence *persistence,
-                                       const struct settings *wanted, char *reason);
+/* CONFIG SET: a journal needs a usable directory. prepare creates, opens and locks it if it has to;
+ * commit keeps it, abandon leaves nothing behind of what prepare did. As a settings_check, prepare
+ * returns NULL or the setting that cannot take effect; nothing is then to be undone. */
+const char *persistence_prepare_settings(struct persistence *persistence,
+                                         const struct settings *wanted, char *reason);
+void persistence_commit_settings(struct persistence *persistence);
+void persistence_abandon_settings(struct persistence *persistence);
 
 enum persistence_status {
     PERSISTENCE_OK,
@@ -121,5 +130,8 @@ struct persistence_info {
     uint64_t sync_longest_us;
 };
 void persistence_describe(const struct persistence *persistence, struct persistence_info *info);
+/* Row `index` of the table of transitions, as the log has it at loglevel debug when it is taken.
+ * NULL: there are fewer rows. */
+const char *persistence_transition(uint32_t index);
 
 #endif

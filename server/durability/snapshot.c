@@ -124,7 +124,7 @@ static void run_end(void *context) {
         (void)fail(snapshot, "cannot write");
         return;
     }
-    if (!snapshot->makes_journal || make_journal(snapshot)) {
+    if (snapshot->journal_after != SNAPSHOT_MAKES_JOURNAL || make_journal(snapshot)) {
         (void)adopt(snapshot);
     }
 }
@@ -151,28 +151,21 @@ static void close_files(struct snapshot *snapshot) {
     buffer_deinit(&snapshot->writing);
 }
 
-static void end(struct snapshot *snapshot, bool is_done) {
+static void abort_snapshot(struct snapshot *snapshot) {
     if (snapshot->state == SNAPSHOT_WALKS) {
         registry_walk_end(snapshot->registry);
     }
-    snapshot->state = SNAPSHOT_IDLE;
-    snapshot->file_size = snapshot->file.size;
-    close_files(snapshot);
-    if (!is_done) {
-        log_write(LOG_WARNING, "snapshot: given up: %s%s%s",
-                  snapshot->what != NULL ? snapshot->what : "no memory",
-                  snapshot->error != 0 ? ": " : "",
-                  snapshot->error != 0 ? strerror(snapshot->error) : "");
-        journal_file_close(&snapshot->journal);
-        if (!snapshot->is_kept) {
-            (void)store_remove(snapshot->store, STORE_BASE, snapshot->number);
-            if (snapshot->journal_number != 0) {
-                (void)store_remove(snapshot->store, STORE_JOURNAL, snapshot->journal_number);
-            }
+    log_write(LOG_WARNING, "snapshot: given up: %s%s%s",
+              snapshot->what != NULL ? snapshot->what : "no memory",
+              snapshot->error != 0 ? ": " : "",
+              snapshot->error != 0 ? strerror(snapshot->error) : "");
+    journal_file_close(&snapshot->journal);
+    if (!snapshot->is_kept) {
+        (void)store_remove(snapshot->store, STORE_BASE, snapshot->number);
+        if (snapshot->journal_number != 0) {
+            (void)store_remove(snapshot->store, STORE_JOURNAL, snapshot->journal_number);
         }
-        snapshot->journal.fd = -1;
     }
-    snapshot->over(snapshot->context, is_done);
 }
 
 /* Compute the manifest's state that will include the file. */
@@ -182,36 +175,26 @@ static void prepare_state(struct snapshot *snapshot) {
     snapshot->old_state = store->state;
     *state = (struct store_state){.base_number = snapshot->number,
                                   .base_sequence = snapshot->footer.sequence};
-    if (snapshot->makes_journal) {
+    if (snapshot->journal_after == SNAPSHOT_MAKES_JOURNAL) {
         snapshot->journal_number = store_take_number(store);
         state->journals[state->journal_count++] = (struct store_journal){
             .number = snapshot->journal_number, .first_sequence = snapshot->footer.sequence + 1};
-    } else if (snapshot->keeps_journal) {
+    } else if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
         state->journals[state->journal_count++] =
             store->state.journals[store->state.journal_count - 1];
     }
 }
 
-static void begin_end(struct snapshot *snapshot) {
-    close_chunk(snapshot);
-    prepare_state(snapshot);
-    snapshot->is_ending = true;
-    hand_over(snapshot, run_end);
-}
-
-/* Give the thread its next job, if it is free. A failed snapshot is aborted only between two
- * commands. */
+/* Give the thread its next job, if it is free. */
 static void go_on(struct snapshot *snapshot) {
-    if (snapshot->worker.is_busy || snapshot->state == SNAPSHOT_IDLE) {
+    if (snapshot->worker.is_busy || snapshot->is_failed) {
         return;
     }
-    if (snapshot->is_failed) {
-        if (!snapshot->is_adding_effect) {
-            end(snapshot, false);
-        }
-    } else if (snapshot->state == SNAPSHOT_ENDS) {
-        begin_end(snapshot);
-    } else if (snapshot->chunk_count > 0) {
+    if (snapshot->state == SNAPSHOT_ENDS) {
+        close_chunk(snapshot);
+        prepare_state(snapshot);
+        hand_over(snapshot, run_end);
+    } else if (snapshot->state == SNAPSHOT_WALKS && snapshot->chunk_count > 0) {
         /* Hand over whole chunks only: records that follow open a new one. */
         close_chunk(snapshot);
         hand_over(snapshot, run_write);
@@ -226,11 +209,13 @@ static void on_done(void *context) {
     }
     if (snapshot->what != NULL) {
         snapshot->is_failed = true;
-    } else if (snapshot->is_ending) {
-        end(snapshot, true);
-        return;
+    } else if (snapshot->worker.run == run_end) {
+        snapshot->state = SNAPSHOT_ADOPTED;
     }
     go_on(snapshot);
+    if (snapshot->is_failed || snapshot->state == SNAPSHOT_ADOPTED) {
+        snapshot->changed(snapshot->context);
+    }
 }
 
 bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop) {
@@ -244,7 +229,9 @@ bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop) {
 void snapshot_deinit(struct snapshot *snapshot) {
     snapshot->is_failed = true;
     worker_wait(&snapshot->worker);
-    go_on(snapshot);
+    if (snapshot_take_outcome(snapshot) == SNAPSHOT_DONE) {
+        journal_file_close(&snapshot->journal);
+    }
     worker_deinit(&snapshot->worker);
 }
 
@@ -261,10 +248,8 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     snapshot->created_ms = (uint64_t)(now_us / 1000);
     snapshot->state = SNAPSHOT_WALKS;
     snapshot->is_failed = false;
-    snapshot->is_ending = false;
     snapshot->is_kept = false;
-    snapshot->makes_journal = false;
-    snapshot->keeps_journal = false;
+    snapshot->journal_after = SNAPSHOT_NO_JOURNAL;
     snapshot->journal_number = 0;
     snapshot->journal.fd = -1;
     snapshot->error = 0;
@@ -284,13 +269,8 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
 
 /* Wait until the thread has written its batch and takes everything buffered. */
 static void make_room(struct snapshot *snapshot) {
-    snapshot->is_adding_effect = true;
     worker_wait(&snapshot->worker);
-    snapshot->is_adding_effect = false;
-    /* When it finished, it may have taken the buffer already. */
-    if (!snapshot->worker.is_busy && !snapshot->is_failed) {
-        go_on(snapshot);
-    }
+    go_on(snapshot); /* unless it has taken the buffer already */
 }
 
 bool snapshot_is_full(const struct snapshot *snapshot) {
@@ -383,14 +363,13 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
 /* Everything is walked: the file will hold the state of this moment. */
 static void end_walk(struct snapshot *snapshot, uint64_t group, int64_t now_us) {
     registry_walk_end(snapshot->registry);
-    snapshot->state = SNAPSHOT_ENDS;
+    snapshot->state = SNAPSHOT_WALKED;
     snapshot->footer = (struct snapshot_footer){
         .sequence = group,
         .time_us = (uint64_t)now_us,
         .board_count = snapshot->board_count,
         .member_count = snapshot->member_count,
     };
-    snapshot->walked(snapshot->context);
 }
 
 /* Applies even while the thread is free: it gets its next job only at the end of a step, and
@@ -416,4 +395,29 @@ bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group
     }
     go_on(snapshot);
     return snapshot->state == SNAPSHOT_WALKS && has_room(snapshot);
+}
+
+void snapshot_finish(struct snapshot *snapshot, enum snapshot_journal journal_after) {
+    CHECK(snapshot->state == SNAPSHOT_WALKED);
+    snapshot->journal_after = journal_after;
+    snapshot->state = SNAPSHOT_ENDS;
+    go_on(snapshot);
+}
+
+enum snapshot_outcome snapshot_take_outcome(struct snapshot *snapshot) {
+    bool is_done = snapshot->state == SNAPSHOT_ADOPTED;
+    if (snapshot->state == SNAPSHOT_WALKED && !snapshot->is_failed) {
+        return SNAPSHOT_IS_WALKED;
+    }
+    if (snapshot->state == SNAPSHOT_IDLE || snapshot->worker.is_busy ||
+        (!snapshot->is_failed && !is_done)) {
+        return SNAPSHOT_NOTHING;
+    }
+    if (!is_done) {
+        abort_snapshot(snapshot);
+    }
+    snapshot->state = SNAPSHOT_IDLE;
+    snapshot->file_size = snapshot->file.size;
+    close_files(snapshot);
+    return is_done ? SNAPSHOT_DONE : SNAPSHOT_ABORTED;
 }

@@ -31,13 +31,29 @@ enum { SNAPSHOT_CHUNKS_MAX = 64 };
 enum snapshot_state {
     SNAPSHOT_IDLE,
     SNAPSHOT_WALKS,
-    SNAPSHOT_ENDS, /* everything is walked: the thread writes the rest */
+    SNAPSHOT_WALKED,  /* until snapshot_finish */
+    SNAPSHOT_ENDS,    /* the thread writes the rest */
+    SNAPSHOT_ADOPTED, /* the manifest names the file */
+};
+
+/* What the owner has to decide about. */
+enum snapshot_outcome {
+    SNAPSHOT_NOTHING,
+    SNAPSHOT_IS_WALKED, /* call snapshot_finish before anything else changes */
+    SNAPSHOT_DONE,      /* it is on disk; with SNAPSHOT_MAKES_JOURNAL, journal is the caller's */
+    SNAPSHOT_ABORTED,   /* it failed, and its files are removed if possible */
+};
+
+/* The journal that the manifest is to name after the base. */
+enum snapshot_journal {
+    SNAPSHOT_NO_JOURNAL,
+    SNAPSHOT_KEEPS_JOURNAL, /* the manifest's last one */
+    SNAPSHOT_MAKES_JOURNAL, /* a new one, which begins after the snapshot */
 };
 
 struct snapshot {
     enum snapshot_state state;
-    bool is_failed; /* the thread failed, or memory ran out: the next step aborts the snapshot */
-    bool is_adding_effect; /* within a command, which waits for the thread */
+    bool is_failed; /* the thread failed, or memory ran out */
     struct worker worker;
     struct registry *registry; /* borrowed */
     struct store *store;       /* borrowed; the thread's during its first and last job */
@@ -54,24 +70,20 @@ struct snapshot {
     uint64_t board_count, member_count;
     uint32_t reopen_count; /* of the open board */
     uint64_t file_size;
-    bool makes_journal; /* a journal begins after the snapshot, in its own file */
-    bool keeps_journal; /* the manifest's last journal continues after the snapshot */
-    bool is_kept;   /* the manifest may name the file, though that is not certain to be on disk */
-    bool is_ending; /* the current job is the last one */
+    bool is_kept; /* the manifest may name the file, though that is not certain to be on disk */
+    enum snapshot_journal journal_after;
     uint64_t journal_number;     /* 0: none yet */
     struct journal_file journal; /* fd -1: none was created */
     struct store_state new_state, old_state;
     int error; /* errno of the thread's job */
     const char *what;
     uint64_t begin_us;
-    /* Called on the loop when everything is walked, to decide about the journal (makes_journal,
-     * keeps_journal), and when the snapshot is over. */
-    void (*walked)(void *context);
-    void (*over)(void *context, bool is_done);
+    /* Called on the loop when snapshot_take_outcome has something that the thread has done. */
+    void (*changed)(void *context);
     void *context;
 };
 
-/* The struct must be zeroed except for registry, store, the callbacks and context. */
+/* The struct must be zeroed except for registry, store, changed and context. */
 MUST_CHECK bool snapshot_init(struct snapshot *snapshot, uv_loop_t *loop);
 /* Abort the current snapshot, if any, and stop the thread. */
 void snapshot_deinit(struct snapshot *snapshot);
@@ -87,5 +99,10 @@ MUST_CHECK bool snapshot_is_full(const struct snapshot *snapshot);
  * more to do at once. */
 MUST_CHECK bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group,
                               int64_t now_us);
+/* After SNAPSHOT_IS_WALKED: write the rest, and change the manifest. */
+void snapshot_finish(struct snapshot *snapshot, enum snapshot_journal journal_after);
+/* What happened since the last call. Call it between two commands, after each step and whenever
+ * changed was called. */
+MUST_CHECK enum snapshot_outcome snapshot_take_outcome(struct snapshot *snapshot);
 
 #endif

@@ -284,6 +284,7 @@ static enum store_status open_directory(const struct opening *opening, const cha
         store->directory = make_directory(above, name) ? disk_open(above, name, flags, 0) : -1;
     }
     disk_close(above);
+    store->is_made = is_made && store->directory >= 0;
     if (store->directory >= 0) {
         return STORE_OK;
     }
@@ -505,9 +506,16 @@ enum store_status store_open(struct store *store, const char *parent, const char
     status = status == STORE_OK ? read_manifest(&opening) : status;
     status = status == STORE_OK ? look_around(&opening) : status;
     if (status != STORE_OK) {
-        store_close(store);
+        store_abandon(store);
     }
     return status;
+}
+
+void store_abandon(struct store *store) {
+    if (store->is_made && remove_name(store, STORE_LOCK_NAME)) {
+        (void)!rmdir(store->path); /* unless it is in use meanwhile */
+    }
+    store_close(store);
 }
 
 void store_close(struct store *store) {

@@ -55,6 +55,7 @@ struct store {
     int directory; /* descriptors; -1: none */
     int lock;
     bool has_manifest;
+    bool is_made;         /* the directory was created by opening it */
     uint64_t next_number; /* greater than the number of every file that is or was there */
     struct store_state state;
     char path[STORE_PATH_MAX]; /* for messages */
@@ -80,7 +81,8 @@ enum store_mode {
  * the store holds the lock as well. A directory without a manifest counts as missing, unless it has
  * bases or journals: then it is damaged.
  *
- * Not STORE_OK: error (DISK_ERROR_MAX) says what is wrong and what to do; nothing is held. */
+ * Not STORE_OK: error (DISK_ERROR_MAX) says what is wrong and what to do; nothing is held, and a
+ * directory that was created is removed. */
 MUST_CHECK enum store_status store_open(struct store *store, const char *parent, const char *name,
                                         enum store_mode mode, char *error);
 /* Create the manifest if there is none: from then on, a base or journal without a manifest is
@@ -90,6 +92,9 @@ MUST_CHECK bool store_begin(struct store *store);
 /* Write this process's id into the lock file, as opening does. Call it after daemonizing, where the
  * lock is still held. */
 void store_note_process(const struct store *store);
+/* Close a store to which nothing was written since it was opened with STORE_CLAIM, and remove the
+ * directory if that created it. */
+void store_abandon(struct store *store);
 /* Release the lock. The files stay. */
 void store_close(struct store *store);
 

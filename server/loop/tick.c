@@ -12,7 +12,7 @@
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
 #include "server/loop/connection.h"
-#include "server/loop/prefetch.h"
+#include "server/loop/lookahead.h"
 #include "server/system/log.h"
 
 enum {
@@ -107,6 +107,9 @@ static void append_batch(struct tick *tick, struct batch *batch) {
         tick->queue_first = batch;
     }
     tick->queue_last = batch;
+    if (tick->queue_at == NULL) {
+        tick->queue_at = batch;
+    }
     tick->waiting_count += batch->count;
 }
 
@@ -165,6 +168,9 @@ static void release_batches(struct tick *tick) {
         tick->queue_first = batch->next;
         if (tick->queue_first == NULL) {
             tick->queue_last = NULL;
+        }
+        if (tick->queue_at == batch) {
+            tick->queue_at = batch->next;
         }
         release_batch(batch);
     }
@@ -370,13 +376,18 @@ static uint64_t budget_ticks(void) {
     return (uint64_t)TICK_BUDGET_NS * MANY_TICKS / clock_ticks_to_ns(MANY_TICKS);
 }
 
+/* The first batch with a waiting request; there is one. */
+static struct batch *current_batch(struct tick *tick) {
+    while (tick->queue_at->position == tick->queue_at->count) {
+        tick->queue_at = tick->queue_at->next;
+    }
+    return tick->queue_at;
+}
+
 /* The next requests of the queue: where they are, or copies of them where they are in several
  * batches. */
 static const struct queue_entry *next_group(struct tick *tick, unsigned *count) {
-    const struct batch *batch = tick->queue_first;
-    while (batch->position == batch->count) {
-        batch = batch->next;
-    }
+    const struct batch *batch = current_batch(tick);
     size_t left = batch->count - batch->position;
     *count = left < TICK_GROUP ? (unsigned)left : TICK_GROUP;
     if (left >= TICK_GROUP || left == tick->waiting_count) {
@@ -393,11 +404,7 @@ static const struct queue_entry *next_group(struct tick *tick, unsigned *count) 
 
 /* The first request of the queue has run. */
 static void advance(struct tick *tick) {
-    struct batch *batch = tick->queue_first;
-    while (batch->position == batch->count) {
-        batch = batch->next;
-    }
-    batch->position++;
+    current_batch(tick)->position++;
     tick->waiting_count--;
     tick->done_total++;
 }
@@ -405,18 +412,18 @@ static void advance(struct tick *tick) {
 /* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
  * spent. Running them queues nothing before them, so the entries do not move. */
 static void run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks) {
-    struct prefetch_group group;
+    struct lookahead_group group;
     unsigned count;
     const struct queue_entry *entries = next_group(tick, &count);
     bool is_over = false;
     tick->running = entries;
     if (count > 1) {
-        prefetch_entries(tick->server, entries, count, &group);
+        lookahead_entries(tick->server, entries, count, &group);
     }
     tick->server->command_begin_ticks = clock_ticks();
     for (unsigned done = 0; done < count && !tick->is_behind && !is_over; done++) {
         if (count > 1) {
-            prefetch_recall(tick->server, &group, done);
+            lookahead_recall(tick->server, &group, done);
             tick->server->ahead = group.ahead[done];
         }
         tick->running = &entries[done];

@@ -47,6 +47,7 @@ struct tick {
     bool has_more;          /* something is to be tried again in the next tick */
     /* The queue: batches in order of arrival. */
     struct batch *queue_first, *queue_last;
+    struct batch *queue_at; /* no request before it waits; NULL: the queue is empty */
     uint64_t waiting_count; /* entries in it yet to run */
     struct queue_entry group[TICK_GROUP]; /* copies, where a group is of several batches */
     const struct queue_entry *running;    /* NULL: none */

@@ -141,13 +141,15 @@ bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t
     const char *failed = NULL;
     setting_draft_begin(&draft, settings);
     for (uint32_t i = 0; i < pair_count && failed == NULL; i++) {
+        const struct setting *setting = setting_find(pairs[2 * i]);
+        CHECK(setting != NULL);
         struct setting_input input = {.settings = &draft,
-                                      .setting = setting_find(pairs[2 * i]),
+                                      .setting = setting,
                                       .words = &pairs[2 * i + 1],
                                       .count = 1,
                                       .place = &(struct setting_place){0},
                                       .reason = reason};
-        failed = setting_value_assign(&input) ? NULL : input.setting->name;
+        failed = setting_value_assign(&input) ? NULL : setting->name;
     }
     if (failed == NULL && check != NULL) {
         failed = check(context, &draft, reason);

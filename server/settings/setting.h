@@ -5,9 +5,9 @@
  * ::1"), CONFIG SET. With an unknown or invalid setting the server does not start; the error names
  * file and line.
  *
- * A line is a name and words, separated by blanks; "double quotes" take \n \r \t \a \b \xHH and \c,
- * 'single quotes' only \'. A line whose first character is # is a comment. Sizes take 1k 1kb 1m 1mb
- * 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the setting repeats.
+ * A line is a name and words (codec/words.h). A line whose first character is # is a comment. Sizes
+ * take 1k 1kb 1m 1mb 1g 1gb (k is 1000, kb 1024). The last line of a setting wins, unless the
+ * setting repeats.
  *
  * CONFIG SET notifies nobody: code that uses a setting reads it here each time (timeout, limits,
  * maxclients, maxmemory, requirepass, slowlog and latency settings, default-layout, appendonly and
@@ -223,8 +223,9 @@ const char *setting_print_syntax(const struct setting *setting, char *out);
 MUST_CHECK bool setting_print_line(const struct settings *settings, const struct setting *setting,
                                    uint32_t index, char *out, size_t *size);
 
-/* Can these settings take effect? Returns NULL if they can, otherwise the name of the setting that
- * cannot, with the reason (SETTING_REASON_MAX). */
+/* Can these settings take effect? May reserve what they need, which the caller of settings_set
+ * keeps or releases, as settings_set succeeds or fails. Returns NULL if they can, otherwise the
+ * name of the setting that cannot, with the reason (SETTING_REASON_MAX). */
 typedef const char *settings_check(void *context, const struct settings *wanted, char *reason);
 /* CONFIG SET name value [name value ...]: all or none. On false nothing changed, and error has
  * Redis's wording ("Unknown option or number of arguments for CONFIG SET - 'x'", "CONFIG SET failed

@@ -42,7 +42,7 @@ struct setting_shown setting_show_path(const char *path);
 
 /* ---- setting_words.c ---- */
 
-/* The words of a line; they point into room. */
+/* The words of a line; they point into the line or into room. */
 struct setting_words {
     struct bytes words[SETTING_WORDS_MAX];
     size_t count;

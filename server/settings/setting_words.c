@@ -1,12 +1,9 @@
-/* Lines of leaderboard.conf and their words, split as Redis does.
- *
- *     board  "weekly:\"eu\":*"  'o\'clock'      ->  [board] [weekly:"eu":*] [o'clock]
- *
- * Quotes may begin inside a word (a"b c"d is one word), and a closing quote must be followed by a
- * blank or the end of the line. */
+/* Lines of leaderboard.conf, their words, and messages about them. */
 #include "server/settings/setting_private.h"
 
 #include <stdarg.h>
+
+#include "codec/words.h"
 
 bool setting_fail(char *reason, const char *format, ...) {
     va_list arguments;
@@ -54,13 +51,9 @@ struct setting_shown setting_show_path(const char *path) {
 
 /* ---- Splitting ---- */
 
-static bool is_blank(char byte) {
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
 bool setting_words_is_silent(struct bytes line) {
     size_t i = 0;
-    while (i < line.size && is_blank(line.at[i])) {
+    while (i < line.size && words_is_blank(line.at[i])) {
         i++;
     }
     return i == line.size || line.at[i] == '#';
@@ -78,102 +71,23 @@ bool setting_words_next_line(struct bytes *text, struct bytes *line) {
     return true;
 }
 
-struct cutter {
-    struct bytes line;
-    size_t next;
-    char *out; /* never ahead of the input: a word is at most as long as its text */
-};
-
-static bool has_next(const struct cutter *cutter) {
-    return cutter->next < cutter->line.size;
-}
-
-static char peek(const struct cutter *cutter) {
-    return cutter->line.at[cutter->next];
-}
-
-static int hex_digit(char byte) {
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    if (byte >= 'a' && byte <= 'f') {
-        return byte - 'a' + 10;
-    }
-    return byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
-}
-
-/* The character after a backslash in double quotes. */
-static char take_escape(struct cutter *cutter) {
-    char byte = cutter->line.at[cutter->next++];
-    size_t left = cutter->line.size - cutter->next;
-    if (byte == 'x' && left >= 2) {
-        int high = hex_digit(cutter->line.at[cutter->next]);
-        int low = hex_digit(cutter->line.at[cutter->next + 1]);
-        if (high >= 0 && low >= 0) {
-            cutter->next += 2;
-            return (char)(unsigned char)(high << 4 | low);
-        }
-    }
-    static const char letters[] = "nrtab";
-    static const char meanings[] = "\n\r\t\a\b";
-    const char *letter = byte != '\0' ? strchr(letters, byte) : NULL;
-    return letter != NULL ? meanings[letter - letters] : byte;
-}
-
-/* The rest of a quoted part with its closing quote, which a blank or the end must follow. */
-static bool take_quoted(struct cutter *cutter, char quote) {
-    while (has_next(cutter)) {
-        char byte = cutter->line.at[cutter->next++];
-        if (byte == quote) {
-            return !has_next(cutter) || is_blank(peek(cutter));
-        }
-        if (byte == '\\' && has_next(cutter) && quote == '"') {
-            byte = take_escape(cutter);
-        } else if (byte == '\\' && has_next(cutter) && peek(cutter) == '\'') {
-            cutter->next++;
-            byte = '\'';
-        }
-        *cutter->out++ = byte;
-    }
-    return false;
-}
-
-static bool take_word(struct cutter *cutter) {
-    while (has_next(cutter) && !is_blank(peek(cutter))) {
-        char byte = cutter->line.at[cutter->next++];
-        if (byte == '"' || byte == '\'') {
-            return take_quoted(cutter, byte);
-        }
-        *cutter->out++ = byte;
-    }
-    return true;
-}
-
 bool setting_words_split(struct bytes line, struct setting_words *words, char *reason) {
+    struct bytes word;
+    char *out = words->room;
+    enum words_status status;
     words->count = 0;
     if (line.size > sizeof words->room) {
         return setting_fail(reason, "a line may have at most %d bytes", SETTING_LINE_MAX);
     }
-    struct cutter cutter = {.line = line, .out = words->room};
-    for (;;) {
-        while (has_next(&cutter) && is_blank(peek(&cutter))) {
-            cutter.next++;
-        }
-        if (!has_next(&cutter)) {
-            return true;
-        }
+    while ((status = words_take(&line, &out, &word)) == WORDS_TAKEN) {
         if (words->count == SETTING_WORDS_MAX) {
             return setting_fail(reason, "a line may have at most %d words", SETTING_WORDS_MAX);
         }
-        const char *begin = cutter.out;
-        if (!take_word(&cutter)) {
-            return setting_fail(reason,
-                                "unbalanced quotes: a closing quote is missing, or is not followed "
-                                "by a blank or the end of the line");
-        }
-        words->words[words->count++] =
-            (struct bytes){.at = begin, .size = (size_t)(cutter.out - begin)};
+        words->words[words->count++] = word;
     }
+    return status == WORDS_END ||
+           setting_fail(reason, "unbalanced quotes: a closing quote is missing, or is not followed "
+                                "by a blank or the end of the line");
 }
 
 /* ---- Quoting ---- */

@@ -6,15 +6,10 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/lookup.h"
 
 enum {
     IN_FLIGHT = 16, /* effects; more than STAGES, a power of two */
-/* In members; a smaller board stays in the cache while it is written. */
-#ifdef SKIPLIST_TINY
-    FETCH_BOARD_MIN = 8,
-#else
-    FETCH_BOARD_MIN = 4096,
-#endif
 };
 
 /* A time at which nothing has expired and no period is over. */
@@ -30,15 +25,30 @@ static bool is_member(struct bytes member) {
     return member.size >= 1 && member.size <= BOARD_MEMBER_MAX;
 }
 
+static uint32_t kind_of(const struct effect *effect) {
+    return effect->key_kind != NULL ? effect->key_kind->number : REGISTRY_BOARD;
+}
+
 /* The key an effect refers to, or NULL. */
-static struct registry_key *find(struct registry *registry, uint32_t database, struct bytes name) {
-    return database < REGISTRY_DATABASES && is_name(name)
-               ? registry_find_again(&registry->databases[database], name)
+static struct registry_key *find(struct registry *registry, const struct effect *effect) {
+    return effect->database < REGISTRY_DATABASES && is_name(effect->name)
+               ? registry_find_again(&registry->databases[effect->database], effect->name)
                : NULL;
 }
 
-static bool are_akin(const struct board *board, const struct rules *rules) {
-    return rules_are_akin(rules_of(board_layout(board)), rules);
+/* May a key of this kind be put under this name? Rules are given for boards, and only for them. */
+static bool may_put(const struct registry *registry, uint32_t database, struct bytes name,
+                    uint32_t kind, const struct rules *rules) {
+    return registry->kinds[kind] != NULL && (rules != NULL) == (kind == REGISTRY_BOARD) &&
+           registry_may_put(registry, database, name, rules);
+}
+
+static bool are_akin(const struct registry_key *key, const struct rules *rules) {
+    return rules == NULL || rules_are_akin(registry_rules(key), rules);
+}
+
+static enum effect_status status_if(bool has_memory) {
+    return has_memory ? EFFECT_OK : EFFECT_OUT_OF_MEMORY;
 }
 
 /* ---- members ---- */
@@ -61,7 +71,7 @@ static enum effect_status put_member(struct registry_key *key, const struct effe
 
 /* PUT and TAKE. key: NULL if there is none. ahead: as for board_look_up. */
 static enum effect_status apply_member(struct registry_key *key, const struct effect *effect,
-                                       const struct board_prefetch *ahead) {
+                                       const struct lookup *ahead) {
     struct board_member member;
     if (key == NULL) {
         return EFFECT_IMPOSSIBLE;
@@ -86,8 +96,7 @@ struct flight {
     struct registry_key *key;      /* NULL: none, or not known yet */
     bool is_key_known;             /* taken from the previous effect */
     bool is_fetched;
-    struct board_prefetch ahead;
-    struct board_way way;
+    struct lookup ahead;
 };
 
 static bool is_of_member(const struct effect *effect) {
@@ -106,21 +115,9 @@ static void fetch_key_slots(struct registry *registry, struct flight *flight,
     }
 }
 
-static void fetch_key_place(struct registry *registry, struct flight *flight) {
-    if (!flight->is_key_known) {
-        registry_prefetch_place(registry, &flight->name);
-    }
-}
-
-static void fetch_key(struct registry *registry, struct flight *flight) {
-    if (!flight->is_key_known) {
-        registry_prefetch_key(registry, &flight->name);
-    }
-}
-
 /* Prefetching is useless for a single small board: it is in the cache after its first member. */
-static void fetch_slots(struct registry *registry, struct flight *flight,
-                        const struct flight *before) {
+static void begin_member(struct registry *registry, struct flight *flight,
+                         const struct flight *before) {
     const struct effect *effect = flight->effect;
     if (flight->is_key_known) {
         flight->key = before->key;
@@ -132,13 +129,11 @@ static void fetch_slots(struct registry *registry, struct flight *flight,
     }
     const struct board *board = flight->key != NULL ? &flight->key->board : NULL;
     flight->is_fetched =
-        board != NULL && (!flight->is_key_known || board_count(board) >= FETCH_BOARD_MIN);
+        board != NULL && (!flight->is_key_known || board_count(board) >= LOOKUP_BOARD_MIN);
     if (flight->is_fetched) {
-        board_prefetch_slots(board, effect->member, &flight->ahead);
-        /* TAKE has no target place, so its way leads nowhere. */
-        flight->way = (struct board_way){board, 0, UINT32_MAX};
+        lookup_begin(&flight->ahead, board, effect->member, true);
         if (effect->kind == EFFECT_PUT) {
-            board_prefetch_way(board, effect->member_key, &flight->way);
+            lookup_begin_place(&flight->ahead, effect->member_key);
         }
     }
 }
@@ -148,58 +143,32 @@ enum stage {
     STAGE_KEY_SLOTS,
     STAGE_KEY_PLACE,
     STAGE_KEY,
-    STAGE_SLOTS, /* the first stage of the member */
-    STAGE_DESCRIPTOR,
-    STAGE_BLOCK,
-    STAGE_CHILD,
-    STAGE_ENTRY,
-    STAGE_WAY_KEYS,
-    STAGE_WAY_END,
-    STAGES
+    STAGE_MEMBER,
+    STAGE_LOOKUP, /* the first of LOOKUP_STAGES */
+    STAGES = STAGE_LOOKUP + LOOKUP_STAGES
 };
 
-static inline __attribute__((always_inline)) void fetch(struct registry *registry, enum stage stage,
+static inline __attribute__((always_inline)) void fetch(struct registry *registry, uint32_t stage,
                                                         struct flight *flight,
                                                         const struct flight *before) {
-    if (stage > STAGE_SLOTS && !flight->is_fetched) {
-        return;
-    }
     switch (stage) {
     case STAGE_KEY_SLOTS:
         fetch_key_slots(registry, flight, before);
         break;
     case STAGE_KEY_PLACE:
-        fetch_key_place(registry, flight);
+        if (!flight->is_key_known) {
+            registry_prefetch_place(registry, &flight->name);
+        }
         break;
     case STAGE_KEY:
-        fetch_key(registry, flight);
+        if (!flight->is_key_known) {
+            registry_prefetch_key(registry, &flight->name);
+        }
         break;
-    case STAGE_SLOTS:
-        fetch_slots(registry, flight, before);
+    case STAGE_MEMBER:
+        begin_member(registry, flight, before);
         break;
-    case STAGE_DESCRIPTOR:
-        board_prefetch_descriptor(&flight->ahead);
-        board_prefetch_way_index(&flight->way);
-        break;
-    case STAGE_BLOCK:
-        board_prefetch_block(&flight->ahead);
-        board_prefetch_way_fences(&flight->way);
-        break;
-    case STAGE_CHILD:
-        board_prefetch_way_child(&flight->way);
-        flight->ahead.target = flight->way.block;
-        break;
-    case STAGE_ENTRY:
-        board_prefetch_entry(&flight->ahead, true);
-        board_prefetch_way_line(&flight->way);
-        break;
-    case STAGE_WAY_KEYS:
-        board_prefetch_way_keys(&flight->way);
-        break;
-    case STAGE_WAY_END:
-        board_prefetch_way_end(&flight->way);
-        break;
-    case STAGES:
+    default:
         break;
     }
 }
@@ -220,13 +189,20 @@ static enum effect_status apply_members(struct registry *registry, const struct 
             flights[now % IN_FLIGHT].effect = &effects[now];
         }
 #pragma GCC unroll 16
-        for (uint32_t stage = 0; stage < STAGES; stage++) {
+        for (uint32_t stage = 0; stage < STAGE_LOOKUP; stage++) {
             uint32_t i = now - stage; /* before the first effect: wraps to a huge number */
             if (i < members) {
-                fetch(registry, (enum stage)stage, &flights[i % IN_FLIGHT],
+                fetch(registry, stage, &flights[i % IN_FLIGHT],
                       i > 0 ? &flights[(i - 1) % IN_FLIGHT] : NULL);
             }
         }
+        struct lookup *due[LOOKUP_STAGES];
+        for (uint32_t stage = 0; stage < LOOKUP_STAGES; stage++) {
+            uint32_t i = now - STAGE_LOOKUP - stage;
+            struct flight *flight = &flights[i % IN_FLIGHT];
+            due[stage] = i < members && flight->is_fetched ? &flight->ahead : NULL;
+        }
+        lookup_advance(due);
         uint32_t i = now - STAGES;
         if (i < members) {
             const struct flight *flight = &flights[i % IN_FLIGHT];
@@ -244,9 +220,9 @@ static enum effect_status apply_members(struct registry *registry, const struct 
 
 /* ---- keys ---- */
 
-static enum effect_status apply_cut(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    if (key == NULL || effect->rank > board_count(&key->board) ||
+static enum effect_status apply_cut(struct registry *registry, struct registry_key *key,
+                                    const struct effect *effect) {
+    if (effect->rank > board_count(&key->board) ||
         effect->count > board_count(&key->board) - effect->rank) {
         return EFFECT_IMPOSSIBLE;
     }
@@ -254,57 +230,43 @@ static enum effect_status apply_cut(struct registry *registry, const struct effe
     return EFFECT_OK;
 }
 
+enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
+                                         const struct effect *effect) {
+    if (effect->kind == EFFECT_CUT) {
+        return apply_cut(registry, key, effect);
+    }
+    return is_member(effect->member) ? apply_member(key, effect, NULL) : EFFECT_IMPOSSIBLE;
+}
+
 static enum effect_status apply_create(struct registry *registry, const struct effect *effect) {
-    if (effect->rules == NULL ||
-        !registry_may_put(registry, effect->database, effect->name, effect->rules)) {
+    uint32_t kind = kind_of(effect);
+    if (!may_put(registry, effect->database, effect->name, kind, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
-    return registry_make_key(registry, effect->database, effect->name, effect->rules) != NULL
-               ? EFFECT_OK
-               : EFFECT_OUT_OF_MEMORY;
+    return status_if(
+        registry_make_key(registry, effect->database, effect->name, kind, effect->rules) != NULL);
 }
 
-static enum effect_status apply_remove(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    if (key == NULL) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    registry_remove(registry, key);
-    return EFFECT_OK;
+/* Give a key's board these rules, which are held, in place of those it has. */
+static void set_rules(struct registry *registry, struct registry_key *key,
+                      const struct rules *rules) {
+    const struct rules *before = registry_rules(key);
+    board_set_layout(&key->board, &rules->layout);
+    rules_release(&registry->rules, before);
 }
 
-static enum effect_status apply_flush(struct registry *registry, const struct effect *effect) {
-    if (effect->database >= REGISTRY_DATABASES) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    (void)registry_flush(registry, effect->database);
-    return EFFECT_OK;
-}
-
-static enum effect_status apply_expire(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    if (key == NULL) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    return registry_set_expiry(registry, key, effect->expire_at_ms) == REGISTRY_OK
-               ? EFFECT_OK
-               : EFFECT_OUT_OF_MEMORY;
-}
-
-static enum effect_status apply_rules(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    if (key == NULL || effect->rules == NULL || board_count(&key->board) > 0 ||
-        !are_akin(&key->board, effect->rules) ||
+static enum effect_status apply_rules(struct registry *registry, struct registry_key *key,
+                                      const struct effect *effect) {
+    if (key->kind != REGISTRY_BOARD || effect->rules == NULL || board_count(&key->board) > 0 ||
+        !are_akin(key, effect->rules) ||
         (effect->rules->period != PERIOD_NONE) != key->is_periodic) {
         return EFFECT_IMPOSSIBLE;
     }
-    const struct rules *before = registry_rules(key);
     const struct rules *rules = rules_hold(&registry->rules, effect->rules);
     if (rules == NULL) {
         return EFFECT_OUT_OF_MEMORY;
     }
-    board_set_layout(&key->board, &rules->layout);
-    rules_release(&registry->rules, before);
+    set_rules(registry, key, rules);
     if (key->is_periodic) {
         registry_await_roll(registry, key);
     }
@@ -313,100 +275,120 @@ static enum effect_status apply_rules(struct registry *registry, const struct ef
 
 /* ---- renames and copies ---- */
 
-/* A key for RENAME or COPY without its board yet, and the rules it will have. NULL: no memory,
- * nothing changed. */
-static struct registry_key *reserve_successor(struct registry *registry,
-                                              const struct effect *effect,
-                                              const struct rules **rules) {
-    *rules = rules_hold(&registry->rules, effect->rules);
-    if (*rules == NULL) {
-        return NULL;
+/* Move or copy the key's value to its successor; rules: of the successor's board, held. false: no
+ * memory. */
+static bool fill_successor(struct registry *registry, const struct effect *effect,
+                           struct registry_key *key, struct registry_key *successor,
+                           const struct rules *rules) {
+    if (effect->kind == EFFECT_RENAME) {
+        registry_move_value(registry, key, successor);
+    } else if (!registry->kinds[key->kind]->copy(registry, key, successor)) {
+        return false;
+    }
+    if (rules != NULL) {
+        set_rules(registry, successor, rules);
+    }
+    return true;
+}
+
+static enum effect_status apply_move(struct registry *registry, struct registry_key *key,
+                                     const struct effect *effect) {
+    const struct rules *rules = NULL;
+    if (!may_put(registry, effect->to_database, effect->to_name, key->kind, effect->rules) ||
+        !are_akin(key, effect->rules)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    if (effect->rules != NULL) {
+        rules = rules_hold(&registry->rules, effect->rules);
+        if (rules == NULL) {
+            return EFFECT_OUT_OF_MEMORY;
+        }
     }
     struct registry_key *successor = registry_reserve_key(
         registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
-        effect->expire_at_ms != REGISTRY_NO_EXPIRY, effect->rules->period != PERIOD_NONE);
-    if (successor == NULL) {
-        rules_release(&registry->rules, *rules);
-    }
-    return successor;
-}
-
-static void rename_to(struct registry *registry, struct registry_key *key,
-                      struct registry_key *successor, const struct rules *rules,
-                      int64_t expire_at_ms) {
-    const struct rules *before = registry_rules(key);
-    board_move_to(&key->board, &successor->board);
-    board_set_layout(&successor->board, &rules->layout);
-    rules_release(&registry->rules, before);
-    registry_take(registry, key);
-    registry_put_reserved(registry, successor, REGISTRY_WALK_DONE, expire_at_ms, BEFORE_ALL);
-    registry_trim(registry_database(registry, key->database));
-    memory_free(key);
-}
-
-static enum effect_status apply_move(struct registry *registry, const struct effect *effect) {
-    struct registry_key *key = find(registry, effect->database, effect->name);
-    const struct rules *rules;
-    if (key == NULL || effect->rules == NULL || !are_akin(&key->board, effect->rules) ||
-        !registry_may_put(registry, effect->to_database, effect->to_name, effect->rules)) {
-        return EFFECT_IMPOSSIBLE;
-    }
-    struct registry_key *successor = reserve_successor(registry, effect, &rules);
-    if (successor == NULL) {
-        return EFFECT_OUT_OF_MEMORY;
-    }
-    if (effect->kind == EFFECT_RENAME) {
-        rename_to(registry, key, successor, rules, effect->expire_at_ms);
-        return EFFECT_OK;
-    }
-    if (!board_copy(&key->board, &successor->board)) {
+        key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY,
+        rules != NULL && rules->period != PERIOD_NONE);
+    if (successor == NULL || !fill_successor(registry, effect, key, successor, rules)) {
         memory_free(successor);
         rules_release(&registry->rules, rules);
         return EFFECT_OUT_OF_MEMORY;
     }
-    board_set_layout(&successor->board, &rules->layout);
+    if (effect->kind == EFFECT_RENAME) {
+        registry_take(registry, key);
+    }
     registry_put_reserved(registry, successor, REGISTRY_WALK_DONE, effect->expire_at_ms,
                           BEFORE_ALL);
+    if (effect->kind == EFFECT_RENAME) {
+        registry_trim(registry_database(registry, key->database));
+        memory_free(key);
+    }
     return EFFECT_OK;
 }
 
 /* ---- all effects ---- */
 
-static enum effect_status apply_one(struct registry *registry, const struct effect *effect) {
+static enum effect_status apply_to_key(struct registry *registry, struct registry_key *key,
+                                       const struct effect *effect) {
     switch (effect->kind) {
+    case EFFECT_PUT:
+    case EFFECT_TAKE:
     case EFFECT_CUT:
-        return apply_cut(registry, effect);
-    case EFFECT_CREATE:
-        return apply_create(registry, effect);
+        return key->kind == kind_of(effect)
+                   ? registry->kinds[key->kind]->apply(registry, key, effect)
+                   : EFFECT_IMPOSSIBLE;
     case EFFECT_REMOVE:
-        return apply_remove(registry, effect);
-    case EFFECT_FLUSH:
-        return apply_flush(registry, effect);
+        registry_remove(registry, key);
+        return EFFECT_OK;
     case EFFECT_RENAME:
     case EFFECT_COPY:
-        return apply_move(registry, effect);
+        return apply_move(registry, key, effect);
     case EFFECT_EXPIRE:
-        return apply_expire(registry, effect);
+        return status_if(registry_set_expiry(registry, key, effect->expire_at_ms) == REGISTRY_OK);
     case EFFECT_RULES:
-        return apply_rules(registry, effect);
-    case EFFECT_PUT:
-    case EFFECT_TAKE: /* with an invalid name or member */
+        return apply_rules(registry, key, effect);
+    case EFFECT_CREATE:
+    case EFFECT_FLUSH:
     case EFFECT_FILL:
         break;
     }
     return EFFECT_IMPOSSIBLE;
 }
 
+static enum effect_status apply_one(struct registry *registry, const struct effect *effect) {
+    if (effect->kind == EFFECT_CREATE) {
+        return apply_create(registry, effect);
+    }
+    if (effect->kind == EFFECT_FLUSH && effect->database < REGISTRY_DATABASES) {
+        (void)registry_flush(registry, effect->database);
+        return EFFECT_OK;
+    }
+    struct registry_key *key = find(registry, effect);
+    return key != NULL ? apply_to_key(registry, key, effect) : EFFECT_IMPOSSIBLE;
+}
+
+/* The number of leading effects that are about boards. */
+static uint32_t count_of_boards(const struct effect *effects, uint32_t count) {
+    uint32_t leading = 0;
+    while (leading < count && kind_of(&effects[leading]) == REGISTRY_BOARD) {
+        leading++;
+    }
+    return leading;
+}
+
 enum effect_status effect_apply(struct registry *registry, const struct effect *effects,
                                 uint32_t count, uint32_t *applied) {
-    CHECK(registry->on_effect == NULL);
+    CHECK(registry->listeners == NULL);
     enum effect_status status = EFFECT_OK;
+    uint32_t boards_end = 0;
     *applied = 0;
     while (*applied < count && status == EFFECT_OK) {
         const struct effect *next = &effects[*applied];
         uint32_t done;
-        if (is_of_member(next)) {
-            status = apply_members(registry, next, count - *applied, &done);
+        if (boards_end <= *applied) {
+            boards_end = *applied + count_of_boards(next, count - *applied);
+        }
+        if (*applied < boards_end && is_of_member(next)) {
+            status = apply_members(registry, next, boards_end - *applied, &done);
         } else {
             status = apply_one(registry, next);
             done = status == EFFECT_OK;

@@ -3,9 +3,10 @@
  *     ZADD daily 700 ann  ---->  CREATE daily, with these rules      (if it did not exist)
  *                                PUT daily ann 0x00000341...
  *
- * The listener receives every change. Applying the same effects in the same order to a registry
- * with the same initial state yields the same keys, boards, members, order, rules and expiries.
- * Effects do not depend on a clock: an expiry or a period's end is reported when it is carried out.
+ * Listeners (skiplist/keyspace/effect_listener.h) receive every change. Applying the same effects
+ * in the same order to a registry with the same initial state yields the same keys, boards,
+ * members, order, rules and expiries. Effects do not depend on a clock: an expiry or a period's end
+ * is reported when it is carried out.
  *
  *     PUT      a member was added or moved: it is placed behind its equals (LATEST: before)
  *     TAKE     a member was removed
@@ -46,37 +47,24 @@ enum effect_kind {
 /* All pointers in it are borrowed for the call. */
 struct effect {
     enum effect_kind kind;
+    /* The key's kind (skiplist/keyspace/key_kind.h); NULL: a board. Applying CREATE, PUT, TAKE and
+     * CUT looks at it, all others fit keys of any kind. */
+    const struct key_kind *key_kind;
     uint32_t database;
-    uint32_t to_database;      /* RENAME, COPY */
-    uint32_t rank, count;      /* CUT */
-    struct bytes name;         /* the key's name; RENAME, COPY: the old name */
-    struct bytes to_name;      /* RENAME, COPY */
-    struct bytes member;       /* PUT, TAKE */
-    uint64_t member_key;       /* PUT */
-    int64_t expire_at_ms;      /* EXPIRE, RENAME, COPY, FILL; or REGISTRY_NO_EXPIRY */
-    const struct rules *rules; /* CREATE, RULES, RENAME, COPY, FILL: the board's rules now */
-    /* In the listener: the key. RENAME, COPY: the new key; REMOVE: the removed key. NULL for FLUSH
+    uint32_t to_database; /* RENAME, COPY */
+    uint32_t rank, count; /* CUT */
+    struct bytes name;    /* the key's name; RENAME, COPY: the old name */
+    struct bytes to_name; /* RENAME, COPY */
+    struct bytes member;  /* PUT, TAKE */
+    uint64_t member_key;  /* PUT, of a board */
+    struct bytes value;   /* PUT, of another kind */
+    int64_t expire_at_ms; /* EXPIRE, RENAME, COPY, FILL; or REGISTRY_NO_EXPIRY */
+    /* CREATE, RULES, RENAME, COPY, FILL: the board's rules now; NULL: no board. */
+    const struct rules *rules;
+    /* In a listener: the key. RENAME, COPY: the new key; REMOVE: the removed key. NULL for FLUSH
      * and for effects to be applied. */
     const struct registry_key *key;
 };
-
-/* Effect listener. CUT is reported before the members are removed, all other effects after the
- * change. It must not change the registry. */
-typedef void effect_listener(void *context, const struct effect *effect);
-/* Set the effect listener, or NULL for none. Call between commands only. */
-void registry_set_effects(struct registry *registry, effect_listener *listener, void *context);
-
-/* Iterates over the effects of a FILL, inside the listener. */
-struct effect_fill {
-    struct effect whole; /* borrowed as it is */
-    struct board_cursor cursor;
-    uint32_t left; /* members */
-    bool is_reverse;
-    enum { EFFECT_FILL_CREATE, EFFECT_FILL_EXPIRE, EFFECT_FILL_MEMBERS } next;
-};
-void effect_fill_begin(struct effect_fill *fill, const struct effect *effect);
-/* false: no effects left. */
-MUST_CHECK bool effect_fill_next(struct effect_fill *fill, struct effect *effect);
 
 enum effect_status {
     EFFECT_OK = 0,
@@ -84,7 +72,7 @@ enum effect_status {
     EFFECT_IMPOSSIBLE, /* it does not match the state, such as PUT on a missing key */
 };
 
-/* Apply effects[0 .. count-1] in order, with no listener set. Nothing expires, rolls over or is
+/* Apply effects[0 .. count-1] in order, with no listener added. Nothing expires, rolls over or is
  * dropped by a CAP except as the effects say. FILL cannot be applied. Removed boards are freed
  * later by registry_free_step.
  *

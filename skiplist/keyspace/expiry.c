@@ -116,7 +116,9 @@ void expiry_prefetch(const struct expiry *expiry, uint32_t place) {
 }
 
 struct expiry_entry expiry_first(const struct expiry *expiry) {
-    CHECK(expiry->count > 0);
+    if (expiry->count == 0) {
+        return (struct expiry_entry){.place = NULL};
+    }
     struct expiry_entry first = *entry_at(expiry, 0);
     first.time_ms = told_ms(expiry, first.time_ms);
     return first;

@@ -43,8 +43,12 @@ int64_t expiry_time_ms(const struct expiry *expiry, uint32_t place);
 void expiry_prefetch(const struct expiry *expiry, uint32_t place);
 /* Sum of all times, for their average. */
 expiry_sum expiry_sum_ms(const struct expiry *expiry);
-/* The entry with the earliest time; count must be at least 1. */
+/* The entry with the earliest time; its place is NULL if there is none. */
 struct expiry_entry expiry_first(const struct expiry *expiry);
+/* The earlier of two such entries, the first if they are equal. */
+static inline struct expiry_entry expiry_earlier(struct expiry_entry a, struct expiry_entry b) {
+    return a.place == NULL || (b.place != NULL && b.time_ms < a.time_ms) ? b : a;
+}
 
 /* Check the order, the places and the sum. reason: the first violated invariant. */
 MUST_CHECK bool expiry_validate(const struct expiry *expiry, const char **reason);

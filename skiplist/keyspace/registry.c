@@ -168,6 +168,7 @@ struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_f
     registry->hash_seed = hash_seed;
     registry->roll_at_ms = INT64_MAX;
     registry->roll_failed_ms = INT64_MIN;
+    registry_add_kind(registry, &key_kind_board);
     rules_set_init(&registry->rules, hash_seed);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         struct database *database = &registry->databases[i];
@@ -182,7 +183,7 @@ void registry_destroy(struct registry *registry) {
         return;
     }
     /* The flush below is not reported: a record of effects keeps the boards. */
-    registry_set_effects(registry, NULL, NULL);
+    registry->listeners = NULL;
     registry_flush(registry, REGISTRY_DATABASES);
     while (registry_free_step(registry, UINT32_MAX)) {}
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
@@ -216,13 +217,33 @@ int64_t registry_expiry(const struct registry *registry, const struct registry_k
                           key->expiry_place);
 }
 
-size_t registry_memory_size(const struct registry_key *key) {
-    return memory_size(key) + board_memory_size(&key->board);
+size_t registry_memory_size(const struct registry *registry, const struct registry_key *key) {
+    return memory_size(key) + registry->kinds[key->kind]->size(key);
 }
 
-/* A key of this name, not yet in a database, without a board. NULL: no memory. */
+const char *registry_kind_name(const struct registry *registry, const struct registry_key *key) {
+    return registry->kinds[key->kind]->name;
+}
+
+void registry_add_kind(struct registry *registry, const struct key_kind *kind) {
+    CHECK(kind->number < REGISTRY_KINDS_MAX);
+    CHECK(registry->kinds[kind->number] == NULL);
+    registry->kinds[kind->number] = kind;
+}
+
+void registry_move_value(const struct registry *registry, struct registry_key *key,
+                         struct registry_key *to) {
+    const struct key_kind *kind = registry->kinds[key->kind];
+    if (kind->move != NULL) {
+        kind->move(key, to);
+    } else {
+        memcpy(to->value, key->value, sizeof to->value);
+    }
+}
+
+/* A key of this name, not yet in a database, with an empty value. NULL: no memory. */
 static struct registry_key *create_key(uint32_t database, struct registry_new_name name,
-                                       bool is_periodic) {
+                                       uint32_t kind, bool is_periodic) {
     size_t size = name.first.size + name.second.size;
     CHECK(size > 0);
     CHECK(size <= REGISTRY_NAME_MAX);
@@ -238,7 +259,9 @@ static struct registry_key *create_key(uint32_t database, struct registry_new_na
     if (name.second.size > 0) {
         memcpy(key->name_at + name.first.size, name.second.at, name.second.size);
     }
-    key->name_size = (uint32_t)size & UINT32_C(0xffffff);
+    memset(key->value, 0, sizeof key->value);
+    key->name_size = (uint32_t)size & 0xfffff;
+    key->kind = kind & 0xf;
     key->database = database & 0x1f;
     key->is_lasting = false;
     key->is_unreported = false;
@@ -299,17 +322,6 @@ uint64_t registry_flush(struct registry *registry, uint32_t database) {
         count += flush_database(registry, i);
     }
     return count;
-}
-
-void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
-                           uint32_t count) {
-    registry_emit_cut(registry, key, rank, count);
-    if (registry->walk.open == key) {
-        registry_walk_note_cut(registry, rank, count);
-    }
-    board_remove_range(&key->board, rank, count);
-    board_chain_put(&registry->remains, &key->board);
-    registry_tell(registry, key->database, registry_name(key));
 }
 
 /* ---- finding and creating ---- */
@@ -395,7 +407,8 @@ const struct registry_key *registry_prefetch_end(const struct registry *registry
         /* Another name with the same tag: rare enough to do a blocking look-up. */
         state->key = registry_find_name(in, state->name);
     }
-    return is_current(in, state->key, now_ms) ? state->key : NULL;
+    return is_current(in, state->key, now_ms) && state->key->kind == REGISTRY_BOARD ? state->key
+                                                                                    : NULL;
 }
 
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
@@ -449,15 +462,16 @@ void registry_discard_board(struct registry *registry, struct board *board) {
 }
 
 struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
-                                       struct bytes name, const struct rules *rules) {
-    bool is_periodic = rules->period != PERIOD_NONE;
+                                       struct bytes name, uint32_t kind,
+                                       const struct rules *rules) {
+    bool is_periodic = rules != NULL && rules->period != PERIOD_NONE;
     struct registry_key *key =
-        create_key(database, (struct registry_new_name){.first = name}, is_periodic);
+        create_key(database, (struct registry_new_name){.first = name}, kind, is_periodic);
     if (key == NULL) {
         return NULL;
     }
     if (!database_reserve(registry_database(registry, database), is_periodic) ||
-        !make_board(registry, rules, &key->board)) {
+        (rules != NULL && !make_board(registry, rules, &key->board))) {
         memory_free(key);
         return NULL;
     }
@@ -467,7 +481,7 @@ struct registry_key *registry_make_key(struct registry *registry, uint32_t datab
 
 /* like: the rules of a new board; NULL: those of rules_for. */
 static struct registry_key *find_or_make(struct registry *registry, uint32_t database,
-                                         struct bytes name, const struct rules *like,
+                                         struct bytes name, uint32_t kind, const struct rules *like,
                                          int64_t now_ms, bool *is_new) {
     *is_new = false;
     if (!registry_settle(registry, database, name, now_ms)) {
@@ -477,29 +491,38 @@ static struct registry_key *find_or_make(struct registry *registry, uint32_t dat
     if (key != NULL) {
         return key;
     }
-    if (like == NULL) {
-        like = registry->rules_for(registry->context, name);
-    }
     struct rules room;
-    key = registry_make_key(registry, database, name, rules_from_now(like, now_ms, &room));
+    if (kind == REGISTRY_BOARD) {
+        like = like != NULL ? like : registry->rules_for(registry->context, name);
+        like = rules_from_now(like, now_ms, &room);
+    }
+    key = registry_make_key(registry, database, name, kind, like);
     *is_new = key != NULL;
+    if (*is_new) {
+        key->is_unreported = registry->listeners != NULL;
+    }
     return key;
 }
 
 struct registry_key *registry_find_or_create(struct registry *registry, uint32_t database,
                                              struct bytes name, int64_t now_ms, bool *is_new) {
-    struct registry_key *key = find_or_make(registry, database, name, NULL, now_ms, is_new);
-    if (*is_new) {
-        key->is_unreported = registry->on_effect != NULL;
-    }
-    return key;
+    return find_or_make(registry, database, name, REGISTRY_BOARD, NULL, now_ms, is_new);
+}
+
+struct registry_key *registry_find_or_create_kind(struct registry *registry, uint32_t database,
+                                                  struct bytes name, const struct key_kind *kind,
+                                                  int64_t now_ms, bool *is_new) {
+    CHECK(registry->kinds[kind->number] == kind && kind->number != REGISTRY_BOARD);
+    return find_or_make(registry, database, name, kind->number, NULL, now_ms, is_new);
 }
 
 struct registry_key *registry_find_or_create_like(struct registry *registry, uint32_t database,
                                                   struct bytes name, const struct rules *rules,
                                                   int64_t now_ms, bool *is_new) {
-    struct registry_key *key = find_or_make(registry, database, name, rules, now_ms, is_new);
+    struct registry_key *key =
+        find_or_make(registry, database, name, REGISTRY_BOARD, rules, now_ms, is_new);
     if (*is_new) {
+        key->is_unreported = false;
         registry_emit_key(registry, EFFECT_CREATE, key);
         registry_tell(registry, database, name);
     }
@@ -509,10 +532,10 @@ struct registry_key *registry_find_or_create_like(struct registry *registry, uin
 /* ---- reserved keys ---- */
 
 struct registry_key *registry_reserve_key(struct registry *registry, uint32_t number,
-                                          struct registry_new_name name, bool expires,
-                                          bool is_periodic) {
+                                          struct registry_new_name name, uint32_t kind,
+                                          bool expires, bool is_periodic) {
     struct database *database = registry_database(registry, number);
-    struct registry_key *key = create_key(number, name, is_periodic);
+    struct registry_key *key = create_key(number, name, kind, is_periodic);
     if (key == NULL) {
         return NULL;
     }
@@ -556,7 +579,7 @@ static enum registry_status put_board(struct registry *registry, uint32_t databa
     bool is_periodic = rules_of(board_layout(board))->period != PERIOD_NONE;
     struct registry_key *key =
         registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
-                             expire_at_ms != REGISTRY_NO_EXPIRY, is_periodic);
+                             REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, is_periodic);
     if (key == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
@@ -577,7 +600,8 @@ enum registry_status registry_put_board(struct registry *registry, uint32_t data
 
 bool registry_may_put(const struct registry *registry, uint32_t database, struct bytes name,
                       const struct rules *rules) {
-    size_t size_max = rules->period != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
+    size_t size_max =
+        rules != NULL && rules->period != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
     return database < REGISTRY_DATABASES && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }
@@ -595,22 +619,18 @@ static enum registry_status set_expiry(struct registry *registry, struct registr
     struct database *database = registry_database(registry, key->database);
     struct expiry *before = registry_heap(database, key);
     struct expiry *after = is_lasting ? &database->lasting : &database->expiry;
-    uint32_t *place = &key->expiry_place;
-    bool is_in_place = *place != EXPIRY_NOWHERE && before == after;
     bool is_set = expire_at_ms != REGISTRY_NO_EXPIRY;
-    if (is_set && !is_in_place && !expiry_reserve(after)) {
+    if (is_set && !expiry_reserve(after)) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    if (*place != EXPIRY_NOWHERE && !(is_set && is_in_place)) {
-        expiry_remove(before, place);
-        expiry_trim(before);
+    if (key->expiry_place != EXPIRY_NOWHERE) {
+        expiry_remove(before, &key->expiry_place);
     }
+    if (is_set) {
+        expiry_put(after, expire_at_ms, &key->expiry_place);
+    }
+    expiry_trim(before);
     key->is_lasting = is_lasting;
-    if (is_set && is_in_place) {
-        expiry_change(after, place, expire_at_ms);
-    } else if (is_set) {
-        expiry_put(after, expire_at_ms, place);
-    }
     registry_emit_key(registry, EFFECT_EXPIRE, key);
     registry_tell(registry, key->database, registry_name(key));
     return REGISTRY_OK;
@@ -637,11 +657,8 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms) {
 }
 
 static struct expiry_entry first_to_expire(const struct registry *registry) {
-    struct expiry_entry first = registry_first(registry, offsetof(struct database, expiry));
-    struct expiry_entry lasting = registry_first(registry, offsetof(struct database, lasting));
-    bool is_lasting =
-        lasting.place != NULL && (first.place == NULL || lasting.time_ms < first.time_ms);
-    return is_lasting ? lasting : first;
+    return expiry_earlier(registry_first(registry, offsetof(struct database, expiry)),
+                          registry_first(registry, offsetof(struct database, lasting)));
 }
 
 static struct registry_key *key_of_place(uint32_t *place) {
@@ -667,18 +684,10 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
     return count;
 }
 
-int64_t registry_next_expiry(const struct registry *registry) {
-    struct expiry_entry first = first_to_expire(registry);
-    return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
-}
-
 int64_t registry_next_due(const struct registry *registry) {
-    int64_t expiry_ms = registry_next_expiry(registry);
-    struct expiry_entry roll = registry_first(registry, offsetof(struct database, rolls));
-    if (roll.place == NULL) {
-        return expiry_ms;
-    }
-    return expiry_ms != REGISTRY_NO_EXPIRY && expiry_ms < roll.time_ms ? expiry_ms : roll.time_ms;
+    struct expiry_entry first = expiry_earlier(
+        registry_first(registry, offsetof(struct database, rolls)), first_to_expire(registry));
+    return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
 /* ---- counts ---- */
@@ -734,18 +743,15 @@ static const char *check_key(const struct registry *registry, uint32_t number, u
             return "registry: the heap's entry for a key is another one's";
         }
     }
-    if (!rules_are_in(&registry->rules, registry_rules(key))) {
-        return "registry: a board's rules are not those of the set";
+    if (registry->kinds[key->kind] == NULL) {
+        return "registry: a key is of no kind";
     }
     const char *wrong = registry_check_roll(database, key);
-    if (wrong != NULL) {
-        return wrong;
-    }
-    const char *reason = NULL;
-    return board_validate(&key->board, &reason) ? NULL : reason;
+    return wrong != NULL ? wrong : registry->kinds[key->kind]->check(registry, key, NULL);
 }
 
-static const char *check_database(const struct registry *registry, uint32_t number) {
+static const char *check_database(const struct registry *registry, uint32_t number,
+                                  uint64_t *board_count) {
     const struct database *database = registry_read(registry, number);
     uint32_t expiring_count = 0;
     uint32_t periodic_count = 0;
@@ -754,8 +760,10 @@ static const char *check_database(const struct registry *registry, uint32_t numb
         if (wrong != NULL) {
             return wrong;
         }
-        expiring_count += registry_key_at(database, i)->expiry_place != EXPIRY_NOWHERE;
-        periodic_count += registry_key_at(database, i)->is_periodic;
+        const struct registry_key *key = registry_key_at(database, i);
+        expiring_count += key->expiry_place != EXPIRY_NOWHERE;
+        periodic_count += key->is_periodic;
+        *board_count += key->kind == REGISTRY_BOARD;
     }
     if (expiring_count != database->expiry.count + database->lasting.count ||
         periodic_count != database->rolls.count) {
@@ -776,30 +784,50 @@ static const char *check_database(const struct registry *registry, uint32_t numb
     return NULL;
 }
 
-bool registry_validate(const struct registry *registry, const char **reason) {
-    const char *wrong = registry_check_walk(registry);
-    uint64_t board_count = registry->unfreed_count;
-    if (!rules_set_validate(&registry->rules, reason)) {
-        return false;
+/* Count the boards among the keys that are not freed yet, and all of these keys. */
+static uint64_t count_unfreed(const struct registry *registry, uint64_t *board_count) {
+    uint64_t count = 0;
+    const struct registry_key *partly_freed = registry->partly_freed;
+    if (partly_freed != NULL) {
+        *board_count += partly_freed->kind == REGISTRY_BOARD;
+        count++;
     }
-    for (uint32_t i = 0; i < REGISTRY_DATABASES && wrong == NULL; i++) {
-        wrong = check_database(registry, i);
-        board_count += registry_count(registry, i);
-    }
-    if (wrong == NULL && board_count != registry->rules.use_count) {
-        wrong = "registry: rules have more or fewer users than there are boards";
-    }
-    uint64_t unfreed_count = registry->partly_freed != NULL;
     for (const struct registry_key *key = registry->unfreed; key != NULL; key = key->next_unfreed) {
-        unfreed_count++;
+        *board_count += key->kind == REGISTRY_BOARD;
+        count++;
     }
     for (const struct flushed_keys *flushed = registry->flushed_first; flushed != NULL;
          flushed = flushed->next) {
-        unfreed_count += flushed->count;
+        for (uint32_t i = 0; i < flushed->count; i++) {
+            *board_count += (*registry_list_at(&flushed->list, i))->kind == REGISTRY_BOARD;
+        }
+        count += flushed->count;
     }
-    if (wrong == NULL && unfreed_count != registry->unfreed_count) {
-        wrong = "registry: unfreed keys are not counted right";
+    return count;
+}
+
+static const char *check_registry(const struct registry *registry) {
+    uint64_t board_count = 0;
+    const char *wrong = registry_check_walk(registry);
+    for (uint32_t i = 0; i < REGISTRY_DATABASES && wrong == NULL; i++) {
+        wrong = check_database(registry, i, &board_count);
     }
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (count_unfreed(registry, &board_count) != registry->unfreed_count) {
+        return "registry: unfreed keys are not counted right";
+    }
+    return board_count == registry->rules.use_count
+               ? NULL
+               : "registry: rules have more or fewer users than there are boards";
+}
+
+bool registry_validate(const struct registry *registry, const char **reason) {
+    if (!rules_set_validate(&registry->rules, reason)) {
+        return false;
+    }
+    const char *wrong = check_registry(registry);
     if (wrong != NULL) {
         *reason = wrong;
     }

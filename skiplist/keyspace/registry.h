@@ -28,6 +28,12 @@ enum {
     REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + 1 + PERIOD_DATE_TEXT_MAX,
 };
 
+/* Kinds of what a key holds (skiplist/keyspace/key_kind.h). */
+enum {
+    REGISTRY_BOARD = 0,
+    REGISTRY_KINDS_MAX = 16,
+};
+
 struct registry;
 
 enum registry_status {
@@ -54,9 +60,13 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
                            void *context);
 
 /* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
- * be millions of keys, so a key is a single, compact allocation. */
+ * be millions of keys, so a key is a single, compact allocation. Today's commands know boards only;
+ * where there are other kinds, look at kind before board. */
 struct registry_key {
-    struct board board;
+    union {
+        struct board board; /* if kind is REGISTRY_BOARD */
+        void *value[3];     /* of another kind: the room of its value */
+    };
     /* From here on private to the registry. */
     union {
         struct {
@@ -65,7 +75,8 @@ struct registry_key {
         };
         struct registry_key *next_unfreed;
     };
-    uint32_t name_size : 24;
+    uint32_t name_size : 20;
+    uint32_t kind : 4;
     uint32_t database : 5;
     uint32_t is_lasting : 1;    /* its expiry, if any, was given as a duration */
     uint32_t is_unreported : 1; /* its creation is reported with its first member */
@@ -83,8 +94,10 @@ static inline const struct rules *registry_rules(const struct registry_key *key)
 }
 /* When the key expires; REGISTRY_NO_EXPIRY: never. */
 int64_t registry_expiry(const struct registry *registry, const struct registry_key *key);
-/* Heap bytes of the key and its board. */
-size_t registry_memory_size(const struct registry_key *key);
+/* Heap bytes of the key and its value. */
+size_t registry_memory_size(const struct registry *registry, const struct registry_key *key);
+/* The name of its kind, as TYPE replies it. */
+const char *registry_kind_name(const struct registry *registry, const struct registry_key *key);
 
 /* The key, or NULL. An expired key is removed first (counted in registry_expired_count), and a
  * board whose period is over rolls over. If there is no memory for that, the key is treated as
@@ -104,7 +117,8 @@ const struct registry_key *registry_peek(const struct registry *registry, uint32
  *     slots   hash the name, fetch its map slots
  *     place   read the slots, fetch the place in the list
  *     key     read the place, fetch the key
- *     end     compare the name: the key, or NULL if it does not exist or has expired */
+ *     end     compare the name: the key, or NULL if it does not exist, has expired or is no board
+ */
 struct registry_prefetch {
     struct bytes name; /* borrowed */
     uint64_t hash;
@@ -208,8 +222,6 @@ registry_set_lasting(struct registry *registry, struct registry_key *key, int64_
 void registry_set_offset(struct registry *registry, int64_t offset_ms);
 /* Remove expired keys, the earliest first, at most keys_max. Returns the number removed. */
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max);
-/* When the next key expires; REGISTRY_NO_EXPIRY: never. */
-int64_t registry_next_expiry(const struct registry *registry);
 
 /* Roll over the boards whose periods are over, the earliest first, at most keys_max. Returns the
  * number rolled over; fewer than keys_max means that all that is possible has been done. */

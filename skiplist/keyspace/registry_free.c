@@ -7,12 +7,8 @@
 #include "skiplist/keyspace/registry_parts.h"
 
 enum {
-    /* Cost of queueing and freeing one key, in members: the key, the board, its first block. */
-    KEY_WORK = 2,
     /* Cost of freeing a segment of a map, in members. */
     SEGMENT_WORK = MAP_SEGMENT_BUCKETS / 8 + 1,
-    /* Minimum number of members a board is asked to free at a time. */
-    DYING_WORK_MIN = 32,
 };
 
 /* ---- queueing ---- */
@@ -71,11 +67,10 @@ static bool pick_partly_freed(struct registry *registry) {
     } else {
         return false;
     }
-    registry->partly_freed_count = board_count(&registry->partly_freed->board) + (uint64_t)KEY_WORK;
     return true;
 }
 
-static uint64_t less(uint64_t a, uint64_t b) {
+static uint32_t less(uint32_t a, uint32_t b) {
     return a > b ? a - b : 0;
 }
 
@@ -86,19 +81,9 @@ static bool free_flushed_map(struct registry *registry) {
 }
 
 /* Free a part of the current key; returns the work done. */
-static uint64_t free_some_of_key(struct registry *registry, uint64_t work_max) {
+static uint32_t free_some_of_key(struct registry *registry, uint32_t work) {
     struct registry_key *key = registry->partly_freed;
-    uint64_t work =
-        registry->partly_freed_count < work_max ? registry->partly_freed_count : work_max;
-    const struct rules *rules = registry_rules(key);
-    bool is_gone = board_deinit_step(&key->board, (uint32_t)work);
-    /* The board may have more to free than its members: their index, and remains of others. */
-    registry->partly_freed_count = less(registry->partly_freed_count, work);
-    if (registry->partly_freed_count < DYING_WORK_MIN) {
-        registry->partly_freed_count = DYING_WORK_MIN;
-    }
-    if (is_gone) {
-        rules_release(&registry->rules, rules);
+    if (registry->kinds[key->kind]->free_step(registry, key, &work)) {
         memory_free(key);
         registry->partly_freed = NULL;
         registry->unfreed_count--;
@@ -108,18 +93,18 @@ static uint64_t free_some_of_key(struct registry *registry, uint64_t work_max) {
 }
 
 bool registry_free_step(struct registry *registry, uint32_t work_max) {
-    uint64_t work_left = work_max;
+    uint32_t work_left = work_max;
     while (work_left > 0) {
         if (free_flushed_map(registry)) {
             work_left = less(work_left, SEGMENT_WORK);
         } else if (pick_partly_freed(registry)) {
-            work_left -= free_some_of_key(registry, work_left);
+            work_left = less(work_left, free_some_of_key(registry, work_left));
         } else {
             break;
         }
     }
     if (work_left > 0 && registry->remains.first != NULL) {
-        (void)board_free_step(registry->remains.first, (uint32_t)work_left);
+        (void)board_free_step(registry->remains.first, work_left);
     }
     return registry->unfreed_count > 0 || registry->remains.first != NULL;
 }

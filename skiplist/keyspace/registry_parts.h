@@ -1,18 +1,19 @@
 /* Private to the registry: its internals.
  *
  *     registry.c          keys: finding, creating, removing, expiring
- *     registry_free.c   deferred freeing of what is removed
- *     registry_effects.c  reporting every change, member by member
+ *     registry_free.c     deferred freeing of what is removed
+ *     kind_board.c        boards as values of keys; changes of their members
+ *     effect_listener.c   reporting every change, member by member
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD
  *     registry_scan.c     random keys, scans, iteration
- *     registry_walk.c     a walk over all boards while they change
+ *     registry_walk.c     a walk over all keys while they change
  *     effect.c            applying effects */
 #ifndef SKIPLIST_REGISTRY_PARTS_H
 #define SKIPLIST_REGISTRY_PARTS_H
 
-#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/expiry.h"
+#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/pages.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_walk.h"
@@ -49,13 +50,11 @@ struct database {
 };
 
 struct registry_walk {
-    const struct registry_key *open;  /* the key whose board is being walked; or NULL */
+    const struct registry_key *open;  /* the key that is being walked; or NULL */
     const struct registry_key *taken; /* the key removed last, with its walk state */
     enum registry_walk_state taken_state;
-    uint32_t rank;     /* of the open board's next entry */
-    uint64_t last_key; /* of the last entry returned */
-    bool has_last;     /* there was a last entry */
-    bool has_begun;    /* there was a piece */
+    struct key_cursor cursor; /* in the open key */
+    bool has_begun;           /* there was a piece */
     bool is_going;
 };
 
@@ -66,8 +65,8 @@ struct registry {
     void *context;
     registry_key_changed *key_changed; /* or NULL */
     void *listener_context;
-    effect_listener *on_effect; /* effect listener; or NULL */
-    void *effect_context;
+    struct effect_listener *listeners; /* of effects */
+    const struct key_kind *kinds[REGISTRY_KINDS_MAX];
     struct registry_walk walk;
     /* There is a listener or a walk: the only test that a change of a member makes. */
     bool is_observed;
@@ -78,7 +77,6 @@ struct registry {
     struct registry_key *unfreed;
     struct flushed_keys *flushed_first;
     struct registry_key *partly_freed; /* the key that is partly freed */
-    uint64_t partly_freed_count;       /* members left to free */
     struct board_chain remains;
     uint64_t unfreed_count;
     uint64_t freed_count;
@@ -116,13 +114,7 @@ static inline struct expiry_entry registry_first(const struct registry *registry
     struct expiry_entry first = {.place = NULL};
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         const void *heap = (const char *)&registry->databases[i] + offset;
-        const struct expiry *expiry = heap;
-        if (expiry->count > 0) {
-            struct expiry_entry entry = expiry_first(expiry);
-            if (first.place == NULL || entry.time_ms < first.time_ms) {
-                first = entry;
-            }
-        }
+        first = expiry_earlier(first, expiry_first(heap));
     }
     return first;
 }
@@ -148,16 +140,20 @@ uint64_t registry_hash(const struct database *database, const struct registry_ke
 struct registry_key *registry_find_name(const struct database *database, struct bytes name);
 /* The same, with a fast path for the key found last. */
 struct registry_key *registry_find_again(struct database *database, struct bytes name);
-/* Create a key with an empty board with these rules, without reporting it. NULL: no memory, nothing
- * changed. */
+/* Create an empty key, without reporting it; rules: of a board. NULL: no memory, nothing changed.
+ */
 MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
-                                                  struct bytes name, const struct rules *rules);
-/* Reserve a key without a board, so that registry_put_reserved can insert it, with an expiry and a
+                                                  struct bytes name, uint32_t kind,
+                                                  const struct rules *rules);
+/* Reserve a key without a value, so that registry_put_reserved can insert it, with an expiry and a
  * PERIOD if requested, without allocating. NULL: no memory. */
 MUST_CHECK struct registry_key *registry_reserve_key(struct registry *registry, uint32_t database,
-                                                     struct registry_new_name name, bool expires,
-                                                     bool is_periodic);
-/* Insert it with its board, replacing an existing key of its name, and report it. state: its state
+                                                     struct registry_new_name name, uint32_t kind,
+                                                     bool expires, bool is_periodic);
+/* Move the value of a key to another one of its kind. */
+void registry_move_value(const struct registry *registry, struct registry_key *key,
+                         struct registry_key *to);
+/* Insert it with its value, replacing an existing key of its name, and report it. state: its state
  * in the walk. */
 void registry_put_reserved(struct registry *registry, struct registry_key *key,
                            enum registry_walk_state state, int64_t expire_at_ms, int64_t now_ms);
@@ -184,7 +180,7 @@ void registry_free_later(struct registry *registry, struct registry_key *key);
 /* Queue all keys of a database; the caller then reinitialises it. */
 void registry_free_database_later(struct registry *registry, struct database *database);
 
-/* ---- effects, registry_effects.c ---- */
+/* ---- effects, effect_listener.c ---- */
 
 /* CREATE, EXPIRE, RULES or FILL of a key. */
 void registry_emit_key(const struct registry *registry, enum effect_kind kind,
@@ -197,11 +193,16 @@ void registry_emit_move(const struct registry *registry, enum effect_kind kind,
 void registry_emit_cut(const struct registry *registry, struct registry_key *key, uint32_t rank,
                        uint32_t count);
 void registry_emit_flush(const struct registry *registry, uint32_t database);
+void registry_emit_member(const struct registry *registry, enum effect_kind kind,
+                          struct registry_key *key, struct bytes member, uint64_t packed_key);
+/* Apply PUT, TAKE or CUT to a board, effect.c. */
+enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
+                                         const struct effect *effect);
 
 /* ---- the walk, registry_walk.c ---- */
 
 static inline void registry_observe(struct registry *registry) {
-    registry->is_observed = registry->on_effect != NULL || registry->walk.is_going;
+    registry->is_observed = registry->listeners != NULL || registry->walk.is_going;
 }
 /* A key has been inserted with this state; is about to be removed; or all keys of a database
  * are. */
@@ -209,11 +210,6 @@ void registry_walk_note_put(struct registry *registry, const struct registry_key
                             enum registry_walk_state state);
 void registry_walk_note_taken(struct registry *registry, const struct registry_key *key);
 void registry_walk_note_flush(struct registry *registry, struct database *database);
-/* The open board is about to change. */
-void registry_walk_note_put_member(struct registry *registry, const struct board_member *member,
-                                   uint64_t packed_key);
-void registry_walk_note_take_member(struct registry *registry, const struct board_member *member);
-void registry_walk_note_cut(struct registry *registry, uint32_t rank, uint32_t count);
 /* What is wrong with the walk; NULL: nothing. */
 const char *registry_check_walk(const struct registry *registry);
 

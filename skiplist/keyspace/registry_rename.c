@@ -15,7 +15,7 @@ static struct registry_key *reserve_successor(struct registry *registry,
     }
     struct registry_key *successor =
         registry_reserve_key(registry, to_database, (struct registry_new_name){.first = to_name},
-                             key->expiry_place != EXPIRY_NOWHERE, key->is_periodic);
+                             key->kind, key->expiry_place != EXPIRY_NOWHERE, key->is_periodic);
     if (successor != NULL) {
         successor->is_lasting = key->is_lasting;
     }
@@ -33,7 +33,7 @@ enum registry_status registry_rename(struct registry *registry, struct registry_
     }
     int64_t expire_at_ms = registry_expiry(registry, key);
     enum registry_walk_state state = registry_walk_state(registry, key);
-    board_move_to(&key->board, &successor->board);
+    registry_move_value(registry, key, successor);
     registry_take(registry, key);
     registry_tell(registry, key->database, registry_name(key));
     registry_put_reserved(registry, successor, state, expire_at_ms, now_ms);
@@ -52,11 +52,10 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
     if (successor == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
-    if (!board_copy(&key->board, &successor->board)) {
+    if (!registry->kinds[key->kind]->copy(registry, key, successor)) {
         memory_free(successor);
         return REGISTRY_OUT_OF_MEMORY;
     }
-    rules_hold_again(&registry->rules, registry_rules(key));
     bool is_done = registry_walk_state(registry, key) == REGISTRY_WALK_DONE;
     registry_put_reserved(registry, successor, is_done ? REGISTRY_WALK_DONE : REGISTRY_WALK_AHEAD,
                           registry_expiry(registry, key), now_ms);

@@ -61,52 +61,37 @@ struct rolling {
     struct registry_key *successor; /* to be inserted or freed; NULL: members stay */
 };
 
-/* The members move to the archive. If that is NULL they are freed: with the key, or if the key
- * stays, with a key made for this purpose. */
-static bool reserve_successor(struct registry *registry, const struct registry_key *key,
-                              const struct archive *archive, struct rolling *rolling) {
-    if (archive == NULL) {
-        if (rolling->next != NULL) {
-            rolling->successor = registry_reserve_key(
-                registry, key->database, (struct registry_new_name){.first = registry_name(key)},
-                false, false);
-        }
-        return rolling->next == NULL || rolling->successor != NULL;
-    }
-    struct rules rules;
-    rules_end_period(registry_rules(key), &rules);
-    rolling->archived = rules_hold(&registry->rules, &rules);
-    if (rolling->archived == NULL) {
-        return false;
-    }
-    rolling->successor = registry_reserve_key(registry, key->database, archive->name,
-                                              archive->expire_at_ms != REGISTRY_NO_EXPIRY, false);
-    if (rolling->successor != NULL) {
-        rolling->successor->is_lasting = archive->is_lasting;
-    }
-    return rolling->successor != NULL;
-}
-
-/* next: the rules of the new board, or NULL. false: no memory, nothing changed. */
+/* next: the rules of the new board, or NULL. The members move to the archive. If that is NULL they
+ * are freed: with the key, or if the key stays, with a key made for this purpose. false: no memory,
+ * nothing changed. */
 static bool reserve(struct registry *registry, const struct registry_key *key,
                     const struct rules *next, const struct archive *archive,
                     struct rolling *rolling) {
-    *rolling = (struct rolling){.next = NULL};
-    if (next != NULL) {
-        rolling->next = rules_hold(&registry->rules, next);
-        if (rolling->next == NULL) {
-            return false;
-        }
+    const struct archive none = {.name = {.first = registry_name(key)},
+                                 .expire_at_ms = REGISTRY_NO_EXPIRY};
+    const struct archive *to = archive != NULL ? archive : &none;
+    bool has_successor = board_count(&key->board) > 0 && (archive != NULL || next != NULL);
+    bool is_archived = has_successor && archive != NULL;
+    struct rules rules;
+    rules_end_period(registry_rules(key), &rules);
+    *rolling = (struct rolling){
+        .next = next != NULL ? rules_hold(&registry->rules, next) : NULL,
+        .archived = is_archived ? rules_hold(&registry->rules, &rules) : NULL,
+        .successor = has_successor
+                         ? registry_reserve_key(registry, key->database, to->name, REGISTRY_BOARD,
+                                                to->expire_at_ms != REGISTRY_NO_EXPIRY, false)
+                         : NULL,
+    };
+    if (rolling->successor != NULL) {
+        rolling->successor->is_lasting = to->is_lasting;
     }
-    if (board_count(&key->board) == 0 || reserve_successor(registry, key, archive, rolling)) {
+    if ((rolling->next != NULL) == (next != NULL) && (rolling->archived != NULL) == is_archived &&
+        (rolling->successor != NULL) == has_successor) {
         return true;
     }
-    if (rolling->archived != NULL) {
-        rules_release(&registry->rules, rolling->archived);
-    }
-    if (rolling->next != NULL) {
-        rules_release(&registry->rules, rolling->next);
-    }
+    memory_free(rolling->successor);
+    rules_release(&registry->rules, rolling->archived);
+    rules_release(&registry->rules, rolling->next);
     return false;
 }
 
@@ -118,7 +103,7 @@ static void move_members(struct registry *registry, struct registry_key *key,
     const struct rules *rules = registry_rules(key);
     enum registry_walk_state state = registry_walk_state(registry, key);
     board_move_to(&key->board, &successor->board);
-    if (rolling->archived == NULL) {
+    if (archive == NULL || rolling->archived == NULL) {
         registry_free_later(registry, successor);
         registry_emit_removal(registry, key);
         registry_pass_by(registry, key);
@@ -403,13 +388,10 @@ enum registry_status registry_roll(struct registry *registry, struct registry_ke
 /* ---- validation ---- */
 
 const char *registry_check_roll(const struct database *database, const struct registry_key *key) {
-    const struct rules *rules = registry_rules(key);
-    if (key->is_periodic != (rules->period != PERIOD_NONE)) {
-        return "registry: a key and its board differ about having a period";
-    }
     if (!key->is_periodic) {
         return NULL;
     }
+    const struct rules *rules = registry_rules(key);
     const void *at = (const char *)key + registry_tail_offset(key->name_size);
     const struct registry_tail *tail = at;
     if (tail->key != key || tail->roll_place >= database->rolls.count) {

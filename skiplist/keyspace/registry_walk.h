@@ -1,4 +1,4 @@
-/* A walk over every board of a registry, in bounded steps between which anything may change. Used
+/* A walk over every key of a registry, in bounded steps between which anything may change. Used
  * to write a snapshot while commands run.
  *
  *     registry_walk_begin(registry);
@@ -6,9 +6,9 @@
  *         write the entries; let commands run
  *     registry_walk_end(registry);
  *
- * Boards are walked one after another, each from its best member to its last. A key is ahead of the
- * walk, open, or done, and effect listeners (skiplist/keyspace/effect.h) can ask which: changes to
- * keys ahead need not be recorded, because the walk will include them.
+ * Keys are walked one after another, boards from their best member to their last. A key is ahead of
+ * the walk, open, or done, and effect listeners (skiplist/keyspace/effect.h) can ask which: changes
+ * to keys ahead need not be recorded, because the walk will include them.
  *
  *     CREATE, FILL   new keys are done at once
  *     RENAME         a key keeps its state; the walk continues in the open board
@@ -26,9 +26,9 @@
 
 struct registry_walk_piece {
     const struct registry_key *key;
-    uint32_t count; /* entries; an empty board is one piece with 0 entries */
-    bool is_first;  /* the first piece of this board */
-    bool is_last;   /* the last piece of this board */
+    uint32_t count; /* entries; an empty value is one piece with 0 entries */
+    bool is_first;  /* the first piece of this key */
+    bool is_last;   /* the last piece of this key */
 };
 
 enum registry_walk_state {
@@ -39,18 +39,19 @@ enum registry_walk_state {
 
 /* Start: all keys are ahead. */
 void registry_walk_begin(struct registry *registry);
-/* The next entries (at most entries_max, which is at least 1), in rank order, borrowed until the
- * next change. false: all boards are done. */
-MUST_CHECK bool registry_walk_next(struct registry *registry, struct board_entry *entries,
-                                   uint32_t entries_max, struct registry_walk_piece *piece);
+/* The next entries (at most entries_max, which is at least 1), borrowed until the next change, with
+ * room for so many of any kind: those of a board are struct board_entry, in rank order. false: all
+ * keys are done. */
+MUST_CHECK bool registry_walk_next(struct registry *registry, void *entries, uint32_t entries_max,
+                                   struct registry_walk_piece *piece);
 /* End or abandon the walk. */
 void registry_walk_end(struct registry *registry);
 
 /* The walk state of a key, also inside an effect listener; for a removed key, the state it had. */
 enum registry_walk_state registry_walk_state(const struct registry *registry,
                                              const struct registry_key *key);
-/* Restart the open board, if any, at its first member; its next piece is not marked as first,
- * because the board is still open. May also be called while a CUT is being reported, before its
+/* Restart the open key, if any, at its first member; its next piece is not marked as first, because
+ * the key is still open. May also be called while a CUT is being reported, before its
  * members are removed. */
 void registry_walk_reopen(struct registry *registry);
 

@@ -197,6 +197,9 @@ void rules_hold_again(struct rules_set *set, const struct rules *rules) {
 }
 
 void rules_release(struct rules_set *set, const struct rules *rules) {
+    if (rules == NULL) {
+        return;
+    }
     struct rules *own = *list_at(set, rules->index);
     CHECK(own == rules);
     CHECK(own->use_count > 0);

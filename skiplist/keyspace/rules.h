@@ -91,7 +91,7 @@ void rules_set_deinit(struct rules_set *set);
 MUST_CHECK const struct rules *rules_hold(struct rules_set *set, const struct rules *like);
 /* Increment the reference count of rules in the set. Never fails. */
 void rules_hold_again(struct rules_set *set, const struct rules *rules);
-/* Decrement the reference count, and free the rules at zero. Never fails. */
+/* Decrement the reference count, and free the rules at zero. Never fails. rules may be NULL. */
 void rules_release(struct rules_set *set, const struct rules *rules);
 /* Is this pointer one of the set's rules? */
 bool rules_are_in(const struct rules_set *set, const struct rules *rules);

@@ -1,18 +1,10 @@
 /* Words compared without case, and integers as text exactly as Redis reads and writes them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/bytes.h"
 #include "tests/support/random.h"
 
-static void bytes_are_equal_by_size_and_content_whatever_the_content(void **state) {
-    (void)state;
+TEST(bytes_are_equal_by_size_and_content_whatever_the_content) {
     assert_true(bytes_equal(BYTES("a\0b"), BYTES("a\0b")));
     assert_false(bytes_equal(BYTES("a\0b"), BYTES("a\0c")));
     assert_false(bytes_equal(BYTES("ab"), BYTES("abc")));
@@ -20,8 +12,7 @@ static void bytes_are_equal_by_size_and_content_whatever_the_content(void **stat
     assert_true(bytes_equal(bytes_from_text("word"), BYTES("word")));
 }
 
-static void only_the_case_of_ascii_letters_is_ignored(void **state) {
-    (void)state;
+TEST(only_the_case_of_ascii_letters_is_ignored) {
     for (int a = 0; a < 256; a++) {
         for (int b = 0; b < 256; b++) {
             char a_byte = (char)a;
@@ -34,8 +25,7 @@ static void only_the_case_of_ascii_letters_is_ignored(void **state) {
     }
 }
 
-static void a_word_is_itself_and_neither_its_beginning_nor_longer(void **state) {
-    (void)state;
+TEST(a_word_is_itself_and_neither_its_beginning_nor_longer) {
     assert_true(bytes_is(BYTES("LiMiT"), "LIMIT"));
     assert_true(bytes_is(BYTES("LIMIT"), "limit"));
     assert_false(bytes_is(BYTES("LIMI"), "LIMIT"));
@@ -63,8 +53,7 @@ static void assert_prints_i64(int64_t value) {
     assert_int_equal(parsed, value);
 }
 
-static void integers_print_as_printf_prints_them(void **state) {
-    (void)state;
+TEST(integers_print_as_printf_prints_them) {
     for (uint64_t power = 1;; power *= 10) {
         assert_prints_u64(power - 1);
         assert_prints_u64(power);
@@ -90,8 +79,7 @@ static void integers_print_as_printf_prints_them(void **state) {
     }
 }
 
-static void integers_at_the_ends_of_their_range_parse(void **state) {
-    (void)state;
+TEST(integers_at_the_ends_of_their_range_parse) {
     int64_t i64 = 0;
     uint64_t u64 = 0;
     assert_true(bytes_parse_i64(BYTES("9223372036854775807"), &i64));
@@ -106,8 +94,7 @@ static void integers_at_the_ends_of_their_range_parse(void **state) {
     assert_int_equal(u64, 0);
 }
 
-static void text_that_is_no_integer_is_refused_and_changes_nothing(void **state) {
-    (void)state;
+TEST(text_that_is_no_integer_is_refused_and_changes_nothing) {
     static const struct bytes refused[] = {
         {0},
         BYTES_INIT(""),
@@ -151,8 +138,7 @@ static void text_that_is_no_integer_is_refused_and_changes_nothing(void **state)
     assert_int_equal(u64, 77);
 }
 
-static void what_parses_prints_the_same(void **state) {
-    (void)state;
+TEST(what_parses_prints_the_same) {
     static const char alphabet[] = "-00123456789 +";
     struct random random = random_begin(__func__);
     unsigned parsed_count = 0;
@@ -174,15 +160,4 @@ static void what_parses_prints_the_same(void **state) {
     assert_true(parsed_count > 100);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_equal_by_size_and_content_whatever_the_content),
-        cmocka_unit_test(only_the_case_of_ascii_letters_is_ignored),
-        cmocka_unit_test(a_word_is_itself_and_neither_its_beginning_nor_longer),
-        cmocka_unit_test(integers_print_as_printf_prints_them),
-        cmocka_unit_test(integers_at_the_ends_of_their_range_parse),
-        cmocka_unit_test(text_that_is_no_integer_is_refused_and_changes_nothing),
-        cmocka_unit_test(what_parses_prints_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,15 +1,10 @@
 /* A failed CHECK ends the process and prints the claim. */
-#include <setjmp.h>
+#include "tests/support/test.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "codec/check.h"
 
@@ -24,8 +19,7 @@ static _Noreturn void fail_in_child(int error_file) {
     _exit(0);
 }
 
-static void a_false_claim_is_printed_with_its_place_and_aborts(void **state) {
-    (void)state;
+TEST(a_false_claim_is_printed_with_its_place_and_aborts) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
@@ -49,17 +43,10 @@ static void a_false_claim_is_printed_with_its_place_and_aborts(void **state) {
     assert_non_null(strstr(text, "claim does not hold: members == 4\n"));
 }
 
-static void a_true_claim_changes_nothing_and_is_evaluated_once(void **state) {
-    (void)state;
+TEST(a_true_claim_changes_nothing_and_is_evaluated_once) {
     int evaluations = 0;
     CHECK(++evaluations == 1);
     assert_int_equal(evaluations, 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_false_claim_is_printed_with_its_place_and_aborts),
-        cmocka_unit_test(a_true_claim_changes_nothing_and_is_evaluated_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

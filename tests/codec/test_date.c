@@ -1,12 +1,8 @@
 /* Calendar days, against a naive count and the C library's calendar. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <time.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <time.h>
 
 #include "codec/date.h"
 #include "tests/support/random.h"
@@ -19,8 +15,7 @@ static void assert_date(int64_t days, int64_t year, int month, int day) {
     assert_true(date_to_days(date) == days);
 }
 
-static void known_days_have_their_dates(void **state) {
-    (void)state;
+TEST(known_days_have_their_dates) {
     assert_date(0, 1970, 1, 1);
     assert_date(-1, 1969, 12, 31);
     assert_date(11016, 2000, 2, 29);
@@ -49,8 +44,7 @@ static void next_day(struct date *date) {
     }
 }
 
-static void two_thousand_years_are_counted_day_by_day(void **state) {
-    (void)state;
+TEST(two_thousand_years_are_counted_day_by_day) {
     struct date date = {.year = 1000, .month = 1, .day = 1};
     for (int64_t days = -354285; date.year < 3000; days++) {
         assert_date(days, date.year, date.month, date.day);
@@ -58,8 +52,7 @@ static void two_thousand_years_are_counted_day_by_day(void **state) {
     }
 }
 
-static void dates_are_those_of_the_c_library(void **state) {
-    (void)state;
+TEST(dates_are_those_of_the_c_library) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 200000; i++) {
         int64_t days = (int64_t)random_below(&random, 200000000) - 100000000;
@@ -76,11 +69,4 @@ static void dates_are_those_of_the_c_library(void **state) {
     assert_true(date_to_days(date_from_days(-DATE_DAYS_MAX)) == -DATE_DAYS_MAX);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_days_have_their_dates),
-        cmocka_unit_test(two_thousand_years_are_counted_day_by_day),
-        cmocka_unit_test(dates_are_those_of_the_c_library),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

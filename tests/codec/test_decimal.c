@@ -1,12 +1,5 @@
 /* Decimals are exact: against hand-made samples and a twin that works digit by digit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/decimal.h"
 #include "codec/memory.h"
@@ -45,8 +38,7 @@ static void assert_refused(struct bytes text, unsigned scale, enum decimal_statu
     assert_true(value.is_negative);
 }
 
-static void numbers_parse_in_every_form(void **state) {
-    (void)state;
+TEST(numbers_parse_in_every_form) {
     assert_parses("3", 0, positive(3));
     assert_parses("+3", 0, positive(3));
     assert_parses("-3", 0, negative(3));
@@ -65,8 +57,7 @@ static void numbers_parse_in_every_form(void **state) {
     assert_parses("1.3094266712875436e+18", 0, positive(1309426671287543600ULL));
 }
 
-static void zeros_in_front_and_behind_do_not_matter(void **state) {
-    (void)state;
+TEST(zeros_in_front_and_behind_do_not_matter) {
     assert_parses("1.50", 1, positive(15));
     assert_parses("1.5000000000000000000000000000000000000000", 1, positive(15));
     assert_parses("00000000000000000000000000000000000000000000012", 0, positive(12));
@@ -75,8 +66,7 @@ static void zeros_in_front_and_behind_do_not_matter(void **state) {
     assert_parses("100e-2", 0, positive(1));
 }
 
-static void every_zero_is_zero_without_a_sign(void **state) {
-    (void)state;
+TEST(every_zero_is_zero_without_a_sign) {
     static const char *const zeros[] = {
         "0",   "-0",   "+0",    "0.0",      "-.0",       "0.",        "000",
         "0e0", "0e99", "-0e-9", "0e999999", "0e-999999", "0.000e400", "0e99999999999999999999999",
@@ -87,8 +77,7 @@ static void every_zero_is_zero_without_a_sign(void **state) {
     }
 }
 
-static void sixty_four_bits_fit_and_no_more(void **state) {
-    (void)state;
+TEST(sixty_four_bits_fit_and_no_more) {
     assert_parses("18446744073709551615", 0, positive(UINT64_MAX));
     assert_parses("-18446744073709551615", 0, negative(UINT64_MAX));
     assert_parses("18.446744073709551615", 18, positive(UINT64_MAX));
@@ -126,8 +115,7 @@ static void assert_parses_at(const char *text, struct decimal expected, unsigned
     }
 }
 
-static void a_number_is_read_at_the_least_scale_that_keeps_it(void **state) {
-    (void)state;
+TEST(a_number_is_read_at_the_least_scale_that_keeps_it) {
     assert_parses_at("3", positive(3), 0);
     assert_parses_at("-3.0", negative(3), 0);
     assert_parses_at("0.25", positive(25), 2);
@@ -147,8 +135,7 @@ static void a_number_is_read_at_the_least_scale_that_keeps_it(void **state) {
     assert_parses_at("18.446744073709551615", positive(UINT64_MAX), 18);
 }
 
-static void what_no_scale_keeps_is_refused_and_changes_nothing(void **state) {
-    (void)state;
+TEST(what_no_scale_keeps_is_refused_and_changes_nothing) {
     static const struct {
         const char *text;
         enum decimal_status status;
@@ -178,8 +165,7 @@ static void what_no_scale_keeps_is_refused_and_changes_nothing(void **state) {
     }
 }
 
-static void any_printed_number_is_read_exactly(void **state) {
-    (void)state;
+TEST(any_printed_number_is_read_exactly) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 20000; i++) {
         struct decimal value = {.magnitude = random_next(&random) >> random_below(&random, 64)};
@@ -198,8 +184,7 @@ static void any_printed_number_is_read_exactly(void **state) {
     }
 }
 
-static void digits_beyond_the_scale_are_too_precise(void **state) {
-    (void)state;
+TEST(digits_beyond_the_scale_are_too_precise) {
     static const char *const too_precise[] = {
         "1.55",
         "-0.01",
@@ -217,8 +202,7 @@ static void digits_beyond_the_scale_are_too_precise(void **state) {
     assert_refused(BYTES("1.5"), 0, DECIMAL_TOO_PRECISE);
 }
 
-static void text_of_another_form_is_not_a_number(void **state) {
-    (void)state;
+TEST(text_of_another_form_is_not_a_number) {
     static const struct bytes refused[] = {
         {0},
         BYTES_INIT(""),
@@ -255,8 +239,7 @@ static void text_of_another_form_is_not_a_number(void **state) {
     }
 }
 
-static void numbers_of_many_digits_are_read_to_the_end(void **state) {
-    (void)state;
+TEST(numbers_of_many_digits_are_read_to_the_end) {
     enum { SIZE = 400, LONG_SIZE = 1 << 20 };
     char text[SIZE];
     struct bytes bytes = {.at = text, .size = SIZE};
@@ -289,8 +272,7 @@ static void assert_prints(struct decimal value, unsigned scale, const char *expe
     }
 }
 
-static void the_shortest_exact_text_is_printed(void **state) {
-    (void)state;
+TEST(the_shortest_exact_text_is_printed) {
     assert_prints(positive(0), 0, "0");
     assert_prints(positive(0), 18, "0");
     assert_prints(positive(1234), 2, "12.34");
@@ -308,8 +290,7 @@ static void the_shortest_exact_text_is_printed(void **state) {
     assert_prints(positive(10000000000000000000ULL), 18, "10");
 }
 
-static void what_is_printed_parses_to_the_same(void **state) {
-    (void)state;
+TEST(what_is_printed_parses_to_the_same) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 100000; i++) {
         unsigned scale = (unsigned)random_below(&random, DECIMAL_SCALE_MAX + 1);
@@ -329,8 +310,7 @@ static void what_is_printed_parses_to_the_same(void **state) {
     }
 }
 
-static void values_compare_as_on_a_line(void **state) {
-    (void)state;
+TEST(values_compare_as_on_a_line) {
     const struct decimal line[] = {
         negative(UINT64_MAX), negative(2), negative(1),          positive(0),
         positive(1),          positive(2), positive(UINT64_MAX),
@@ -438,8 +418,7 @@ static bool twin_is_too_wide(struct twin twin) {
     return twin_compare_magnitudes(&twin, &widest) > 0;
 }
 
-static void random_numbers_parse_as_their_digits_say(void **state) {
-    (void)state;
+TEST(random_numbers_parse_as_their_digits_say) {
     struct random random = random_begin(__func__);
     unsigned count_by_status[4] = {0};
     for (int i = 0; i < 40000; i++) {
@@ -493,8 +472,7 @@ static void assert_upper(const char *text, unsigned scale, struct decimal value)
     assert_bound(text, scale, false, DECIMAL_BOUND_VALUE, value, false);
 }
 
-static void a_lower_limit_becomes_the_first_value_inside(void **state) {
-    (void)state;
+TEST(a_lower_limit_becomes_the_first_value_inside) {
     assert_lower("5", 0, positive(5));
     assert_lower("(5", 0, positive(6));
     assert_lower("-5", 0, negative(5));
@@ -515,8 +493,7 @@ static void a_lower_limit_becomes_the_first_value_inside(void **state) {
     assert_lower("(-18446744073709551615", 0, negative(UINT64_MAX - 1));
 }
 
-static void an_upper_limit_becomes_the_last_value_inside(void **state) {
-    (void)state;
+TEST(an_upper_limit_becomes_the_last_value_inside) {
     assert_upper("5", 0, positive(5));
     assert_upper("(5", 0, positive(4));
     assert_upper("-5", 0, negative(5));
@@ -535,8 +512,7 @@ static void an_upper_limit_becomes_the_last_value_inside(void **state) {
     assert_upper("(18446744073709551615", 0, positive(UINT64_MAX - 1));
 }
 
-static void infinite_and_too_wide_limits_are_open_or_leave_nothing_inside(void **state) {
-    (void)state;
+TEST(infinite_and_too_wide_limits_are_open_or_leave_nothing_inside) {
     static const char *const high[] = {
         "inf",
         "+inf",
@@ -567,8 +543,7 @@ static void infinite_and_too_wide_limits_are_open_or_leave_nothing_inside(void *
     assert_bound("-18446744073709551615.5", 0, false, DECIMAL_BOUND_LOWEST, positive(0), true);
 }
 
-static void limits_that_are_no_numbers_are_refused_and_change_nothing(void **state) {
-    (void)state;
+TEST(limits_that_are_no_numbers_are_refused_and_change_nothing) {
     static const struct bytes refused[] = {
         {0},
         BYTES_INIT(""),
@@ -621,8 +596,7 @@ static bool twin_is_inside(struct decimal value, const struct twin *limit, bool 
                     : order < 0 || (order == 0 && !is_exclusive);
 }
 
-static void random_limits_have_the_last_value_inside_and_the_next_one_outside(void **state) {
-    (void)state;
+TEST(random_limits_have_the_last_value_inside_and_the_next_one_outside) {
     struct random random = random_begin(__func__);
     unsigned value_count = 0;
     for (int i = 0; i < 40000; i++) {
@@ -656,27 +630,4 @@ static void random_limits_have_the_last_value_inside_and_the_next_one_outside(vo
     assert_true(value_count > 1000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_parse_in_every_form),
-        cmocka_unit_test(zeros_in_front_and_behind_do_not_matter),
-        cmocka_unit_test(every_zero_is_zero_without_a_sign),
-        cmocka_unit_test(sixty_four_bits_fit_and_no_more),
-        cmocka_unit_test(a_number_is_read_at_the_least_scale_that_keeps_it),
-        cmocka_unit_test(what_no_scale_keeps_is_refused_and_changes_nothing),
-        cmocka_unit_test(any_printed_number_is_read_exactly),
-        cmocka_unit_test(digits_beyond_the_scale_are_too_precise),
-        cmocka_unit_test(text_of_another_form_is_not_a_number),
-        cmocka_unit_test(numbers_of_many_digits_are_read_to_the_end),
-        cmocka_unit_test(the_shortest_exact_text_is_printed),
-        cmocka_unit_test(what_is_printed_parses_to_the_same),
-        cmocka_unit_test(values_compare_as_on_a_line),
-        cmocka_unit_test(random_numbers_parse_as_their_digits_say),
-        cmocka_unit_test(a_lower_limit_becomes_the_first_value_inside),
-        cmocka_unit_test(an_upper_limit_becomes_the_last_value_inside),
-        cmocka_unit_test(infinite_and_too_wide_limits_are_open_or_leave_nothing_inside),
-        cmocka_unit_test(limits_that_are_no_numbers_are_refused_and_change_nothing),
-        cmocka_unit_test(random_limits_have_the_last_value_inside_and_the_next_one_outside),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

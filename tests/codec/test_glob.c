@@ -1,13 +1,7 @@
 /* Patterns match as in Redis, and hostile ones terminate. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "codec/glob.h"
 #include "codec/memory.h"
@@ -32,8 +26,7 @@ static void assert_samples(const struct sample *samples, size_t count) {
     { BYTES_INIT(pattern_text), BYTES_INIT(text_text), answer }
 #define ASSERT_SAMPLES(samples) assert_samples(samples, sizeof(samples) / sizeof((samples)[0]))
 
-static void plain_bytes_match_themselves_alone(void **state) {
-    (void)state;
+TEST(plain_bytes_match_themselves_alone) {
     static const struct sample samples[] = {
         SAMPLE("", "", true),
         SAMPLE("", "a", false),
@@ -51,8 +44,7 @@ static void plain_bytes_match_themselves_alone(void **state) {
     ASSERT_SAMPLES(samples);
 }
 
-static void a_star_is_any_run_and_a_question_mark_one_byte(void **state) {
-    (void)state;
+TEST(a_star_is_any_run_and_a_question_mark_one_byte) {
     static const struct sample samples[] = {
         SAMPLE("*", "", true),           SAMPLE("*", "anything", true),
         SAMPLE("**", "a", true),         SAMPLE("a*", "a", true),
@@ -69,8 +61,7 @@ static void a_star_is_any_run_and_a_question_mark_one_byte(void **state) {
     ASSERT_SAMPLES(samples);
 }
 
-static void a_class_is_one_byte_out_of_several(void **state) {
-    (void)state;
+TEST(a_class_is_one_byte_out_of_several) {
     static const struct sample samples[] = {
         SAMPLE("[abc]", "b", true),      SAMPLE("[abc]", "d", false),
         SAMPLE("[abc]", "", false),      SAMPLE("[^abc]", "d", true),
@@ -87,8 +78,7 @@ static void a_class_is_one_byte_out_of_several(void **state) {
     ASSERT_SAMPLES(samples);
 }
 
-static void odd_ends_of_patterns_are_read_as_redis_reads_them(void **state) {
-    (void)state;
+TEST(odd_ends_of_patterns_are_read_as_redis_reads_them) {
     static const struct sample samples[] = {
         SAMPLE("[ab", "a", true),   SAMPLE("[ab", "c", false),    SAMPLE("[", "[", false),
         SAMPLE("[]", "]", false),   SAMPLE("[^]", "x", true),     SAMPLE("[^", "x", true),
@@ -164,8 +154,7 @@ static bool naive_matches(const struct element *elements, size_t count, struct b
            naive_matches(elements + 1, count - 1, rest);
 }
 
-static void random_patterns_match_as_a_naive_recursive_matcher_says(void **state) {
-    (void)state;
+TEST(random_patterns_match_as_a_naive_recursive_matcher_says) {
     static const char pattern_bytes[] = "aabbc***??[[]]^-\\";
     static const char text_bytes[] = "aaabbbcc-]^\\*[";
     struct random random = random_begin(__func__);
@@ -211,8 +200,7 @@ static size_t print_element(char *out, uint64_t form, char byte) {
 
 /* Long segments, more than one word of states: copied from the text, so that they match, and
  * altered every other time. */
-static void long_segments_are_found_where_an_element_by_element_search_finds_them(void **state) {
-    (void)state;
+TEST(long_segments_are_found_where_an_element_by_element_search_finds_them) {
     enum { TEXT_MAX = 3000, SEGMENT_MAX = 170 };
     static char text[TEXT_MAX];
     static char pattern[6 * SEGMENT_MAX + 3];
@@ -252,8 +240,7 @@ static void long_segments_are_found_where_an_element_by_element_search_finds_the
     assert_in_range(match_count, 900, 1990);
 }
 
-static void a_long_segment_stands_at_any_place_of_a_long_text(void **state) {
-    (void)state;
+TEST(a_long_segment_stands_at_any_place_of_a_long_text) {
     enum { TEXT_SIZE = 140000, SIZE = 300 };
     static const size_t places[] = {0, 1, 63, 64, 70000, TEXT_SIZE - SIZE - 1, TEXT_SIZE - SIZE};
     char *text = memory_allocate(TEXT_SIZE);
@@ -278,8 +265,7 @@ static void a_long_segment_stands_at_any_place_of_a_long_text(void **state) {
     memory_free(text);
 }
 
-static void a_prepared_pattern_serves_many_texts(void **state) {
-    (void)state;
+TEST(a_prepared_pattern_serves_many_texts) {
     struct glob glob;
     assert_true(glob_prepare(&glob, BYTES("w?ek:*[0-9]*\\*")));
     assert_int_equal(glob.size_min, 7);
@@ -290,16 +276,14 @@ static void a_prepared_pattern_serves_many_texts(void **state) {
     assert_false(glob_takes(&glob, BYTES("")));
 }
 
-static void a_pattern_in_lower_case_is_read_as_such(void **state) {
-    (void)state;
+TEST(a_pattern_in_lower_case_is_read_as_such) {
     struct glob glob;
     assert_true(glob_prepare_lower(&glob, BYTES("MAX[A-C]\\D*")));
     assert_true(glob_takes(&glob, BYTES("maxbd")));
     assert_false(glob_takes(&glob, BYTES("maxdd")));
 }
 
-static void a_pattern_has_1024_bytes_at_most(void **state) {
-    (void)state;
+TEST(a_pattern_has_1024_bytes_at_most) {
     struct glob glob;
     char pattern[GLOB_PATTERN_MAX + 1];
     struct bytes longest = {.at = pattern, .size = GLOB_PATTERN_MAX};
@@ -321,8 +305,7 @@ static void a_pattern_has_1024_bytes_at_most(void **state) {
 
 /* A backtracking matcher takes 2^24 or more steps for each of these texts, and one that also
  * backtracks over stars practically for ever. */
-static void hostile_patterns_take_a_thousand_of_the_longest_texts_in_seconds(void **state) {
-    (void)state;
+TEST(hostile_patterns_take_a_thousand_of_the_longest_texts_in_seconds) {
     enum { TEXT_SIZE = 65536, ROUNDS = 250 };
     static const char *const units[] = {"*a", "?", "[b-a]", "*"};
     char *text = memory_allocate(TEXT_SIZE);
@@ -348,19 +331,4 @@ static void hostile_patterns_take_a_thousand_of_the_longest_texts_in_seconds(voi
     memory_free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_bytes_match_themselves_alone),
-        cmocka_unit_test(a_star_is_any_run_and_a_question_mark_one_byte),
-        cmocka_unit_test(a_class_is_one_byte_out_of_several),
-        cmocka_unit_test(odd_ends_of_patterns_are_read_as_redis_reads_them),
-        cmocka_unit_test(random_patterns_match_as_a_naive_recursive_matcher_says),
-        cmocka_unit_test(long_segments_are_found_where_an_element_by_element_search_finds_them),
-        cmocka_unit_test(a_long_segment_stands_at_any_place_of_a_long_text),
-        cmocka_unit_test(a_prepared_pattern_serves_many_texts),
-        cmocka_unit_test(a_pattern_in_lower_case_is_read_as_such),
-        cmocka_unit_test(a_pattern_has_1024_bytes_at_most),
-        cmocka_unit_test(hostile_patterns_take_a_thousand_of_the_longest_texts_in_seconds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

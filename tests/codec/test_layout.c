@@ -1,13 +1,6 @@
 /* Keys: all of many narrow layouts, random ones of wide layouts, and known values from other
  * systems. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
@@ -55,8 +48,7 @@ static int64_t time_of(const char *text) {
 
 /* ---- Values from the systems users migrate from ---- */
 
-static void score_flag_and_seconds_to_the_end_pack_as_their_users_print_them(void **state) {
-    (void)state;
+TEST(score_flag_and_seconds_to_the_end_pack_as_their_users_print_them) {
     struct layout layout =
         parse("FIELD score 33 FIELD paid 1 TIME 29 S END 2029-01-01T00:00:00+08:00");
     int64_t time_us = 1571819021259000;
@@ -75,8 +67,7 @@ static void score_flag_and_seconds_to_the_end_pack_as_their_users_print_them(voi
     assert_int_equal(key_of(&layout, (int64_t[]){100, 1}, time_us), 108201125491);
 }
 
-static void milliseconds_to_the_periods_end_are_stored_as_they_are(void **state) {
-    (void)state;
+TEST(milliseconds_to_the_periods_end_are_stored_as_they_are) {
     struct layout layout = parse("FIELD points 30 TIME 34 MS END 2023-03-05T23:59:59.000+08:00");
     int64_t end_us = time_of("2023-03-05T23:59:59.000+08:00");
     struct random random = random_begin(__func__);
@@ -95,8 +86,7 @@ static void milliseconds_to_the_periods_end_are_stored_as_they_are(void **state)
     assert_int_equal(layout.bits_total, 63);
 }
 
-static void seconds_since_1970_in_32_bits_are_kept_as_they_are(void **state) {
-    (void)state;
+TEST(seconds_since_1970_in_32_bits_are_kept_as_they_are) {
     struct layout layout = parse("FIELD score 32 TIME 32 S START 1970-01-01T00:00:00Z");
     int64_t score = 7;
     uint64_t key = key_of(&layout, &score, 1671111030000000);
@@ -106,8 +96,7 @@ static void seconds_since_1970_in_32_bits_are_kept_as_they_are(void **state) {
     assert_int_equal(time_ms, 1671111030000);
 }
 
-static void days_with_the_latest_first_follow_agrees_and_comments(void **state) {
-    (void)state;
+TEST(days_with_the_latest_first_follow_agrees_and_comments) {
     struct layout layout =
         parse("FIELD agree 22 FIELD comment 22 TIME 20 D START 1970-01-01T00:00:00Z LATEST");
     uint64_t older = key_of(&layout, (int64_t[]){5, 3}, 19000 * 86400000000);
@@ -118,8 +107,7 @@ static void days_with_the_latest_first_follow_agrees_and_comments(void **state) 
     assert_true(more_comments > newer);
 }
 
-static void a_hand_packed_integer_of_64_bits_is_exact_to_the_last_bit(void **state) {
-    (void)state;
+TEST(a_hand_packed_integer_of_64_bits_is_exact_to_the_last_bit) {
     struct layout layout = parse("FIELD score 64 SIGNED");
     static const int64_t scores[] = {INT64_MIN,           INT64_MIN + 1,       -1,       0, 1,
                                      1309426671287543601, 1309426671287543602, INT64_MAX};
@@ -246,8 +234,7 @@ static bool make_narrow_text(unsigned number, unsigned field_count, unsigned bit
     return true;
 }
 
-static void keys_of_narrow_layouts_order_as_their_tuples_do(void **state) {
-    (void)state;
+TEST(keys_of_narrow_layouts_order_as_their_tuples_do) {
     static const struct {
         unsigned field_count;
         unsigned bits_max;
@@ -266,8 +253,7 @@ static void keys_of_narrow_layouts_order_as_their_tuples_do(void **state) {
     assert_int_equal(layout_count, 5 * (24 + 144 + 512));
 }
 
-static void ranges_of_narrow_layouts_hold_exactly_the_values_inside(void **state) {
-    (void)state;
+TEST(ranges_of_narrow_layouts_hold_exactly_the_values_inside) {
     char text[LAYOUT_TEXT_MAX];
     for (unsigned number = 0; make_narrow_text(number, 1, 4, text); number++) {
         struct layout layout = parse(text);
@@ -348,8 +334,7 @@ static int compare_unpacked(const struct layout *layout, uint64_t a, uint64_t b)
     return layout->time.is_latest ? compare_numbers(a_us, b_us) : compare_numbers(b_us, a_us);
 }
 
-static void keys_of_wide_layouts_order_as_their_decimals_and_times_do(void **state) {
-    (void)state;
+TEST(keys_of_wide_layouts_order_as_their_decimals_and_times_do) {
     struct random random = random_begin(__func__);
     for (size_t text = 0; text < WIDE_COUNT; text++) {
         struct layout layout = parse(wide_texts[text]);
@@ -366,8 +351,7 @@ static void keys_of_wide_layouts_order_as_their_decimals_and_times_do(void **sta
     }
 }
 
-static void wide_keys_unpack_and_pack_to_themselves(void **state) {
-    (void)state;
+TEST(wide_keys_unpack_and_pack_to_themselves) {
     struct random random = random_begin(__func__);
     for (size_t text = 0; text < WIDE_COUNT; text++) {
         struct layout layout = parse(wide_texts[text]);
@@ -398,8 +382,7 @@ static void wide_keys_unpack_and_pack_to_themselves(void **state) {
     }
 }
 
-static void wide_ranges_hold_exactly_the_values_inside(void **state) {
-    (void)state;
+TEST(wide_ranges_hold_exactly_the_values_inside) {
     struct random random = random_begin(__func__);
     unsigned any_count = 0;
     for (size_t text = 0; text < WIDE_COUNT; text++) {
@@ -426,8 +409,7 @@ static void wide_ranges_hold_exactly_the_values_inside(void **state) {
     assert_true(any_count > 1000);
 }
 
-static void open_limits_reach_the_ends_of_the_field_and_no_further(void **state) {
-    (void)state;
+TEST(open_limits_reach_the_ends_of_the_field_and_no_further) {
     const struct decimal_bound lowest = {.kind = DECIMAL_BOUND_LOWEST};
     const struct decimal_bound highest = {.kind = DECIMAL_BOUND_HIGHEST};
     for (size_t text = 0; text < WIDE_COUNT; text++) {
@@ -448,8 +430,7 @@ static void open_limits_reach_the_ends_of_the_field_and_no_further(void **state)
 
 /* ---- Fields ---- */
 
-static void a_field_takes_its_range_and_refuses_the_rest(void **state) {
-    (void)state;
+TEST(a_field_takes_its_range_and_refuses_the_rest) {
     static const struct {
         const char *text;
         const char *lowest;
@@ -502,8 +483,7 @@ static wide wide_of(struct decimal value) {
     return value.is_negative ? -(wide)value.magnitude : (wide)value.magnitude;
 }
 
-static void adding_is_exact_or_refused(void **state) {
-    (void)state;
+TEST(adding_is_exact_or_refused) {
     struct random random = random_begin(__func__);
     unsigned refused_count = 0;
     unsigned added_count = 0;
@@ -534,8 +514,7 @@ static void adding_is_exact_or_refused(void **state) {
     assert_true(refused_count > 1000);
 }
 
-static void a_new_member_has_zero_in_every_field_and_no_time(void **state) {
-    (void)state;
+TEST(a_new_member_has_zero_in_every_field_and_no_time) {
     for (size_t text = 0; text < WIDE_COUNT; text++) {
         struct layout layout = parse(wide_texts[text]);
         uint64_t key = layout_zero_key(&layout);
@@ -549,8 +528,7 @@ static void a_new_member_has_zero_in_every_field_and_no_time(void **state) {
     }
 }
 
-static void an_ordinal_that_is_too_wide_is_not_packed(void **state) {
-    (void)state;
+TEST(an_ordinal_that_is_too_wide_is_not_packed) {
     struct layout layout = parse("FIELD a 3 FIELD b 4 TIME 5 S");
     uint64_t key = 77;
     int64_t start_us = layout.time.start_us;
@@ -567,8 +545,7 @@ static void an_ordinal_that_is_too_wide_is_not_packed(void **state) {
 
 /* ---- Time ---- */
 
-static void times_are_kept_in_whole_units_from_start_to_end(void **state) {
-    (void)state;
+TEST(times_are_kept_in_whole_units_from_start_to_end) {
     static const char *const units[] = {"US", "MS", "S", "M", "H", "D"};
     static const int64_t unit_us[] = {1, 1000, 1000000, 60000000, 3600000000, 86400000000};
     struct random random = random_begin(__func__);
@@ -602,8 +579,7 @@ static void times_are_kept_in_whole_units_from_start_to_end(void **state) {
     }
 }
 
-static void times_outside_are_refused_and_change_nothing(void **state) {
-    (void)state;
+TEST(times_outside_are_refused_and_change_nothing) {
     for (size_t text = 0; text < WIDE_COUNT; text++) {
         struct layout layout = parse(wide_texts[text]);
         if (layout.time.bits == 0) {
@@ -628,8 +604,7 @@ static void times_outside_are_refused_and_change_nothing(void **state) {
     }
 }
 
-static void a_time_before_start_is_refused_also_when_any_number_of_units_fits(void **state) {
-    (void)state;
+TEST(a_time_before_start_is_refused_also_when_any_number_of_units_fits) {
     struct layout layout = parse("FIELD a 1 TIME 63 D START 0");
     uint64_t key = 77;
     assert_int_equal(layout_stamp(&layout, 0, -1, &key), LAYOUT_TIME_OUT_OF_RANGE);
@@ -637,8 +612,7 @@ static void a_time_before_start_is_refused_also_when_any_number_of_units_fits(vo
     assert_int_equal(key, 77);
 }
 
-static void a_layout_without_time_takes_any_time_and_keeps_none(void **state) {
-    (void)state;
+TEST(a_layout_without_time_takes_any_time_and_keeps_none) {
     struct layout layout = parse("FIELD a 30");
     uint64_t key = 0;
     assert_int_equal(layout_stamp(&layout, 12345, INT64_MIN, &key), LAYOUT_OK);
@@ -654,8 +628,7 @@ static void a_layout_without_time_takes_any_time_and_keeps_none(void **state) {
     assert_int_equal(layout_time_last_us(&layout), 0);
 }
 
-static void times_past_64_bits_of_microseconds_saturate(void **state) {
-    (void)state;
+TEST(times_past_64_bits_of_microseconds_saturate) {
     struct layout layout = parse("FIELD a 1 TIME 63 D START 0 LATEST");
     assert_int_equal(layout_time_last_us(&layout), INT64_MAX);
     uint64_t key;
@@ -680,8 +653,7 @@ static void times_past_64_bits_of_microseconds_saturate(void **state) {
     assert_int_equal(time_ms, 9223372036854775);
 }
 
-static void a_negative_time_reads_as_its_floor_in_milliseconds(void **state) {
-    (void)state;
+TEST(a_negative_time_reads_as_its_floor_in_milliseconds) {
     struct layout layout = parse("FIELD a 1 TIME 20 US START 1969-12-31T23:59:59.999999Z");
     uint64_t key;
     int64_t time_ms;
@@ -710,8 +682,7 @@ static void assert_no_key(const struct layout *layout, const char *text) {
     assert_int_equal(key, 77);
 }
 
-static void a_packed_key_is_written_as_the_integer_it_is(void **state) {
-    (void)state;
+TEST(a_packed_key_is_written_as_the_integer_it_is) {
     struct layout layout = parse("FIELD score 33 FIELD paid 1 TIME 29 S");
     assert_key_text(&layout, 0, "0");
     assert_key_text(&layout, 429786801779, "429786801779");
@@ -726,8 +697,7 @@ static void a_packed_key_is_written_as_the_integer_it_is(void **state) {
     assert_no_key(&layout, "2");
 }
 
-static void a_packed_key_behind_a_signed_field_is_signed(void **state) {
-    (void)state;
+TEST(a_packed_key_behind_a_signed_field_is_signed) {
     struct layout layout = parse("FIELD score 64 SIGNED");
     assert_key_text(&layout, 0, "-9223372036854775808");
     assert_key_text(&layout, UINT64_C(1) << 63, "0");
@@ -751,8 +721,7 @@ static void a_packed_key_behind_a_signed_field_is_signed(void **state) {
     assert_key_text(&layout, key_of(&layout, (int64_t[]){127}, 0), "-128");
 }
 
-static void what_is_no_plain_integer_is_no_packed_key(void **state) {
-    (void)state;
+TEST(what_is_no_plain_integer_is_no_packed_key) {
     struct layout layout = parse("FIELD score 64 SIGNED");
     static const char *const texts[] = {
         "",    "-",   "+1",  "01",  "-0",  "1.0", "1.3094266712875436e+18", " 1", "1 ",
@@ -772,8 +741,7 @@ static void what_is_no_plain_integer_is_no_packed_key(void **state) {
 
 /* ---- Error messages ---- */
 
-static void a_fields_text_is_a_decimal_and_infinity_is_out_of_range(void **state) {
-    (void)state;
+TEST(a_fields_text_is_a_decimal_and_infinity_is_out_of_range) {
     struct layout layout = parse("FIELD money 20 SCALE 2");
     const struct layout_field *money = &layout.fields[0];
     struct decimal value = {.magnitude = 77};
@@ -792,8 +760,7 @@ static void a_fields_text_is_a_decimal_and_infinity_is_out_of_range(void **state
     assert_true(value.is_negative);
 }
 
-static void a_sum_that_does_not_fit_is_named_with_its_parts(void **state) {
-    (void)state;
+TEST(a_sum_that_does_not_fit_is_named_with_its_parts) {
     char error[LAYOUT_ERROR_MAX];
     struct layout layout = parse("FIELD money 20 SCALE 2");
     struct decimal delta = {.magnitude = 1048000, .is_negative = true};
@@ -802,8 +769,7 @@ static void a_sum_that_does_not_fit_is_named_with_its_parts(void **state) {
                                "0..10485.75");
 }
 
-static void a_value_that_does_not_fit_is_named_with_its_field_and_range(void **state) {
-    (void)state;
+TEST(a_value_that_does_not_fit_is_named_with_its_field_and_range) {
     char error[LAYOUT_ERROR_MAX];
     struct layout layout = parse("FIELD score 33 SIGNED FIELD money 20 SCALE 2");
     const struct layout_field *score = &layout.fields[0];
@@ -821,8 +787,7 @@ static void a_value_that_does_not_fit_is_named_with_its_field_and_range(void **s
     assert_string_equal(error, "value -1 is out of range: field 'money' takes 0..10485.75");
 }
 
-static void what_a_client_sent_never_breaks_a_message(void **state) {
-    (void)state;
+TEST(what_a_client_sent_never_breaks_a_message) {
     struct layout layout = parse("FIELD a2345678901234567890123456789012 64 SIGNED SCALE 18 ASC");
     char text[1000];
     memset(text, '9', sizeof(text));
@@ -843,8 +808,7 @@ static void what_a_client_sent_never_breaks_a_message(void **state) {
     }
 }
 
-static void a_time_that_does_not_fit_is_named_with_the_layouts_range(void **state) {
-    (void)state;
+TEST(a_time_that_does_not_fit_is_named_with_the_layouts_range) {
     struct layout layout;
     layout_init_default(&layout);
     char error[LAYOUT_ERROR_MAX];
@@ -858,8 +822,7 @@ static void a_time_that_does_not_fit_is_named_with_the_layouts_range(void **stat
                                "2020-01-01T00:00:00Z..9223372036854775");
 }
 
-static void a_moved_window_is_that_of_the_text(void **state) {
-    (void)state;
+TEST(a_moved_window_is_that_of_the_text) {
     static const char *const units[] = {"US", "MS", "S", "M", "H", "D"};
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         char text[128];
@@ -883,38 +846,4 @@ static void a_moved_window_is_that_of_the_text(void **state) {
     assert_true(layout_equal(&layout, &before));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(score_flag_and_seconds_to_the_end_pack_as_their_users_print_them),
-        cmocka_unit_test(milliseconds_to_the_periods_end_are_stored_as_they_are),
-        cmocka_unit_test(seconds_since_1970_in_32_bits_are_kept_as_they_are),
-        cmocka_unit_test(days_with_the_latest_first_follow_agrees_and_comments),
-        cmocka_unit_test(a_hand_packed_integer_of_64_bits_is_exact_to_the_last_bit),
-        cmocka_unit_test(keys_of_narrow_layouts_order_as_their_tuples_do),
-        cmocka_unit_test(ranges_of_narrow_layouts_hold_exactly_the_values_inside),
-        cmocka_unit_test(keys_of_wide_layouts_order_as_their_decimals_and_times_do),
-        cmocka_unit_test(wide_keys_unpack_and_pack_to_themselves),
-        cmocka_unit_test(wide_ranges_hold_exactly_the_values_inside),
-        cmocka_unit_test(open_limits_reach_the_ends_of_the_field_and_no_further),
-        cmocka_unit_test(a_field_takes_its_range_and_refuses_the_rest),
-        cmocka_unit_test(adding_is_exact_or_refused),
-        cmocka_unit_test(a_new_member_has_zero_in_every_field_and_no_time),
-        cmocka_unit_test(an_ordinal_that_is_too_wide_is_not_packed),
-        cmocka_unit_test(times_are_kept_in_whole_units_from_start_to_end),
-        cmocka_unit_test(times_outside_are_refused_and_change_nothing),
-        cmocka_unit_test(a_time_before_start_is_refused_also_when_any_number_of_units_fits),
-        cmocka_unit_test(a_layout_without_time_takes_any_time_and_keeps_none),
-        cmocka_unit_test(times_past_64_bits_of_microseconds_saturate),
-        cmocka_unit_test(a_negative_time_reads_as_its_floor_in_milliseconds),
-        cmocka_unit_test(a_packed_key_is_written_as_the_integer_it_is),
-        cmocka_unit_test(a_packed_key_behind_a_signed_field_is_signed),
-        cmocka_unit_test(what_is_no_plain_integer_is_no_packed_key),
-        cmocka_unit_test(a_fields_text_is_a_decimal_and_infinity_is_out_of_range),
-        cmocka_unit_test(a_sum_that_does_not_fit_is_named_with_its_parts),
-        cmocka_unit_test(a_value_that_does_not_fit_is_named_with_its_field_and_range),
-        cmocka_unit_test(what_a_client_sent_never_breaks_a_message),
-        cmocka_unit_test(a_time_that_does_not_fit_is_named_with_the_layouts_range),
-        cmocka_unit_test(a_moved_window_is_that_of_the_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,12 +1,5 @@
 /* The text of layouts: what is accepted, the messages for what is refused, and printing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/layout.h"
 #include "tests/support/random.h"
@@ -35,8 +28,7 @@ static void assert_canonical(const char *text, const char *canonical) {
     assert_true(layout_equal(&layout, &again));
 }
 
-static void the_default_layout_is_a_signed_score_and_seconds_until_2088(void **state) {
-    (void)state;
+TEST(the_default_layout_is_a_signed_score_and_seconds_until_2088) {
     struct layout layout;
     layout_init_default(&layout);
     const char *reason;
@@ -52,8 +44,7 @@ static void the_default_layout_is_a_signed_score_and_seconds_until_2088(void **s
     assert_int_equal(layout_time_last_us(&layout), 3725320447999999);
 }
 
-static void text_is_parsed_into_fields_and_time(void **state) {
-    (void)state;
+TEST(text_is_parsed_into_fields_and_time) {
     struct layout layout = parse("FIELD score 20 ASC SIGNED SCALE 2 FIELD flag 1 TIME 29 MS START "
                                  "2021-01-01T00:00:00Z LATEST");
     assert_int_equal(layout.field_count, 2);
@@ -77,8 +68,7 @@ static void text_is_parsed_into_fields_and_time(void **state) {
     assert_false(layout.time.is_given_by_end);
 }
 
-static void text_out_is_canonical(void **state) {
-    (void)state;
+TEST(text_out_is_canonical) {
     assert_canonical("field Score 33 signed desc time 31 s", "FIELD Score 33 SIGNED TIME 31 S");
     assert_canonical(" \t FIELD\ta 1   SCALE 0 ", "FIELD a 1");
     assert_canonical("FIELD a 4 SCALE 18 SIGNED ASC", "FIELD a 4 ASC SIGNED SCALE 18");
@@ -101,8 +91,7 @@ static void text_out_is_canonical(void **state) {
                      "FIELD asc 2 ASC FIELD 9lives 3 FIELD -_x 4");
 }
 
-static void sixty_four_fields_of_the_longest_text_fit(void **state) {
-    (void)state;
+TEST(sixty_four_fields_of_the_longest_text_fit) {
     char text[LAYOUT_TEXT_MAX];
     char *at = text;
     for (int i = 0; i < 63; i++) {
@@ -115,8 +104,7 @@ static void sixty_four_fields_of_the_longest_text_fit(void **state) {
     assert_canonical(text, text);
 }
 
-static void words_parse_as_the_text_they_were_cut_from(void **state) {
-    (void)state;
+TEST(words_parse_as_the_text_they_were_cut_from) {
     static const struct bytes words[] = {
         BYTES_INIT("FIELD"), BYTES_INIT("points"),
         BYTES_INIT("30"),    BYTES_INIT("TIME"),
@@ -131,8 +119,7 @@ static void words_parse_as_the_text_they_were_cut_from(void **state) {
     assert_true(layout_equal(&layout, &from_text));
 }
 
-static void the_words_of_a_layout_end_where_something_else_begins(void **state) {
-    (void)state;
+TEST(the_words_of_a_layout_end_where_something_else_begins) {
     static const struct {
         const char *text;
         size_t count;
@@ -161,8 +148,7 @@ static void the_words_of_a_layout_end_where_something_else_begins(void **state) 
     }
 }
 
-static void a_word_with_a_blank_inside_is_no_two_words(void **state) {
-    (void)state;
+TEST(a_word_with_a_blank_inside_is_no_two_words) {
     static const struct bytes words[] = {BYTES_INIT("FIELD a 3")};
     struct layout layout;
     char error[LAYOUT_ERROR_MAX];
@@ -249,8 +235,7 @@ static const struct refusal refusals[] = {
     REFUSAL("FIELD a 3\0", "field 'a': '3?' bits is out of range: 1..64 are allowed"),
 };
 
-static void what_is_wrong_is_said_with_its_place_and_what_is_allowed(void **state) {
-    (void)state;
+TEST(what_is_wrong_is_said_with_its_place_and_what_is_allowed) {
     struct layout untouched;
     memset(&untouched, 0x5a, sizeof(untouched));
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
@@ -263,8 +248,7 @@ static void what_is_wrong_is_said_with_its_place_and_what_is_allowed(void **stat
     }
 }
 
-static void more_words_than_any_layout_has_are_refused(void **state) {
-    (void)state;
+TEST(more_words_than_any_layout_has_are_refused) {
     static char text[2 * 513];
     for (size_t i = 0; i < sizeof(text); i++) {
         text[i] = i % 2 == 0 ? 'a' : ' ';
@@ -279,8 +263,7 @@ static void more_words_than_any_layout_has_are_refused(void **state) {
     assert_string_equal(error, "unexpected word 'a': " FIELD_FORM ", then " TIME_FORM);
 }
 
-static void layouts_are_equal_when_their_texts_are(void **state) {
-    (void)state;
+TEST(layouts_are_equal_when_their_texts_are) {
     static const char *const texts[] = {
         "FIELD a 3",
         "FIELD b 3",
@@ -314,8 +297,7 @@ static void assert_fault(const struct layout *layout, const char *expected) {
     assert_string_equal(reason, expected);
 }
 
-static void a_field_that_does_not_hold_together_is_found(void **state) {
-    (void)state;
+TEST(a_field_that_does_not_hold_together_is_found) {
     const struct layout good = parse("FIELD a 30 SCALE 2 FIELD b 3 TIME 31 S END 0");
     struct layout bad = good;
     bad.field_count = 0;
@@ -353,8 +335,7 @@ static void a_field_that_does_not_hold_together_is_found(void **state) {
     assert_fault(&bad, "the sum of the widths is wrong");
 }
 
-static void a_time_that_does_not_hold_together_is_found(void **state) {
-    (void)state;
+TEST(a_time_that_does_not_hold_together_is_found) {
     const struct layout good = parse("FIELD a 30 SCALE 2 FIELD b 3 TIME 31 S END 0");
     struct layout bad = good;
     bad.time.bits = 64;
@@ -410,8 +391,7 @@ static void make_text(struct random *random, char *text) {
     }
 }
 
-static void random_layouts_print_and_parse_to_themselves(void **state) {
-    (void)state;
+TEST(random_layouts_print_and_parse_to_themselves) {
     struct random random = random_begin(__func__);
     unsigned parsed_count = 0;
     for (int i = 0; i < 10000; i++) {
@@ -435,21 +415,4 @@ static void random_layouts_print_and_parse_to_themselves(void **state) {
     assert_true(parsed_count > 5000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_default_layout_is_a_signed_score_and_seconds_until_2088),
-        cmocka_unit_test(text_is_parsed_into_fields_and_time),
-        cmocka_unit_test(text_out_is_canonical),
-        cmocka_unit_test(sixty_four_fields_of_the_longest_text_fit),
-        cmocka_unit_test(words_parse_as_the_text_they_were_cut_from),
-        cmocka_unit_test(the_words_of_a_layout_end_where_something_else_begins),
-        cmocka_unit_test(a_word_with_a_blank_inside_is_no_two_words),
-        cmocka_unit_test(what_is_wrong_is_said_with_its_place_and_what_is_allowed),
-        cmocka_unit_test(more_words_than_any_layout_has_are_refused),
-        cmocka_unit_test(layouts_are_equal_when_their_texts_are),
-        cmocka_unit_test(a_field_that_does_not_hold_together_is_found),
-        cmocka_unit_test(a_time_that_does_not_hold_together_is_found),
-        cmocka_unit_test(random_layouts_print_and_parse_to_themselves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

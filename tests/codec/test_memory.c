@@ -1,11 +1,5 @@
 /* Allocations are counted, fail on request, and a reserve covers critical changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "tests/support/random.h"
@@ -25,8 +19,7 @@ static void assert_held(struct held before) {
     assert_int_equal(memory_live_count(), before.live_count);
 }
 
-static void used_memory_is_the_sum_of_usable_sizes(void **state) {
-    (void)state;
+TEST(used_memory_is_the_sum_of_usable_sizes) {
     struct held before = held_now();
     void *small = memory_allocate(1);
     void *large = memory_allocate(100000);
@@ -41,8 +34,7 @@ static void used_memory_is_the_sum_of_usable_sizes(void **state) {
     assert_held(before);
 }
 
-static void the_peak_stays_when_memory_is_freed(void **state) {
-    (void)state;
+TEST(the_peak_stays_when_memory_is_freed) {
     size_t used_before = memory_used();
     void *at = memory_allocate(1 << 20);
     assert_non_null(at);
@@ -53,8 +45,7 @@ static void the_peak_stays_when_memory_is_freed(void **state) {
     assert_int_equal(memory_used(), used_before);
 }
 
-static void zeroed_memory_is_zero_also_when_it_was_used_before(void **state) {
-    (void)state;
+TEST(zeroed_memory_is_zero_also_when_it_was_used_before) {
     struct held before = held_now();
     for (size_t size = 1; size < 300000; size = size * 3 + 1) {
         unsigned char *dirty = memory_allocate(size);
@@ -71,8 +62,7 @@ static void zeroed_memory_is_zero_also_when_it_was_used_before(void **state) {
     assert_held(before);
 }
 
-static void a_resized_piece_keeps_its_bytes_and_is_counted_once(void **state) {
-    (void)state;
+TEST(a_resized_piece_keeps_its_bytes_and_is_counted_once) {
     struct held before = held_now();
     unsigned char *at = memory_resize(NULL, 10);
     assert_non_null(at);
@@ -91,15 +81,13 @@ static void a_resized_piece_keeps_its_bytes_and_is_counted_once(void **state) {
     assert_held(before);
 }
 
-static void freeing_null_does_nothing(void **state) {
-    (void)state;
+TEST(freeing_null_does_nothing) {
     struct held before = held_now();
     memory_free(NULL);
     assert_held(before);
 }
 
-static void only_the_nth_request_from_now_fails(void **state) {
-    (void)state;
+TEST(only_the_nth_request_from_now_fails) {
     struct held before = held_now();
     uint64_t requests_before = memory_requests();
     memory_fail_at(3);
@@ -117,8 +105,7 @@ static void only_the_nth_request_from_now_fails(void **state) {
     assert_held(before);
 }
 
-static void failing_can_be_switched_off(void **state) {
-    (void)state;
+TEST(failing_can_be_switched_off) {
     memory_fail_at(1);
     memory_fail_at(0);
     void *at = memory_allocate(8);
@@ -126,8 +113,7 @@ static void failing_can_be_switched_off(void **state) {
     memory_free(at);
 }
 
-static void each_way_to_allocate_can_fail(void **state) {
-    (void)state;
+TEST(each_way_to_allocate_can_fail) {
     struct held before = held_now();
     memory_fail_at(1);
     assert_null(memory_allocate(8));
@@ -140,8 +126,7 @@ static void each_way_to_allocate_can_fail(void **state) {
     assert_held(before);
 }
 
-static void a_resize_that_fails_leaves_the_old_piece_as_it_was(void **state) {
-    (void)state;
+TEST(a_resize_that_fails_leaves_the_old_piece_as_it_was) {
     struct held before = held_now();
     unsigned char *at = memory_allocate(16);
     assert_non_null(at);
@@ -157,8 +142,7 @@ static void a_resize_that_fails_leaves_the_old_piece_as_it_was(void **state) {
     assert_held(before);
 }
 
-static void a_reserve_is_counted_and_given_back(void **state) {
-    (void)state;
+TEST(a_reserve_is_counted_and_given_back) {
     struct held before = held_now();
     assert_true(memory_reserve_begin(1 << 20));
     assert_true(memory_used() >= before.used + (1 << 20));
@@ -168,8 +152,7 @@ static void a_reserve_is_counted_and_given_back(void **state) {
     assert_held(before);
 }
 
-static void a_request_that_fails_under_a_reserve_releases_it_and_succeeds(void **state) {
-    (void)state;
+TEST(a_request_that_fails_under_a_reserve_releases_it_and_succeeds) {
     enum { WAYS = 3 };
     for (int way = 0; way < WAYS; way++) {
         struct held before = held_now();
@@ -194,8 +177,7 @@ static void a_request_that_fails_under_a_reserve_releases_it_and_succeeds(void *
     }
 }
 
-static void a_reserve_helps_once_and_then_a_failure_is_a_failure(void **state) {
-    (void)state;
+TEST(a_reserve_helps_once_and_then_a_failure_is_a_failure) {
     struct held before = held_now();
     assert_true(memory_reserve_begin(4096));
     memory_fail_at(1);
@@ -209,8 +191,7 @@ static void a_reserve_helps_once_and_then_a_failure_is_a_failure(void **state) {
     assert_held(before);
 }
 
-static void counts_hold_over_random_allocations_and_failures(void **state) {
-    (void)state;
+TEST(counts_hold_over_random_allocations_and_failures) {
     enum { PIECES = 64, STEPS = 20000 };
     struct random random = random_begin(__func__);
     struct held before = held_now();
@@ -245,23 +226,8 @@ static void counts_hold_over_random_allocations_and_failures(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(used_memory_is_the_sum_of_usable_sizes),
-        cmocka_unit_test(the_peak_stays_when_memory_is_freed),
-        cmocka_unit_test(zeroed_memory_is_zero_also_when_it_was_used_before),
-        cmocka_unit_test(a_resized_piece_keeps_its_bytes_and_is_counted_once),
-        cmocka_unit_test(freeing_null_does_nothing),
-        cmocka_unit_test(only_the_nth_request_from_now_fails),
-        cmocka_unit_test(failing_can_be_switched_off),
-        cmocka_unit_test(each_way_to_allocate_can_fail),
-        cmocka_unit_test(a_resize_that_fails_leaves_the_old_piece_as_it_was),
-        cmocka_unit_test(a_reserve_is_counted_and_given_back),
-        cmocka_unit_test(a_request_that_fails_under_a_reserve_releases_it_and_succeeds),
-        cmocka_unit_test(a_reserve_helps_once_and_then_a_failure_is_a_failure),
-        cmocka_unit_test(counts_hold_over_random_allocations_and_failures),
-    };
     /* With malloc alone, then with the pool. */
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = TEST_RUN(NULL, NULL);
     memory_init();
-    return failed + cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + TEST_RUN(NULL, NULL);
 }

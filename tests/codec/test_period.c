@@ -1,11 +1,7 @@
 /* Days, weeks and months in any offset, against the C library's calendar and a naive search. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <time.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "codec/period.h"
 #include "codec/timestamp.h"
@@ -29,8 +25,7 @@ static void assert_period(enum period_unit unit, int zone_minutes, const char *t
     assert_true(bytes_equal(printed, bytes_from_text(date)));
 }
 
-static void a_day_begins_at_midnight(void **state) {
-    (void)state;
+TEST(a_day_begins_at_midnight) {
     assert_period(PERIOD_DAY, 0, "2026-11-16T12:00:00Z", "2026-11-16T00:00:00Z",
                   "2026-11-17T00:00:00Z", "2026-11-16");
     assert_period(PERIOD_DAY, 0, "2026-12-31T23:59:59.999Z", "2026-12-31T00:00:00Z",
@@ -47,8 +42,7 @@ static void a_day_begins_at_midnight(void **state) {
                   "1970-01-01T00:00:00Z", "1969-12-31");
 }
 
-static void a_week_begins_on_monday(void **state) {
-    (void)state;
+TEST(a_week_begins_on_monday) {
     assert_period(PERIOD_WEEK, 480, "2026-11-16T00:00:00+08:00", "2026-11-16T00:00:00+08:00",
                   "2026-11-23T00:00:00+08:00", "2026-11-16");
     assert_period(PERIOD_WEEK, 480, "2026-11-22T23:59:59.999+08:00", "2026-11-16T00:00:00+08:00",
@@ -61,8 +55,7 @@ static void a_week_begins_on_monday(void **state) {
                   "1970-01-05T00:00:00Z", "1969-12-29");
 }
 
-static void a_month_begins_on_its_first_day_however_long_it_is(void **state) {
-    (void)state;
+TEST(a_month_begins_on_its_first_day_however_long_it_is) {
     assert_period(PERIOD_MONTH, 0, "2026-02-28T23:59:59.999Z", "2026-02-01T00:00:00Z",
                   "2026-03-01T00:00:00Z", "2026-02-01");
     assert_period(PERIOD_MONTH, 0, "2024-02-29T23:59:59.999Z", "2024-02-01T00:00:00Z",
@@ -79,8 +72,7 @@ static void a_month_begins_on_its_first_day_however_long_it_is(void **state) {
                   "2026-05-01T00:00:00Z", "2026-04-01");
 }
 
-static void periods_are_counted_from_any_time_in_one(void **state) {
-    (void)state;
+TEST(periods_are_counted_from_any_time_in_one) {
     int64_t time_ms = ms_of("2026-11-19T12:00:00Z");
     assert_true(period_start_after(PERIOD_DAY, 0, time_ms, 45) == ms_of("2027-01-03T00:00:00Z"));
     assert_true(period_start_after(PERIOD_WEEK, 0, time_ms, 52) == ms_of("2027-11-15T00:00:00Z"));
@@ -136,8 +128,7 @@ static int pick_zone(struct random *random) {
     return PERIOD_ZONE_MIN + (int)random_below(random, PERIOD_ZONE_MAX - PERIOD_ZONE_MIN + 1);
 }
 
-static void periods_are_those_of_the_c_library_over_centuries(void **state) {
-    (void)state;
+TEST(periods_are_those_of_the_c_library_over_centuries) {
     struct random random = random_begin(__func__);
     int64_t first_ms = ms_of("1600-01-01T00:00:00Z");
     int64_t span_ms = ms_of("2600-01-01T00:00:00Z") - first_ms;
@@ -151,8 +142,7 @@ static void periods_are_those_of_the_c_library_over_centuries(void **state) {
     }
 }
 
-static void every_day_of_eight_centuries_in_the_outermost_zones(void **state) {
-    (void)state;
+TEST(every_day_of_eight_centuries_in_the_outermost_zones) {
     static const int zones[] = {PERIOD_ZONE_MIN, 0, 345, PERIOD_ZONE_MAX};
     int64_t time_ms = ms_of("1700-01-01T11:22:33.444Z");
     int64_t end_ms = ms_of("2500-01-01T00:00:00Z");
@@ -166,8 +156,7 @@ static void every_day_of_eight_centuries_in_the_outermost_zones(void **state) {
 
 /* ---- against stepping one by one ---- */
 
-static void the_count_th_period_is_reached_one_by_one(void **state) {
-    (void)state;
+TEST(the_count_th_period_is_reached_one_by_one) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 60; i++) {
         enum period_unit unit = units[i % 3];
@@ -181,8 +170,7 @@ static void the_count_th_period_is_reached_one_by_one(void **state) {
     }
 }
 
-static void times_past_all_dates_are_the_last_ones(void **state) {
-    (void)state;
+TEST(times_past_all_dates_are_the_last_ones) {
     for (int i = 0; i < 3; i++) {
         int64_t last_ms = period_start(units[i], PERIOD_ZONE_MAX, PERIOD_TIME_MAX);
         int64_t first_ms = period_start(units[i], PERIOD_ZONE_MIN, -PERIOD_TIME_MAX);
@@ -197,8 +185,7 @@ static void times_past_all_dates_are_the_last_ones(void **state) {
 
 /* ---- text ---- */
 
-static void zones_are_hours_and_minutes(void **state) {
-    (void)state;
+TEST(zones_are_hours_and_minutes) {
     static const struct {
         const char *text;
         int minutes;
@@ -227,8 +214,7 @@ static void zones_are_hours_and_minutes(void **state) {
     }
 }
 
-static void units_have_names(void **state) {
-    (void)state;
+TEST(units_have_names) {
     assert_int_equal(period_parse_unit(BYTES("week")), PERIOD_WEEK);
     assert_int_equal(period_parse_unit(BYTES("NONE")), PERIOD_NONE);
     assert_int_equal(period_parse_unit(BYTES("YEAR")), PERIOD_NONE);
@@ -237,18 +223,4 @@ static void units_have_names(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_day_begins_at_midnight),
-        cmocka_unit_test(a_week_begins_on_monday),
-        cmocka_unit_test(a_month_begins_on_its_first_day_however_long_it_is),
-        cmocka_unit_test(periods_are_counted_from_any_time_in_one),
-        cmocka_unit_test(periods_are_those_of_the_c_library_over_centuries),
-        cmocka_unit_test(every_day_of_eight_centuries_in_the_outermost_zones),
-        cmocka_unit_test(the_count_th_period_is_reached_one_by_one),
-        cmocka_unit_test(times_past_all_dates_are_the_last_ones),
-        cmocka_unit_test(zones_are_hours_and_minutes),
-        cmocka_unit_test(units_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

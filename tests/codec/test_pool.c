@@ -1,10 +1,6 @@
 /* Random operations on the pool, against a plain record of the allocated pieces. Every piece is
  * filled with its own pattern, so that overlaps are detected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/pool.h"
 #include "tests/support/random.h"
@@ -95,8 +91,7 @@ static void free_all(struct pool *pool) {
     pool_settle(pool);
 }
 
-static void random_pieces_never_overlap(void **state) {
-    (void)state;
+TEST(random_pieces_never_overlap) {
     struct random random = random_begin("pool");
     struct pool pool;
     assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
@@ -111,8 +106,7 @@ static void random_pieces_never_overlap(void **state) {
     pool_deinit(&pool);
 }
 
-static void a_pool_that_is_empty_again_holds_a_spare_chunk_at_most(void **state) {
-    (void)state;
+TEST(a_pool_that_is_empty_again_holds_a_spare_chunk_at_most) {
     struct pool pool;
     assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     assert_int_equal(chunks_held_size(&pool.chunks), 0);
@@ -140,8 +134,7 @@ static void a_pool_that_is_empty_again_holds_a_spare_chunk_at_most(void **state)
 
 /* Long-lived pieces must not be between short-lived ones, where the holes would be too small for
  * anything. */
-static void freed_pieces_beside_lasting_ones_make_room_for_larger_ones(void **state) {
-    (void)state;
+TEST(freed_pieces_beside_lasting_ones_make_room_for_larger_ones) {
     struct pool pool;
     assert_true(pool_init(&pool, (size_t)RANGE_CHUNKS * CHUNK_SIZE, false));
     for (size_t i = 0; i < PIECES; i++) {
@@ -164,8 +157,7 @@ static void freed_pieces_beside_lasting_ones_make_room_for_larger_ones(void **st
     pool_deinit(&pool);
 }
 
-static void a_range_that_is_used_up_gives_null_and_goes_on(void **state) {
-    (void)state;
+TEST(a_range_that_is_used_up_gives_null_and_goes_on) {
     struct pool pool;
     void *large[2 * RANGE_CHUNKS];
     size_t count = 0;
@@ -190,8 +182,7 @@ static void a_range_that_is_used_up_gives_null_and_goes_on(void **state) {
     pool_deinit(&pool);
 }
 
-static void a_piece_grows_where_it_lies_only_into_free_neighbours(void **state) {
-    (void)state;
+TEST(a_piece_grows_where_it_lies_only_into_free_neighbours) {
     struct pool pool;
     assert_true(pool_init(&pool, CHUNK_SIZE, false));
     char *first = pool_allocate(&pool, 100);
@@ -211,8 +202,7 @@ static void a_piece_grows_where_it_lies_only_into_free_neighbours(void **state) 
     pool_deinit(&pool);
 }
 
-static void a_piece_freed_of_late_is_the_next_of_its_size(void **state) {
-    (void)state;
+TEST(a_piece_freed_of_late_is_the_next_of_its_size) {
     struct pool pool;
     assert_true(pool_init(&pool, CHUNK_SIZE, false));
     void *kept = pool_allocate(&pool, 700);
@@ -230,8 +220,7 @@ static void a_piece_freed_of_late_is_the_next_of_its_size(void **state) {
     pool_deinit(&pool);
 }
 
-static void a_pool_without_range_owns_nothing(void **state) {
-    (void)state;
+TEST(a_pool_without_range_owns_nothing) {
     struct pool pool;
     int here = 0;
     assert_false(pool_init(&pool, 100, false));
@@ -240,15 +229,4 @@ static void a_pool_without_range_owns_nothing(void **state) {
     pool_deinit(&pool);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_pieces_never_overlap),
-        cmocka_unit_test(a_pool_that_is_empty_again_holds_a_spare_chunk_at_most),
-        cmocka_unit_test(freed_pieces_beside_lasting_ones_make_room_for_larger_ones),
-        cmocka_unit_test(a_range_that_is_used_up_gives_null_and_goes_on),
-        cmocka_unit_test(a_piece_grows_where_it_lies_only_into_free_neighbours),
-        cmocka_unit_test(a_piece_freed_of_late_is_the_next_of_its_size),
-        cmocka_unit_test(a_pool_without_range_owns_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,12 +1,5 @@
 /* Sorting records, against an insertion sort. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/sort.h"
 #include "tests/support/random.h"
@@ -40,8 +33,7 @@ static void sort_and_compare(struct random *random, uint32_t count, uint64_t mas
     }
 }
 
-static void records_are_sorted_and_equal_words_keep_their_order(void **state) {
-    (void)state;
+TEST(records_are_sorted_and_equal_words_keep_their_order) {
     struct random random = random_begin(__func__);
     static const uint64_t masks[] = {0,
                                      1,
@@ -62,8 +54,7 @@ static void records_are_sorted_and_equal_words_keep_their_order(void **state) {
     }
 }
 
-static void what_is_in_order_stays_as_it_is(void **state) {
-    (void)state;
+TEST(what_is_in_order_stays_as_it_is) {
     for (uint32_t i = 0; i < COUNT_MAX; i++) {
         records[i] = (struct sort_record){.word = i / 7 * 1000, .index = COUNT_MAX - i};
     }
@@ -72,8 +63,7 @@ static void what_is_in_order_stays_as_it_is(void **state) {
     assert_memory_equal(records, expected, sizeof(records));
 }
 
-static void several_words_are_sorted_by_the_least_important_first(void **state) {
-    (void)state;
+TEST(several_words_are_sorted_by_the_least_important_first) {
     struct random random = random_begin(__func__);
     static uint64_t high[COUNT_MAX], low[COUNT_MAX];
     for (uint32_t i = 0; i < COUNT_MAX; i++) {
@@ -95,11 +85,4 @@ static void several_words_are_sorted_by_the_least_important_first(void **state) 
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_are_sorted_and_equal_words_keep_their_order),
-        cmocka_unit_test(what_is_in_order_stays_as_it_is),
-        cmocka_unit_test(several_words_are_sorted_by_the_least_important_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

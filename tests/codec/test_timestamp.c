@@ -1,12 +1,5 @@
 /* Timestamps and their text, against the C library's calendar. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/timestamp.h"
 #include "tests/support/random.h"
@@ -30,8 +23,7 @@ static void assert_prints(int64_t time_us, const char *expected) {
     }
 }
 
-static void a_time_is_iso_text_with_an_offset(void **state) {
-    (void)state;
+TEST(a_time_is_iso_text_with_an_offset) {
     assert_parses("1970-01-01T00:00:00Z", 0);
     assert_parses("2020-01-01T00:00:00Z", 1577836800000000);
     assert_parses("2029-01-01T00:00:00+08:00", 1861891200000000);
@@ -48,8 +40,7 @@ static void a_time_is_iso_text_with_an_offset(void **state) {
     assert_parses("9999-12-31T23:59:59.999999Z", LAST_SECOND * 1000000 + 999999);
 }
 
-static void a_time_is_also_an_integer_of_unix_milliseconds(void **state) {
-    (void)state;
+TEST(a_time_is_also_an_integer_of_unix_milliseconds) {
     assert_parses("0", 0);
     assert_parses("1571819021259", 1571819021259000);
     assert_parses("-1", -1000);
@@ -57,8 +48,7 @@ static void a_time_is_also_an_integer_of_unix_milliseconds(void **state) {
     assert_parses("-9223372036854775", -9223372036854775000);
 }
 
-static void text_that_is_no_time_is_refused_and_changes_nothing(void **state) {
-    (void)state;
+TEST(text_that_is_no_time_is_refused_and_changes_nothing) {
     static const struct bytes refused[] = {
         {0},
         BYTES_INIT(""),
@@ -110,8 +100,7 @@ static void text_that_is_no_time_is_refused_and_changes_nothing(void **state) {
     }
 }
 
-static void a_time_prints_with_as_much_fraction_as_it_has(void **state) {
-    (void)state;
+TEST(a_time_prints_with_as_much_fraction_as_it_has) {
     assert_prints(0, "1970-01-01T00:00:00Z");
     assert_prints(1671111030250000, "2022-12-15T13:30:30.250Z");
     assert_prints(1671111030000001, "2022-12-15T13:30:30.000001Z");
@@ -121,8 +110,7 @@ static void a_time_prints_with_as_much_fraction_as_it_has(void **state) {
     assert_prints(LAST_SECOND * 1000000 + 999999, "9999-12-31T23:59:59.999999Z");
 }
 
-static void a_time_outside_years_1_to_9999_prints_as_unix_milliseconds(void **state) {
-    (void)state;
+TEST(a_time_outside_years_1_to_9999_prints_as_unix_milliseconds) {
     assert_prints((LAST_SECOND + 1) * 1000000, "253402300800000");
     assert_prints(FIRST_SECOND * 1000000 - 1000, "-62135596800001");
     assert_prints(FIRST_SECOND * 1000000 - 1, "-62135596800001");
@@ -151,8 +139,7 @@ static void assert_second_is_as_in_libc(int64_t second, int offset_minutes) {
     assert_parses(expected, second * 1000000);
 }
 
-static void the_calendar_is_that_of_the_c_library(void **state) {
-    (void)state;
+TEST(the_calendar_is_that_of_the_c_library) {
     /* First and last seconds of days, 29 days apart, so that all days of a month come up. */
     for (int64_t day = FIRST_SECOND / 86400; day < LAST_SECOND / 86400; day += 29) {
         assert_second_is_as_in_libc(day * 86400, 480);
@@ -166,8 +153,7 @@ static void the_calendar_is_that_of_the_c_library(void **state) {
     }
 }
 
-static void what_is_printed_parses_to_the_same(void **state) {
-    (void)state;
+TEST(what_is_printed_parses_to_the_same) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 100000; i++) {
         int64_t time_us = (int64_t)random_next(&random) >> random_below(&random, 30);
@@ -185,15 +171,4 @@ static void what_is_printed_parses_to_the_same(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_time_is_iso_text_with_an_offset),
-        cmocka_unit_test(a_time_is_also_an_integer_of_unix_milliseconds),
-        cmocka_unit_test(text_that_is_no_time_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_time_prints_with_as_much_fraction_as_it_has),
-        cmocka_unit_test(a_time_outside_years_1_to_9999_prints_as_unix_milliseconds),
-        cmocka_unit_test(the_calendar_is_that_of_the_c_library),
-        cmocka_unit_test(what_is_printed_parses_to_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,13 +1,6 @@
 /* Wide decimals are exact: against hand-made samples and a twin that works digit by digit, as on
  * paper. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/wide.h"
 #include "tests/support/random.h"
@@ -128,8 +121,7 @@ static void assert_prints(wide value, unsigned scale, const char *expected) {
 
 /* ---- tests ---- */
 
-static void the_shortest_exact_text_is_printed(void **state) {
-    (void)state;
+TEST(the_shortest_exact_text_is_printed) {
     assert_prints(0, 0, "0");
     assert_prints(0, 36, "0");
     assert_prints(11500, 3, "11.5");
@@ -143,8 +135,7 @@ static void the_shortest_exact_text_is_printed(void **state) {
     assert_prints((wide)10000000000000000000U * 7, 19, "7");
 }
 
-static void what_fits_64_bits_prints_as_a_decimal_does(void **state) {
-    (void)state;
+TEST(what_fits_64_bits_prints_as_a_decimal_does) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 20000; i++) {
         struct decimal value = random_factor(&random);
@@ -157,8 +148,7 @@ static void what_fits_64_bits_prints_as_a_decimal_does(void **state) {
     }
 }
 
-static void products_and_sums_are_those_on_paper(void **state) {
-    (void)state;
+TEST(products_and_sums_are_those_on_paper) {
     struct random random = random_begin(__func__);
     const struct paper last = paper_of(widest());
     int fitting = 0;
@@ -193,8 +183,7 @@ static void products_and_sums_are_those_on_paper(void **state) {
     assert_in_range(fitting, 5000, 19000);
 }
 
-static void sums_that_do_not_fit_are_refused(void **state) {
-    (void)state;
+TEST(sums_that_do_not_fit_are_refused) {
     wide sum = 7;
     assert_false(wide_add(widest(), 1, &sum));
     assert_false(wide_add(-widest() - 1, -1, &sum));
@@ -203,8 +192,7 @@ static void sums_that_do_not_fit_are_refused(void **state) {
     assert_true(sum == 0);
 }
 
-static void scaling_up_is_multiplying_by_ten(void **state) {
-    (void)state;
+TEST(scaling_up_is_multiplying_by_ten) {
     struct random random = random_begin(__func__);
     const struct decimal ten = {.magnitude = 10};
     for (int i = 0; i < 5000; i++) {
@@ -221,8 +209,7 @@ static void scaling_up_is_multiplying_by_ten(void **state) {
     }
 }
 
-static void a_decimal_of_another_scale_is_the_same_number_or_refused(void **state) {
-    (void)state;
+TEST(a_decimal_of_another_scale_is_the_same_number_or_refused) {
     static const struct {
         wide value;
         unsigned scale, to_scale;
@@ -257,8 +244,7 @@ static void a_decimal_of_another_scale_is_the_same_number_or_refused(void **stat
     }
 }
 
-static void a_decimal_comes_back_from_a_larger_scale(void **state) {
-    (void)state;
+TEST(a_decimal_comes_back_from_a_larger_scale) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 20000; i++) {
         struct decimal value = random_factor(&random);
@@ -272,15 +258,4 @@ static void a_decimal_comes_back_from_a_larger_scale(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_shortest_exact_text_is_printed),
-        cmocka_unit_test(what_fits_64_bits_prints_as_a_decimal_does),
-        cmocka_unit_test(products_and_sums_are_those_on_paper),
-        cmocka_unit_test(sums_that_do_not_fit_are_refused),
-        cmocka_unit_test(scaling_up_is_multiplying_by_ten),
-        cmocka_unit_test(a_decimal_of_another_scale_is_the_same_number_or_refused),
-        cmocka_unit_test(a_decimal_comes_back_from_a_larger_scale),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

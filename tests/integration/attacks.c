@@ -1,15 +1,10 @@
 /* What strangers and broken clients do to a server: announce much and send little, never read,
  * vanish, connect by the thousand, kill each other, send patterns that explode. The others are
  * served meanwhile, and nothing is left behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
+
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "codec/glob.h"
 #include "tests/support/process.h"
@@ -28,7 +23,7 @@ static struct wire witness;
 
 static int start_servers(void **state) {
     (void)state;
-    static const char *const arguments[] = {"--requirepass", "secret", NULL};
+    static const char *const arguments[] = {"--requirepass", "secret", "--auth-timeout", "0", NULL};
     const struct process_options options = {.arguments = arguments};
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
@@ -47,6 +42,7 @@ static int connect_witness(void **state) {
     (void)state;
     witness = wire_open(process_connect_unix(&server));
     wire_check(&witness, "FLUSHALL", "OK");
+    wire_wait_info(&witness, "connected_clients", 1); /* nobody is left of the test before */
     return 0;
 }
 
@@ -72,27 +68,8 @@ static void fill_board(void) {
     wire_expect(&witness, ":1000\r\n");
 }
 
-/* The number behind name in INFO. */
-static long long info_number(const char *name) {
-    const char *at = strstr(wire_ask(&witness, "INFO"), name);
-    assert_non_null(at);
-    return strtoll(at + strlen(name) + 1, NULL, 10);
-}
-
-static void wait_for_clients_at_most(long long count) {
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number("connected_clients") > count) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
-}
-
-static void wait_for_clients(long long count) {
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number("connected_clients") != count) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
+static void wait_for_clients(int64_t count) {
+    wire_wait_info(&witness, "connected_clients", count);
 }
 
 /* ---- before authentication ---- */
@@ -105,8 +82,9 @@ static void check_refused(const char *request, const char *reply) {
     wire_close(&stranger);
 }
 
-static void announcements_before_authentication_are_bounded(void **state) {
-    (void)state;
+#define IN_TURN(name) TEST_WITH(name, connect_witness, disconnect_witness)
+
+IN_TURN(announcements_before_authentication_are_bounded) {
     check_refused("*11\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n");
     check_refused("*1000000000\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n");
     check_refused("*1\r\n$16385\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n");
@@ -119,29 +97,26 @@ static void announcements_before_authentication_are_bounded(void **state) {
     wire_close(&friend);
 }
 
-static void announcements_reserve_nothing(void **state) {
-    (void)state;
+IN_TURN(announcements_reserve_nothing) {
     enum { CLIENTS = 200 };
     static const char request[] = "*1000000\r\n$4\r\nZADD\r\n$67108864\r\nabcdefghij";
     struct wire clients[CLIENTS];
-    uint64_t before = process_resident_size(&server);
+    int64_t before = wire_info(&witness, "used_memory");
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_open(process_connect_unix(&server));
         wire_push(&clients[i], request, sizeof request - 1, WIRE_LIMIT_MS);
     }
-    wire_check(&witness, "PING", "PONG");
-    uint64_t after = process_resident_size(&server);
-    printf("%d announcements of 64 MiB: %lld KiB resident\n", CLIENTS,
-           (long long)(after - before) / 1024);
-    assert_true(after < before + CLIENTS * 128 * 1024 || after < before);
+    wait_for_clients(CLIENTS + 1);
+    int64_t after = wire_info(&witness, "used_memory");
+    printf("%d announcements of 64 MiB: %lld KiB\n", CLIENTS, (long long)(after - before) / 1024);
+    assert_true(after < before + CLIENTS * 128 * 1024);
     for (int i = 0; i < CLIENTS; i++) {
         wire_close(&clients[i]);
     }
     wait_for_clients(1);
 }
 
-static void noauth_replies_never_pile_up(void **state) {
-    (void)state;
+IN_TURN(noauth_replies_never_pile_up) {
     enum { SIZE = 64 * MIB };
     char *request = malloc(SIZE);
     assert_non_null(request);
@@ -149,15 +124,18 @@ static void noauth_replies_never_pile_up(void **state) {
         request[i] = "X\r\n"[i % 3];
     }
     struct wire stranger = wire_open(process_connect_tcp(&guarded));
-    uint64_t before = process_resident_size(&guarded);
+    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    wire_check(&friend, "AUTH secret", "OK");
+    int64_t before = wire_info(&friend, "used_memory");
     size_t pushed = wire_push(&stranger, request, SIZE, WIRE_LIMIT_MS);
-    uint64_t after = process_resident_size(&guarded);
+    int64_t after = wire_info(&friend, "used_memory");
     free(request);
+    wire_close(&friend);
     assert_true(pushed < SIZE);
     assert_true(after < before + 16 * MIB);
     assert_true(wire_is_closed(&stranger, WIRE_LIMIT_MS));
     wire_close(&stranger);
-    struct wire friend = wire_open(process_connect_tcp(&guarded));
+    friend = wire_open(process_connect_tcp(&guarded));
     wire_check(&friend, "PING", "-NOAUTH Authentication required.");
     wire_check(&friend, "AUTH secret", "OK");
     wire_close(&friend);
@@ -187,31 +165,29 @@ static void ask_without_reading(struct wire *reader, size_t size) {
     text_free(&request);
 }
 
-static void a_reader_past_the_hard_limit_is_closed_and_the_others_go_on(void **state) {
-    (void)state;
+IN_TURN(a_reader_past_the_hard_limit_is_closed_and_the_others_go_on) {
     fill_board();
     set_output_limit("512kb 0 0");
     struct wire reader = wire_open(process_connect_tcp(&server));
-    uint64_t before = process_resident_size(&server);
+    int64_t before = wire_info(&witness, "used_memory");
     ask_without_reading(&reader, 64 * MIB);
-    assert_true(process_resident_size(&server) < before + 16 * MIB);
+    assert_true(wire_info(&witness, "used_memory") < before + 16 * MIB);
     assert_true(wire_is_closed(&reader, WIRE_LIMIT_MS));
     wire_close(&reader);
     set_output_limit("256mb 64mb 60");
 }
 
-static void clients_that_never_read_cost_bounded_memory(void **state) {
-    (void)state;
+IN_TURN(clients_that_never_read_cost_bounded_memory) {
     enum { READERS = 20 };
     fill_board();
     set_output_limit("4mb 0 0");
     struct wire readers[READERS];
-    uint64_t before = process_resident_size(&server);
+    int64_t before = wire_info(&witness, "used_memory");
     for (int i = 0; i < READERS; i++) {
         readers[i] = wire_open(process_connect_unix(&server));
         ask_without_reading(&readers[i], 8 * MIB);
     }
-    assert_true(process_resident_size(&server) < before + READERS * 6 * MIB);
+    assert_true(wire_info(&witness, "used_memory") < before + READERS * 6 * MIB);
     for (int i = 0; i < READERS; i++) {
         wire_close(&readers[i]);
     }
@@ -219,8 +195,7 @@ static void clients_that_never_read_cost_bounded_memory(void **state) {
     set_output_limit("256mb 64mb 60");
 }
 
-static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
-    (void)state;
+IN_TURN(a_reader_over_the_soft_limit_for_its_time_is_closed) {
     fill_board();
     set_output_limit("0 256kb 1");
     struct wire reader = wire_open(process_connect_unix(&server));
@@ -231,7 +206,7 @@ static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
     wire_push(&reader, request.at, request.size, WIRE_LIMIT_MS);
     text_free(&request);
     int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number("connected_clients") > 1) {
+    while (wire_info(&witness, "connected_clients") > 1) {
         assert_true(process_now_ms() < give_up_at);
         wire_check(&witness, "ZCARD b", ":1000");
         process_sleep_ms(20);
@@ -240,8 +215,7 @@ static void a_reader_over_the_soft_limit_for_its_time_is_closed(void **state) {
     set_output_limit("256mb 64mb 60");
 }
 
-static void one_reply_past_the_hard_limit_closes(void **state) {
-    (void)state;
+IN_TURN(one_reply_past_the_hard_limit_closes) {
     fill_board();
     set_output_limit("16384 0 0");
     struct wire reader = wire_open(process_connect_unix(&server));
@@ -257,8 +231,7 @@ static void one_reply_past_the_hard_limit_closes(void **state) {
 }
 
 /* Otherwise a limit set too low by mistake could never be taken back. */
-static void the_smallest_limit_leaves_short_replies_that_are_read(void **state) {
-    (void)state;
+IN_TURN(the_smallest_limit_leaves_short_replies_that_are_read) {
     set_output_limit("1 1 1");
     struct wire reader = wire_open(process_connect_unix(&server));
     wire_check(&reader, "PING", "PONG");
@@ -267,8 +240,7 @@ static void the_smallest_limit_leaves_short_replies_that_are_read(void **state) 
     set_output_limit("256mb 64mb 60");
 }
 
-static void input_past_the_query_buffer_limit_closes(void **state) {
-    (void)state;
+IN_TURN(input_past_the_query_buffer_limit_closes) {
     wire_check(&witness, "CONFIG SET client-query-buffer-limit 2097152", "OK");
     struct wire writer = wire_open(process_connect_unix(&server));
     char *request = malloc(8 * MIB);
@@ -285,8 +257,7 @@ static void input_past_the_query_buffer_limit_closes(void **state) {
 
 /* ---- clients that vanish ---- */
 
-static void half_requests_and_resets_leave_nothing_behind(void **state) {
-    (void)state;
+IN_TURN(half_requests_and_resets_leave_nothing_behind) {
     static const char request[] = "*4\r\n$4\r\nZADD\r\n$4\r\nhalf\r\n$1\r\n1\r\n$5\r\nabcde\r\n";
     int before = process_descriptor_count(&server);
     for (size_t cut = 0; cut < 2 * (sizeof request - 1); cut++) {
@@ -304,8 +275,7 @@ static void half_requests_and_resets_leave_nothing_behind(void **state) {
     assert_int_equal(process_descriptor_count(&server), before);
 }
 
-static void clients_that_die_while_answered_leave_nothing_behind(void **state) {
-    (void)state;
+IN_TURN(clients_that_die_while_answered_leave_nothing_behind) {
     enum { ROUNDS = 100, COMMANDS = 200 };
     fill_board();
     int before = process_descriptor_count(&server);
@@ -332,8 +302,7 @@ static void clients_that_die_while_answered_leave_nothing_behind(void **state) {
 
 /* ---- many clients ---- */
 
-static void thousands_of_idle_clients_leave_the_others_alone(void **state) {
-    (void)state;
+IN_TURN(thousands_of_idle_clients_leave_the_others_alone) {
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
     size_t count = is_short() ? IDLE_CLIENTS_SHORT : IDLE_CLIENTS;
@@ -350,7 +319,7 @@ static void thousands_of_idle_clients_leave_the_others_alone(void **state) {
             wire_send_text(&idle[i], i % 20 ? "PING\r\n" : "PIN");
         }
     }
-    wait_for_clients((long long)count + 1);
+    wait_for_clients((int64_t)count + 1);
     uint64_t grown = process_resident_size(&server) - resident;
     printf("%zu idle clients: %llu bytes resident each\n", count,
            (unsigned long long)(grown / count));
@@ -370,8 +339,7 @@ static void thousands_of_idle_clients_leave_the_others_alone(void **state) {
     assert_int_equal(process_descriptor_count(&server), before);
 }
 
-static void accepting_goes_on_after_descriptors_ran_out(void **state) {
-    (void)state;
+IN_TURN(accepting_goes_on_after_descriptors_ran_out) {
     enum { CLIENTS = 30 };
     struct rlimit old, low;
     assert_int_equal(prlimit(server.pid, RLIMIT_NOFILE, NULL, &old), 0);
@@ -399,8 +367,7 @@ static void accepting_goes_on_after_descriptors_ran_out(void **state) {
     wait_for_clients(1);
 }
 
-static void a_low_limit_of_files_is_lived_with(void **state) {
-    (void)state;
+IN_TURN(a_low_limit_of_files_is_lived_with) {
     enum { CLIENTS = 150, FILES = 128 };
     const struct process_options options = {.files_max = FILES};
     struct process small;
@@ -434,7 +401,7 @@ static void a_low_limit_of_files_is_lived_with(void **state) {
     assert_int_equal(process_stop(&small), 0);
 }
 
-/* ---- kill storms ---- */
+/* ---- many are killed ---- */
 
 struct counter {
     struct wire wire;
@@ -467,10 +434,9 @@ static void read_counter(struct counter *counter) {
     }
 }
 
-static void clients_killed_in_storms_while_pipelining_lose_no_step(void **state) {
-    (void)state;
+IN_TURN(clients_killed_while_pipelining_lose_no_step) {
     enum { CLIENTS = 16, ROUNDS = 400, COMMANDS = 50 };
-    struct random random = random_begin("kill storms");
+    struct random random = random_begin(__func__);
     struct counter counters[CLIENTS];
     memset(counters, 0, sizeof counters);
     struct text request = {.at = NULL};
@@ -514,15 +480,14 @@ static void clients_killed_in_storms_while_pipelining_lose_no_step(void **state)
         snprintf(command, sizeof command, "ZSCORE b m%d", i);
         wire_close(&counters[i].wire);
         /* The witness and the counters behind this one, if the last round did not kill them. */
-        wait_for_clients_at_most(CLIENTS - i);
+        wire_wait_info_range(&witness, "connected_clients", 1, CLIENTS - i);
         long long value = strtoll(wire_ask(&witness, command), NULL, 10);
         assert_true(value <= counters[i].sent && value >= counters[i].seen);
     }
     text_free(&request);
 }
 
-static void clients_kill_each_other_and_themselves(void **state) {
-    (void)state;
+IN_TURN(clients_kill_each_other_and_themselves) {
     enum { ROUNDS = 200 };
     for (int round = 0; round < ROUNDS; round++) {
         struct wire a = wire_open(process_connect_tcp(&server));
@@ -552,8 +517,7 @@ static void clients_kill_each_other_and_themselves(void **state) {
     wait_for_clients(1);
 }
 
-static void one_that_kills_itself_gets_the_answer(void **state) {
-    (void)state;
+IN_TURN(one_that_kills_itself_gets_the_answer) {
     struct wire client = wire_open(process_connect_tcp(&server));
     char request[96];
     snprintf(request, sizeof request, "PING\r\nCLIENT KILL ID %lld SKIPME no\r\nPING\r\n",
@@ -596,8 +560,7 @@ static int64_t ask_with_pattern(const char *key, const char *pattern, size_t pat
     return process_now_ms() - begun_at;
 }
 
-static void long_patterns_end_soon(void **state) {
-    (void)state;
+IN_TURN(long_patterns_end_soon) {
     static const char *const pieces[] = {"a*", "*",   "*a",  "?*", "[",     "[a", "[^",
                                          "\\", "[a-", "*?a", "a",  "[^a]*", "*b", "a*b*"};
     static const size_t sizes[] = {GLOB_PATTERN_MAX, GLOB_PATTERN_MAX + 1, 1000 * 1000};
@@ -625,27 +588,4 @@ static void long_patterns_end_soon(void **state) {
     printf("five commands with a long pattern: %d ms at worst\n", (int)worst_ms);
 }
 
-int main(void) {
-#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_witness, disconnect_witness)
-    const struct CMUnitTest tests[] = {
-        IN_TURN(announcements_before_authentication_are_bounded),
-        IN_TURN(announcements_reserve_nothing),
-        IN_TURN(noauth_replies_never_pile_up),
-        IN_TURN(a_reader_past_the_hard_limit_is_closed_and_the_others_go_on),
-        IN_TURN(clients_that_never_read_cost_bounded_memory),
-        IN_TURN(a_reader_over_the_soft_limit_for_its_time_is_closed),
-        IN_TURN(one_reply_past_the_hard_limit_closes),
-        IN_TURN(the_smallest_limit_leaves_short_replies_that_are_read),
-        IN_TURN(input_past_the_query_buffer_limit_closes),
-        IN_TURN(half_requests_and_resets_leave_nothing_behind),
-        IN_TURN(clients_that_die_while_answered_leave_nothing_behind),
-        IN_TURN(thousands_of_idle_clients_leave_the_others_alone),
-        IN_TURN(accepting_goes_on_after_descriptors_ran_out),
-        IN_TURN(a_low_limit_of_files_is_lived_with),
-        IN_TURN(clients_killed_in_storms_while_pipelining_lose_no_step),
-        IN_TURN(clients_kill_each_other_and_themselves),
-        IN_TURN(one_that_kills_itself_gets_the_answer),
-        IN_TURN(long_patterns_end_soon),
-    };
-    return cmocka_run_group_tests_name("attacks", tests, start_servers, stop_servers);
-}
+TEST_MAIN(start_servers, stop_servers)

@@ -1,15 +1,10 @@
 /* Many clients that do anything at any time: whole and cut requests, replies that nobody reads,
  * kills, pauses, monitors, resets, silence, vanishing. The server must live, keep its boards whole
  * and forget every client that has gone. */
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <signal.h>
+#include <sys/socket.h>
 
 #include "tests/support/process.h"
 #include "tests/support/random.h"
@@ -232,8 +227,7 @@ static void wait_until_alone(struct wire *witness) {
     }
 }
 
-static void a_server_outlives_whatever_its_clients_do(void **state) {
-    (void)state;
+TEST(a_server_outlives_whatever_its_clients_do) {
     int actions = getenv("LEADERBOARD_TEST_SHORT") ? ACTIONS_SHORT : ACTIONS;
     chance = random_begin("chaos");
     struct wire witness = wire_open(process_connect_tcp(&server));
@@ -265,8 +259,7 @@ static void a_server_outlives_whatever_its_clients_do(void **state) {
 }
 
 /* Whatever is queued, held, unsent or half read: SIGTERM ends it, with status 0. */
-static void a_server_ends_well_in_the_middle_of_it(void **state) {
-    (void)state;
+TEST(a_server_ends_well_in_the_middle_of_it) {
     enum { ROUNDS = 8, ROUND_ACTIONS = 600 };
     if (server.is_redis) {
         skip(); /* a second SIGTERM makes it exit with 1 */
@@ -298,10 +291,4 @@ static void a_server_ends_well_in_the_middle_of_it(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_outlives_whatever_its_clients_do),
-        cmocka_unit_test(a_server_ends_well_in_the_middle_of_it),
-    };
-    return cmocka_run_group_tests_name("chaos", tests, start_server, stop_server);
-}
+TEST_MAIN(start_server, stop_server)

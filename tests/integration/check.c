@@ -1,17 +1,11 @@
 /* leaderboard-server --check, on what a real server has left on disk: whole, torn, and damaged in
  * every byte. */
+#include "tests/support/test.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "server/durability/effect_bytes.h"
 #include "server/durability/journal_file.h"
@@ -51,11 +45,7 @@ static void start(const char *const *arguments) {
     const struct process_options options = {.directory = directory, .arguments = arguments};
     assert_true(process_start(&server, &options));
     wire = wire_open(process_connect_unix(&server));
-    /* PING is answered before everything is loaded. */
-    for (int i = 0; strncmp(wire_ask(&wire, "DBSIZE"), "-LOADING", 8) == 0; i++) {
-        assert_in_range(i, 0, 2000);
-        process_sleep_ms(5);
-    }
+    wire_wait_loaded(&wire); /* PING is answered before */
 }
 
 static void end(int signal_number) {
@@ -145,8 +135,9 @@ static void assert_start_refused(const char *words) {
 
 /* ---- what is whole ---- */
 
-static void what_a_server_leaves_is_whole(void **state) {
-    (void)state;
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(what_a_server_leaves_is_whole) {
     start(words_always);
     add("one", 0, 50);
     save();
@@ -178,8 +169,7 @@ static void add_long_members(int count) {
     }
 }
 
-static void a_snapshot_that_stops_everything_is_written_in_blocks_too(void **state) {
-    (void)state;
+IN_FIXTURE(a_snapshot_that_stops_everything_is_written_in_blocks_too) {
     static struct store_state kept_state;
     static char raw[SNAPSHOT_BLOCK_SIZE];
     struct snapshot_reader reader;
@@ -201,8 +191,7 @@ static void a_snapshot_that_stops_everything_is_written_in_blocks_too(void **sta
     snapshot_reader_close(&reader);
 }
 
-static void a_snapshot_alone_is_whole(void **state) {
-    (void)state;
+IN_FIXTURE(a_snapshot_alone_is_whole) {
     start((const char *[]){"--appendonly", "no", NULL});
     add("one", 0, 50);
     save();
@@ -212,8 +201,7 @@ static void a_snapshot_alone_is_whole(void **state) {
     assert_said("boards: 1 with 50 members");
 }
 
-static void the_directory_itself_will_do_as_well(void **state) {
-    (void)state;
+IN_FIXTURE(the_directory_itself_will_do_as_well) {
     start(words_always);
     add("one", 0, 5);
     end(SIGKILL);
@@ -223,8 +211,7 @@ static void the_directory_itself_will_do_as_well(void **state) {
     fclose(out);
 }
 
-static void files_of_no_use_are_named_and_left(void **state) {
-    (void)state;
+IN_FIXTURE(files_of_no_use_are_named_and_left) {
     start(words_always);
     add("one", 0, 5);
     end(SIGKILL);
@@ -236,8 +223,7 @@ static void files_of_no_use_are_named_and_left(void **state) {
 
 /* ---- what cannot be checked ---- */
 
-static void a_directory_in_use_or_missing_is_not_checked(void **state) {
-    (void)state;
+IN_FIXTURE(a_directory_in_use_or_missing_is_not_checked) {
     assert_int_equal(check(false), CHECK_IS_UNKNOWN);
     assert_int_equal(check_run("/nowhere/at/all", true, stderr), CHECK_IS_UNKNOWN);
     char who[64];
@@ -251,8 +237,7 @@ static void a_directory_in_use_or_missing_is_not_checked(void **state) {
 
 /* ---- a torn tail ---- */
 
-static void a_torn_tail_is_said_and_cut_when_asked(void **state) {
-    (void)state;
+IN_FIXTURE(a_torn_tail_is_said_and_cut_when_asked) {
     start(words_no);
     add("one", 0, 40);
     end(SIGKILL);
@@ -277,8 +262,7 @@ static void a_torn_tail_is_said_and_cut_when_asked(void **state) {
     assert_int_equal(wire_ask_integer(&wire, "ZCARD one"), 38);
 }
 
-static void a_hole_in_an_unsynced_tail_says_what_is_behind_it(void **state) {
-    (void)state;
+IN_FIXTURE(a_hole_in_an_unsynced_tail_says_what_is_behind_it) {
     start(words_no);
     add("one", 0, 40);
     end(SIGKILL);
@@ -290,8 +274,7 @@ static void a_hole_in_an_unsynced_tail_says_what_is_behind_it(void **state) {
 
 /* ---- damage ---- */
 
-static void a_synced_group_that_changed_is_refused_and_given_up_only_when_asked(void **state) {
-    (void)state;
+IN_FIXTURE(a_synced_group_that_changed_is_refused_and_given_up_only_when_asked) {
     start(words_always);
     add("one", 0, 40);
     end(SIGKILL);
@@ -327,8 +310,7 @@ static void append_take(struct buffer *file, struct journal_reader *reader, cons
 }
 
 /* Groups are applied together; what does not fit is still told from those around it. */
-static void a_change_that_does_not_fit_is_said_with_the_offset_of_its_group(void **state) {
-    (void)state;
+IN_FIXTURE(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group) {
     start(words_always);
     add("one", 0, 20);
     end(SIGKILL);
@@ -362,8 +344,7 @@ static void a_change_that_does_not_fit_is_said_with_the_offset_of_its_group(void
     assert_said(words);
 }
 
-static void a_damaged_base_is_not_repaired(void **state) {
-    (void)state;
+IN_FIXTURE(a_damaged_base_is_not_repaired) {
     static struct store_state kept_state;
     char name[STORE_NAME_MAX];
     start(words_always);
@@ -405,8 +386,7 @@ static void damage_everywhere(const char *path) {
     assert_int_equal(check(false), CHECK_IS_WHOLE);
 }
 
-static void every_flipped_byte_of_every_file_is_found(void **state) {
-    (void)state;
+IN_FIXTURE(every_flipped_byte_of_every_file_is_found) {
     static struct store_state kept_state;
     char name[STORE_NAME_MAX];
     start(words_always);
@@ -438,8 +418,7 @@ static int run_program(const char *arguments) {
     return WEXITSTATUS(status);
 }
 
-static void the_program_exits_with_what_it_found(void **state) {
-    (void)state;
+IN_FIXTURE(the_program_exits_with_what_it_found) {
     char arguments[512];
     start(words_always);
     add("one", 0, 40);
@@ -461,23 +440,7 @@ static void the_program_exits_with_what_it_found(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(what_a_server_leaves_is_whole),
-        TEST(a_snapshot_that_stops_everything_is_written_in_blocks_too),
-        TEST(a_snapshot_alone_is_whole),
-        TEST(the_directory_itself_will_do_as_well),
-        TEST(files_of_no_use_are_named_and_left),
-        TEST(a_directory_in_use_or_missing_is_not_checked),
-        TEST(a_torn_tail_is_said_and_cut_when_asked),
-        TEST(a_hole_in_an_unsynced_tail_says_what_is_behind_it),
-        TEST(a_synced_group_that_changed_is_refused_and_given_up_only_when_asked),
-        TEST(a_change_that_does_not_fit_is_said_with_the_offset_of_its_group),
-        TEST(a_damaged_base_is_not_repaired),
-        TEST(every_flipped_byte_of_every_file_is_found),
-        TEST(the_program_exits_with_what_it_found),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = TEST_RUN(NULL, NULL);
     free(said);
     return failed;
 }

@@ -1,12 +1,7 @@
 /* What clients may hold: each before it has given the password, and all of them together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <sys/socket.h>
 
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
@@ -35,38 +30,14 @@ static int clean_up(void **state) {
     return 0;
 }
 
-/* The number behind name in INFO. */
-static long long info_number(const char *name) {
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "\n%s:", name);
-    const char *at = strstr(wire_ask(&witness, "INFO everything"), wanted);
-    assert_non_null(at);
-    return strtoll(at + strlen(wanted), NULL, 10);
-}
-
-static void wait_for(const char *name, long long value) {
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number(name) != value) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
-}
-
-static void wait_for_at_least(const char *name, long long value) {
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number(name) < value) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
-}
-
 /* ---- before authentication ---- */
 
+#define IN_FIXTURE(name) TEST_WITH(name, NULL, clean_up)
+
 /* Ten arguments of the longest kind, and as much of one as is still allowed. */
-static void strangers_hold_20_kb_each_at_most(void **state) {
-    (void)state;
+IN_FIXTURE(strangers_hold_20_kb_each_at_most) {
     enum { STRANGERS = 200, BULK = 16 * KIB };
-    start((const char *const[]){"--requirepass", "secret", NULL});
+    start((const char *const[]){"--requirepass", "secret", "--auth-timeout", "0", NULL});
     wire_check(&witness, "AUTH secret", "OK");
     char bulk[BULK + 1];
     memset(bulk, 'a', BULK);
@@ -84,8 +55,9 @@ static void strangers_hold_20_kb_each_at_most(void **state) {
         strangers[i] = wire_open(process_connect_unix(&server));
         (void)send(strangers[i].fd, text->at, text->size, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
-    wait_for_at_least("total_net_input_bytes", STRANGERS / 2 * (BULK - 1 + 17 * KIB));
-    assert_in_range(info_number("mem_clients_normal"), STRANGERS / 2 * BULK,
+    wire_wait_info_range(&witness, "total_net_input_bytes", STRANGERS / 2 * (BULK - 1 + 17 * KIB),
+                         INT64_MAX);
+    assert_in_range(wire_info(&witness, "mem_clients_normal"), STRANGERS / 2 * BULK,
                     (STRANGERS + 1) * 20 * KIB);
     wire_expect(&strangers[0], "-ERR Protocol error: unauthenticated request length\r\n");
     assert_true(wire_is_closed(&strangers[0], WIRE_LIMIT_MS));
@@ -101,15 +73,15 @@ static void strangers_hold_20_kb_each_at_most(void **state) {
     stop();
 }
 
-static void a_stranger_has_auth_timeout_to_give_the_password(void **state) {
-    (void)state;
-    start((const char *const[]){"--requirepass", "secret", "--auth-timeout", "1", NULL});
+IN_FIXTURE(a_stranger_has_auth_timeout_to_give_the_password) {
+    start((const char *const[]){"--requirepass", "secret", "--auth-timeout", "0", NULL});
     wire_check(&witness, "AUTH secret", "OK");
     struct wire friend = wire_open(process_connect_tcp(&server));
     wire_check(&friend, "AUTH secret", "OK");
     wire_check(&friend, "RESET", "RESET");
     struct wire stranger = wire_open(process_connect_tcp(&server));
     wire_check(&stranger, "PING", "-NOAUTH Authentication required.");
+    wire_check(&witness, "CONFIG SET auth-timeout 1", "OK");
     assert_true(wire_is_closed(&stranger, WIRE_LIMIT_MS));
     assert_true(wire_is_closed(&friend, WIRE_LIMIT_MS));
     wire_check(&witness, "PING", "PONG");
@@ -149,26 +121,25 @@ static void end_holder(struct wire *holder) {
     wire_close(holder);
 }
 
-static void the_clients_that_hold_most_are_closed_first(void **state) {
-    (void)state;
+IN_FIXTURE(the_clients_that_hold_most_are_closed_first) {
     start((const char *const[]){"--maxmemory-clients", "32mb", NULL});
-    assert_int_equal(info_number("maxmemory_clients"), 32 * MIB);
+    assert_int_equal(wire_info(&witness, "maxmemory_clients"), 32 * MIB);
     struct wire small[3];
     for (int i = 0; i < 3; i++) {
         small[i] = open_holder(MIB, NULL);
     }
-    wait_for_at_least("mem_clients_normal", 3 * MIB);
-    assert_int_equal(info_number("evicted_clients"), 0);
+    wire_wait_info_range(&witness, "mem_clients_normal", 3 * MIB, INT64_MAX);
+    assert_int_equal(wire_info(&witness, "evicted_clients"), 0);
     struct wire large = open_holder(30 * MIB, NULL);
     assert_true(wire_is_closed(&large, WIRE_LIMIT_MS));
-    wait_for("evicted_clients", 1);
+    wire_wait_info(&witness, "evicted_clients", 1);
     wire_close(&large);
     /* NO-EVICT spares a client, and another one goes that holds no more. */
     struct wire spared = open_holder(10 * MIB, "CLIENT NO-EVICT ON");
-    wait_for_at_least("mem_clients_normal", 13 * MIB);
+    wire_wait_info_range(&witness, "mem_clients_normal", 13 * MIB, INT64_MAX);
     large = open_holder(15 * MIB, NULL);
     assert_true(wire_is_closed(&large, WIRE_LIMIT_MS));
-    wait_for("evicted_clients", 2);
+    wire_wait_info(&witness, "evicted_clients", 2);
     end_holder(&spared);
     for (int i = 0; i < 3; i++) {
         end_holder(&small[i]);
@@ -177,8 +148,7 @@ static void the_clients_that_hold_most_are_closed_first(void **state) {
     stop();
 }
 
-static void queued_transactions_and_watches_count(void **state) {
-    (void)state;
+IN_FIXTURE(queued_transactions_and_watches_count) {
     start((const char *const[]){"--maxmemory-clients", "8mb", NULL});
     struct wire queuer = wire_open(process_connect_unix(&server));
     struct wire watcher = wire_open(process_connect_unix(&server));
@@ -195,7 +165,7 @@ static void queued_transactions_and_watches_count(void **state) {
     }
     (void)wire_push(&watcher, text.at, text.size, WIRE_LIMIT_MS);
     assert_true(wire_is_closed(&watcher, WIRE_LIMIT_MS));
-    wait_for("evicted_clients", 2);
+    wire_wait_info(&witness, "evicted_clients", 2);
     wire_check(&witness, "EXISTS board", ":0");
     text_free(&text);
     wire_close(&queuer);
@@ -218,8 +188,7 @@ static void fill_board(int members) {
     }
 }
 
-static void readers_who_do_not_read_leave_memory_to_writers(void **state) {
-    (void)state;
+IN_FIXTURE(readers_who_do_not_read_leave_memory_to_writers) {
     enum { READERS = 60 };
     start((const char *const[]){"--maxmemory", "64mb", NULL});
     fill_board(50000);
@@ -234,8 +203,8 @@ static void readers_who_do_not_read_leave_memory_to_writers(void **state) {
         wire_check(&witness, "ZADD b 1 m000000", ":0");
     }
     text_free(&request);
-    wait_for_at_least("evicted_clients", READERS / 2);
-    assert_in_range(info_number("mem_clients_normal"), 1, 16 * MIB);
+    wire_wait_info_range(&witness, "evicted_clients", READERS / 2, INT64_MAX);
+    assert_in_range(wire_info(&witness, "mem_clients_normal"), 1, 16 * MIB);
     for (int i = 0; i < READERS; i++) {
         wire_close(&readers[i]);
     }
@@ -251,8 +220,7 @@ static long long calls_of(const char *command) {
     return at != NULL ? strtoll(at + strlen(wanted), NULL, 10) : 0;
 }
 
-static void nothing_runs_behind_a_reply_that_passes_the_limit(void **state) {
-    (void)state;
+IN_FIXTURE(nothing_runs_behind_a_reply_that_passes_the_limit) {
     start(NULL);
     fill_board(1000);
     wire_send_text(&witness, "CONFIG SET client-output-buffer-limit \"normal 16384 0 0\"\r\n");
@@ -273,8 +241,7 @@ static void nothing_runs_behind_a_reply_that_passes_the_limit(void **state) {
 }
 
 /* Between two turns replies are sent, and who is gone is noticed. */
-static void a_command_that_takes_long_is_the_last_of_its_turn(void **state) {
-    (void)state;
+IN_FIXTURE(a_command_that_takes_long_is_the_last_of_its_turn) {
     enum { COMMANDS = 16 };
     start(NULL);
     fill_board(50000);
@@ -283,28 +250,15 @@ static void a_command_that_takes_long_is_the_last_of_its_turn(void **state) {
     for (int i = 0; i < COMMANDS; i++) {
         text_command(&text, "ZUNIONSTORE d 4 b b b b");
     }
-    long long before = info_number("eventloop_cycles");
+    int64_t before = wire_info(&witness, "eventloop_cycles");
     wire_send(&client, text.at, text.size);
     for (int i = 0; i < COMMANDS; i++) {
         wire_expect(&client, ":50000\r\n");
     }
-    assert_true(info_number("eventloop_cycles") - before >= COMMANDS);
+    assert_true(wire_info(&witness, "eventloop_cycles") - before >= COMMANDS);
     text_free(&text);
     wire_close(&client);
     stop();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_teardown(name, clean_up)
-        TEST(strangers_hold_20_kb_each_at_most),
-        TEST(a_stranger_has_auth_timeout_to_give_the_password),
-        TEST(the_clients_that_hold_most_are_closed_first),
-        TEST(queued_transactions_and_watches_count),
-        TEST(readers_who_do_not_read_leave_memory_to_writers),
-        TEST(nothing_runs_behind_a_reply_that_passes_the_limit),
-        TEST(a_command_that_takes_long_is_the_last_of_its_turn),
-#undef TEST
-    };
-    return cmocka_run_group_tests_name("limits of all clients", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,29 +1,14 @@
 /* Servers whose machine has its clock set forward and back (libfaketime): what is "for so long"
  * does not notice, and what is stamped goes on. */
+#include "tests/support/test.h"
+
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
-
-/* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
- * when a process begins. tests/server/system/test_clock.c has the rules without a process. */
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
 
 enum { HOUR_S = 3600, DAY_S = 86400, NEAR_S = 55 };
 #define YEARS_75_S INT64_C(2366841600)
@@ -76,10 +61,12 @@ static int end(void **state) {
     return 0;
 }
 
+/* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
+ * when a process begins. tests/server/system/test_clock.c has the rules without a process. */
 static void skip_where_it_cannot_be_tried(void) {
-#ifdef HAS_ASAN
-    skip();
-#endif
+    if (process_has_asan()) {
+        skip();
+    }
     if (strstr(process_default_program(), "redis-server") != NULL) {
         skip(); /* its clock is the machine's */
     }
@@ -94,11 +81,7 @@ static struct wire start(struct process *server, const char *directory, const ch
     };
     assert_true(process_start(server, &options));
     struct wire client = wire_open(process_connect_tcp(server));
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
-    while (strstr(wire_ask(&client, "INFO persistence"), "\r\nloading:0\r\n") == NULL) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
+    wire_wait_loaded(&client);
     return client;
 }
 
@@ -152,8 +135,7 @@ static void let_some_ticks_pass(struct wire *client) {
     }
 }
 
-static void three_days_forward_and_back_leave_no_trace(void **state) {
-    (void)state;
+TEST(three_days_forward_and_back_leave_no_trace) {
     skip_where_it_cannot_be_tried();
     char directory[] = "/tmp/leaderboard-clock-XXXXXX";
     assert_non_null(mkdtemp(directory));
@@ -180,8 +162,7 @@ static void three_days_forward_and_back_leave_no_trace(void **state) {
     directory_remove(directory);
 }
 
-static void a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back(void **state) {
-    (void)state;
+TEST(a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back) {
     skip_where_it_cannot_be_tried();
     struct process server;
     struct wire client = start(&server, NULL, NULL);
@@ -193,14 +174,12 @@ static void a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back(void 
     wire_check(&client, "CLIENT PAUSE 500", "OK");
     step_clock(0);
     wire_check(&other, "PING", "PONG");
-    int64_t took_ms = process_now_ms() - begun_at;
-    assert_in_range(took_ms, 400, 20000);
+    assert_true(process_now_ms() - begun_at >= 400); /* and it does not wait for an hour */
     wire_close(&other);
     stop(&server, &client);
 }
 
-static void seventy_five_years_for_half_a_second_leave_no_trace(void **state) {
-    (void)state;
+TEST(seventy_five_years_for_half_a_second_leave_no_trace) {
     skip_where_it_cannot_be_tried();
     struct process server;
     struct wire client = start(&server, NULL, NULL);
@@ -222,8 +201,7 @@ static void seventy_five_years_for_half_a_second_leave_no_trace(void **state) {
 }
 
 /* What a wrong clock has left on disk is said at the start, with the way out of it. */
-static void a_floor_ahead_is_said_and_can_be_reset(void **state) {
-    (void)state;
+TEST(a_floor_ahead_is_said_and_can_be_reset) {
     skip_where_it_cannot_be_tried();
     char directory[] = "/tmp/leaderboard-clock-XXXXXX";
     assert_non_null(mkdtemp(directory));
@@ -260,8 +238,7 @@ static void a_floor_ahead_is_said_and_can_be_reset(void **state) {
 }
 
 /* Nothing is written after the reset: a snapshot keeps it. */
-static void a_reset_lasts_though_nobody_writes(void **state) {
-    (void)state;
+TEST(a_reset_lasts_though_nobody_writes) {
     skip_where_it_cannot_be_tried();
     char directory[] = "/tmp/leaderboard-clock-XXXXXX";
     assert_non_null(mkdtemp(directory));
@@ -272,11 +249,7 @@ static void a_reset_lasts_though_nobody_writes(void **state) {
     stop(&server, &client);
     step_clock(0);
     client = start(&server, directory, "--reset-clock");
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
-    while (strstr(wire_ask(&client, "INFO persistence"), "rdb_saves:1") == NULL) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(50);
-    }
+    wire_wait_info(&client, "rdb_saves", 1);
     stop(&server, &client);
     client = start(&server, directory, NULL);
     assert_near(&client, right_time_s());
@@ -285,13 +258,4 @@ static void a_reset_lasts_though_nobody_writes(void **state) {
     directory_remove(directory);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_days_forward_and_back_leave_no_trace),
-        cmocka_unit_test(a_pause_of_half_a_second_lasts_that_though_the_clock_goes_back),
-        cmocka_unit_test(seventy_five_years_for_half_a_second_leave_no_trace),
-        cmocka_unit_test(a_floor_ahead_is_said_and_can_be_reset),
-        cmocka_unit_test(a_reset_lasts_though_nobody_writes),
-    };
-    return cmocka_run_group_tests_name("clock", tests, begin, end);
-}
+TEST_MAIN(begin, end)

@@ -15,17 +15,12 @@
  * Where Redis promises no order (SCAN, KEYS, ZRANDMEMBER ...), sets or sizes are compared; where
  * the answer is a time that is left, a minute of difference is none: whoever sends the commands to
  * one server after the other may be held up between. */
+#include "tests/support/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/support/process.h"
 #include "tests/support/random.h"
@@ -893,7 +888,10 @@ static void send_all(int fd, const struct text *text) {
 
 static void receive_more(struct side *side) {
     char piece[65536];
-    ssize_t size = recv(side->fd, piece, sizeof(piece), 0);
+    ssize_t size;
+    do {
+        size = recv(side->fd, piece, sizeof(piece), 0);
+    } while (size < 0 && errno == EINTR); /* as after SIGCONT */
     if (size <= 0) {
         print_error("%s closed the connection or did not answer\n", side->name);
         fail();
@@ -1171,8 +1169,7 @@ static uint64_t commands_wanted(int argc, char **argv) {
 static uint64_t wanted;
 static struct run run;
 
-static void both_servers_answer_alike(void **state) {
-    (void)state;
+TEST(both_servers_answer_alike) {
     run.generator.random = random_begin("differential");
     uint64_t seed = run.generator.random.state;
     /* Redis keeps small sets in lists, and scans those in one step whatever COUNT says. */
@@ -1237,8 +1234,7 @@ static void make_pattern_keys(struct generator *g) {
 }
 
 /* Classes, ranges, escapes, what is not closed, and many stars over few letters. */
-static void both_servers_read_patterns_alike(void **state) {
-    (void)state;
+TEST(both_servers_read_patterns_alike) {
     static const char *const alphabets[] = {"aab***?", "aabbc**??[[]]^-\\", "a*a*b", "[^a-c]\\*A"};
     struct generator *g = &run.generator;
     g->random = random_begin(__func__);
@@ -1272,9 +1268,5 @@ static void both_servers_read_patterns_alike(void **state) {
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     wanted = commands_wanted(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_servers_answer_alike),
-        cmocka_unit_test(both_servers_read_patterns_alike),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_RUN(NULL, NULL);
 }

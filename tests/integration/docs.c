@@ -2,15 +2,10 @@
  * range of scores is the server's, every last moment is the layout's, and the transcripts are
  * replayed (those of moving-from-redis.md by tests/moving; those of guides.md in this process, by
  * the clock that the page sets). The test is run from the repository's root. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
+
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
@@ -158,8 +153,7 @@ static void check_until(const char *layout_text, const char *said) {
 
 /* ---- the tables ---- */
 
-static void the_readme_table_of_layouts_is_right(void **state) {
-    (void)state;
+TEST(the_readme_table_of_layouts_is_right) {
     struct page page;
     page_open(&page, readme, "| line | scores | ties |");
     unsigned rows = 0;
@@ -180,8 +174,7 @@ static void the_readme_table_of_layouts_is_right(void **state) {
     assert_int_equal(rows, 6);
 }
 
-static void the_table_of_score_widths_is_right(void **state) {
-    (void)state;
+TEST(the_table_of_score_widths_is_right) {
     struct page page;
     page_open(&page, layouts, "| bits | highest |");
     unsigned rows = 0;
@@ -201,8 +194,7 @@ static void the_table_of_score_widths_is_right(void **state) {
     assert_int_equal(rows, 10);
 }
 
-static void the_table_of_time_widths_is_right(void **state) {
-    (void)state;
+TEST(the_table_of_time_widths_is_right) {
     struct page page;
     page_open(&page, layouts, "| time | length |");
     unsigned rows = 0;
@@ -222,8 +214,7 @@ static void the_table_of_time_widths_is_right(void **state) {
     assert_int_equal(rows, 10);
 }
 
-static void the_table_for_those_who_come_from_redis_is_right(void **state) {
-    (void)state;
+TEST(the_table_for_those_who_come_from_redis_is_right) {
     struct page page;
     page_open(&page, moving, "| today | line |");
     unsigned rows = 0;
@@ -271,8 +262,7 @@ static void start_documented(const char *name, struct process *server) {
     text_free(&config);
 }
 
-static void the_readme_configuration_keeps_cents_on_its_boards(void **state) {
-    (void)state;
+TEST(the_readme_configuration_keeps_cents_on_its_boards) {
     struct process server;
     start_documented(readme, &server);
     struct wire wire = wire_open(process_connect_tcp(&server));
@@ -345,13 +335,11 @@ static void replay(const char *name, bool is_flat, unsigned commands_wanted,
     assert_int_equal(process_stop(&server), 0);
 }
 
-static void the_transcripts_of_the_layouts_page_are_replayed(void **state) {
-    (void)state;
+TEST(the_transcripts_of_the_layouts_page_are_replayed) {
     replay(layouts, true, 18, 9);
 }
 
-static void the_transcripts_of_the_leaderboards_page_are_replayed(void **state) {
-    (void)state;
+TEST(the_transcripts_of_the_leaderboards_page_are_replayed) {
     replay(leaderboards, false, 31, 31);
 }
 
@@ -398,8 +386,7 @@ static void set_clock(struct clocked *clocked, const char *line) {
 }
 
 /* Every command is followed by its answer, one line. All that differ are printed. */
-static void the_transcripts_of_the_guides_are_replayed(void **state) {
-    (void)state;
+TEST(the_transcripts_of_the_guides_are_replayed) {
     struct clocked clocked;
     clocked_start(&clocked, guides);
     struct page page;
@@ -440,8 +427,7 @@ static void a_documented_refusal_is_in_the_log(const char *config, const char *l
     process_stop(&refused);
 }
 
-static void bad_lines_are_refused_in_the_words_of_the_page(void **state) {
-    (void)state;
+TEST(bad_lines_are_refused_in_the_words_of_the_page) {
     a_documented_refusal_is_in_the_log(
         "layout laps FIELD lap_ms 40 TIME 31 S\n",
         "bad.conf:1: layout: TIME: 31 bits are too many: 24 of a key's 64 are left");
@@ -450,17 +436,4 @@ static void bad_lines_are_refused_in_the_words_of_the_page(void **state) {
         "bad.conf:2: board: there is no layout 'lasp'; did you mean 'laps'?");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_readme_table_of_layouts_is_right),
-        cmocka_unit_test(the_table_of_score_widths_is_right),
-        cmocka_unit_test(the_table_of_time_widths_is_right),
-        cmocka_unit_test(the_table_for_those_who_come_from_redis_is_right),
-        cmocka_unit_test(the_readme_configuration_keeps_cents_on_its_boards),
-        cmocka_unit_test(the_transcripts_of_the_layouts_page_are_replayed),
-        cmocka_unit_test(the_transcripts_of_the_leaderboards_page_are_replayed),
-        cmocka_unit_test(the_transcripts_of_the_guides_are_replayed),
-        cmocka_unit_test(bad_lines_are_refused_in_the_words_of_the_page),
-    };
-    return cmocka_run_group_tests_name("docs", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,23 +1,16 @@
 /* A server's life: how it refuses to start, what it does when nobody asks (expiry), how it stays
  * awake under big work, and how it ends. */
+#include "tests/support/test.h"
+
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <limits.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
@@ -57,8 +50,7 @@ static void check_start_refused(const struct process_options *options, const cha
     assert_true(process_start_is_refused(options, told));
 }
 
-static void a_taken_port_is_said_and_exits_1(void **state) {
-    (void)state;
+TEST(a_taken_port_is_said_and_exits_1) {
     char port[8];
     snprintf(port, sizeof port, "%u", server.port);
     const struct process_options options = {.port = server.port};
@@ -66,8 +58,7 @@ static void a_taken_port_is_said_and_exits_1(void **state) {
     wire_check(&wire, "PING", "PONG");
 }
 
-static void a_taken_unix_socket_is_left_to_its_owner(void **state) {
-    (void)state;
+TEST(a_taken_unix_socket_is_left_to_its_owner) {
     if (is_redis()) {
         skip(); /* it takes the path away from the server that listens there */
     }
@@ -82,8 +73,7 @@ static void a_taken_unix_socket_is_left_to_its_owner(void **state) {
     wire_close(&local);
 }
 
-static void a_bad_setting_is_named_with_file_and_line(void **state) {
-    (void)state;
+TEST(a_bad_setting_is_named_with_file_and_line) {
     if (is_redis()) {
         skip(); /* its words differ */
     }
@@ -112,8 +102,7 @@ static void a_bad_setting_is_named_with_file_and_line(void **state) {
     check_start_refused(&elsewhere, (const char *[]){"192.0.2.77", NULL});
 }
 
-static void the_configuration_file_counts_and_the_command_line_wins(void **state) {
-    (void)state;
+TEST(the_configuration_file_counts_and_the_command_line_wins) {
     static const char *const arguments[] = {"--timeout", "99", NULL};
     const struct process_options options = {.config = "timeout 7\nmaxclients 77\n",
                                             .arguments = arguments};
@@ -138,8 +127,7 @@ static void the_configuration_file_counts_and_the_command_line_wins(void **state
     assert_int_equal(process_stop(&configured), 0);
 }
 
-static void help_and_version_print_and_exit_0(void **state) {
-    (void)state;
+TEST(help_and_version_print_and_exit_0) {
     if (is_redis()) {
         skip(); /* its words end at --help only when they come first */
     }
@@ -169,8 +157,7 @@ static int connect_ipv6_loopback(uint16_t port) {
     return fd;
 }
 
-static void several_addresses_are_listened_on(void **state) {
-    (void)state;
+TEST(several_addresses_are_listened_on) {
     static const char *const arguments[] = {"--bind", "127.0.0.1", "-::1", NULL};
     const struct process_options options = {.arguments = arguments};
     struct process both;
@@ -209,8 +196,7 @@ static void assert_file(const char *path, const char *expected, size_t size) {
     free(found);
 }
 
-static void make_install_keeps_a_configuration_that_was_edited(void **state) {
-    (void)state;
+TEST(make_install_keeps_a_configuration_that_was_edited) {
     static const char edited[] = "port 7000\nrequirepass secret\n";
     char directory[DIRECTORY_PATH_MAX], conf[PATH_MAX], beside[PATH_MAX + 8], said[PATH_MAX];
     struct stat found;
@@ -240,60 +226,16 @@ static void make_install_keeps_a_configuration_that_was_edited(void **state) {
 
 /* ---- in the background ---- */
 
-static pid_t read_pid(const char *path) {
-    long pid = 0;
-    FILE *file = fopen(path, "r");
-    if (file) {
-        pid = fscanf(file, "%ld", &pid) == 1 ? pid : 0;
-        fclose(file);
-    }
-    return (pid_t)pid;
-}
-
-/* Start it in the background, and connect; its process id is in daemon->pid then. */
-static struct wire start_daemon(struct process *daemon) {
-    static const char *const arguments[] = {"--daemonize", "yes",        "--pidfile", "pid",
-                                            "--logfile",   "daemon.log", NULL};
-    const struct process_options options = {.arguments = arguments,
-                                            .is_start_failure_expected = true};
-    /* It becomes a child of ours: not every machine has an init that buries the dead. */
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    assert_true(process_start(daemon, &options)); /* the one that was started has ended */
-    assert_int_equal(daemon->exit_status, 0);
-    char path[PROCESS_PATH_MAX + 8];
-    snprintf(path, sizeof path, "%s/pid", daemon->directory);
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
-    int fd = -1;
-    while ((daemon->pid = read_pid(path)) == 0 || (fd = process_connect_tcp(daemon)) < 0) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
-    return wire_open(fd);
-}
-
-static void stop_daemon(struct process *daemon) {
-    int status = 0;
-    kill(daemon->pid, SIGTERM);
-    assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
-    daemon->pid = 0;
-}
-
-static void a_daemon_writes_its_pid_and_takes_it_away(void **state) {
-    (void)state;
+TEST(a_daemon_writes_its_pid_and_takes_it_away) {
     struct process daemon;
-    struct wire client = start_daemon(&daemon);
-    char expected[32];
-    snprintf(expected, sizeof expected, "process_id:%d\r\n", (int)daemon.pid);
-    bool is_the_same = strstr(wire_ask(&client, "INFO server"), expected) != NULL;
+    assert_true(process_start_daemon(&daemon));
+    struct wire client = wire_open(process_connect_tcp(&daemon));
+    assert_int_equal(wire_info(&client, "process_id"), daemon.pid);
     wire_close(&client);
-    stop_daemon(&daemon);
-    assert_true(is_the_same);
-    char path[PROCESS_PATH_MAX + 8];
-    snprintf(path, sizeof path, "%s/pid", daemon.directory);
-    assert_int_not_equal(access(path, F_OK), 0);
-    process_stop(&daemon);
+    process_signal(&daemon, SIGTERM);
+    assert_true(process_wait(&daemon, PROCESS_STOP_LIMIT_MS));
+    assert_false(file_exists(directory_join(daemon.directory, "pid")));
+    assert_int_equal(process_stop(&daemon), 0);
 }
 
 /* What fills the big board, and the answers to it. */
@@ -322,59 +264,57 @@ static int count_threads(const struct process *process) {
     return count;
 }
 
-static void fill_and_flush(struct wire *client) {
+enum { MIB = 1 << 20 };
+
+/* Fill a big board, remove it, and wait until the memory is given back, which is so when no more
+ * than this is resident. Sanitizers keep what is freed, and there the size is any. */
+static void check_memory_comes_back(struct process *process, uint64_t size_max) {
+    struct wire client = wire_open(process_connect_tcp(process));
     struct text filling = {.at = NULL}, filled = {.at = NULL};
+    int64_t used_before = wire_info(&client, "used_memory");
     write_big_board(&filling, &filled);
-    wire_send(client, filling.at, filling.size);
-    wire_expect_bytes(client, filled.at, filled.size);
-    wire_check(client, "FLUSHALL", "OK");
+    wire_send(&client, filling.at, filling.size);
+    wire_expect_bytes(&client, filled.at, filled.size);
+    uint64_t full_size = process_resident_size(process);
+    assert_true(wire_info(&client, "used_memory") > used_before + MIB);
+    wire_check(&client, "FLUSHALL", "OK");
+    wire_wait_info_range(&client, "used_memory", 0, used_before + MIB);
+    uint64_t size = process_resident_size(process);
+    int64_t give_up_at = process_now_ms() + PROCESS_STOP_LIMIT_MS;
+    while (!process_is_sanitized() && size > size_max) {
+        if (process_now_ms() > give_up_at) {
+            fail_msg("%llu MiB stay resident of %llu", (unsigned long long)size / MIB,
+                     (unsigned long long)full_size / MIB);
+        }
+        process_sleep_ms(50);
+        size = process_resident_size(process);
+    }
+    printf("%llu MiB when full, %llu MiB when empty\n", (unsigned long long)full_size / MIB,
+           (unsigned long long)size / MIB);
+    wire_close(&client);
     text_free(&filling);
     text_free(&filled);
 }
 
-/* The memory that it has when it has given back what it can, and no more than limit; or after ten
- * seconds. */
-static uint64_t settled_size(const struct process *process, uint64_t limit) {
-    uint64_t size = process_resident_size(process);
-    for (int64_t until = process_now_ms() + 10000; size > limit && process_now_ms() < until;) {
-        process_sleep_ms(50);
-        size = process_resident_size(process);
-    }
-    return size;
-}
-
-/* What is begun before it goes to the background would be lost by that. */
-static void a_daemon_has_the_threads_and_the_memory_of_any_other_server(void **state) {
-    (void)state;
-    enum { MIB = 1 << 20 };
+/* What is begun before it goes to the background would be lost by that: the threads, and among them
+ * the one that gives memory back. */
+TEST(a_daemon_has_the_threads_and_the_memory_of_any_other_server) {
     struct process usual, daemon;
     assert_true(process_start(&usual, NULL));
-    struct wire usual_client = wire_open(process_connect_tcp(&usual));
-    struct wire daemon_client = start_daemon(&daemon);
+    assert_true(process_start_daemon(&daemon));
     int usual_threads = count_threads(&usual);
-    int daemon_threads = count_threads(&daemon);
-    uint64_t size_before = process_resident_size(&usual);
-    fill_and_flush(&usual_client);
-    fill_and_flush(&daemon_client);
-    uint64_t usual_size = settled_size(&usual, size_before + 4 * MIB);
-    uint64_t daemon_size = settled_size(&daemon, usual_size + 8 * MIB);
-    printf("%d threads and %llu MiB, as a daemon %d and %llu MiB\n", usual_threads,
-           (unsigned long long)usual_size / MIB, daemon_threads,
-           (unsigned long long)daemon_size / MIB);
-    wire_close(&usual_client);
-    wire_close(&daemon_client);
-    stop_daemon(&daemon);
-    process_stop(&daemon);
+    /* TSan begins one of its own behind a fork. */
+    assert_in_range(count_threads(&daemon), usual_threads, usual_threads + process_is_sanitized());
+    uint64_t size_max = process_resident_size(&usual) + 8 * MIB;
+    check_memory_comes_back(&usual, size_max);
+    check_memory_comes_back(&daemon, size_max);
+    assert_int_equal(process_stop(&daemon), 0);
     assert_int_equal(process_stop(&usual), 0);
-    /* None is lost by the fork. TSan begins one of its own behind a fork. */
-    assert_in_range(daemon_threads, usual_threads, usual_threads + 1);
-    assert_in_range(daemon_size, 0, usual_size + 8 * MIB);
 }
 
 /* ---- running ---- */
 
-static void keys_expire_though_nobody_reads_them(void **state) {
-    (void)state;
+TEST(keys_expire_though_nobody_reads_them) {
     struct text request = {.at = NULL};
     for (int i = 0; i < 1000; i++) {
         text_command(&request, "ZADD expiring:%d 1 a 2 b", i);
@@ -397,8 +337,7 @@ static void keys_expire_though_nobody_reads_them(void **state) {
     wire_check(&wire, "FLUSHALL", "OK");
 }
 
-static void an_expired_board_begins_anew(void **state) {
-    (void)state;
+TEST(an_expired_board_begins_anew) {
     wire_check(&wire, "ZADD b 5 zoe", ":1");
     wire_check(&wire, "PEXPIRE b 1", ":1");
     process_sleep_ms(20);
@@ -408,8 +347,7 @@ static void an_expired_board_begins_anew(void **state) {
 }
 
 /* Others get their answers while a big board goes; the longest wait is printed. */
-static void big_removals_do_not_hold_up_the_others(void **state) {
-    (void)state;
+TEST(big_removals_do_not_hold_up_the_others) {
     static const char *const removals[] = {
         "FLUSHALL",      "DEL big",        "UNLINK big", "ZREMRANGEBYRANK big 0 -1",
         "PEXPIRE big 1", "FLUSHALL ASYNC",
@@ -447,8 +385,7 @@ static void big_removals_do_not_hold_up_the_others(void **state) {
     wire_close(&other);
 }
 
-static void a_full_server_refuses_writers_and_serves_readers(void **state) {
-    (void)state;
+TEST(a_full_server_refuses_writers_and_serves_readers) {
     struct process small;
     assert_true(process_start(&small, NULL));
     struct wire client = wire_open(process_connect_tcp(&small));
@@ -475,8 +412,7 @@ static void a_full_server_refuses_writers_and_serves_readers(void **state) {
 
 /* ---- ending ---- */
 
-static void sigterm_answers_what_it_has_and_exits_0(void **state) {
-    (void)state;
+TEST(sigterm_answers_what_it_has_and_exits_0) {
     enum { COMMANDS = 30, MEMBERS = 500 };
     struct process ending;
     assert_true(process_start(&ending, NULL));
@@ -525,8 +461,7 @@ static void wait_for_log(const struct process *process, const char *text) {
     }
 }
 
-static void a_second_sigterm_waits_for_nobody(void **state) {
-    (void)state;
+TEST(a_second_sigterm_waits_for_nobody) {
     struct process ending;
     assert_true(process_start(&ending, NULL));
     struct wire reader = wire_open(process_connect_tcp(&ending));
@@ -555,8 +490,7 @@ static void a_second_sigterm_waits_for_nobody(void **state) {
     process_stop(&ending);
 }
 
-static void a_layout_that_cannot_hold_today_is_warned_of(void **state) {
-    (void)state;
+TEST(a_layout_that_cannot_hold_today_is_warned_of) {
     if (is_redis()) {
         skip();
     }
@@ -595,8 +529,7 @@ static void ask_until_unsent(const struct process *process, struct wire *reader)
     wire_close(&witness);
 }
 
-static void who_breaks_off_while_it_ends_is_not_waited_for(void **state) {
-    (void)state;
+TEST(who_breaks_off_while_it_ends_is_not_waited_for) {
     struct process ending;
     assert_true(process_start(&ending, NULL));
     struct wire reader = wire_open(process_connect_tcp(&ending));
@@ -612,8 +545,7 @@ static void who_breaks_off_while_it_ends_is_not_waited_for(void **state) {
     process_stop(&ending);
 }
 
-static void sigint_and_shutdown_end_it_too(void **state) {
-    (void)state;
+TEST(sigint_and_shutdown_end_it_too) {
     static const char *const commands[] = {"SHUTDOWN NOSAVE\r\n", "SHUTDOWN\r\n",
                                            "SHUTDOWN NOSAVE NOW\r\n", ""};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
@@ -633,8 +565,7 @@ static void sigint_and_shutdown_end_it_too(void **state) {
     }
 }
 
-static void a_killed_server_can_be_started_again_at_once(void **state) {
-    (void)state;
+TEST(a_killed_server_can_be_started_again_at_once) {
     struct process killed;
     assert_true(process_start(&killed, NULL));
     struct wire client = wire_open(process_connect_tcp(&killed));
@@ -655,8 +586,7 @@ static void a_killed_server_can_be_started_again_at_once(void **state) {
     process_stop(&killed);
 }
 
-static void sighup_opens_the_log_anew(void **state) {
-    (void)state;
+TEST(sighup_opens_the_log_anew) {
     if (is_redis()) {
         skip(); /* it opens its log for every line */
     }
@@ -685,35 +615,9 @@ static void sighup_opens_the_log_anew(void **state) {
     process_stop(&logging);
 }
 
-static void a_closed_terminal_or_pipe_does_not_end_it(void **state) {
-    (void)state;
+TEST(a_closed_terminal_or_pipe_does_not_end_it) {
     process_signal(&server, SIGPIPE);
     wire_check(&wire, "PING", "PONG");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_taken_port_is_said_and_exits_1),
-        cmocka_unit_test(a_taken_unix_socket_is_left_to_its_owner),
-        cmocka_unit_test(a_bad_setting_is_named_with_file_and_line),
-        cmocka_unit_test(the_configuration_file_counts_and_the_command_line_wins),
-        cmocka_unit_test(a_layout_that_cannot_hold_today_is_warned_of),
-        cmocka_unit_test(help_and_version_print_and_exit_0),
-        cmocka_unit_test(several_addresses_are_listened_on),
-        cmocka_unit_test(make_install_keeps_a_configuration_that_was_edited),
-        cmocka_unit_test(a_daemon_writes_its_pid_and_takes_it_away),
-        cmocka_unit_test(a_daemon_has_the_threads_and_the_memory_of_any_other_server),
-        cmocka_unit_test(keys_expire_though_nobody_reads_them),
-        cmocka_unit_test(an_expired_board_begins_anew),
-        cmocka_unit_test(big_removals_do_not_hold_up_the_others),
-        cmocka_unit_test(a_full_server_refuses_writers_and_serves_readers),
-        cmocka_unit_test(sigterm_answers_what_it_has_and_exits_0),
-        cmocka_unit_test(a_second_sigterm_waits_for_nobody),
-        cmocka_unit_test(who_breaks_off_while_it_ends_is_not_waited_for),
-        cmocka_unit_test(sigint_and_shutdown_end_it_too),
-        cmocka_unit_test(a_killed_server_can_be_started_again_at_once),
-        cmocka_unit_test(sighup_opens_the_log_anew),
-        cmocka_unit_test(a_closed_terminal_or_pipe_does_not_end_it),
-    };
-    return cmocka_run_group_tests_name("lifecycle", tests, start_server, stop_server);
-}
+TEST_MAIN(start_server, stop_server)

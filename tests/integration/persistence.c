@@ -1,19 +1,14 @@
 /* What survives a server: orderly ends, kill -9, snapshots, settings changed on the run, loading,
  * backups, a directory that is taken or cannot be written, and a full disk. */
+#include "tests/support/test.h"
+
 #include <errno.h>
 #include <ftw.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
@@ -59,19 +54,11 @@ static int remove_directory(void **state) {
     return 0;
 }
 
-static void wait_until_loaded(void) {
-    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
-    while (strncmp(wire_ask(&wire, "DBSIZE"), "-LOADING", 8) == 0) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(5);
-    }
-}
-
 static void start(const char *const *words) {
     const struct process_options options = {.directory = directory, .arguments = words};
     assert_true(process_start(&server, &options));
     wire = wire_open(process_connect_unix(&server));
-    wait_until_loaded();
+    wire_wait_loaded(&wire);
 }
 
 /* The signal ends it, and with 0 unless it is SIGKILL. */
@@ -180,8 +167,9 @@ static void check_story(void) {
 
 /* ---- ends and beginnings ---- */
 
-static void an_orderly_end_keeps_everything(void **state) {
-    (void)state;
+#define IN_FIXTURE(name) TEST_WITH(name, make_directory, remove_directory)
+
+IN_FIXTURE(an_orderly_end_keeps_everything) {
     static const char *const *const settings[] = {with_journal, with_always, with_save};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         start(settings[i]);
@@ -196,8 +184,7 @@ static void an_orderly_end_keeps_everything(void **state) {
     }
 }
 
-static void the_process_may_be_killed_at_any_time(void **state) {
-    (void)state;
+IN_FIXTURE(the_process_may_be_killed_at_any_time) {
     static const char *const *const settings[] = {with_journal, with_always};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         start(settings[i]);
@@ -212,8 +199,7 @@ static void the_process_may_be_killed_at_any_time(void **state) {
     }
 }
 
-static void what_was_saved_is_loaded_with_either_setting_of_appendonly(void **state) {
-    (void)state;
+IN_FIXTURE(what_was_saved_is_loaded_with_either_setting_of_appendonly) {
     start(with_journal);
     write_story();
     end(SIGKILL);
@@ -226,8 +212,7 @@ static void what_was_saved_is_loaded_with_either_setting_of_appendonly(void **st
     wire_check(&wire, "EXISTS late", ":0");
 }
 
-static void without_a_journal_a_crash_leaves_the_last_snapshot(void **state) {
-    (void)state;
+IN_FIXTURE(without_a_journal_a_crash_leaves_the_last_snapshot) {
     start(no_words);
     write_story();
     wire_check(&wire, "SELECT 9", "OK");
@@ -250,8 +235,7 @@ static void without_a_journal_a_crash_leaves_the_last_snapshot(void **state) {
     wire_check(&wire, "EXISTS late", ":1");
 }
 
-static void with_a_journal_a_snapshot_takes_its_place(void **state) {
-    (void)state;
+IN_FIXTURE(with_a_journal_a_snapshot_takes_its_place) {
     start(with_journal);
     write_story();
     fill("big", 20000);
@@ -272,8 +256,7 @@ static void with_a_journal_a_snapshot_takes_its_place(void **state) {
 }
 
 /* Members go at both ends of what is walked: few, and more than are told one by one. */
-static void a_snapshot_is_exact_while_writers_go_on(void **state) {
-    (void)state;
+IN_FIXTURE(a_snapshot_is_exact_while_writers_go_on) {
     start(with_journal);
     write_story();
     fill("big", 200000);
@@ -305,8 +288,7 @@ static void a_snapshot_is_exact_while_writers_go_on(void **state) {
     wire_check(&wire, "ZSCORE sum:6 ann", "210");
 }
 
-static void shutdown_saves_or_not_as_it_is_told(void **state) {
-    (void)state;
+IN_FIXTURE(shutdown_saves_or_not_as_it_is_told) {
     start(no_words);
     write_story();
     wire_send_text(&wire, "SHUTDOWN SAVE\r\n");
@@ -328,8 +310,7 @@ static void shutdown_saves_or_not_as_it_is_told(void **state) {
 
 /* ---- settings changed on the run ---- */
 
-static void the_journal_can_be_turned_on_and_off(void **state) {
-    (void)state;
+IN_FIXTURE(the_journal_can_be_turned_on_and_off) {
     start(no_words);
     write_story();
     assert_string_equal(info("aof_enabled"), "0");
@@ -371,8 +352,7 @@ static void wait_until_saved(long changes) {
     }
 }
 
-static void save_points_write_snapshots_by_themselves(void **state) {
-    (void)state;
+IN_FIXTURE(save_points_write_snapshots_by_themselves) {
     start((const char *[]){"--save", "1 3", NULL});
     wire_check(&wire, "ZADD a 1 x", ":1");
     wire_check(&wire, "ZADD a 2 y", ":1");
@@ -380,9 +360,9 @@ static void save_points_write_snapshots_by_themselves(void **state) {
     assert_string_equal(info("rdb_saves"), "0");
     write_story();
     /* One may have begun in the middle of the story: the one that counts has these three, too,
-     * which are made in one tick. */
-    wire_send_text(&wire, "ZADD last 1 x\r\nZADD last 2 y\r\nZADD last 3 z\r\n");
-    wire_expect(&wire, ":1\r\n:1\r\n:1\r\n");
+     * which are made at once. */
+    wire_send_text(&wire, "MULTI\r\nZADD last 1 x\r\nZADD last 2 y\r\nZADD last 3 z\r\nEXEC\r\n");
+    wire_expect(&wire, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:1\r\n:1\r\n:1\r\n");
     wait_until_saved(3);
     end(SIGKILL);
     start(no_words);
@@ -414,8 +394,7 @@ static bool check_says_loaded(const char *text) {
     return pclose(check) == 0;
 }
 
-static void the_documented_health_check_is_the_one_that_is_tested(void **state) {
-    (void)state;
+IN_FIXTURE(the_documented_health_check_is_the_one_that_is_tested) {
     size_t size;
     char *page = file_read("docs/durability.md", &size);
     assert_non_null(strstr(page, "redis-cli INFO persistence | " LOADED_CHECK "\n"));
@@ -439,12 +418,8 @@ static void check_order_in_log(void) {
     free(log);
 }
 
-static void while_boards_are_loaded_clients_are_told_so(void **state) {
-    (void)state;
-    start(with_journal);
-    write_story();
-    fill("big", long_board());
-    end(SIGTERM);
+/* Start, and wait until it has loaded; returns how often it was seen loading. */
+static int watch_loading(void) {
     const struct process_options options = {.directory = directory, .arguments = with_journal};
     assert_true(process_start(&server, &options));
     wire = wire_open(process_connect_unix(&server));
@@ -460,6 +435,19 @@ static void while_boards_are_loaded_clients_are_told_so(void **state) {
         }
         process_sleep_ms(2);
     }
+    return loading_count;
+}
+
+IN_FIXTURE(while_boards_are_loaded_clients_are_told_so) {
+    start(with_journal);
+    write_story();
+    fill("big", long_board());
+    end(SIGTERM);
+    int loading_count = watch_loading();
+    for (int more = 0; loading_count == 0 && more < 20; more++) {
+        end(SIGTERM); /* it was faster than this test */
+        loading_count = watch_loading();
+    }
     char count[16];
     snprintf(count, sizeof count, ":%d", long_board());
     assert_string_equal(wire.reply.at, "PONG");
@@ -470,8 +458,7 @@ static void while_boards_are_loaded_clients_are_told_so(void **state) {
     check_order_in_log();
 }
 
-static void a_server_that_loads_can_be_stopped_and_loses_nothing(void **state) {
-    (void)state;
+IN_FIXTURE(a_server_that_loads_can_be_stopped_and_loses_nothing) {
     start(with_journal);
     fill("big", long_board());
     save_in_background();
@@ -490,8 +477,7 @@ static void a_server_that_loads_can_be_stopped_and_loses_nothing(void **state) {
 
 /* ---- directories ---- */
 
-static void a_second_server_on_the_same_directory_is_refused(void **state) {
-    (void)state;
+IN_FIXTURE(a_second_server_on_the_same_directory_is_refused) {
     start(with_journal);
     write_story();
     char pid[16];
@@ -506,8 +492,7 @@ static void a_second_server_on_the_same_directory_is_refused(void **state) {
     check_story();
 }
 
-static void a_directory_that_cannot_be_used_is_named(void **state) {
-    (void)state;
+IN_FIXTURE(a_directory_that_cannot_be_used_is_named) {
     const char *missing[] = {"--dir", "/no-such-directory", "--appendonly", "yes", NULL};
     check_start_refused(missing,
                         (const char *[]){"/no-such-directory", "No such file or directory", NULL});
@@ -523,8 +508,7 @@ static void a_directory_that_cannot_be_used_is_named(void **state) {
     check_start_refused(a_file, (const char *[]){"taken", "Not a directory", NULL});
 }
 
-static void a_journal_is_not_turned_on_where_the_directory_cannot_be_used(void **state) {
-    (void)state;
+IN_FIXTURE(a_journal_is_not_turned_on_where_the_directory_cannot_be_used) {
     start((const char *[]){"--dir", "/proc", "--save", "", NULL});
     const char *answer = wire_ask(&wire, "CONFIG SET maxclients 77 appendonly yes");
     const char *expected = "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - "
@@ -535,8 +519,7 @@ static void a_journal_is_not_turned_on_where_the_directory_cannot_be_used(void *
     wire_check(&wire, "ZADD board 1 a", ":1");
 }
 
-static void without_a_journal_the_directory_is_not_needed_until_something_is_saved(void **state) {
-    (void)state;
+IN_FIXTURE(without_a_journal_the_directory_is_not_needed_until_something_is_saved) {
     start((const char *[]){"--dir", "/proc", NULL});
     wire_check(&wire, "ZADD a 1 x", ":1");
     wire_check_prefix(&wire, "BGSAVE", "-ERR ");
@@ -548,8 +531,7 @@ static void without_a_journal_the_directory_is_not_needed_until_something_is_sav
 }
 
 /* As docs/durability.md has it. */
-static void a_copy_of_a_running_servers_directory_is_a_backup(void **state) {
-    (void)state;
+IN_FIXTURE(a_copy_of_a_running_servers_directory_is_a_backup) {
     char command[4 * PROCESS_PATH_MAX];
     start(with_journal);
     write_story();
@@ -618,8 +600,7 @@ static int write_until_full(struct wire *waiting) {
     }
 }
 
-static void on_a_full_disk_writers_are_refused_until_there_is_room(void **state) {
-    (void)state;
+IN_FIXTURE(on_a_full_disk_writers_are_refused_until_there_is_room) {
     if (!mount_small_disk()) {
         print_message("skipped, a disk cannot be mounted here: %s\n", strerror(errno));
         skip();
@@ -649,8 +630,7 @@ static void on_a_full_disk_writers_are_refused_until_there_is_room(void **state)
     umount2(directory, MNT_DETACH);
 }
 
-static void on_a_full_disk_the_server_can_be_forced_to_end(void **state) {
-    (void)state;
+IN_FIXTURE(on_a_full_disk_the_server_can_be_forced_to_end) {
     if (!mount_small_disk()) {
         print_message("skipped, a disk cannot be mounted here: %s\n", strerror(errno));
         skip();
@@ -677,28 +657,4 @@ static void on_a_full_disk_the_server_can_be_forced_to_end(void **state) {
     umount2(directory, MNT_DETACH);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
-    const struct CMUnitTest tests[] = {
-        TEST(an_orderly_end_keeps_everything),
-        TEST(the_process_may_be_killed_at_any_time),
-        TEST(what_was_saved_is_loaded_with_either_setting_of_appendonly),
-        TEST(without_a_journal_a_crash_leaves_the_last_snapshot),
-        TEST(with_a_journal_a_snapshot_takes_its_place),
-        TEST(a_snapshot_is_exact_while_writers_go_on),
-        TEST(shutdown_saves_or_not_as_it_is_told),
-        TEST(the_journal_can_be_turned_on_and_off),
-        TEST(save_points_write_snapshots_by_themselves),
-        TEST(the_documented_health_check_is_the_one_that_is_tested),
-        TEST(while_boards_are_loaded_clients_are_told_so),
-        TEST(a_server_that_loads_can_be_stopped_and_loses_nothing),
-        TEST(a_second_server_on_the_same_directory_is_refused),
-        TEST(a_directory_that_cannot_be_used_is_named),
-        TEST(a_journal_is_not_turned_on_where_the_directory_cannot_be_used),
-        TEST(without_a_journal_the_directory_is_not_needed_until_something_is_saved),
-        TEST(a_copy_of_a_running_servers_directory_is_a_backup),
-        TEST(on_a_full_disk_writers_are_refused_until_there_is_room),
-        TEST(on_a_full_disk_the_server_can_be_forced_to_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

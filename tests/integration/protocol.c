@@ -1,12 +1,6 @@
 /* Bytes in, bytes out on real sockets: RESP2 and RESP3, inline commands, every cut of the input,
  * long pipelines, framing that no argument can break, and requests that are broken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
@@ -58,8 +52,9 @@ static void check_raw(const char *request, const char *reply) {
 
 /* ---- RESP2 and RESP3 ---- */
 
-static void resp2_has_bulks_and_flat_arrays(void **state) {
-    (void)state;
+#define IN_TURN(name) TEST_WITH(name, connect_empty, disconnect)
+
+IN_TURN(resp2_has_bulks_and_flat_arrays) {
     wire_check(&wire, "ZADD b 1 a 2 b 3 c", ":3");
     check_raw("ZSCORE b a\r\n", "$1\r\n1\r\n");
     check_raw("ZSCORE b nobody\r\n", "$-1\r\n");
@@ -79,8 +74,7 @@ static void resp2_has_bulks_and_flat_arrays(void **state) {
     check_raw("CONFIG GET port\r\n", "*2\r\n$4\r\nport\r\n");
 }
 
-static void resp3_has_doubles_maps_and_pairs(void **state) {
-    (void)state;
+IN_TURN(resp3_has_doubles_maps_and_pairs) {
     const char *hello = wire_ask(&wire, "HELLO 3");
     static const char *const fields[] = {
         "{server ", " version ", " proto :3 ", " id :", " mode ", " role master", " modules []}"};
@@ -125,8 +119,7 @@ static const char script_replies[] = "+PONG\r\n$5\r\na\r\nbc\r\n$3\r\nxA\n\r\n:0
                                      "$0\r\n\r\n+PONG\r\n";
 enum { SCRIPT_SIZE = sizeof script - 1 };
 
-static void the_script_cut_anywhere_gives_the_same_replies(void **state) {
-    (void)state;
+IN_TURN(the_script_cut_anywhere_gives_the_same_replies) {
     wire_check(&witness, "ZADD s 5 m", ":1");
     for (size_t cut = 0; cut <= SCRIPT_SIZE; cut++) {
         wire_send(&wire, script, cut);
@@ -136,8 +129,7 @@ static void the_script_cut_anywhere_gives_the_same_replies(void **state) {
     }
 }
 
-static void the_script_cut_twice_gives_the_same_replies(void **state) {
-    (void)state;
+IN_TURN(the_script_cut_twice_gives_the_same_replies) {
     wire_check(&witness, "ZADD s 5 m", ":1");
     for (size_t first = 1; first < SCRIPT_SIZE; first++) {
         for (size_t second = first + 1; second < SCRIPT_SIZE; second += 1 + first % 3) {
@@ -151,8 +143,7 @@ static void the_script_cut_twice_gives_the_same_replies(void **state) {
     }
 }
 
-static void the_script_byte_by_byte_gives_the_same_replies(void **state) {
-    (void)state;
+IN_TURN(the_script_byte_by_byte_gives_the_same_replies) {
     wire_check(&witness, "ZADD s 5 m", ":1");
     for (int turn = 0; turn < 3; turn++) {
         for (size_t i = 0; i < SCRIPT_SIZE; i++) {
@@ -163,8 +154,7 @@ static void the_script_byte_by_byte_gives_the_same_replies(void **state) {
     }
 }
 
-static void inline_commands_have_quotes_and_spaces(void **state) {
-    (void)state;
+IN_TURN(inline_commands_have_quotes_and_spaces) {
     check_raw("PING\r\n", "+PONG\r\n");
     check_raw("ping\n", "+PONG\r\n");
     check_raw("  PING   hello  \r\n", "$5\r\nhello\r\n");
@@ -175,8 +165,7 @@ static void inline_commands_have_quotes_and_spaces(void **state) {
     check_raw("ZRANGE b 0 -1\r\n", "*1\r\n$9\r\ntwo words\r\n");
 }
 
-static void a_pipeline_of_100000_commands_is_answered_in_order(void **state) {
-    (void)state;
+IN_TURN(a_pipeline_of_100000_commands_is_answered_in_order) {
     struct text requests = {.at = NULL}, replies = {.at = NULL};
     for (int i = 0; i < PIPELINE_LENGTH; i++) {
         if (i % 3 == 0) {
@@ -197,8 +186,7 @@ static void a_pipeline_of_100000_commands_is_answered_in_order(void **state) {
     wire_check(&wire, "ZCARD b", ":33334");
 }
 
-static void pipelines_of_many_clients_do_not_mix(void **state) {
-    (void)state;
+IN_TURN(pipelines_of_many_clients_do_not_mix) {
     enum { CLIENTS = 20, COMMANDS = 2000 };
     struct wire clients[CLIENTS];
     struct text requests = {.at = NULL}, replies = {.at = NULL};
@@ -229,8 +217,7 @@ static void pipelines_of_many_clients_do_not_mix(void **state) {
 
 /* ---- framing ---- */
 
-static void arguments_with_cr_lf_and_nul_come_back_whole(void **state) {
-    (void)state;
+IN_TURN(arguments_with_cr_lf_and_nul_come_back_whole) {
     static const char member[] = "a\r\n+OK\r\n\0:5\r\n$-1\r\n";
     enum { MEMBER_SIZE = sizeof member - 1 };
     struct text request = {.at = NULL};
@@ -337,8 +324,7 @@ static void send_echoing(const char *format, const char *argument, size_t argume
     text_free(&request);
 }
 
-static void no_argument_breaks_the_framing_of_an_error(void **state) {
-    (void)state;
+IN_TURN(no_argument_breaks_the_framing_of_an_error) {
     static const struct {
         const char *at;
         size_t size;
@@ -359,15 +345,13 @@ static void no_argument_breaks_the_framing_of_an_error(void **state) {
     wire_check_prefix(&witness, "CLIENT LIST", "id=");
 }
 
-static void a_name_with_spaces_is_refused(void **state) {
-    (void)state;
+IN_TURN(a_name_with_spaces_is_refused) {
     send_echoing("CLIENT SETNAME %", "two words", 9);
     assert_string_equal(wire_reply(&wire),
                         "-ERR Client names cannot contain spaces, newlines or special characters.");
 }
 
-static void replies_keep_their_order_when_nobody_reads(void **state) {
-    (void)state;
+IN_TURN(replies_keep_their_order_when_nobody_reads) {
     struct text request = {.at = NULL}, range = {.at = NULL}, expected = {.at = NULL};
     text_format(&range, "*%d\r\n", 2 * BOARD_SIZE);
     for (int i = 0; i < BOARD_SIZE; i++) {
@@ -456,8 +440,7 @@ static void send_counting(const char *format, const char *number) {
     text_free(&request);
 }
 
-static void every_integer_at_its_ends_gets_one_reply(void **state) {
-    (void)state;
+IN_TURN(every_integer_at_its_ends_gets_one_reply) {
     static const char *const numbers[] = {"-9223372036854775808",
                                           "-4294967297",
                                           "-2147483649",
@@ -501,8 +484,7 @@ static void every_integer_at_its_ends_gets_one_reply(void **state) {
     }
 }
 
-static void ranges_past_2_to_32_are_empty(void **state) {
-    (void)state;
+IN_TURN(ranges_past_2_to_32_are_empty) {
     wire_check(&wire, "ZADD b 1 a 2 b", ":2");
     wire_check(&wire, "ZRANGE b 4294967296 4294967297", "[]");
     wire_check(&wire, "ZREVRANGE b 4294967296 -1", "[]");
@@ -523,8 +505,7 @@ static void check_broken(const char *request, size_t size, const char *reply) {
     wire_close(&broken);
 }
 
-static void a_broken_request_is_answered_and_closed(void **state) {
-    (void)state;
+IN_TURN(a_broken_request_is_answered_and_closed) {
     static const struct {
         const char *request, *reply;
     } cases[] = {
@@ -547,8 +528,7 @@ static void a_broken_request_is_answered_and_closed(void **state) {
     wire_check(&wire, "EXISTS after", ":0");
 }
 
-static void a_line_without_end_is_answered_and_closed(void **state) {
-    (void)state;
+IN_TURN(a_line_without_end_is_answered_and_closed) {
     static char line[INLINE_LIMIT + 4096];
     memset(line, '1', sizeof line);
     line[0] = 'P';
@@ -559,8 +539,7 @@ static void a_line_without_end_is_answered_and_closed(void **state) {
     check_broken(line, sizeof line, "-ERR Protocol error: too big bulk count string\r\n");
 }
 
-static void limits_of_requests_are_kept(void **state) {
-    (void)state;
+IN_TURN(limits_of_requests_are_kept) {
     if (server.is_redis) {
         skip(); /* its limits are larger */
     }
@@ -568,8 +547,7 @@ static void limits_of_requests_are_kept(void **state) {
     check_broken("*1\r\n$67108865\r\n", 15, "-ERR Protocol error: invalid bulk length\r\n");
 }
 
-static void members_and_keys_have_a_longest_size(void **state) {
-    (void)state;
+IN_TURN(members_and_keys_have_a_longest_size) {
     if (server.is_redis) {
         skip();
     }
@@ -600,8 +578,7 @@ static void members_and_keys_have_a_longest_size(void **state) {
     wire_check(&wire, "ZCARD b", ":1");
 }
 
-static void http_clients_are_closed(void **state) {
-    (void)state;
+IN_TURN(http_clients_are_closed) {
     static const char post[] = "POST / HTTP/1.1\r\nContent-Length: 14\r\n\r\nZADD p 1 a\r\n";
     static const char get[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\nZADD p 1 a\r\n";
     for (int i = 0; i < 2; i++) {
@@ -614,37 +591,11 @@ static void http_clients_are_closed(void **state) {
     wire_check(&wire, "EXISTS p", ":0");
 }
 
-static void quit_answers_and_closes(void **state) {
-    (void)state;
+IN_TURN(quit_answers_and_closes) {
     wire_send_text(&wire, "PING\r\nQUIT\r\nZADD q 1 a\r\n");
     wire_expect(&wire, "+PONG\r\n+OK\r\n");
     assert_true(wire_is_closed(&wire, WIRE_LIMIT_MS));
     wire_check(&witness, "EXISTS q", ":0");
 }
 
-int main(void) {
-#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_empty, disconnect)
-    const struct CMUnitTest tests[] = {
-        IN_TURN(resp2_has_bulks_and_flat_arrays),
-        IN_TURN(resp3_has_doubles_maps_and_pairs),
-        IN_TURN(the_script_cut_anywhere_gives_the_same_replies),
-        IN_TURN(the_script_cut_twice_gives_the_same_replies),
-        IN_TURN(the_script_byte_by_byte_gives_the_same_replies),
-        IN_TURN(inline_commands_have_quotes_and_spaces),
-        IN_TURN(a_pipeline_of_100000_commands_is_answered_in_order),
-        IN_TURN(pipelines_of_many_clients_do_not_mix),
-        IN_TURN(arguments_with_cr_lf_and_nul_come_back_whole),
-        IN_TURN(no_argument_breaks_the_framing_of_an_error),
-        IN_TURN(a_name_with_spaces_is_refused),
-        IN_TURN(replies_keep_their_order_when_nobody_reads),
-        IN_TURN(every_integer_at_its_ends_gets_one_reply),
-        IN_TURN(ranges_past_2_to_32_are_empty),
-        IN_TURN(a_broken_request_is_answered_and_closed),
-        IN_TURN(a_line_without_end_is_answered_and_closed),
-        IN_TURN(limits_of_requests_are_kept),
-        IN_TURN(members_and_keys_have_a_longest_size),
-        IN_TURN(http_clients_are_closed),
-        IN_TURN(quit_answers_and_closes),
-    };
-    return cmocka_run_group_tests_name("protocol", tests, start_server, stop_server);
-}
+TEST_MAIN(start_server, stop_server)

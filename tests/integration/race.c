@@ -6,19 +6,15 @@
  *
  * Every client's commands follow from the seed, so that the test knows them without being told.
  * Prints "N commands, 0 differences". */
+#include "tests/support/test.h"
+
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include "tests/support/process.h"
@@ -405,8 +401,7 @@ static void check_order(int board) {
     wire_close(&wire);
 }
 
-static void sixteen_clients_lose_nothing_and_rank_as_their_commands_ran(void **state) {
-    (void)state;
+TEST(sixteen_clients_lose_nothing_and_rank_as_their_commands_ran) {
     uint64_t commands = CLIENTS * commands_per_client;
     size_t size = sizeof *shared + commands * sizeof shared->answers[0];
     shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -452,8 +447,5 @@ int main(int argc, char **argv) {
     uint64_t commands = getenv("LEADERBOARD_TEST_SHORT") ? COMMANDS_SHORT : COMMANDS_DEFAULT;
     commands_per_client = (given ? strtoull(given, NULL, 10) : commands) / CLIENTS;
     seed = random_begin("race").state;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sixteen_clients_lose_nothing_and_rank_as_their_commands_ran),
-    };
-    return cmocka_run_group_tests_name("race", tests, start_server, stop_server);
+    return TEST_RUN(start_server, stop_server);
 }

@@ -1,13 +1,8 @@
 /* redis-benchmark, as people run it, against a running server: every test ends with a figure, and
  * not one error or warning is printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <strings.h>
 
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
@@ -56,44 +51,30 @@ static void check_benchmark(const char *words, int figures) {
     assert_int_equal(run_benchmark(all), figures);
 }
 
-static void zadd_and_zpopmin_run_clean(void **state) {
-    (void)state;
+TEST(zadd_and_zpopmin_run_clean) {
     check_benchmark("-t zadd,zpopmin", 2);
 }
 
-static void zadd_and_zpopmin_run_clean_pipelined(void **state) {
-    (void)state;
+TEST(zadd_and_zpopmin_run_clean_pipelined) {
     check_benchmark("-t zadd,zpopmin -P 16", 2);
 }
 
-static void random_members_in_resp3_from_threads_run_clean(void **state) {
-    (void)state;
+TEST(random_members_in_resp3_from_threads_run_clean) {
     check_benchmark("-t ping,zadd,zpopmin -r 100000 -P 16 -3 --threads 2", 4);
 }
 
-static void commands_of_ones_own_run_clean(void **state) {
-    (void)state;
+TEST(commands_of_ones_own_run_clean) {
     check_benchmark("-r 100000 -P 32 zadd board __rand_int__ user:__rand_int__", 1);
     check_benchmark("-r 100000 -P 32 zincrby board 3 user:__rand_int__", 1);
     check_benchmark("-r 100000 -P 32 zrevrank board user:__rand_int__", 1);
     check_benchmark("-P 32 zrevrange board 0 9 withscores", 1);
 }
 
-static void no_command_failed(void **state) {
-    (void)state;
+TEST(no_command_failed) {
     struct wire wire = wire_open(process_connect_tcp(&server));
     const char *statistics = wire_ask(&wire, "INFO stats");
     assert_non_null(strstr(statistics, "total_error_replies:0\r\n"));
     wire_close(&wire);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zadd_and_zpopmin_run_clean),
-        cmocka_unit_test(zadd_and_zpopmin_run_clean_pipelined),
-        cmocka_unit_test(random_members_in_resp3_from_threads_run_clean),
-        cmocka_unit_test(commands_of_ones_own_run_clean),
-        cmocka_unit_test(no_command_failed),
-    };
-    return cmocka_run_group_tests_name("redis_benchmark", tests, start_server, stop_server);
-}
+TEST_MAIN(start_server, stop_server)

@@ -1,32 +1,13 @@
 /* What ends a server leaves a line in its log, and what is no reason to end does not end it. */
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
-
-static bool is_sanitized(void) {
-#if defined(__SANITIZE_ADDRESS__)
-    return true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(undefined_behavior_sanitizer)
-    return true;
-#endif
-#endif
-    return false;
-}
 
 static void skip_on_redis(void) {
     if (strstr(process_default_program(), "redis-server") != NULL) {
@@ -40,8 +21,7 @@ static int setup(void **state) {
     return setrlimit(RLIMIT_CORE, &no_core);
 }
 
-static void a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death(void **state) {
-    (void)state;
+TEST(a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death) {
     skip_on_redis();
     static const struct {
         int number;
@@ -54,7 +34,7 @@ static void a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death(void *
         {SIGXCPU, "SIGXCPU", false}, {SIGPROF, "SIGPROF", false},
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        if (samples[i].is_a_sanitizers && is_sanitized()) {
+        if (samples[i].is_a_sanitizers && process_is_sanitized()) {
             continue;
         }
         struct process server;
@@ -75,8 +55,7 @@ static void a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death(void *
     }
 }
 
-static void signals_that_mean_nothing_are_told_and_do_not_end_it(void **state) {
-    (void)state;
+TEST(signals_that_mean_nothing_are_told_and_do_not_end_it) {
     skip_on_redis();
     struct process server;
     assert_true(process_start(&server, NULL));
@@ -99,44 +78,13 @@ static void signals_that_mean_nothing_are_told_and_do_not_end_it(void **state) {
     assert_int_equal(process_stop(&server), 0);
 }
 
-static pid_t wait_for_daemon(const struct process *daemon) {
-    const char *path = directory_join(daemon->directory, "pid");
-    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
-    for (;;) {
-        long pid = 0;
-        FILE *file = fopen(path, "r");
-        bool is_read = file != NULL && fscanf(file, "%ld\n", &pid) == 1;
-        if (file != NULL) {
-            fclose(file);
-        }
-        int fd = is_read && pid > 0 ? process_connect_tcp(daemon) : -1;
-        if (fd >= 0) {
-            close(fd);
-            return (pid_t)pid;
-        }
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
-}
-
-static void a_daemon_leaves_the_line_in_its_logfile(void **state) {
-    (void)state;
+TEST(a_daemon_leaves_the_line_in_its_logfile) {
     skip_on_redis();
-    static const char *const arguments[] = {"--daemonize", "yes",        "--pidfile", "pid",
-                                            "--logfile",   "daemon.log", NULL};
-    const struct process_options options = {.arguments = arguments,
-                                            .is_start_failure_expected = true};
     struct process daemon;
-    /* It becomes a child of ours: not every machine has an init that buries the dead. */
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    assert_true(process_start(&daemon, &options));
-    pid_t pid = wait_for_daemon(&daemon);
-    kill(pid, SIGQUIT);
-    int status = 0;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGQUIT);
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    assert_true(process_start_daemon(&daemon));
+    process_signal(&daemon, SIGQUIT);
+    assert_true(process_wait(&daemon, PROCESS_STOP_LIMIT_MS));
+    assert_int_equal(daemon.exit_status, 128 + SIGQUIT);
     size_t size = 0;
     char *log = file_read(directory_join(daemon.directory, "daemon.log"), &size);
     char *text = realloc(log, size + 1);
@@ -147,11 +95,4 @@ static void a_daemon_leaves_the_line_in_its_logfile(void **state) {
     process_stop(&daemon);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signal_that_ends_it_leaves_a_line_and_is_the_cause_of_death),
-        cmocka_unit_test(signals_that_mean_nothing_are_told_and_do_not_end_it),
-        cmocka_unit_test(a_daemon_leaves_the_line_in_its_logfile),
-    };
-    return cmocka_run_group_tests_name("signals", tests, setup, NULL);
-}
+TEST_MAIN(setup, NULL)

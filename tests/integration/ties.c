@@ -1,15 +1,10 @@
 /* Who ranks first, and exact scores, on a running server: equal scores rank by arrival, an
  * unchanged score keeps its place, and every score comes back to its last digit. */
-#include <glob.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <glob.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "tests/support/process.h"
 #include "tests/support/wire.h"
@@ -70,8 +65,9 @@ static void skip_on_redis(void) {
 
 /* ---- arrival order ---- */
 
-static void equal_scores_rank_by_arrival_inside_one_millisecond(void **state) {
-    (void)state;
+#define IN_TURN(name) TEST_WITH(name, connect_empty, disconnect)
+
+IN_TURN(equal_scores_rank_by_arrival_inside_one_millisecond) {
     skip_on_redis();
     /* zoe is the first at 100 though adam had points first, and though her name sorts last. */
     struct text pipeline = {.at = NULL};
@@ -98,15 +94,13 @@ static void equal_scores_rank_by_arrival_inside_one_millisecond(void **state) {
     wire_check(&wire, "ZRANGEBYSCORE b 100 100 LIMIT 1 2", "[bob adam]");
 }
 
-static void members_of_one_command_rank_in_their_order(void **state) {
-    (void)state;
+IN_TURN(members_of_one_command_rank_in_their_order) {
     skip_on_redis();
     wire_check(&wire, "ZADD b 7 m 7 z 7 a 9 top", ":4");
     wire_check(&wire, "ZREVRANGE b 0 -1", "[top m z a]");
 }
 
-static void an_unchanged_score_keeps_its_place(void **state) {
-    (void)state;
+IN_TURN(an_unchanged_score_keeps_its_place) {
     skip_on_redis();
     wire_check(&wire, "ZADD b 10 zoe", ":1");
     process_sleep_ms(1100);
@@ -123,8 +117,7 @@ static void an_unchanged_score_keeps_its_place(void **state) {
     wire_check(&wire, "ZREVRANGE b 0 -1", "[zoe adam]");
 }
 
-static void a_score_that_was_left_is_reached_anew(void **state) {
-    (void)state;
+IN_TURN(a_score_that_was_left_is_reached_anew) {
     skip_on_redis();
     wire_check(&wire, "ZADD b 10 zoe 10 adam", ":2");
     wire_check(&wire, "ZINCRBY b 1 zoe", "11");
@@ -135,8 +128,7 @@ static void a_score_that_was_left_is_reached_anew(void **state) {
     wire_check(&wire, "ZREVRANGE b 0 -1", "[zoe adam]");
 }
 
-static void fewest_is_best_on_an_ascending_board(void **state) {
-    (void)state;
+IN_TURN(fewest_is_best_on_an_ascending_board) {
     skip_on_redis();
     wire_check(&wire, "ZADD lap:1 9000 zoe 8500 carl 9000 adam", ":3");
     wire_check(&wire, "ZRANGE lap:1 0 -1 WITHSCORES", "[carl 8500 zoe 9000 adam 9000]");
@@ -144,8 +136,7 @@ static void fewest_is_best_on_an_ascending_board(void **state) {
     wire_check(&wire, "ZRANK lap:1 carl", ":0");
 }
 
-static void pops_follow_the_same_order(void **state) {
-    (void)state;
+IN_TURN(pops_follow_the_same_order) {
     skip_on_redis();
     wire_check(&wire, "ZADD b 5 z 5 m 5 a", ":3");
     wire_check(&wire, "ZPOPMAX b", "[z 5]");
@@ -155,8 +146,7 @@ static void pops_follow_the_same_order(void **state) {
 
 /* ---- exact scores ---- */
 
-static void scores_near_2_to_32_come_back_to_the_last_digit(void **state) {
-    (void)state;
+IN_TURN(scores_near_2_to_32_come_back_to_the_last_digit) {
     skip_on_redis();
     wire_check(&wire,
                "ZADD b 4294967295 a 4294967294 b -4294967296 c -4294967295 d 4294967293 e 0 f",
@@ -170,8 +160,7 @@ static void scores_near_2_to_32_come_back_to_the_last_digit(void **state) {
     wire_check(&wire, "ZREVRANGE b 0 1", "[a b]");
 }
 
-static void scores_near_2_to_63_come_back_to_the_last_digit(void **state) {
-    (void)state;
+IN_TURN(scores_near_2_to_63_come_back_to_the_last_digit) {
     skip_on_redis();
     wire_check(&wire, "ZADD wide:1 9223372036854775807 a 9223372036854775806 b", ":2");
     wire_check(&wire, "ZADD wide:1 -9223372036854775808 c -9223372036854775807 d", ":2");
@@ -193,8 +182,7 @@ static void scores_near_2_to_63_come_back_to_the_last_digit(void **state) {
     wire_check(&wire, "ZSCORE wide:1 d", ",-9223372036854775807");
 }
 
-static void money_is_kept_to_the_cent(void **state) {
-    (void)state;
+IN_TURN(money_is_kept_to_the_cent) {
     skip_on_redis();
     wire_check(&wire, "ZADD money:1 12.34 a 0.1 b -0.05 c 1e3 d", ":4");
     wire_check(&wire, "ZINCRBY money:1 0.2 b", "0.3");
@@ -205,8 +193,7 @@ static void money_is_kept_to_the_cent(void **state) {
     wire_check(&wire, "ZCOUNT money:1 0.3 (12.34", ":1");
 }
 
-static void a_score_that_does_not_fit_changes_nothing(void **state) {
-    (void)state;
+IN_TURN(a_score_that_does_not_fit_changes_nothing) {
     skip_on_redis();
     wire_check(&wire, "ZADD b 5 m 5 n", ":2");
     static const char *const refused[] = {
@@ -243,8 +230,7 @@ static void a_score_that_does_not_fit_changes_nothing(void **state) {
     }
 }
 
-static void four_hundred_digits_are_an_error_or_a_number(void **state) {
-    (void)state;
+IN_TURN(four_hundred_digits_are_an_error_or_a_number) {
     skip_on_redis();
     char digits[401];
     memset(digits, '9', 400);
@@ -265,8 +251,7 @@ static void four_hundred_digits_are_an_error_or_a_number(void **state) {
     text_free(&command);
 }
 
-static void minus_zero_is_zero(void **state) {
-    (void)state;
+IN_TURN(minus_zero_is_zero) {
     skip_on_redis();
     wire_check(&wire, "ZADD b -0 m 0 n -0.0 o -0e5 p", ":4");
     wire_check(&wire, "ZREVRANGE b 0 -1 WITHSCORES", "[m 0 n 0 o 0 p 0]");
@@ -293,19 +278,10 @@ static long long time_of(struct wire *client) {
 
 /* libfaketime and ASan both stand in for libc's functions, and may wait for each other for ever
  * when a process begins. tests/server sets clocks back under ASan too, without a process. */
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-
-static void a_clock_set_back_one_hour_leaves_the_order_as_arrived(void **state) {
-    (void)state;
-#ifdef HAS_ASAN
-    skip();
-#endif
+TEST(a_clock_set_back_one_hour_leaves_the_order_as_arrived) {
+    if (process_has_asan()) {
+        skip();
+    }
     skip_on_redis();
     glob_t found = {.gl_pathc = 0};
     if (glob("/usr/lib/*/faketime/libfaketime.so.1", 0, NULL, &found) != 0) {
@@ -365,8 +341,7 @@ static void check_page(uint32_t first, uint32_t count) {
 }
 
 /* The first half comes hundreds a command, the second one a command: both ways are taken. */
-static void a_million_members_at_one_score_keep_arrival_order(void **state) {
-    (void)state;
+IN_TURN(a_million_members_at_one_score_keep_arrival_order) {
     skip_on_redis();
     uint32_t count = getenv("LEADERBOARD_TEST_SHORT") ? MEMBERS_SHORT : MEMBERS_LONG;
     struct text pipeline = {.at = NULL};
@@ -407,23 +382,4 @@ static void a_million_members_at_one_score_keep_arrival_order(void **state) {
     wire_check(&wire, "ZREVRANGE b -1 -1", "[aaa]");
 }
 
-int main(void) {
-#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_empty, disconnect)
-    const struct CMUnitTest tests[] = {
-        IN_TURN(equal_scores_rank_by_arrival_inside_one_millisecond),
-        IN_TURN(members_of_one_command_rank_in_their_order),
-        IN_TURN(an_unchanged_score_keeps_its_place),
-        IN_TURN(a_score_that_was_left_is_reached_anew),
-        IN_TURN(fewest_is_best_on_an_ascending_board),
-        IN_TURN(pops_follow_the_same_order),
-        IN_TURN(scores_near_2_to_32_come_back_to_the_last_digit),
-        IN_TURN(scores_near_2_to_63_come_back_to_the_last_digit),
-        IN_TURN(money_is_kept_to_the_cent),
-        IN_TURN(a_score_that_does_not_fit_changes_nothing),
-        IN_TURN(four_hundred_digits_are_an_error_or_a_number),
-        IN_TURN(minus_zero_is_zero),
-        cmocka_unit_test(a_clock_set_back_one_hour_leaves_the_order_as_arrived),
-        IN_TURN(a_million_members_at_one_score_keep_arrival_order),
-    };
-    return cmocka_run_group_tests_name("ties", tests, start_server, stop_server);
-}
+TEST_MAIN(start_server, stop_server)

@@ -4,16 +4,12 @@
  *     transactions [STEPS]      LEADERBOARD_TEST_SEED=n repeats a run
  *
  * Prints "N commands, M differences". */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
+
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include "tests/support/process.h"
@@ -73,30 +69,15 @@ static int connect_witness(void **state) {
     return 0;
 }
 
-/* The number behind name in INFO. */
-static long long info_number(const char *name) {
-    const char *at = strstr(wire_ask(&witness, "INFO"), name);
-    assert_non_null(at);
-    return strtoll(at + strlen(name) + 1, NULL, 10);
-}
-
-static void wait_for(const char *name, long long number) {
-    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-    while (info_number(name) != number) {
-        assert_true(process_now_ms() < give_up_at);
-        process_sleep_ms(10);
-    }
-}
-
-static void wait_for_clients(long long count) {
-    wait_for("connected_clients", count);
+static void wait_for_clients(int64_t count) {
+    wire_wait_info(&witness, "connected_clients", count);
 }
 
 static int disconnect_witness(void **state) {
     (void)state;
     wait_for_clients(1);
-    assert_int_equal(info_number("watching_clients"), 0);
-    wait_for("total_watched_keys", 0);
+    assert_int_equal(wire_info(&witness, "watching_clients"), 0);
+    wire_wait_info(&witness, "total_watched_keys", 0);
     wire_close(&witness);
     return 0;
 }
@@ -251,8 +232,9 @@ static void follow(const char *line, const struct text *reply, bool *is_in_multi
     }
 }
 
-static void interleaved_transactions_answer_as_redis_has_them(void **state) {
-    (void)state;
+#define IN_TURN(name) TEST_WITH(name, connect_witness, disconnect_witness)
+
+IN_TURN(interleaved_transactions_answer_as_redis_has_them) {
     chance = random_begin(__func__);
     struct wire ours[CLIENTS], theirs[CLIENTS];
     bool are_in_multi[CLIENTS] = {false};
@@ -330,8 +312,7 @@ static void add_pipeline(struct text *request, struct text *replies) {
                 "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n$1\r\n7\r\n$2\r\n' \r\n:1\r\n");
 }
 
-static void a_pipeline_cut_at_any_byte_is_answered_as_in_one_piece(void **state) {
-    (void)state;
+IN_TURN(a_pipeline_cut_at_any_byte_is_answered_as_in_one_piece) {
     struct text request = {.at = NULL}, replies = {.at = NULL};
     add_pipeline(&request, &replies);
     struct wire client = wire_open(process_connect_unix(&server));
@@ -352,8 +333,7 @@ static void a_pipeline_cut_at_any_byte_is_answered_as_in_one_piece(void **state)
     wire_close(&client);
 }
 
-static void thousands_of_transactions_run_in_one_pipeline(void **state) {
-    (void)state;
+IN_TURN(thousands_of_transactions_run_in_one_pipeline) {
     enum { TRANSACTIONS = 5000 };
     struct text request = {.at = NULL}, replies = {.at = NULL};
     for (int i = 0; i < TRANSACTIONS; i++) {
@@ -446,8 +426,7 @@ static bool increment(redisContext *context, int racer) {
     return true;
 }
 
-static void racing_read_and_write_under_watch_loses_no_increment(void **state) {
-    (void)state;
+IN_TURN(racing_read_and_write_under_watch_loses_no_increment) {
     char expected[32];
     snprintf(expected, sizeof expected, "%d", RACERS * (is_short() ? WINS_SHORT : WINS));
     assert_true(race(RACERS, increment));
@@ -483,8 +462,7 @@ static bool move_points(redisContext *context, int racer) {
     return true;
 }
 
-static void nobody_sees_half_a_transaction(void **state) {
-    (void)state;
+IN_TURN(nobody_sees_half_a_transaction) {
     assert_true(race(RACERS, move_points));
 }
 
@@ -522,8 +500,7 @@ static bool vote_packed(redisContext *context, int racer) {
     return ask(context, text, sizeof text, "ZADD told %lld voter:%d", votes, racer);
 }
 
-static void the_loop_of_watch_and_fifteen_tries_works_unchanged(void **state) {
-    (void)state;
+IN_TURN(the_loop_of_watch_and_fifteen_tries_works_unchanged) {
     assert_true(race(RACERS, vote_packed));
     unsigned long long packed =
         strtoull(wire_ask(&witness, "ZSCORE packed:poll candidate"), NULL, 10);
@@ -552,8 +529,7 @@ static bool vote_points(redisContext *context, int racer) {
     return true;
 }
 
-static void zincrby_alone_needs_neither_watch_nor_tries(void **state) {
-    (void)state;
+IN_TURN(zincrby_alone_needs_neither_watch_nor_tries) {
     int votes = is_short() ? VOTES_SHORT : VOTES;
     assert_true(race(RACERS, vote_points));
     char expected[32];
@@ -567,8 +543,7 @@ static void zincrby_alone_needs_neither_watch_nor_tries(void **state) {
 
 /* ---- pause, time ---- */
 
-static void a_pause_of_writes_holds_back_exec_with_writes_and_no_other(void **state) {
-    (void)state;
+IN_TURN(a_pause_of_writes_holds_back_exec_with_writes_and_no_other) {
     struct wire writer = wire_open(process_connect_unix(&server));
     struct wire reader = wire_open(process_connect_unix(&server));
     wire_check(&writer, "MULTI", "OK");
@@ -591,19 +566,27 @@ static void a_pause_of_writes_holds_back_exec_with_writes_and_no_other(void **st
     wire_close(&reader);
 }
 
-static void a_watched_key_that_expires_in_silence_makes_exec_nil(void **state) {
-    (void)state;
+/* false: the key was gone before it was watched. */
+static bool watch_brief_key(struct wire *client) {
+    wire_send_text(client, "ZADD brief 1 a\r\nPEXPIRE brief 20\r\nWATCH brief\r\nEXISTS brief\r\n");
+    wire_expect(client, ":1\r\n:1\r\n+OK\r\n");
+    bool is_watched = strcmp(wire_reply(client), ":1") == 0;
+    wire_check(client, is_watched ? "MULTI" : "UNWATCH", "OK");
+    return is_watched;
+}
+
+IN_TURN(a_watched_key_that_expires_in_silence_makes_exec_nil) {
     struct wire client = wire_open(process_connect_unix(&server));
     for (int is_removed = 0; is_removed < 2; is_removed++) {
-        long long expired_before = info_number("expired_keys");
-        /* In one tick, which has one time: a key that is gone already cannot be watched. */
-        wire_send_text(&client, "ZADD brief 1 a\r\nPEXPIRE brief 20\r\nWATCH brief\r\n"
-                                "MULTI\r\nPING\r\n");
-        wire_expect(&client, ":1\r\n:1\r\n+OK\r\n+OK\r\n+QUEUED\r\n");
+        int64_t expired_before;
         int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
-        while (is_removed && info_number("expired_keys") == expired_before) {
+        do {
             assert_true(process_now_ms() < give_up_at);
-            process_sleep_ms(5);
+            expired_before = wire_info(&witness, "expired_keys");
+        } while (!watch_brief_key(&client));
+        wire_check(&client, "PING", "QUEUED");
+        if (is_removed) {
+            wire_wait_info_range(&witness, "expired_keys", expired_before + 1, INT64_MAX);
         }
         process_sleep_ms(is_removed ? 0 : 21);
         wire_check(&client, "EXEC", "nil");
@@ -628,11 +611,10 @@ static void expect_cut_off(struct wire *client, const struct text *request) {
     printf("cut off after %zu KiB\n", pushed / 1024);
 }
 
-static void a_client_that_queues_without_end_is_cut_off(void **state) {
-    (void)state;
+IN_TURN(a_client_that_queues_without_end_is_cut_off) {
     static const char *const lines[] = {"ZADD board 1 member", "PING", "WATCH"};
     wire_check(&witness, "CONFIG SET client-query-buffer-limit 4194304", "OK");
-    uint64_t before = process_resident_size(&server);
+    int64_t before = wire_info(&witness, "used_memory");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         bool is_watch = strcmp(lines[i], "WATCH") == 0;
         struct text request = {.at = NULL};
@@ -649,13 +631,11 @@ static void a_client_that_queues_without_end_is_cut_off(void **state) {
         expect_cut_off(&client, &request);
         text_free(&request);
     }
-    uint64_t after = process_resident_size(&server);
-    assert_true(after < before + 24 * MIB);
+    assert_true(wire_info(&witness, "used_memory") < before + 24 * MIB);
     wire_check(&witness, "CONFIG SET client-query-buffer-limit 268435456", "OK");
 }
 
-static void a_million_watches_are_set_once_and_ended_by_one_write(void **state) {
-    (void)state;
+IN_TURN(a_million_watches_are_set_once_and_ended_by_one_write) {
     int count = is_short() ? MANY_SHORT : MANY;
     struct text request = {.at = NULL};
     struct wire client = wire_open(process_connect_unix(&server));
@@ -668,13 +648,13 @@ static void a_million_watches_are_set_once_and_ended_by_one_write(void **state) 
         wire_send(&client, request.at, request.size);
         wire_expect(&client, "+OK\r\n");
         printf("WATCH of %d keys: %d ms\n", count - 1, (int)(process_now_ms() - begun_at));
-        assert_int_equal(info_number("total_watched_keys"), count - 1);
+        assert_int_equal(wire_info(&witness, "total_watched_keys"), count - 1);
     }
     int64_t begun_at = process_now_ms();
     wire_check(&witness, "ZADD k000077 1 m", ":1");
     printf("the write that ends them: %d ms\n", (int)(process_now_ms() - begun_at));
-    assert_int_equal(info_number("watching_clients"), 0);
-    wait_for("total_watched_keys", 0);
+    assert_int_equal(wire_info(&witness, "watching_clients"), 0);
+    wire_wait_info(&witness, "total_watched_keys", 0);
     wire_check(&client, "MULTI", "OK");
     wire_check(&client, "EXEC", "nil");
     wire_send(&client, request.at, request.size);
@@ -683,8 +663,7 @@ static void a_million_watches_are_set_once_and_ended_by_one_write(void **state) 
     text_free(&request);
 }
 
-static void a_million_commands_are_one_transaction(void **state) {
-    (void)state;
+IN_TURN(a_million_commands_are_one_transaction) {
     int count = is_short() ? MANY_SHORT : MANY;
     struct text request = {.at = NULL};
     struct wire client = wire_open(process_connect_unix(&server));
@@ -718,8 +697,7 @@ static void a_million_commands_are_one_transaction(void **state) {
     wire_close(&reader);
 }
 
-static void clients_killed_anywhere_leave_whole_transactions(void **state) {
-    (void)state;
+IN_TURN(clients_killed_anywhere_leave_whole_transactions) {
     enum { ROUNDS = 150, TRANSACTIONS = 60 };
     chance = random_begin(__func__);
     for (int round = 0; round < ROUNDS; round++) {
@@ -758,21 +736,5 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         steps = strtoull(argv[1], NULL, 10);
     }
-#define IN_TURN(test) cmocka_unit_test_setup_teardown(test, connect_witness, disconnect_witness)
-    const struct CMUnitTest tests[] = {
-        IN_TURN(interleaved_transactions_answer_as_redis_has_them),
-        IN_TURN(a_pipeline_cut_at_any_byte_is_answered_as_in_one_piece),
-        IN_TURN(thousands_of_transactions_run_in_one_pipeline),
-        IN_TURN(racing_read_and_write_under_watch_loses_no_increment),
-        IN_TURN(nobody_sees_half_a_transaction),
-        IN_TURN(the_loop_of_watch_and_fifteen_tries_works_unchanged),
-        IN_TURN(zincrby_alone_needs_neither_watch_nor_tries),
-        IN_TURN(a_pause_of_writes_holds_back_exec_with_writes_and_no_other),
-        IN_TURN(a_watched_key_that_expires_in_silence_makes_exec_nil),
-        IN_TURN(a_client_that_queues_without_end_is_cut_off),
-        IN_TURN(a_million_watches_are_set_once_and_ended_by_one_write),
-        IN_TURN(a_million_commands_are_one_transaction),
-        IN_TURN(clients_killed_anywhere_leave_whole_transactions),
-    };
-    return cmocka_run_group_tests_name("transactions", tests, start_servers, stop_servers);
+    return TEST_RUN(start_servers, stop_servers);
 }

@@ -5,13 +5,7 @@
  *     twin [COMMANDS]      LEADERBOARD_TEST_SEED=n repeats a run
  *
  * Prints "N commands, M differences". */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 #include "tests/support/twin_requests.h"
@@ -150,8 +144,7 @@ static void begin(struct run *run) {
 
 static uint64_t commands_max = COMMANDS_DEFAULT;
 
-static void a_server_and_its_naive_twin_answer_alike(void **state) {
-    (void)state;
+TEST(a_server_and_its_naive_twin_answer_alike) {
     struct run *run = calloc(1, sizeof *run);
     assert_non_null(run);
     run->random = random_begin("twin");
@@ -176,14 +169,11 @@ static void a_server_and_its_naive_twin_answer_alike(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_and_its_naive_twin_answer_alike),
-    };
     if (getenv("LEADERBOARD_TEST_SHORT") != NULL) {
         commands_max = COMMANDS_SHORT;
     }
     if (argc > 1) {
         commands_max = strtoull(argv[1], NULL, 10);
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TEST_RUN(NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* The output of one client: growth, its limit, and how it breaks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "protocol/buffer.h"
 #include "tests/support/random.h"
 
-static void bytes_come_out_as_they_went_in(void **state) {
-    (void)state;
+TEST(bytes_come_out_as_they_went_in) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     static char model[1 << 20];
@@ -42,8 +35,7 @@ static void bytes_come_out_as_they_went_in(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void reserved_room_counts_once_committed(void **state) {
-    (void)state;
+TEST(reserved_room_counts_once_committed) {
     struct buffer buffer;
     buffer_init(&buffer, 0);
     char *out = buffer_reserve(&buffer, 10000);
@@ -56,8 +48,7 @@ static void reserved_room_counts_once_committed(void **state) {
     buffer_deinit(&buffer);
 }
 
-static void a_cleared_buffer_is_whole_again_and_keeps_its_memory(void **state) {
-    (void)state;
+TEST(a_cleared_buffer_is_whole_again_and_keeps_its_memory) {
     struct buffer buffer;
     buffer_init(&buffer, 1000);
     buffer_append(&buffer, "0123456789", 10);
@@ -72,8 +63,7 @@ static void a_cleared_buffer_is_whole_again_and_keeps_its_memory(void **state) {
     buffer_deinit(&buffer);
 }
 
-static void dropping_the_front_moves_nothing(void **state) {
-    (void)state;
+TEST(dropping_the_front_moves_nothing) {
     struct buffer buffer;
     buffer_init(&buffer, 0);
     enum { SIZE = 1 << 20 };
@@ -92,8 +82,7 @@ static void dropping_the_front_moves_nothing(void **state) {
 }
 
 /* A client that always lags a little must not make the buffer grow for ever. */
-static void a_dropped_front_is_used_again(void **state) {
-    (void)state;
+TEST(a_dropped_front_is_used_again) {
     struct buffer buffer;
     buffer_init(&buffer, 0);
     buffer_append(&buffer, "xx", 2);
@@ -110,8 +99,7 @@ static void a_dropped_front_is_used_again(void **state) {
     buffer_deinit(&buffer);
 }
 
-static void the_limit_breaks_it_and_nothing_more_is_taken(void **state) {
-    (void)state;
+TEST(the_limit_breaks_it_and_nothing_more_is_taken) {
     for (size_t limit = 1; limit < 3000; limit += 37) {
         struct buffer buffer;
         buffer_init(&buffer, limit);
@@ -133,8 +121,7 @@ static void the_limit_breaks_it_and_nothing_more_is_taken(void **state) {
     }
 }
 
-static void what_was_dropped_does_not_count_for_the_limit(void **state) {
-    (void)state;
+TEST(what_was_dropped_does_not_count_for_the_limit) {
     struct buffer buffer;
     buffer_init(&buffer, 100);
     buffer_append(&buffer, "01234", 5);
@@ -147,8 +134,7 @@ static void what_was_dropped_does_not_count_for_the_limit(void **state) {
     buffer_deinit(&buffer);
 }
 
-static void impossible_sizes_break_it(void **state) {
-    (void)state;
+TEST(impossible_sizes_break_it) {
     const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 5, SIZE_MAX / 2 + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct buffer buffer;
@@ -161,8 +147,7 @@ static void impossible_sizes_break_it(void **state) {
     }
 }
 
-static void a_failed_allocation_breaks_it_and_keeps_what_is_there(void **state) {
-    (void)state;
+TEST(a_failed_allocation_breaks_it_and_keeps_what_is_there) {
     uint64_t live_before = memory_live_count();
     struct buffer buffer;
     buffer_init(&buffer, 0);
@@ -184,17 +169,4 @@ static void a_failed_allocation_breaks_it_and_keeps_what_is_there(void **state) 
     assert_int_equal(memory_live_count(), live_before);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_come_out_as_they_went_in),
-        cmocka_unit_test(reserved_room_counts_once_committed),
-        cmocka_unit_test(a_cleared_buffer_is_whole_again_and_keeps_its_memory),
-        cmocka_unit_test(dropping_the_front_moves_nothing),
-        cmocka_unit_test(a_dropped_front_is_used_again),
-        cmocka_unit_test(the_limit_breaks_it_and_nothing_more_is_taken),
-        cmocka_unit_test(what_was_dropped_does_not_count_for_the_limit),
-        cmocka_unit_test(impossible_sizes_break_it),
-        cmocka_unit_test(a_failed_allocation_breaks_it_and_keeps_what_is_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,9 +1,5 @@
 /* The unchecked put_ functions write the same as the reply functions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "protocol/put.h"
 #include "protocol/reply.h"
@@ -16,8 +12,7 @@ static void assert_same(const struct buffer *apart, const char *at, const char *
     assert_memory_equal(apart->at, at, apart->size);
 }
 
-static void a_scored_member_is_its_parts(void **state) {
-    (void)state;
+TEST(a_scored_member_is_its_parts) {
     struct random random = random_begin(__func__);
     struct buffer out;
     char together[PUT_SCORED_ROOM + PUT_OVERRUN];
@@ -43,8 +38,7 @@ static void a_scored_member_is_its_parts(void **state) {
     buffer_deinit(&out);
 }
 
-static void small_numbers_have_all_their_digits(void **state) {
-    (void)state;
+TEST(small_numbers_have_all_their_digits) {
     struct random random = random_begin(__func__);
     for (uint32_t value = 0; value < PUT_SMALL_LIMIT;
          value += value < 100000 ? 1 : 1 + (uint32_t)random_below(&random, 20000)) {
@@ -57,8 +51,7 @@ static void small_numbers_have_all_their_digits(void **state) {
     }
 }
 
-static void bytes_of_every_short_size_are_copied_and_no_more(void **state) {
-    (void)state;
+TEST(bytes_of_every_short_size_are_copied_and_no_more) {
     for (size_t size = 0; size <= PUT_SHORT_MAX; size++) {
         char out[PUT_SHORT_MAX + 1];
         memset(out, '?', sizeof out);
@@ -77,8 +70,7 @@ static void assert_digits(uint64_t value) {
     assert_memory_equal(written, expected, (size_t)size);
 }
 
-static void large_numbers_have_all_their_digits(void **state) {
-    (void)state;
+TEST(large_numbers_have_all_their_digits) {
     struct random random = random_begin(__func__);
     for (uint64_t power = 1; power <= UINT64_MAX / 10; power *= 10) {
         assert_digits(power * 10 - 1);
@@ -96,8 +88,7 @@ static void assert_put(const char *at, const char *end, const char *expected) {
     assert_memory_equal(at, expected, strlen(expected));
 }
 
-static void whole_numbers_are_integers_where_they_fit(void **state) {
-    (void)state;
+TEST(whole_numbers_are_integers_where_they_fit) {
     static const struct {
         struct decimal value;
         const char *resp2, *resp3;
@@ -122,8 +113,7 @@ static void whole_numbers_are_integers_where_they_fit(void **state) {
     }
 }
 
-static void decimals_are_bulks_or_doubles(void **state) {
-    (void)state;
+TEST(decimals_are_bulks_or_doubles) {
     char out[PUT_NUMBER_ROOM];
     struct decimal value = {.magnitude = 1230, .is_negative = true};
     assert_put(out, put_decimal(out, value, 2, false), "$5\r\n-12.3\r\n");
@@ -132,8 +122,7 @@ static void decimals_are_bulks_or_doubles(void **state) {
     assert_put(out, put_decimal(out, value, 18, false), "$22\r\n-18.446744073709551615\r\n");
 }
 
-static void bulks_of_any_size_are_those_of_replies(void **state) {
-    (void)state;
+TEST(bulks_of_any_size_are_those_of_replies) {
     struct buffer out;
     static char bytes[300];
     static char written[PUT_HEADER_ROOM + sizeof bytes + 2];
@@ -149,15 +138,4 @@ static void bulks_of_any_size_are_those_of_replies(void **state) {
     buffer_deinit(&out);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_scored_member_is_its_parts),
-        cmocka_unit_test(small_numbers_have_all_their_digits),
-        cmocka_unit_test(large_numbers_have_all_their_digits),
-        cmocka_unit_test(whole_numbers_are_integers_where_they_fit),
-        cmocka_unit_test(decimals_are_bulks_or_doubles),
-        cmocka_unit_test(bulks_of_any_size_are_those_of_replies),
-        cmocka_unit_test(bytes_of_every_short_size_are_copied_and_no_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

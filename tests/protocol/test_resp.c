@@ -1,12 +1,6 @@
 /* The request parser: what it accepts, what it refuses, and that splitting the input makes no
  * difference. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/protocol/naive_resp.h"
 #include "tests/protocol/resp_stream.h"
@@ -96,8 +90,7 @@ static void append_array_of(struct buffer *buffer, uint32_t count, const char *a
 
 /* ---- what is accepted ---- */
 
-static void an_array_becomes_slices_of_the_input(void **state) {
-    (void)state;
+TEST(an_array_becomes_slices_of_the_input) {
     static const char input[] =
         "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$12\r\nhello\r\nworld\r\n*1\r\n$4\r\n";
     struct resp_parser parser = {0};
@@ -121,8 +114,7 @@ static void an_array_becomes_slices_of_the_input(void **state) {
     resp_arena_deinit(&arena);
 }
 
-static void arguments_hold_any_byte(void **state) {
-    (void)state;
+TEST(arguments_hold_any_byte) {
     assert_string_equal(USUAL("*2\r\n$3\r\nA\r\n\r\n$4\r\n*1\r\n\r\n"),
                         "request 2 on 23 bytes\n3:A\r\n\n4:*1\r\n\nleft 0 \n");
     static const char input[] = "*1\r\n$3\r\n\0\xff\0\r\n";
@@ -133,27 +125,23 @@ static void arguments_hold_any_byte(void **state) {
     stream_end(&stream);
 }
 
-static void the_bytes_where_line_ends_belong_are_not_read(void **state) {
-    (void)state;
+TEST(the_bytes_where_line_ends_belong_are_not_read) {
     assert_string_equal(USUAL("*1\rx$1\ryAzz*1\r\n"), "request 1 on 11 bytes\n1:A\nleft 4 \n");
 }
 
-static void empty_arrays_and_bare_line_ends_are_skipped(void **state) {
-    (void)state;
+TEST(empty_arrays_and_bare_line_ends_are_skipped) {
     assert_string_equal(USUAL("\r\n\n*0\r\n*-1\r\n*-2147483649\r\n  \t \r\n*1\r\n$1\r\nA\r\n"),
                         "skip 2 \nskip 1 \nskip 4 \nskip 5 \nskip 14 \nskip 6 \n"
                         "request 1 on 11 bytes\n1:A\nleft 0 \n");
 }
 
-static void skipped_bytes_never_disturb_their_neighbours_at_any_split(void **state) {
-    (void)state;
+TEST(skipped_bytes_never_disturb_their_neighbours_at_any_split) {
     assert_whole_equals_split(&limits_usual,
                               BYTES("\r\n*0\r\nPING\r\n*-1\r\n\r\n*1\r\n$4\r\nPING\r\n\n*0\r\n\r\n"
                                     "*2\r\n$4\r\nECHO\r\n$2\r\n\r\n\r\n*-1\r\n\r\nECHO hi\n\r\n"));
 }
 
-static void inline_commands_split_at_blanks(void **state) {
-    (void)state;
+TEST(inline_commands_split_at_blanks) {
     assert_string_equal(USUAL("PING\r\n"), "request 1 on 6 bytes\n4:PING\nleft 0 \n");
     assert_string_equal(USUAL("PING\n"), "request 1 on 5 bytes\n4:PING\nleft 0 \n");
     assert_string_equal(USUAL(" \t ZADD  board\t3\va ann \r\n"),
@@ -163,8 +151,7 @@ static void inline_commands_split_at_blanks(void **state) {
     assert_string_equal(USUAL("$1\r\n"), "request 1 on 4 bytes\n2:$1\nleft 0 \n");
 }
 
-static void inline_quotes_are_decoded_as_redis_does(void **state) {
-    (void)state;
+TEST(inline_quotes_are_decoded_as_redis_does) {
     static const struct {
         const char *line;
         const char *arguments;
@@ -188,13 +175,11 @@ static void inline_quotes_are_decoded_as_redis_does(void **state) {
     }
 }
 
-static void nul_in_an_inline_line_is_an_ordinary_byte(void **state) {
-    (void)state;
+TEST(nul_in_an_inline_line_is_an_ordinary_byte) {
     assert_whole_equals_split(&limits_usual, BYTES("A\0B \"\0\" '\0'\r\nPING\r\n"));
 }
 
-static void a_million_arguments_are_a_request(void **state) {
-    (void)state;
+TEST(a_million_arguments_are_a_request) {
     struct buffer input;
     buffer_init(&input, 0);
     append_array_of(&input, 1048576, "a");
@@ -239,8 +224,7 @@ static void assert_refused(const struct resp_limits *limits, const struct refusa
     }
 }
 
-static void wrong_requests_are_refused_in_the_words_of_redis(void **state) {
-    (void)state;
+TEST(wrong_requests_are_refused_in_the_words_of_redis) {
     static const struct refusal cases[] = {
         {"*\r\n", "invalid multibulk length"},
         {"*a\r\n", "invalid multibulk length"},
@@ -291,8 +275,7 @@ static void wrong_requests_are_refused_in_the_words_of_redis(void **state) {
     assert_refused(&limits_usual, cases, sizeof cases / sizeof *cases);
 }
 
-static void strangers_get_ten_arguments_of_16_kib(void **state) {
-    (void)state;
+TEST(strangers_get_ten_arguments_of_16_kib) {
     static const struct refusal cases[] = {
         {"*11\r\n", "unauthenticated multibulk length"},
         {"*1000000\r\n", "unauthenticated multibulk length"},
@@ -322,8 +305,7 @@ static void strangers_get_ten_arguments_of_16_kib(void **state) {
     buffer_deinit(&input);
 }
 
-static void limits_hold_to_the_byte_for_whole_arrays_too(void **state) {
-    (void)state;
+TEST(limits_hold_to_the_byte_for_whole_arrays_too) {
     static const struct resp_limits narrow = {
         .args_max = 2, .bulk_size_max = 3, .inline_size_max = 12, .is_authenticated = true};
     static const struct refusal cases[] = {
@@ -370,8 +352,7 @@ static void assert_long_line(const char *prefix, char mark, size_t size, const c
     buffer_deinit(&input);
 }
 
-static void lines_of_more_than_64_kib_are_refused(void **state) {
-    (void)state;
+TEST(lines_of_more_than_64_kib_are_refused) {
     const char *too_big = "too big inline request";
     assert_long_line("", 'a', 65537, "", too_big);
     assert_long_line("", 'a', 65537, "\n", too_big);
@@ -394,8 +375,7 @@ static void lines_of_more_than_64_kib_are_refused(void **state) {
     buffer_deinit(&input);
 }
 
-static void http_clients_are_closed(void **state) {
-    (void)state;
+TEST(http_clients_are_closed) {
     assert_string_equal(USUAL("POST / HTTP/1.1\r\nHost: a\r\n"), "close 0 \n");
     assert_string_equal(USUAL("post\n"), "close 0 \n");
     assert_string_equal(USUAL("hOST: localhost\r\n"), "close 0 \n");
@@ -408,8 +388,7 @@ static void http_clients_are_closed(void **state) {
 
 /* ---- cuts ---- */
 
-static void whole_equals_split_at_every_byte(void **state) {
-    (void)state;
+TEST(whole_equals_split_at_every_byte) {
     static const struct bytes corpus[] = {
         BYTES_INIT("*4\r\n$4\r\nZADD\r\n$1\r\nb\r\n$2\r\n10\r\n$3\r\nann\r\n"),
         BYTES_INIT("*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING\r\n"),
@@ -446,8 +425,7 @@ static size_t random_request(struct random *random, char *out) {
     return (size_t)(at - out);
 }
 
-static void whole_equals_cut_anywhere_for_random_requests(void **state) {
-    (void)state;
+TEST(whole_equals_cut_anywhere_for_random_requests) {
     struct random random = random_begin(__func__);
     int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 60 : 400;
     static char input[64 * 1024];
@@ -493,8 +471,7 @@ static size_t random_soup(struct random *random, char *out) {
     return size;
 }
 
-static void any_bytes_are_judged_as_the_model_does(void **state) {
-    (void)state;
+TEST(any_bytes_are_judged_as_the_model_does) {
     struct random random = random_begin(__func__);
     int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1500 : 20000;
     static const struct resp_limits narrow = {
@@ -507,8 +484,7 @@ static void any_bytes_are_judged_as_the_model_does(void **state) {
     }
 }
 
-static void damaged_requests_are_judged_as_the_model_does(void **state) {
-    (void)state;
+TEST(damaged_requests_are_judged_as_the_model_does) {
     struct random random = random_begin(__func__);
     int rounds = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 300 : 3000;
     static char input[16 * 1024];
@@ -555,8 +531,7 @@ static void assert_arrives_byte_by_byte(const struct buffer *input, uint32_t cou
     resp_arena_deinit(&arena);
 }
 
-static void a_request_in_one_byte_steps_costs_linear_time(void **state) {
-    (void)state;
+TEST(a_request_in_one_byte_steps_costs_linear_time) {
     struct buffer input;
     buffer_init(&input, 0);
     append_array_of(&input, 150000, "a");
@@ -574,8 +549,7 @@ static void a_request_in_one_byte_steps_costs_linear_time(void **state) {
     buffer_deinit(&input);
 }
 
-static void an_announced_length_reserves_nothing(void **state) {
-    (void)state;
+TEST(an_announced_length_reserves_nothing) {
     static const struct resp_limits generous = {.args_max = 1048576,
                                                 .bulk_size_max = 512 * 1024 * 1024,
                                                 .inline_size_max = 65536,
@@ -601,8 +575,7 @@ static void an_announced_length_reserves_nothing(void **state) {
     }
 }
 
-static void arguments_of_an_unfinished_request_cost_what_arrived(void **state) {
-    (void)state;
+TEST(arguments_of_an_unfinished_request_cost_what_arrived) {
     struct buffer input;
     buffer_init(&input, 0);
     append_text(&input, "*1000000\r\n");
@@ -627,8 +600,7 @@ static void arguments_of_an_unfinished_request_cost_what_arrived(void **state) {
     buffer_deinit(&input);
 }
 
-static void no_memory_leaves_the_request_to_be_tried_again(void **state) {
-    (void)state;
+TEST(no_memory_leaves_the_request_to_be_tried_again) {
     static const struct bytes inputs[] = {
         BYTES_INIT(
             "*12\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\nf\r\n$1\r\ng\r\n"
@@ -661,8 +633,7 @@ static void no_memory_leaves_the_request_to_be_tried_again(void **state) {
     assert_true(failures > 0);
 }
 
-static void a_parser_given_up_holds_nothing(void **state) {
-    (void)state;
+TEST(a_parser_given_up_holds_nothing) {
     static const char input[] = "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\n";
     uint64_t live_before = memory_live_count();
     for (size_t size = 0; size < sizeof input; size++) {
@@ -679,8 +650,7 @@ static void a_parser_given_up_holds_nothing(void **state) {
 
 /* ---- the arena ---- */
 
-static void the_arena_hands_out_aligned_pieces_that_stay(void **state) {
-    (void)state;
+TEST(the_arena_hands_out_aligned_pieces_that_stay) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     struct resp_arena arena;
@@ -707,8 +677,7 @@ static void the_arena_hands_out_aligned_pieces_that_stay(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_reset_arena_keeps_a_mebibyte_at_most(void **state) {
-    (void)state;
+TEST(a_reset_arena_keeps_a_mebibyte_at_most) {
     size_t used_before = memory_used();
     struct resp_arena arena;
     resp_arena_init(&arena);
@@ -731,8 +700,7 @@ static void a_reset_arena_keeps_a_mebibyte_at_most(void **state) {
     assert_int_equal(memory_used(), used_before);
 }
 
-static void an_arena_without_memory_stays_as_it_was(void **state) {
-    (void)state;
+TEST(an_arena_without_memory_stays_as_it_was) {
     struct resp_arena arena;
     resp_arena_init(&arena);
     memory_fail_at(1);
@@ -749,34 +717,4 @@ static void an_arena_without_memory_stays_as_it_was(void **state) {
     resp_arena_deinit(&arena);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_array_becomes_slices_of_the_input),
-        cmocka_unit_test(arguments_hold_any_byte),
-        cmocka_unit_test(the_bytes_where_line_ends_belong_are_not_read),
-        cmocka_unit_test(empty_arrays_and_bare_line_ends_are_skipped),
-        cmocka_unit_test(skipped_bytes_never_disturb_their_neighbours_at_any_split),
-        cmocka_unit_test(inline_commands_split_at_blanks),
-        cmocka_unit_test(inline_quotes_are_decoded_as_redis_does),
-        cmocka_unit_test(nul_in_an_inline_line_is_an_ordinary_byte),
-        cmocka_unit_test(a_million_arguments_are_a_request),
-        cmocka_unit_test(wrong_requests_are_refused_in_the_words_of_redis),
-        cmocka_unit_test(strangers_get_ten_arguments_of_16_kib),
-        cmocka_unit_test(limits_hold_to_the_byte_for_whole_arrays_too),
-        cmocka_unit_test(lines_of_more_than_64_kib_are_refused),
-        cmocka_unit_test(http_clients_are_closed),
-        cmocka_unit_test(whole_equals_split_at_every_byte),
-        cmocka_unit_test(whole_equals_cut_anywhere_for_random_requests),
-        cmocka_unit_test(any_bytes_are_judged_as_the_model_does),
-        cmocka_unit_test(damaged_requests_are_judged_as_the_model_does),
-        cmocka_unit_test(a_request_in_one_byte_steps_costs_linear_time),
-        cmocka_unit_test(an_announced_length_reserves_nothing),
-        cmocka_unit_test(arguments_of_an_unfinished_request_cost_what_arrived),
-        cmocka_unit_test(no_memory_leaves_the_request_to_be_tried_again),
-        cmocka_unit_test(a_parser_given_up_holds_nothing),
-        cmocka_unit_test(the_arena_hands_out_aligned_pieces_that_stay),
-        cmocka_unit_test(a_reset_arena_keeps_a_mebibyte_at_most),
-        cmocka_unit_test(an_arena_without_memory_stays_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -7,13 +7,9 @@
 #ifndef TESTS_SERVER_ZSET_FIXTURE_H
 #define TESTS_SERVER_ZSET_FIXTURE_H
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <inttypes.h>
 
 #include "codec/memory.h"
 #include "server/clients/session.h"
@@ -70,7 +66,7 @@ static inline int zset_stop(void **state) {
     return 0;
 }
 
-#define zset_test(function) cmocka_unit_test_setup_teardown(function, zset_start, zset_stop)
+#define ZSET_TEST(name) TEST_WITH(name, zset_start, zset_stop)
 
 /* ---- replies as lines ---- */
 

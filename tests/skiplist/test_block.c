@@ -1,10 +1,5 @@
 /* One block against an array of entries. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/block.h"
@@ -177,8 +172,7 @@ static void model_split(struct model *model, struct random *random) {
     model->block = whole;
 }
 
-static void random_changes_agree_with_an_array(void **state) {
-    (void)state;
+TEST(random_changes_agree_with_an_array) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     struct model *model = calloc(1, sizeof *model);
@@ -206,8 +200,7 @@ static void random_changes_agree_with_an_array(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void keys_are_counted_as_an_endless_search_would(void **state) {
-    (void)state;
+TEST(keys_are_counted_as_an_endless_search_would) {
     struct random random = random_begin(__func__);
     static const uint64_t edges[] = {0, 1, 2, UINT64_MAX - 1, UINT64_MAX};
     for (int round = 0; round < 5000; round++) {
@@ -239,8 +232,7 @@ static void keys_are_counted_as_an_endless_search_would(void **state) {
     }
 }
 
-static void a_full_block_of_any_sizes_splits_with_room_in_both_halves(void **state) {
-    (void)state;
+TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
     struct random random = random_begin(__func__);
     char heap[BLOCK_INLINE_MAX];
     memset(heap, 'x', sizeof heap);
@@ -267,8 +259,7 @@ static void a_full_block_of_any_sizes_splits_with_room_in_both_halves(void **sta
     }
 }
 
-static void a_block_uses_all_that_the_allocator_gives(void **state) {
-    (void)state;
+TEST(a_block_uses_all_that_the_allocator_gives) {
     for (uint32_t entries = 1; entries <= BLOCK_ENTRIES_MAX; entries++) {
         struct block *block = block_create(entries, entries * 17);
         assert_non_null(block);
@@ -282,8 +273,7 @@ static void a_block_uses_all_that_the_allocator_gives(void **state) {
     }
 }
 
-static void a_failed_creation_leaves_nothing_behind(void **state) {
-    (void)state;
+TEST(a_failed_creation_leaves_nothing_behind) {
     uint64_t live_before = memory_live_count();
     char heap[BLOCK_LONG_SIZE];
     memory_fail_at(1);
@@ -294,13 +284,4 @@ static void a_failed_creation_leaves_nothing_behind(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_changes_agree_with_an_array),
-        cmocka_unit_test(keys_are_counted_as_an_endless_search_would),
-        cmocka_unit_test(a_full_block_of_any_sizes_splits_with_room_in_both_halves),
-        cmocka_unit_test(a_block_uses_all_that_the_allocator_gives),
-        cmocka_unit_test(a_failed_creation_leaves_nothing_behind),
-    };
-    return cmocka_run_group_tests_name("block", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

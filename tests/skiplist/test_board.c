@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
+#include "skiplist/lookup.h"
 #include "skiplist/run.h"
 #include "tests/support/board_pair.h"
 #include "tests/support/random.h"
@@ -18,7 +19,7 @@ struct run {
     int steps;
     int validate_every;
     bool is_latest;
-    bool has_prefetches;
+    bool has_lookups;
     struct bytes (*member_of)(uint32_t number, char *text);
 };
 
@@ -29,36 +30,23 @@ static uint64_t key_of(uint64_t number, uint32_t keys) {
     return number == keys - 1 ? UINT64_MAX : number * 1000003;
 }
 
-static void random_prefetch(struct random *random, const struct board *board, struct bytes member,
-                            uint64_t key, struct board_prefetch *state, struct board_way *way) {
+static void random_stage(struct random *random, const struct board *board, struct bytes member,
+                         uint64_t key, struct lookup *lookup) {
     /* The stages of one command, with changes between them as by other commands. */
-    switch (random_below(random, 9)) {
+    struct lookup *due[LOOKUP_STAGES] = {NULL};
+    due[random_below(random, LOOKUP_STAGES)] = lookup;
+    switch (random_below(random, 4)) {
     case 0:
-        board_prefetch_slots(board, member, state);
+        lookup_begin(lookup, board, member, random_below(random, 2) == 0);
         break;
     case 1:
-        board_prefetch_descriptor(state);
+        lookup_begin_place(lookup, key);
         break;
     case 2:
-        board_prefetch_block(state);
-        break;
-    case 3:
-        board_prefetch_entry(state, random_below(random, 2) == 0);
-        break;
-    case 4:
-        board_prefetch_way(board, key, way);
-        break;
-    case 5:
-        board_prefetch_way_index(way);
-        break;
-    case 6:
-        board_prefetch_way_leaf(way);
-        break;
-    case 7:
-        board_prefetch_way_end(way);
+        lookup_finish(lookup, 1);
         break;
     default:
-        board_prefetch_key(board, key);
+        lookup_advance(due);
     }
 }
 
@@ -87,17 +75,15 @@ static void run_against_twin(const char *name, const struct run *run) {
     uint64_t live_before = memory_live_count();
     struct board_pair pair;
     pair_init(&pair, run->is_latest, random_next(&random));
-    struct board_prefetch state;
-    struct board_way way;
-    board_prefetch_slots(pair.board, BYTES("nobody"), &state);
-    board_prefetch_way(pair.board, 0, &way);
+    struct lookup lookup;
+    lookup_begin(&lookup, pair.board, BYTES("nobody"), false);
     for (int i = 0; i < run->steps; i++) {
         char text[PAIR_MEMBER_MAX];
         random_step(&pair, run, &random, i / (run->steps / 6 + 1) % 2 == 0);
-        if (run->has_prefetches)
-            random_prefetch(&random, pair.board,
-                            run->member_of((uint32_t)random_below(&random, run->members), text),
-                            random_next(&random), &state, &way);
+        if (run->has_lookups)
+            random_stage(&random, pair.board,
+                         run->member_of((uint32_t)random_below(&random, run->members), text),
+                         random_next(&random), &lookup);
         if (i % run->validate_every == 0)
             pair_compare(&pair);
     }
@@ -140,7 +126,7 @@ static void many_members_agree_with_the_twin(void **state) {
 static void prefetches_at_any_moment_change_nothing(void **state) {
     (void)state;
     struct run run = {.members = 300, .keys = 30, .steps = 4000, .validate_every = 1};
-    run.has_prefetches = true;
+    run.has_lookups = true;
     run.member_of = member_of;
     run_against_twin(__func__, &run);
 }
@@ -153,7 +139,7 @@ static void an_empty_board_answers(void **state) {
     pair_init(&pair, false, 1);
     assert_int_equal(board_count(pair.board), 0);
     assert_ptr_equal(board_layout(pair.board), &pair.layout);
-    assert_false(board_remove(pair.board, BYTES("nobody")));
+    assert_false(remove_named(pair.board, BYTES("nobody")));
     pair_compare_member(&pair, BYTES("nobody"));
     pair_compare_key(&pair, 0);
     pair_compare_key(&pair, UINT64_MAX);
@@ -234,7 +220,7 @@ static void a_member_may_be_given_as_it_lies_on_the_board(void **state) {
     }
     for (int i = 0; i < 200; i++) {
         uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
-        assert_true(board_remove(pair.board, board_at(pair.board, rank).member));
+        assert_true(remove_named(pair.board, board_at(pair.board, rank).member));
         twin_board_remove_range(&pair.twin, rank, 1);
         pair_compare(&pair);
     }

@@ -1,10 +1,5 @@
 /* Boards bulk-loaded in rank order are then like any other board. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/block.h"
@@ -92,8 +87,7 @@ static void change_at_random(struct board_pair *pair, struct random *random, uin
 
 static struct ranking ranking;
 
-static void a_board_appended_to_is_like_one_that_was_put(void **state) {
-    (void)state;
+TEST(a_board_appended_to_is_like_one_that_was_put) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     static const uint32_t portions[] = {1, 3, 40, 128, ENTRIES_MAX};
@@ -116,8 +110,7 @@ static void a_board_appended_to_is_like_one_that_was_put(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void nothing_appended_is_an_empty_board(void **state) {
-    (void)state;
+TEST(nothing_appended_is_an_empty_board) {
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, false, 1);
@@ -129,8 +122,7 @@ static void nothing_appended_is_an_empty_board(void **state) {
     pair_deinit(&pair);
 }
 
-static void without_memory_the_board_is_only_destroyed(void **state) {
-    (void)state;
+TEST(without_memory_the_board_is_only_destroyed) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     static const uint32_t counts[] = {1, 30, 400};
@@ -152,8 +144,7 @@ static void without_memory_the_board_is_only_destroyed(void **state) {
     }
 }
 
-static void appending_takes_about_as_much_memory_as_putting_in_order(void **state) {
-    (void)state;
+TEST(appending_takes_about_as_much_memory_as_putting_in_order) {
     struct random random = random_begin(__func__);
     struct board_pair appended;
     struct board_pair put;
@@ -178,12 +169,4 @@ static void appending_takes_about_as_much_memory_as_putting_in_order(void **stat
     pair_deinit(&put);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_board_appended_to_is_like_one_that_was_put),
-        cmocka_unit_test(nothing_appended_is_an_empty_board),
-        cmocka_unit_test(without_memory_the_board_is_only_destroyed),
-        cmocka_unit_test(appending_takes_about_as_much_memory_as_putting_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -29,12 +29,12 @@ static void put(struct board *board, uint32_t number, uint64_t key) {
 static void assert_stands_at(const struct board *board, uint32_t number, uint32_t rank) {
     char text[PAIR_MEMBER_MAX];
     struct bytes member = user_of(number, text);
-    uint32_t found_rank = UINT32_MAX;
-    uint64_t key = 0;
-    assert_true(board_rank(board, member, &found_rank, &key));
-    assert_int_equal(found_rank, rank);
+    struct board_member found;
+    board_look_up(board, member, NULL, &found);
+    assert_true(found.is_there);
+    assert_int_equal(board_rank_of(board, &found), rank);
     assert_true(bytes_equal(board_at(board, rank).member, member));
-    assert_int_equal(board_at(board, rank).key, key);
+    assert_int_equal(board_at(board, rank).key, found.key);
 }
 
 static void ascending_and_descending_loads_stand_in_order(void **state) {
@@ -70,7 +70,7 @@ static void a_random_load_stands_in_order_through_moves_and_removals(void **stat
     assert_int_equal(board_count(pair.board), members);
     for (uint32_t i = 0; i < members; i++)
         if (i % 10 != 0)
-            assert_true(board_remove(pair.board, user_of(i, text)));
+            assert_true(remove_named(pair.board, user_of(i, text)));
     assert_board_valid(pair.board);
     assert_int_equal(board_count(pair.board), (members + 9) / 10);
     while (board_count(pair.board) > 0) {
@@ -128,7 +128,7 @@ static void a_long_run_of_equals_survives_removals(void **state) {
         put(pair.board, i, 5);
     for (uint32_t i = 0; i < members / 2; i++) {
         uint32_t number = (uint32_t)random_below(&random, members);
-        assert_int_equal(board_remove(pair.board, user_of(number, text)), !is_gone[number]);
+        assert_int_equal(remove_named(pair.board, user_of(number, text)), !is_gone[number]);
         is_gone[number] = true;
     }
     assert_board_valid(pair.board);

@@ -175,7 +175,7 @@ static void memory_size_is_all_that_a_board_holds(void **state) {
     for (int i = 0; i < 6000; i++) {
         struct bytes member = member_of((uint32_t)random_below(&random, 900), text);
         if (random_below(&random, 100) < (i < 4000 ? 20U : 70U))
-            (void)board_remove(pair.board, member);
+            (void)remove_named(pair.board, member);
         else
             assert_int_equal(board_put(pair.board, member, random_below(&random, 100)), BOARD_OK);
         assert_int_equal(board_memory_size(pair.board), memory_used() - used_before);

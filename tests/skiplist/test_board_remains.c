@@ -208,7 +208,7 @@ static void a_dead_member_comes_back_as_a_new_one(void **state) {
     assert_int_equal(board_count(pair.board), 0);
     assert_true(board_has_remains(pair.board));
     assert_false(board_find(pair.board, user_of(7, text), &key));
-    assert_false(board_remove(pair.board, user_of(7, text)));
+    assert_false(remove_named(pair.board, user_of(7, text)));
     assert_int_equal(board_put(pair.board, user_of(7, text), 42), BOARD_OK);
     assert_int_equal(board_put(pair.board, user_of(7, text), 43), BOARD_OK);
     assert_true(board_find(pair.board, user_of(7, text), &key));
@@ -220,7 +220,7 @@ static void a_dead_member_comes_back_as_a_new_one(void **state) {
         assert_int_equal(key, 43);
     }
     assert_board_valid(pair.board);
-    assert_true(board_remove(pair.board, user_of(7, text)));
+    assert_true(remove_named(pair.board, user_of(7, text)));
     assert_board_valid(pair.board);
     pair_deinit(&pair);
 }
@@ -333,7 +333,7 @@ static void what_small_ranges_held_is_given_back_as_they_go(void **state) {
     assert_in_range(board_memory_size(pair.board), 0, size_full / 2);
     for (uint32_t i = 0; i < LARGE; i++) {
         assert_int_equal(board_put(pair.board, member_of(LARGE, text), i), BOARD_OK);
-        assert_true(board_remove(pair.board, member_of(LARGE, text)));
+        assert_true(remove_named(pair.board, member_of(LARGE, text)));
     }
     assert_board_valid(pair.board);
     assert_in_range(board_memory_size(pair.board), 0, 2 * board_memory_size(fresh.board) + 6000);

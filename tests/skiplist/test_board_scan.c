@@ -52,7 +52,7 @@ static void put(struct world *world, uint32_t number, uint64_t key) {
 
 static void drop(struct world *world, uint32_t number) {
     char text[PAIR_MEMBER_MAX];
-    (void)board_remove(world->pair.board, user_of(number, text));
+    (void)remove_named(world->pair.board, user_of(number, text));
 }
 
 /* Change the transient members, and move the lasting ones. */

@@ -1,12 +1,5 @@
 /* The map, against a model that keeps an array of hashes for every id. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/map.h"
@@ -128,18 +121,15 @@ static void run_against_model(const char *name, bool is_crowded, int steps, int 
     free(model);
 }
 
-static void random_changes_keep_every_entry_findable(void **state) {
-    (void)state;
+TEST(random_changes_keep_every_entry_findable) {
     run_against_model(__func__, false, 20000, 7);
 }
 
-static void crowded_hashes_overflow_and_come_back(void **state) {
-    (void)state;
+TEST(crowded_hashes_overflow_and_come_back) {
     run_against_model(__func__, true, 20000, 7);
 }
 
-static void an_empty_map_finds_nothing_and_holds_no_memory(void **state) {
-    (void)state;
+TEST(an_empty_map_finds_nothing_and_holds_no_memory) {
     struct map map;
     struct map_find find;
     uint32_t id;
@@ -152,8 +142,7 @@ static void an_empty_map_finds_nothing_and_holds_no_memory(void **state) {
     map_deinit(&map);
 }
 
-static void entries_with_one_hash_are_all_candidates(void **state) {
-    (void)state;
+TEST(entries_with_one_hash_are_all_candidates) {
     struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
     struct map map;
@@ -173,8 +162,7 @@ static void entries_with_one_hash_are_all_candidates(void **state) {
     free(model);
 }
 
-static void churn_leaves_no_overflow_behind(void **state) {
-    (void)state;
+TEST(churn_leaves_no_overflow_behind) {
     struct random random = random_begin(__func__);
     struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
@@ -282,15 +270,13 @@ static void run_scan(struct random *random, bool is_growing) {
     free(model);
 }
 
-static void a_scan_sees_what_is_there_throughout_while_the_map_grows(void **state) {
-    (void)state;
+TEST(a_scan_sees_what_is_there_throughout_while_the_map_grows) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 20; i++)
         run_scan(&random, true);
 }
 
-static void a_scan_sees_what_is_there_throughout_while_the_map_shrinks(void **state) {
-    (void)state;
+TEST(a_scan_sees_what_is_there_throughout_while_the_map_shrinks) {
     struct random random = random_begin(__func__);
     for (int i = 0; i < 20; i++)
         run_scan(&random, false);
@@ -298,8 +284,7 @@ static void a_scan_sees_what_is_there_throughout_while_the_map_shrinks(void **st
 
 /* A map of many entries of which few are left: a step covers no more of the large table than
  * allowed, although the small one has only a bucket or two. */
-static void a_step_of_a_scan_is_small_while_the_map_shrinks(void **state) {
-    (void)state;
+TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
     enum { ENTRIES = 300000, LEFT = 40, STEP_MAX = 1100 /* buckets */ };
     struct random random = random_begin(__func__);
     struct model *model = calloc(1, sizeof *model);
@@ -338,8 +323,7 @@ static void a_step_of_a_scan_is_small_while_the_map_shrinks(void **state) {
 
 #ifndef SKIPLIST_TINY
 /* The cost of a rehash depends on the ids in use, not on the largest id ever used. */
-static void a_move_passes_no_ids_that_are_not_used_any_more(void **state) {
-    (void)state;
+TEST(a_move_passes_no_ids_that_are_not_used_any_more) {
     struct random random = random_begin(__func__);
     struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
@@ -365,8 +349,7 @@ static void a_move_passes_no_ids_that_are_not_used_any_more(void **state) {
 
 #endif
 
-static void a_failed_reserve_leaves_the_entries_as_they_were(void **state) {
-    (void)state;
+TEST(a_failed_reserve_leaves_the_entries_as_they_were) {
     struct random random = random_begin(__func__);
     struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
@@ -396,8 +379,7 @@ static void a_failed_reserve_leaves_the_entries_as_they_were(void **state) {
     free(model);
 }
 
-static void growing_ids_get_more_bits_in_time(void **state) {
-    (void)state;
+TEST(growing_ids_get_more_bits_in_time) {
     struct random random = random_begin(__func__);
     struct model *model = calloc(1, sizeof *model);
     assert_non_null(model);
@@ -416,21 +398,4 @@ static void growing_ids_get_more_bits_in_time(void **state) {
     free(model);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_changes_keep_every_entry_findable),
-        cmocka_unit_test(crowded_hashes_overflow_and_come_back),
-        cmocka_unit_test(an_empty_map_finds_nothing_and_holds_no_memory),
-        cmocka_unit_test(entries_with_one_hash_are_all_candidates),
-        cmocka_unit_test(churn_leaves_no_overflow_behind),
-        cmocka_unit_test(a_scan_sees_what_is_there_throughout_while_the_map_grows),
-        cmocka_unit_test(a_scan_sees_what_is_there_throughout_while_the_map_shrinks),
-        cmocka_unit_test(a_step_of_a_scan_is_small_while_the_map_shrinks),
-#ifndef SKIPLIST_TINY
-        cmocka_unit_test(a_move_passes_no_ids_that_are_not_used_any_more),
-#endif
-        cmocka_unit_test(a_failed_reserve_leaves_the_entries_as_they_were),
-        cmocka_unit_test(growing_ids_get_more_bits_in_time),
-    };
-    return cmocka_run_group_tests_name("map", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

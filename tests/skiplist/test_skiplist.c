@@ -1,10 +1,5 @@
 /* The skiplist alone, with an owner that records the leaf of every entry from the callbacks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/skiplist.h"
@@ -105,8 +100,7 @@ static uint32_t leaf_count(const struct skiplist *list) {
     return count;
 }
 
-static void the_owner_always_knows_the_leaf_of_every_entry(void **state) {
-    (void)state;
+TEST(the_owner_always_knows_the_leaf_of_every_entry) {
     struct random random = random_begin(__func__);
     for (int round = 0; round < 4; round++) {
         struct owner *owner = owner_create(round % 2 == 1);
@@ -128,8 +122,7 @@ static void the_owner_always_knows_the_leaf_of_every_entry(void **state) {
     }
 }
 
-static void loads_in_order_leave_full_leaves_behind(void **state) {
-    (void)state;
+TEST(loads_in_order_leave_full_leaves_behind) {
     for (int is_ascending = 0; is_ascending < 2; is_ascending++) {
         struct owner *owner = owner_create(false);
         for (uint32_t i = 0; i < NUMBERS; i++)
@@ -141,8 +134,7 @@ static void loads_in_order_leave_full_leaves_behind(void **state) {
     }
 }
 
-static void random_loads_leave_leaves_more_than_half_full(void **state) {
-    (void)state;
+TEST(random_loads_leave_leaves_more_than_half_full) {
     struct random random = random_begin(__func__);
     struct owner *owner = owner_create(false);
     for (uint32_t i = 0; i < NUMBERS; i++)
@@ -151,8 +143,7 @@ static void random_loads_leave_leaves_more_than_half_full(void **state) {
     owner_destroy(owner);
 }
 
-static void removals_leave_few_leaves(void **state) {
-    (void)state;
+TEST(removals_leave_few_leaves) {
     struct random random = random_begin(__func__);
     struct owner *owner = owner_create(false);
     for (uint32_t i = 0; i < NUMBERS; i++)
@@ -165,8 +156,7 @@ static void removals_leave_few_leaves(void **state) {
     owner_destroy(owner);
 }
 
-static void a_reservation_given_back_changes_nothing(void **state) {
-    (void)state;
+TEST(a_reservation_given_back_changes_nothing) {
     struct random random = random_begin(__func__);
     struct owner *owner = owner_create(false);
     struct skiplist *list = &owner->list;
@@ -197,8 +187,7 @@ static uint32_t node_pieces(const struct skiplist *list) {
     return pieces;
 }
 
-static void a_failed_reservation_changes_nothing(void **state) {
-    (void)state;
+TEST(a_failed_reservation_changes_nothing) {
     struct random random = random_begin(__func__);
     struct owner *owner = owner_create(false);
     struct skiplist *list = &owner->list;
@@ -227,8 +216,7 @@ static void a_failed_reservation_changes_nothing(void **state) {
     owner_destroy(owner);
 }
 
-static void a_copy_has_the_same_ids(void **state) {
-    (void)state;
+TEST(a_copy_has_the_same_ids) {
     struct random random = random_begin(__func__);
     struct owner *owner = owner_create(false);
     struct owner *copy = owner_create(false);
@@ -249,15 +237,4 @@ static void a_copy_has_the_same_ids(void **state) {
     owner_destroy(copy);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_owner_always_knows_the_leaf_of_every_entry),
-        cmocka_unit_test(loads_in_order_leave_full_leaves_behind),
-        cmocka_unit_test(random_loads_leave_leaves_more_than_half_full),
-        cmocka_unit_test(removals_leave_few_leaves),
-        cmocka_unit_test(a_reservation_given_back_changes_nothing),
-        cmocka_unit_test(a_failed_reservation_changes_nothing),
-        cmocka_unit_test(a_copy_has_the_same_ids),
-    };
-    return cmocka_run_group_tests_name("skiplist", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -27,7 +27,7 @@ enum {
     WORDS_MAX = 64,
     PORT_FIRST = 20000, /* below the range the kernel takes client ports from */
     PORT_COUNT = 12000,
-    SOCKET_LIMIT_S = 30,
+    SOCKET_LIMIT_S = 60,
     DIRECTORIES_OPEN_MAX = 16,
 };
 
@@ -71,6 +71,27 @@ const char *process_redis_program(void) {
     static char path[256];
     const char *built = path_in_build("peers/redis-server", path, sizeof path);
     return built ? built : "redis-server";
+}
+
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+
+bool process_has_asan(void) {
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+    return true;
+#else
+    return false;
+#endif
+}
+
+bool process_is_sanitized(void) {
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer) ||                             \
+    __has_feature(undefined_behavior_sanitizer)
+    return true;
+#else
+    return process_has_asan();
+#endif
 }
 
 /* ---- sockets ---- */
@@ -264,9 +285,20 @@ static void fill_words(const struct process *process, const struct process_optio
     words[count] = NULL;
 }
 
+/* What runs in the background of a shell ignores SIGINT and SIGQUIT, and so would the server. */
+static void reset_signals(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int number = 1; number < SIGRTMIN; number++) {
+        signal(number, SIG_DFL); /* not for SIGKILL and SIGSTOP */
+    }
+}
+
 static void become_server(const struct process *process, const struct process_options *options,
                           const char *const *words) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    reset_signals();
     int log = open(process->log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     int none = open("/dev/null", O_RDONLY);
     if (log < 0 || none < 0 || dup2(none, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0) {
@@ -366,6 +398,39 @@ bool process_start(struct process *process, const struct process_options *option
     if (!process_wait(process, PROCESS_START_LIMIT_MS)) {
         complain(process, "was expected to end by itself, and runs");
         return false;
+    }
+    return true;
+}
+
+static pid_t read_pid(const struct process *process) {
+    char path[PROCESS_PATH_MAX + 8];
+    snprintf(path, sizeof path, "%s/pid", process->directory);
+    long pid = 0;
+    FILE *file = fopen(path, "r");
+    bool is_read = file != NULL && fscanf(file, "%ld\n", &pid) == 1;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is_read ? (pid_t)pid : 0;
+}
+
+bool process_start_daemon(struct process *process) {
+    static const char *const arguments[] = {"--daemonize", "yes",        "--pidfile", "pid",
+                                            "--logfile",   "daemon.log", NULL};
+    const struct process_options options = {.arguments = arguments,
+                                            .is_start_failure_expected = true};
+    /* It becomes a child of the test: not every machine has an init that reaps orphans. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (!process_start(process, &options) || process->exit_status != 0) {
+        return false;
+    }
+    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
+    while ((process->pid = read_pid(process)) == 0 || !answers_ping(process)) {
+        if (process_now_ms() >= give_up_at) {
+            complain(process, "does not answer as a daemon");
+            return false;
+        }
+        process_sleep_ms(10);
     }
     return true;
 }

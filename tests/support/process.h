@@ -22,8 +22,8 @@
 
 enum {
     PROCESS_PATH_MAX = 96,
-    PROCESS_START_LIMIT_MS = 60000, /* sanitized builds on a busy machine are slow */
-    PROCESS_STOP_LIMIT_MS = 60000,
+    PROCESS_START_LIMIT_MS = 120000, /* sanitized builds on a busy machine are slow */
+    PROCESS_STOP_LIMIT_MS = 120000,
 };
 
 /* Zeroed is the usual server. Everything is borrowed for the call. */
@@ -61,6 +61,11 @@ struct process {
  * and the log stay until process_stop. */
 bool process_start(struct process *process, const struct process_options *options);
 
+/* Start it as a daemon, with its files "pid" and "daemon.log" in its directory, and wait until it
+ * can be connected to. The daemon is then the process, a child of the test, and process_stop stops
+ * it; or process_wait sees how it ends. */
+bool process_start_daemon(struct process *process);
+
 /* Start what must not come up: true when it has exited with status 1 and its log says each of told,
  * which ends with NULL. Otherwise what is missing is on stderr. */
 bool process_start_is_refused(const struct process_options *options, const char *const *told);
@@ -75,7 +80,7 @@ void process_signal(const struct process *process, int signal_number);
 /* Wait for the end: false if it still runs after limit_ms. exit_status is then set, pid 0. */
 bool process_wait(struct process *process, int limit_ms);
 
-/* A connected blocking socket with 30 s limits on reading and writing; -1: refused. */
+/* A connected blocking socket with limits of a minute on reading and writing; -1: refused. */
 int process_connect_unix(const struct process *process);
 int process_connect_tcp(const struct process *process);
 int process_connect_address(const char *address, uint16_t port); /* IPv4 text */
@@ -90,6 +95,9 @@ int process_descriptor_count(const struct process *process);
  * (BUILD/peers/redis-server, else the one in PATH). Static memory. */
 const char *process_default_program(void);
 const char *process_redis_program(void);
+/* Was the test built with ASan, or with any sanitizer? So was the server. */
+bool process_has_asan(void);
+bool process_is_sanitized(void);
 /* Milliseconds of a monotonic clock. */
 int64_t process_now_ms(void);
 void process_sleep_ms(int ms);

@@ -371,3 +371,36 @@ void wire_check_prefix(struct wire *wire, const char *command, const char *prefi
         fail_msg("%s: expected \"%s...\", got \"%s\"", command, prefix, reply);
     }
 }
+
+int64_t wire_info(struct wire *wire, const char *name) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "\n%s:", name);
+    const char *at = strstr(wire_ask(wire, "INFO everything"), wanted);
+    if (at == NULL) {
+        fail_msg("INFO does not tell %s", name);
+    }
+    return strtoll(at + strlen(wanted), NULL, 10);
+}
+
+void wire_wait_info_range(struct wire *wire, const char *name, int64_t low, int64_t high) {
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    for (int64_t value; (value = wire_info(wire, name)) < low || value > high;) {
+        if (process_now_ms() > give_up_at) {
+            fail_msg("%s never was within %lld and %lld, it is %lld", name, (long long)low,
+                     (long long)high, (long long)value);
+        }
+        process_sleep_ms(5);
+    }
+}
+
+void wire_wait_info(struct wire *wire, const char *name, int64_t value) {
+    wire_wait_info_range(wire, name, value, value);
+}
+
+void wire_wait_loaded(struct wire *wire) {
+    int64_t give_up_at = process_now_ms() + PROCESS_START_LIMIT_MS;
+    while (strncmp(wire_ask(wire, "DBSIZE"), "-LOADING", 8) == 0) {
+        assert_true(process_now_ms() < give_up_at);
+        process_sleep_ms(5);
+    }
+}

@@ -21,7 +21,7 @@ SHARED_BOARD, SHARED_MEMBERS = "shared", 8
 NAMES = [f"m{i}" for i in range(24)]
 AT_FIRST_MS, AT_SPAN_MS = 1622505600000, 90 * 86400000  # June to August 2021
 FAR_MS = 86400000
-CLOCK_SLACK_MS = 1000  # a tick's time is older than the requests that arrive while it runs
+CLOCK_SLACK_MS = 10000  # a tick's time is older than the requests that arrive while it runs
 SCORE_LIMIT = 10**8
 SECONDS_FIRST_START = "2021-01-01T00:00:00Z"
 

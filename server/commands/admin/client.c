@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "server/clients/server.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/options.h"
 
 /* ---- one line of CLIENT LIST ---- */
 
@@ -92,9 +92,7 @@ static const struct command client_info = {
     .name = "INFO",
     .summary = "This connection's line of CLIENT LIST",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = info_run,
 };
@@ -135,8 +133,7 @@ static bool check_ids(const struct call *call) {
     for (uint32_t i = 3; i < call->request->count; i++) {
         int64_t id;
         if (!bytes_parse_i64(call_arg(call, i), &id)) {
-            reply_error(call->reply, "ERR Invalid client ID");
-            return false;
+            return call_refuse(call, "ERR Invalid client ID");
         }
     }
     return true;
@@ -196,41 +193,20 @@ static void list_run(struct call *call) {
     }
 }
 
-static const struct argument client_type_arguments[] = {
-    {.name = "normal", .type = ARGUMENT_PURE_TOKEN, .token = "NORMAL"},
-    {.name = "master", .type = ARGUMENT_PURE_TOKEN, .token = "MASTER"},
-    {.name = "replica", .type = ARGUMENT_PURE_TOKEN, .token = "REPLICA"},
-    {.name = "pubsub", .type = ARGUMENT_PURE_TOKEN, .token = "PUBSUB"},
-    {0},
-};
-static const struct argument list_arguments[] = {
-    {.name = "client-type",
-     .type = ARGUMENT_ONEOF,
-     .token = "TYPE",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = client_type_arguments},
-    {.name = "client-id",
-     .type = ARGUMENT_INTEGER,
-     .token = "ID",
-     .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
-    {0},
-};
 static const struct command client_list = {
     .name = "LIST",
+    .syntax = "client-type=[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id:integer...]",
     .summary = "One line for every connection",
     .complexity = "O(n) in the connections",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = list_arguments,
     .run = list_run,
 };
 
 /* ---- CLIENT KILL ---- */
 
 struct kill_filter {
-    uint64_t id;                                   /* 0: any */
+    int64_t id;                                    /* 0: any */
     struct bytes address_text, local_address_text; /* at NULL: any */
     bool has_type;
     enum client_type type;
@@ -238,7 +214,9 @@ struct kill_filter {
     int64_t age_s_min; /* 0: any */
 };
 
-static bool parse_kill_user(const struct call *call, struct bytes name) {
+static bool check_kill_user(const struct call *call, uint32_t index, void *target) {
+    struct bytes name = call_arg(call, index);
+    (void)target;
     if (!bytes_equal(name, BYTES("default"))) {
         reply_error_format(call->reply, "ERR No such user '%.*s'",
                            (int)(name.size < 128 ? name.size : 128), name.at);
@@ -247,69 +225,42 @@ static bool parse_kill_user(const struct call *call, struct bytes name) {
     return true;
 }
 
-static bool parse_kill_id(const struct call *call, struct bytes word, struct kill_filter *filter) {
-    int64_t id;
-    if (!bytes_parse_i64(word, &id) || id < 1) {
-        reply_error(call->reply, "ERR client-id should be greater than 0");
-        return false;
-    }
-    filter->id = (uint64_t)id;
-    return true;
+static bool read_kill_id(const struct call *call, uint32_t index, void *target) {
+    int64_t *id = &((struct kill_filter *)target)->id;
+    return (bytes_parse_i64(call_arg(call, index), id) && *id >= 1) ||
+           call_refuse(call, "ERR client-id should be greater than 0");
 }
 
-static bool parse_kill_age(const struct call *call, struct bytes word, struct kill_filter *filter) {
-    int64_t age_s;
-    if (!bytes_parse_i64(word, &age_s)) {
-        reply_error(call->reply, "ERR maxage is not an integer or out of range");
-        return false;
+static bool read_kill_age(const struct call *call, uint32_t index, void *target) {
+    int64_t *age_s = &((struct kill_filter *)target)->age_s_min;
+    if (!bytes_parse_i64(call_arg(call, index), age_s)) {
+        return call_refuse(call, "ERR maxage is not an integer or out of range");
     }
-    if (age_s < 1) {
-        reply_error(call->reply, "ERR maxage should be greater than 0");
-        return false;
-    }
-    filter->age_s_min = age_s;
-    return true;
+    return *age_s >= 1 || call_refuse(call, "ERR maxage should be greater than 0");
 }
 
-static bool parse_kill_skipme(const struct call *call, struct bytes word,
-                              struct kill_filter *filter) {
-    filter->is_me_spared = bytes_is(word, "YES");
-    if (!filter->is_me_spared && !bytes_is(word, "NO")) {
-        call_syntax_error(call);
-        return false;
-    }
-    return true;
+static bool read_kill_skipme(const struct call *call, uint32_t index, void *target) {
+    bool *is_me_spared = &((struct kill_filter *)target)->is_me_spared;
+    *is_me_spared = call_arg_is(call, index, "YES");
+    return *is_me_spared || call_arg_is(call, index, "NO") || call_syntax_error(call);
 }
 
-static bool parse_kill_option(const struct call *call, uint32_t at, struct kill_filter *filter) {
-    struct bytes word = call_arg(call, at + 1);
-    if (call_arg_is(call, at, "ID")) {
-        return parse_kill_id(call, word, filter);
-    }
-    if (call_arg_is(call, at, "TYPE")) {
-        filter->has_type = true;
-        return parse_type(call, word, &filter->type);
-    }
-    if (call_arg_is(call, at, "ADDR")) {
-        filter->address_text = word;
-        return true;
-    }
-    if (call_arg_is(call, at, "LADDR")) {
-        filter->local_address_text = word;
-        return true;
-    }
-    if (call_arg_is(call, at, "USER")) {
-        return parse_kill_user(call, word);
-    }
-    if (call_arg_is(call, at, "SKIPME")) {
-        return parse_kill_skipme(call, word, filter);
-    }
-    if (call_arg_is(call, at, "MAXAGE")) {
-        return parse_kill_age(call, word, filter);
-    }
-    call_syntax_error(call);
-    return false;
+static bool read_kill_type(const struct call *call, uint32_t index, void *target) {
+    struct kill_filter *filter = target;
+    filter->has_type = true;
+    return parse_type(call, call_arg(call, index), &filter->type);
 }
+
+static const struct option_row kill_options[] = {
+    {"ID", OPTION_READ, 0, read_kill_id},
+    {"TYPE", OPTION_READ, 0, read_kill_type},
+    {"USER", OPTION_READ, 0, check_kill_user},
+    {"ADDR", OPTION_TEXT, offsetof(struct kill_filter, address_text), NULL},
+    {"LADDR", OPTION_TEXT, offsetof(struct kill_filter, local_address_text), NULL},
+    {"SKIPME", OPTION_READ, 0, read_kill_skipme},
+    {"MAXAGE", OPTION_READ, 0, read_kill_age},
+    {0},
+};
 
 static bool is_killed_by(const struct call *call, const struct kill_filter *filter,
                          const struct session *session) {
@@ -331,7 +282,7 @@ static bool is_killed_by(const struct call *call, const struct kill_filter *filt
         (call->server->clock.monotonic_ms - session->created_at_ms) / 1000 < filter->age_s_min) {
         return false;
     }
-    return !session->is_killed && (filter->id == 0 || filter->id == session->id);
+    return !session->is_killed && (filter->id == 0 || (uint64_t)filter->id == session->id);
 }
 
 /* Returns the number killed, 0 or 1. The calling client gets its reply before it is closed. */
@@ -350,7 +301,7 @@ static int64_t kill_if_matching(const struct call *call, const struct kill_filte
 
 static int64_t kill_matching(const struct call *call, const struct kill_filter *filter) {
     if (filter->id != 0) {
-        struct session *session = server_find_session(call->server, filter->id);
+        struct session *session = server_find_session(call->server, (uint64_t)filter->id);
         return session != NULL ? kill_if_matching(call, filter, session) : 0;
     }
     int64_t count = 0;
@@ -362,8 +313,7 @@ static int64_t kill_matching(const struct call *call, const struct kill_filter *
 }
 
 static void kill_run(struct call *call) {
-    uint32_t count = call->request->count;
-    if (count == 3) {
+    if (call->request->count == 3) {
         struct kill_filter filter = {.address_text = call_arg(call, 2)};
         if (kill_matching(call, &filter) == 0) {
             reply_error(call->reply, "ERR No such client");
@@ -373,53 +323,21 @@ static void kill_run(struct call *call) {
         return;
     }
     struct kill_filter filter = {.is_me_spared = true};
-    for (uint32_t at = 2; at < count; at += 2) {
-        if (at + 1 == count) {
-            call_syntax_error(call);
-            return;
-        }
-        if (!parse_kill_option(call, at, &filter)) {
-            return;
-        }
+    if (options_read(call, 2, &filter)) {
+        reply_integer(call->reply, kill_matching(call, &filter));
     }
-    reply_integer(call->reply, kill_matching(call, &filter));
 }
 
-static const struct argument kill_filter_arguments[] = {
-    {.name = "client-id", .type = ARGUMENT_INTEGER, .token = "ID", .flags = ARGUMENT_OPTIONAL},
-    {.name = "client-type",
-     .type = ARGUMENT_ONEOF,
-     .token = "TYPE",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = client_type_arguments},
-    {.name = "username", .type = ARGUMENT_STRING, .token = "USER", .flags = ARGUMENT_OPTIONAL},
-    {.name = "addr", .type = ARGUMENT_STRING, .token = "ADDR", .flags = ARGUMENT_OPTIONAL},
-    {.name = "laddr", .type = ARGUMENT_STRING, .token = "LADDR", .flags = ARGUMENT_OPTIONAL},
-    {.name = "skipme", .type = ARGUMENT_STRING, .token = "SKIPME", .flags = ARGUMENT_OPTIONAL},
-    {.name = "maxage", .type = ARGUMENT_INTEGER, .token = "MAXAGE", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-static const struct argument kill_form_arguments[] = {
-    {.name = "old-format", .type = ARGUMENT_STRING},
-    {.name = "new-format",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_MULTIPLE,
-     .children = kill_filter_arguments},
-    {0},
-};
-static const struct argument kill_arguments[] = {
-    {.name = "filter", .type = ARGUMENT_ONEOF, .children = kill_form_arguments},
-    {0},
-};
 static const struct command client_kill = {
     .name = "KILL",
+    .syntax = "filter=<old-format | new-format=<[ID client-id:integer] | client-type=[TYPE <NORMAL "
+              "| MASTER | REPLICA | PUBSUB>] | [USER username] | [ADDR addr] | [LADDR laddr] | "
+              "[SKIPME skipme] | [MAXAGE maxage:integer]>...>",
+    .options = kill_options,
     .summary = "Close connections, by address or by filters that must all hold",
     .complexity = "O(n) in the connections",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = kill_arguments,
     .run = kill_run,
 };
 
@@ -433,9 +351,7 @@ static const struct command client_id = {
     .name = "ID",
     .summary = "This connection's ID; IDs only increase",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = id_run,
 };
@@ -452,9 +368,7 @@ static const struct command client_getname = {
     .name = "GETNAME",
     .summary = "This connection's name",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = getname_run,
 };
@@ -475,19 +389,13 @@ static void setname_run(struct call *call) {
     set_text(call, &call->session->name, call_arg(call, 2));
 }
 
-static const struct argument setname_arguments[] = {
-    {.name = "connection-name", .type = ARGUMENT_STRING},
-    {0},
-};
 static const struct command client_setname = {
     .name = "SETNAME",
+    .syntax = "connection-name",
     .summary = "Name this connection",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 3,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = setname_arguments,
     .run = setname_run,
 };
 
@@ -512,24 +420,13 @@ static void setinfo_run(struct call *call) {
     set_text(call, name, call_arg(call, 3));
 }
 
-static const struct argument setinfo_attribute_arguments[] = {
-    {.name = "libname", .type = ARGUMENT_STRING, .token = "LIB-NAME"},
-    {.name = "libver", .type = ARGUMENT_STRING, .token = "LIB-VER"},
-    {0},
-};
-static const struct argument setinfo_arguments[] = {
-    {.name = "attr", .type = ARGUMENT_ONEOF, .children = setinfo_attribute_arguments},
-    {0},
-};
 static const struct command client_setinfo = {
     .name = "SETINFO",
+    .syntax = "attr=<LIB-NAME libname | LIB-VER libver>",
     .summary = "Set the client library's name or version",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 4,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = setinfo_arguments,
     .run = setinfo_run,
 };
 
@@ -550,25 +447,13 @@ static void reply_run(struct call *call) {
     }
 }
 
-static const struct argument reply_action_arguments[] = {
-    {.name = "on", .type = ARGUMENT_PURE_TOKEN, .token = "ON"},
-    {.name = "off", .type = ARGUMENT_PURE_TOKEN, .token = "OFF"},
-    {.name = "skip", .type = ARGUMENT_PURE_TOKEN, .token = "SKIP"},
-    {0},
-};
-static const struct argument reply_arguments[] = {
-    {.name = "action", .type = ARGUMENT_ONEOF, .children = reply_action_arguments},
-    {0},
-};
 static const struct command client_reply = {
     .name = "REPLY",
+    .syntax = "action=<ON | OFF | SKIP>",
     .summary = "Turn this connection's replies on or off, or skip the next one",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 3,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = reply_arguments,
     .run = reply_run,
 };
 
@@ -577,16 +462,13 @@ static const struct command client_reply = {
 static bool parse_pause_end(const struct call *call, int64_t *until_ms) {
     int64_t timeout_ms;
     if (!bytes_parse_i64(call_arg(call, 2), &timeout_ms)) {
-        reply_error(call->reply, "ERR timeout is not an integer or out of range");
-        return false;
+        return call_refuse(call, "ERR timeout is not an integer or out of range");
     }
     if (timeout_ms < 0) {
-        reply_error(call->reply, "ERR timeout is negative");
-        return false;
+        return call_refuse(call, "ERR timeout is negative");
     }
     if (__builtin_add_overflow(call->server->clock.monotonic_ms, timeout_ms, until_ms)) {
-        reply_error(call->reply, "ERR timeout is out of range");
-        return false;
+        return call_refuse(call, "ERR timeout is out of range");
     }
     return true;
 }
@@ -620,29 +502,14 @@ static void pause_run(struct call *call) {
     reply_ok(call->reply);
 }
 
-static const struct argument pause_mode_arguments[] = {
-    {.name = "write", .type = ARGUMENT_PURE_TOKEN, .token = "WRITE"},
-    {.name = "all", .type = ARGUMENT_PURE_TOKEN, .token = "ALL"},
-    {0},
-};
-static const struct argument pause_arguments[] = {
-    {.name = "timeout", .type = ARGUMENT_INTEGER},
-    {.name = "mode",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = pause_mode_arguments},
-    {0},
-};
 static const struct command client_pause = {
     .name = "PAUSE",
+    .syntax = "timeout:integer mode=[WRITE | ALL]",
     .summary = "Delay writes for some milliseconds, or all commands but AUTH, HELLO, SELECT, "
                "RESET, QUIT and CLIENT",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = pause_arguments,
     .run = pause_run,
 };
 
@@ -656,9 +523,7 @@ static const struct command client_unpause = {
     .name = "UNPAUSE",
     .summary = "End CLIENT PAUSE",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = unpause_run,
 };
@@ -685,35 +550,22 @@ static void no_touch_run(struct call *call) {
     set_switch(call, &call->session->is_no_touch);
 }
 
-static const struct argument switch_values[] = {
-    {.name = "on", .type = ARGUMENT_PURE_TOKEN, .token = "ON"},
-    {.name = "off", .type = ARGUMENT_PURE_TOKEN, .token = "OFF"},
-    {0},
-};
-static const struct argument switch_arguments[] = {
-    {.name = "enabled", .type = ARGUMENT_ONEOF, .children = switch_values},
-    {0},
-};
 static const struct command client_no_evict = {
     .name = "NO-EVICT",
+    .syntax = "enabled=<ON | OFF>",
     .summary = "Exempt this connection from being closed by maxmemory-clients",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = switch_arguments,
     .run = no_evict_run,
 };
 static const struct command client_no_touch = {
     .name = "NO-TOUCH",
+    .syntax = "enabled=<ON | OFF>",
     .summary = "Accepted and shown in CLIENT LIST; keys have no access times",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 3,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
-    .arguments = switch_arguments,
     .run = no_touch_run,
 };
 
@@ -763,9 +615,7 @@ static const struct command client_help = {
     .name = "HELP",
     .summary = "What the subcommands do",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = help_run,
 };
@@ -779,8 +629,6 @@ const struct command command_client = {
     .name = "CLIENT",
     .summary = "Connections: list, name, pause and close them",
     .complexity = "As the subcommand says",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -2,
     .subcommands = client_subcommands,
 };

@@ -4,22 +4,23 @@
 #include "codec/glob.h"
 #include "codec/memory.h"
 #include "server/commands/admin/describe.h"
-#include "server/commands/table.h"
 
 /* ---- COMMAND, COMMAND INFO, COMMAND DOCS ---- */
 
 static uint64_t count_commands(void) {
     uint64_t count = 0;
-    while (command_table[count] != NULL) {
-        count++;
+    for (uint32_t index = 0; index < command_count(); index++) {
+        count += !command_is_subcommand(index);
     }
     return count;
 }
 
 /* Calls write for every top-level command; subcommands are part of their container. */
 static void each_command(struct reply *reply, void (*write)(struct reply *reply, uint32_t index)) {
-    for (const struct command *const *entry = command_table; *entry != NULL; entry++) {
-        write(reply, command_index(*entry));
+    for (uint32_t index = 0; index < command_count(); index++) {
+        if (!command_is_subcommand(index)) {
+            write(reply, index);
+        }
     }
 }
 
@@ -232,94 +233,56 @@ static void help_run(struct call *call) {
     call_help(call, lines);
 }
 
-static const struct argument names_arguments[] = {
-    {.name = "command-name",
-     .type = ARGUMENT_STRING,
-     .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
-    {.name = NULL},
-};
-static const struct argument list_filters[] = {
-    {.name = "module-name", .type = ARGUMENT_STRING, .token = "MODULE"},
-    {.name = "category", .type = ARGUMENT_STRING, .token = "ACLCAT"},
-    {.name = "pattern", .type = ARGUMENT_PATTERN, .token = "PATTERN"},
-    {.name = NULL},
-};
-static const struct argument list_arguments[] = {
-    {.name = "filterby",
-     .type = ARGUMENT_ONEOF,
-     .token = "FILTERBY",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = list_filters},
-    {.name = NULL},
-};
-static const struct argument getkeys_arguments[] = {
-    {.name = "command", .type = ARGUMENT_STRING},
-    {.name = "arg", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
-    {.name = NULL},
-};
-
 static const struct command command_command_count = {
     .name = "COUNT",
     .summary = "Counts the commands of the server",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = count_run,
 };
 static const struct command command_command_docs = {
     .name = "DOCS",
+    .syntax = "[command-name...]",
     .summary = "Documentation of commands: syntax, summary, complexity",
     .complexity = "O(n) in the commands asked for",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .flags = COMMAND_LOADING,
-    .arguments = names_arguments,
     .run = docs_run,
 };
 static const struct command command_command_getkeys = {
     .name = "GETKEYS",
+    .syntax = "command [arg...]",
     .summary = "Finds the keys in a whole command",
     .complexity = "O(n) in the arguments",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -3,
     .flags = COMMAND_LOADING,
-    .arguments = getkeys_arguments,
     .run = getkeys_run,
 };
 static const struct command command_command_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of COMMAND",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = help_run,
 };
 static const struct command command_command_info = {
     .name = "INFO",
+    .syntax = "[command-name...]",
     .summary = "Arity, flags and keys of commands",
     .complexity = "O(n) in the commands asked for",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .flags = COMMAND_LOADING,
-    .arguments = names_arguments,
     .run = info_run,
 };
 static const struct command command_command_list = {
     .name = "LIST",
+    .syntax = "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
     .summary = "Names of the commands, all or some",
     .complexity = "O(n) in the commands",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .flags = COMMAND_LOADING,
-    .arguments = list_arguments,
     .run = list_run,
 };
 static const struct command *const command_command_subcommands[] = {
@@ -335,7 +298,6 @@ const struct command command_command = {
     .name = "COMMAND",
     .summary = "Arity, flags and keys of every command",
     .complexity = "O(n) in the commands",
-    .since = "1.0.0",
     .group = "server",
     .arity = -1,
     .flags = COMMAND_LOADING,

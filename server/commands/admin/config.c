@@ -128,28 +128,22 @@ static void config_get_run(struct call *call) {
 
 static const struct command config_get = {
     .name = "GET",
+    .syntax = "parameter:pattern...",
     .summary = "The settings whose names match the patterns, and their values",
     .complexity = "O(n) in the settings and the patterns",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
-    .arguments =
-        (const struct argument[]){
-            {.name = "parameter", .type = ARGUMENT_PATTERN, .flags = ARGUMENT_MULTIPLE},
-            {.name = NULL},
-        },
     .run = config_get_run,
 };
 
 /* ---- CONFIG SET ---- */
 
-/* The descriptors come last: once they are reserved nothing can fail, so a refused CONFIG SET has
- * changed nothing. */
-static const char *check_settings(void *context, const struct settings *wanted, char *reason) {
+/* Persistence first: what it reserves is committed or abandoned by config_set_run. Descriptors stay
+ * reserved, so they come last: nothing can fail after them. */
+static const char *prepare_settings(void *context, const struct settings *wanted, char *reason) {
     const struct server *server = context;
     const char *failed = server->persistence != NULL
-                             ? persistence_check_settings(server->persistence, wanted, reason)
+                             ? persistence_prepare_settings(server->persistence, wanted, reason)
                              : NULL;
     int64_t clients_max;
     if (failed != NULL || wanted->maxclients <= server->settings.maxclients ||
@@ -170,8 +164,13 @@ static void config_set_run(struct call *call) {
     }
     struct settings *settings = &call->server->settings;
     char error[SETTING_ERROR_MAX];
-    if (!settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
-                      check_settings, call->server, error)) {
+    struct persistence *persistence = call->server->persistence;
+    bool is_set = settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
+                               prepare_settings, call->server, error);
+    if (persistence != NULL) {
+        (is_set ? persistence_commit_settings : persistence_abandon_settings)(persistence);
+    }
+    if (!is_set) {
         reply_error_format(call->reply, "ERR %s", error);
         return;
     }
@@ -181,26 +180,12 @@ static void config_set_run(struct call *call) {
 
 static const struct command config_set = {
     .name = "SET",
+    .syntax = "data=(parameter value)...",
     .summary = "Change settings while the server runs, all of them or none",
     .complexity = "O(n) in the settings given",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -4,
     /* The values may include a password. */
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
-    .arguments =
-        (const struct argument[]){
-            {.name = "data",
-             .type = ARGUMENT_BLOCK,
-             .flags = ARGUMENT_MULTIPLE,
-             .children =
-                 (const struct argument[]){
-                     {.name = "parameter", .type = ARGUMENT_STRING},
-                     {.name = "value", .type = ARGUMENT_STRING},
-                     {.name = NULL},
-                 }},
-            {.name = NULL},
-        },
     .run = config_set_run,
 };
 
@@ -222,9 +207,7 @@ static const struct command config_rewrite = {
     .name = "REWRITE",
     .summary = "Write the current settings to the file that the server was started with",
     .complexity = "O(n) in the size of the file",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_rewrite_run,
 };
@@ -240,9 +223,7 @@ static const struct command config_resetstat = {
     .name = "RESETSTAT",
     .summary = "Reset the counters that INFO and LATENCY HISTOGRAM report",
     .complexity = "O(n) in the commands of the server",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = config_resetstat_run,
 };
@@ -268,9 +249,7 @@ static const struct command config_help = {
     .name = "HELP",
     .summary = "What the subcommands of CONFIG do",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = config_help_run,
 };
@@ -279,9 +258,7 @@ const struct command command_config = {
     .name = "CONFIG",
     .summary = "Read and change the settings of the running server",
     .complexity = "Depends on the subcommand",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .subcommands =
         (const struct command *const[]){
             &config_get,

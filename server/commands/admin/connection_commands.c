@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "server/clients/server.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/options.h"
 
 /* ---- passwords ---- */
 
@@ -27,8 +27,7 @@ static bool authenticate(const struct call *call, struct bytes user, struct byte
             equal_in_constant_time(password, bytes_from_text(call->server->settings.requirepass));
     }
     if (!bytes_equal(user, BYTES("default")) || !is_right) {
-        reply_error(call->reply, "WRONGPASS invalid username-password pair or user is disabled.");
-        return false;
+        return call_refuse(call, "WRONGPASS invalid username-password pair or user is disabled.");
     }
     call->session->is_authenticated = true;
     return true;
@@ -52,29 +51,22 @@ static void auth_run(struct call *call) {
     }
 }
 
-static const struct argument auth_arguments[] = {
-    {.name = "username", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL},
-    {.name = "password", .type = ARGUMENT_STRING},
-    {0},
-};
 const struct command command_auth = {
     .name = "AUTH",
+    .syntax = "[username] password",
     .summary = "Authenticate with the password",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -2,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
-    .arguments = auth_arguments,
     .run = auth_run,
 };
 
 /* ---- HELLO ---- */
 
 struct hello_options {
-    int64_t protocol; /* 0: unchanged */
-    bool has_login, has_name;
-    struct bytes user, password, name;
+    int64_t protocol;      /* 0: unchanged */
+    struct bytes login[2]; /* user and password; at NULL: not given */
+    struct bytes name;     /* likewise */
 };
 
 static bool parse_hello_protocol(const struct call *call, struct hello_options *options) {
@@ -82,37 +74,35 @@ static bool parse_hello_protocol(const struct call *call, struct hello_options *
         return true;
     }
     if (!bytes_parse_i64(call_arg(call, 1), &options->protocol)) {
-        reply_error(call->reply, "ERR Protocol version is not an integer or out of range");
-        return false;
+        return call_refuse(call, "ERR Protocol version is not an integer or out of range");
     }
     if (options->protocol < 2 || options->protocol > 3) {
-        reply_error(call->reply, "NOPROTO unsupported protocol version");
-        return false;
+        return call_refuse(call, "NOPROTO unsupported protocol version");
     }
     return true;
 }
 
+static bool check_name(const struct call *call, uint32_t index, void *target) {
+    (void)target;
+    return session_is_name(call_arg(call, index)) || call_refuse(call, SESSION_NAME_ERROR);
+}
+
+static const struct option_row hello_rows[] = {
+    {"AUTH", OPTION_TEXTS, offsetof(struct hello_options, login), NULL},
+    {"SETNAME", OPTION_TEXT, offsetof(struct hello_options, name), check_name},
+    {0},
+};
+
 static bool parse_hello_options(const struct call *call, struct hello_options *options) {
-    uint32_t count = call->request->count;
-    for (uint32_t i = 2; i < count; i++) {
-        if (call_arg_is(call, i, "AUTH") && count - i > 2) {
-            options->has_login = true;
-            options->user = call_arg(call, i + 1);
-            options->password = call_arg(call, i + 2);
-            i += 2;
-        } else if (call_arg_is(call, i, "SETNAME") && count - i > 1) {
-            options->has_name = true;
-            options->name = call_arg(call, ++i);
-            if (!session_is_name(options->name)) {
-                reply_error(call->reply, SESSION_NAME_ERROR);
-                return false;
-            }
-        } else {
-            struct bytes word = call_arg(call, i);
-            reply_error_format(call->reply, "ERR Syntax error in HELLO option '%.*s'",
-                               (int)(word.size < 128 ? word.size : 128), word.at);
-            return false;
-        }
+    uint32_t index = 2;
+    if (!options_read_to(call, &index, options)) {
+        return false;
+    }
+    if (index < call->request->count) {
+        struct bytes word = call_arg(call, index);
+        reply_error_format(call->reply, "ERR Syntax error in HELLO option '%.*s'",
+                           (int)(word.size < 128 ? word.size : 128), word.at);
+        return false;
     }
     return true;
 }
@@ -141,7 +131,7 @@ static void hello_run(struct call *call) {
     if (!parse_hello_protocol(call, &options) || !parse_hello_options(call, &options)) {
         return;
     }
-    if (options.has_login && !authenticate(call, options.user, options.password)) {
+    if (options.login[0].at != NULL && !authenticate(call, options.login[0], options.login[1])) {
         return;
     }
     if (!server_is_authenticated(call->server, call->session)) {
@@ -151,7 +141,7 @@ static void hello_run(struct call *call) {
                     "client and select the RESP protocol version at the same time");
         return;
     }
-    if (options.has_name && !session_set_text(&call->session->name, options.name)) {
+    if (options.name.at != NULL && !session_set_text(&call->session->name, options.name)) {
         call_out_of_memory(call);
         return;
     }
@@ -162,39 +152,16 @@ static void hello_run(struct call *call) {
     reply_hello(call);
 }
 
-static const struct argument hello_login_arguments[] = {
-    {.name = "username", .type = ARGUMENT_STRING},
-    {.name = "password", .type = ARGUMENT_STRING},
-    {0},
-};
-static const struct argument hello_option_arguments[] = {
-    {.name = "protover", .type = ARGUMENT_INTEGER},
-    {.name = "auth",
-     .type = ARGUMENT_BLOCK,
-     .token = "AUTH",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = hello_login_arguments},
-    {.name = "clientname", .type = ARGUMENT_STRING, .token = "SETNAME", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-static const struct argument hello_arguments[] = {
-    {.name = "arguments",
-     .type = ARGUMENT_BLOCK,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = hello_option_arguments},
-    {0},
-};
 const struct command command_hello = {
     .name = "HELLO",
+    .syntax = "arguments=[protover:integer [AUTH username password] [SETNAME clientname]]",
+    .options = hello_rows,
     .summary =
         "Choose RESP2 or RESP3, authenticate, name the connection, and get server information",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET |
              COMMAND_SECRET_AUTH,
-    .arguments = hello_arguments,
     .run = hello_run,
 };
 
@@ -210,20 +177,14 @@ static void ping_run(struct call *call) {
     }
 }
 
-static const struct argument ping_arguments[] = {
-    {.name = "message", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
 const struct command command_ping = {
     .name = "PING",
+    .syntax = "[message]",
     .summary = "Reply PONG, or the given message",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = -1,
     /* Not while loading: a server that replies PONG must be able to serve boards. */
     .flags = COMMAND_FAST | COMMAND_NO_BOARDS,
-    .arguments = ping_arguments,
     .run = ping_run,
 };
 
@@ -231,19 +192,13 @@ static void echo_run(struct call *call) {
     reply_bulk(call->reply, call_arg(call, 1));
 }
 
-static const struct argument echo_arguments[] = {
-    {.name = "message", .type = ARGUMENT_STRING},
-    {0},
-};
 const struct command command_echo = {
     .name = "ECHO",
+    .syntax = "message",
     .summary = "Reply the given message",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_FAST | COMMAND_LOADING,
-    .arguments = echo_arguments,
     .run = echo_run,
 };
 
@@ -267,19 +222,13 @@ static void select_run(struct call *call) {
     reply_ok(call->reply);
 }
 
-static const struct argument select_arguments[] = {
-    {.name = "index", .type = ARGUMENT_INTEGER},
-    {0},
-};
 const struct command command_select = {
     .name = "SELECT",
+    .syntax = "index:integer",
     .summary = "Choose the database of this connection, 0 to 15",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 2,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_LOADING,
-    .arguments = select_arguments,
     .run = select_run,
 };
 
@@ -294,7 +243,6 @@ const struct command command_quit = {
     .name = "QUIT",
     .summary = "Close the connection after the reply",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
     .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
@@ -316,9 +264,7 @@ const struct command command_reset = {
     .name = "RESET",
     .summary = "Reset the connection to its initial state",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
              COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = reset_run,
@@ -335,9 +281,7 @@ const struct command command_readonly = {
     .name = "READONLY",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
 };
@@ -345,9 +289,7 @@ const struct command command_readwrite = {
     .name = "READWRITE",
     .summary = "Replies an error: for cluster replicas, and this server has no cluster mode",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "connection",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = cluster_run,
 };

@@ -1,6 +1,8 @@
 /* COMMAND INFO and COMMAND DOCS of one entry. Formats and names are those of Redis 7.4. */
 #include "server/commands/admin/describe.h"
 
+#include "server/dispatch/syntax.h"
+
 /* ---- keys ---- */
 
 /* The name of the nth key argument. Keys are never inside blocks. */
@@ -45,31 +47,6 @@ static uint32_t find_keys(const struct command *command, struct keys *keys) {
 
 /* ---- arguments ---- */
 
-static const char *type_name(enum argument_type type) {
-    switch (type) {
-    case ARGUMENT_STRING:
-        return "string";
-    case ARGUMENT_INTEGER:
-        return "integer";
-    case ARGUMENT_DOUBLE:
-        return "double";
-    case ARGUMENT_KEY:
-        return "key";
-    case ARGUMENT_PATTERN:
-        return "pattern";
-    case ARGUMENT_UNIX_TIME:
-        return "unix-time";
-    case ARGUMENT_PURE_TOKEN:
-        return "pure-token";
-    case ARGUMENT_ONEOF:
-        return "oneof";
-    case ARGUMENT_BLOCK:
-        return "block";
-    }
-    CHECK(false);
-    return NULL;
-}
-
 static void put(struct reply *reply, const char *name, const char *text) {
     reply_bulk_text(reply, name);
     reply_bulk_text(reply, text);
@@ -101,10 +78,9 @@ static void put_argument(struct reply *reply, const struct argument *argument, u
                          uint32_t *key_count) {
     bool is_group = argument->type == ARGUMENT_ONEOF || argument->type == ARGUMENT_BLOCK;
     bool is_key = argument->type == ARGUMENT_KEY && keys_max > 0;
-    reply_map(reply, 3U + is_key + (argument->token != NULL) + (argument->since != NULL) +
-                         (argument->flags != 0));
+    reply_map(reply, 3U + is_key + (argument->token != NULL) + (argument->flags != 0));
     put(reply, "name", argument->name);
-    put(reply, "type", type_name(argument->type));
+    put(reply, "type", syntax_type_name(argument->type));
     if (!is_group) {
         put(reply, "display_text", argument->name);
     }
@@ -115,9 +91,6 @@ static void put_argument(struct reply *reply, const struct argument *argument, u
     }
     if (argument->token != NULL) {
         put(reply, "token", argument->token);
-    }
-    if (argument->since != NULL) {
-        put(reply, "since", argument->since);
     }
     if (argument->flags != 0) {
         put_flags(reply, argument->flags);

@@ -22,9 +22,7 @@ static const struct command latency_latest = {
     .name = "LATEST",
     .summary = "The newest and the longest spike of every event",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = latest_run,
 };
@@ -41,19 +39,13 @@ static void history_run(struct call *call) {
     }
 }
 
-static const struct argument history_arguments[] = {
-    {.name = "event", .type = ARGUMENT_STRING},
-    {.name = NULL},
-};
 static const struct command latency_history = {
     .name = "HISTORY",
+    .syntax = "event",
     .summary = "Times and milliseconds of an event's spikes, oldest first",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 3,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
-    .arguments = history_arguments,
     .run = history_run,
 };
 
@@ -69,19 +61,13 @@ static void reset_run(struct call *call) {
     reply_integer(call->reply, forgotten);
 }
 
-static const struct argument reset_arguments[] = {
-    {.name = "event", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
-    {.name = NULL},
-};
 static const struct command latency_reset_command = {
     .name = "RESET",
+    .syntax = "[event...]",
     .summary = "Discards the spikes of the given events, or of all",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
-    .arguments = reset_arguments,
     .run = reset_run,
 };
 
@@ -189,19 +175,13 @@ static void histogram_run(struct call *call) {
     reply_map_end(call->reply, mark, pair_count);
 }
 
-static const struct argument histogram_arguments[] = {
-    {.name = "command", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
-    {.name = NULL},
-};
 static const struct command latency_histogram = {
     .name = "HISTOGRAM",
+    .syntax = "[command...]",
     .summary = "How many calls of each command took up to 1, 2, 4, 8 ... microseconds",
     .complexity = "O(n) in the commands",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
-    .arguments = histogram_arguments,
     .run = histogram_run,
 };
 
@@ -227,9 +207,7 @@ static const struct command latency_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of LATENCY",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = help_run,
 };
@@ -241,8 +219,6 @@ const struct command command_latency = {
     .name = "LATENCY",
     .summary = "Spikes past latency-monitor-threshold, and how long commands take",
     .complexity = "Depends on subcommand.",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .subcommands = latency_subcommands,
 };

@@ -1,29 +1,22 @@
 /* MEMORY: the memory of a key and of the whole server. */
 #include "server/commands/admin/info.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/options.h"
 
 /* SAMPLES is accepted but has no effect: the size of a board is known exactly. */
-static bool check_samples(struct call *call) {
-    for (uint32_t i = 3; i < call->request->count; i += 2) {
-        int64_t samples;
-        if (!call_arg_is(call, i, "SAMPLES") || i + 1 == call->request->count) {
-            call_syntax_error(call);
-            return false;
-        }
-        if (!call_parse_integer(call, call_arg(call, i + 1), &samples)) {
-            return false;
-        }
-        if (samples < 0) {
-            call_syntax_error(call);
-            return false;
-        }
-    }
-    return true;
+static bool check_samples(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return *(int64_t *)target >= 0 || call_syntax_error(call);
 }
+
+static const struct option_row usage_options[] = {
+    {"SAMPLES", OPTION_INTEGER, 0, check_samples},
+    {0},
+};
 
 /* Not call_find_key: Redis counts neither a hit nor a miss here. */
 static void usage_run(struct call *call) {
-    if (!check_samples(call)) {
+    int64_t samples;
+    if (!options_read(call, 3, &samples)) {
         return;
     }
     const struct registry_key *key =
@@ -32,26 +25,17 @@ static void usage_run(struct call *call) {
         reply_null(call->reply);
         return;
     }
-    reply_integer(call->reply, (int64_t)registry_memory_size(key));
+    reply_integer(call->reply, (int64_t)registry_memory_size(call->registry, key));
 }
 
-static const struct argument usage_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "count", .type = ARGUMENT_INTEGER, .token = "SAMPLES", .flags = ARGUMENT_OPTIONAL},
-    {.name = NULL},
-};
 static const struct command memory_usage = {
     .name = "USAGE",
+    .syntax = "key [SAMPLES count:integer]",
+    .options = usage_options,
     .summary = "Bytes that a key and its board take, exactly",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -3,
     .flags = COMMAND_READ,
-    .first_key = 2,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = usage_arguments,
     .run = usage_run,
 };
 
@@ -93,9 +77,7 @@ static const struct command memory_stats = {
     .name = "STATS",
     .summary = "What the server's memory is used for",
     .complexity = "O(n) in the clients",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .run = stats_run,
 };
 
@@ -115,9 +97,7 @@ static const struct command memory_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of MEMORY",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = help_run,
 };
@@ -131,8 +111,6 @@ const struct command command_memory = {
     .name = "MEMORY",
     .summary = "What keys and the server take in memory",
     .complexity = "Depends on subcommand.",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .subcommands = memory_subcommands,
 };

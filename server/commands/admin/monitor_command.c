@@ -15,9 +15,7 @@ const struct command command_monitor = {
     .name = "MONITOR",
     .summary = "Stream every command that the server runs from now on",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 1,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = monitor_run,
 };

@@ -8,8 +8,7 @@
 /* false: replied that persistence is not available. */
 static bool has_persistence(const struct call *call) {
     if (call->server->persistence == NULL) {
-        reply_error(call->reply, "ERR this server runs without a disk: nothing can be saved");
-        return false;
+        return call_refuse(call, "ERR this server runs without a disk: nothing can be saved");
     }
     return true;
 }
@@ -42,22 +41,13 @@ static void bgsave_run(struct call *call) {
     begin_snapshot(call, "Background saving started", "ERR Background save already in progress");
 }
 
-static const struct argument bgsave_arguments[] = {
-    {.name = "schedule",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "SCHEDULE",
-     .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
 const struct command command_bgsave = {
     .name = "BGSAVE",
+    .syntax = "[SCHEDULE]",
     .summary = "Write a snapshot of all boards to disk in the background",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -1,
     .flags = COMMAND_ADMIN,
-    .arguments = bgsave_arguments,
     .run = bgsave_run,
 };
 
@@ -70,9 +60,7 @@ const struct command command_bgrewriteaof = {
     .name = "BGREWRITEAOF",
     .summary = "Write a snapshot, as BGSAVE does, and start a new journal",
     .complexity = "O(n) in the members of all boards, in steps between other commands",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 1,
     .flags = COMMAND_ADMIN,
     .run = bgrewriteaof_run,
 };
@@ -99,9 +87,7 @@ const struct command command_save = {
     .name = "SAVE",
     .summary = "Write a snapshot of all boards to disk; all clients wait until it is there",
     .complexity = "O(n) in the members of all boards, at once: BGSAVE stops nobody",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 1,
     .flags = COMMAND_ADMIN | COMMAND_NO_MULTI,
     .cost = &(const struct command_cost){.count = cost_count_memory,
                                          .unit_ns = 450,
@@ -122,9 +108,7 @@ const struct command command_lastsave = {
     .name = "LASTSAVE",
     .summary = "The unix time of the last snapshot, or of the server's start",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 1,
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = lastsave_run,
 };

@@ -17,19 +17,13 @@ static void info_run(struct call *call) {
     buffer_deinit(&text);
 }
 
-static const struct argument info_arguments[] = {
-    {.name = "section", .type = ARGUMENT_STRING, .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE},
-    {.name = NULL},
-};
 const struct command command_info = {
     .name = "INFO",
+    .syntax = "[section...]",
     .summary = "Figures of the server, by sections",
     .complexity = "O(n) in the clients",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -1,
     .flags = COMMAND_LOADING,
-    .arguments = info_arguments,
     .run = info_run,
 };
 
@@ -43,9 +37,7 @@ const struct command command_time = {
     .name = "TIME",
     .summary = "The server's clock: unix seconds, and microseconds of the second",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 1,
     .flags = COMMAND_LOADING | COMMAND_FAST,
     .run = time_run,
 };
@@ -60,9 +52,7 @@ const struct command command_dbsize = {
     .summary = "Counts the keys of the database; one that has expired counts until it is removed, "
                "soon after",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 1,
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = dbsize_run,
 };
@@ -87,27 +77,13 @@ static void flushall_run(struct call *call) {
     flush(call, REGISTRY_DATABASES);
 }
 
-static const struct argument flush_types[] = {
-    {.name = "async", .type = ARGUMENT_PURE_TOKEN, .token = "ASYNC"},
-    {.name = "sync", .type = ARGUMENT_PURE_TOKEN, .token = "SYNC"},
-    {.name = NULL},
-};
-static const struct argument flush_arguments[] = {
-    {.name = "flush-type",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = flush_types},
-    {.name = NULL},
-};
 const struct command command_flushdb = {
     .name = "FLUSHDB",
+    .syntax = "flush-type=[ASYNC | SYNC]",
     .summary = "Removes every key of the database",
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -1,
     .flags = COMMAND_WRITE,
-    .arguments = flush_arguments,
     .cost = &(const struct command_cost){.count = cost_count_database,
                                          .unit_ns = 30,
                                          .unit = "key of the database",
@@ -116,13 +92,11 @@ const struct command command_flushdb = {
 };
 const struct command command_flushall = {
     .name = "FLUSHALL",
+    .syntax = "flush-type=[ASYNC | SYNC]",
     .summary = "Removes every key of every database",
     .complexity = "O(n) in the keys; the boards' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -1,
     .flags = COMMAND_WRITE,
-    .arguments = flush_arguments,
     .cost = &(const struct command_cost){.count = cost_count_databases,
                                          .unit_ns = 30,
                                          .unit = "key",

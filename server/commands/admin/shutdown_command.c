@@ -1,31 +1,20 @@
 /* SHUTDOWN: save everything, then ask the loop to end. If saving fails, the server continues;
  * NOSAVE or FORCE ends it anyway. */
-#include "server/dispatch/command.h"
+#include "server/dispatch/options.h"
 #include "server/dispatch/shutdown.h"
 
 struct shutdown_options {
     bool is_save, is_nosave, is_now, is_force, is_abort;
 };
 
-static bool parse_options(const struct call *call, struct shutdown_options *options) {
-    for (uint32_t i = 1; i < call->request->count; i++) {
-        if (call_arg_is(call, i, "SAVE")) {
-            options->is_save = true;
-        } else if (call_arg_is(call, i, "NOSAVE")) {
-            options->is_nosave = true;
-        } else if (call_arg_is(call, i, "NOW")) {
-            options->is_now = true;
-        } else if (call_arg_is(call, i, "FORCE")) {
-            options->is_force = true;
-        } else if (call_arg_is(call, i, "ABORT")) {
-            options->is_abort = true;
-        } else {
-            return false;
-        }
-    }
-    return !(options->is_save && options->is_nosave) &&
-           !(options->is_abort && call->request->count != 2);
-}
+static const struct option_row shutdown_rows[] = {
+    {"NOSAVE", OPTION_FLAG, offsetof(struct shutdown_options, is_nosave), NULL},
+    {"SAVE", OPTION_FLAG, offsetof(struct shutdown_options, is_save), NULL},
+    {"NOW", OPTION_FLAG, offsetof(struct shutdown_options, is_now), NULL},
+    {"FORCE", OPTION_FLAG, offsetof(struct shutdown_options, is_force), NULL},
+    {"ABORT", OPTION_FLAG, offsetof(struct shutdown_options, is_abort), NULL},
+    {0},
+};
 
 /* FORCE shuts down even if saving fails; the failure is logged. */
 static bool prepare(struct server *server, const struct shutdown_options *options) {
@@ -38,7 +27,10 @@ static bool prepare(struct server *server, const struct shutdown_options *option
 /* No reply on success: the connection is closed. */
 static void shutdown_run(struct call *call) {
     struct shutdown_options options = {0};
-    if (!parse_options(call, &options)) {
+    if (!options_read(call, 1, &options)) {
+        return;
+    }
+    if ((options.is_save && options.is_nosave) || (options.is_abort && call->request->count != 2)) {
         call_syntax_error(call);
     } else if (options.is_abort) {
         reply_error(call->reply, "ERR No shutdown in progress.");
@@ -50,29 +42,13 @@ static void shutdown_run(struct call *call) {
     }
 }
 
-static const struct argument shutdown_save_arguments[] = {
-    {.name = "nosave", .type = ARGUMENT_PURE_TOKEN, .token = "NOSAVE"},
-    {.name = "save", .type = ARGUMENT_PURE_TOKEN, .token = "SAVE"},
-    {0},
-};
-static const struct argument shutdown_arguments[] = {
-    {.name = "save-selector",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = shutdown_save_arguments},
-    {.name = "now", .type = ARGUMENT_PURE_TOKEN, .token = "NOW", .flags = ARGUMENT_OPTIONAL},
-    {.name = "force", .type = ARGUMENT_PURE_TOKEN, .token = "FORCE", .flags = ARGUMENT_OPTIONAL},
-    {.name = "abort", .type = ARGUMENT_PURE_TOKEN, .token = "ABORT", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
 const struct command command_shutdown = {
     .name = "SHUTDOWN",
+    .syntax = "save-selector=[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+    .options = shutdown_rows,
     .summary = "Write to disk what must be kept, then stop the server",
     .complexity = "O(n) in the members of all boards when a snapshot is written, otherwise O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -1,
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE | COMMAND_NO_MULTI,
-    .arguments = shutdown_arguments,
     .run = shutdown_run,
 };

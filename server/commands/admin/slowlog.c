@@ -19,8 +19,7 @@ static void reply_entry(struct call *call, const struct slowlog_entry *entry) {
 static bool parse_count(struct call *call, uint32_t *count) {
     int64_t asked;
     if (!bytes_parse_i64(call_arg(call, 2), &asked) || asked < -1) {
-        reply_error(call->reply, "ERR count should be greater than or equal to -1");
-        return false;
+        return call_refuse(call, "ERR count should be greater than or equal to -1");
     }
     *count = asked == -1 || asked > UINT32_MAX ? UINT32_MAX : (uint32_t)asked;
     return true;
@@ -47,19 +46,13 @@ static void get_run(struct call *call) {
     }
 }
 
-static const struct argument get_arguments[] = {
-    {.name = "count", .type = ARGUMENT_INTEGER, .flags = ARGUMENT_OPTIONAL},
-    {.name = NULL},
-};
 static const struct command slowlog_get = {
     .name = "GET",
+    .syntax = "[count:integer]",
     .summary = "The newest entries: id, unix time, microseconds, arguments, client, its name",
     .complexity = "O(n) in the entries returned",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
-    .arguments = get_arguments,
     .run = get_run,
 };
 
@@ -71,9 +64,7 @@ static const struct command slowlog_len = {
     .name = "LEN",
     .summary = "Counts the entries of the slow log",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = len_run,
 };
@@ -87,9 +78,7 @@ static const struct command slowlog_reset_command = {
     .name = "RESET",
     .summary = "Empties the slow log",
     .complexity = "O(n) in the entries",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
     .run = reset_run,
 };
@@ -114,9 +103,7 @@ static const struct command slowlog_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of SLOWLOG",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "server",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = help_run,
 };
@@ -127,8 +114,6 @@ const struct command command_slowlog = {
     .name = "SLOWLOG",
     .summary = "Commands that took longer than slowlog-log-slower-than",
     .complexity = "Depends on subcommand.",
-    .since = "1.0.0",
     .group = "server",
-    .arity = -2,
     .subcommands = slowlog_subcommands,
 };

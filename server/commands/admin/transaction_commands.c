@@ -25,9 +25,7 @@ const struct command command_multi = {
     .name = "MULTI",
     .summary = "Queue the commands that follow, until EXEC runs them together",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "transactions",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
     .run = multi_run,
 };
@@ -45,9 +43,7 @@ const struct command command_discard = {
     .name = "DISCARD",
     .summary = "Discard the commands queued since MULTI, and all watched keys",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "transactions",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
     .run = discard_run,
 };
@@ -111,9 +107,7 @@ const struct command command_exec = {
     .name = "EXEC",
     .summary = "Run the commands queued since MULTI, unless a watched key has changed",
     .complexity = "As the queued commands say; nothing else runs meanwhile",
-    .since = "1.0.0",
     .group = "transactions",
-    .arity = 1,
     .flags = COMMAND_LOADING | COMMAND_NO_SLOWLOG | COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI |
              COMMAND_RUNS_QUEUE,
     .cost = &(const struct command_cost){.count = count_queued,
@@ -157,22 +151,13 @@ static void watch_run(struct call *call) {
     }
 }
 
-static const struct argument watch_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE},
-    {0},
-};
 const struct command command_watch = {
     .name = "WATCH",
+    .syntax = "key...",
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
-    .since = "1.0.0",
     .group = "transactions",
-    .arity = -2,
     .flags = COMMAND_FAST | COMMAND_NOT_QUEUED, /* not while loading: keys are still being added */
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = watch_arguments,
     .cost =
         &(const struct command_cost){
             .count = cost_count_keys, .unit_ns = 500, .unit = "key", .instead = "fewer keys"},
@@ -188,9 +173,7 @@ const struct command command_unwatch = {
     .name = "UNWATCH",
     .summary = "Stop watching all keys",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "transactions",
-    .arity = 1,
     .flags = COMMAND_FAST | COMMAND_LOADING,
     .run = unwatch_run,
 };

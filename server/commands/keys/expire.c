@@ -2,48 +2,42 @@
  * stored as unix milliseconds; call->now_ms is the current time. A time in the past removes the key
  * immediately. */
 #include "server/clients/server.h"
-#include "server/dispatch/command.h"
-
-static const struct argument one_key[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = NULL},
-};
+#include "server/dispatch/options.h"
 
 /* ---- setting ---- */
 
-enum expire_flag {
-    EXPIRE_NX = 1 << 0, /* only if the key has no expiry */
-    EXPIRE_XX = 1 << 1, /* only if the key has an expiry */
-    EXPIRE_GT = 1 << 2, /* only if later than the current expiry; no expiry counts as infinite */
-    EXPIRE_LT = 1 << 3, /* only if earlier */
+struct conditions {
+    bool is_nx; /* only if the key has no expiry */
+    bool is_xx; /* only if the key has an expiry */
+    bool is_gt; /* only if later than the current expiry; no expiry counts as infinite */
+    bool is_lt; /* only if earlier */
 };
 
-static bool parse_flags(struct call *call, unsigned *flags) {
-    *flags = 0;
-    for (uint32_t i = 3; i < call->request->count; i++) {
-        struct bytes word = call_arg(call, i);
-        if (bytes_is(word, "NX")) {
-            *flags |= EXPIRE_NX;
-        } else if (bytes_is(word, "XX")) {
-            *flags |= EXPIRE_XX;
-        } else if (bytes_is(word, "GT")) {
-            *flags |= EXPIRE_GT;
-        } else if (bytes_is(word, "LT")) {
-            *flags |= EXPIRE_LT;
-        } else {
-            int shown = (int)(word.size < 128 ? word.size : 128);
-            reply_error_format(call->reply, "ERR Unsupported option %.*s", shown, word.at);
-            return false;
-        }
-    }
-    if ((*flags & EXPIRE_NX) != 0 && (*flags & ~(unsigned)EXPIRE_NX) != 0) {
-        reply_error(call->reply,
-                    "ERR NX and XX, GT or LT options at the same time are not compatible");
+static const struct option_row expire_options[] = {
+    {"NX", OPTION_FLAG, offsetof(struct conditions, is_nx), NULL},
+    {"XX", OPTION_FLAG, offsetof(struct conditions, is_xx), NULL},
+    {"GT", OPTION_FLAG, offsetof(struct conditions, is_gt), NULL},
+    {"LT", OPTION_FLAG, offsetof(struct conditions, is_lt), NULL},
+    {0},
+};
+
+static bool parse_conditions(struct call *call, struct conditions *given) {
+    uint32_t index = 3;
+    if (!options_read_to(call, &index, given)) {
         return false;
     }
-    if ((*flags & EXPIRE_GT) != 0 && (*flags & EXPIRE_LT) != 0) {
-        reply_error(call->reply, "ERR GT and LT options at the same time are not compatible");
+    if (index < call->request->count) {
+        struct bytes word = call_arg(call, index);
+        int shown = (int)(word.size < 128 ? word.size : 128);
+        reply_error_format(call->reply, "ERR Unsupported option %.*s", shown, word.at);
         return false;
+    }
+    if (given->is_nx && (given->is_xx || given->is_gt || given->is_lt)) {
+        return call_refuse(call,
+                           "ERR NX and XX, GT or LT options at the same time are not compatible");
+    }
+    if (given->is_gt && given->is_lt) {
+        return call_refuse(call, "ERR GT and LT options at the same time are not compatible");
     }
     return true;
 }
@@ -63,27 +57,27 @@ static bool parse_time(struct call *call, int64_t base_ms, bool is_seconds, int6
     return true;
 }
 
-static bool is_allowed(unsigned flags, int64_t old_ms, int64_t new_ms) {
+static bool is_allowed(const struct conditions *given, int64_t old_ms, int64_t new_ms) {
     bool has_old = old_ms != REGISTRY_NO_EXPIRY;
-    if (((flags & EXPIRE_NX) != 0 && has_old) || ((flags & EXPIRE_XX) != 0 && !has_old)) {
+    if ((given->is_nx && has_old) || (given->is_xx && !has_old)) {
         return false;
     }
-    if ((flags & EXPIRE_GT) != 0 && (!has_old || new_ms <= old_ms)) {
+    if (given->is_gt && (!has_old || new_ms <= old_ms)) {
         return false;
     }
-    return (flags & EXPIRE_LT) == 0 || !has_old || new_ms < old_ms;
+    return !given->is_lt || !has_old || new_ms < old_ms;
 }
 
 /* base_ms: what the given time is relative to, now or (0) 1970. A time relative to now is a
  * duration, which clock steps do not change. */
 static void expire(struct call *call, int64_t base_ms, bool is_seconds) {
-    unsigned flags;
+    struct conditions given = {0};
     int64_t time_ms;
-    if (!parse_flags(call, &flags) || !parse_time(call, base_ms, is_seconds, &time_ms)) {
+    if (!parse_conditions(call, &given) || !parse_time(call, base_ms, is_seconds, &time_ms)) {
         return;
     }
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    if (key == NULL || !is_allowed(flags, registry_expiry(call->registry, key), time_ms)) {
+    if (key == NULL || !is_allowed(&given, registry_expiry(call->registry, key), time_ms)) {
         reply_integer(call->reply, 0);
         return;
     }
@@ -113,84 +107,44 @@ static void pexpireat_run(struct call *call) {
     expire(call, 0, false);
 }
 
-static const struct argument conditions[] = {
-    {.name = "nx", .type = ARGUMENT_PURE_TOKEN, .token = "NX"},
-    {.name = "xx", .type = ARGUMENT_PURE_TOKEN, .token = "XX"},
-    {.name = "gt", .type = ARGUMENT_PURE_TOKEN, .token = "GT"},
-    {.name = "lt", .type = ARGUMENT_PURE_TOKEN, .token = "LT"},
-    {.name = NULL},
-};
-#define EXPIRE_ARGUMENTS(time_name, time_type)                                                     \
-    {                                                                                              \
-        {.name = "key", .type = ARGUMENT_KEY}, {.name = (time_name), .type = (time_type)},         \
-            {.name = "condition",                                                                  \
-             .type = ARGUMENT_ONEOF,                                                               \
-             .flags = ARGUMENT_OPTIONAL,                                                           \
-             .children = conditions},                                                              \
-            {.name = NULL},                                                                        \
-    }
-static const struct argument expire_arguments[] = EXPIRE_ARGUMENTS("seconds", ARGUMENT_INTEGER);
-static const struct argument pexpire_arguments[] =
-    EXPIRE_ARGUMENTS("milliseconds", ARGUMENT_INTEGER);
-static const struct argument expireat_arguments[] =
-    EXPIRE_ARGUMENTS("unix-time-seconds", ARGUMENT_UNIX_TIME);
-static const struct argument pexpireat_arguments[] =
-    EXPIRE_ARGUMENTS("unix-time-milliseconds", ARGUMENT_UNIX_TIME);
-
 const struct command command_expire = {
     .name = "EXPIRE",
+    .syntax = "key seconds:integer condition=[NX | XX | GT | LT]",
+    .options = expire_options,
     .summary = "Expires a key after some seconds",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = expire_arguments,
     .run = expire_run,
 };
 const struct command command_pexpire = {
     .name = "PEXPIRE",
+    .syntax = "key milliseconds:integer condition=[NX | XX | GT | LT]",
+    .options = expire_options,
     .summary = "Expires a key after some milliseconds",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = pexpire_arguments,
     .run = pexpire_run,
 };
 const struct command command_expireat = {
     .name = "EXPIREAT",
+    .syntax = "key unix-time-seconds:unix-time condition=[NX | XX | GT | LT]",
+    .options = expire_options,
     .summary = "Expires a key at a point in time, given in unix seconds",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = expireat_arguments,
     .run = expireat_run,
 };
 const struct command command_pexpireat = {
     .name = "PEXPIREAT",
+    .syntax = "key unix-time-milliseconds:unix-time condition=[NX | XX | GT | LT]",
+    .options = expire_options,
     .summary = "Expires a key at a point in time, given in unix milliseconds",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = pexpireat_arguments,
     .run = pexpireat_run,
 };
 
@@ -209,16 +163,11 @@ static void persist_run(struct call *call) {
 
 const struct command command_persist = {
     .name = "PERSIST",
+    .syntax = "key",
     .summary = "Removes a key's expiry",
     .complexity = "O(log n) in the keys that expire",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = persist_run,
 };
 
@@ -264,59 +213,39 @@ static void pexpiretime_run(struct call *call) {
 
 const struct command command_ttl = {
     .name = "TTL",
+    .syntax = "key",
     .summary = "Seconds until a key expires; -1: it does not expire, -2: it does not exist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = ttl_run,
 };
 const struct command command_pttl = {
     .name = "PTTL",
+    .syntax = "key",
     .summary = "Milliseconds until a key expires; -1: it does not expire, -2: it does not exist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = pttl_run,
 };
 const struct command command_expiretime = {
     .name = "EXPIRETIME",
+    .syntax = "key",
     .summary =
         "The unix second at which a key expires; -1: it does not expire, -2: it does not exist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = expiretime_run,
 };
 const struct command command_pexpiretime = {
     .name = "PEXPIRETIME",
+    .syntax = "key",
     .summary = "The unix millisecond at which a key expires; -1: it does not expire, -2: it does "
                "not exist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = pexpiretime_run,
 };

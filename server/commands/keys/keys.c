@@ -6,15 +6,7 @@
 #include "server/commands/zset/zset.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
-
-static const struct argument one_key[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = NULL},
-};
-static const struct argument many_keys[] = {
-    {.name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE},
-    {.name = NULL},
-};
+#include "server/dispatch/options.h"
 
 /* ---- DEL, UNLINK, EXISTS, TOUCH, TYPE ---- */
 
@@ -40,93 +32,67 @@ static void exists_run(struct call *call) {
 }
 
 static void type_run(struct call *call) {
-    reply_simple(call->reply, call_find_key(call, call_arg(call, 1)) != NULL ? "zset" : "none");
+    const struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    reply_simple(call->reply, key != NULL ? registry_kind_name(call->registry, key) : "none");
 }
+
+static const struct command_cost removing_cost = {.count = cost_count_keys,
+                                                  .unit_ns = 500,
+                                                  .unit = "key",
+                                                  .instead = "several commands of a thousand each"};
 
 const struct command command_del = {
     .name = "DEL",
+    .syntax = "key...",
     .summary = "Removes keys and their boards",
     .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_WRITE,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = many_keys,
-    .cost = &(const struct command_cost){.count = cost_count_keys,
-                                         .unit_ns = 500,
-                                         .unit = "key",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &removing_cost,
     .run = del_run,
 };
 const struct command command_unlink = {
     .name = "UNLINK",
+    .syntax = "key...",
     .summary = "Removes keys and their boards, as DEL does",
     .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = many_keys,
-    .cost = &(const struct command_cost){.count = cost_count_keys,
-                                         .unit_ns = 500,
-                                         .unit = "key",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &removing_cost,
     .run = del_run,
 };
+static const struct command_cost finding_cost = {.count = cost_count_keys,
+                                                 .unit_ns = 300,
+                                                 .unit = "key",
+                                                 .instead = "several commands of a thousand each"};
+
 const struct command command_exists = {
     .name = "EXISTS",
+    .syntax = "key...",
     .summary = "Counts how many of the given keys exist",
     .complexity = "O(1) for each key",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = many_keys,
-    .cost = &(const struct command_cost){.count = cost_count_keys,
-                                         .unit_ns = 300,
-                                         .unit = "key",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &finding_cost,
     .run = exists_run,
 };
 const struct command command_touch = {
     .name = "TOUCH",
+    .syntax = "key...",
     .summary = "Counts how many of the given keys exist; access times are not kept",
     .complexity = "O(1) for each key",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .arguments = many_keys,
-    .cost = &(const struct command_cost){.count = cost_count_keys,
-                                         .unit_ns = 300,
-                                         .unit = "key",
-                                         .instead = "several commands of a thousand each"},
+    .cost = &finding_cost,
     .run = exists_run,
 };
 const struct command command_type = {
     .name = "TYPE",
+    .syntax = "key",
     .summary = "Replies zset for a board, none for a missing key",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = one_key,
     .run = type_run,
 };
 
@@ -138,8 +104,7 @@ static bool rename_key(struct call *call, bool only_new, bool *is_renamed) {
     struct bytes to = call_arg(call, 2);
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
-        reply_error(call->reply, "ERR no such key");
-        return false;
+        return call_refuse(call, "ERR no such key");
     }
     if (!zset_check_key(call, to)) {
         return false;
@@ -147,8 +112,7 @@ static bool rename_key(struct call *call, bool only_new, bool *is_renamed) {
     *is_renamed = !(only_new && call_find_key(call, to) != NULL);
     if (*is_renamed && registry_rename(call->registry, key, call->session->database, to,
                                        call->now_ms) != REGISTRY_OK) {
-        call_out_of_memory(call);
-        return false;
+        return call_out_of_memory(call);
     }
     return true;
 }
@@ -167,93 +131,67 @@ static void renamenx_run(struct call *call) {
     }
 }
 
-static const struct argument rename_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "newkey", .type = ARGUMENT_KEY},
-    {.name = NULL},
-};
+static const struct command_cost renaming_cost = {.count = cost_count_whole,
+                                                  .unit_ns = 0,
+                                                  .grown_key = 2,
+                                                  .unit = "member of the board",
+                                                  .instead = ""};
+
 const struct command command_rename = {
     .name = "RENAME",
+    .syntax = "key newkey:key",
     .summary = "Renames a key; a key with the new name is replaced",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 3,
     .flags = COMMAND_WRITE,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = rename_arguments,
-    .cost = &(const struct command_cost){.count = cost_count_whole,
-                                         .unit_ns = 0,
-                                         .grown_key = 2,
-                                         .unit = "member of the board",
-                                         .instead = ""},
+    .cost = &renaming_cost,
     .run = rename_run,
 };
 const struct command command_renamenx = {
     .name = "RENAMENX",
+    .syntax = "key newkey:key",
     .summary = "Renames a key if the new name is free",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = rename_arguments,
-    .cost = &(const struct command_cost){.count = cost_count_whole,
-                                         .unit_ns = 0,
-                                         .grown_key = 2,
-                                         .unit = "member of the board",
-                                         .instead = ""},
+    .cost = &renaming_cost,
     .run = renamenx_run,
 };
 
+struct copy {
+    int64_t database; /* of the destination */
+    bool is_replacing;
+};
+
 /* Redis parses DB as a C int, and its error text says so. */
-static bool parse_database(struct call *call, struct bytes text, uint32_t *database) {
-    int64_t number;
-    if (!call_parse_integer(call, text, &number)) {
-        return false;
-    }
+static bool check_database(const struct call *call, uint32_t index, void *target) {
+    int64_t number = ((struct copy *)target)->database;
+    (void)index;
     if (number < INT_MIN || number > INT_MAX) {
         reply_error_format(call->reply, "ERR value is out of range, value must between %d and %d",
                            INT_MIN, INT_MAX);
         return false;
     }
     if (number < 0 || number >= REGISTRY_DATABASES) {
-        reply_error(call->reply, "ERR DB index is out of range");
-        return false;
+        return call_refuse(call, "ERR DB index is out of range");
     }
-    *database = (uint32_t)number;
     return true;
 }
 
-static bool parse_copy_options(struct call *call, uint32_t *database, bool *is_replacing) {
-    for (uint32_t i = 3; i < call->request->count; i++) {
-        if (call_arg_is(call, i, "REPLACE")) {
-            *is_replacing = true;
-        } else if (call_arg_is(call, i, "DB") && i + 1 < call->request->count) {
-            if (!parse_database(call, call_arg(call, ++i), database)) {
-                return false;
-            }
-        } else {
-            call_syntax_error(call);
-            return false;
-        }
-    }
-    return true;
-}
+static const struct option_row copy_options[] = {
+    {"DB", OPTION_INTEGER, offsetof(struct copy, database), check_database},
+    {"REPLACE", OPTION_FLAG, offsetof(struct copy, is_replacing), NULL},
+    {0},
+};
 
 static void copy_run(struct call *call) {
     struct bytes from = call_arg(call, 1);
     struct bytes to = call_arg(call, 2);
-    uint32_t database = call->session->database;
-    bool is_replacing = false;
-    if (!parse_copy_options(call, &database, &is_replacing)) {
+    struct copy copy = {.database = call->session->database};
+    if (!options_read(call, 3, &copy)) {
         return;
     }
+    uint32_t database = (uint32_t)copy.database;
     if (database == call->session->database && bytes_equal(from, to)) {
         reply_error(call->reply, "ERR source and destination objects are the same");
         return;
@@ -266,7 +204,7 @@ static void copy_run(struct call *call) {
     if (!zset_check_key(call, to)) {
         return;
     }
-    if (!is_replacing && registry_find(call->registry, database, to, call->now_ms) != NULL) {
+    if (!copy.is_replacing && registry_find(call->registry, database, to, call->now_ms) != NULL) {
         reply_integer(call->reply, 0);
         return;
     }
@@ -277,28 +215,14 @@ static void copy_run(struct call *call) {
     reply_integer(call->reply, 1);
 }
 
-static const struct argument copy_arguments[] = {
-    {.name = "source", .type = ARGUMENT_KEY},
-    {.name = "destination", .type = ARGUMENT_KEY},
-    {.name = "destination-db", .type = ARGUMENT_INTEGER, .token = "DB", .flags = ARGUMENT_OPTIONAL},
-    {.name = "replace",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "REPLACE",
-     .flags = ARGUMENT_OPTIONAL},
-    {.name = NULL},
-};
 const struct command command_copy = {
     .name = "COPY",
+    .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]",
+    .options = copy_options,
     .summary = "Copies a board with its layout, reach times and expiry to another key",
     .complexity = "O(n) in the members of the board",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = copy_arguments,
     .cost =
         &(const struct command_cost){.count = cost_count_whole,
                                      .unit_ns = 25,

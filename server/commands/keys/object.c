@@ -2,11 +2,6 @@
 #include "server/clients/server.h"
 #include "server/dispatch/command.h"
 
-static const struct argument one_key[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = NULL},
-};
-
 /* Does the key exist? If not, nil is replied. */
 static bool find_object(struct call *call) {
     if (call_find_key(call, call_arg(call, 2)) != NULL) {
@@ -62,67 +57,45 @@ static void help_run(struct call *call) {
 
 static const struct command object_encoding = {
     .name = "ENCODING",
+    .syntax = "key",
     .summary = "How a board is kept in memory: skiplist",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 3,
     .flags = COMMAND_READ,
-    .first_key = 2,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = one_key,
     .run = encoding_run,
 };
 static const struct command object_freq = {
     .name = "FREQ",
+    .syntax = "key",
     .summary = "Replies an error: access frequencies are not tracked",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 3,
     .flags = COMMAND_READ,
-    .first_key = 2,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = one_key,
     .run = freq_run,
 };
 static const struct command object_idletime = {
     .name = "IDLETIME",
+    .syntax = "key",
     .summary = "Replies an error: access times are not tracked",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 3,
     .flags = COMMAND_READ,
-    .first_key = 2,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = one_key,
     .run = idletime_run,
 };
 static const struct command object_refcount = {
     .name = "REFCOUNT",
+    .syntax = "key",
     .summary = "How many keys share a board: always 1",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 3,
     .flags = COMMAND_READ,
-    .first_key = 2,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = one_key,
     .run = refcount_run,
 };
 static const struct command object_help = {
     .name = "HELP",
     .summary = "Lists the subcommands of OBJECT",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_LOADING,
     .run = help_run,
 };
@@ -133,8 +106,6 @@ const struct command command_object = {
     .name = "OBJECT",
     .summary = "How a key's board is kept",
     .complexity = "Depends on subcommand.",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .subcommands = object_subcommands,
 };

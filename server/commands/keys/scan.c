@@ -3,6 +3,7 @@
 #include "server/clients/server.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 /* The cursor of a scan that has not begun; 0 would mean that it is complete. All others are
  * smaller. */
@@ -38,19 +39,13 @@ static void keys_run(struct call *call) {
     reply_array_end(call->reply, mark, names.count);
 }
 
-static const struct argument keys_arguments[] = {
-    {.name = "pattern", .type = ARGUMENT_PATTERN},
-    {.name = NULL},
-};
 const struct command command_keys = {
     .name = "KEYS",
+    .syntax = "pattern",
     .summary = "Lists every key that matches a pattern, all at once; SCAN does it in steps",
     .complexity = "O(n) in the keys of the database",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 2,
     .flags = COMMAND_READ,
-    .arguments = keys_arguments,
     .cost = &(const struct command_cost){.count = cost_count_database,
                                          .unit_ns = 35,
                                          .unit = "key of the database",
@@ -74,9 +69,7 @@ const struct command command_randomkey = {
         "Draws a key of the database evenly at random; nil where the next 16,384 keys have expired "
         "and are not removed yet",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = 1,
     .flags = COMMAND_READ,
     .run = randomkey_run,
 };
@@ -84,48 +77,34 @@ const struct command command_randomkey = {
 struct scan_options {
     struct name_list names;
     struct glob *glob; /* storage for the pattern */
-    uint32_t count;
+    int64_t count;
     bool is_other_type; /* TYPE names a type that no key has */
 };
 
-static bool parse_count(struct call *call, struct bytes text, uint32_t *count) {
-    int64_t number;
-    if (!call_parse_integer(call, text, &number)) {
-        return false;
-    }
-    if (number < 1) {
-        call_syntax_error(call);
-        return false;
-    }
-    *count = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+static bool check_count(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return ((struct scan_options *)target)->count >= 1 || call_syntax_error(call);
+}
+
+/* MATCH */
+static bool read_pattern(const struct call *call, uint32_t index, void *target) {
+    struct scan_options *options = target;
+    options->names.glob = options->glob;
+    return call_prepare_glob(call, call_arg(call, index), options->glob);
+}
+
+/* TYPE */
+static bool read_type(const struct call *call, uint32_t index, void *target) {
+    ((struct scan_options *)target)->is_other_type = !call_arg_is(call, index, "zset");
     return true;
 }
 
-static bool parse_scan_options(struct call *call, struct scan_options *options) {
-    for (uint32_t i = 2; i < call->request->count; i += 2) {
-        if (i + 1 == call->request->count) {
-            call_syntax_error(call);
-            return false;
-        }
-        struct bytes value = call_arg(call, i + 1);
-        if (call_arg_is(call, i, "COUNT")) {
-            if (!parse_count(call, value, &options->count)) {
-                return false;
-            }
-        } else if (call_arg_is(call, i, "MATCH")) {
-            if (!call_prepare_glob(call, value, options->glob)) {
-                return false;
-            }
-            options->names.glob = options->glob;
-        } else if (call_arg_is(call, i, "TYPE")) {
-            options->is_other_type = !bytes_is(value, "zset");
-        } else {
-            call_syntax_error(call);
-            return false;
-        }
-    }
-    return true;
-}
+static const struct option_row scan_rows[] = {
+    {"MATCH", OPTION_READ, 0, read_pattern},
+    {"COUNT", OPTION_INTEGER, offsetof(struct scan_options, count), check_count},
+    {"TYPE", OPTION_READ, 0, read_type},
+    {0},
+};
 
 static void skip_key(void *context, const struct registry_key *key) {
     (void)context;
@@ -137,7 +116,7 @@ static void skip_key(void *context, const struct registry_key *key) {
  * the archive's position. Until they have, a step rolls over some of them and visits nothing. */
 static uint64_t scan_step(struct call *call, struct scan_options *options, uint64_t cursor) {
     struct scan_limits limits = {
-        .count = options->count,
+        .count = options->count < UINT32_MAX ? (uint32_t)options->count : UINT32_MAX,
         .work_max = COMMAND_SCAN_WORK_MAX,
         .byte_work = options->names.glob != NULL ? glob_byte_work(options->names.glob) : 0,
     };
@@ -155,8 +134,7 @@ static void scan_run(struct call *call) {
     uint64_t cursor;
     struct glob glob;
     struct scan_options options = {.count = 10, .glob = &glob};
-    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) ||
-        !parse_scan_options(call, &options)) {
+    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !options_read(call, 2, &options)) {
         return;
     }
     struct buffer text;
@@ -178,25 +156,17 @@ static void scan_run(struct call *call) {
     buffer_deinit(&text);
 }
 
-static const struct argument scan_arguments[] = {
-    {.name = "cursor", .type = ARGUMENT_INTEGER},
-    {.name = "pattern", .type = ARGUMENT_PATTERN, .token = "MATCH", .flags = ARGUMENT_OPTIONAL},
-    {.name = "count", .type = ARGUMENT_INTEGER, .token = "COUNT", .flags = ARGUMENT_OPTIONAL},
-    {.name = "type", .type = ARGUMENT_STRING, .token = "TYPE", .flags = ARGUMENT_OPTIONAL},
-    {.name = NULL},
-};
 const struct command command_scan = {
     .name = "SCAN",
+    .syntax = "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type]",
+    .options = scan_rows,
     .summary =
         "Walks over the keys of the database in steps, from one cursor to the next; COUNT is a "
         "hint, and a step may be empty",
     .complexity =
         "O(COUNT) for each call, half a millisecond at the most; O(n) for the whole walk over "
         "n keys",
-    .since = "1.0.0",
     .group = "generic",
-    .arity = -2,
     .flags = COMMAND_READ,
-    .arguments = scan_arguments,
     .run = scan_run,
 };

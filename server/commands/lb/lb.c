@@ -3,12 +3,6 @@
 
 #include "server/clients/server.h"
 
-const struct argument lb_window_arguments[] = {
-    {.name = "start", .type = ARGUMENT_STRING, .token = "START"},
-    {.name = "end", .type = ARGUMENT_STRING, .token = "END"},
-    {0},
-};
-
 const struct layout *lb_layout(const struct call *call, const struct board *board,
                                struct bytes name) {
     return board != NULL ? board_layout(board)

@@ -2,8 +2,8 @@
  *
  *     LB.ADD board BEST AT 1571819021259 WITHRANK 200 1 zoe 100 * kim
  *       options -> the board, and from it the number of values per member -> lb_add_apply.c */
-#include "server/commands/lb/lb_add.h"
 #include "server/clients/session.h"
+#include "server/commands/lb/lb_add_apply.h"
 #include "server/dispatch/cost.h"
 
 /* ---- parsing ---- */
@@ -13,20 +13,20 @@ static const char incompatible_operations[] =
 static const char incompatible_times[] =
     "ERR AT, TOUCH and KEEPTIME options at the same time are not compatible";
 
-static const char *set_operation(struct add *add, enum add_operation operation) {
-    bool is_fine = add->operation == ADD_UNSAID || add->operation == operation;
+static const char *set_operation(struct lb_add *add, enum lb_add_operation operation) {
+    bool is_fine = add->operation == LB_ADD_UNSAID || add->operation == operation;
     add->operation = operation;
     return is_fine ? NULL : incompatible_operations;
 }
 
-static const char *set_time(struct add *add, enum add_time time) {
+static const char *set_time(struct lb_add *add, enum lb_add_time time) {
     bool is_fine = add->time == ADD_TIME_OF_CHANGE || add->time == time;
     add->time = time;
     return is_fine ? NULL : incompatible_times;
 }
 
 /* AT and its unix milliseconds. */
-static const char *read_at(const struct request *request, struct add *add) {
+static const char *read_at(const struct request *request, struct lb_add *add) {
     int64_t at_ms;
     if (add->first == request->count) {
         return "ERR syntax error";
@@ -35,12 +35,12 @@ static const char *read_at(const struct request *request, struct add *add) {
         __builtin_mul_overflow(at_ms, 1000, &add->at_us)) {
         return "ERR value is not an integer or out of range";
     }
-    return set_time(add, ADD_TIME_GIVEN);
+    return set_time(add, LB_ADD_TIME_GIVEN);
 }
 
 /* Parse the option at add->first and advance past it. is_option: whether it is one. Returns the
  * error. */
-static const char *read_option(const struct request *request, struct add *add, bool *is_option) {
+static const char *read_option(const struct request *request, struct lb_add *add, bool *is_option) {
     struct bytes word = request->args[add->first];
     *is_option = true;
     add->first++;
@@ -51,15 +51,15 @@ static const char *read_option(const struct request *request, struct add *add, b
     } else if (bytes_is(word, "WITHRANK")) {
         add->with_rank = true;
     } else if (bytes_is(word, "SET")) {
-        return set_operation(add, ADD_SET);
+        return set_operation(add, LB_ADD_SET);
     } else if (bytes_is(word, "INCR")) {
-        return set_operation(add, ADD_INCREMENT);
+        return set_operation(add, LB_ADD_INCREMENT);
     } else if (bytes_is(word, "BEST")) {
-        return set_operation(add, ADD_BEST);
+        return set_operation(add, LB_ADD_BEST);
     } else if (bytes_is(word, "TOUCH")) {
-        return set_time(add, ADD_TIME_NOW);
+        return set_time(add, LB_ADD_TIME_NOW);
     } else if (bytes_is(word, "KEEPTIME")) {
-        return set_time(add, ADD_TIME_KEPT);
+        return set_time(add, LB_ADD_TIME_KEPT);
     } else if (bytes_is(word, "AT")) {
         return read_at(request, add);
     } else if (bytes_is(word, "PACKED")) {
@@ -72,10 +72,10 @@ static const char *read_option(const struct request *request, struct add *add, b
 }
 
 /* Options come before the first value, in any order. Returns the error; NULL: none. */
-static const char *read_options(const struct request *request, struct add *add) {
+static const char *read_options(const struct request *request, struct lb_add *add) {
     add->first = 2;
     if (bytes_is(request->args[2], "PACKED")) {
-        add->operation = ADD_PACKED;
+        add->operation = LB_ADD_PACKED;
         add->first = 3;
         return NULL;
     }
@@ -98,18 +98,18 @@ static const char *read_options(const struct request *request, struct add *add) 
 
 /* The layout determines the number of values per member. false: the argument count does not fit. */
 static bool find_members(const struct request *request, const struct layout *layout,
-                         struct add *add) {
+                         struct lb_add *add) {
     uint32_t arg_count = request->count - add->first;
-    add->value_count = add->operation == ADD_PACKED ? 1 : layout->field_count;
+    add->value_count = add->operation == LB_ADD_PACKED ? 1 : layout->field_count;
     add->member_count = arg_count / (add->value_count + 1);
     return arg_count > 0 && arg_count % (add->value_count + 1) == 0;
 }
 
 static void refuse_count(const struct call *call, const struct layout *layout,
-                         const struct add *add) {
+                         const struct lb_add *add) {
     char names[LAYOUT_ERROR_MAX];
     size_t size = 0;
-    if (add->operation == ADD_PACKED) {
+    if (add->operation == LB_ADD_PACKED) {
         reply_error(call->reply, "ERR syntax error, each member follows its packed key");
         return;
     }
@@ -128,17 +128,17 @@ static void refuse_count(const struct call *call, const struct layout *layout,
 }
 
 /* AT must fit the layout, even if no member is written. */
-static bool check_at(const struct call *call, const struct layout *layout, const struct add *add) {
+static bool check_at(const struct call *call, const struct layout *layout,
+                     const struct lb_add *add) {
     uint64_t stamped;
-    if (add->time != ADD_TIME_GIVEN) {
+    if (add->time != LB_ADD_TIME_GIVEN) {
         return true;
     }
     if (layout->time.bits == 0) {
-        reply_error(call->reply, "ERR AT is not allowed: this layout has no TIME");
-        return false;
+        return call_refuse(call, "ERR AT is not allowed: this layout has no TIME");
     }
     return layout_stamp(layout, 0, add->at_us, &stamped) == LAYOUT_OK ||
-           add_refuse_time(call, layout, add->at_us);
+           call_refuse_time(call, layout, add->at_us);
 }
 
 /* ---- the command ---- */
@@ -146,14 +146,14 @@ static bool check_at(const struct call *call, const struct layout *layout, const
 /* For prefetching: the key of a request's only member, if the arguments determine it. */
 static bool new_key(const struct layout *layout, const struct request *request, int64_t now_us,
                     uint64_t *key) {
-    struct add add = {.operation = ADD_UNSAID};
+    struct lb_add add = {.operation = LB_ADD_UNSAID};
     if (request->count < 4 || read_options(request, &add) != NULL ||
         !find_members(request, layout, &add) || add.member_count != 1 ||
-        add.operation == ADD_INCREMENT || add.time == ADD_TIME_KEPT) {
+        add.operation == LB_ADD_INCREMENT || add.time == LB_ADD_TIME_KEPT) {
         return false;
     }
     const struct bytes *values = &request->args[add.first];
-    if (add.operation == ADD_PACKED) {
+    if (add.operation == LB_ADD_PACKED) {
         return layout_key_parse(layout, values[0], key);
     }
     *key = 0;
@@ -169,23 +169,23 @@ static bool new_key(const struct layout *layout, const struct request *request, 
         }
         *key = layout_with_ordinal(layout, *key, i, ordinal);
     }
-    return layout_stamp(layout, *key, add.time == ADD_TIME_GIVEN ? add.at_us : now_us, key) ==
+    return layout_stamp(layout, *key, add.time == LB_ADD_TIME_GIVEN ? add.at_us : now_us, key) ==
            LAYOUT_OK;
 }
 
-static void run_on_board(const struct call *call, struct writing *writing, struct add *add) {
+static void run_on_board(const struct call *call, struct writing *writing, struct lb_add *add) {
     const struct layout *layout = board_layout(writing->board);
     if (!find_members(call->request, layout, add)) {
         refuse_count(call, layout, add);
     } else if (check_at(call, layout, add)) {
         writing->is_only = add->member_count == 1;
-        add_apply(call, writing, add);
+        lb_add_apply(call, writing, add);
     }
 }
 
 /* The values depend on the board's layout, so a new board is created first. */
 static void lb_add_run(struct call *call) {
-    struct add add = {.operation = ADD_UNSAID};
+    struct lb_add add = {.operation = LB_ADD_UNSAID};
     const char *error = read_options(call->request, &add);
     if (error != NULL) {
         reply_error(call->reply, error);
@@ -198,78 +198,19 @@ static void lb_add_run(struct call *call) {
     }
 }
 
-#define TOKEN(argument, word)                                                                      \
-    { .name = (argument), .type = ARGUMENT_PURE_TOKEN, .token = (word) }
-
-static const struct argument lb_add_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "condition",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = (const struct argument[]){TOKEN("nx", "NX"), TOKEN("xx", "XX"), {0}}},
-    {.name = "operator",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             TOKEN("set", "SET"), TOKEN("incr", "INCR"), TOKEN("best", "BEST"), {0}}},
-    {.name = "time",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "unix-time-milliseconds", .type = ARGUMENT_UNIX_TIME, .token = "AT"},
-             TOKEN("touch", "TOUCH"),
-             TOKEN("keeptime", "KEEPTIME"),
-             {0},
-         }},
-    {.name = "withrank",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "WITHRANK",
-     .flags = ARGUMENT_OPTIONAL},
-    {.name = "members",
-     .type = ARGUMENT_ONEOF,
-     .children =
-         (const struct argument[]){
-             {.name = "fields_member",
-              .type = ARGUMENT_BLOCK,
-              .flags = ARGUMENT_MULTIPLE,
-              .children =
-                  (const struct argument[]){
-                      {.name = "field", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
-                      {.name = "member", .type = ARGUMENT_STRING},
-                      {0},
-                  }},
-             {.name = "packed_member",
-              .type = ARGUMENT_BLOCK,
-              .token = "PACKED",
-              .flags = ARGUMENT_MULTIPLE,
-              .children =
-                  (const struct argument[]){
-                      {.name = "packed-key", .type = ARGUMENT_INTEGER},
-                      {.name = "member", .type = ARGUMENT_STRING},
-                      {0},
-                  }},
-             {0},
-         }},
-    {0},
-};
-
 const struct command command_lb_add = {
     .name = "LB.ADD",
+    .syntax = "key condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [WITHRANK] "
+              "members=<fields_member=(field... member)... | PACKED "
+              "packed_member=(packed-key:integer member)...>",
     .summary = "Write fields and times of members, all of them or nothing; count those added or "
                "changed",
     .complexity = "O(log n) for each member named, n being the members of the board",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -4,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = -1,
     .new_key = new_key,
-    .arguments = lb_add_arguments,
     .cost = &(const struct command_cost){.count = cost_count_pairs,
                                          .unit_ns = 1200,
                                          .grown_key = 1,

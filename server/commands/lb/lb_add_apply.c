@@ -6,7 +6,9 @@
  * increment may leave its field's range), so all results are computed before the first change: one
  * step per member. If a member is named twice, its second step continues from the first. A single
  * member needs no undo and is put as soon as its step is known. */
-#include "server/commands/lb/lb_add.h"
+#include "server/commands/lb/lb_add_apply.h"
+
+#include "server/commands/lb/lb_record.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -25,11 +27,6 @@ struct add_step {
 };
 
 /* ---- planning a member ---- */
-
-bool add_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {
-    call_refuse_time(call, layout, time_us);
-    return false;
-}
 
 /* Add to a field of *key. */
 static bool add_value(const struct call *call, const struct layout *layout, unsigned field_index,
@@ -55,14 +52,15 @@ static bool add_value(const struct call *call, const struct layout *layout, unsi
 }
 
 /* Apply one value, "v", "=v" or "*", to a field of *key. false: the error was replied. */
-static bool apply_value(const struct call *call, const struct layout *layout, const struct add *add,
-                        unsigned field_index, struct bytes text, bool is_skipped, uint64_t *key) {
+static bool apply_value(const struct call *call, const struct layout *layout,
+                        const struct lb_add *add, unsigned field_index, struct bytes text,
+                        bool is_skipped, uint64_t *key) {
     bool is_set = text.size > 0 && text.at[0] == '=';
     uint64_t ordinal;
     if (text.size == 1 && text.at[0] == '*') {
         return true;
     }
-    if (add->operation == ADD_INCREMENT && !is_set) {
+    if (add->operation == LB_ADD_INCREMENT && !is_set) {
         return add_value(call, layout, field_index, text, is_skipped, key);
     }
     if (is_set) {
@@ -77,9 +75,9 @@ static bool apply_value(const struct call *call, const struct layout *layout, co
 
 /* Apply a member's values to *key. They must be valid even if the member is skipped. */
 static bool apply_values(const struct call *call, const struct layout *layout,
-                         const struct add *add, const struct bytes *values, bool is_skipped,
+                         const struct lb_add *add, const struct bytes *values, bool is_skipped,
                          uint64_t *key) {
-    if (add->operation == ADD_PACKED) {
+    if (add->operation == LB_ADD_PACKED) {
         if (layout_key_parse(layout, values[0], key)) {
             return true;
         }
@@ -98,37 +96,39 @@ static bool apply_values(const struct call *call, const struct layout *layout,
 
 /* Set the time of the step's key, and determine whether it is written. On entry the key has the
  * member's previous time. */
-static bool stamp(const struct call *call, const struct layout *layout, const struct add *add,
+static bool stamp(const struct call *call, const struct layout *layout, const struct lb_add *add,
                   const struct add_step *before, struct add_step *step) {
     bool is_changed = !before->is_there || layout_without_time(layout, step->key) !=
                                                layout_without_time(layout, before->key);
-    bool is_kept = add->time == ADD_TIME_OF_CHANGE ? !is_changed
-                                                   : add->time == ADD_TIME_KEPT && before->is_there;
-    int64_t time_us = add->time == ADD_TIME_GIVEN ? add->at_us : call->now_us;
-    if (add->operation != ADD_PACKED && !is_kept &&
+    bool is_kept = add->time == ADD_TIME_OF_CHANGE
+                       ? !is_changed
+                       : add->time == LB_ADD_TIME_KEPT && before->is_there;
+    int64_t time_us = add->time == LB_ADD_TIME_GIVEN ? add->at_us : call->now_us;
+    if (add->operation != LB_ADD_PACKED && !is_kept &&
         layout_stamp(layout, step->key, time_us, &step->key) != LAYOUT_OK) {
-        return add_refuse_time(call, layout, time_us);
+        return call_refuse_time(call, layout, time_us);
     }
     step->is_there = true;
-    step->is_written = !before->is_there || step->key != before->key || add->time == ADD_TIME_NOW;
+    step->is_written =
+        !before->is_there || step->key != before->key || add->time == LB_ADD_TIME_NOW;
     return true;
 }
 
 /* Is the current key kept because it is as good as the new one or better (KEEP BEST, BEST)? */
-static bool is_beaten(const struct rules *rules, const struct add *add,
+static bool is_beaten(const struct rules *rules, const struct lb_add *add,
                       const struct add_step *before, uint64_t key) {
     if (!before->is_there) {
         return false;
     }
-    if (add->operation != ADD_INCREMENT && !rules_take(rules, before->key, key)) {
+    if (add->operation != LB_ADD_INCREMENT && !rules_take(rules, before->key, key)) {
         return true;
     }
-    return add->operation == ADD_BEST && layout_without_time(&rules->layout, key) <=
-                                             layout_without_time(&rules->layout, before->key);
+    return add->operation == LB_ADD_BEST && layout_without_time(&rules->layout, key) <=
+                                                layout_without_time(&rules->layout, before->key);
 }
 
 /* Plan the result for a member whose current state is before. false: the error was replied. */
-static bool plan(const struct call *call, const struct rules *rules, const struct add *add,
+static bool plan(const struct call *call, const struct rules *rules, const struct lb_add *add,
                  const struct bytes *values, const struct add_step *before, struct add_step *step) {
     const struct layout *layout = &rules->layout;
     bool is_skipped = before->is_there ? add->is_new_only : add->is_existing_only;
@@ -140,7 +140,7 @@ static bool plan(const struct call *call, const struct rules *rules, const struc
         return false;
     }
     bool stays = is_beaten(rules, add, before, key);
-    if (is_skipped || (stays && (rules->keeps_best || add->time != ADD_TIME_NOW))) {
+    if (is_skipped || (stays && (rules->keeps_best || add->time != LB_ADD_TIME_NOW))) {
         return true;
     }
     step->key = stays ? before->key : key;
@@ -149,13 +149,13 @@ static bool plan(const struct call *call, const struct rules *rules, const struc
 
 /* ---- putting ---- */
 
-static enum writing_status put(struct writing *writing, const struct add *add,
+static enum writing_status put(struct writing *writing, const struct lb_add *add,
                                const struct board_member *member, uint64_t key) {
-    return writing_put(writing, member, key, add->operation == ADD_INCREMENT);
+    return writing_put(writing, member, key, add->operation == LB_ADD_INCREMENT);
 }
 
 /* The member's state before the command. */
-static struct add_step step_of(const struct board *board, const struct add *add,
+static struct add_step step_of(const struct board *board, const struct lb_add *add,
                                const struct board_member *member) {
     bool has_rank = add->with_rank && member->is_there;
     return (struct add_step){
@@ -175,7 +175,7 @@ static void answer_rank(const struct call *call, struct lb_writer *writer,
     if (member->is_there) {
         lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
     } else {
-        lb_reply_nil(call);
+        reply_null_array(call->reply);
     }
     if (step->had_rank) {
         reply_integer(call->reply, step->previous_rank);
@@ -185,25 +185,25 @@ static void answer_rank(const struct call *call, struct lb_writer *writer,
 }
 
 /* Ranks as they are after the whole command. */
-static void answer_ranks(const struct call *call, const struct board *board, const struct add *add,
-                         const struct add_step *steps) {
+static void answer_ranks(const struct call *call, const struct board *board,
+                         const struct lb_add *add, const struct add_step *steps) {
     struct lb_writer writer;
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     lb_begin_records(call, board, (struct lb_shape){0}, &writer);
     reply_array(call->reply, add->member_count);
     for (uint32_t i = 0; i < add->member_count; i++) {
         if (i % LOOKUP_GROUP == 0) {
             uint32_t left = add->member_count - i;
-            lookup_members(board, &add_values(call->request, add, i)[add->value_count],
+            lookup_members(board, &lb_add_values(call->request, add, i)[add->value_count],
                            add->value_count + 1, left < LOOKUP_GROUP ? left : LOOKUP_GROUP, ahead);
         }
         struct board_member member;
-        board_look_up(board, add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
+        board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
         answer_rank(call, &writer, &member, &steps[i]);
     }
 }
 
-static void answer(const struct call *call, const struct board *board, const struct add *add,
+static void answer(const struct call *call, const struct board *board, const struct lb_add *add,
                    const struct add_step *steps) {
     if (add->with_rank) {
         answer_ranks(call, board, add, steps);
@@ -218,12 +218,12 @@ static void answer(const struct call *call, const struct board *board, const str
 
 /* ---- one member ---- */
 
-static void add_one(const struct call *call, struct writing *writing, const struct add *add) {
+static void add_one(const struct call *call, struct writing *writing, const struct lb_add *add) {
     struct board_member member;
     struct add_step step;
-    board_look_up(writing->board, add_name(call->request, add, 0), call->ahead, &member);
+    board_look_up(writing->board, lb_add_name(call->request, add, 0), call->ahead, &member);
     struct add_step before = step_of(writing->board, add, &member);
-    if (!plan(call, writing->rules, add, add_values(call->request, add, 0), &before, &step)) {
+    if (!plan(call, writing->rules, add, lb_add_values(call->request, add, 0), &before, &step)) {
         return;
     }
     if (step.is_written) {
@@ -247,7 +247,7 @@ struct step_table {
 
 struct many {
     const struct call *call;
-    const struct add *add;
+    const struct lb_add *add;
     struct writing *writing;
     struct board *board;
     struct add_step *steps;
@@ -260,7 +260,7 @@ static uint32_t *find_slot(const struct many *many, struct bytes name, uint64_t 
     const struct step_table *table = &many->table;
     uint32_t at = (uint32_t)(hash >> 32) & table->mask;
     while (table->slots[at] != 0 &&
-           !bytes_equal(add_name(many->call->request, many->add, table->slots[at] - 1), name)) {
+           !bytes_equal(lb_add_name(many->call->request, many->add, table->slots[at] - 1), name)) {
         at = (at + 1) & table->mask;
     }
     return &table->slots[at];
@@ -268,17 +268,17 @@ static uint32_t *find_slot(const struct many *many, struct bytes name, uint64_t 
 
 static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
     const struct call *call = many->call;
-    const struct add *add = many->add;
-    struct board_prefetch ahead[LOOKUP_GROUP];
-    lookup_members(many->board, &add_values(call->request, add, begin)[add->value_count],
+    const struct lb_add *add = many->add;
+    struct lookup ahead[LOOKUP_GROUP];
+    lookup_members(many->board, &lb_add_values(call->request, add, begin)[add->value_count],
                    add->value_count + 1, count, ahead);
     for (uint32_t i = begin; i < begin + count; i++) {
         struct board_member member;
-        board_look_up(many->board, add_name(call->request, add, i), &ahead[i - begin], &member);
+        board_look_up(many->board, lb_add_name(call->request, add, i), &ahead[i - begin], &member);
         uint32_t *slot = find_slot(many, member.name, member.hash);
         struct add_step before =
             *slot != 0 ? many->steps[*slot - 1] : step_of(many->board, add, &member);
-        if (!plan(call, many->writing->rules, add, add_values(call->request, add, i), &before,
+        if (!plan(call, many->writing->rules, add, lb_add_values(call->request, add, i), &before,
                   &many->steps[i])) {
             return false;
         }
@@ -289,14 +289,14 @@ static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
 }
 
 static bool put_group(struct many *many, uint32_t begin, unsigned count) {
-    const struct add *add = many->add;
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    const struct lb_add *add = many->add;
+    struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
     for (unsigned i = 0; i < count; i++) {
         keys[i] = many->steps[begin + i].key;
     }
     lookup_members_to_put(many->board,
-                          &add_values(many->call->request, add, begin)[add->value_count],
+                          &lb_add_values(many->call->request, add, begin)[add->value_count],
                           add->value_count + 1, count, keys, ahead);
     for (unsigned i = 0; i < count; i++) {
         if (many->steps[begin + i].is_written) {
@@ -329,7 +329,7 @@ static bool for_each_group(struct many *many, many_group *run_group) {
 static bool reserve(const struct many *many) {
     size_t size = board_growth_size(many->board, many->add->member_count);
     for (uint32_t i = 0; i < many->add->member_count; i++) {
-        size += add_name(many->call->request, many->add, i).size;
+        size += lb_add_name(many->call->request, many->add, i).size;
     }
     return memory_reserve_begin(size);
 }
@@ -341,7 +341,7 @@ static void take_back_lost(struct many *many) {
         many->steps[i].is_written =
             many->steps[i].is_written &&
             (many->steps[i].was_there ||
-             board_find(many->board, add_name(many->call->request, many->add, i), &key));
+             board_find(many->board, lb_add_name(many->call->request, many->add, i), &key));
     }
 }
 
@@ -368,7 +368,7 @@ static void plan_and_put(struct many *many) {
     }
 }
 
-static void add_many(const struct call *call, struct writing *writing, const struct add *add) {
+static void add_many(const struct call *call, struct writing *writing, const struct lb_add *add) {
     struct add_step steps[STEPS_ON_STACK];
     uint32_t slots[4 * STEPS_ON_STACK] = {0};
     struct many many = {
@@ -394,7 +394,7 @@ static void add_many(const struct call *call, struct writing *writing, const str
     }
 }
 
-void add_apply(const struct call *call, struct writing *writing, const struct add *add) {
+void lb_add_apply(const struct call *call, struct writing *writing, const struct lb_add *add) {
     if (add->member_count == 1) {
         add_one(call, writing, add);
     } else {

@@ -8,7 +8,9 @@
  * So exactly count records are returned if the board has that many, and the member is one of them.
  */
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 enum { ARG_KIND = 2, ARG_WHERE, ARG_COUNT, ARG_OPTIONS };
 
@@ -18,27 +20,23 @@ struct around {
     struct lb_shape shape;
 };
 
+static const struct option_row lb_around_options[] = {
+    {"COMP", OPTION_FLAG, offsetof(struct around, shape.is_competition), NULL},
+    {0},
+};
+
 static bool read_arguments(const struct call *call, struct around *around) {
     around->is_score = call_arg_is(call, ARG_KIND, "SCORE");
     if (!around->is_score && !call_arg_is(call, ARG_KIND, "MEMBER")) {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     if (!call_parse_integer(call, call_arg(call, ARG_COUNT), &around->count)) {
         return false;
     }
     if (around->count < 1) {
-        reply_error(call->reply, "ERR value is out of range, must be positive");
-        return false;
+        return call_refuse(call, "ERR value is out of range, must be positive");
     }
-    for (uint32_t i = ARG_OPTIONS; i < call->request->count; i++) {
-        if (!call_arg_is(call, i, "COMP")) {
-            call_syntax_error(call);
-            return false;
-        }
-        around->shape.is_competition = true;
-    }
-    return true;
+    return options_read(call, ARG_OPTIONS, around);
 }
 
 /* The rank of a new member with this score and 0 in its other fields, if it were added now: after
@@ -99,34 +97,15 @@ static uint64_t count_window(const struct cost_view *view) {
     return (uint64_t)(around.count < size ? around.count : size);
 }
 
-static const struct argument lb_around_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "where",
-     .type = ARGUMENT_ONEOF,
-     .children =
-         (const struct argument[]){
-             {.name = "member", .type = ARGUMENT_STRING, .token = "MEMBER"},
-             {.name = "score", .type = ARGUMENT_DOUBLE, .token = "SCORE"},
-             {0},
-         }},
-    {.name = "count", .type = ARGUMENT_INTEGER},
-    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_lb_around = {
     .name = "LB.AROUND",
+    .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP]",
+    .options = lb_around_options,
     .summary = "A window of records around a member, or around the place of a score",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -5,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = ARG_WHERE,
-    .arguments = lb_around_arguments,
     .cost = &(const struct command_cost){.count = count_window,
                                          .unit_ns = 90,
                                          .unit = "member returned",

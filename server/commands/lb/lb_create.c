@@ -85,102 +85,16 @@ static void lb_create_run(struct call *call) {
     }
 }
 
-#define TOKEN(argument, word)                                                                      \
-    { .name = (argument), .type = ARGUMENT_PURE_TOKEN, .token = (word) }
-
-static const struct argument field_arguments[] = {
-    {.name = "name", .type = ARGUMENT_STRING},
-    {.name = "bits", .type = ARGUMENT_INTEGER},
-    {.name = "order",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = (const struct argument[]){TOKEN("asc", "ASC"), TOKEN("desc", "DESC"), {0}}},
-    {.name = "signed", .type = ARGUMENT_PURE_TOKEN, .token = "SIGNED", .flags = ARGUMENT_OPTIONAL},
-    {.name = "scale", .type = ARGUMENT_INTEGER, .token = "SCALE", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
-static const struct argument time_arguments[] = {
-    {.name = "bits", .type = ARGUMENT_INTEGER},
-    {.name = "unit",
-     .type = ARGUMENT_ONEOF,
-     .children = (const struct argument[]){TOKEN("us", "US"),
-                                           TOKEN("ms", "MS"),
-                                           TOKEN("s", "S"),
-                                           TOKEN("m", "M"),
-                                           TOKEN("h", "H"),
-                                           TOKEN("d", "D"),
-                                           {0}}},
-    {.name = "window",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = lb_window_arguments},
-    {.name = "latest", .type = ARGUMENT_PURE_TOKEN, .token = "LATEST", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
-static const struct argument fields_arguments[] = {
-    {.name = "field",
-     .type = ARGUMENT_BLOCK,
-     .token = "FIELD",
-     .flags = ARGUMENT_MULTIPLE | ARGUMENT_MULTIPLE_TOKEN,
-     .children = field_arguments},
-    {.name = "time",
-     .type = ARGUMENT_BLOCK,
-     .token = "TIME",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = time_arguments},
-    {0},
-};
-
-static const struct argument period_arguments[] = {
-    {.name = "unit",
-     .type = ARGUMENT_ONEOF,
-     .children =
-         (const struct argument[]){
-             TOKEN("day", "DAY"), TOKEN("week", "WEEK"), TOKEN("month", "MONTH"), {0}}},
-    {.name = "offset", .type = ARGUMENT_STRING, .token = "TZ", .flags = ARGUMENT_OPTIONAL},
-    {.name = "periods", .type = ARGUMENT_INTEGER, .token = "ARCHIVE", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
-static const struct argument lb_create_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "layout",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "name", .type = ARGUMENT_STRING, .token = "LAYOUT"},
-             {.name = "fields", .type = ARGUMENT_BLOCK, .children = fields_arguments},
-             {0},
-         }},
-    {.name = "cap", .type = ARGUMENT_INTEGER, .token = "CAP", .flags = ARGUMENT_OPTIONAL},
-    {.name = "keep",
-     .type = ARGUMENT_ONEOF,
-     .token = "KEEP",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = (const struct argument[]){TOKEN("last", "LAST"), TOKEN("best", "BEST"), {0}}},
-    {.name = "period",
-     .type = ARGUMENT_BLOCK,
-     .token = "PERIOD",
-     .flags = ARGUMENT_OPTIONAL,
-     .children = period_arguments},
-    {0},
-};
-
 const struct command command_lb_create = {
     .name = "LB.CREATE",
+    .syntax = "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] "
+              "[SIGNED] [SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | "
+              "D> window=[START start | END end] [LATEST]])] [CAP cap:integer] [KEEP <LAST | "
+              "BEST>] [PERIOD unit=<DAY | WEEK | MONTH> [TZ offset] [ARCHIVE periods:integer]]",
     .summary = "Make an empty board with a layout and options of its own, which stays when it is "
                "empty",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -2,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = lb_create_arguments,
     .run = lb_create_run,
 };

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 #include "skiplist/lookup.h"
 
 enum { FIRST_MEMBER = 3 };
@@ -46,26 +48,18 @@ static bool read_member_count(const struct call *call, struct get *get) {
     return true;
 }
 
-static bool read_options(const struct call *call, struct get *get) {
-    for (uint32_t i = FIRST_MEMBER + get->member_count; i < call->request->count; i++) {
-        bool *flag = call_arg_is(call, i, "COMP")      ? &get->shape.is_competition
-                     : call_arg_is(call, i, "SORT")    ? &get->is_sorted
-                     : call_arg_is(call, i, "PCT")     ? &get->shape.with_percent
-                     : call_arg_is(call, i, "WITHKEY") ? &get->shape.with_key
-                                                       : NULL;
-        if (flag == NULL) {
-            call_syntax_error(call);
-            return false;
-        }
-        *flag = true;
-    }
-    return true;
-}
+static const struct option_row lb_get_options[] = {
+    {"COMP", OPTION_FLAG, offsetof(struct get, shape.is_competition), NULL},
+    {"SORT", OPTION_FLAG, offsetof(struct get, is_sorted), NULL},
+    {"PCT", OPTION_FLAG, offsetof(struct get, shape.with_percent), NULL},
+    {"WITHKEY", OPTION_FLAG, offsetof(struct get, shape.with_key), NULL},
+    {0},
+};
 
 /* ---- look-up ---- */
 
 static struct place find_place(const struct board *board, struct bytes name,
-                               const struct board_prefetch *ahead) {
+                               const struct lookup *ahead) {
     struct board_member member;
     if (!zset_is_member(name)) {
         return (struct place){.rank = NOWHERE};
@@ -95,7 +89,7 @@ static void find_shared_ranks(const struct board *board, struct place *places, u
 static void find_group(const struct call *call, const struct get *get, const struct board *board,
                        uint32_t begin, unsigned count, struct place *places) {
     const struct bytes *names = &call->request->args[FIRST_MEMBER + begin];
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     bool is_many = get->member_count > 1;
     if (is_many) {
         lookup_members(board, names, 1, count, ahead);
@@ -115,7 +109,7 @@ static void write_places(const struct call *call, const struct lb_writer *writer
                          const struct place *places, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (places[i].rank == NOWHERE) {
-            lb_reply_nil(call);
+            reply_null_array(call->reply);
         } else {
             lb_write_record_as(writer, call_arg(call, FIRST_MEMBER + places[i].index),
                                places[i].key, places[i].shown_rank);
@@ -127,7 +121,7 @@ static void reply_as_asked(const struct call *call, const struct get *get,
                            const struct board *board, const struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
     reply_array(call->reply, get->member_count);
-    for (uint32_t begin = 0; begin < get->member_count && !zset_is_reply_lost(call);) {
+    for (uint32_t begin = 0; begin < get->member_count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->member_count, begin);
         find_group(call, get, board, begin, count, places);
         write_places(call, writer, places, count);
@@ -163,7 +157,8 @@ static void reply_sorted(const struct call *call, const struct get *get, const s
 static void lb_get_run(struct call *call) {
     struct get get = {.is_sorted = false};
     struct lb_writer writer;
-    if (!read_member_count(call, &get) || !read_options(call, &get)) {
+    if (!read_member_count(call, &get) ||
+        !options_read(call, FIRST_MEMBER + get.member_count, &get)) {
         return;
     }
     const struct board *board = call_find_board(call, call_arg(call, 1));
@@ -179,34 +174,16 @@ static void lb_get_run(struct call *call) {
     }
 }
 
-static const struct argument lb_get_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "n", .type = ARGUMENT_INTEGER},
-    {.name = "member", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
-    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
-    {.name = "sort", .type = ARGUMENT_PURE_TOKEN, .token = "SORT", .flags = ARGUMENT_OPTIONAL},
-    {.name = "pct", .type = ARGUMENT_PURE_TOKEN, .token = "PCT", .flags = ARGUMENT_OPTIONAL},
-    {.name = "withkey",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "WITHKEY",
-     .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_lb_get = {
     .name = "LB.GET",
+    .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY]",
+    .options = lb_get_options,
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank",
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -4,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = FIRST_MEMBER,
-    .arguments = lb_get_arguments,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 300,
                                          .unit = "requested member",

@@ -21,8 +21,7 @@ static bool check_edges(const struct call *call, const struct layout_field *lead
             return false;
         }
         if (i > FIRST_EDGE && decimal_compare(last, edge) >= 0) {
-            reply_error(call->reply, "ERR edges must be strictly ascending");
-            return false;
+            return call_refuse(call, "ERR edges must be strictly ascending");
         }
         last = edge;
     }
@@ -50,7 +49,7 @@ static void lb_hist_run(struct call *call) {
     }
     uint32_t left = board != NULL ? board_count(board) : 0;
     reply_array(call->reply, call->request->count - FIRST_EDGE + 1);
-    for (uint32_t i = FIRST_EDGE; i < call->request->count && !zset_is_reply_lost(call); i++) {
+    for (uint32_t i = FIRST_EDGE; i < call->request->count && !reply_is_lost(call->reply); i++) {
         struct decimal edge = {.magnitude = 0};
         bool is_parsed = lb_parse_decimal(call, lead, call_arg(call, i), &edge);
         CHECK(is_parsed);
@@ -61,24 +60,13 @@ static void lb_hist_run(struct call *call) {
     reply_integer(call->reply, left);
 }
 
-static const struct argument lb_hist_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "edge", .type = ARGUMENT_DOUBLE, .flags = ARGUMENT_MULTIPLE},
-    {0},
-};
-
 const struct command command_lb_hist = {
     .name = "LB.HIST",
+    .syntax = "key edge:double...",
     .summary = "How many members have a score below, between and above the given edges",
     .complexity = "O(log n) for each edge, n being the members of the board",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -3,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = lb_hist_arguments,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 650,
                                          .unit = "edge",

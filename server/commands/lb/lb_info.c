@@ -1,5 +1,5 @@
 /* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory. */
-#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 
 static void put_text(const struct call *call, const char *name, const char *text) {
     reply_bulk_text(call->reply, name);
@@ -99,7 +99,7 @@ static void lb_info_run(struct call *call) {
     put_text(call, "layout", text);
     put_number(call, "bits", layout->bits_total);
     put_number(call, "count", board_count(&key->board));
-    put_number(call, "memory", (int64_t)registry_memory_size(key));
+    put_number(call, "memory", (int64_t)registry_memory_size(call->registry, key));
     reply_bulk_text(call->reply, "fields");
     reply_array(call->reply, layout->field_count);
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -110,23 +110,13 @@ static void lb_info_run(struct call *call) {
     put_options(call, registry_rules(key));
 }
 
-static const struct argument lb_info_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {0},
-};
-
 const struct command command_lb_info = {
     .name = "LB.INFO",
+    .syntax = "key",
     .summary = "A board's layout and options, the ranges of its fields and times, its members and "
                "its memory",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = lb_info_arguments,
     .run = lb_info_run,
 };

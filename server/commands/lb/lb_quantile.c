@@ -5,7 +5,7 @@
  *     q             0..0.2 ..0.4 ..0.6 ..0.8  ..1
  *
  * q is an exact decimal, so that 0.2 of five members is exactly one member, not two. */
-#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/dispatch/cost.h"
 
 enum {
@@ -20,16 +20,14 @@ static bool parse_q(const struct call *call, struct bytes text, uint64_t *q) {
     struct decimal value;
     enum decimal_status status = decimal_parse(text, Q_SCALE, &value);
     if (status == DECIMAL_NOT_A_NUMBER) {
-        reply_error(call->reply, "ERR value is not a valid float");
-        return false;
+        return call_refuse(call, "ERR value is not a valid float");
     }
     if (status == DECIMAL_TOO_PRECISE) {
         reply_error_format(call->reply, "ERR quantile has too many decimals: at most %d", Q_SCALE);
         return false;
     }
     if (status == DECIMAL_OUT_OF_RANGE || value.is_negative || value.magnitude > one) {
-        reply_error(call->reply, "ERR quantile is out of range: 0..1");
-        return false;
+        return call_refuse(call, "ERR quantile is out of range: 0..1");
     }
     *q = value.magnitude;
     return true;
@@ -75,7 +73,7 @@ static void lb_quantile_run(struct call *call) {
     }
     lb_begin_records(call, board, (struct lb_shape){0}, &writer);
     reply_array(call->reply, q_count);
-    for (uint32_t i = FIRST_Q; i < call->request->count && !zset_is_reply_lost(call); i++) {
+    for (uint32_t i = FIRST_Q; i < call->request->count && !reply_is_lost(call->reply); i++) {
         uint64_t q = 0;
         bool is_parsed = parse_q(call, call_arg(call, i), &q);
         CHECK(is_parsed);
@@ -83,24 +81,13 @@ static void lb_quantile_run(struct call *call) {
     }
 }
 
-static const struct argument lb_quantile_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "q", .type = ARGUMENT_DOUBLE, .flags = ARGUMENT_MULTIPLE},
-    {0},
-};
-
 const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
+    .syntax = "key q:double...",
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -3,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = lb_quantile_arguments,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 700,
                                          .unit = "quantile",

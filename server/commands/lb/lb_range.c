@@ -7,54 +7,37 @@
  * By rank, start and stop are places of the walk, as in ZRANGE. By score they are the two limits of
  * the range, in either order, because the one that the walk starts at depends on the layout and on
  * REV, which callers need not know. */
-#include "server/commands/lb/lb.h"
+#include "server/commands/lb/lb_record.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 enum { FIRST_OPTION = 4 };
 
 struct range {
     bool is_by_score; /* BYSCORE */
     bool is_reverse;  /* REV */
-    int64_t offset;
-    int64_t count; /* negative: no limit */
+    int64_t offset;   /* LIMIT offset count */
+    int64_t count;    /* negative: no limit */
     struct lb_shape shape;
 };
 
-/* Parse the option at *index and its values. false: the error was replied. */
-static bool read_option(const struct call *call, struct range *range, uint32_t *index) {
-    struct bytes word = call_arg(call, *index);
-    if (bytes_is(word, "BYSCORE")) {
-        range->is_by_score = true;
-    } else if (bytes_is(word, "REV")) {
-        range->is_reverse = true;
-    } else if (bytes_is(word, "COMP")) {
-        range->shape.is_competition = true;
-    } else if (bytes_is(word, "WITHKEY")) {
-        range->shape.with_key = true;
-    } else if (bytes_is(word, "LIMIT") && call->request->count - *index > 2) {
-        if (!call_parse_integer(call, call_arg(call, *index + 1), &range->offset) ||
-            !call_parse_integer(call, call_arg(call, *index + 2), &range->count)) {
-            return false;
-        }
-        *index += 2;
-    } else {
-        call_syntax_error(call);
-        return false;
-    }
-    return true;
-}
+static const struct option_row lb_range_options[] = {
+    {"BYSCORE", OPTION_FLAG, offsetof(struct range, is_by_score), NULL},
+    {"REV", OPTION_FLAG, offsetof(struct range, is_reverse), NULL},
+    {"LIMIT", OPTION_INTEGERS, offsetof(struct range, offset), NULL},
+    {"COMP", OPTION_FLAG, offsetof(struct range, shape.is_competition), NULL},
+    {"WITHKEY", OPTION_FLAG, offsetof(struct range, shape.with_key), NULL},
+    {0},
+};
 
 static bool read_options(const struct call *call, struct range *range) {
-    for (uint32_t index = FIRST_OPTION; index < call->request->count; index++) {
-        if (!read_option(call, range, &index)) {
-            return false;
-        }
+    if (!options_read(call, FIRST_OPTION, range)) {
+        return false;
     }
     /* As in ZRANGE, a count of -1 means no limit, and is always accepted. */
     if (range->count != -1 && !range->is_by_score) {
-        reply_error(call->reply,
-                    "ERR syntax error, LIMIT is only supported in combination with BYSCORE");
-        return false;
+        return call_refuse(call,
+                           "ERR syntax error, LIMIT is only supported in combination with BYSCORE");
     }
     return true;
 }
@@ -120,46 +103,16 @@ static uint64_t count_span(const struct cost_view *view) {
     return (uint64_t)span.count * (is_slow ? COMPETITION_UNITS : 1);
 }
 
-static const struct argument lb_range_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "start", .type = ARGUMENT_STRING},
-    {.name = "stop", .type = ARGUMENT_STRING},
-    {.name = "byscore",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "BYSCORE",
-     .flags = ARGUMENT_OPTIONAL},
-    {.name = "rev", .type = ARGUMENT_PURE_TOKEN, .token = "REV", .flags = ARGUMENT_OPTIONAL},
-    {.name = "offset_count",
-     .type = ARGUMENT_BLOCK,
-     .token = "LIMIT",
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "offset", .type = ARGUMENT_INTEGER},
-             {.name = "count", .type = ARGUMENT_INTEGER},
-             {0},
-         }},
-    {.name = "comp", .type = ARGUMENT_PURE_TOKEN, .token = "COMP", .flags = ARGUMENT_OPTIONAL},
-    {.name = "withkey",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "WITHKEY",
-     .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_lb_range = {
     .name = "LB.RANGE",
+    .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
+              "[COMP] [WITHKEY]",
+    .options = lb_range_options,
     .summary = "Records by rank or by score, best first or (REV) worst first",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "
                   "COMP and REV O(log n) more for every change of fields",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -4,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = lb_range_arguments,
     .cost = &(const struct command_cost){.count = count_span,
                                          .unit_ns = 90,
                                          .unit = "member returned",

@@ -1,7 +1,9 @@
-/* Records in replies. See lb.h for their form.
+/* Records in replies. See lb_record.h for their form.
  *
  * Room is reserved once per record, for its maximum size; then its parts are written without
  * further checks. Ranges are read directly from the board's blocks, run by run. */
+#include "server/commands/lb/lb_record.h"
+
 #include "protocol/put.h"
 #include "server/commands/lb/lb.h"
 #include "skiplist/run.h"
@@ -151,14 +153,10 @@ void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key
     lb_write_record_as(writer, member, key, shown);
 }
 
-void lb_reply_nil(const struct call *call) {
-    reply_null_array(call->reply);
-}
-
 void lb_reply_nils(const struct call *call, uint32_t count) {
     reply_array(call->reply, count);
-    for (uint32_t i = 0; i < count && !zset_is_reply_lost(call); i++) {
-        lb_reply_nil(call);
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
+        reply_null_array(call->reply);
     }
 }
 
@@ -174,7 +172,7 @@ void lb_reply_span(const struct call *call, const struct board *board, struct zs
     lb_begin_records(call, board, shape, &writer);
     uint32_t rank = zset_part(span, is_best_first, 0, 1).rank;
     board_seek(board, rank, &cursor);
-    for (uint32_t left = span.count; left > 0 && !zset_is_reply_lost(call);) {
+    for (uint32_t left = span.count; left > 0 && !reply_is_lost(call->reply);) {
         bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
         CHECK(is_there);
         left -= run.count;

@@ -11,6 +11,7 @@
 #include "server/clients/session.h"
 #include "server/commands/lb/lb.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 enum { ARG_ARCHIVE = 2, ARG_OPTIONS, SHOWN_MAX = 64 };
 
@@ -26,11 +27,11 @@ static const char *window_word(const struct lb_roll *roll) {
     return roll->is_end ? "END" : "START";
 }
 
-static bool read_window(const struct call *call, uint32_t index, struct lb_roll *roll) {
+static bool read_window(const struct call *call, uint32_t index, void *target) {
+    struct lb_roll *roll = target;
     struct bytes text = call_arg(call, index);
     if (roll->has_window) {
-        reply_error(call->reply, "ERR START or END may be given only once");
-        return false;
+        return call_refuse(call, "ERR START or END may be given only once");
     }
     roll->has_window = true;
     roll->is_end = call_arg_is(call, index - 1, "END");
@@ -45,40 +46,30 @@ static bool read_window(const struct call *call, uint32_t index, struct lb_roll 
     return false;
 }
 
-static bool read_expiry(const struct call *call, uint32_t index, struct lb_roll *roll) {
+static bool read_expiry(const struct call *call, uint32_t index, void *target) {
+    struct lb_roll *roll = target;
     int64_t seconds;
     int64_t ms;
+    if (roll->has_expiry) {
+        return call_syntax_error(call);
+    }
     if (!call_parse_integer(call, call_arg(call, index), &seconds)) {
         return false;
     }
     if (seconds <= 0 || __builtin_mul_overflow(seconds, 1000, &ms) ||
         __builtin_add_overflow(ms, call->now_ms, &roll->expire_at_ms)) {
-        reply_error(call->reply, "ERR invalid expire time in 'lb.roll' command");
-        return false;
+        return call_refuse(call, "ERR invalid expire time in 'lb.roll' command");
     }
     roll->has_expiry = true;
     return true;
 }
 
-static bool read_options(const struct call *call, struct lb_roll *roll) {
-    roll->expire_at_ms = REGISTRY_NO_EXPIRY;
-    for (uint32_t i = ARG_OPTIONS; i < call->request->count; i += 2) {
-        bool has_value = i + 1 < call->request->count;
-        bool is_fine;
-        if (has_value && (call_arg_is(call, i, "START") || call_arg_is(call, i, "END"))) {
-            is_fine = read_window(call, i + 1, roll);
-        } else if (has_value && call_arg_is(call, i, "EX") && !roll->has_expiry) {
-            is_fine = read_expiry(call, i + 1, roll);
-        } else {
-            call_syntax_error(call);
-            return false;
-        }
-        if (!is_fine) {
-            return false;
-        }
-    }
-    return true;
-}
+static const struct option_row lb_roll_options[] = {
+    {"START", OPTION_READ, 0, read_window},
+    {"END", OPTION_READ, 0, read_window},
+    {"EX", OPTION_READ, 0, read_expiry},
+    {0},
+};
 
 /* The rules of the new board if it gets its own window. */
 static bool move_window(const struct call *call, const struct rules *rules,
@@ -101,15 +92,14 @@ static bool move_window(const struct call *call, const struct rules *rules,
     if (layout_set_end(&next->layout, roll->window_us) == LAYOUT_OK) {
         return true;
     }
-    reply_error(call->reply, "ERR END is too early: this layout's START would be out of range");
-    return false;
+    return call_refuse(call, "ERR END is too early: this layout's START would be out of range");
 }
 
 static void lb_roll_run(struct call *call) {
-    struct lb_roll roll = {.has_window = false};
+    struct lb_roll roll = {.expire_at_ms = REGISTRY_NO_EXPIRY};
     struct rules next;
     struct bytes archive = call_arg(call, ARG_ARCHIVE);
-    if (!read_options(call, &roll)) {
+    if (!options_read(call, ARG_OPTIONS, &roll)) {
         return;
     }
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
@@ -134,30 +124,15 @@ static void lb_roll_run(struct call *call) {
     reply_integer(call->reply, count);
 }
 
-static const struct argument lb_roll_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "archive", .type = ARGUMENT_KEY},
-    {.name = "window",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children = lb_window_arguments},
-    {.name = "seconds", .type = ARGUMENT_INTEGER, .token = "EX", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_lb_roll = {
     .name = "LB.ROLL",
+    .syntax = "key archive:key window=[START start | END end] [EX seconds:integer]",
+    .options = lb_roll_options,
     .summary =
         "Move a board's members to an archive, start over with an empty board, and count them",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "leaderboard",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = lb_roll_arguments,
     .cost = &(const struct command_cost){.count = cost_count_whole,
                                          .unit_ns = 0,
                                          .grown_key = 2,

@@ -4,12 +4,8 @@
 #include "server/commands/zset/combine.h"
 
 #include "codec/memory.h"
+#include "skiplist/lookup.h"
 #include "skiplist/run.h"
-
-enum {
-    /* Smaller boards stay in the cache, where prefetching only adds cost. */
-    FETCHED_BOARD_MIN = 4096,
-};
 
 /* A run of members of a board, and their results. */
 struct batch {
@@ -75,23 +71,10 @@ static void move_entry(struct batch *batch, uint32_t from, uint32_t to) {
 /* Look up all members of a batch on a board. */
 static void look_up(const struct board *board, const struct batch *batch,
                     struct board_member *found) {
-    struct board_prefetch ahead[BOARD_RUN_MAX];
-    bool is_fetched = board_count(board) >= FETCHED_BOARD_MIN;
-    uint32_t count = is_fetched ? batch->count : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        board_prefetch_slots(board, batch->members[i], &ahead[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        board_prefetch_descriptor(&ahead[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        board_prefetch_block(&ahead[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        board_prefetch_entry(&ahead[i], false);
-    }
+    struct lookup lookups[BOARD_RUN_MAX];
+    lookup_members(board, batch->members, 1, batch->count, lookups);
     for (uint32_t i = 0; i < batch->count; i++) {
-        board_look_up(board, batch->members[i], is_fetched ? &ahead[i] : NULL, &found[i]);
+        board_look_up(board, batch->members[i], &lookups[i], &found[i]);
     }
 }
 

@@ -38,8 +38,7 @@ bool zset_span_of_scores(const struct call *call, const struct board *board, str
     bool is_empty_above;
     if (decimal_parse_bound(min, scale, true, &lower, &is_empty_below) != DECIMAL_OK ||
         decimal_parse_bound(max, scale, false, &upper, &is_empty_above) != DECIMAL_OK) {
-        reply_error(call->reply, "ERR min or max is not a float");
-        return false;
+        return call_refuse(call, "ERR min or max is not a float");
     }
     *span = (struct zset_span){0};
     uint64_t lowest_key;

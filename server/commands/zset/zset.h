@@ -1,4 +1,4 @@
-/* Shared by the sorted-set commands: Redis's order on a board, ranges, and replies of members.
+/* Shared by the sorted-set commands: Redis's order on a board, and ranges.
  *
  * Redis walks a sorted set from the lowest score up, or (REV) from the highest down. A board is
  * stored best first. On a board where higher is better (DESC):
@@ -71,7 +71,7 @@ MUST_CHECK bool zset_check_member(const struct call *call, struct bytes member);
 /* Look up a name, which may be invalid as a member, on a board, which may be NULL. ahead: what was
  * prefetched for it, or NULL. false: not found. */
 MUST_CHECK static inline bool zset_look_up_ahead(const struct board *board, struct bytes name,
-                                                 const struct board_prefetch *ahead,
+                                                 const struct lookup *ahead,
                                                  struct board_member *member) {
     if (board == NULL || !zset_is_member(name)) {
         return false;
@@ -83,36 +83,6 @@ MUST_CHECK static inline bool zset_look_up_ahead(const struct board *board, stru
 MUST_CHECK static inline bool zset_look_up(const struct call *call, const struct board *board,
                                            struct bytes name, struct board_member *member) {
     return zset_look_up_ahead(board, name, call->ahead, member);
-}
-
-/* The score in a packed key. */
-static inline void zset_reply_score(const struct call *call, const struct layout_field *lead,
-                                    uint64_t ordinal) {
-    reply_decimal(call->reply, layout_field_decimal(lead, ordinal), lead->scale);
-}
-
-/* How a reply lists members. */
-enum zset_shape {
-    ZSET_MEMBERS, /* members only */
-    ZSET_FLAT,    /* member, score, member, score */
-    ZSET_PAIRS,   /* [member, score], [member, score] */
-};
-/* WITHSCORES as in Redis: pairs in RESP3, flat in RESP2. */
-static inline enum zset_shape zset_shape_with_scores(const struct call *call) {
-    return call->reply->version == 3 ? ZSET_PAIRS : ZSET_FLAT;
-}
-/* The header of an array of count members in that shape. */
-void zset_reply_header(const struct call *call, uint64_t count, enum zset_shape shape);
-/* One member in that shape. */
-void zset_reply_entry(const struct call *call, const struct board *board,
-                      const struct board_entry *entry, enum zset_shape shape);
-/* Every member of span, header included. */
-void zset_reply_span(const struct call *call, const struct board *board, struct zset_span span,
-                     bool is_best_first, enum zset_shape shape);
-
-/* Is the reply being discarded? Long replies then stop. */
-static inline bool zset_is_reply_lost(const struct call *call) {
-    return reply_is_lost(call->reply);
 }
 
 /* Remove span from the key's board, and the key with its last member if a write created it. */

@@ -10,8 +10,9 @@
  * layout fails the first put, as it would every other; and for more than one pair the memory is
  * reserved before the first put. */
 #include "server/commands/writing.h"
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -51,53 +52,39 @@ static struct bytes pair_member(const struct call *call, const struct zadd *zadd
 
 /* ---- parsing ---- */
 
-/* The flag that an option sets. NULL: not an option. */
-static bool *option_flag(struct zadd *zadd, struct bytes word) {
-    /* Usually this is the first score already. */
-    if (word.size == 0 || word.at[0] < 'A') {
-        return NULL;
-    }
-    return bytes_is(word, "NX")     ? &zadd->is_new_only
-           : bytes_is(word, "XX")   ? &zadd->is_existing_only
-           : bytes_is(word, "GT")   ? &zadd->is_greater_only
-           : bytes_is(word, "LT")   ? &zadd->is_less_only
-           : bytes_is(word, "CH")   ? &zadd->is_change_counted
-           : bytes_is(word, "INCR") ? &zadd->is_increment
-                                    : NULL;
-}
+static const struct option_row zadd_options[] = {
+    {"NX", OPTION_FLAG, offsetof(struct zadd, is_new_only), NULL},
+    {"XX", OPTION_FLAG, offsetof(struct zadd, is_existing_only), NULL},
+    {"GT", OPTION_FLAG, offsetof(struct zadd, is_greater_only), NULL},
+    {"LT", OPTION_FLAG, offsetof(struct zadd, is_less_only), NULL},
+    {"CH", OPTION_FLAG, offsetof(struct zadd, is_change_counted), NULL},
+    {"INCR", OPTION_FLAG, offsetof(struct zadd, is_increment), NULL},
+    {0},
+};
 
-/* Options come before the first score, in any order, and may be repeated. */
-static void read_options(const struct call *call, struct zadd *zadd) {
-    uint32_t index = 2;
-    for (; index < call->request->count; index++) {
-        bool *flag = option_flag(zadd, call_arg(call, index));
-        if (flag == NULL) {
-            break;
-        }
-        *flag = true;
-    }
-    zadd->first_pair = index;
+/* Options come before the first score. */
+static bool read_options(const struct call *call, struct zadd *zadd) {
+    struct bytes word = call_arg(call, 2);
+    zadd->first_pair = 2;
+    /* Usually this is the first score already. */
+    return word.size == 0 || word.at[0] < 'A' || options_read_to(call, &zadd->first_pair, zadd);
 }
 
 static bool check_options(const struct call *call, struct zadd *zadd) {
     uint32_t arg_count = call->request->count - zadd->first_pair;
     zadd->pair_count = arg_count / 2;
     if (arg_count == 0 || arg_count % 2 != 0) {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     if (zadd->is_new_only && zadd->is_existing_only) {
-        reply_error(call->reply, "ERR XX and NX options at the same time are not compatible");
-        return false;
+        return call_refuse(call, "ERR XX and NX options at the same time are not compatible");
     }
     if (zadd->is_new_only + zadd->is_greater_only + zadd->is_less_only > 1) {
-        reply_error(call->reply,
-                    "ERR GT, LT, and/or NX options at the same time are not compatible");
-        return false;
+        return call_refuse(call,
+                           "ERR GT, LT, and/or NX options at the same time are not compatible");
     }
     if (zadd->is_increment && zadd->pair_count > 1) {
-        reply_error(call->reply, "ERR INCR option supports a single increment-element pair");
-        return false;
+        return call_refuse(call, "ERR INCR option supports a single increment-element pair");
     }
     return true;
 }
@@ -162,8 +149,7 @@ static bool put(const struct call *call, struct writing *writing, struct zadd *z
         return true;
     }
     if (layout_stamp(layout, key, call->now_us, &stamped) != LAYOUT_OK) {
-        call_refuse_time(call, layout, call->now_us);
-        return false;
+        return call_refuse_time(call, layout, call->now_us);
     }
     enum writing_status status = writing_put(writing, member, stamped, zadd->is_increment);
     zadd->is_skipped = status == WRITING_PUSHED_OUT && !zadd->is_sum_wanted;
@@ -177,7 +163,7 @@ static bool put(const struct call *call, struct writing *writing, struct zadd *z
 
 /* false: the error was replied; the board is unchanged. */
 static bool apply_pair(const struct call *call, struct writing *writing, struct zadd *zadd,
-                       uint32_t pair, const struct board_prefetch *ahead) {
+                       uint32_t pair, const struct lookup *ahead) {
     const struct layout *layout = board_layout(writing->board);
     const struct layout_field *lead = &layout->fields[0];
     struct board_member member;
@@ -221,7 +207,7 @@ static uint32_t count_found(const struct call *call, const struct board *board,
                             const struct zadd *zadd, uint32_t begin, bool is_added_only) {
     unsigned count = lookup_group_size(zadd->pair_count, begin);
     const struct bytes *names = pair_members(call, zadd, begin);
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     struct board_member member;
     uint32_t found_count = 0;
     lookup_members(board, names, 2, count, ahead);
@@ -277,7 +263,7 @@ static bool apply_group(const struct call *call, struct writing *writing, struct
                         uint32_t begin) {
     unsigned count = lookup_group_size(zadd->pair_count, begin);
     const struct layout *layout = board_layout(writing->board);
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     uint64_t keys[LOOKUP_GROUP];
     for (unsigned i = 0; i < count; i++) {
         keys[i] = likely_key(call, layout, zadd, begin + i);
@@ -327,8 +313,7 @@ static bool apply_pairs(const struct call *call, struct writing *writing, struct
         return false;
     }
     if (!reserve(call, writing->board, zadd)) {
-        call_out_of_memory(call);
-        return false;
+        return call_out_of_memory(call);
     }
     bool is_applied = apply_many(call, writing, zadd);
     memory_reserve_end();
@@ -377,61 +362,23 @@ static void run(const struct call *call, struct zadd *zadd) {
 
 static void zadd_run(struct call *call) {
     struct zadd zadd = {.is_skipped = false};
-    read_options(call, &zadd);
-    if (check_options(call, &zadd)) {
+    if (read_options(call, &zadd) && check_options(call, &zadd)) {
         run(call, &zadd);
     }
 }
 
-static const struct argument zadd_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "condition",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "nx", .type = ARGUMENT_PURE_TOKEN, .token = "NX"},
-             {.name = "xx", .type = ARGUMENT_PURE_TOKEN, .token = "XX"},
-             {0},
-         }},
-    {.name = "comparison",
-     .type = ARGUMENT_ONEOF,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "gt", .type = ARGUMENT_PURE_TOKEN, .token = "GT"},
-             {.name = "lt", .type = ARGUMENT_PURE_TOKEN, .token = "LT"},
-             {0},
-         }},
-    {.name = "change", .type = ARGUMENT_PURE_TOKEN, .token = "CH", .flags = ARGUMENT_OPTIONAL},
-    {.name = "increment", .type = ARGUMENT_PURE_TOKEN, .token = "INCR", .flags = ARGUMENT_OPTIONAL},
-    {.name = "score_member",
-     .type = ARGUMENT_BLOCK,
-     .flags = ARGUMENT_MULTIPLE,
-     .children =
-         (const struct argument[]){
-             {.name = "score", .type = ARGUMENT_DOUBLE},
-             {.name = "member", .type = ARGUMENT_STRING},
-             {0},
-         }},
-    {0},
-};
-
 const struct command command_zadd = {
     .name = "ZADD",
+    .syntax = "key condition=[NX | XX] comparison=[GT | LT] change=[CH] increment=[INCR] "
+              "score_member=(score:double member)...",
+    .options = zadd_options,
     .summary = "Set the scores of members, adding those that are not on the board",
     .complexity = "O(log n) for each pair, n being the members of the board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 3,
     .member_step = 2,
     .score_arg = 2,
-    .arguments = zadd_arguments,
     .cost = &(const struct command_cost){.count = cost_count_pairs,
                                          .unit_ns = 1000,
                                          .grown_key = 1,
@@ -446,25 +393,13 @@ static void zincrby_run(struct call *call) {
     run(call, &zadd);
 }
 
-static const struct argument zincrby_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "increment", .type = ARGUMENT_DOUBLE},
-    {.name = "member", .type = ARGUMENT_STRING},
-    {0},
-};
-
 const struct command command_zincrby = {
     .name = "ZINCRBY",
+    .syntax = "key increment:double member",
     .summary = "Add to a member's score, which begins at 0, and return the sum",
     .complexity = "O(log n) in the members of the board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 4,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 3,
-    .arguments = zincrby_arguments,
     .run = zincrby_run,
 };

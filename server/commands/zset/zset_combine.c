@@ -200,7 +200,7 @@ static void reply_entries(const struct call *call, const struct query *query, bo
     zset_reply_header(call, tally->count, shape);
     struct tally_walk walk = tally_walk(tally, is_best_first);
     const struct tally_entry *entry;
-    while (!zset_is_reply_lost(call) && (entry = tally_walk_next(&walk)) != NULL) {
+    while (!reply_is_lost(call->reply) && (entry = tally_walk_next(&walk)) != NULL) {
         if (shape == ZSET_PAIRS) {
             reply_array(call->reply, 2);
         }
@@ -273,8 +273,10 @@ struct sizes {
     uint64_t first, smallest, sum;
 };
 
-static struct sizes measure(const struct cost_view *view, bool is_stored) {
-    struct query query = {.combining = {.is_stored = is_stored}};
+static struct sizes measure(const struct cost_view *view) {
+    struct query query = {
+        .combining = {.is_stored = (view->call->command->flags & COMMAND_WRITE) != 0},
+    };
     struct sizes sizes = {.smallest = UINT64_MAX};
     if (!read_source_count(view->call, &query)) {
         return sizes;
@@ -290,18 +292,18 @@ static struct sizes measure(const struct cost_view *view, bool is_stored) {
 }
 
 /* The overlap of the boards is unknown: assume that half the members are on several boards. */
-static uint64_t count_union(const struct cost_view *view, bool is_stored) {
-    return measure(view, is_stored).sum;
+static uint64_t count_union(const struct cost_view *view) {
+    return measure(view).sum;
 }
 
-static uint64_t count_intersection(const struct cost_view *view, bool is_stored) {
-    struct sizes sizes = measure(view, is_stored);
+static uint64_t count_intersection(const struct cost_view *view) {
+    struct sizes sizes = measure(view);
     return sizes.source_count > 0 ? sizes.smallest * sizes.source_count : 0;
 }
 
 /* The first board's members, and the cheaper of the two ways to look them up (combine.h). */
-static uint64_t count_difference(const struct cost_view *view, bool is_stored) {
-    struct sizes sizes = measure(view, is_stored);
+static uint64_t count_difference(const struct cost_view *view) {
+    struct sizes sizes = measure(view);
     if (sizes.source_count < 2 || sizes.first == 0) {
         return sizes.first;
     }
@@ -312,65 +314,25 @@ static uint64_t count_difference(const struct cost_view *view, bool is_stored) {
 
 /* ---- the commands ---- */
 
-#define DESTINATION_ARGUMENT                                                                       \
-    { .name = "destination", .type = ARGUMENT_KEY }
-#define NUMKEYS_ARGUMENT                                                                           \
-    { .name = "numkeys", .type = ARGUMENT_INTEGER }
-#define KEYS_ARGUMENT                                                                              \
-    { .name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE }
-#define WEIGHTS_ARGUMENT                                                                           \
-    {                                                                                              \
-        .name = "weight", .type = ARGUMENT_INTEGER, .token = "WEIGHTS",                            \
-        .flags = ARGUMENT_OPTIONAL | ARGUMENT_MULTIPLE                                             \
-    }
-#define AGGREGATE_ARGUMENT                                                                         \
-    {                                                                                              \
-        .name = "aggregate", .type = ARGUMENT_ONEOF, .token = "AGGREGATE",                         \
-        .flags = ARGUMENT_OPTIONAL, .children = (const struct argument[]) {                        \
-            {.name = "sum", .type = ARGUMENT_PURE_TOKEN, .token = "SUM"},                          \
-                {.name = "min", .type = ARGUMENT_PURE_TOKEN, .token = "MIN"},                      \
-                {.name = "max", .type = ARGUMENT_PURE_TOKEN, .token = "MAX"}, {0},                 \
-        }                                                                                          \
-    }
-#define WITHSCORES_ARGUMENT                                                                        \
-    {                                                                                              \
-        .name = "withscores", .type = ARGUMENT_PURE_TOKEN, .token = "WITHSCORES",                  \
-        .flags = ARGUMENT_OPTIONAL                                                                 \
-    }
 #define UNION_COMPLEXITY        "O(n) in the members of all boards"
 #define INTERSECTION_COMPLEXITY "O(n k) for n members on the smallest of k boards"
 #define DIFFERENCE_COMPLEXITY                                                                      \
     "O(n k) for n members on the first of k boards or, if that is less, O(n + s log n) for s on "  \
     "the others"
 
-/* With values that are weighted and aggregated. */
-static const struct argument valued_arguments[] = {
-    NUMKEYS_ARGUMENT, KEYS_ARGUMENT, WEIGHTS_ARGUMENT, AGGREGATE_ARGUMENT, WITHSCORES_ARGUMENT, {0},
-};
-static const struct argument valued_store_arguments[] = {
-    DESTINATION_ARGUMENT, NUMKEYS_ARGUMENT,   KEYS_ARGUMENT,
-    WEIGHTS_ARGUMENT,     AGGREGATE_ARGUMENT, {0},
-};
-
 static void zunion_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_UNION});
 }
 
-static uint64_t zunion_count(const struct cost_view *view) {
-    return count_union(view, false);
-}
-
 const struct command command_zunion = {
     .name = "ZUNION",
+    .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
+              "[WITHSCORES]",
     .summary = "The members of any of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = UNION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
-    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = valued_arguments,
-    .cost = &(const struct command_cost){.count = zunion_count,
+    .flags = COMMAND_READ,
+    .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
                                          .unit = "member of all boards",
                                          .instead = "store the result once: `ZINCRBY` both boards "
@@ -382,24 +344,15 @@ static void zunionstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_UNION, .is_stored = true});
 }
 
-static uint64_t zunionstore_count(const struct cost_view *view) {
-    return count_union(view, true);
-}
-
 const struct command command_zunionstore = {
     .name = "ZUNIONSTORE",
+    .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
+              "| MIN | MAX>]",
     .summary = "Store a union of boards, with the times at which the results were reached",
     .complexity = UNION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_count_arg = 2,
-    .arguments = valued_store_arguments,
-    .cost = &(const struct command_cost){.count = zunionstore_count,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+    .cost = &(const struct command_cost){.count = count_union,
                                          .unit_ns = 150,
                                          .grown_key = 1,
                                          .unit = "member of all boards",
@@ -412,23 +365,17 @@ static void zinter_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION});
 }
 
-static uint64_t zinter_count(const struct cost_view *view) {
-    return count_intersection(view, false);
-}
-
 const struct command command_zinter = {
     .name = "ZINTER",
+    .syntax = "numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM | MIN | MAX>] "
+              "[WITHSCORES]",
     .summary =
         "The members that are on all of several boards, and the sum (or MIN, MAX) of their scores",
     .complexity = INTERSECTION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
-    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = valued_arguments,
+    .flags = COMMAND_READ,
     .cost =
-        &(const struct command_cost){.count = zinter_count,
+        &(const struct command_cost){.count = count_intersection,
                                      .unit_ns = 140,
                                      .unit = "member of the smallest board, for each board",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
@@ -439,25 +386,16 @@ static void zinterstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_stored = true});
 }
 
-static uint64_t zinterstore_count(const struct cost_view *view) {
-    return count_intersection(view, true);
-}
-
 const struct command command_zinterstore = {
     .name = "ZINTERSTORE",
+    .syntax = "destination:key numkeys:integer key... [WEIGHTS weight:integer...] [AGGREGATE <SUM "
+              "| MIN | MAX>]",
     .summary = "Store an intersection of boards, with the times at which the results were reached",
     .complexity = INTERSECTION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_count_arg = 2,
-    .arguments = valued_store_arguments,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
-        &(const struct command_cost){.count = zinterstore_count,
+        &(const struct command_cost){.count = count_intersection,
                                      .unit_ns = 230,
                                      .grown_key = 1,
                                      .unit = "member of the smallest board, for each board",
@@ -469,28 +407,14 @@ static void zintercard_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_INTERSECTION, .is_counted = true});
 }
 
-static const struct argument zintercard_arguments[] = {
-    NUMKEYS_ARGUMENT,
-    KEYS_ARGUMENT,
-    {.name = "limit", .type = ARGUMENT_INTEGER, .token = "LIMIT", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
-static uint64_t zintercard_count(const struct cost_view *view) {
-    return count_intersection(view, false);
-}
-
 const struct command command_zintercard = {
     .name = "ZINTERCARD",
+    .syntax = "numkeys:integer key... [LIMIT limit:integer]",
     .summary = "How many members are on all of several boards, counted up to a limit",
     .complexity = INTERSECTION_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
-    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = zintercard_arguments,
-    .cost = &(const struct command_cost){.count = zintercard_count,
+    .flags = COMMAND_READ,
+    .cost = &(const struct command_cost){.count = count_intersection,
                                          .unit_ns = 40,
                                          .unit = "member of the smallest board, for each board",
                                          .instead = "`LIMIT`, if it need not be exact"},
@@ -501,29 +425,15 @@ static void zdiff_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_DIFFERENCE});
 }
 
-static const struct argument zdiff_arguments[] = {
-    NUMKEYS_ARGUMENT,
-    KEYS_ARGUMENT,
-    WITHSCORES_ARGUMENT,
-    {0},
-};
-
-static uint64_t zdiff_count(const struct cost_view *view) {
-    return count_difference(view, false);
-}
-
 const struct command command_zdiff = {
     .name = "ZDIFF",
+    .syntax = "numkeys:integer key... [WITHSCORES]",
     .summary = "The members of the first board that are on none of the others",
     .complexity = DIFFERENCE_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
-    .flags = COMMAND_READ | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = zdiff_arguments,
+    .flags = COMMAND_READ,
     .cost =
-        &(const struct command_cost){.count = zdiff_count,
+        &(const struct command_cost){.count = count_difference,
                                      .unit_ns = 130,
                                      .unit = "member of the first board, and look-up",
                                      .instead = "`LB.GET` or `ZMSCORE` of some members at a time"},
@@ -534,33 +444,16 @@ static void zdiffstore_run(struct call *call) {
     run(call, (struct combining){.kind = COMBINE_DIFFERENCE, .is_stored = true});
 }
 
-static const struct argument zdiffstore_arguments[] = {
-    DESTINATION_ARGUMENT,
-    NUMKEYS_ARGUMENT,
-    KEYS_ARGUMENT,
-    {0},
-};
-
-static uint64_t zdiffstore_count(const struct cost_view *view) {
-    return count_difference(view, true);
-}
-
 const struct command command_zdiffstore = {
     .name = "ZDIFFSTORE",
+    .syntax = "destination:key numkeys:integer key...",
     .summary =
         "Store the members of the first board that are on none of the others, with their times",
     .complexity = DIFFERENCE_COMPLEXITY,
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
-    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_count_arg = 2,
-    .arguments = zdiffstore_arguments,
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
-        &(const struct command_cost){.count = zdiffstore_count,
+        &(const struct command_cost){.count = count_difference,
                                      .unit_ns = 160,
                                      .grown_key = 1,
                                      .unit = "member of the first board, and look-up",

@@ -1,7 +1,8 @@
 /* ZPOPMIN, ZPOPMAX and ZMPOP: remove the members at one end of a board and return them. */
 #include "server/clients/session.h"
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/options.h"
 
 /* Write the first members of a walk over the board, then remove them: names are borrowed from the
  * board until it changes. If the reply cannot be sent, nothing is removed, except in a transaction,
@@ -47,11 +48,11 @@ static uint64_t count_popped(const struct cost_view *view) {
     return is_read && count >= 0 ? least(count, cost_size(view, 1)) : 0;
 }
 
-static const struct argument pop_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "count", .type = ARGUMENT_INTEGER, .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
+static const struct command_cost popping_cost = {
+    .count = count_popped,
+    .unit_ns = 30,
+    .unit = "member popped",
+    .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"};
 
 static void zpopmin_run(struct call *call) {
     pop_one_end(call, false);
@@ -59,22 +60,12 @@ static void zpopmin_run(struct call *call) {
 
 const struct command command_zpopmin = {
     .name = "ZPOPMIN",
+    .syntax = "key [count:integer]",
     .summary = "Remove the members with the lowest scores from a board, and return them",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -2,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = pop_arguments,
-    .cost =
-        &(const struct command_cost){
-            .count = count_popped,
-            .unit_ns = 30,
-            .unit = "member popped",
-            .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"},
+    .cost = &popping_cost,
     .run = zpopmin_run,
 };
 
@@ -84,22 +75,12 @@ static void zpopmax_run(struct call *call) {
 
 const struct command command_zpopmax = {
     .name = "ZPOPMAX",
+    .syntax = "key [count:integer]",
     .summary = "Remove the members with the highest scores from a board, and return them",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -2,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = pop_arguments,
-    .cost =
-        &(const struct command_cost){
-            .count = count_popped,
-            .unit_ns = 30,
-            .unit = "member popped",
-            .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"},
+    .cost = &popping_cost,
     .run = zpopmax_run,
 };
 
@@ -114,34 +95,37 @@ static bool read_positive(const struct call *call, uint32_t index, const char *e
                           int64_t *value) {
     int64_t read;
     if (!bytes_parse_i64(call_arg(call, index), &read) || read < 1) {
-        reply_error(call->reply, error);
-        return false;
+        return call_refuse(call, error);
     }
     *value = read;
     return true;
 }
 
+/* COUNT may be given only once. */
+static bool read_count(const struct call *call, uint32_t index, void *target) {
+    struct zmpop *zmpop = target;
+    return zmpop->count > 0
+               ? call_syntax_error(call)
+               : read_positive(call, index, "ERR count should be greater than 0", &zmpop->count);
+}
+
+static const struct option_row zmpop_options[] = {
+    {"COUNT", OPTION_READ, 0, read_count},
+    {0},
+};
+
 /* The arguments after the keys: MIN|MAX [COUNT count]. */
 static bool read_zmpop_options(const struct call *call, struct zmpop *zmpop) {
-    uint32_t arg_count = call->request->count;
     uint32_t where = 2 + zmpop->key_count;
     zmpop->is_reverse = call_arg_is(call, where, "MAX");
     if (!zmpop->is_reverse && !call_arg_is(call, where, "MIN")) {
-        call_syntax_error(call);
+        return call_syntax_error(call);
+    }
+    zmpop->count = 0;
+    if (!options_read(call, where + 1, zmpop)) {
         return false;
     }
-    zmpop->count = 1;
-    bool is_counted = false;
-    for (uint32_t index = where + 1; index < arg_count; index += 2) {
-        if (is_counted || !call_arg_is(call, index, "COUNT") || index + 1 == arg_count) {
-            call_syntax_error(call);
-            return false;
-        }
-        if (!read_positive(call, index + 1, "ERR count should be greater than 0", &zmpop->count)) {
-            return false;
-        }
-        is_counted = true;
-    }
+    zmpop->count = zmpop->count > 0 ? zmpop->count : 1;
     return true;
 }
 
@@ -151,8 +135,7 @@ static bool read_zmpop(const struct call *call, struct zmpop *zmpop) {
         return false;
     }
     if (key_count >= (int64_t)call->request->count - 2) {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     zmpop->key_count = (uint32_t)key_count;
     return read_zmpop_options(call, zmpop);
@@ -189,31 +172,14 @@ static void zmpop_run(struct call *call) {
     reply_null_array(call->reply);
 }
 
-static const struct argument zmpop_arguments[] = {
-    {.name = "numkeys", .type = ARGUMENT_INTEGER},
-    {.name = "key", .type = ARGUMENT_KEY, .flags = ARGUMENT_MULTIPLE},
-    {.name = "where",
-     .type = ARGUMENT_ONEOF,
-     .children =
-         (const struct argument[]){
-             {.name = "min", .type = ARGUMENT_PURE_TOKEN, .token = "MIN"},
-             {.name = "max", .type = ARGUMENT_PURE_TOKEN, .token = "MAX"},
-             {0},
-         }},
-    {.name = "count", .type = ARGUMENT_INTEGER, .token = "COUNT", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_zmpop = {
     .name = "ZMPOP",
+    .syntax = "numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
+    .options = zmpop_options,
     .summary = "Remove members from the first of several boards that has any, and return them",
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
-    .flags = COMMAND_WRITE | COMMAND_MOVABLE_KEYS,
-    .key_count_arg = 1,
-    .arguments = zmpop_arguments,
+    .flags = COMMAND_WRITE,
     .cost =
         &(const struct command_cost){
             .count = count_zmpop,

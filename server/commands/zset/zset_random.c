@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "server/clients/server.h"
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 #include "server/dispatch/cost.h"
 
 /* More repeats than any reply could hold; Redis would exhaust its memory. */
@@ -42,7 +42,7 @@ static void reply_repeats(const struct call *call, const struct board *board, in
                           enum zset_shape shape) {
     uint32_t ranks[BOARD_AT_MAX];
     zset_reply_header(call, (uint64_t)count, shape);
-    for (int64_t left = count; left > 0 && !zset_is_reply_lost(call);) {
+    for (int64_t left = count; left > 0 && !reply_is_lost(call->reply);) {
         uint32_t drawn = group_size(left);
         for (uint32_t i = 0; i < drawn; i++) {
             ranks[i] = random_below(call, board_count(board));
@@ -60,7 +60,7 @@ static void reply_walk(const struct call *call, const struct board *board, uint3
     struct board_cursor cursor;
     struct board_entry entry;
     uint32_t left = board_count(board);
-    for (board_seek(board, 0, &cursor); count > 0 && !zset_is_reply_lost(call); left--) {
+    for (board_seek(board, 0, &cursor); count > 0 && !reply_is_lost(call->reply); left--) {
         bool is_there = board_cursor_read(&cursor, &entry);
         CHECK(is_there);
         if (random_below(call, left) < count) {
@@ -103,7 +103,7 @@ static void reply_draws(const struct call *call, const struct board *board, uint
         qsort(ranks, count, sizeof(ranks[0]), compare_ranks);
     }
     zset_reply_header(call, count, shape);
-    for (uint32_t i = 0; i < count && !zset_is_reply_lost(call); i += BOARD_AT_MAX) {
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i += BOARD_AT_MAX) {
         reply_ranks(call, board, &ranks[i], group_size(count - i), shape);
     }
     memory_free(ranks);
@@ -137,13 +137,11 @@ static bool read_options(const struct call *call, int64_t *count, enum zset_shap
     }
     bool with_scores = arg_count == 4 && call_arg_is(call, 3, "WITHSCORES");
     if (arg_count > 3 && !with_scores) {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     bool is_double_too_many = *count < -INT64_MAX / 2 || *count > INT64_MAX / 2;
     if ((with_scores && is_double_too_many) || *count < -REPEATS_MAX) {
-        reply_error(call->reply, "ERR value is out of range");
-        return false;
+        return call_refuse(call, "ERR value is out of range");
     }
     *shape = with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS;
     return true;
@@ -197,35 +195,13 @@ static void zrandmember_run(struct call *call) {
     }
 }
 
-static const struct argument zrandmember_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "options",
-     .type = ARGUMENT_BLOCK,
-     .flags = ARGUMENT_OPTIONAL,
-     .children =
-         (const struct argument[]){
-             {.name = "count", .type = ARGUMENT_INTEGER},
-             {.name = "withscores",
-              .type = ARGUMENT_PURE_TOKEN,
-              .token = "WITHSCORES",
-              .flags = ARGUMENT_OPTIONAL},
-             {0},
-         }},
-    {0},
-};
-
 const struct command command_zrandmember = {
     .name = "ZRANDMEMBER",
+    .syntax = "key options=[count:integer [WITHSCORES]]",
     .summary = "Members drawn at random: different ones, or (a negative count) with repeats",
     .complexity = "O(m log n) for m of the board's n members, O(n) when m is large",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -2,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zrandmember_arguments,
     .cost = &(const struct command_cost){.count = count_draws,
                                          .unit_ns = 180,
                                          .unit = "draw",

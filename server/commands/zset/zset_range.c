@@ -46,8 +46,7 @@ read_option(const struct call *call, struct range *range, uint32_t *index) {
     } else if (bytes_is(word, "BYLEX") && range->by == RANGE_UNSAID) {
         range->by = RANGE_BY_LEX;
     } else {
-        call_syntax_error(call);
-        return false;
+        return call_syntax_error(call);
     }
     return true;
 }
@@ -69,9 +68,8 @@ __attribute__((always_inline)) static inline bool read_options(const struct call
     }
     /* As in Redis, LIMIT with a count of -1 means no limit, and is always accepted. */
     if (range->count != -1 && range->by == RANGE_BY_PLACE) {
-        reply_error(call->reply, "ERR syntax error, LIMIT is only supported in combination with "
+        return call_refuse(call, "ERR syntax error, LIMIT is only supported in combination with "
                                  "either BYSCORE or BYLEX");
-        return false;
     }
     if (range->by == RANGE_BY_LEX) {
         if (range->with_scores) {
@@ -146,31 +144,6 @@ static void run(const struct call *call, struct range range) {
     }
 }
 
-#define WITHSCORES_ARGUMENT                                                                        \
-    {                                                                                              \
-        .name = "withscores", .type = ARGUMENT_PURE_TOKEN, .token = "WITHSCORES",                  \
-        .flags = ARGUMENT_OPTIONAL                                                                 \
-    }
-#define LIMIT_ARGUMENT                                                                             \
-    {                                                                                              \
-        .name = "offset_count", .type = ARGUMENT_BLOCK, .token = "LIMIT",                          \
-        .flags = ARGUMENT_OPTIONAL, .children = (const struct argument[]) {                        \
-            {.name = "offset", .type = ARGUMENT_INTEGER},                                          \
-                {.name = "count", .type = ARGUMENT_INTEGER}, {0},                                  \
-        }                                                                                          \
-    }
-
-#define SORTBY_ARGUMENT                                                                            \
-    {                                                                                              \
-        .name = "sortby", .type = ARGUMENT_ONEOF, .flags = ARGUMENT_OPTIONAL,                      \
-        .children = (const struct argument[]) {                                                    \
-            {.name = "byscore", .type = ARGUMENT_PURE_TOKEN, .token = "BYSCORE"},                  \
-                {.name = "bylex", .type = ARGUMENT_PURE_TOKEN, .token = "BYLEX"}, {0},             \
-        }                                                                                          \
-    }
-#define REV_ARGUMENT                                                                               \
-    { .name = "rev", .type = ARGUMENT_PURE_TOKEN, .token = "REV", .flags = ARGUMENT_OPTIONAL }
-
 static void zrange_run(struct call *call) {
     run(call, (struct range){.by = RANGE_UNSAID});
 }
@@ -179,29 +152,14 @@ static uint64_t zrange_count(const struct cost_view *view) {
     return count_span(view, (struct range){.by = RANGE_UNSAID});
 }
 
-static const struct argument zrange_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "start", .type = ARGUMENT_STRING},
-    {.name = "stop", .type = ARGUMENT_STRING},
-    SORTBY_ARGUMENT,
-    REV_ARGUMENT,
-    LIMIT_ARGUMENT,
-    WITHSCORES_ARGUMENT,
-    {0},
-};
-
 const struct command command_zrange = {
     .name = "ZRANGE",
+    .syntax = "key start stop sortby=[BYSCORE | BYLEX] [REV] offset_count=[LIMIT offset:integer "
+              "count:integer] [WITHSCORES]",
     .summary = "Members by place or by score, from the lowest score up or (REV) the highest down",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zrange_arguments,
     .cost = &(const struct command_cost){.count = zrange_count,
                                          .unit_ns = 20,
                                          .unit = "member returned",
@@ -217,29 +175,14 @@ static uint64_t zrangestore_count(const struct cost_view *view) {
     return count_span(view, (struct range){.by = RANGE_UNSAID, .is_stored = true});
 }
 
-static const struct argument zrangestore_arguments[] = {
-    {.name = "dst", .type = ARGUMENT_KEY},
-    {.name = "src", .type = ARGUMENT_KEY},
-    {.name = "min", .type = ARGUMENT_STRING},
-    {.name = "max", .type = ARGUMENT_STRING},
-    SORTBY_ARGUMENT,
-    REV_ARGUMENT,
-    LIMIT_ARGUMENT,
-    {0},
-};
-
 const struct command command_zrangestore = {
     .name = "ZRANGESTORE",
+    .syntax = "dst:key src:key min max sortby=[BYSCORE | BYLEX] [REV] offset_count=[LIMIT "
+              "offset:integer count:integer]",
     .summary = "Store what ZRANGE would show, each member with its score and its time",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -5,
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .arguments = zrangestore_arguments,
     .cost = &(const struct command_cost){.count = zrangestore_count,
                                          .unit_ns = 130,
                                          .grown_key = 1,
@@ -257,26 +200,13 @@ static uint64_t zrevrange_count(const struct cost_view *view) {
         view, (struct range){.by = RANGE_BY_PLACE, .is_direction_fixed = true, .is_reverse = true});
 }
 
-static const struct argument zrevrange_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "start", .type = ARGUMENT_INTEGER},
-    {.name = "stop", .type = ARGUMENT_INTEGER},
-    WITHSCORES_ARGUMENT,
-    {0},
-};
-
 const struct command command_zrevrange = {
     .name = "ZREVRANGE",
+    .syntax = "key start:integer stop:integer [WITHSCORES]",
     .summary = "Members by place, from the highest score down",
     .complexity = "O(log n + m) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zrevrange_arguments,
     .cost = &(const struct command_cost){.count = zrevrange_count,
                                          .unit_ns = 20,
                                          .unit = "member returned",
@@ -292,27 +222,14 @@ static uint64_t zrangebyscore_count(const struct cost_view *view) {
     return count_span(view, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true});
 }
 
-static const struct argument zrangebyscore_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "min", .type = ARGUMENT_DOUBLE},
-    {.name = "max", .type = ARGUMENT_DOUBLE},
-    WITHSCORES_ARGUMENT,
-    LIMIT_ARGUMENT,
-    {0},
-};
-
 const struct command command_zrangebyscore = {
     .name = "ZRANGEBYSCORE",
+    .syntax =
+        "key min:double max:double [WITHSCORES] offset_count=[LIMIT offset:integer count:integer]",
     .summary = "Members with a score between two limits, from the lowest score up",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zrangebyscore_arguments,
     .cost = &(const struct command_cost){.count = zrangebyscore_count,
                                          .unit_ns = 20,
                                          .unit = "member returned",
@@ -329,27 +246,14 @@ static uint64_t zrevrangebyscore_count(const struct cost_view *view) {
         view, (struct range){.by = RANGE_BY_SCORE, .is_direction_fixed = true, .is_reverse = true});
 }
 
-static const struct argument zrevrangebyscore_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "max", .type = ARGUMENT_DOUBLE},
-    {.name = "min", .type = ARGUMENT_DOUBLE},
-    WITHSCORES_ARGUMENT,
-    LIMIT_ARGUMENT,
-    {0},
-};
-
 const struct command command_zrevrangebyscore = {
     .name = "ZREVRANGEBYSCORE",
+    .syntax =
+        "key max:double min:double [WITHSCORES] offset_count=[LIMIT offset:integer count:integer]",
     .summary = "Members with a score between two limits, from the highest score down",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -4,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zrevrangebyscore_arguments,
     .cost = &(const struct command_cost){.count = zrevrangebyscore_count,
                                          .unit_ns = 20,
                                          .unit = "member returned",

@@ -1,5 +1,5 @@
 /* ZRANK and ZREVRANK: a member's place, counted from the lowest or from the highest score. */
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 
 static void reply_missing(const struct call *call, bool with_score) {
     if (with_score) {
@@ -36,33 +36,18 @@ static void rank(const struct call *call, bool is_reverse) {
     }
 }
 
-static const struct argument rank_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "member", .type = ARGUMENT_STRING},
-    {.name = "withscore",
-     .type = ARGUMENT_PURE_TOKEN,
-     .token = "WITHSCORE",
-     .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 static void zrank_run(struct call *call) {
     rank(call, false);
 }
 
 const struct command command_zrank = {
     .name = "ZRANK",
+    .syntax = "key member [WITHSCORE]",
     .summary = "A member's place, counted from 0 at the lowest score",
     .complexity = "O(log n) in the members of the board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 2,
-    .arguments = rank_arguments,
     .run = zrank_run,
 };
 
@@ -72,16 +57,11 @@ static void zrevrank_run(struct call *call) {
 
 const struct command command_zrevrank = {
     .name = "ZREVRANK",
+    .syntax = "key member [WITHSCORE]",
     .summary = "A member's place, counted from 0 at the highest score",
     .complexity = "O(log n) in the members of the board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 2,
-    .arguments = rank_arguments,
     .run = zrevrank_run,
 };

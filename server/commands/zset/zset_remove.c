@@ -5,7 +5,7 @@
 
 __attribute__((always_inline)) static inline bool take(const struct call *call,
                                                        struct registry_key *key, struct bytes name,
-                                                       const struct board_prefetch *ahead) {
+                                                       const struct lookup *ahead) {
     struct board_member member;
     if (!zset_look_up_ahead(&key->board, name, ahead, &member)) {
         return false;
@@ -16,7 +16,7 @@ __attribute__((always_inline)) static inline bool take(const struct call *call,
 
 static uint32_t take_group(const struct call *call, struct registry_key *key,
                            const struct bytes *names, unsigned count) {
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     uint32_t taken_count = 0;
     lookup_members_to_take(&key->board, names, 1, count, ahead);
     for (unsigned i = 0; i < count; i++) {
@@ -57,26 +57,15 @@ static void zrem_run(struct call *call) {
     reply_integer(call->reply, removed_count);
 }
 
-static const struct argument zrem_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "member", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
-    {0},
-};
-
 const struct command command_zrem = {
     .name = "ZREM",
+    .syntax = "key member...",
     .summary = "Remove members from a board",
     .complexity = "O(m * log n) for m of the board's n members",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
     .flags = COMMAND_WRITE | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 2,
     .member_step = 1,
-    .arguments = zrem_arguments,
     .cost =
         &(const struct command_cost){.count = cost_count_members,
                                      .unit_ns = 350,
@@ -109,26 +98,14 @@ static void zremrangebyrank_run(struct call *call) {
     remove_span(call, key, span);
 }
 
-static const struct argument zremrangebyrank_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "start", .type = ARGUMENT_INTEGER},
-    {.name = "stop", .type = ARGUMENT_INTEGER},
-    {0},
-};
-
 const struct command command_zremrangebyrank = {
     .name = "ZREMRANGEBYRANK",
+    .syntax = "key start:integer stop:integer",
     .summary =
         "Remove the members in a range of places from a board, counted from the lowest score",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 4,
     .flags = COMMAND_WRITE,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zremrangebyrank_arguments,
     .run = zremrangebyrank_run,
 };
 
@@ -141,24 +118,12 @@ static void zremrangebyscore_run(struct call *call) {
     }
 }
 
-static const struct argument zremrangebyscore_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "min", .type = ARGUMENT_DOUBLE},
-    {.name = "max", .type = ARGUMENT_DOUBLE},
-    {0},
-};
-
 const struct command command_zremrangebyscore = {
     .name = "ZREMRANGEBYSCORE",
+    .syntax = "key min:double max:double",
     .summary = "Remove the members with a score between two limits from a board",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 4,
     .flags = COMMAND_WRITE,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zremrangebyscore_arguments,
     .run = zremrangebyscore_run,
 };

@@ -3,8 +3,8 @@
  * A range is written run by run, directly from the board's blocks into the client's output. Room is
  * reserved once per run. Nearly all members are short and nearly all scores small, so an entry is a
  * few stores. The others are written one by one by the general functions. */
+#include "server/commands/zset/zset_reply.h"
 #include "protocol/put.h"
-#include "server/commands/zset/zset.h"
 #include "skiplist/run.h"
 
 void zset_reply_header(const struct call *call, uint64_t count, enum zset_shape shape) {
@@ -117,7 +117,7 @@ static void write_run(const struct writer *writer, struct board_run *run) {
 void zset_reply_span(const struct call *call, const struct board *board, struct zset_span span,
                      bool is_best_first, enum zset_shape shape) {
     zset_reply_header(call, span.count, shape);
-    if (span.count == 0 || zset_is_reply_lost(call)) {
+    if (span.count == 0 || reply_is_lost(call->reply)) {
         return;
     }
     struct writer writer;
@@ -125,7 +125,7 @@ void zset_reply_span(const struct call *call, const struct board *board, struct 
     struct board_cursor cursor;
     struct board_run run;
     board_seek(board, zset_part(span, is_best_first, 0, 1).rank, &cursor);
-    for (uint32_t left = span.count; left > 0 && !zset_is_reply_lost(call);) {
+    for (uint32_t left = span.count; left > 0 && !reply_is_lost(call->reply);) {
         bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
         CHECK(is_there);
         left -= run.count;

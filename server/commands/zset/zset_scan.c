@@ -2,6 +2,7 @@
  * is returned at least once, whatever else changes. */
 #include "codec/glob.h"
 #include "server/commands/zset/zset.h"
+#include "server/dispatch/options.h"
 
 enum { COUNT_DEFAULT = 10 };
 
@@ -10,37 +11,37 @@ struct zscan {
     const struct board *board;
     struct glob *glob; /* room for the pattern */
     bool has_pattern;
-    uint32_t count;      /* approximate members per step */
+    int64_t count;       /* approximate members per step */
     uint64_t text_count; /* members and scores written */
 };
 
+static bool check_count(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return ((struct zscan *)target)->count >= 1 || call_syntax_error(call);
+}
+
+/* MATCH */
+static bool read_pattern(const struct call *call, uint32_t index, void *target) {
+    struct zscan *scan = target;
+    scan->has_pattern = true;
+    return call_prepare_glob(call, call_arg(call, index), scan->glob);
+}
+
+static const struct option_row zscan_options[] = {
+    {"MATCH", OPTION_READ, 0, read_pattern},
+    {"COUNT", OPTION_INTEGER, offsetof(struct zscan, count), check_count},
+    {0},
+};
+
 static bool read_options(const struct call *call, struct zscan *scan) {
-    for (uint32_t index = 3; index < call->request->count; index += 2) {
-        bool has_value = index + 1 < call->request->count;
-        int64_t count;
-        if (has_value && call_arg_is(call, index, "COUNT")) {
-            if (!call_parse_integer(call, call_arg(call, index + 1), &count)) {
-                return false;
-            }
-            if (count < 1) {
-                call_syntax_error(call);
-                return false;
-            }
-            scan->count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-        } else if (has_value && call_arg_is(call, index, "MATCH")) {
-            if (!call_prepare_glob(call, call_arg(call, index + 1), scan->glob)) {
-                return false;
-            }
-            scan->has_pattern = true;
-        } else if (call_arg_is(call, index, "NOVALUES")) {
-            reply_error(call->reply, "ERR NOVALUES option can only be used in HSCAN");
-            return false;
-        } else {
-            call_syntax_error(call);
-            return false;
-        }
+    uint32_t index = 3;
+    if (!options_read_to(call, &index, scan)) {
+        return false;
     }
-    return true;
+    if (index < call->request->count && call_arg_is(call, index, "NOVALUES")) {
+        return call_refuse(call, "ERR NOVALUES option can only be used in HSCAN");
+    }
+    return index == call->request->count || call_syntax_error(call);
 }
 
 /* Scores are bulk strings here, in RESP3, too. */
@@ -79,7 +80,7 @@ static void reply_step(struct zscan *scan, uint64_t cursor) {
     struct buffer *out = reply->out;
     reply->out = &found;
     struct scan_limits limits = {
-        .count = scan->count,
+        .count = scan->count < UINT32_MAX ? (uint32_t)scan->count : UINT32_MAX,
         .work_max = COMMAND_SCAN_WORK_MAX,
         .byte_work = scan->has_pattern ? glob_byte_work(scan->glob) : 0,
     };
@@ -116,25 +117,13 @@ static void zscan_run(struct call *call) {
     reply_step(&scan, cursor);
 }
 
-static const struct argument zscan_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "cursor", .type = ARGUMENT_INTEGER},
-    {.name = "pattern", .type = ARGUMENT_PATTERN, .token = "MATCH", .flags = ARGUMENT_OPTIONAL},
-    {.name = "count", .type = ARGUMENT_INTEGER, .token = "COUNT", .flags = ARGUMENT_OPTIONAL},
-    {0},
-};
-
 const struct command command_zscan = {
     .name = "ZSCAN",
+    .syntax = "key cursor:integer [MATCH pattern] [COUNT count:integer]",
+    .options = zscan_options,
     .summary = "Walk over all members of a board in small steps, in no order; COUNT is a hint",
     .complexity = "O(COUNT) for a step, half a millisecond at the most; O(n) for the whole board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
     .flags = COMMAND_READ,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zscan_arguments,
     .run = zscan_run,
 };

@@ -1,11 +1,11 @@
 /* ZSCORE, ZMSCORE, ZCARD and ZCOUNT: scores by member, and member counts. */
-#include "server/commands/zset/zset.h"
+#include "server/commands/zset/zset_reply.h"
 #include "server/dispatch/cost.h"
 #include "skiplist/lookup.h"
 
 /* A member's score, or nil. board may be NULL. */
 static void reply_score_of(const struct call *call, const struct board *board, struct bytes member,
-                           const struct board_prefetch *ahead) {
+                           const struct lookup *ahead) {
     struct board_member found;
     if (zset_look_up_ahead(board, member, ahead, &found)) {
         zset_reply_score(call, zset_lead(board), layout_ordinal(board_layout(board), found.key, 0));
@@ -19,31 +19,20 @@ static void zscore_run(struct call *call) {
     reply_score_of(call, board, call_arg(call, 2), call->ahead);
 }
 
-static const struct argument zscore_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "member", .type = ARGUMENT_STRING},
-    {0},
-};
-
 const struct command command_zscore = {
     .name = "ZSCORE",
+    .syntax = "key member",
     .summary = "A member's score, exactly as it was given",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 3,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 2,
-    .arguments = zscore_arguments,
     .run = zscore_run,
 };
 
 static void reply_group(const struct call *call, const struct board *board,
                         const struct bytes *names, unsigned count) {
-    struct board_prefetch ahead[LOOKUP_GROUP];
+    struct lookup ahead[LOOKUP_GROUP];
     lookup_members(board, names, 1, count, ahead);
     for (unsigned i = 0; i < count; i++) {
         reply_score_of(call, board, names[i], &ahead[i]);
@@ -56,7 +45,7 @@ static void zmscore_run(struct call *call) {
     uint32_t count = call->request->count - 2;
     bool is_grouped = board != NULL && count >= LOOKUP_OWN_MIN;
     reply_array(call->reply, count);
-    for (uint32_t i = 0; i < count && !zset_is_reply_lost(call);) {
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply);) {
         unsigned group_size = is_grouped ? lookup_group_size(count, i) : 1;
         if (is_grouped) {
             reply_group(call, board, &names[i], group_size);
@@ -67,26 +56,15 @@ static void zmscore_run(struct call *call) {
     }
 }
 
-static const struct argument zmscore_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "member", .type = ARGUMENT_STRING, .flags = ARGUMENT_MULTIPLE},
-    {0},
-};
-
 const struct command command_zmscore = {
     .name = "ZMSCORE",
+    .syntax = "key member...",
     .summary = "The scores of several members, in the order they are asked for",
     .complexity = "O(m) in the members asked for",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = -3,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .member_arg = 2,
     .member_step = 1,
-    .arguments = zmscore_arguments,
     .cost = &(const struct command_cost){.count = cost_count_members,
                                          .unit_ns = 150,
                                          .unit = "requested member",
@@ -99,23 +77,13 @@ static void zcard_run(struct call *call) {
     reply_integer(call->reply, board != NULL ? board_count(board) : 0);
 }
 
-static const struct argument zcard_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {0},
-};
-
 const struct command command_zcard = {
     .name = "ZCARD",
+    .syntax = "key",
     .summary = "How many members a board has",
     .complexity = "O(1)",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 2,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zcard_arguments,
     .run = zcard_run,
 };
 
@@ -127,24 +95,12 @@ static void zcount_run(struct call *call) {
     }
 }
 
-static const struct argument zcount_arguments[] = {
-    {.name = "key", .type = ARGUMENT_KEY},
-    {.name = "min", .type = ARGUMENT_DOUBLE},
-    {.name = "max", .type = ARGUMENT_DOUBLE},
-    {0},
-};
-
 const struct command command_zcount = {
     .name = "ZCOUNT",
+    .syntax = "key min:double max:double",
     .summary = "How many members have a score between two limits",
     .complexity = "O(log n) in the members of the board",
-    .since = "1.0.0",
     .group = "sorted-set",
-    .arity = 4,
     .flags = COMMAND_READ | COMMAND_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .arguments = zcount_arguments,
     .run = zcount_run,
 };

@@ -22,8 +22,7 @@ struct filling {
 /* false: out of memory; the error was replied. */
 static bool begin(const struct call *call, struct bytes destination, struct filling *filling) {
     if (!registry_create_board(call->registry, destination, call->now_ms, &filling->board)) {
-        call_out_of_memory(call);
-        return false;
+        return call_out_of_memory(call);
     }
     filling->is_put = false;
     filling->status = BOARD_OK;

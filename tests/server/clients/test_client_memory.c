@@ -1,9 +1,5 @@
 /* Memory of clients, counted by class: random sizes against a naive count. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
@@ -34,8 +30,7 @@ static void check(const struct harness *h) {
     }
 }
 
-static void the_largest_is_found_whatever_grows_shrinks_comes_and_goes(void **state) {
-    (void)state;
+TEST(the_largest_is_found_whatever_grows_shrinks_comes_and_goes) {
     struct harness *h = harness_create(NULL);
     struct session *sessions[CLIENTS] = {NULL};
     struct random random = random_begin("test_client_memory");
@@ -67,8 +62,7 @@ static void expect_limit(struct harness *h, const char *setting, uint64_t limit)
     assert_non_null(strstr(harness_run(h, session, "INFO memory"), wanted));
 }
 
-static void a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory(void **state) {
-    (void)state;
+TEST(a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory) {
     struct harness *h = harness_create("maxmemory 400mb\n");
     (void)harness_connect(h);
     assert_int_equal(server_client_memory_limit(&h->server), 100 << 20);
@@ -83,10 +77,4 @@ static void a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory(void
     harness_destroy(h);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_largest_is_found_whatever_grows_shrinks_comes_and_goes),
-        cmocka_unit_test(a_percentage_is_one_of_maxmemory_or_else_of_the_machines_memory),
-    };
-    return cmocka_run_group_tests_name("client memory", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

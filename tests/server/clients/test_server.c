@@ -80,7 +80,7 @@ static void flushall_empties_every_database(void **state) {
         harness_run(h, s, "SELECT 5");
         harness_expect(h, s, "DBSIZE", ":0\r\n");
     }
-    assert_int_equal(registry_next_expiry(h->server.registry), REGISTRY_NO_EXPIRY);
+    assert_int_equal(registry_next_due(h->server.registry), REGISTRY_NO_EXPIRY);
 }
 
 static void flushed_boards_are_buried_and_freed_in_steps(void **state) {

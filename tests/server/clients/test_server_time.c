@@ -1,63 +1,57 @@
 /* Effects on keys and boards when server time jumps, across a restart, and when it is reset. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/directory.h"
-#include "tests/support/kept_server.h"
+#include "tests/support/durable_server.h"
 
 #define DAY_US INT64_C(86400000000)
 
 /* What is put on disk with a clock that jumps by an hour, and found after a restart. */
 static void assert_kept(const char *settings) {
     char directory[DIRECTORY_PATH_MAX];
-    struct kept_server kept;
+    struct durable_server durable;
     directory_make(directory);
-    kept_start(&kept, directory, settings);
-    struct harness *h = kept.harness;
+    durable_start(&durable, directory, settings);
+    struct harness *h = durable.harness;
     struct session *s = harness_connect(h);
     harness_expect(h, s, "ZADD plasting 1 m", ":1\r\n");
     harness_expect(h, s, "EXPIRE plasting 10000", ":1\r\n");
     harness_expect(h, s, "ZADD ptimed 1 m", ":1\r\n");
     harness_run_format(h, s, "EXPIREAT ptimed %lld", (long long)(h->wall_us / 1000000 + 10000));
-    kept_end_tick(&kept);
+    durable_end_tick(&durable);
     h->step_us += INT64_C(3600000000);
     for (int i = 0; i < 70; i++) {
-        kept_second(&kept);
+        durable_second(&durable);
     }
-    assert_int_equal(kept.server->clock.jump_count, 1);
-    assert_true(kept_settle(&kept));
-    assert_int_equal(kept_describe(&kept).save_count, 1);
+    assert_int_equal(durable.server->clock.jump_count, 1);
+    assert_true(durable_settle(&durable));
+    assert_int_equal(durable_describe(&durable).save_count, 1);
     harness_expect(h, s, "TTL plasting", ":9930\r\n");
     harness_expect(h, s, "TTL ptimed", ":6330\r\n");
-    kept_second(&kept); /* and no other */
-    assert_true(kept_settle(&kept));
-    assert_int_equal(kept_describe(&kept).save_count, 1);
-    int64_t stopped_us = kept.server->clock.now_us;
-    kept_stop(&kept);
+    durable_second(&durable); /* and no other */
+    assert_true(durable_settle(&durable));
+    assert_int_equal(durable_describe(&durable).save_count, 1);
+    int64_t stopped_us = durable.server->clock.now_us;
+    durable_stop(&durable);
 
-    kept_start(&kept, directory, settings);
-    h = kept.harness;
+    durable_start(&durable, directory, settings);
+    h = durable.harness;
     s = harness_connect(h);
-    int64_t gone_us = kept.server->clock.now_us - stopped_us;
+    int64_t gone_us = durable.server->clock.now_us - stopped_us;
     assert_in_range(gone_us + 2000000, 0, 2000000);
     int64_t left_s = harness_run_integer(h, s, "TTL plasting");
     assert_in_range(left_s, 9928, 9931);
     assert_int_equal(harness_run_integer(h, s, "TTL ptimed"), left_s - 3600);
-    kept_stop(&kept);
+    durable_stop(&durable);
     directory_remove(directory);
 }
 
-static void after_a_jump_a_snapshot_keeps_what_durations_have_left(void **state) {
-    (void)state;
+TEST(after_a_jump_a_snapshot_keeps_what_durations_have_left) {
     assert_kept("appendonly yes\n");
     assert_kept("save 100000 100000\n");
 }
 
-static void a_refusal_for_a_time_too_late_offers_the_reset(void **state) {
-    (void)state;
+TEST(a_refusal_for_a_time_too_late_offers_the_reset) {
     struct harness *h = harness_create(NULL);
     struct session *s = harness_connect(h);
     clock_raise(&h->server.clock, INT64_C(4133980800000000)); /* 2101 */
@@ -70,8 +64,7 @@ static void a_refusal_for_a_time_too_late_offers_the_reset(void **state) {
     harness_destroy(h);
 }
 
-static void boards_ahead_of_a_reset_begin_anew_in_the_present_period(void **state) {
-    (void)state;
+TEST(boards_ahead_of_a_reset_begin_anew_in_the_present_period) {
     struct harness *h = harness_create("board day:* default PERIOD DAY\n");
     struct session *s = harness_connect(h);
     h->wall_us += 3 * DAY_US;
@@ -103,11 +96,4 @@ static void boards_ahead_of_a_reset_begin_anew_in_the_present_period(void **stat
     harness_destroy(h);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_a_jump_a_snapshot_keeps_what_durations_have_left),
-        cmocka_unit_test(a_refusal_for_a_time_too_late_offers_the_reset),
-        cmocka_unit_test(boards_ahead_of_a_reset_begin_anew_in_the_present_period),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -2,6 +2,8 @@
  * boards large enough to be fetched ahead (skiplist/lookup.h). Two keys of one server, the one
  * written by one long command, the other one member at a time, or by LB.ADD where the board's
  * options make that differ: CAP holds after the whole command. */
+#include "tests/support/test.h"
+
 #include "skiplist/lookup.h"
 #include "tests/server/failing_memory.h"
 #include "tests/support/random.h"
@@ -100,7 +102,9 @@ static const char *const options[] = {"",      "NX",    "XX",       "GT",       
                                       "NX CH", "XX CH", "XX GT CH", "XX LT CH", "GT CH"};
 enum { OPTIONS = sizeof options / sizeof options[0] };
 
-static void long_zadds_have_the_results_of_short_ones(void **state) {
+#define lookup_test(name) TEST_WITH(name, start, zset_stop)
+
+lookup_test(long_zadds_have_the_results_of_short_ones) {
     static const char *const prefixes[] = {"", "three:", "latest:", "laps:"};
     struct harness *h = *state;
     struct random random = random_begin(__func__);
@@ -122,7 +126,7 @@ static void long_zadds_have_the_results_of_short_ones(void **state) {
     }
 }
 
-static void long_zadds_obey_cap_and_keep_best_as_lb_add_does(void **state) {
+lookup_test(long_zadds_obey_cap_and_keep_best_as_lb_add_does) {
     static const char *const prefixes[] = {"cap:", "best:", "both:"};
     static const char *const shared[][2] = {{"CH", ""}, {"CH NX", "NX"}, {"CH XX", "XX"}};
     struct harness *h = *state;
@@ -145,7 +149,7 @@ static void long_zadds_obey_cap_and_keep_best_as_lb_add_does(void **state) {
     }
 }
 
-static void a_long_zmscore_has_the_results_of_zscores(void **state) {
+lookup_test(a_long_zmscore_has_the_results_of_zscores) {
     struct harness *h = *state;
     struct random random = random_begin(__func__);
     fill(h, "", &random);
@@ -167,7 +171,7 @@ static void a_long_zmscore_has_the_results_of_zscores(void **state) {
     }
 }
 
-static void a_long_zrem_has_the_results_of_short_ones(void **state) {
+lookup_test(a_long_zrem_has_the_results_of_short_ones) {
     struct harness *h = *state;
     struct random random = random_begin(__func__);
     fill(h, "", &random);
@@ -189,7 +193,7 @@ static void a_long_zrem_has_the_results_of_short_ones(void **state) {
 }
 
 /* Each allocation fails in turn, both for the reply and for the board. */
-static void a_long_zadd_without_memory_applies_nothing(void **state) {
+lookup_test(a_long_zadd_without_memory_applies_nothing) {
     struct harness *h = *state;
     struct random random = random_begin(__func__);
     static char line[65536];
@@ -219,15 +223,4 @@ static void a_long_zadd_without_memory_applies_nothing(void **state) {
     }
 }
 
-#define lookup_test(function) cmocka_unit_test_setup_teardown(function, start, zset_stop)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        lookup_test(long_zadds_have_the_results_of_short_ones),
-        lookup_test(long_zadds_obey_cap_and_keep_best_as_lb_add_does),
-        lookup_test(a_long_zmscore_has_the_results_of_zscores),
-        lookup_test(a_long_zrem_has_the_results_of_short_ones),
-        lookup_test(a_long_zadd_without_memory_applies_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,7 +1,7 @@
 /* CAP and KEEP BEST, sentence by sentence: whatever command writes. */
 #include "tests/server/failing_memory.h"
 
-static void a_newcomer_worse_than_a_full_boards_last_is_not_kept(void **state) {
+ZSET_TEST(a_newcomer_worse_than_a_full_boards_last_is_not_kept) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 3", "+OK");
     zset_expect(h, "ZADD k 30 a 20 b 10 c", ":3");
@@ -23,7 +23,7 @@ static void a_newcomer_worse_than_a_full_boards_last_is_not_kept(void **state) {
     zset_expect(h, "ZADD k INCR 5 d", "_");
 }
 
-static void of_equals_the_first_stays(void **state) {
+ZSET_TEST(of_equals_the_first_stays) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 2", "+OK");
     zset_expect(h, "ZADD k 5 a 5 b 5 c", ":2");
@@ -37,7 +37,7 @@ static void of_equals_the_first_stays(void **state) {
     zset_expect(h, "ZRANGE less 0 -1", "[b a]");
 }
 
-static void on_latest_boards_it_is_the_last_that_stays(void **state) {
+ZSET_TEST(on_latest_boards_it_is_the_last_that_stays) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD score 20 TIME 40 MS LATEST CAP 2", "+OK");
     zset_expect(h, "ZADD k 5 a 5 b 5 c", ":2");
@@ -46,7 +46,7 @@ static void on_latest_boards_it_is_the_last_that_stays(void **state) {
     zset_expect(h, "ZREVRANGE k 0 -1", "[d c]");
 }
 
-static void members_that_are_there_do_not_go_for_getting_worse(void **state) {
+ZSET_TEST(members_that_are_there_do_not_go_for_getting_worse) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 2", "+OK");
     zset_expect(h, "ZADD k 5 a 4 b", ":2");
@@ -56,7 +56,7 @@ static void members_that_are_there_do_not_go_for_getting_worse(void **state) {
 }
 
 /* Not between its members: c is better than the final score of a. */
-static void a_cap_holds_after_the_whole_command(void **state) {
+ZSET_TEST(a_cap_holds_after_the_whole_command) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 2", "+OK");
     zset_expect(h, "ZADD k 10 a 9 b", ":2");
@@ -69,7 +69,7 @@ static void a_cap_holds_after_the_whole_command(void **state) {
     zset_expect(h, "LB.ADD k WITHRANK 5 x 60 y", "[[nil* nil] [[y :0 :1767225600000 :60] nil]]");
 }
 
-static void many_members_are_cut_at_once(void **state) {
+ZSET_TEST(many_members_are_cut_at_once) {
     struct harness *h = *state;
     struct bytes args[2 + 2 * 5000];
     static char texts[2 * 5000][16];
@@ -91,7 +91,7 @@ static void many_members_are_cut_at_once(void **state) {
     assert_true(strtoll(zset_run(h, "MEMORY USAGE k") + 1, NULL, 10) < 40000);
 }
 
-static void a_cap_of_one_keeps_the_best(void **state) {
+ZSET_TEST(a_cap_of_one_keeps_the_best) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k CAP 1", "+OK");
     zset_expect(h, "ZADD k 1 a", ":1");
@@ -102,7 +102,7 @@ static void a_cap_of_one_keeps_the_best(void **state) {
     zset_expect(h, "ZADD k -5 a", ":1");
 }
 
-static void only_what_is_strictly_better_changes_a_member(void **state) {
+ZSET_TEST(only_what_is_strictly_better_changes_a_member) {
     struct harness *h = *state;
     static const char *const losers[] = {
         "ZADD k 9 a",
@@ -134,7 +134,7 @@ static void only_what_is_strictly_better_changes_a_member(void **state) {
     zset_expect(h, "LB.GET k 1 a", "[[a :0 :1700000000000 :13]]");
 }
 
-static void less_is_better_where_the_layout_says_so(void **state) {
+ZSET_TEST(less_is_better_where_the_layout_says_so) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD laps 8 FIELD ms 24 ASC TIME 31 S KEEP BEST", "+OK");
     zset_expect(h, "LB.ADD k 3 61000 a", ":1");
@@ -151,7 +151,7 @@ static void less_is_better_where_the_layout_says_so(void **state) {
     zset_expect(h, "ZADD asc CH 9 a", ":1");
 }
 
-static void increments_pass(void **state) {
+ZSET_TEST(increments_pass) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k KEEP BEST", "+OK");
     zset_expect(h, "ZADD k 10 a", ":1");
@@ -163,7 +163,7 @@ static void increments_pass(void **state) {
 
 /* A member that is not written needs no time, so a layout whose window has ended causes no
  * error. */
-static void a_loser_is_no_error_after_the_last_moment(void **state) {
+ZSET_TEST(a_loser_is_no_error_after_the_last_moment) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD score 20 TIME 10 S START 2026-01-01T00:00:00Z KEEP BEST",
                 "+OK");
@@ -173,8 +173,7 @@ static void a_loser_is_no_error_after_the_last_moment(void **state) {
     assert_memory_equal(zset_run(h, "ZADD k 11 a"), "-ERR time ", 10);
 }
 
-static void board_lines_bind_clients_that_know_nothing(void **state) {
-    (void)state;
+TEST(board_lines_bind_clients_that_know_nothing) {
     struct harness *h = harness_create("board top:* default CAP 2 KEEP BEST\n");
     harness_connect(h);
     zset_expect(h, "ZADD top:a 1 a 2 b 3 c", ":2");
@@ -192,7 +191,7 @@ static void board_lines_bind_clients_that_know_nothing(void **state) {
     harness_destroy(h);
 }
 
-static void whoever_watches_hears_of_what_has_changed_alone(void **state) {
+ZSET_TEST(whoever_watches_hears_of_what_has_changed_alone) {
     struct harness *h = *state;
     static const char *const samples[][2] = {
         {"ZADD k 1 c", "[:1]"},      {"ZADD k 5 b", "[:1]"},  {"LB.ADD k 5 b", "[:1]"},
@@ -211,8 +210,7 @@ static void whoever_watches_hears_of_what_has_changed_alone(void **state) {
     }
 }
 
-static void without_memory_nothing_is_written_and_nobody_pushed_out(void **state) {
-    (void)state;
+TEST(without_memory_nothing_is_written_and_nobody_pushed_out) {
     fail_each_allocation("LB.CREATE k FIELD score 33 CAP 2",
                          "ZADD k 5 aaaaaaaaaaaaaaaaaaaaaaaaaaaa", ":1\r\n", false);
     fail_each_allocation("LB.CREATE k CAP 2", "ZADD k 5 a 6 b 7 c 3 d 9 e 1 f 2 g", ":2\r\n",
@@ -221,22 +219,4 @@ static void without_memory_nothing_is_written_and_nobody_pushed_out(void **state
     fail_each_allocation("LB.CREATE k CAP 3000", "LB.ADD k 500 a 600 b 0 c 51 d", ":3\r\n", true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(a_newcomer_worse_than_a_full_boards_last_is_not_kept),
-        zset_test(of_equals_the_first_stays),
-        zset_test(on_latest_boards_it_is_the_last_that_stays),
-        zset_test(members_that_are_there_do_not_go_for_getting_worse),
-        zset_test(a_cap_holds_after_the_whole_command),
-        zset_test(many_members_are_cut_at_once),
-        zset_test(a_cap_of_one_keeps_the_best),
-        zset_test(only_what_is_strictly_better_changes_a_member),
-        zset_test(less_is_better_where_the_layout_says_so),
-        zset_test(increments_pass),
-        zset_test(a_loser_is_no_error_after_the_last_moment),
-        cmocka_unit_test(board_lines_bind_clients_that_know_nothing),
-        zset_test(whoever_watches_hears_of_what_has_changed_alone),
-        cmocka_unit_test(without_memory_nothing_is_written_and_nobody_pushed_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

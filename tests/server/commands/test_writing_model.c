@@ -1,5 +1,7 @@
 /* Random writes to boards with CAP and KEEP BEST, by every command that writes members, against a
  * naive twin that writes first and then removes members ranked below the cap. */
+#include "tests/support/test.h"
+
 #include "tests/server/lb_twin.h"
 
 static const char *const layout_names[] = {"default", "laps",   "money", "bare",
@@ -365,8 +367,7 @@ static void run_board(struct model *model, int steps) {
     }
 }
 
-static void boards_with_options_are_as_their_naive_twins(void **state) {
-    (void)state;
+TEST(boards_with_options_are_as_their_naive_twins) {
     struct random random = random_begin(__func__);
     char settings[8192];
     int size = sprintf(settings, "%s", zset_settings);
@@ -391,9 +392,4 @@ static void boards_with_options_are_as_their_naive_twins(void **state) {
     harness_destroy(h);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(boards_with_options_are_as_their_naive_twins),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -77,8 +77,7 @@ static bool is_small(const char *complexity) {
     return false;
 }
 
-static void whatever_takes_more_than_log_n_has_a_cost(void **state) {
-    (void)state;
+ZSET_TEST(whatever_takes_more_than_log_n_has_a_cost) {
     uint32_t cost_count = 0;
     for (uint32_t i = 0; i < command_count(); i++) {
         const struct command *command = command_by_index(i);
@@ -97,8 +96,7 @@ static void whatever_takes_more_than_log_n_has_a_cost(void **state) {
     assert_true(cost_count > 30);
 }
 
-static void every_command_with_a_cost_is_on_the_page(void **state) {
-    (void)state;
+ZSET_TEST(every_command_with_a_cost_is_on_the_page) {
     static char page[LINE_MAX_SIZE];
     FILE *file = fopen(long_page, "r");
     if (file == NULL) {
@@ -117,7 +115,7 @@ static void every_command_with_a_cost_is_on_the_page(void **state) {
 
 /* ---- one command ---- */
 
-static void a_command_over_the_limit_is_refused_with_both_figures(void **state) {
+ZSET_TEST(a_command_over_the_limit_is_refused_with_both_figures) {
     struct harness *h = *state;
     fill(h, "a", 0, 20000);
     fill(h, "b", 20000, 20000);
@@ -130,7 +128,7 @@ static void a_command_over_the_limit_is_refused_with_both_figures(void **state) 
     zset_expect(h, "ZUNIONSTORE c 2 a b", ":40000");
 }
 
-static void no_limit_refuses_nothing(void **state) {
+ZSET_TEST(no_limit_refuses_nothing) {
     struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     zset_expect(h, "CONFIG GET busy-command-limit", "[busy-command-limit 0]");
@@ -141,7 +139,7 @@ static void no_limit_refuses_nothing(void **state) {
     zset_expect(h, "ZUNIONSTORE c 3 a a a", ":60000");
 }
 
-static void the_limit_is_a_number_of_milliseconds(void **state) {
+ZSET_TEST(the_limit_is_a_number_of_milliseconds) {
     struct harness *h = *state;
     assert_true(strncmp(run(h, "CONFIG SET busy-command-limit -1"), "-ERR", 4) == 0);
     assert_true(strncmp(run(h, "CONFIG SET busy-command-limit 2147483648"), "-ERR", 4) == 0);
@@ -203,7 +201,7 @@ static const struct {
     {"PING", false},
 };
 
-static void what_is_touched_decides_not_what_is_there(void **state) {
+ZSET_TEST(what_is_touched_decides_not_what_is_there) {
     struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     fill(h, "half", 0, MEMBERS / 2);
@@ -216,7 +214,7 @@ static void what_is_touched_decides_not_what_is_there(void **state) {
     zset_expect(h, "ZCARD half", ":30000");
 }
 
-static void arguments_count_without_a_board_too(void **state) {
+ZSET_TEST(arguments_count_without_a_board_too) {
     static char line[LINE_MAX_SIZE];
     static const char *const commands[] = {"ZMSCORE nobody", "DEL",         "EXISTS",
                                            "WATCH",          "ZREM nobody", "TOUCH"};
@@ -231,7 +229,7 @@ static void arguments_count_without_a_board_too(void **state) {
     }
 }
 
-static void malformed_arguments_have_their_own_errors(void **state) {
+ZSET_TEST(malformed_arguments_have_their_own_errors) {
     struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     set_limit(h, 1);
@@ -245,7 +243,7 @@ static void malformed_arguments_have_their_own_errors(void **state) {
     zset_expect(h, "LB.AROUND a MEMBER b 0", "-ERR value is out of range, must be positive");
 }
 
-static void a_refusal_is_counted_and_an_estimate_is_not(void **state) {
+ZSET_TEST(a_refusal_is_counted_and_an_estimate_is_not) {
     struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     uint64_t hits = h->server.stats.keyspace_hits;
@@ -272,7 +270,7 @@ static void expect_aborted(struct harness *h) {
     zset_expect(h, "EXEC", "-ERR EXEC without MULTI");
 }
 
-static void exec_adds_up_what_is_queued_and_changes_nothing(void **state) {
+ZSET_TEST(exec_adds_up_what_is_queued_and_changes_nothing) {
     struct harness *h = *state;
     fill(h, "a", 0, 20000);
     set_limit(h, 1);
@@ -290,7 +288,7 @@ static void exec_adds_up_what_is_queued_and_changes_nothing(void **state) {
     zset_expect(h, "EXEC", "[:1 [user:0]]");
 }
 
-static void exec_counts_short_commands_too(void **state) {
+ZSET_TEST(exec_counts_short_commands_too) {
     struct harness *h = *state;
     set_limit(h, 1);
     zset_expect(h, "MULTI", "+OK");
@@ -300,7 +298,7 @@ static void exec_counts_short_commands_too(void **state) {
     expect_aborted(h);
 }
 
-static void exec_goes_by_the_sizes_when_it_runs(void **state) {
+ZSET_TEST(exec_goes_by_the_sizes_when_it_runs) {
     struct harness *h = *state;
     struct session *other = harness_connect(h);
     set_limit(h, 1);
@@ -319,7 +317,7 @@ static void exec_goes_by_the_sizes_when_it_runs(void **state) {
 }
 
 /* By the sizes before EXEC, the second command would touch nothing. */
-static void exec_counts_what_its_own_commands_put(void **state) {
+ZSET_TEST(exec_counts_what_its_own_commands_put) {
     static const char *const moves[][3] = {
         {"COPY a b", "ZRANGE b 0 -1", NULL},
         {"RENAME a b", "ZRANGE b 0 -1", NULL},
@@ -349,7 +347,7 @@ static void exec_counts_what_its_own_commands_put(void **state) {
     }
 }
 
-static void exec_follows_select(void **state) {
+ZSET_TEST(exec_follows_select) {
     struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     set_limit(h, 1);
@@ -364,7 +362,7 @@ static void exec_follows_select(void **state) {
     zset_expect(h, "EXISTS a", ":0"); /* still in database 1 */
 }
 
-static void commands_are_queued_whatever_they_cost(void **state) {
+ZSET_TEST(commands_are_queued_whatever_they_cost) {
     struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     set_limit(h, 1);
@@ -374,7 +372,7 @@ static void commands_are_queued_whatever_they_cost(void **state) {
     zset_expect(h, "ZCARD a", ":60000");
 }
 
-static void an_estimate_without_memory_goes_by_the_sizes_of_now(void **state) {
+ZSET_TEST(an_estimate_without_memory_goes_by_the_sizes_of_now) {
     struct harness *h = *state;
     fill(h, "a", 0, MEMBERS);
     zset_expect(h, "MULTI", "+OK");
@@ -390,24 +388,4 @@ static void an_estimate_without_memory_goes_by_the_sizes_of_now(void **state) {
     assert_true(time_ns > 1000000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(whatever_takes_more_than_log_n_has_a_cost),
-        zset_test(every_command_with_a_cost_is_on_the_page),
-        zset_test(a_command_over_the_limit_is_refused_with_both_figures),
-        zset_test(no_limit_refuses_nothing),
-        zset_test(the_limit_is_a_number_of_milliseconds),
-        zset_test(what_is_touched_decides_not_what_is_there),
-        zset_test(arguments_count_without_a_board_too),
-        zset_test(malformed_arguments_have_their_own_errors),
-        zset_test(a_refusal_is_counted_and_an_estimate_is_not),
-        zset_test(exec_adds_up_what_is_queued_and_changes_nothing),
-        zset_test(exec_counts_short_commands_too),
-        zset_test(exec_goes_by_the_sizes_when_it_runs),
-        zset_test(exec_counts_what_its_own_commands_put),
-        zset_test(exec_follows_select),
-        zset_test(commands_are_queued_whatever_they_cost),
-        zset_test(an_estimate_without_memory_goes_by_the_sizes_of_now),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

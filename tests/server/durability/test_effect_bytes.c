@@ -1,18 +1,11 @@
 /* Effects as bytes: what was written is read back, and arbitrary bytes decode only to effects that
  * could have been written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "server/durability/effect_bytes.h"
-#include "tests/support/registry_storm.h"
+#include "skiplist/keyspace/effect_listener.h"
+#include "tests/support/registry_workload.h"
 
 static bool is_short(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
@@ -28,7 +21,8 @@ static struct bytes bytes_of(const struct buffer *buffer) {
 /* ---- a twin by bytes ---- */
 
 struct twin {
-    struct storm storm;
+    struct workload workload;
+    struct effect_listener listener;
     struct registry *copy;
     struct buffer chunk;
     uint64_t told[EFFECT_FILL + 1];
@@ -73,24 +67,25 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     static struct twin twin;
     uint64_t live_before = memory_live_count();
     memset(&twin, 0, sizeof twin);
-    storm_begin(&twin.storm, test_name, members_max);
-    twin.copy = storm_create_registry(0xface);
+    workload_begin(&twin.workload, test_name, members_max);
+    twin.copy = workload_create_registry(0xface);
     buffer_init(&twin.chunk, 0);
-    registry_set_effects(twin.storm.registry, on_effect, &twin);
+    twin.listener = (struct effect_listener){.receive = on_effect, .context = &twin};
+    effect_listener_add(twin.workload.registry, &twin.listener);
     for (int i = 1; i <= steps; i++) {
-        uint64_t commands = 1 + random_below(&twin.storm.random, 6);
+        uint64_t commands = 1 + random_below(&twin.workload.random, 6);
         effect_encode_begin(&encoder, &twin.chunk);
         for (uint64_t k = 0; k < commands; k++) {
-            if (random_below(&twin.storm.random, 4) == 0) {
-                memory_fail_at(1 + random_below(&twin.storm.random, 6));
+            if (random_below(&twin.workload.random, 4) == 0) {
+                memory_fail_at(1 + random_below(&twin.workload.random, 6));
             }
-            storm_step(&twin.storm);
+            workload_step(&twin.workload);
         }
         apply_chunk(&twin);
         buffer_clear(&twin.chunk);
         (void)registry_free_step(twin.copy, 100);
         if (i % compare_every == 0) {
-            storm_assert_equal(twin.storm.registry, twin.copy);
+            workload_assert_equal(twin.workload.registry, twin.copy);
         }
     }
     for (int i = 0; i <= EFFECT_FILL; i++) {
@@ -98,17 +93,15 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     }
     buffer_deinit(&twin.chunk);
     registry_destroy(twin.copy);
-    storm_end(&twin.storm);
+    workload_end(&twin.workload);
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void whoever_reads_all_effects_has_the_same_boards(void **state) {
-    (void)state;
+TEST(whoever_reads_all_effects_has_the_same_boards) {
     run_twins(__func__, 12, is_short() ? 2000 : 10000, 3);
 }
 
-static void the_same_holds_of_large_boards(void **state) {
-    (void)state;
+TEST(the_same_holds_of_large_boards) {
     run_twins(__func__, 1000, is_short() ? 1000 : 5000, 50);
 }
 
@@ -226,8 +219,7 @@ static void make_each_kind(struct effect *effects) {
     memcpy(effects, each, sizeof each);
 }
 
-static void every_kind_is_read_as_it_was_written(void **state) {
-    (void)state;
+TEST(every_kind_is_read_as_it_was_written) {
     struct effect effects[EACH_KIND];
     struct buffer chunk;
     make_each_kind(effects);
@@ -244,8 +236,7 @@ static void every_kind_is_read_as_it_was_written(void **state) {
     buffer_deinit(&chunk);
 }
 
-static void keys_of_any_difference_are_kept(void **state) {
-    (void)state;
+TEST(keys_of_any_difference_are_kept) {
     static uint64_t keys[9000];
     struct random random = random_begin(__func__);
     struct buffer chunk;
@@ -281,8 +272,7 @@ static void keys_of_any_difference_are_kept(void **state) {
     buffer_deinit(&chunk);
 }
 
-static void members_and_names_of_any_size_are_kept(void **state) {
-    (void)state;
+TEST(members_and_names_of_any_size_are_kept) {
     static char text[REGISTRY_NAME_MAX];
     static const size_t member_sizes[] = {1,   31,   32,   33,    62,    63,    64,
                                           127, 4095, 4096, 16383, 16384, 65535, BOARD_MEMBER_MAX};
@@ -316,8 +306,7 @@ static void members_and_names_of_any_size_are_kept(void **state) {
 
 /* The board is written where it changes: two boards whose names differ in size, in one byte, or
  * only in the database are not confused. */
-static void a_change_of_board_is_never_missed(void **state) {
-    (void)state;
+TEST(a_change_of_board_is_never_missed) {
     static const char *const names[] = {"k", "kk", "kl", "k", "K"};
     struct random random = random_begin(__func__);
     struct effect effects[400];
@@ -367,8 +356,7 @@ static void make_random_rules(struct random *random, struct rules *rules) {
     }
 }
 
-static void more_rules_than_slots_are_all_kept(void **state) {
-    (void)state;
+TEST(more_rules_than_slots_are_all_kept) {
     enum { RULES = 3 * EFFECT_RULES_SLOTS, EFFECTS = 4000 };
     static struct rules rules[RULES];
     static struct effect effects[EFFECTS];
@@ -400,8 +388,7 @@ static void more_rules_than_slots_are_all_kept(void **state) {
 }
 
 /* The widest layout there is: 64 fields, whose names are as long as they may be. */
-static void the_longest_rules_fit(void **state) {
-    (void)state;
+TEST(the_longest_rules_fit) {
     static char text[LAYOUT_TEXT_MAX];
     struct rules rules;
     struct buffer chunk;
@@ -461,12 +448,11 @@ static void assert_reads_entries(const struct board_entry *entries, uint32_t cou
     }
 }
 
-static void boards_of_a_snapshot_are_read_in_pieces(void **state) {
-    (void)state;
+TEST(boards_of_a_snapshot_are_read_in_pieces) {
     static const uint32_t counts[] = {1, 511, 512, 513, 1024, 1025, 4000};
     static struct board_entry entries[4000];
     static char names[4000][12];
-    struct registry *registry = storm_create_registry(1);
+    struct registry *registry = workload_create_registry(1);
     const struct registry_key *key = make_board(registry, "daily");
     struct buffer chunk;
     for (uint32_t i = 0; i < 4000; i++) {
@@ -584,7 +570,7 @@ static uint32_t read_any(struct bytes chunk, enum effect_record *last) {
 /* A small chunk with a record of every kind. */
 static void make_small_chunk(struct buffer *chunk) {
     struct effect effects[EACH_KIND];
-    struct registry *registry = storm_create_registry(1);
+    struct registry *registry = workload_create_registry(1);
     const struct registry_key *key = make_board(registry, "daily");
     const struct board_entry entries[] = {{.key = 900, .member = BYTES("zoe")},
                                           {.key = 700, .member = BYTES("ann")}};
@@ -603,8 +589,7 @@ static void make_small_chunk(struct buffer *chunk) {
 }
 enum { SMALL_CHUNK_RECORDS = EACH_KIND + 5 };
 
-static void a_chunk_cut_anywhere_is_read_up_to_there(void **state) {
-    (void)state;
+TEST(a_chunk_cut_anywhere_is_read_up_to_there) {
     struct buffer chunk;
     make_small_chunk(&chunk);
     uint32_t before = 0;
@@ -627,8 +612,7 @@ static void a_chunk_cut_anywhere_is_read_up_to_there(void **state) {
     buffer_deinit(&chunk);
 }
 
-static void a_flipped_bit_gives_what_could_have_been_written_or_is_seen(void **state) {
-    (void)state;
+TEST(a_flipped_bit_gives_what_could_have_been_written_or_is_seen) {
     struct buffer chunk;
     uint32_t bad = 0;
     make_small_chunk(&chunk);
@@ -646,8 +630,7 @@ static void a_flipped_bit_gives_what_could_have_been_written_or_is_seen(void **s
     buffer_deinit(&chunk);
 }
 
-static void any_bytes_are_read_without_harm(void **state) {
-    (void)state;
+TEST(any_bytes_are_read_without_harm) {
     struct random random = random_begin(__func__);
     struct buffer chunk;
     make_small_chunk(&chunk);
@@ -670,8 +653,7 @@ static void any_bytes_are_read_without_harm(void **state) {
     buffer_deinit(&chunk);
 }
 
-static void lengths_that_lie_are_seen(void **state) {
-    (void)state;
+TEST(lengths_that_lie_are_seen) {
     /* BOARD k of database 0, then: */
     static const struct {
         const char *at;
@@ -710,8 +692,7 @@ static void lengths_that_lie_are_seen(void **state) {
 
 /* ---- without memory ---- */
 
-static void without_memory_the_buffer_is_broken_and_nothing_else(void **state) {
-    (void)state;
+TEST(without_memory_the_buffer_is_broken_and_nothing_else) {
     struct effect effects[EACH_KIND];
     static char text[5000];
     memset(text, 'x', sizeof text);
@@ -741,22 +722,4 @@ static void without_memory_the_buffer_is_broken_and_nothing_else(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_reads_all_effects_has_the_same_boards),
-        cmocka_unit_test(the_same_holds_of_large_boards),
-        cmocka_unit_test(every_kind_is_read_as_it_was_written),
-        cmocka_unit_test(keys_of_any_difference_are_kept),
-        cmocka_unit_test(members_and_names_of_any_size_are_kept),
-        cmocka_unit_test(a_change_of_board_is_never_missed),
-        cmocka_unit_test(more_rules_than_slots_are_all_kept),
-        cmocka_unit_test(the_longest_rules_fit),
-        cmocka_unit_test(boards_of_a_snapshot_are_read_in_pieces),
-        cmocka_unit_test(a_chunk_cut_anywhere_is_read_up_to_there),
-        cmocka_unit_test(a_flipped_bit_gives_what_could_have_been_written_or_is_seen),
-        cmocka_unit_test(any_bytes_are_read_without_harm),
-        cmocka_unit_test(lengths_that_lie_are_seen),
-        cmocka_unit_test(without_memory_the_buffer_is_broken_and_nothing_else),
-    };
-    return cmocka_run_group_tests_name("effects as bytes", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

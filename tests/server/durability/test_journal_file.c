@@ -1,15 +1,8 @@
 /* Journals: groups are read back unchanged, and damage is always detected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "codec/little.h"
 #include "codec/memory.h"
@@ -207,8 +200,9 @@ static unsigned group_at(const struct made *made, size_t offset) {
 
 /* ---- whole files ---- */
 
-static void groups_come_back_as_they_were(void **state) {
-    (void)state;
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(groups_come_back_as_they_were) {
     for (int is_last = 0; is_last < 2; is_last++) {
         struct made made = make_journal(all_unsynced);
         struct result result = read_all(is_last != 0);
@@ -221,8 +215,7 @@ static void groups_come_back_as_they_were(void **state) {
     }
 }
 
-static void a_journal_without_groups_is_whole(void **state) {
-    (void)state;
+IN_FIXTURE(a_journal_without_groups_is_whole) {
     struct made made = make_journal(all_unsynced);
     struct result result = read_bytes(made.bytes, JOURNAL_FILE_HEAD, false);
     assert_int_equal(result.status, JOURNAL_END);
@@ -230,8 +223,7 @@ static void a_journal_without_groups_is_whole(void **state) {
     free(made.bytes);
 }
 
-static void a_file_is_not_made_twice(void **state) {
-    (void)state;
+IN_FIXTURE(a_file_is_not_made_twice) {
     struct journal_file file;
     struct made made = make_journal(all_unsynced);
     int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
@@ -242,8 +234,7 @@ static void a_file_is_not_made_twice(void **state) {
     free(made.bytes);
 }
 
-static void a_journal_that_begins_elsewhere_is_refused(void **state) {
-    (void)state;
+IN_FIXTURE(a_journal_that_begins_elsewhere_is_refused) {
     struct made made = make_journal(all_unsynced);
     struct journal_reader reader;
     int fd = disk_open(AT_FDCWD, file_path(), O_RDONLY, 0);
@@ -288,22 +279,19 @@ static void cut_everywhere(const uint64_t unsynced[GROUPS], bool is_last) {
     assert_int_equal(remove(file_path()), 0);
 }
 
-static void a_tail_cut_at_any_byte_leaves_exactly_the_whole_groups(void **state) {
-    (void)state;
+IN_FIXTURE(a_tail_cut_at_any_byte_leaves_exactly_the_whole_groups) {
     cut_everywhere(all_unsynced, true);
     cut_everywhere(each_synced, true);
 }
 
-static void any_cut_within_an_increment_that_others_follow_is_damage(void **state) {
-    (void)state;
+IN_FIXTURE(any_cut_within_an_increment_that_others_follow_is_damage) {
     cut_everywhere(all_unsynced, false);
     cut_everywhere(each_synced, false);
     links = LINKED_2_TO_5;
     cut_everywhere(each_run_synced, false);
 }
 
-static void linked_groups_cut_at_any_byte_are_as_if_they_had_never_been(void **state) {
-    (void)state;
+IN_FIXTURE(linked_groups_cut_at_any_byte_are_as_if_they_had_never_been) {
     links = LINKED_2_TO_5;
     cut_everywhere(all_unsynced, true);
     cut_everywhere(each_run_synced, true);
@@ -311,8 +299,7 @@ static void linked_groups_cut_at_any_byte_are_as_if_they_had_never_been(void **s
     cut_everywhere(all_unsynced, true);
 }
 
-static void a_journal_that_ends_with_a_linked_group_is_torn_before_it(void **state) {
-    (void)state;
+IN_FIXTURE(a_journal_that_ends_with_a_linked_group_is_torn_before_it) {
     links = 1 << (GROUPS - 1);
     struct made made = make_journal(all_unsynced);
     struct result result = read_all(true);
@@ -366,23 +353,19 @@ static void flip_everywhere(const uint64_t unsynced[GROUPS], bool is_last, bool 
     assert_int_equal(remove(file_path()), 0);
 }
 
-static void any_bit_flipped_in_a_synced_group_is_damage(void **state) {
-    (void)state;
+IN_FIXTURE(any_bit_flipped_in_a_synced_group_is_damage) {
     flip_everywhere(each_synced, true, true);
 }
 
-static void any_bit_flipped_in_an_unsynced_tail_tears_it_there(void **state) {
-    (void)state;
+IN_FIXTURE(any_bit_flipped_in_an_unsynced_tail_tears_it_there) {
     flip_everywhere(all_unsynced, true, false);
 }
 
-static void any_bit_flipped_before_another_increment_is_damage(void **state) {
-    (void)state;
+IN_FIXTURE(any_bit_flipped_before_another_increment_is_damage) {
     flip_everywhere(all_unsynced, false, false);
 }
 
-static void any_bit_flipped_in_linked_groups_is_found_before_one_of_them_is_given(void **state) {
-    (void)state;
+IN_FIXTURE(any_bit_flipped_in_linked_groups_is_found_before_one_of_them_is_given) {
     links = LINKED_2_TO_5;
     flip_everywhere(each_run_synced, true, true);
     flip_everywhere(all_unsynced, true, false);
@@ -391,8 +374,7 @@ static void any_bit_flipped_in_linked_groups_is_found_before_one_of_them_is_give
 
 /* ---- the tail rule ---- */
 
-static void one_later_group_that_knew_of_a_sync_proves_damage(void **state) {
-    (void)state;
+IN_FIXTURE(one_later_group_that_knew_of_a_sync_proves_damage) {
     /* The last group was written when the first four were known to be on disk. */
     const uint64_t unsynced[GROUPS] = {1, 2, 3, 4, 5, 6, 7, 4};
     struct made made = make_journal(unsynced);
@@ -407,8 +389,7 @@ static void one_later_group_that_knew_of_a_sync_proves_damage(void **state) {
     free(made.bytes);
 }
 
-static void holes_of_zeroes_in_an_unsynced_tail_are_torn(void **state) {
-    (void)state;
+IN_FIXTURE(holes_of_zeroes_in_an_unsynced_tail_are_torn) {
     for (unsigned from = 0; from < GROUPS; from++) {
         for (unsigned to = from + 1; to <= GROUPS; to++) {
             struct made made = make_journal(all_unsynced);
@@ -423,8 +404,7 @@ static void holes_of_zeroes_in_an_unsynced_tail_are_torn(void **state) {
     }
 }
 
-static void bytes_behind_the_last_group_are_torn(void **state) {
-    (void)state;
+IN_FIXTURE(bytes_behind_the_last_group_are_torn) {
     struct random random = random_begin("bytes behind");
     struct made made = make_journal(each_synced);
     for (unsigned i = 0; i < 500; i++) {
@@ -442,8 +422,7 @@ static void bytes_behind_the_last_group_are_torn(void **state) {
     free(made.bytes);
 }
 
-static void a_whole_group_with_another_number_is_damage(void **state) {
-    (void)state;
+IN_FIXTURE(a_whole_group_with_another_number_is_damage) {
     struct made made = make_journal(each_synced);
     char bytes[2048];
     for (unsigned gone = 0; gone < GROUPS - 1; gone++) {
@@ -468,8 +447,7 @@ static void a_whole_group_with_another_number_is_damage(void **state) {
     free(made.bytes);
 }
 
-static void groups_of_another_file_do_not_pass(void **state) {
-    (void)state;
+IN_FIXTURE(groups_of_another_file_do_not_pass) {
     struct made old = make_journal(each_synced);
     assert_int_equal(remove(file_path()), 0);
     struct made made = make_journal(each_synced);
@@ -485,8 +463,7 @@ static void groups_of_another_file_do_not_pass(void **state) {
 
 /* ---- continuing a file ---- */
 
-static void a_torn_journal_goes_on_where_it_was_cut(void **state) {
-    (void)state;
+IN_FIXTURE(a_torn_journal_goes_on_where_it_was_cut) {
     struct made made = make_journal(all_unsynced);
     int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
     for (size_t size = JOURNAL_FILE_HEAD; size <= made.size; size++) {
@@ -508,8 +485,7 @@ static void a_torn_journal_goes_on_where_it_was_cut(void **state) {
 
 /* ---- linked groups of any size ---- */
 
-static void linked_groups_far_larger_than_memory_are_given_one_at_a_time(void **state) {
-    (void)state;
+IN_FIXTURE(linked_groups_far_larger_than_memory_are_given_one_at_a_time) {
     enum { SIZE = JOURNAL_READ_SIZE / 2, COUNT = 40 };
     struct journal_file file;
     struct journal_reader reader;
@@ -580,8 +556,7 @@ static void make_large(void) {
     free(group);
 }
 
-static void groups_larger_than_the_buffer_come_back_in_their_own_memory(void **state) {
-    (void)state;
+IN_FIXTURE(groups_larger_than_the_buffer_come_back_in_their_own_memory) {
     make_large();
     struct journal_reader reader;
     struct journal_group group;
@@ -603,8 +578,7 @@ static void groups_larger_than_the_buffer_come_back_in_their_own_memory(void **s
     journal_reader_close(&reader);
 }
 
-static void a_large_group_takes_no_memory_before_it_is_known_to_be_whole(void **state) {
-    (void)state;
+IN_FIXTURE(a_large_group_takes_no_memory_before_it_is_known_to_be_whole) {
     make_large();
     size_t size;
     char *bytes = file_read(file_path(), &size);
@@ -624,8 +598,7 @@ static void a_large_group_takes_no_memory_before_it_is_known_to_be_whole(void **
     journal_reader_close(&reader);
 }
 
-static void without_memory_it_is_said_and_nothing_leaks(void **state) {
-    (void)state;
+IN_FIXTURE(without_memory_it_is_said_and_nothing_leaks) {
     make_large();
     for (uint64_t nth = 1; nth <= 3; nth++) {
         struct journal_reader reader;
@@ -669,8 +642,7 @@ static void fail_create_at_every_call(enum failure failure) {
     disk_close(fd);
 }
 
-static void a_journal_is_made_whole_or_not_at_all(void **state) {
-    (void)state;
+IN_FIXTURE(a_journal_is_made_whole_or_not_at_all) {
     for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
         fail_create_at_every_call((enum failure)i);
     }
@@ -686,8 +658,7 @@ static ssize_t write_part_then_enospc(int fd, const void *bytes, size_t size) {
     return -1;
 }
 
-static void groups_that_did_not_fit_are_cut_off_and_can_be_tried_again(void **state) {
-    (void)state;
+IN_FIXTURE(groups_that_did_not_fit_are_cut_off_and_can_be_tried_again) {
     struct made made = make_journal(each_synced);
     struct disk full = disk_system;
     full.write = write_part_then_enospc;
@@ -711,8 +682,7 @@ static void groups_that_did_not_fit_are_cut_off_and_can_be_tried_again(void **st
     free(made.bytes);
 }
 
-static void a_full_disk_within_linked_groups_cuts_off_all_of_them(void **state) {
-    (void)state;
+IN_FIXTURE(a_full_disk_within_linked_groups_cuts_off_all_of_them) {
     links = LINKED_2_TO_5;
     struct made made = make_journal(each_run_synced);
     struct disk full = disk_system;
@@ -744,8 +714,7 @@ static void a_full_disk_within_linked_groups_cuts_off_all_of_them(void **state) 
 
 /* In a batch that ends within linked groups, the groups before them are kept when the next batch
  * fails. */
-static void groups_before_linked_ones_of_the_same_batch_are_kept(void **state) {
-    (void)state;
+IN_FIXTURE(groups_before_linked_ones_of_the_same_batch_are_kept) {
     links = LINKED_2_TO_5;
     struct made made = make_journal(each_run_synced);
     struct disk full = disk_system;
@@ -767,8 +736,7 @@ static void groups_before_linked_ones_of_the_same_batch_are_kept(void **state) {
     free(made.bytes);
 }
 
-static void a_journal_that_cannot_even_be_cut_says_so(void **state) {
-    (void)state;
+IN_FIXTURE(a_journal_that_cannot_even_be_cut_says_so) {
     struct made made = make_journal(all_unsynced);
     int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
     struct journal_file file;
@@ -788,8 +756,7 @@ static void a_journal_that_cannot_even_be_cut_says_so(void **state) {
     free(made.bytes);
 }
 
-static void going_on_with_a_journal_fails_as_a_whole(void **state) {
-    (void)state;
+IN_FIXTURE(going_on_with_a_journal_fails_as_a_whole) {
     struct made made = make_journal(all_unsynced);
     int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
     bool is_reached = true;
@@ -808,8 +775,7 @@ static void going_on_with_a_journal_fails_as_a_whole(void **state) {
     free(made.bytes);
 }
 
-static void a_read_that_fails_is_no_damage(void **state) {
-    (void)state;
+IN_FIXTURE(a_read_that_fails_is_no_damage) {
     struct made made = make_journal(all_unsynced);
     /* A hole, so that the tail is searched as well. */
     made.bytes[made.starts[2]] = (char)~made.bytes[made.starts[2]];
@@ -831,38 +797,4 @@ static void a_read_that_fails_is_no_damage(void **state) {
     free(made.bytes);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(groups_come_back_as_they_were),
-        TEST(a_journal_without_groups_is_whole),
-        TEST(a_file_is_not_made_twice),
-        TEST(a_journal_that_begins_elsewhere_is_refused),
-        TEST(a_tail_cut_at_any_byte_leaves_exactly_the_whole_groups),
-        TEST(any_cut_within_an_increment_that_others_follow_is_damage),
-        TEST(linked_groups_cut_at_any_byte_are_as_if_they_had_never_been),
-        TEST(a_journal_that_ends_with_a_linked_group_is_torn_before_it),
-        TEST(any_bit_flipped_in_a_synced_group_is_damage),
-        TEST(any_bit_flipped_in_an_unsynced_tail_tears_it_there),
-        TEST(any_bit_flipped_before_another_increment_is_damage),
-        TEST(any_bit_flipped_in_linked_groups_is_found_before_one_of_them_is_given),
-        TEST(one_later_group_that_knew_of_a_sync_proves_damage),
-        TEST(holes_of_zeroes_in_an_unsynced_tail_are_torn),
-        TEST(bytes_behind_the_last_group_are_torn),
-        TEST(a_whole_group_with_another_number_is_damage),
-        TEST(groups_of_another_file_do_not_pass),
-        TEST(a_torn_journal_goes_on_where_it_was_cut),
-        TEST(linked_groups_far_larger_than_memory_are_given_one_at_a_time),
-        TEST(groups_larger_than_the_buffer_come_back_in_their_own_memory),
-        TEST(a_large_group_takes_no_memory_before_it_is_known_to_be_whole),
-        TEST(without_memory_it_is_said_and_nothing_leaks),
-        TEST(a_journal_is_made_whole_or_not_at_all),
-        TEST(groups_that_did_not_fit_are_cut_off_and_can_be_tried_again),
-        TEST(a_full_disk_within_linked_groups_cuts_off_all_of_them),
-        TEST(groups_before_linked_ones_of_the_same_batch_are_kept),
-        TEST(a_journal_that_cannot_even_be_cut_says_so),
-        TEST(going_on_with_a_journal_fails_as_a_whole),
-        TEST(a_read_that_fails_is_no_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

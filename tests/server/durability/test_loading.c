@@ -1,19 +1,11 @@
 /* Files with valid checksums and invalid content: they are refused with the file, the offset and
  * the reason, and the process does not exit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "server/durability/loading.h"
 #include "tests/support/directory.h"
-#include "tests/support/registry_storm.h"
+#include "tests/support/registry_workload.h"
 
 #define NEVER REGISTRY_NO_EXPIRY
 
@@ -41,8 +33,8 @@ static int set_up(void **state) {
     base->store.state.base_number = 1;
     base->store.state.base_sequence = 7;
     base->footer.sequence = 7;
-    base->source = storm_create_registry(1);
-    base->registry = storm_create_registry(2);
+    base->source = workload_create_registry(1);
+    base->registry = workload_create_registry(2);
     store_print_name(name, STORE_BASE, 1);
     assert_true(snapshot_writer_init(&base->writer, SNAPSHOT_LEVEL));
     assert_true(snapshot_writer_open(&base->writer, base->store.directory, name, 1));
@@ -65,7 +57,7 @@ static int tear_down(void **state) {
 
 /* ---- writing ---- */
 
-/* The rules of boards whose names begin like this (tests/support/registry_storm.c). */
+/* The rules of boards whose names begin like this (tests/support/registry_workload.c). */
 static const struct rules *rules_like(struct base *base, const char *name) {
     struct registry_key *key;
     struct effect create = {.kind = EFFECT_CREATE, .name = bytes_from_text(name)};
@@ -166,7 +158,9 @@ static void assert_refused(struct base *base, uint64_t offset, const char *reaso
 
 /* ---- valid content ---- */
 
-static void a_base_that_means_what_it_says_is_loaded(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(a_base_that_means_what_it_says_is_loaded) {
     struct base *base = *state;
     put_open(base, "pa");
     put_member(base, "ann", 9);
@@ -184,7 +178,7 @@ static void a_base_that_means_what_it_says_is_loaded(void **state) {
 
 /* ---- invalid content ---- */
 
-static void the_open_board_is_not_renamed_to_another_layout(void **state) {
+IN_FIXTURE(the_open_board_is_not_renamed_to_another_layout) {
     struct base *base = *state;
     put_open(base, "pa");
     put_member(base, "ann", 9);
@@ -193,7 +187,7 @@ static void the_open_board_is_not_renamed_to_another_layout(void **state) {
     assert_refused(base, 32, "a board that is being read cannot be renamed so");
 }
 
-static void the_open_board_is_not_renamed_to_a_name_that_is_taken(void **state) {
+IN_FIXTURE(the_open_board_is_not_renamed_to_a_name_that_is_taken) {
     struct base *base = *state;
     put_open(base, "pa");
     put_close(base);
@@ -203,7 +197,7 @@ static void the_open_board_is_not_renamed_to_a_name_that_is_taken(void **state) 
     assert_refused(base, 32, "a board that is being read cannot be renamed so");
 }
 
-static void the_open_board_gets_no_rules_of_another_layout(void **state) {
+IN_FIXTURE(the_open_board_gets_no_rules_of_another_layout) {
     struct base *base = *state;
     put_open(base, "pa");
     put_effect(base, EFFECT_RULES, "pa", "", rules_like(base, "ta"));
@@ -211,7 +205,7 @@ static void the_open_board_gets_no_rules_of_another_layout(void **state) {
     assert_refused(base, 32, "a board that is being read cannot behave so");
 }
 
-static void two_boards_do_not_have_one_name(void **state) {
+IN_FIXTURE(two_boards_do_not_have_one_name) {
     struct base *base = *state;
     put_open(base, "pa");
     put_close(base);
@@ -220,7 +214,7 @@ static void two_boards_do_not_have_one_name(void **state) {
     assert_refused(base, 32, "two boards have the same name, or it is too long");
 }
 
-static void no_board_is_copied_to_the_name_of_the_open_one(void **state) {
+IN_FIXTURE(no_board_is_copied_to_the_name_of_the_open_one) {
     struct base *base = *state;
     put_open(base, "pa");
     put_close(base);
@@ -230,7 +224,7 @@ static void no_board_is_copied_to_the_name_of_the_open_one(void **state) {
     assert_refused(base, 32, "two boards have the same name");
 }
 
-static void a_key_has_no_more_bits_than_its_layout(void **state) {
+IN_FIXTURE(a_key_has_no_more_bits_than_its_layout) {
     struct base *base = *state;
     put_open(base, "pa");
     put_member(base, "ann", UINT64_C(1) << 60);
@@ -239,7 +233,7 @@ static void a_key_has_no_more_bits_than_its_layout(void **state) {
 }
 
 /* A date is appended to it when the period ends. */
-static void a_board_with_a_period_has_no_longer_name_than_a_client_can_give(void **state) {
+IN_FIXTURE(a_board_with_a_period_has_no_longer_name_than_a_client_can_give) {
     struct base *base = *state;
     char *name = memory_allocate(REGISTRY_KEY_MAX + 2);
     assert_non_null(name);
@@ -258,7 +252,7 @@ static void a_board_with_a_period_has_no_longer_name_than_a_client_can_give(void
     memory_free(name);
 }
 
-static void rules_keep_no_more_archives_than_can_be_counted(void **state) {
+IN_FIXTURE(rules_keep_no_more_archives_than_can_be_counted) {
     struct base *base = *state;
     struct rules rules;
     rules_copy(rules_like(base, "da"), &rules);
@@ -269,7 +263,7 @@ static void rules_keep_no_more_archives_than_can_be_counted(void **state) {
 
 /* ---- what is counted ---- */
 
-static void a_base_that_counts_a_board_too_many_is_refused(void **state) {
+IN_FIXTURE(a_base_that_counts_a_board_too_many_is_refused) {
     struct base *base = *state;
     put_open(base, "pa");
     put_close(base);
@@ -278,7 +272,7 @@ static void a_base_that_counts_a_board_too_many_is_refused(void **state) {
     assert_refused(base, offset, "it does not hold as many boards and members as it says");
 }
 
-static void a_base_that_counts_a_member_too_few_is_refused(void **state) {
+IN_FIXTURE(a_base_that_counts_a_member_too_few_is_refused) {
     struct base *base = *state;
     put_open(base, "pa");
     put_member(base, "ann", 9);
@@ -289,7 +283,7 @@ static void a_base_that_counts_a_member_too_few_is_refused(void **state) {
 }
 
 /* Members that changed while the board was open, and boards that were removed, count as written. */
-static void what_changed_while_it_was_written_is_counted_as_written(void **state) {
+IN_FIXTURE(what_changed_while_it_was_written_is_counted_as_written) {
     struct base *base = *state;
     put_open(base, "pa");
     put_member(base, "ann", 9);
@@ -308,7 +302,7 @@ static void what_changed_while_it_was_written_is_counted_as_written(void **state
 /* ---- where ---- */
 
 /* A thread reads the next block ahead; a message is about the one before it. */
-static void a_message_names_the_block_that_it_is_about(void **state) {
+IN_FIXTURE(a_message_names_the_block_that_it_is_about) {
     struct base *base = *state;
     uint64_t offsets[5];
     offsets[0] = SNAPSHOT_FILE_HEAD;
@@ -320,22 +314,4 @@ static void a_message_names_the_block_that_it_is_about(void **state) {
     assert_refused(base, offsets[1], "two boards have the same name, or it is too long");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_base_that_means_what_it_says_is_loaded),
-        TEST(the_open_board_is_not_renamed_to_another_layout),
-        TEST(the_open_board_is_not_renamed_to_a_name_that_is_taken),
-        TEST(the_open_board_gets_no_rules_of_another_layout),
-        TEST(two_boards_do_not_have_one_name),
-        TEST(no_board_is_copied_to_the_name_of_the_open_one),
-        TEST(a_key_has_no_more_bits_than_its_layout),
-        TEST(a_board_with_a_period_has_no_longer_name_than_a_client_can_give),
-        TEST(rules_keep_no_more_archives_than_can_be_counted),
-        TEST(a_base_that_counts_a_board_too_many_is_refused),
-        TEST(a_base_that_counts_a_member_too_few_is_refused),
-        TEST(what_changed_while_it_was_written_is_counted_as_written),
-        TEST(a_message_names_the_block_that_it_is_about),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

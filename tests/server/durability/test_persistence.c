@@ -1,14 +1,6 @@
 /* Persistence under random changes: servers that are stopped or killed, and files that are cut or
  * damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -18,7 +10,7 @@
 #include "codec/little.h"
 #include "server/durability/loading.h"
 #include "tests/support/failing_disk.h"
-#include "tests/support/kept_story.h"
+#include "tests/support/restart_history.h"
 
 static bool is_short(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
@@ -32,105 +24,105 @@ struct plan {
     bool has_delays;   /* so that threads run ahead */
 };
 
-static void save(struct kept_server *kept) {
-    bool was_saving = kept_describe(kept).is_saving;
-    CHECK(story_save(kept) == (was_saving ? PERSISTENCE_BUSY : PERSISTENCE_OK));
+static void save(struct durable_server *durable) {
+    bool was_saving = durable_describe(durable).is_saving;
+    CHECK(history_save(durable) == (was_saving ? PERSISTENCE_BUSY : PERSISTENCE_OK));
 }
 
-static void do_something_else(struct kept_server *kept, const struct plan *plan) {
-    struct settings *settings = &kept->server->settings;
-    switch (story_below(200)) {
+static void do_something_else(struct durable_server *durable, const struct plan *plan) {
+    struct settings *settings = &durable->server->settings;
+    switch (history_below(200)) {
     case 0:
-        story_begin_snapshot(kept);
+        history_begin_snapshot(durable);
         break;
     case 1:
-        if (story_below(4) == 0) {
-            save(kept);
+        if (history_below(4) == 0) {
+            save(durable);
         }
         break;
     case 2:
         if (plan->is_switching) {
             settings->appendonly = !settings->appendonly;
-            story->switch_sum++;
+            history->switch_sum++;
         }
         break;
     case 3:
-        settings->appendfsync = (int)story_below(3);
+        settings->appendfsync = (int)history_below(3);
         break;
     default:
         break;
     }
-    if (story_below(12) == 0) {
-        story_second(kept);
+    if (history_below(12) == 0) {
+        history_second(durable);
     }
 }
 
-static void run_ticks(struct kept_server *kept, const struct plan *plan, uint32_t ticks) {
+static void run_ticks(struct durable_server *durable, const struct plan *plan, uint32_t ticks) {
     while (ticks-- > 0) {
-        do_something_else(kept, plan);
-        story_note_safe(kept);
-        story_tick(kept, story_below(5));
-        for (uint32_t turns = story_below(3); turns > 0; turns--) {
-            story_turn(kept);
+        do_something_else(durable, plan);
+        history_note_safe(durable);
+        history_tick(durable, history_below(5));
+        for (uint32_t turns = history_below(3); turns > 0; turns--) {
+            history_turn(durable);
         }
-        if (plan->has_delays && story_below(16) == 0) {
-            usleep(story_below(300));
+        if (plan->has_delays && history_below(16) == 0) {
+            usleep(history_below(300));
         }
     }
 }
 
-static void live_and_end(const void *context) {
+static void run_and_end(const void *context) {
     const struct plan *plan = context;
-    struct kept_server kept;
+    struct durable_server durable;
     quick_disk_begin();
-    story_begin_life(&kept, plan->settings);
-    run_ticks(&kept, plan, story_below(400));
-    story_end_life(&kept);
+    history_begin_run(&durable, plan->settings);
+    run_ticks(&durable, plan, history_below(400));
+    history_end_run(&durable);
 }
 
-static void live_and_be_killed(const void *context) {
+static void run_and_be_killed(const void *context) {
     const struct plan *plan = context;
-    struct kept_server kept;
+    struct durable_server durable;
     quick_disk_begin();
-    story_begin_life(&kept, plan->settings);
-    run_ticks(&kept, plan, story_below(300));
-    usleep(story_below(500));
+    history_begin_run(&durable, plan->settings);
+    run_ticks(&durable, plan, history_below(300));
+    usleep(history_below(500));
     raise(SIGKILL);
 }
 
 static void look_and_end(const void *context) {
     const struct plan *plan = context;
-    struct kept_server kept;
-    story_begin_life(&kept, plan->settings);
-    story_end_life(&kept);
+    struct durable_server durable;
+    history_begin_run(&durable, plan->settings);
+    history_end_run(&durable);
 }
 
-enum { LIVES_MORE = 10 }; /* times as many as asked, until there was a snapshot */
+enum { RUNS_MORE = 10 }; /* times as many as asked, until there was a snapshot */
 
 /* Many server runs in the same directory, some of which are killed. */
-static void run_lives(const char *test_name, const struct plan *plans, uint32_t plan_count,
-                      uint32_t lives, bool has_kills) {
-    story_begin(random_begin(test_name));
+static void run_servers(const char *test_name, const struct plan *plans, uint32_t plan_count,
+                        uint32_t lives, bool has_kills) {
+    history_begin(random_begin(test_name));
     uint32_t lived = 0;
-    for (; lived < lives || (story->save_sum == 0 && lived < LIVES_MORE * lives); lived++) {
-        const struct plan *plan = &plans[story_below(plan_count)];
-        if (has_kills && story_below(4) != 0) {
-            int status = story_run_apart(live_and_be_killed, plan);
-            if (!story_was_killed(status)) {
-                story_show_said();
+    for (; lived < lives || (history->save_sum == 0 && lived < RUNS_MORE * lives); lived++) {
+        const struct plan *plan = &plans[history_below(plan_count)];
+        if (has_kills && history_below(4) != 0) {
+            int status = history_run_process(run_and_be_killed, plan);
+            if (!history_was_killed(status)) {
+                history_show_printed();
                 fail_msg("a life ended with status %x", (unsigned)status);
             }
         } else {
-            story_assert_ended(story_run_apart(live_and_end, plan));
+            history_assert_ended(history_run_process(run_and_end, plan));
         }
     }
-    story_assert_ended(story_run_apart(look_and_end, &plans[0]));
+    history_assert_ended(history_run_process(look_and_end, &plans[0]));
     printf("%u lives, %llu ticks, %llu snapshots, %llu times the journal on or off, %llu times "
            "less than all was there\n",
-           lived, (unsigned long long)story->tick_sum, (unsigned long long)story->save_sum,
-           (unsigned long long)story->switch_sum, (unsigned long long)story->found_before_end);
-    assert_true(story->save_sum > 0);
-    assert_true(has_kills || story->found_before_end == 0);
+           lived, (unsigned long long)history->tick_sum, (unsigned long long)history->save_sum,
+           (unsigned long long)history->switch_sum, (unsigned long long)history->found_before_end);
+    assert_true(history->save_sum > 0);
+    assert_true(has_kills || history->found_before_end == 0);
 }
 
 #define GROWTH "auto-aof-rewrite-percentage 50\nauto-aof-rewrite-min-size 30kb\n"
@@ -152,46 +144,41 @@ static const struct plan plans_any[] = {
     {.settings = "appendonly no\nsave 60 1\n"},
 };
 
-static void a_server_that_was_stopped_goes_on_as_it_was(void **state) {
-    (void)state;
-    run_lives(__func__, plans_journal, 4, is_short() ? 6 : 15, false);
+TEST(a_server_that_was_stopped_goes_on_as_it_was) {
+    run_servers(__func__, plans_journal, 4, is_short() ? 6 : 15, false);
 }
 
-static void with_and_without_a_journal_it_goes_on_as_it_was(void **state) {
-    (void)state;
-    run_lives(__func__, plans_any, 5, is_short() ? 8 : 15, false);
+TEST(with_and_without_a_journal_it_goes_on_as_it_was) {
+    run_servers(__func__, plans_any, 5, is_short() ? 8 : 15, false);
 }
 
-static void a_server_that_was_killed_has_all_that_was_safe(void **state) {
-    (void)state;
-    run_lives(__func__, plans_journal, 4, is_short() ? 10 : 40, true);
+TEST(a_server_that_was_killed_has_all_that_was_safe) {
+    run_servers(__func__, plans_journal, 4, is_short() ? 10 : 40, true);
 }
 
-static void with_and_without_a_journal_it_has_all_that_was_safe(void **state) {
-    (void)state;
-    run_lives(__func__, plans_any, 5, is_short() ? 10 : 40, true);
+TEST(with_and_without_a_journal_it_has_all_that_was_safe) {
+    run_servers(__func__, plans_any, 5, is_short() ? 10 : 40, true);
 }
 
 /* The first second is over as soon as the server has started, and its freed memory is reused. */
 static void live_a_long_start(const void *context) {
-    struct kept_server kept;
+    struct durable_server durable;
     char error[PERSISTENCE_ERROR_MAX];
-    CHECK(kept_open(&kept, story->directory, context, error));
-    kept_second(&kept);
+    CHECK(durable_open(&durable, history->directory, context, error));
+    durable_second(&durable);
     void *others = memory_allocate(sizeof(struct loading));
     CHECK(others != NULL);
     memset(others, 0xff, sizeof(struct loading));
-    kept_turn(&kept);
-    kept_second(&kept);
+    durable_turn(&durable);
+    durable_second(&durable);
     memory_free(others);
-    kept_stop(&kept);
+    durable_stop(&durable);
 }
 
-static void a_start_may_take_longer_than_the_first_second(void **state) {
-    (void)state;
-    story_begin(random_begin(__func__));
-    story_assert_ended(story_run_apart(live_a_long_start, "appendonly yes\n"));
-    story_assert_ended(story_run_apart(live_a_long_start, "appendonly yes\n"));
+TEST(a_start_may_take_longer_than_the_first_second) {
+    history_begin(random_begin(__func__));
+    history_assert_ended(history_run_process(live_a_long_start, "appendonly yes\n"));
+    history_assert_ended(history_run_process(live_a_long_start, "appendonly yes\n"));
 }
 
 /* ---- files that are cut or damaged ---- */
@@ -211,15 +198,15 @@ struct copies {
 };
 
 static void take_copies(struct copies *copies) {
-    const char *kept = directory_join(story->directory, "kept");
-    DIR *listing = opendir(kept);
+    const char *durable = directory_join(history->directory, "kept");
+    DIR *listing = opendir(durable);
     CHECK(listing != NULL);
     memset(copies, 0, sizeof *copies);
     for (const struct dirent *entry; (entry = readdir(listing)) != NULL;) {
         if (strncmp(entry->d_name, "leaderboard.", 12) == 0) {
             CHECK(copies->count < FILES_MAX);
             struct copy *copy = &copies->files[copies->count++];
-            snprintf(copy->path, sizeof copy->path, "%s", directory_join(kept, entry->d_name));
+            snprintf(copy->path, sizeof copy->path, "%s", directory_join(durable, entry->d_name));
             copy->bytes = file_read(copy->path, &copy->size);
         }
     }
@@ -228,9 +215,9 @@ static void take_copies(struct copies *copies) {
 
 /* Afterwards the directory has no other files. */
 static void put_back(const struct copies *copies) {
-    const char *kept = directory_join(story->directory, "kept");
-    directory_remove(kept);
-    CHECK(mkdir(kept, 0755) == 0);
+    const char *durable = directory_join(history->directory, "kept");
+    directory_remove(durable);
+    CHECK(mkdir(durable, 0755) == 0);
     for (uint32_t i = 0; i < copies->count; i++) {
         file_write(copies->files[i].path, copies->files[i].bytes, copies->files[i].size);
     }
@@ -280,12 +267,12 @@ static struct found look(void) {
     uv_loop_t loop;
     struct store store;
     struct found found = {.is_loaded = false};
-    if (store_open(&store, story->directory, "kept", STORE_READ, error) != STORE_OK) {
+    if (store_open(&store, history->directory, "kept", STORE_READ, error) != STORE_OK) {
         assert_true(error[0] != '\0');
         return found;
     }
     memset(&loading, 0, sizeof loading);
-    loading.registry = storm_create_registry(0xface);
+    loading.registry = workload_create_registry(0xface);
     loading.store = &store;
     loading.changed = on_changed;
     assert_int_equal(uv_loop_init(&loop), 0);
@@ -293,11 +280,11 @@ static struct found look(void) {
     found.is_loaded = loading_run(&loading);
     assert_true(found.is_loaded || loading.error[0] != '\0');
     loading_deinit(&loading);
-    story_check_valid(loading.registry);
+    history_check_valid(loading.registry);
     if (found.is_loaded) {
         found.is_torn = loading.is_torn;
         found.group = loading.sequence;
-        found.digest = storm_digest(loading.registry);
+        found.digest = workload_digest(loading.registry);
     }
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);
@@ -308,9 +295,9 @@ static struct found look(void) {
 
 /* The digest at the end of a group. */
 static uint64_t digest_of(uint64_t group) {
-    for (uint32_t i = story->count; i-- > 0;) {
-        if (story->moments[i].group == group) {
-            return story->moments[i].digest;
+    for (uint32_t i = history->count; i-- > 0;) {
+        if (history->states[i].group == group) {
+            return history->states[i].digest;
         }
     }
     fail_msg("there was no group %llu", (unsigned long long)group);
@@ -320,30 +307,30 @@ static uint64_t digest_of(uint64_t group) {
 static const struct plan plan_small = {
     .settings = "appendonly yes\nappendfsync no\nauto-aof-rewrite-percentage 0\n"};
 
-static void settle(struct kept_server *kept) {
-    CHECK(story_settle(kept));
+static void settle(struct durable_server *durable) {
+    CHECK(history_settle(durable));
 }
 
 static void live_for_files(const void *context) {
     const uint32_t *ticks = context;
-    struct kept_server kept;
+    struct durable_server durable;
     quick_disk_begin();
-    story_begin_life(&kept, plan_small.settings);
-    story->storm.members_max = 6;
+    history_begin_run(&durable, plan_small.settings);
+    history->workload.members_max = 6;
     for (uint32_t i = 0; i < *ticks; i++) {
         if (i == *ticks / 3) {
-            story_begin_snapshot(&kept);
-            settle(&kept);
+            history_begin_snapshot(&durable);
+            settle(&durable);
         }
-        story_tick(&kept, 2);
-        settle(&kept); /* a write for each */
+        history_tick(&durable, 2);
+        settle(&durable); /* a write for each */
     }
-    story_end_life(&kept);
+    history_end_run(&durable);
 }
 
 static void make_files(const char *test_name, uint32_t ticks, struct copies *copies) {
-    story_begin(random_begin(test_name));
-    story_assert_ended(story_run_apart(live_for_files, &ticks));
+    history_begin(random_begin(test_name));
+    history_assert_ended(history_run_process(live_for_files, &ticks));
     take_copies(copies);
 }
 
@@ -368,8 +355,7 @@ static uint64_t count_groups(const struct copy *journal, size_t size, bool *is_t
     return count;
 }
 
-static void a_journal_cut_anywhere_has_its_whole_groups(void **state) {
-    (void)state;
+TEST(a_journal_cut_anywhere_has_its_whole_groups) {
     struct copies copies;
     make_files(__func__, is_short() ? 20 : 60, &copies);
     struct copy *journal = find_copy(&copies, ".journal");
@@ -397,42 +383,40 @@ static void a_journal_cut_anywhere_has_its_whole_groups(void **state) {
 
 static void look_and_go_on(const void *context) {
     (void)context;
-    struct kept_server kept;
+    struct durable_server durable;
     quick_disk_begin();
-    story_begin_life(&kept, plan_small.settings);
+    history_begin_run(&durable, plan_small.settings);
     for (uint32_t i = 0; i < 3; i++) {
-        story_tick(&kept, 2);
-        settle(&kept);
+        history_tick(&durable, 2);
+        settle(&durable);
     }
-    story_end_life(&kept);
+    history_end_run(&durable);
 }
 
-static void behind_a_cut_it_goes_on(void **state) {
-    (void)state;
+TEST(behind_a_cut_it_goes_on) {
     struct copies copies;
     make_files(__func__, 12, &copies);
-    struct story *before = malloc(sizeof *before);
+    struct history *before = malloc(sizeof *before);
     assert_non_null(before);
-    *before = *story;
+    *before = *history;
     struct copy *journal = find_copy(&copies, ".journal");
     size_t step = is_short() ? 61 : 7;
     for (size_t size = journal->size; size >= JOURNAL_FILE_HEAD;
          size -= size > step ? step : size) {
         put_back(&copies);
         file_write(journal->path, journal->bytes, size);
-        *story = *before;
-        story->is_orderly = false;
-        story->durable = 0;
-        story_assert_ended(story_run_apart(look_and_go_on, NULL));
+        *history = *before;
+        history->is_orderly = false;
+        history->durable = 0;
+        history_assert_ended(history_run_process(look_and_go_on, NULL));
         /* The next start has everything. */
-        story_assert_ended(story_run_apart(look_and_go_on, NULL));
+        history_assert_ended(history_run_process(look_and_go_on, NULL));
     }
     free(before);
     forget_copies(&copies);
 }
 
-static void a_flipped_bit_is_seen_or_only_cuts_the_tail(void **state) {
-    (void)state;
+TEST(a_flipped_bit_is_seen_or_only_cuts_the_tail) {
     struct copies copies;
     make_files(__func__, is_short() ? 9 : 25, &copies);
     uint32_t refused = 0;
@@ -464,16 +448,4 @@ static void a_flipped_bit_is_seen_or_only_cuts_the_tail(void **state) {
     forget_copies(&copies);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_that_was_stopped_goes_on_as_it_was),
-        cmocka_unit_test(with_and_without_a_journal_it_goes_on_as_it_was),
-        cmocka_unit_test(a_server_that_was_killed_has_all_that_was_safe),
-        cmocka_unit_test(with_and_without_a_journal_it_has_all_that_was_safe),
-        cmocka_unit_test(a_start_may_take_longer_than_the_first_second),
-        cmocka_unit_test(a_journal_cut_anywhere_has_its_whole_groups),
-        cmocka_unit_test(behind_a_cut_it_goes_on),
-        cmocka_unit_test(a_flipped_bit_is_seen_or_only_cuts_the_tail),
-    };
-    return cmocka_run_group_tests_name("persistence", tests, story_set_up, story_tear_down);
-}
+TEST_MAIN(history_set_up, history_tear_down)

@@ -1,22 +1,15 @@
 /* A snapshot written during changes holds the boards as they are at its end: random changes between
  * all of its steps, and a comparison of what is loaded with what was there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/effect_listener.h"
 #include "tests/support/directory.h"
 #include "tests/support/failing_disk.h"
-#include "tests/support/registry_storm.h"
+#include "tests/support/registry_workload.h"
 
 static bool is_short(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
@@ -47,7 +40,8 @@ static void on_alive(uv_timer_t *timer) {
 }
 
 struct fixture {
-    struct storm storm;
+    struct workload workload;
+    struct effect_listener listener;
     uv_loop_t loop;
     uv_timer_t alive;
     struct store store;
@@ -55,7 +49,7 @@ struct fixture {
     uint64_t group;  /* as a journal would number them */
     uint64_t digest; /* of the boards at the end of the walk */
     bool is_over, is_done;
-    uint64_t done_count, failed_count, received_count;
+    uint64_t done_count, failed_count, received_count, changed_count;
 };
 
 static void on_effect(void *context, const struct effect *effect) {
@@ -73,32 +67,49 @@ static void on_effect(void *context, const struct effect *effect) {
     }
 }
 
-static void on_walked(void *context) {
-    struct fixture *fixture = context;
-    fixture->digest = storm_digest(fixture->storm.registry);
-    registry_set_effects(fixture->storm.registry, NULL, NULL);
+static void settle(struct fixture *fixture) {
+    enum snapshot_outcome outcome = snapshot_take_outcome(&fixture->snapshot);
+    if (outcome == SNAPSHOT_IS_WALKED) {
+        fixture->digest = workload_digest(fixture->workload.registry);
+        snapshot_finish(&fixture->snapshot, SNAPSHOT_NO_JOURNAL);
+    } else if (outcome != SNAPSHOT_NOTHING) {
+        fixture->is_over = true;
+        fixture->is_done = outcome == SNAPSHOT_DONE;
+    }
+    if (outcome != SNAPSHOT_NOTHING) {
+        effect_listener_remove(fixture->workload.registry, &fixture->listener);
+    }
 }
 
-static void on_over(void *context, bool is_done) {
+/* Within an effect only the flag is set. */
+static void on_snapshot_changed(void *context) {
     struct fixture *fixture = context;
-    fixture->is_over = true;
-    fixture->is_done = is_done;
-    registry_set_effects(fixture->storm.registry, NULL, NULL);
+    fixture->changed_count++;
+}
+
+/* One step, and what the thread has done meanwhile. */
+static void step(struct fixture *fixture, uint64_t group, int64_t now_us) {
+    (void)!snapshot_step(&fixture->snapshot, 0, group, now_us);
+    settle(fixture);
+}
+
+static void turn(struct fixture *fixture) {
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    settle(fixture);
 }
 
 static struct fixture *begin(const char *test_name, uint32_t members_max) {
     char error[DISK_ERROR_MAX];
     struct fixture *fixture = calloc(1, sizeof *fixture);
     assert_non_null(fixture);
-    storm_begin(&fixture->storm, test_name, members_max);
+    workload_begin(&fixture->workload, test_name, members_max);
     assert_int_equal(store_open(&fixture->store, directory, "kept", STORE_CREATE, error), STORE_OK);
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     assert_int_equal(uv_timer_init(&fixture->loop, &fixture->alive), 0);
     assert_int_equal(uv_timer_start(&fixture->alive, on_alive, 1000000000, 0), 0);
-    fixture->snapshot.registry = fixture->storm.registry;
+    fixture->snapshot.registry = fixture->workload.registry;
     fixture->snapshot.store = &fixture->store;
-    fixture->snapshot.walked = on_walked;
-    fixture->snapshot.over = on_over;
+    fixture->snapshot.changed = on_snapshot_changed;
     fixture->snapshot.context = fixture;
     assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
     return fixture;
@@ -110,7 +121,7 @@ static void end(struct fixture *fixture) {
     assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     store_close(&fixture->store);
-    storm_end(&fixture->storm);
+    workload_end(&fixture->workload);
     free(fixture);
 }
 
@@ -122,7 +133,7 @@ static void on_changed(void *context) {
 static struct loading *load(struct fixture *fixture, bool *is_loaded) {
     struct loading *loading = calloc(1, sizeof *loading);
     assert_non_null(loading);
-    loading->registry = storm_create_registry(0xface);
+    loading->registry = workload_create_registry(0xface);
     loading->store = &fixture->store;
     loading->changed = on_changed;
     assert_true(loading_init(loading, &fixture->loop));
@@ -132,7 +143,7 @@ static struct loading *load(struct fixture *fixture, bool *is_loaded) {
 
 static void end_loading(struct fixture *fixture, struct loading *loading) {
     loading_deinit(loading);
-    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    turn(fixture);
     registry_destroy(loading->registry);
     free(loading);
 }
@@ -146,35 +157,35 @@ static void check_base(struct fixture *fixture) {
         fail_msg("%s", loading->error);
     }
     assert_int_equal(loading->sequence, fixture->group);
-    assert_int_equal(loading->time_us, fixture->storm.now_ms * 1000);
+    assert_int_equal(loading->time_us, fixture->workload.now_ms * 1000);
     if (!registry_validate(loading->registry, &reason)) {
         fail_msg("%s", reason);
     }
-    assert_true(storm_digest(loading->registry) == fixture->digest);
+    assert_true(workload_digest(loading->registry) == fixture->digest);
     end_loading(fixture, loading);
 }
 
 static uint32_t below(struct fixture *fixture, uint64_t limit) {
-    return (uint32_t)random_below(&fixture->storm.random, limit);
+    return (uint32_t)random_below(&fixture->workload.random, limit);
 }
 
 static void look_for_open(void *context, const struct registry_key *key) {
-    struct storm *storm = context;
+    struct workload *workload = context;
     struct bytes name = registry_name(key);
-    if (name.size <= sizeof storm->favourite &&
-        registry_walk_state(storm->registry, key) == REGISTRY_WALK_OPEN) {
-        storm->favourite_database = key->database;
-        storm->favourite_size = name.size;
-        memcpy(storm->favourite, name.at, name.size);
+    if (name.size <= sizeof workload->favourite &&
+        registry_walk_state(workload->registry, key) == REGISTRY_WALK_OPEN) {
+        workload->favourite_database = key->database;
+        workload->favourite_size = name.size;
+        memcpy(workload->favourite, name.at, name.size);
     }
 }
 
 /* Let most changes hit the board being written. */
 static void pick_favourite(struct fixture *fixture) {
-    struct storm *storm = &fixture->storm;
-    storm->favourite_size = 0;
-    for (uint32_t i = 0; i < storm->database_count && below(fixture, 4) != 0; i++) {
-        registry_each(storm->registry, i, INT64_MIN, look_for_open, storm);
+    struct workload *workload = &fixture->workload;
+    workload->favourite_size = 0;
+    for (uint32_t i = 0; i < workload->database_count && below(fixture, 4) != 0; i++) {
+        registry_each(workload->registry, i, INT64_MIN, look_for_open, workload);
     }
 }
 
@@ -184,13 +195,13 @@ struct weather {
     bool is_failing;       /* allocations, from time to time */
 };
 
-static void storm_some(struct fixture *fixture, const struct weather *weather) {
+static void workload_some(struct fixture *fixture, const struct weather *weather) {
     for (uint32_t commands = below(fixture, weather->commands_max + 1); commands > 0; commands--) {
         pick_favourite(fixture);
         if (weather->is_failing && below(fixture, 3) == 0) {
             memory_fail_at(1 + below(fixture, 4));
         }
-        storm_step(&fixture->storm);
+        workload_step(&fixture->workload);
     }
     memory_fail_at(0);
 }
@@ -198,19 +209,19 @@ static void storm_some(struct fixture *fixture, const struct weather *weather) {
 /* One snapshot from its beginning to its end. */
 static void write_snapshot(struct fixture *fixture, const struct weather *weather) {
     fixture->is_over = false;
-    assert_true(snapshot_begin(&fixture->snapshot, fixture->storm.now_ms * 1000));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    assert_true(snapshot_begin(&fixture->snapshot, fixture->workload.now_ms * 1000));
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->workload.registry, &fixture->listener);
     while (!fixture->is_over) {
         if (fixture->snapshot.state == SNAPSHOT_WALKS) {
-            storm_some(fixture, weather);
+            workload_some(fixture, weather);
             fixture->group += below(fixture, 2);
         }
         for (uint32_t steps = 1 + below(fixture, weather->steps_max);
              steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
-            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
-                                 fixture->storm.now_ms * 1000);
+            step(fixture, fixture->group, fixture->workload.now_ms * 1000);
         }
-        uv_run(&fixture->loop, UV_RUN_NOWAIT);
+        turn(fixture);
     }
     fixture->done_count += fixture->is_done;
     fixture->failed_count += !fixture->is_done;
@@ -226,8 +237,8 @@ static void run_snapshots(const char *test_name, const struct weather *weather,
     uint64_t live_before = memory_live_count();
     struct fixture *fixture = begin(test_name, members_max);
     for (uint32_t i = 0; i < rounds; i++) {
-        fixture->storm.database_count = 1 + below(fixture, 2);
-        storm_some(fixture, &(struct weather){.commands_max = 100});
+        fixture->workload.database_count = 1 + below(fixture, 2);
+        workload_some(fixture, &(struct weather){.commands_max = 100});
         write_snapshot(fixture, weather);
     }
     printf("%llu snapshots, %llu given up, %llu effects beside them\n",
@@ -239,26 +250,24 @@ static void run_snapshots(const char *test_name, const struct weather *weather,
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_snapshot_in_a_storm_holds_the_boards_as_they_end(void **state) {
-    (void)state;
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(a_snapshot_in_a_storm_holds_the_boards_as_they_end) {
     run_snapshots(__func__, &(struct weather){.steps_max = 4, .commands_max = 3}, 12,
                   is_short() ? 40 : 200);
 }
 
-static void in_a_heavy_storm_too(void **state) {
-    (void)state;
+IN_FIXTURE(in_a_heavy_storm_too) {
     run_snapshots(__func__, &(struct weather){.steps_max = 12, .commands_max = 12}, 30,
                   is_short() ? 25 : 100);
 }
 
-static void of_large_boards_too(void **state) {
-    (void)state;
+IN_FIXTURE(of_large_boards_too) {
     run_snapshots(__func__, &(struct weather){.steps_max = 20, .commands_max = 2}, 1000,
                   is_short() ? 8 : 40);
 }
 
-static void without_memory_it_is_given_up_or_whole(void **state) {
-    (void)state;
+IN_FIXTURE(without_memory_it_is_given_up_or_whole) {
     run_snapshots(__func__,
                   &(struct weather){.steps_max = 10, .commands_max = 6, .is_failing = true}, 12,
                   is_short() ? 25 : 100);
@@ -268,7 +277,7 @@ static void without_memory_it_is_given_up_or_whole(void **state) {
 
 static void fill(struct fixture *fixture) {
     for (int i = 0; i < 200; i++) {
-        storm_step(&fixture->storm);
+        workload_step(&fixture->workload);
     }
 }
 
@@ -279,8 +288,7 @@ static const bool are_buffers_tiny = true;
 static const bool are_buffers_tiny = false;
 #endif
 
-static void each_allocation_of_a_snapshot_may_fail(void **state) {
-    (void)state;
+IN_FIXTURE(each_allocation_of_a_snapshot_may_fail) {
     struct fixture *fixture = begin(__func__, 12);
     fill(fixture);
     uint32_t given_up = 0;
@@ -292,9 +300,8 @@ static void each_allocation_of_a_snapshot_may_fail(void **state) {
         memory_fail_at(nth);
         bool has_begun = snapshot_begin(&fixture->snapshot, 0);
         while (has_begun && !fixture->is_over) {
-            (void)!snapshot_step(&fixture->snapshot, 0, fixture->group,
-                                 fixture->storm.now_ms * 1000);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            step(fixture, fixture->group, fixture->workload.now_ms * 1000);
+            turn(fixture);
         }
         memory_fail_at(0);
         assert_int_equal(memory_live_count(), live_before);
@@ -312,8 +319,7 @@ static void each_allocation_of_a_snapshot_may_fail(void **state) {
     end(fixture);
 }
 
-static void each_allocation_of_loading_may_fail(void **state) {
-    (void)state;
+IN_FIXTURE(each_allocation_of_loading_may_fail) {
     struct fixture *fixture = begin(__func__, 12);
     fill(fixture);
     write_snapshot(fixture, &(struct weather){.steps_max = 5, .commands_max = 2});
@@ -329,7 +335,7 @@ static void each_allocation_of_loading_may_fail(void **state) {
         is_reached = memory_requests() - requests_before >= nth + 2;
         memory_fail_at(0);
         assert_true(is_loaded || loading->error[0] != '\0');
-        assert_true(!is_loaded || storm_digest(loading->registry) == fixture->digest);
+        assert_true(!is_loaded || workload_digest(loading->registry) == fixture->digest);
         refused += !is_loaded;
         end_loading(fixture, loading);
         assert_int_equal(memory_live_count(), live_before);
@@ -340,25 +346,24 @@ static void each_allocation_of_loading_may_fail(void **state) {
 
 /* ---- ending early ---- */
 
-static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
-    (void)state;
+IN_FIXTURE(a_snapshot_that_is_given_up_leaves_nothing) {
     struct fixture *fixture = begin(__func__, 12);
     for (int i = 0; i < 20; i++) {
         fill(fixture);
         fixture->is_over = false;
         assert_true(snapshot_begin(&fixture->snapshot, 0));
         for (int steps = i % 5; steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
-            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
+            step(fixture, 0, 0);
         }
         if (fixture->snapshot.state == SNAPSHOT_WALKS) {
             snapshot_deinit(&fixture->snapshot);
-            assert_true(fixture->is_over && !fixture->is_done);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            assert_int_equal(fixture->snapshot.state, SNAPSHOT_IDLE);
+            turn(fixture);
             assert_int_equal(directory_count(directory_join(directory, "kept")), 2);
             assert_true(snapshot_init(&fixture->snapshot, &fixture->loop));
         } else {
             while (!fixture->is_over) {
-                uv_run(&fixture->loop, UV_RUN_NOWAIT);
+                turn(fixture);
             }
             break;
         }
@@ -367,8 +372,7 @@ static void a_snapshot_that_is_given_up_leaves_nothing(void **state) {
 }
 
 /* In a directory without a manifest, so that creating it is included. */
-static void each_file_call_of_a_snapshot_may_fail(void **state) {
-    (void)state;
+IN_FIXTURE(each_file_call_of_a_snapshot_may_fail) {
     uint32_t given_up = 0;
     bool is_reached = true;
     for (uint64_t nth = 1; is_reached; nth++) {
@@ -382,8 +386,8 @@ static void each_file_call_of_a_snapshot_may_fail(void **state) {
         failing_disk_begin(FAILURE_EIO, nth);
         assert_true(snapshot_begin(&fixture->snapshot, 0));
         while (!fixture->is_over) {
-            (void)!snapshot_step(&fixture->snapshot, 0, 0, 0);
-            uv_run(&fixture->loop, UV_RUN_NOWAIT);
+            step(fixture, 0, 0);
+            turn(fixture);
         }
         is_reached = failing_disk_end() >= nth;
         quick_disk_begin();
@@ -406,7 +410,7 @@ static void each_file_call_of_a_snapshot_may_fail(void **state) {
 static void put(struct fixture *fixture, struct registry_key *key, const char *name, size_t size) {
     struct board_member member;
     board_look_up(&key->board, (struct bytes){.at = name, .size = size}, NULL, &member);
-    assert_int_equal(registry_put_member(fixture->storm.registry, key, &member, 7), BOARD_OK);
+    assert_int_equal(registry_put_member(fixture->workload.registry, key, &member, 7), BOARD_OK);
 }
 
 static void put_numbered(struct fixture *fixture, struct registry_key *key, uint32_t begin,
@@ -420,27 +424,26 @@ static void put_numbered(struct fixture *fixture, struct registry_key *key, uint
 static struct registry_key *make_board(struct fixture *fixture, const char *name) {
     bool is_new;
     struct registry_key *key = registry_find_or_create(
-        fixture->storm.registry, 0, bytes_from_text(name), fixture->storm.now_ms, &is_new);
+        fixture->workload.registry, 0, bytes_from_text(name), fixture->workload.now_ms, &is_new);
     assert_non_null(key);
     return key;
 }
 
-/* The clock of the storm is stopped meanwhile. */
-static void step(struct fixture *fixture) {
-    (void)!snapshot_step(&fixture->snapshot, 0, fixture->group, fixture->storm.now_ms * 1000);
-    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+/* The clock of the workload is stopped meanwhile. */
+static void step_and_turn(struct fixture *fixture) {
+    step(fixture, fixture->group, fixture->workload.now_ms * 1000);
+    turn(fixture);
 }
 
 static void finish(struct fixture *fixture) {
     while (!fixture->is_over) {
-        step(fixture);
+        step_and_turn(fixture);
     }
     assert_true(fixture->is_done);
     check_base(fixture);
 }
 
-static void effects_beside_a_walk_take_bounded_memory(void **state) {
-    (void)state;
+IN_FIXTURE(effects_beside_a_walk_take_bounded_memory) {
     enum { NAME_SIZE = 60000, ROUNDS = 2500, MEMORY_MAX = 64 * 1024 * 1024 };
     struct fixture *fixture = begin(__func__, 12);
     char *name = malloc(NAME_SIZE);
@@ -449,13 +452,14 @@ static void effects_beside_a_walk_take_bounded_memory(void **state) {
     put_numbered(fixture, make_board(fixture, "walked"), 0, 5000);
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, 0));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
-    step(fixture);
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->workload.registry, &fixture->listener);
+    step_and_turn(fixture);
     struct registry_key *key = make_board(fixture, "written"); /* new: each change has an effect */
     for (uint32_t i = 0; i < ROUNDS; i++) {
         memcpy(name, &i, sizeof i);
         put(fixture, key, name, NAME_SIZE);
-        registry_remove_range(fixture->storm.registry, key, 0, i % 2);
+        registry_remove_range(fixture->workload.registry, key, 0, i % 2);
         assert_true(fixture->snapshot.filling.capacity + fixture->snapshot.writing.capacity <=
                     MEMORY_MAX);
     }
@@ -464,8 +468,7 @@ static void effects_beside_a_walk_take_bounded_memory(void **state) {
     end(fixture);
 }
 
-static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **state) {
-    (void)state;
+IN_FIXTURE(a_board_that_is_cut_again_and_again_is_walked_to_its_end) {
     /* Half of the board is walked between two cuts. */
     enum { MEMBERS = 12000, CUT = 5000 };
     struct fixture *fixture = begin(__func__, 12);
@@ -473,15 +476,16 @@ static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **stat
     put_numbered(fixture, key, 0, MEMBERS);
     fixture->is_over = false;
     assert_true(snapshot_begin(&fixture->snapshot, 0));
-    registry_set_effects(fixture->storm.registry, on_effect, fixture);
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->workload.registry, &fixture->listener);
     uint32_t cuts = 0;
     uint64_t walked = 0;
     while (cuts < 200 && fixture->snapshot.state == SNAPSHOT_WALKS) {
-        step(fixture);
-        bool is_open = registry_walk_state(fixture->storm.registry, key) == REGISTRY_WALK_OPEN;
+        step_and_turn(fixture);
+        bool is_open = registry_walk_state(fixture->workload.registry, key) == REGISTRY_WALK_OPEN;
         if (is_open && fixture->snapshot.member_count - walked >= MEMBERS / 2) {
             walked = fixture->snapshot.member_count;
-            registry_remove_range(fixture->storm.registry, key, MEMBERS - CUT, CUT);
+            registry_remove_range(fixture->workload.registry, key, MEMBERS - CUT, CUT);
             put_numbered(fixture, key, MEMBERS - CUT, MEMBERS);
             cuts++;
         }
@@ -491,22 +495,4 @@ static void a_board_that_is_cut_again_and_again_is_walked_to_its_end(void **stat
     end(fixture);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_snapshot_in_a_storm_holds_the_boards_as_they_end, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(in_a_heavy_storm_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(of_large_boards_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_memory_it_is_given_up_or_whole, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_allocation_of_a_snapshot_may_fail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_file_call_of_a_snapshot_may_fail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_allocation_of_loading_may_fail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_snapshot_that_is_given_up_leaves_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(effects_beside_a_walk_take_bounded_memory, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_board_that_is_cut_again_and_again_is_walked_to_its_end,
-                                        set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("snapshots", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,16 +1,9 @@
 /* Snapshots: blocks are read back unchanged, or not at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "codec/memory.h"
@@ -177,8 +170,9 @@ static void assert_whole(const struct plan *plan) {
 
 /* ---- whole files ---- */
 
-static void blocks_and_footer_come_back_as_they_were(void **state) {
-    (void)state;
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(blocks_and_footer_come_back_as_they_were) {
     const struct plan *const plans[] = {&plan_small, &plan_empty, &plan_large};
     for (unsigned i = 0; i < 3; i++) {
         make_file(plans[i]);
@@ -187,8 +181,7 @@ static void blocks_and_footer_come_back_as_they_were(void **state) {
     }
 }
 
-static void blocks_become_smaller_where_they_can(void **state) {
-    (void)state;
+IN_FIXTURE(blocks_become_smaller_where_they_can) {
     const struct plan even = {.sizes = {SNAPSHOT_BLOCK_SIZE}, .count = 1};
     struct snapshot_footer footer = footer_given;
     assert_true(write_plan(&even, &footer));
@@ -201,8 +194,7 @@ static void blocks_become_smaller_where_they_can(void **state) {
                      SNAPSHOT_FILE_HEAD + 2 * SNAPSHOT_BLOCK_HEAD + 1 + SNAPSHOT_BLOCK_SIZE);
 }
 
-static void every_level_of_compression_reads_the_same(void **state) {
-    (void)state;
+IN_FIXTURE(every_level_of_compression_reads_the_same) {
     for (int level = 1; level <= 3; level++) {
         struct snapshot_writer writer;
         struct snapshot_footer footer = footer_given;
@@ -222,8 +214,7 @@ static void every_level_of_compression_reads_the_same(void **state) {
     }
 }
 
-static void a_block_is_given_only_where_there_is_room(void **state) {
-    (void)state;
+IN_FIXTURE(a_block_is_given_only_where_there_is_room) {
     struct snapshot_reader reader;
     char raw[200];
     size_t size = 0;
@@ -251,8 +242,7 @@ static void *write_in_a_thread(void *context) {
     return is_done && snapshot_writer_finish(writer, &footer) ? context : NULL;
 }
 
-static void another_thread_can_write_and_takes_no_memory_of_ours(void **state) {
-    (void)state;
+IN_FIXTURE(another_thread_can_write_and_takes_no_memory_of_ours) {
     struct snapshot_writer writer;
     pthread_t thread;
     void *is_done = NULL;
@@ -271,8 +261,7 @@ static void another_thread_can_write_and_takes_no_memory_of_ours(void **state) {
 
 /* ---- damage ---- */
 
-static void any_bit_flipped_is_found(void **state) {
-    (void)state;
+IN_FIXTURE(any_bit_flipped_is_found) {
     const struct plan *const plans[] = {&plan_small, &plan_empty};
     for (unsigned i = 0; i < 2; i++) {
         make_file(plans[i]);
@@ -291,8 +280,7 @@ static void any_bit_flipped_is_found(void **state) {
     }
 }
 
-static void any_byte_cut_or_added_is_found(void **state) {
-    (void)state;
+IN_FIXTURE(any_byte_cut_or_added_is_found) {
     make_file(&plan_small);
     size_t size;
     char *bytes = file_read(file_path(), &size);
@@ -322,8 +310,7 @@ static unsigned find_blocks(const char *bytes, size_t size, size_t starts[BLOCKS
     return count;
 }
 
-static void a_block_left_out_or_moved_is_found(void **state) {
-    (void)state;
+IN_FIXTURE(a_block_left_out_or_moved_is_found) {
     make_file(&plan_small);
     size_t size;
     size_t starts[BLOCKS_MAX + 2];
@@ -349,8 +336,7 @@ static void a_block_left_out_or_moved_is_found(void **state) {
     free(bytes);
 }
 
-static void a_flip_in_a_huge_block_is_found_before_memory_is_asked_for(void **state) {
-    (void)state;
+IN_FIXTURE(a_flip_in_a_huge_block_is_found_before_memory_is_asked_for) {
     make_file(&plan_large);
     size_t size;
     size_t starts[BLOCKS_MAX + 2];
@@ -381,8 +367,7 @@ static void a_flip_in_a_huge_block_is_found_before_memory_is_asked_for(void **st
 
 /* ---- the nth call fails ---- */
 
-static void whichever_call_fails_a_snapshot_is_whole_or_is_no_snapshot(void **state) {
-    (void)state;
+IN_FIXTURE(whichever_call_fails_a_snapshot_is_whole_or_is_no_snapshot) {
     for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
         bool is_harmless = i == FAILURE_EINTR || i == FAILURE_SHORT;
         bool is_reached = true;
@@ -404,8 +389,7 @@ static void whichever_call_fails_a_snapshot_is_whole_or_is_no_snapshot(void **st
     }
 }
 
-static void a_file_that_cannot_be_begun_is_removed(void **state) {
-    (void)state;
+IN_FIXTURE(a_file_that_cannot_be_begun_is_removed) {
     struct snapshot_footer footer = footer_given;
     failing_disk_begin(FAILURE_ENOSPC, 2);
     assert_false(write_plan(&plan_small, &footer));
@@ -462,23 +446,20 @@ static bool write_much(void) {
     return is_done;
 }
 
-static void the_disk_is_kept_writing_behind_the_writer(void **state) {
-    (void)state;
+IN_FIXTURE(the_disk_is_kept_writing_behind_the_writer) {
     write_back_error = 0;
     assert_true(write_much());
     assert_int_equal(write_backs, 3);
     assert_int_equal(write_back_waits, 2);
 }
 
-static void an_error_while_the_disk_writes_ends_the_snapshot(void **state) {
-    (void)state;
+IN_FIXTURE(an_error_while_the_disk_writes_ends_the_snapshot) {
     write_back_error = EIO;
     assert_false(write_much());
     assert_int_equal(write_back_waits, 1);
 }
 
-static void a_read_that_fails_is_no_damage(void **state) {
-    (void)state;
+IN_FIXTURE(a_read_that_fails_is_no_damage) {
     const struct plan plan = {.sizes = {SNAPSHOT_BLOCK_SIZE, 5, SNAPSHOT_BLOCK_SIZE + 1, 60},
                               .count = 4};
     make_file(&plan);
@@ -497,8 +478,7 @@ static void a_read_that_fails_is_no_damage(void **state) {
     }
 }
 
-static void without_memory_nothing_is_begun_and_nothing_leaks(void **state) {
-    (void)state;
+IN_FIXTURE(without_memory_nothing_is_begun_and_nothing_leaks) {
     struct snapshot_footer footer = footer_given;
     memory_fail_at(1);
     assert_false(write_plan(&plan_small, &footer));
@@ -510,24 +490,4 @@ static void without_memory_nothing_is_begun_and_nothing_leaks(void **state) {
     assert_error_has(&result, "out of memory: reading some.base takes ");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(blocks_and_footer_come_back_as_they_were),
-        TEST(blocks_become_smaller_where_they_can),
-        TEST(every_level_of_compression_reads_the_same),
-        TEST(a_block_is_given_only_where_there_is_room),
-        TEST(another_thread_can_write_and_takes_no_memory_of_ours),
-        TEST(any_bit_flipped_is_found),
-        TEST(any_byte_cut_or_added_is_found),
-        TEST(a_block_left_out_or_moved_is_found),
-        TEST(a_flip_in_a_huge_block_is_found_before_memory_is_asked_for),
-        TEST(whichever_call_fails_a_snapshot_is_whole_or_is_no_snapshot),
-        TEST(a_file_that_cannot_be_begun_is_removed),
-        TEST(the_disk_is_kept_writing_behind_the_writer),
-        TEST(an_error_while_the_disk_writes_ends_the_snapshot),
-        TEST(a_read_that_fails_is_no_damage),
-        TEST(without_memory_nothing_is_begun_and_nothing_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,14 +1,8 @@
 /* The directory, its lock, and the atomic replacement of the manifest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,8 +99,9 @@ static void make_first(void) {
 
 /* ---- opening ---- */
 
-static void a_new_directory_is_made_and_is_empty_from_then_on(void **state) {
-    (void)state;
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(a_new_directory_is_made_and_is_empty_from_then_on) {
     struct store store;
     const struct store_state empty = {0};
     assert_int_equal(open_kept(&store, STORE_READ), STORE_MISSING);
@@ -126,8 +121,7 @@ static void a_new_directory_is_made_and_is_empty_from_then_on(void **state) {
     store_close(&store);
 }
 
-static void a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun(void **state) {
-    (void)state;
+IN_FIXTURE(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun) {
     struct store store;
     struct store other;
     assert_int_equal(open_kept(&store, STORE_CLAIM), STORE_OK);
@@ -147,8 +141,22 @@ static void a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun(voi
     store_close(&store);
 }
 
-static void a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made(void **state) {
-    (void)state;
+IN_FIXTURE(an_abandoned_claim_leaves_nothing_that_it_made) {
+    struct store store;
+    char made[DIRECTORY_PATH_MAX];
+    snprintf(made, sizeof made, "%s", directory_join(directory, "claimed"));
+    assert_int_equal(store_open(&store, directory, "claimed", STORE_CLAIM, error), STORE_OK);
+    assert_int_equal(access(made, F_OK), 0);
+    store_abandon(&store);
+    assert_int_equal(access(made, F_OK), -1);
+    assert_int_equal(mkdir(made, 0750), 0); /* not made by the claim: it stays */
+    assert_int_equal(store_open(&store, directory, "claimed", STORE_CLAIM, error), STORE_OK);
+    store_abandon(&store);
+    assert_int_equal(access(made, F_OK), 0);
+    directory_remove(made);
+}
+
+IN_FIXTURE(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made) {
     struct store store;
     assert_int_equal(mkdir(path_of(""), 0700), 0);
     file_write(path_of("notes.txt"), "x", 1);
@@ -160,24 +168,21 @@ static void a_directory_without_anything_of_ours_is_missing_unless_it_may_be_mad
     assert_true(file_exists(path_of("notes.txt")));
 }
 
-static void what_cannot_be_opened_is_said(void **state) {
-    (void)state;
+IN_FIXTURE(what_cannot_be_opened_is_said) {
     struct store store;
     assert_int_equal(store_open(&store, "/nowhere/at/all", "kept", STORE_CREATE, error),
                      STORE_FAILED);
     assert_error_has("cannot open the directory /nowhere/at/all: No such file or directory");
 }
 
-static void a_file_in_the_place_of_the_directory_is_said(void **state) {
-    (void)state;
+IN_FIXTURE(a_file_in_the_place_of_the_directory_is_said) {
     struct store store;
     file_write(directory_join(directory, "kept"), "x", 1);
     assert_int_equal(open_kept(&store, STORE_CREATE), STORE_FAILED);
     assert_error_has("/kept: Not a directory");
 }
 
-static void a_path_that_is_too_long_is_said(void **state) {
-    (void)state;
+IN_FIXTURE(a_path_that_is_too_long_is_said) {
     struct store store;
     char name[2000];
     memset(name, 'n', sizeof name);
@@ -186,8 +191,7 @@ static void a_path_that_is_too_long_is_said(void **state) {
     assert_error_has("too long");
 }
 
-static void an_unwritable_directory_is_said(void **state) {
-    (void)state;
+IN_FIXTURE(an_unwritable_directory_is_said) {
     if (geteuid() == 0) {
         skip(); /* root can write everything */
     }
@@ -200,8 +204,7 @@ static void an_unwritable_directory_is_said(void **state) {
 
 /* ---- the lock ---- */
 
-static void a_second_open_of_a_directory_in_use_names_the_first_process(void **state) {
-    (void)state;
+IN_FIXTURE(a_second_open_of_a_directory_in_use_names_the_first_process) {
     struct store store;
     struct store second;
     char who[64];
@@ -217,8 +220,7 @@ static void a_second_open_of_a_directory_in_use_names_the_first_process(void **s
     store_close(&second);
 }
 
-static void a_lock_goes_with_the_process_that_held_it(void **state) {
-    (void)state;
+IN_FIXTURE(a_lock_goes_with_the_process_that_held_it) {
     int pipe_ends[2];
     int exit_status;
     assert_int_equal(pipe(pipe_ends), 0);
@@ -247,8 +249,7 @@ static void a_lock_goes_with_the_process_that_held_it(void **state) {
     close(pipe_ends[1]);
 }
 
-static void a_copy_without_a_lock_can_be_read(void **state) {
-    (void)state;
+IN_FIXTURE(a_copy_without_a_lock_can_be_read) {
     struct store store;
     make_first();
     assert_int_equal(unlink(path_of(STORE_LOCK_NAME)), 0);
@@ -259,8 +260,7 @@ static void a_copy_without_a_lock_can_be_read(void **state) {
 
 /* ---- the manifest ---- */
 
-static void a_state_that_was_set_is_found_again(void **state) {
-    (void)state;
+IN_FIXTURE(a_state_that_was_set_is_found_again) {
     struct store store;
     make_first();
     assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
@@ -282,8 +282,7 @@ static void a_state_that_was_set_is_found_again(void **state) {
     store_close(&store);
 }
 
-static void a_manifest_reads_as_it_is_documented(void **state) {
-    (void)state;
+IN_FIXTURE(a_manifest_reads_as_it_is_documented) {
     make_first();
     size_t size;
     char *text = file_read(path_of(STORE_MANIFEST_NAME), &size);
@@ -297,8 +296,7 @@ static void a_manifest_reads_as_it_is_documented(void **state) {
     free(text);
 }
 
-static void the_largest_state_has_room(void **state) {
-    (void)state;
+IN_FIXTURE(the_largest_state_has_room) {
     static struct store_state largest = {.base_number = UINT64_MAX, .base_sequence = UINT64_MAX};
     static struct store_state again;
     char text[STORE_MANIFEST_MAX];
@@ -312,8 +310,7 @@ static void the_largest_state_has_room(void **state) {
     assert_state_is(&again, &largest);
 }
 
-static void every_byte_of_a_manifest_flipped_or_cut_is_found(void **state) {
-    (void)state;
+IN_FIXTURE(every_byte_of_a_manifest_flipped_or_cut_is_found) {
     make_first();
     size_t size;
     char *text = file_read(path_of(STORE_MANIFEST_NAME), &size);
@@ -344,8 +341,7 @@ static void assert_refused(const char *lines, const char *words) {
     assert_error_has(words);
 }
 
-static void lines_that_no_server_writes_are_refused_with_their_offset(void **state) {
-    (void)state;
+IN_FIXTURE(lines_that_no_server_writes_are_refused_with_their_offset) {
     const char *title = "leaderboard manifest 1\n";
     char lines[512];
     assert_refused("", "offset 0: not a manifest line");
@@ -378,8 +374,7 @@ static void lines_that_no_server_writes_are_refused_with_their_offset(void **sta
     }
 }
 
-static void a_missing_manifest_beside_its_files_is_refused(void **state) {
-    (void)state;
+IN_FIXTURE(a_missing_manifest_beside_its_files_is_refused) {
     struct store store;
     make_first();
     assert_int_equal(unlink(path_of(STORE_MANIFEST_NAME)), 0);
@@ -392,8 +387,7 @@ static void a_missing_manifest_beside_its_files_is_refused(void **state) {
                 has_file(STORE_JOURNAL, 5));
 }
 
-static void a_missing_file_that_the_manifest_names_is_refused(void **state) {
-    (void)state;
+IN_FIXTURE(a_missing_file_that_the_manifest_names_is_refused) {
     const char *const names[] = {"leaderboard.3.base", "leaderboard.4.journal",
                                  "leaderboard.5.journal"};
     struct store store;
@@ -414,8 +408,7 @@ static void collect_name(void *context, const char *name) {
     strcat(context, ";");
 }
 
-static void files_that_no_manifest_names_are_removed_and_others_are_left(void **state) {
-    (void)state;
+IN_FIXTURE(files_that_no_manifest_names_are_removed_and_others_are_left) {
     const char *const kept[] = {"leaderboard.03.base", "leaderboard.8.base.txt",
                                 "leaderboard.x.journal", "notes", "leaderboard.0.base"};
     const char *const removed[] = {"leaderboard.2.base", "leaderboard.9.base",
@@ -485,15 +478,13 @@ static void fail_set_at_every_call(enum failure failure) {
     assert_true(statuses[STORE_SET] > 0);
 }
 
-static void whichever_call_of_a_set_fails_a_whole_state_is_found(void **state) {
-    (void)state;
+IN_FIXTURE(whichever_call_of_a_set_fails_a_whole_state_is_found) {
     for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
         fail_set_at_every_call((enum failure)i);
     }
 }
 
-static void a_set_that_failed_can_be_tried_again(void **state) {
-    (void)state;
+IN_FIXTURE(a_set_that_failed_can_be_tried_again) {
     for (uint64_t nth = 1; nth <= 7; nth++) {
         struct store store;
         make_first();
@@ -510,8 +501,7 @@ static void a_set_that_failed_can_be_tried_again(void **state) {
     }
 }
 
-static void a_set_syncs_the_file_and_the_directory_before_and_after(void **state) {
-    (void)state;
+IN_FIXTURE(a_set_syncs_the_file_and_the_directory_before_and_after) {
     struct store store;
     make_first();
     assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
@@ -543,15 +533,13 @@ static void fail_open_at_every_call(enum failure failure) {
     }
 }
 
-static void whichever_call_of_a_first_open_fails_the_next_one_succeeds(void **state) {
-    (void)state;
+IN_FIXTURE(whichever_call_of_a_first_open_fails_the_next_one_succeeds) {
     for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
         fail_open_at_every_call((enum failure)i);
     }
 }
 
-static void whichever_call_of_an_open_fails_nothing_is_lost(void **state) {
-    (void)state;
+IN_FIXTURE(whichever_call_of_an_open_fails_nothing_is_lost) {
     make_first();
     for (int i = FAILURE_EIO; i <= FAILURE_CRASH; i++) {
         bool is_reached = true;
@@ -571,32 +559,4 @@ static void whichever_call_of_an_open_fails_nothing_is_lost(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(a_new_directory_is_made_and_is_empty_from_then_on),
-        TEST(a_claimed_directory_is_held_and_kept_nothing_before_it_has_begun),
-        TEST(a_directory_without_anything_of_ours_is_missing_unless_it_may_be_made),
-        TEST(what_cannot_be_opened_is_said),
-        TEST(a_file_in_the_place_of_the_directory_is_said),
-        TEST(a_path_that_is_too_long_is_said),
-        TEST(an_unwritable_directory_is_said),
-        TEST(a_second_open_of_a_directory_in_use_names_the_first_process),
-        TEST(a_lock_goes_with_the_process_that_held_it),
-        TEST(a_copy_without_a_lock_can_be_read),
-        TEST(a_state_that_was_set_is_found_again),
-        TEST(a_manifest_reads_as_it_is_documented),
-        TEST(the_largest_state_has_room),
-        TEST(every_byte_of_a_manifest_flipped_or_cut_is_found),
-        TEST(lines_that_no_server_writes_are_refused_with_their_offset),
-        TEST(a_missing_manifest_beside_its_files_is_refused),
-        TEST(a_missing_file_that_the_manifest_names_is_refused),
-        TEST(files_that_no_manifest_names_are_removed_and_others_are_left),
-        TEST(whichever_call_of_a_set_fails_a_whole_state_is_found),
-        TEST(a_set_that_failed_can_be_tried_again),
-        TEST(a_set_syncs_the_file_and_the_directory_before_and_after),
-        TEST(whichever_call_of_a_first_open_fails_the_next_one_succeeds),
-        TEST(whichever_call_of_an_open_fails_nothing_is_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1152,7 +1152,8 @@ static void set_leaves_the_other_strings_where_they_are(void **state) {
 
 #define FULL_TEXT                                                                                  \
     "bind 10.0.0.1 10.0.0.2\nunixsocket /tmp/s\nrequirepass 'a b'\npidfile /tmp/p\n"               \
-    "logfile /tmp/k\nlogfile /tmp/l\nboard a* laps\nboard b* laps CAP 9 keep best PERIOD DAY\nlayout laps FIELD "  \
+    "logfile /tmp/k\nlogfile /tmp/l\nboard a* laps\nboard b* laps CAP 9 keep best PERIOD "         \
+    "DAY\nlayout laps FIELD "                                                                      \
     "t 32 ASC "                                                                                    \
     "TIME 20 S\n"                                                                                  \
     "default-layout laps\n"

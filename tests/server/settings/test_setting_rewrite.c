@@ -1,16 +1,9 @@
 /* CONFIG REWRITE: comments and order are kept, changes are written, failures leave the file
  * unchanged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,7 +119,9 @@ static void assert_reloads_equal(struct fixture *fixture) {
 
 #define NEW "# Written by CONFIG REWRITE:\n"
 
-static void without_changes_the_file_stays_to_the_byte(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(without_changes_the_file_stays_to_the_byte) {
     struct fixture *fixture = *state;
     static const char text[] = "# hello\r\n\n  PORT   7000 \r\nmaxmemory 1024mb\nlogfile ''\n"
                                "timeout 1\ntimeout 2\nlayout l  field s 3\nboard 'a' l\n# end";
@@ -135,7 +130,7 @@ static void without_changes_the_file_stays_to_the_byte(void **state) {
     assert_rewrites(fixture, text);
 }
 
-static void comments_and_order_are_kept(void **state) {
+IN_FIXTURE(comments_and_order_are_kept) {
     struct fixture *fixture = *state;
     begin(fixture, "# first\nport 7000\n\n# players wait\ntimeout 30 \nmaxclients 100\n"
                    "# last, without a line end");
@@ -154,7 +149,7 @@ static void comments_and_order_are_kept(void **state) {
     assert_reloads_equal(fixture);
 }
 
-static void a_value_back_at_its_default_is_written_only_where_a_line_says_otherwise(void **state) {
+IN_FIXTURE(a_value_back_at_its_default_is_written_only_where_a_line_says_otherwise) {
     struct fixture *fixture = *state;
     begin(fixture, "timeout 30\n");
     set(fixture, "timeout", "0");
@@ -162,14 +157,14 @@ static void a_value_back_at_its_default_is_written_only_where_a_line_says_otherw
     assert_rewrites(fixture, "timeout 0\n");
 }
 
-static void of_several_lines_the_old_ones_go(void **state) {
+IN_FIXTURE(of_several_lines_the_old_ones_go) {
     struct fixture *fixture = *state;
     begin(fixture, "requirepass old\n# and\nrequirepass older\nport 7\n");
     set(fixture, "requirepass", "new");
     assert_rewrites(fixture, "requirepass new\n# and\nport 7\n");
 }
 
-static void the_command_lines_settings_are_written_too(void **state) {
+IN_FIXTURE(the_command_lines_settings_are_written_too) {
     struct fixture *fixture = *state;
     write_text(fixture, "# mine\nlayout a  FIELD s 3 # 1\n");
     assert_false(settings_load_file(&fixture->settings, fixture->path, fixture->error));
@@ -204,7 +199,7 @@ static void the_command_lines_settings_are_written_too(void **state) {
     }
 }
 
-static void a_line_corrected_in_the_meantime_is_kept(void **state) {
+IN_FIXTURE(a_line_corrected_in_the_meantime_is_kept) {
     struct fixture *fixture = *state;
     begin(fixture, "timeout 30\n");
     set(fixture, "timeout", "60");
@@ -212,7 +207,7 @@ static void a_line_corrected_in_the_meantime_is_kept(void **state) {
     assert_rewrites(fixture, "# sixty now\ntimeout   60\nport 6379\n");
 }
 
-static void layouts_that_left_the_file_are_written_again(void **state) {
+IN_FIXTURE(layouts_that_left_the_file_are_written_again) {
     struct fixture *fixture = *state;
     begin(fixture, "layout a FIELD s 3\nlayout b FIELD s 4\nboard x a\nboard y b\n");
     write_text(fixture, "# only\nlayout b FIELD s 4\nboard y b\nboard z b\nboard q b\n");
@@ -221,7 +216,7 @@ static void layouts_that_left_the_file_are_written_again(void **state) {
     assert_reloads_equal(fixture);
 }
 
-static void rights_stay_as_they_were(void **state) {
+IN_FIXTURE(rights_stay_as_they_were) {
     struct fixture *fixture = *state;
     struct stat status;
     begin(fixture, "port 1\n");
@@ -232,7 +227,7 @@ static void rights_stay_as_they_were(void **state) {
     assert_int_equal(status.st_mode & 07777, 0640);
 }
 
-static void a_file_that_was_removed_is_written_anew_for_its_owner_alone(void **state) {
+IN_FIXTURE(a_file_that_was_removed_is_written_anew_for_its_owner_alone) {
     struct fixture *fixture = *state;
     struct stat status;
     begin(fixture, "port 1\n");
@@ -242,13 +237,13 @@ static void a_file_that_was_removed_is_written_anew_for_its_owner_alone(void **s
     assert_int_equal(status.st_mode & 07777, 0600);
 }
 
-static void without_a_file_there_is_nothing_to_rewrite(void **state) {
+IN_FIXTURE(without_a_file_there_is_nothing_to_rewrite) {
     struct fixture *fixture = *state;
     assert_false(settings_rewrite(&fixture->settings, fixture->error));
     assert_string_equal(fixture->error, "The server is running without a config file");
 }
 
-static void a_file_with_an_error_in_it_is_not_touched(void **state) {
+IN_FIXTURE(a_file_with_an_error_in_it_is_not_touched) {
     struct fixture *fixture = *state;
     begin(fixture, "port 1\n");
     set(fixture, "timeout", "1");
@@ -260,7 +255,7 @@ static void a_file_with_an_error_in_it_is_not_touched(void **state) {
     assert_string_equal(read_back(fixture), "port 1\nprot 2\n");
 }
 
-static void a_directory_that_is_gone_is_an_error(void **state) {
+IN_FIXTURE(a_directory_that_is_gone_is_an_error) {
     struct fixture *fixture = *state;
     begin(fixture, "port 1\n");
     char moved[128];
@@ -272,7 +267,7 @@ static void a_directory_that_is_gone_is_an_error(void **state) {
     assert_string_equal(read_back(fixture), "port 1\n");
 }
 
-static void a_full_disk_leaves_the_file_as_it_was(void **state) {
+IN_FIXTURE(a_full_disk_leaves_the_file_as_it_was) {
     struct fixture *fixture = *state;
     begin(fixture, "port 1\n# some text that is longer than the limit below\n");
     set(fixture, "timeout", "1");
@@ -291,7 +286,7 @@ static void a_full_disk_leaves_the_file_as_it_was(void **state) {
     assert_int_equal(count_files(fixture->directory), 1); /* no temporary file is left */
 }
 
-static void without_memory_the_file_stays_as_it_was(void **state) {
+IN_FIXTURE(without_memory_the_file_stays_as_it_was) {
     struct fixture *fixture = *state;
     begin(fixture, "port 1\nlayout a FIELD s 3\nboard x a\n");
     set(fixture, "timeout", "1");
@@ -317,7 +312,7 @@ static void without_memory_the_file_stays_as_it_was(void **state) {
 
 /* Random files, random changes: the rewritten file has the current values, and its comments are
  * kept. */
-static void a_rewritten_file_says_what_holds(void **state) {
+IN_FIXTURE(a_rewritten_file_says_what_holds) {
     struct fixture *fixture = *state;
     struct random random = random_begin(__func__);
     static const char *const lines[] = {
@@ -366,25 +361,4 @@ static void a_rewritten_file_says_what_holds(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(without_changes_the_file_stays_to_the_byte),
-        TEST(comments_and_order_are_kept),
-        TEST(a_value_back_at_its_default_is_written_only_where_a_line_says_otherwise),
-        TEST(of_several_lines_the_old_ones_go),
-        TEST(the_command_lines_settings_are_written_too),
-        TEST(a_line_corrected_in_the_meantime_is_kept),
-        TEST(layouts_that_left_the_file_are_written_again),
-        TEST(rights_stay_as_they_were),
-        TEST(a_file_that_was_removed_is_written_anew_for_its_owner_alone),
-        TEST(without_a_file_there_is_nothing_to_rewrite),
-        TEST(a_file_with_an_error_in_it_is_not_touched),
-        TEST(a_directory_that_is_gone_is_an_error),
-        TEST(a_full_disk_leaves_the_file_as_it_was),
-        TEST(without_memory_the_file_stays_as_it_was),
-        TEST(a_rewritten_file_says_what_holds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,11 +1,7 @@
 /* The clock that never runs backwards, and the counter for durations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <time.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "server/system/clock.h"
 
@@ -60,8 +56,7 @@ static void pass(struct machine *machine, int64_t us) {
     }
 }
 
-static void time_is_the_wall_clock_while_that_makes_no_steps(void **state) {
-    (void)state;
+TEST(time_is_the_wall_clock_while_that_makes_no_steps) {
     struct machine machine;
     boot(&machine, START, 0);
     assert_int_equal(now(&machine), START);
@@ -73,8 +68,7 @@ static void time_is_the_wall_clock_while_that_makes_no_steps(void **state) {
     assert_int_equal(machine.clock.step_count, 0);
 }
 
-static void set_back_by_more_than_a_minute_time_goes_on_at_its_own_rate(void **state) {
-    (void)state;
+TEST(set_back_by_more_than_a_minute_time_goes_on_at_its_own_rate) {
     struct machine machine;
     boot(&machine, START, 0);
     machine.wall_us -= 3 * DAY;
@@ -92,8 +86,7 @@ static void set_back_by_more_than_a_minute_time_goes_on_at_its_own_rate(void **s
     assert_int_equal(machine.clock.step_count, 2);
 }
 
-static void set_back_by_less_it_runs_a_tenth_slower_until_both_meet(void **state) {
-    (void)state;
+TEST(set_back_by_less_it_runs_a_tenth_slower_until_both_meet) {
     struct machine machine;
     boot(&machine, START, 0);
     machine.wall_us -= 20 * SECOND;
@@ -108,8 +101,7 @@ static void set_back_by_less_it_runs_a_tenth_slower_until_both_meet(void **state
 }
 
 /* Reading more often than a whole part can be lost does not stop the slowdown. */
-static void read_every_microsecond_it_runs_slower_all_the_same(void **state) {
-    (void)state;
+TEST(read_every_microsecond_it_runs_slower_all_the_same) {
     struct machine machine;
     boot(&machine, START, 0);
     machine.wall_us -= SECOND / 100;
@@ -119,8 +111,7 @@ static void read_every_microsecond_it_runs_slower_all_the_same(void **state) {
     assert_int_equal(now(&machine), machine.wall_us);
 }
 
-static void a_step_forward_of_less_than_a_minute_is_followed_at_once(void **state) {
-    (void)state;
+TEST(a_step_forward_of_less_than_a_minute_is_followed_at_once) {
     struct machine machine;
     boot(&machine, START, 0);
     machine.wall_us += 59 * SECOND;
@@ -129,8 +120,7 @@ static void a_step_forward_of_less_than_a_minute_is_followed_at_once(void **stat
     assert_int_equal(machine.clock.jump_count, 0);
 }
 
-static void a_larger_one_is_believed_after_a_minute(void **state) {
-    (void)state;
+TEST(a_larger_one_is_believed_after_a_minute) {
     struct machine machine;
     boot(&machine, START, 0);
     machine.wall_us += HOUR;
@@ -145,8 +135,7 @@ static void a_larger_one_is_believed_after_a_minute(void **state) {
     assert_int_equal(machine.clock.step_us, HOUR);
 }
 
-static void seventy_five_years_for_half_a_second_leave_no_trace(void **state) {
-    (void)state;
+TEST(seventy_five_years_for_half_a_second_leave_no_trace) {
     struct machine machine;
     boot(&machine, START, 0);
     pass(&machine, MINUTE);
@@ -161,8 +150,7 @@ static void seventy_five_years_for_half_a_second_leave_no_trace(void **state) {
 }
 
 /* Each step restarts the minute: otherwise the last one would be trusted at once. */
-static void a_wall_clock_that_keeps_stepping_is_not_believed(void **state) {
-    (void)state;
+TEST(a_wall_clock_that_keeps_stepping_is_not_believed) {
     struct machine machine;
     boot(&machine, START, 0);
     for (int i = 0; i < 10; i++) {
@@ -174,8 +162,7 @@ static void a_wall_clock_that_keeps_stepping_is_not_believed(void **state) {
     assert_int_equal(now(&machine), machine.wall_us);
 }
 
-static void a_start_behind_the_floor_goes_on_from_it(void **state) {
-    (void)state;
+TEST(a_start_behind_the_floor_goes_on_from_it) {
     struct machine machine;
     boot(&machine, START, START + 3 * DAY);
     assert_int_equal(now(&machine), START + 3 * DAY);
@@ -191,8 +178,7 @@ static void a_start_behind_the_floor_goes_on_from_it(void **state) {
     assert_int_equal(now(&machine), START + 2 * HOUR);
 }
 
-static void a_floor_that_comes_later_raises_a_clock_that_runs(void **state) {
-    (void)state;
+TEST(a_floor_that_comes_later_raises_a_clock_that_runs) {
     struct machine machine;
     boot(&machine, START, 0);
     pass(&machine, SECOND);
@@ -202,8 +188,7 @@ static void a_floor_that_comes_later_raises_a_clock_that_runs(void **state) {
     assert_int_equal(now(&machine), START + MINUTE / 2 + 9 * SECOND);
 }
 
-static void a_reading_costs_one_clock_and_the_wall_clock_once_a_millisecond(void **state) {
-    (void)state;
+TEST(a_reading_costs_one_clock_and_the_wall_clock_once_a_millisecond) {
     struct machine machine;
     boot(&machine, START, 0);
     uint64_t wall_before = machine.wall_readings;
@@ -217,8 +202,7 @@ static void a_reading_costs_one_clock_and_the_wall_clock_once_a_millisecond(void
     assert_int_equal(machine.wall_readings - wall_before, 1000);
 }
 
-static void only_a_counter_of_one_rate_that_the_kernel_trusts_is_used(void **state) {
-    (void)state;
+TEST(only_a_counter_of_one_rate_that_the_kernel_trusts_is_used) {
     enum { INVARIANT = 1 << 8 };
     assert_true(clock_counter_is_steady(INVARIANT, "tsc kvm-clock \n"));
     assert_true(clock_counter_is_steady(INVARIANT | 1, ""));
@@ -227,8 +211,7 @@ static void only_a_counter_of_one_rate_that_the_kernel_trusts_is_used(void **sta
     assert_false(clock_counter_is_steady(~(uint32_t)INVARIANT, ""));
 }
 
-static void without_a_counter_ticks_are_nanoseconds(void **state) {
-    (void)state;
+TEST(without_a_counter_ticks_are_nanoseconds) {
 #if !defined(__x86_64__)
     skip();
 #endif
@@ -242,8 +225,7 @@ static void without_a_counter_ticks_are_nanoseconds(void **state) {
     assert_true(begin_ns <= ticks && ticks <= end_ns);
 }
 
-static void without_a_source_the_system_tells_the_time(void **state) {
-    (void)state;
+TEST(without_a_source_the_system_tells_the_time) {
     struct clock clock = {0};
     int64_t before_us = (int64_t)time(NULL) * 1000000 - 1000000;
     int64_t now_us = clock_now_us(&clock);
@@ -251,8 +233,7 @@ static void without_a_source_the_system_tells_the_time(void **state) {
     assert_true(clock_now_us(&clock) >= now_us);
 }
 
-static void ticks_only_grow_and_become_nanoseconds_in_proportion(void **state) {
-    (void)state;
+TEST(ticks_only_grow_and_become_nanoseconds_in_proportion) {
     clock_calibrate();
     uint64_t first = clock_ticks();
     assert_true(clock_ticks() >= first);
@@ -263,8 +244,7 @@ static void ticks_only_grow_and_become_nanoseconds_in_proportion(void **state) {
     assert_in_range(clock_ticks_to_ns(10000000) / 10, million_ns, million_ns + 1);
 }
 
-static void a_count_of_hours_does_not_overflow(void **state) {
-    (void)state;
+TEST(a_count_of_hours_does_not_overflow) {
     clock_calibrate();
     uint64_t hour_ticks = UINT64_C(1) << 43;
     uint64_t hour_ns = clock_ticks_to_ns(hour_ticks);
@@ -272,24 +252,4 @@ static void a_count_of_hours_does_not_overflow(void **state) {
     assert_true(hour_ns / 2 < clock_ticks_to_ns(hour_ticks / 2) + hour_ns / 1000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_is_the_wall_clock_while_that_makes_no_steps),
-        cmocka_unit_test(set_back_by_more_than_a_minute_time_goes_on_at_its_own_rate),
-        cmocka_unit_test(set_back_by_less_it_runs_a_tenth_slower_until_both_meet),
-        cmocka_unit_test(read_every_microsecond_it_runs_slower_all_the_same),
-        cmocka_unit_test(a_step_forward_of_less_than_a_minute_is_followed_at_once),
-        cmocka_unit_test(a_larger_one_is_believed_after_a_minute),
-        cmocka_unit_test(seventy_five_years_for_half_a_second_leave_no_trace),
-        cmocka_unit_test(a_wall_clock_that_keeps_stepping_is_not_believed),
-        cmocka_unit_test(a_start_behind_the_floor_goes_on_from_it),
-        cmocka_unit_test(a_floor_that_comes_later_raises_a_clock_that_runs),
-        cmocka_unit_test(a_reading_costs_one_clock_and_the_wall_clock_once_a_millisecond),
-        cmocka_unit_test(only_a_counter_of_one_rate_that_the_kernel_trusts_is_used),
-        cmocka_unit_test(without_a_counter_ticks_are_nanoseconds),
-        cmocka_unit_test(without_a_source_the_system_tells_the_time),
-        cmocka_unit_test(ticks_only_grow_and_become_nanoseconds_in_proportion),
-        cmocka_unit_test(a_count_of_hours_does_not_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,15 +1,8 @@
 /* Interrupted and partial calls; and the window over a file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/support/directory.h"
 #include "tests/support/failing_disk.h"
@@ -44,8 +37,9 @@ static void assert_file_is(const char *name, const char *expected) {
     free(text);
 }
 
-static void a_short_or_interrupted_write_goes_on_where_it_stopped(void **state) {
-    (void)state;
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+IN_FIXTURE(a_short_or_interrupted_write_goes_on_where_it_stopped) {
     const enum failure failures[] = {FAILURE_SHORT, FAILURE_EINTR};
     for (unsigned i = 0; i < 2; i++) {
         int fd = open_new("file");
@@ -59,8 +53,7 @@ static void a_short_or_interrupted_write_goes_on_where_it_stopped(void **state) 
     }
 }
 
-static void a_failed_write_says_how_much_was_written(void **state) {
-    (void)state;
+IN_FIXTURE(a_failed_write_says_how_much_was_written) {
     int fd = open_new("file");
     size_t written = 99;
     failing_disk_begin(FAILURE_CRASH, 1);
@@ -79,8 +72,7 @@ static ssize_t write_three_then_nothing(int fd, const void *bytes, size_t size) 
     return calls++ % 2 == 0 ? disk_system.write(fd, bytes, size < 3 ? size : 3) : 0;
 }
 
-static void a_write_of_nothing_is_a_full_disk(void **state) {
-    (void)state;
+IN_FIXTURE(a_write_of_nothing_is_a_full_disk) {
     struct disk full = disk_system;
     full.write = write_three_then_nothing;
     int fd = open_new("file");
@@ -92,8 +84,7 @@ static void a_write_of_nothing_is_a_full_disk(void **state) {
     disk_close(fd);
 }
 
-static void a_short_or_interrupted_read_goes_on_and_the_end_ends_it(void **state) {
-    (void)state;
+IN_FIXTURE(a_short_or_interrupted_read_goes_on_and_the_end_ends_it) {
     const enum failure failures[] = {FAILURE_SHORT, FAILURE_EINTR};
     file_write(directory_join(directory, "file"), "0123456789", 10);
     int fd = disk_open(AT_FDCWD, directory_join(directory, "file"), O_RDONLY, 0);
@@ -116,8 +107,7 @@ static void a_short_or_interrupted_read_goes_on_and_the_end_ends_it(void **state
     disk_close(fd);
 }
 
-static void interrupted_calls_are_made_again_and_errors_are_final(void **state) {
-    (void)state;
+IN_FIXTURE(interrupted_calls_are_made_again_and_errors_are_final) {
     int fd = open_new("file");
     bool (*const calls[])(int) = {disk_sync, disk_sync_contents, disk_sync_directory};
     for (unsigned i = 0; i < 3; i++) {
@@ -147,8 +137,7 @@ static int sync_refused(int fd) {
     return -1;
 }
 
-static void a_file_system_that_cannot_sync_directories_is_let_pass(void **state) {
-    (void)state;
+IN_FIXTURE(a_file_system_that_cannot_sync_directories_is_let_pass) {
     struct disk odd = disk_system;
     odd.sync = sync_refused;
     disk = &odd;
@@ -161,8 +150,7 @@ static void count_name(void *context, const char *name) {
     ++*(unsigned *)context;
 }
 
-static void a_listing_names_everything_but_the_directory_itself(void **state) {
-    (void)state;
+IN_FIXTURE(a_listing_names_everything_but_the_directory_itself) {
     disk_close(open_new("a"));
     disk_close(open_new("b"));
     int fd = disk_open(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
@@ -174,8 +162,7 @@ static void a_listing_names_everything_but_the_directory_itself(void **state) {
     disk_close(fd);
 }
 
-static void a_window_shows_any_piece_of_the_file_through_a_small_buffer(void **state) {
-    (void)state;
+IN_FIXTURE(a_window_shows_any_piece_of_the_file_through_a_small_buffer) {
     struct random random = random_begin("window");
     char contents[1000];
     for (unsigned i = 0; i < sizeof contents; i++) {
@@ -200,8 +187,7 @@ static void a_window_shows_any_piece_of_the_file_through_a_small_buffer(void **s
     disk_close(window.fd);
 }
 
-static void a_file_that_becomes_shorter_under_a_window_is_an_error(void **state) {
-    (void)state;
+IN_FIXTURE(a_file_that_becomes_shorter_under_a_window_is_an_error) {
     char buffer[64];
     struct disk_window window = {.buffer = buffer, .buffer_size = 64, .file_size = 100};
     window.fd = open_new("file");
@@ -215,24 +201,8 @@ static void a_file_that_becomes_shorter_under_a_window_is_an_error(void **state)
     disk_close(window.fd);
 }
 
-static void ids_differ(void **state) {
-    (void)state;
+IN_FIXTURE(ids_differ) {
     assert_int_not_equal(disk_random_id(), disk_random_id());
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(a_short_or_interrupted_write_goes_on_where_it_stopped),
-        TEST(a_failed_write_says_how_much_was_written),
-        TEST(a_write_of_nothing_is_a_full_disk),
-        TEST(a_short_or_interrupted_read_goes_on_and_the_end_ends_it),
-        TEST(interrupted_calls_are_made_again_and_errors_are_final),
-        TEST(a_file_system_that_cannot_sync_directories_is_let_pass),
-        TEST(a_listing_names_everything_but_the_directory_itself),
-        TEST(a_window_shows_any_piece_of_the_file_through_a_small_buffer),
-        TEST(a_file_that_becomes_shorter_under_a_window_is_an_error),
-        TEST(ids_differ),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,16 +1,11 @@
 /* The log line of a fatal signal, from processes that cause one. */
+#include "tests/support/test.h"
+
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "codec/check.h"
 #include "server/system/fault.h"
@@ -74,8 +69,7 @@ __attribute__((no_sanitize("undefined", "address"))) static void write_to_nowher
     *(volatile int *)place = 1; /* NOLINT: the fault is intended */
 }
 
-static void an_access_to_nowhere_says_where_and_what_ran(void **state) {
-    (void)state;
+TEST(an_access_to_nowhere_says_where_and_what_ran) {
     assert_logs(write_to_nowhere, SIGSEGV,
                 (const char *[]){" warning fatal signal=SIGSEGV code=1 address=0x10 command=ZADD "
                                  "version=1.0.0 build=\"",
@@ -87,8 +81,7 @@ static void claim_wrongly(void) {
     CHECK(members == 4);
 }
 
-static void a_claim_that_does_not_hold_is_in_the_log(void **state) {
-    (void)state;
+TEST(a_claim_that_does_not_hold_is_in_the_log) {
     assert_logs(claim_wrongly, SIGABRT,
                 (const char *[]){"test_fault.c:", "claim does not hold: members == 4",
                                  "fatal signal=SIGABRT", "command=ZADD", NULL});
@@ -107,8 +100,7 @@ static void overflow_the_stack(void) {
     (void)descend(0);
 }
 
-static void a_stack_that_overflows_has_its_line_too(void **state) {
-    (void)state;
+TEST(a_stack_that_overflows_has_its_line_too) {
     assert_logs(overflow_the_stack, SIGSEGV,
                 (const char *[]){"fatal signal=SIGSEGV code=", "command=ZADD", NULL});
 }
@@ -126,8 +118,7 @@ static void fail_elsewhere(void) {
     }
 }
 
-static void in_another_thread_no_command_is_blamed(void **state) {
-    (void)state;
+TEST(in_another_thread_no_command_is_blamed) {
     assert_logs(fail_elsewhere, SIGSEGV,
                 (const char *[]){"signal=SIGSEGV code=1 address=0x10 command=none", NULL});
 }
@@ -144,12 +135,4 @@ static int teardown(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_access_to_nowhere_says_where_and_what_ran),
-        cmocka_unit_test(a_claim_that_does_not_hold_is_in_the_log),
-        cmocka_unit_test(a_stack_that_overflows_has_its_line_too),
-        cmocka_unit_test(in_another_thread_no_command_is_blamed),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

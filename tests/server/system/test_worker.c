@@ -1,11 +1,5 @@
 /* A thread that runs one job at a time: its guarantees to the loop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "server/system/worker.h"
 
@@ -85,8 +79,7 @@ static void turn_until_done(struct fixture *fixture, uint32_t count) {
     }
 }
 
-static void a_job_runs_in_another_thread_and_ends_on_the_loop(void **state) {
-    (void)state;
+TEST(a_job_runs_in_another_thread_and_ends_on_the_loop) {
     struct fixture fixture;
     begin_with(&fixture, on_done);
     worker_start(&fixture.worker, run);
@@ -98,8 +91,7 @@ static void a_job_runs_in_another_thread_and_ends_on_the_loop(void **state) {
     assert_int_equal(fixture.done_count, 1);
 }
 
-static void the_loop_turns_while_a_job_waits(void **state) {
-    (void)state;
+TEST(the_loop_turns_while_a_job_waits) {
     struct fixture fixture;
     begin_with(&fixture, on_done);
     worker_start(&fixture.worker, run_when_told);
@@ -113,8 +105,7 @@ static void the_loop_turns_while_a_job_waits(void **state) {
     end(&fixture);
 }
 
-static void a_worker_alone_does_not_keep_the_loop_alive(void **state) {
-    (void)state;
+TEST(a_worker_alone_does_not_keep_the_loop_alive) {
     struct fixture fixture;
     begin_with(&fixture, on_done);
     uv_timer_stop(&fixture.alive);
@@ -126,8 +117,7 @@ static void a_worker_alone_does_not_keep_the_loop_alive(void **state) {
     assert_int_equal(fixture.done_count, 1);
 }
 
-static void jobs_run_one_after_the_other(void **state) {
-    (void)state;
+TEST(jobs_run_one_after_the_other) {
     struct fixture fixture;
     begin_with(&fixture, on_done);
     fixture.wanted = 2000;
@@ -137,8 +127,7 @@ static void jobs_run_one_after_the_other(void **state) {
     end(&fixture);
 }
 
-static void waiting_ends_the_job_and_those_that_it_brings(void **state) {
-    (void)state;
+TEST(waiting_ends_the_job_and_those_that_it_brings) {
     struct fixture fixture;
     begin_with(&fixture, on_done);
     worker_wait(&fixture.worker); /* no job: returns at once */
@@ -159,8 +148,7 @@ static void waiting_ends_the_job_and_those_that_it_brings(void **state) {
     end(&fixture);
 }
 
-static void a_late_wake_up_does_not_end_the_next_job(void **state) {
-    (void)state;
+TEST(a_late_wake_up_does_not_end_the_next_job) {
     struct fixture fixture;
     begin_with(&fixture, on_done);
     for (uint32_t i = 0; i < 200; i++) {
@@ -177,8 +165,7 @@ static void a_late_wake_up_does_not_end_the_next_job(void **state) {
     end(&fixture);
 }
 
-static void the_end_waits_for_the_job(void **state) {
-    (void)state;
+TEST(the_end_waits_for_the_job) {
     struct fixture fixture;
     for (int i = 0; i < 50; i++) {
         begin_with(&fixture, on_done);
@@ -190,8 +177,7 @@ static void the_end_waits_for_the_job(void **state) {
     }
 }
 
-static void a_worker_that_steps_behind_does_its_jobs_too(void **state) {
-    (void)state;
+TEST(a_worker_that_steps_behind_does_its_jobs_too) {
     struct fixture fixture;
     begin_with(&fixture, on_done);
     worker_deinit(&fixture.worker);
@@ -203,8 +189,7 @@ static void a_worker_that_steps_behind_does_its_jobs_too(void **state) {
     end(&fixture);
 }
 
-static void an_end_before_the_first_job_or_twice_is_fine(void **state) {
-    (void)state;
+TEST(an_end_before_the_first_job_or_twice_is_fine) {
     struct fixture fixture;
     begin_with(&fixture, on_done);
     worker_deinit(&fixture.worker);
@@ -224,8 +209,7 @@ static void start_the_other(void *context) {
     }
 }
 
-static void workers_do_not_disturb_each_other(void **state) {
-    (void)state;
+TEST(workers_do_not_disturb_each_other) {
     begin_with(&two[0], start_the_other);
     begin_with(&two[1], start_the_other);
     for (uint32_t i = 1; i <= 300; i++) {
@@ -240,18 +224,4 @@ static void workers_do_not_disturb_each_other(void **state) {
     end(&two[0]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_runs_in_another_thread_and_ends_on_the_loop),
-        cmocka_unit_test(the_loop_turns_while_a_job_waits),
-        cmocka_unit_test(a_worker_alone_does_not_keep_the_loop_alive),
-        cmocka_unit_test(jobs_run_one_after_the_other),
-        cmocka_unit_test(waiting_ends_the_job_and_those_that_it_brings),
-        cmocka_unit_test(a_late_wake_up_does_not_end_the_next_job),
-        cmocka_unit_test(the_end_waits_for_the_job),
-        cmocka_unit_test(a_worker_that_steps_behind_does_its_jobs_too),
-        cmocka_unit_test(an_end_before_the_first_job_or_twice_is_fine),
-        cmocka_unit_test(workers_do_not_disturb_each_other),
-    };
-    return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,18 +1,10 @@
 /* Effects: a registry to which all effects of another are applied equals it, and invalid effects
  * are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/effect.h"
-#include "tests/support/registry_storm.h"
+#include "skiplist/keyspace/effect_listener.h"
+#include "tests/support/registry_workload.h"
 
 static bool is_short(void) {
     return getenv("LEADERBOARD_TEST_SHORT") != NULL;
@@ -31,7 +23,8 @@ struct queue {
 };
 
 struct twin {
-    struct storm storm;
+    struct workload workload;
+    struct effect_listener listener;
     struct registry *copy;
     uint64_t told[EFFECT_FILL + 1];
     bool is_queueing;
@@ -71,8 +64,8 @@ static void apply_queue(struct twin *twin) {
     uint32_t done = 0;
     while (done < queue->count) {
         uint32_t applied = UINT32_MAX;
-        if (random_below(&twin->storm.random, 2) == 0) {
-            memory_fail_at(1 + random_below(&twin->storm.random, 20));
+        if (random_below(&twin->workload.random, 2) == 0) {
+            memory_fail_at(1 + random_below(&twin->workload.random, 20));
         }
         enum effect_status status =
             effect_apply(twin->copy, queue->effects + done, queue->count - done, &applied);
@@ -124,44 +117,42 @@ static void run_twins(const char *test_name, uint32_t members_max, int steps, in
     static struct twin twin;
     uint64_t live_before = memory_live_count();
     memset(&twin, 0, sizeof twin);
-    storm_begin(&twin.storm, test_name, members_max);
-    twin.copy = storm_create_registry(0xface);
+    workload_begin(&twin.workload, test_name, members_max);
+    twin.copy = workload_create_registry(0xface);
     twin.is_queueing = is_queueing;
-    registry_set_effects(twin.storm.registry, on_effect, &twin);
+    twin.listener = (struct effect_listener){.receive = on_effect, .context = &twin};
+    effect_listener_add(twin.workload.registry, &twin.listener);
     for (int i = 1; i <= steps; i++) {
-        if (random_below(&twin.storm.random, 3) == 0) {
-            memory_fail_at(1 + random_below(&twin.storm.random, 6));
+        if (random_below(&twin.workload.random, 3) == 0) {
+            memory_fail_at(1 + random_below(&twin.workload.random, 6));
         }
-        storm_step(&twin.storm);
+        workload_step(&twin.workload);
         (void)registry_free_step(twin.copy, 100);
         if (i % compare_every == 0) {
             apply_queue(&twin);
-            storm_assert_equal(twin.storm.registry, twin.copy);
+            workload_assert_equal(twin.workload.registry, twin.copy);
         }
     }
     for (int i = 0; i <= EFFECT_FILL; i++) {
         assert_true(twin.told[i] > 0);
     }
-    assert_true(twin.storm.failures > 0);
+    assert_true(twin.workload.failures > 0);
     assert_int_equal(twin.failures > 0, is_queueing);
     registry_destroy(twin.copy);
-    storm_end(&twin.storm);
+    workload_end(&twin.workload);
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void whoever_applies_all_effects_has_the_same(void **state) {
-    (void)state;
+TEST(whoever_applies_all_effects_has_the_same) {
     run_twins(__func__, 12, is_short() ? 4000 : 20000, 1, false);
 }
 
-static void the_same_holds_of_large_boards(void **state) {
-    (void)state;
+TEST(the_same_holds_of_large_boards) {
     run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100, false);
 }
 
 /* Only large boards are prefetched. */
-static void effects_may_be_applied_many_at_once(void **state) {
-    (void)state;
+TEST(effects_may_be_applied_many_at_once) {
     run_twins(__func__, 12, is_short() ? 4000 : 20000, 20, true);
     run_twins(__func__, 1000, is_short() ? 4000 : 20000, 100, true);
 }
@@ -169,6 +160,7 @@ static void effects_may_be_applied_many_at_once(void **state) {
 /* ---- what is reported ---- */
 
 struct heard {
+    struct effect_listener listener;
     char text[4096];
 };
 
@@ -190,9 +182,10 @@ static void assert_received(struct heard *heard, const char *text) {
 }
 
 static struct registry *create_listened(struct heard *heard) {
-    struct registry *registry = storm_create_registry(1);
+    struct registry *registry = workload_create_registry(1);
     heard->text[0] = '\0';
-    registry_set_effects(registry, write_down, heard);
+    heard->listener = (struct effect_listener){.receive = write_down, .context = heard};
+    effect_listener_add(registry, &heard->listener);
     return registry;
 }
 
@@ -208,8 +201,7 @@ static struct registry_key *write_member(struct registry *registry, const char *
     return key;
 }
 
-static void a_board_that_is_written_is_told_before_its_first_member(void **state) {
-    (void)state;
+TEST(a_board_that_is_written_is_told_before_its_first_member) {
     struct heard heard;
     struct registry *registry = create_listened(&heard);
     bool is_new;
@@ -223,8 +215,7 @@ static void a_board_that_is_written_is_told_before_its_first_member(void **state
     registry_destroy(registry);
 }
 
-static void a_board_that_is_taken_back_is_never_told(void **state) {
-    (void)state;
+TEST(a_board_that_is_taken_back_is_never_told) {
     struct heard heard;
     struct registry *registry = create_listened(&heard);
     bool is_new;
@@ -235,8 +226,7 @@ static void a_board_that_is_taken_back_is_never_told(void **state) {
     registry_destroy(registry);
 }
 
-static void what_stands_at_a_destination_is_told_as_removed_before(void **state) {
-    (void)state;
+TEST(what_stands_at_a_destination_is_told_as_removed_before) {
     struct heard heard;
     struct registry *registry = create_listened(&heard);
     struct registry_key *from = write_member(registry, "p", "ann");
@@ -255,8 +245,7 @@ static void what_stands_at_a_destination_is_told_as_removed_before(void **state)
     registry_destroy(registry);
 }
 
-static void a_periods_end_is_told_as_what_it_amounts_to(void **state) {
-    (void)state;
+TEST(a_periods_end_is_told_as_what_it_amounts_to) {
     struct heard heard;
     struct registry *registry = create_listened(&heard);
     const int64_t day_ms = INT64_C(86400000);
@@ -269,8 +258,7 @@ static void a_periods_end_is_told_as_what_it_amounts_to(void **state) {
     registry_destroy(registry);
 }
 
-static void a_created_boards_roll_tells_the_next_one(void **state) {
-    (void)state;
+TEST(a_created_boards_roll_tells_the_next_one) {
     struct heard heard;
     struct registry *registry = create_listened(&heard);
     struct rules rules = {.is_created = true};
@@ -302,10 +290,9 @@ static void assert_impossible(struct registry *registry, struct effect effect) {
     assert_int_equal(applied, 0);
 }
 
-static void what_does_not_fit_is_refused_and_changes_nothing(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
-    struct registry *same = storm_create_registry(2);
+TEST(what_does_not_fit_is_refused_and_changes_nothing) {
+    struct registry *registry = workload_create_registry(1);
+    struct registry *same = workload_create_registry(2);
     write_member(registry, "p", "ann");
     write_member(registry, "q", "ann");
     write_member(same, "p", "ann");
@@ -351,15 +338,14 @@ static void what_does_not_fit_is_refused_and_changes_nothing(void **state) {
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_impossible(registry, refused[i]);
-        storm_assert_equal(registry, same);
+        workload_assert_equal(registry, same);
     }
     registry_destroy(registry);
     registry_destroy(same);
 }
 
-static void the_effects_before_one_that_does_not_fit_are_applied(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
+TEST(the_effects_before_one_that_does_not_fit_are_applied) {
+    struct registry *registry = workload_create_registry(1);
     struct rules rules = {.cap = 0};
     layout_init_default(&rules.layout);
     const struct effect effects[] = {
@@ -378,18 +364,4 @@ static void the_effects_before_one_that_does_not_fit_are_applied(void **state) {
     registry_destroy(registry);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_applies_all_effects_has_the_same),
-        cmocka_unit_test(the_same_holds_of_large_boards),
-        cmocka_unit_test(effects_may_be_applied_many_at_once),
-        cmocka_unit_test(a_board_that_is_written_is_told_before_its_first_member),
-        cmocka_unit_test(a_board_that_is_taken_back_is_never_told),
-        cmocka_unit_test(what_stands_at_a_destination_is_told_as_removed_before),
-        cmocka_unit_test(a_periods_end_is_told_as_what_it_amounts_to),
-        cmocka_unit_test(a_created_boards_roll_tells_the_next_one),
-        cmocka_unit_test(what_does_not_fit_is_refused_and_changes_nothing),
-        cmocka_unit_test(the_effects_before_one_that_does_not_fit_are_applied),
-    };
-    return cmocka_run_group_tests_name("effects", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

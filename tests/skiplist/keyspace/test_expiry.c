@@ -1,11 +1,5 @@
 /* The heap of expiry times, against a linear search in an array. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/expiry.h"
@@ -47,8 +41,7 @@ static int64_t random_time(struct random *random) {
                                         : (int64_t)random_below(random, 50);
 }
 
-static void the_earliest_is_first_whatever_is_changed(void **state) {
-    (void)state;
+TEST(the_earliest_is_first_whatever_is_changed) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     static struct model model;
@@ -84,8 +77,7 @@ static void the_earliest_is_first_whatever_is_changed(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void no_memory_leaves_it_as_it_was(void **state) {
-    (void)state;
+TEST(no_memory_leaves_it_as_it_was) {
     struct expiry expiry = {.count = 0};
     uint32_t place = EXPIRY_NOWHERE;
     for (uint64_t nth = 1; nth <= 2; nth++) {
@@ -101,8 +93,7 @@ static void no_memory_leaves_it_as_it_was(void **state) {
     expiry_trim(&expiry);
 }
 
-static void all_times_move_by_the_offset_and_keep_their_order(void **state) {
-    (void)state;
+TEST(all_times_move_by_the_offset_and_keep_their_order) {
     struct expiry expiry = {.offset_ms = 1000};
     uint32_t places[4] = {EXPIRY_NOWHERE, EXPIRY_NOWHERE, EXPIRY_NOWHERE, EXPIRY_NOWHERE};
     static const int64_t times[4] = {5000, 3000, INT64_MAX, 4000};
@@ -132,11 +123,4 @@ static void all_times_move_by_the_offset_and_keep_their_order(void **state) {
     pages_deinit(&expiry.entries);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_times_move_by_the_offset_and_keep_their_order),
-        cmocka_unit_test(the_earliest_is_first_whatever_is_changed),
-        cmocka_unit_test(no_memory_leaves_it_as_it_was),
-    };
-    return cmocka_run_group_tests_name("expiry", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,11 +1,5 @@
 /* An array that grows page by page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/pages.h"
@@ -14,8 +8,7 @@ static uint64_t *number_at(const struct pages *pages, uint64_t index) {
     return pages_at(pages, index * sizeof(uint64_t));
 }
 
-static void elements_stay_where_they_are_while_it_grows_and_shrinks(void **state) {
-    (void)state;
+TEST(elements_stay_where_they_are_while_it_grows_and_shrinks) {
     uint64_t live_before = memory_live_count();
     struct pages pages = {0};
     enum { COUNT = 10000 };
@@ -36,8 +29,7 @@ static void elements_stay_where_they_are_while_it_grows_and_shrinks(void **state
     pages_deinit(&pages);
 }
 
-static void one_page_to_and_fro_takes_no_memory(void **state) {
-    (void)state;
+TEST(one_page_to_and_fro_takes_no_memory) {
     struct pages pages = {0};
     assert_true(pages_reserve(&pages, 3 * PAGES_SIZE));
     assert_true(pages_reserve(&pages, 3 * PAGES_SIZE + 1));
@@ -50,8 +42,7 @@ static void one_page_to_and_fro_takes_no_memory(void **state) {
     pages_deinit(&pages);
 }
 
-static void trimming_frees_two_pages_at_a_time(void **state) {
-    (void)state;
+TEST(trimming_frees_two_pages_at_a_time) {
     struct pages pages = {0};
     assert_true(pages_reserve(&pages, 100 * PAGES_SIZE));
     pages_trim(&pages, 1);
@@ -63,8 +54,7 @@ static void trimming_frees_two_pages_at_a_time(void **state) {
     pages_deinit(&pages);
 }
 
-static void no_memory_leaves_what_is_there(void **state) {
-    (void)state;
+TEST(no_memory_leaves_what_is_there) {
     uint64_t live_before = memory_live_count();
     for (uint64_t nth = 1; nth <= 6; nth++) {
         struct pages pages = {0};
@@ -83,12 +73,4 @@ static void no_memory_leaves_what_is_there(void **state) {
     assert_int_equal(memory_live_count(), live_before);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_stay_where_they_are_while_it_grows_and_shrinks),
-        cmocka_unit_test(one_page_to_and_fro_takes_no_memory),
-        cmocka_unit_test(trimming_frees_two_pages_at_a_time),
-        cmocka_unit_test(no_memory_leaves_what_is_there),
-    };
-    return cmocka_run_group_tests_name("pages", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,12 +1,5 @@
 /* The databases against a twin that is an array of (database, name, expiry). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry.h"
@@ -92,8 +85,7 @@ static bool is_short(void) {
 
 /* ---- creating and removing keys ---- */
 
-static void a_key_is_found_in_its_database_alone(void **state) {
-    (void)state;
+TEST(a_key_is_found_in_its_database_alone) {
     struct registry *registry = create_registry();
     rules_calls = 0;
     struct registry_key *key = create_key(registry, 3, "daily", 0);
@@ -120,8 +112,7 @@ static void a_key_is_found_in_its_database_alone(void **state) {
     registry_destroy(registry);
 }
 
-static void names_hold_any_byte_and_64_kib(void **state) {
-    (void)state;
+TEST(names_hold_any_byte_and_64_kib) {
     struct registry *registry = create_registry();
     static char name[REGISTRY_KEY_MAX];
     bool is_new;
@@ -142,8 +133,7 @@ static void names_hold_any_byte_and_64_kib(void **state) {
     registry_destroy(registry);
 }
 
-static void other_keys_stay_where_they_are_when_one_goes(void **state) {
-    (void)state;
+TEST(other_keys_stay_where_they_are_when_one_goes) {
     struct registry *registry = create_registry();
     struct registry_key *keys[200];
     char name[32];
@@ -165,8 +155,7 @@ static void other_keys_stay_where_they_are_when_one_goes(void **state) {
 
 /* ---- deferred freeing ---- */
 
-static void burying_takes_no_memory_and_frees_no_board(void **state) {
-    (void)state;
+TEST(removing_takes_no_memory_and_frees_no_board) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "big", 0);
     assert_true(fill_board(&key->board, 1, 5000));
@@ -182,8 +171,7 @@ static void burying_takes_no_memory_and_frees_no_board(void **state) {
     registry_destroy(registry);
 }
 
-static void buried_boards_are_freed_in_bounded_steps(void **state) {
-    (void)state;
+TEST(removed_boards_are_freed_in_bounded_steps) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "big", 0);
     assert_true(fill_board(&key->board, 1, 20000));
@@ -206,8 +194,7 @@ static void buried_boards_are_freed_in_bounded_steps(void **state) {
     registry_destroy(registry);
 }
 
-static void flushing_touches_no_key(void **state) {
-    (void)state;
+TEST(flushing_touches_no_key) {
     struct registry *registry = create_registry();
     char name[32];
     enum { KEYS = 5000 };
@@ -225,7 +212,7 @@ static void flushing_touches_no_key(void **state) {
     assert_int_equal(memory_live_count(), live_before);
     assert_int_equal(registry_count(registry, 5), 0);
     assert_int_equal(registry_expiring_count(registry, 5), 0);
-    assert_true(registry_next_expiry(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     assert_int_equal(registry_unfreed_count(registry), KEYS);
     assert_non_null(find_key(registry, 6, "stays", 0));
     assert_int_equal(registry_flush(registry, 5), 0);
@@ -249,8 +236,7 @@ static void flushing_touches_no_key(void **state) {
     registry_destroy(registry);
 }
 
-static void destroying_leaves_nothing_whatever_is_half_freed(void **state) {
-    (void)state;
+TEST(destroying_leaves_nothing_whatever_is_half_freed) {
     uint64_t live_before = memory_live_count();
     for (uint32_t work = 0; work < 400; work += 7) {
         struct registry *registry = create_registry();
@@ -274,13 +260,12 @@ static void destroying_leaves_nothing_whatever_is_half_freed(void **state) {
 
 /* ---- expiry ---- */
 
-static void a_key_goes_at_its_millisecond(void **state) {
-    (void)state;
+TEST(a_key_goes_at_its_millisecond) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "a", 0);
     assert_int_equal(registry_set_expiry(registry, key, 1000), REGISTRY_OK);
     assert_int_equal(registry_expiry(registry, key), 1000);
-    assert_int_equal(registry_next_expiry(registry), 1000);
+    assert_int_equal(registry_next_due(registry), 1000);
     assert_ptr_equal(find_key(registry, 0, "a", 999), key);
     assert_int_equal(registry_expire_due(registry, 999, 10), 0);
     assert_null(registry_peek(registry, 0, BYTES("a"), 1000));
@@ -289,22 +274,21 @@ static void a_key_goes_at_its_millisecond(void **state) {
     assert_null(find_key(registry, 0, "a", 1000));
     assert_int_equal(registry_count(registry, 0), 0);
     assert_int_equal(registry_expired_count(registry), 1);
-    assert_true(registry_next_expiry(registry) == REGISTRY_NO_EXPIRY);
+    assert_true(registry_next_due(registry) == REGISTRY_NO_EXPIRY);
     key = create_key(registry, 0, "a", 1000);
     assert_true(registry_expiry(registry, key) == REGISTRY_NO_EXPIRY);
     assert_valid(registry);
     registry_destroy(registry);
 }
 
-static void an_expiry_can_be_changed_and_taken_back(void **state) {
-    (void)state;
+TEST(an_expiry_can_be_changed_and_taken_back) {
     struct registry *registry = create_registry();
     struct registry_key *a = create_key(registry, 0, "a", 0);
     struct registry_key *b = create_key(registry, 0, "b", 0);
     assert_int_equal(registry_set_expiry(registry, a, 1000), REGISTRY_OK);
     assert_int_equal(registry_set_expiry(registry, b, 2000), REGISTRY_OK);
     assert_int_equal(registry_set_expiry(registry, a, 3000), REGISTRY_OK);
-    assert_int_equal(registry_next_expiry(registry), 2000);
+    assert_int_equal(registry_next_due(registry), 2000);
     assert_int_equal(registry_expiring_count(registry, 0), 2);
     assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY), REGISTRY_OK);
     assert_int_equal(registry_set_expiry(registry, b, REGISTRY_NO_EXPIRY), REGISTRY_OK);
@@ -325,8 +309,7 @@ static int compare_times(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-static void keys_expire_in_the_order_of_their_times(void **state) {
-    (void)state;
+TEST(keys_expire_in_the_order_of_their_times) {
     struct random random = random_begin(__func__);
     struct registry *registry = create_registry();
     enum { KEYS = 2000 };
@@ -343,7 +326,7 @@ static void keys_expire_in_the_order_of_their_times(void **state) {
     qsort(times, KEYS, sizeof *times, compare_times);
     assert_valid(registry);
     for (int i = 0; i < KEYS; i++) {
-        assert_int_equal(registry_next_expiry(registry), times[i]);
+        assert_int_equal(registry_next_due(registry), times[i]);
         assert_int_equal(registry_expire_due(registry, times[i] - 1, 1), 0);
         assert_int_equal(registry_expire_due(registry, times[i], 1), 1);
     }
@@ -352,8 +335,7 @@ static void keys_expire_in_the_order_of_their_times(void **state) {
     registry_destroy(registry);
 }
 
-static void expiring_stops_at_the_number_of_keys_asked_for(void **state) {
-    (void)state;
+TEST(expiring_stops_at_the_number_of_keys_asked_for) {
     struct registry *registry = create_registry();
     char name[32];
     for (int i = 0; i < 100; i++) {
@@ -363,14 +345,13 @@ static void expiring_stops_at_the_number_of_keys_asked_for(void **state) {
     }
     assert_int_equal(registry_expire_due(registry, 79, 0), 0);
     assert_int_equal(registry_expire_due(registry, 79, 50), 50);
-    assert_int_equal(registry_next_expiry(registry), 50);
+    assert_int_equal(registry_next_due(registry), 50);
     assert_int_equal(registry_expire_due(registry, 79, 50), 30);
     assert_int_equal(registry_count(registry, 0), 20);
     registry_destroy(registry);
 }
 
-static void the_average_is_of_the_milliseconds_left(void **state) {
-    (void)state;
+TEST(the_average_is_of_the_milliseconds_left) {
     struct registry *registry = create_registry();
     assert_int_equal(registry_average_ttl_ms(registry, 0, 0), 0);
     struct registry_key *a = create_key(registry, 0, "a", 0);
@@ -393,8 +374,7 @@ static void the_average_is_of_the_milliseconds_left(void **state) {
 
 /* ---- renaming and copying ---- */
 
-static void a_renamed_key_keeps_its_board_and_its_expiry(void **state) {
-    (void)state;
+TEST(a_renamed_key_keeps_its_board_and_its_expiry) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "from", 0);
     assert_true(fill_board(&key->board, 42, 1000));
@@ -416,14 +396,13 @@ static void a_renamed_key_keeps_its_board_and_its_expiry(void **state) {
     assert_int_equal(board_mark(&key->board), 42);
     assert_int_equal(key->database, 9);
     assert_int_equal(registry_expiring_count(registry, 9), 1);
-    assert_int_equal(registry_next_expiry(registry), 5000);
+    assert_int_equal(registry_next_due(registry), 5000);
     assert_int_equal(registry_unfreed_count(registry), 0);
     assert_valid(registry);
     registry_destroy(registry);
 }
 
-static void a_key_renamed_onto_itself_stays(void **state) {
-    (void)state;
+TEST(a_key_renamed_onto_itself_stays) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 1, "same", 0);
     assert_int_equal(registry_set_expiry(registry, key, 5000), REGISTRY_OK);
@@ -443,8 +422,7 @@ static void a_key_renamed_onto_itself_stays(void **state) {
     registry_destroy(registry);
 }
 
-static void what_stood_at_the_destination_is_removed(void **state) {
-    (void)state;
+TEST(what_stood_at_the_destination_is_removed) {
     for (int is_copy = 0; is_copy < 2; is_copy++) {
         for (int is_expired = 0; is_expired < 2; is_expired++) {
             struct registry *registry = create_registry();
@@ -469,8 +447,7 @@ static void what_stood_at_the_destination_is_removed(void **state) {
     }
 }
 
-static void a_copy_is_a_board_of_its_own(void **state) {
-    (void)state;
+TEST(a_copy_is_a_board_of_its_own) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "other", 0);
     assert_true(fill_board(&key->board, 7, 100));
@@ -490,8 +467,7 @@ static void a_copy_is_a_board_of_its_own(void **state) {
 
 /* ---- drawing ---- */
 
-static void a_board_is_put_in_place_of_what_stood_there(void **state) {
-    (void)state;
+TEST(a_board_is_put_in_place_of_what_stood_there) {
     struct registry *registry = create_registry();
     struct registry_key *old = create_key(registry, 2, "daily", 0);
     assert_true(fill_board(&old->board, 1, 5));
@@ -520,8 +496,7 @@ static void a_board_is_put_in_place_of_what_stood_there(void **state) {
     registry_destroy(registry);
 }
 
-static void every_key_is_drawn_equally_often(void **state) {
-    (void)state;
+TEST(every_key_is_drawn_equally_often) {
     struct registry *registry = create_registry();
     assert_null(registry_random(registry, 0, 0, 0));
     enum { KEYS = 100, DRAWS = 1 << 16 };
@@ -541,8 +516,7 @@ static void every_key_is_drawn_equally_often(void **state) {
     registry_destroy(registry);
 }
 
-static void an_expired_key_is_never_drawn(void **state) {
-    (void)state;
+TEST(an_expired_key_is_never_drawn) {
     struct random random = random_begin(__func__);
     struct registry *registry = create_registry();
     char name[32];
@@ -599,8 +573,7 @@ static struct bytes scan_name(char *name, char kind, int number) {
     return (struct bytes){name, 6};
 }
 
-static void scanning_visits_what_stays_whatever_changes(void **state) {
-    (void)state;
+TEST(scanning_visits_what_stays_whatever_changes) {
     struct random random = random_begin(__func__);
     char name[16];
     for (int round = 0; round < (is_short() ? 10 : 60); round++) {
@@ -649,8 +622,7 @@ static void scanning_visits_what_stays_whatever_changes(void **state) {
     }
 }
 
-static void an_unchanged_database_is_scanned_once_each(void **state) {
-    (void)state;
+TEST(an_unchanged_database_is_scanned_once_each) {
     for (uint32_t count = 0; count <= 1000; count = count * 3 + 1) {
         struct registry *registry = create_registry();
         struct seen empty = {.count = 0};
@@ -763,8 +735,7 @@ static struct registry *create_small_world(void) {
     return registry;
 }
 
-static void no_memory_leaves_the_registry_as_it_was(void **state) {
-    (void)state;
+TEST(no_memory_leaves_the_registry_as_it_was) {
     bool (*const operations[])(struct registry *) = {fail_create, fail_rename,    fail_rename_here,
                                                      fail_copy,   fail_put_board, fail_expiry};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
@@ -1144,14 +1115,13 @@ static void assert_twins(const struct twin *twin) {
         int64_t average_ms = left_ms > 0 ? left_ms / (int64_t)expiring_count : 0;
         assert_int_equal(registry_average_ttl_ms(twin->registry, i, twin->now_ms), average_ms);
     }
-    assert_int_equal(registry_next_expiry(twin->registry), next_ms);
+    assert_int_equal(registry_next_due(twin->registry), next_ms);
     assert_int_equal(registry_expired_count(twin->registry), twin->expired_count);
     assert_int_equal(registry_unfreed_count(twin->registry) + registry_freed_count(twin->registry),
                      twin->removed_count);
 }
 
-static void it_behaves_as_an_array_of_keys_does(void **state) {
-    (void)state;
+TEST(it_behaves_as_an_array_of_keys_does) {
     uint64_t live_before = memory_live_count();
     static struct twin twin;
     twin = (struct twin){.registry = create_registry(), .random = random_begin(__func__)};
@@ -1167,8 +1137,7 @@ static void it_behaves_as_an_array_of_keys_does(void **state) {
 
 /* ---- many keys ---- */
 
-static void many_small_boards_are_cheap(void **state) {
-    (void)state;
+TEST(many_small_boards_are_cheap) {
     size_t used_before = memory_used();
     uint64_t live_before = memory_live_count();
     struct registry *registry = create_registry();
@@ -1228,8 +1197,7 @@ static void note_change(void *context, uint32_t database, struct bytes name) {
         told[0] = '\0';                                                                            \
     } while (false)
 
-static void every_change_of_a_key_is_told_once_it_is_made(void **state) {
-    (void)state;
+TEST(every_change_of_a_key_is_told_once_it_is_made) {
     struct registry *registry = create_registry();
     registry_set_listener(registry, note_change, told);
     struct registry_key *key = create_key(registry, 0, "a", 1);
@@ -1263,8 +1231,7 @@ static void every_change_of_a_key_is_told_once_it_is_made(void **state) {
     registry_destroy(registry);
 }
 
-static void the_one_key_that_has_not_expired_is_drawn_among_thousands(void **state) {
-    (void)state;
+TEST(the_one_key_that_has_not_expired_is_drawn_among_thousands) {
     struct registry *registry = create_registry();
     enum { KEYS = 16384, KEPT = 777 };
     char name[32];
@@ -1285,8 +1252,7 @@ static void the_one_key_that_has_not_expired_is_drawn_among_thousands(void **sta
     registry_destroy(registry);
 }
 
-static void what_comes_of_its_own_time_is_told(void **state) {
-    (void)state;
+TEST(what_comes_of_its_own_time_is_told) {
     struct registry *registry = create_registry();
     registry_set_listener(registry, note_change, told);
     struct registry_key *key = create_key(registry, 0, "a", 1);
@@ -1301,8 +1267,7 @@ static void what_comes_of_its_own_time_is_told(void **state) {
     registry_destroy(registry);
 }
 
-static void what_changes_nothing_is_not_told(void **state) {
-    (void)state;
+TEST(what_changes_nothing_is_not_told) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "a", 1);
     registry_set_listener(registry, note_change, told);
@@ -1318,36 +1283,4 @@ static void what_changes_nothing_is_not_told(void **state) {
     registry_destroy(registry);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_is_found_in_its_database_alone),
-        cmocka_unit_test(names_hold_any_byte_and_64_kib),
-        cmocka_unit_test(other_keys_stay_where_they_are_when_one_goes),
-        cmocka_unit_test(burying_takes_no_memory_and_frees_no_board),
-        cmocka_unit_test(buried_boards_are_freed_in_bounded_steps),
-        cmocka_unit_test(flushing_touches_no_key),
-        cmocka_unit_test(destroying_leaves_nothing_whatever_is_half_freed),
-        cmocka_unit_test(a_key_goes_at_its_millisecond),
-        cmocka_unit_test(an_expiry_can_be_changed_and_taken_back),
-        cmocka_unit_test(keys_expire_in_the_order_of_their_times),
-        cmocka_unit_test(expiring_stops_at_the_number_of_keys_asked_for),
-        cmocka_unit_test(the_average_is_of_the_milliseconds_left),
-        cmocka_unit_test(a_renamed_key_keeps_its_board_and_its_expiry),
-        cmocka_unit_test(a_key_renamed_onto_itself_stays),
-        cmocka_unit_test(what_stood_at_the_destination_is_removed),
-        cmocka_unit_test(a_copy_is_a_board_of_its_own),
-        cmocka_unit_test(a_board_is_put_in_place_of_what_stood_there),
-        cmocka_unit_test(every_key_is_drawn_equally_often),
-        cmocka_unit_test(an_expired_key_is_never_drawn),
-        cmocka_unit_test(scanning_visits_what_stays_whatever_changes),
-        cmocka_unit_test(an_unchanged_database_is_scanned_once_each),
-        cmocka_unit_test(no_memory_leaves_the_registry_as_it_was),
-        cmocka_unit_test(it_behaves_as_an_array_of_keys_does),
-        cmocka_unit_test(many_small_boards_are_cheap),
-        cmocka_unit_test(every_change_of_a_key_is_told_once_it_is_made),
-        cmocka_unit_test(the_one_key_that_has_not_expired_is_drawn_among_thousands),
-        cmocka_unit_test(what_comes_of_its_own_time_is_told),
-        cmocka_unit_test(what_changes_nothing_is_not_told),
-    };
-    return cmocka_run_group_tests_name("registry", tests, set_up_layouts, NULL);
-}
+TEST_MAIN(set_up_layouts, NULL)

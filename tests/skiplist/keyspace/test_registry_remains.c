@@ -1,11 +1,5 @@
 /* Boards with remains in the registry: renamed, copied, expired, flushed, and freed in steps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry.h"
@@ -61,8 +55,7 @@ static void free_everything(struct registry *registry) {
     assert_valid(registry);
 }
 
-static void remains_are_freed_in_bounded_steps(void **state) {
-    (void)state;
+TEST(remains_are_freed_in_bounded_steps) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_cut_key(registry, 0, "board");
     size_t size_before = board_memory_size(&key->board);
@@ -83,8 +76,7 @@ static void remains_are_freed_in_bounded_steps(void **state) {
     registry_destroy(registry);
 }
 
-static void a_range_that_is_small_leaves_nothing_to_do(void **state) {
-    (void)state;
+TEST(a_range_that_is_small_leaves_nothing_to_do) {
     struct registry *registry = create_registry();
     bool is_new;
     struct registry_key *key =
@@ -99,8 +91,7 @@ static void a_range_that_is_small_leaves_nothing_to_do(void **state) {
     registry_destroy(registry);
 }
 
-static void removing_a_range_needs_no_memory(void **state) {
-    (void)state;
+TEST(removing_a_range_needs_no_memory) {
     for (uint64_t nth = 1; nth <= 4; nth++) {
         struct registry *registry = create_registry();
         bool is_new;
@@ -118,8 +109,7 @@ static void removing_a_range_needs_no_memory(void **state) {
     }
 }
 
-static void a_board_with_remains_goes_where_its_key_goes(void **state) {
-    (void)state;
+TEST(a_board_with_remains_goes_where_its_key_goes) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_cut_key(registry, 0, "board");
     assert_int_equal(registry_rename(registry, key, 3, bytes_from_text("other"), 0), REGISTRY_OK);
@@ -139,8 +129,7 @@ static void a_board_with_remains_goes_where_its_key_goes(void **state) {
     registry_destroy(registry);
 }
 
-static void a_board_with_remains_is_buried_as_any_other(void **state) {
-    (void)state;
+TEST(a_board_with_remains_is_removed_as_any_other) {
     uint64_t live_before = memory_live_count();
     for (uint32_t work = 1; work < 3 * MEMBERS; work = work * 4 + 1) {
         struct registry *registry = create_registry();
@@ -169,8 +158,7 @@ static void a_board_with_remains_is_buried_as_any_other(void **state) {
 }
 
 /* Removing, cutting, refilling and stepping in any order, on a few keys. */
-static void keys_and_steps_in_any_order_leave_nothing(void **state) {
-    (void)state;
+TEST(keys_and_steps_in_any_order_leave_nothing) {
     struct random random = random_begin(__func__);
     uint64_t live_before = memory_live_count();
     struct registry *registry = create_registry();
@@ -206,13 +194,5 @@ static void keys_and_steps_in_any_order_leave_nothing(void **state) {
 
 int main(void) {
     layout_init_default(&usual_rules.layout);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(remains_are_freed_in_bounded_steps),
-        cmocka_unit_test(a_range_that_is_small_leaves_nothing_to_do),
-        cmocka_unit_test(removing_a_range_needs_no_memory),
-        cmocka_unit_test(a_board_with_remains_goes_where_its_key_goes),
-        cmocka_unit_test(a_board_with_remains_is_buried_as_any_other),
-        cmocka_unit_test(keys_and_steps_in_any_order_leave_nothing),
-    };
-    return cmocka_run_group_tests_name("registry remains", tests, NULL, NULL);
+    return TEST_RUN(NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Rollover of boards: sentence by sentence, and against a twin that is a list of keys and carries
  * out everything at its time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "codec/timestamp.h"
@@ -119,8 +112,7 @@ static struct registry_key *create_key(struct registry *registry, const char *na
 
 /* ---- sentences ---- */
 
-static void a_written_board_becomes_its_archive_and_is_gone(void **state) {
-    (void)state;
+TEST(a_written_board_becomes_its_archive_and_is_gone) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
@@ -145,8 +137,7 @@ static void a_written_board_becomes_its_archive_and_is_gone(void **state) {
     registry_destroy(registry);
 }
 
-static void a_created_board_stays_and_is_empty(void **state) {
-    (void)state;
+TEST(a_created_board_stays_and_is_empty) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     int64_t end_ms = ms("2026-11-23T00:00:00Z");
@@ -164,8 +155,7 @@ static void a_created_board_stays_and_is_empty(void **state) {
     registry_destroy(registry);
 }
 
-static void an_archive_is_the_board_with_its_times_and_its_order(void **state) {
-    (void)state;
+TEST(an_archive_is_the_board_with_its_times_and_its_order) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     struct rules rules = kinds[DAYS];
@@ -193,8 +183,7 @@ static void an_archive_is_the_board_with_its_times_and_its_order(void **state) {
     registry_destroy(registry);
 }
 
-static void an_empty_board_leaves_no_archive(void **state) {
-    (void)state;
+TEST(an_empty_board_leaves_no_archive) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
@@ -216,8 +205,7 @@ static void an_empty_board_leaves_no_archive(void **state) {
 }
 
 /* Large boards and their remains move as they are. */
-static void a_large_board_goes_over_at_once(void **state) {
-    (void)state;
+TEST(a_large_board_goes_over_at_once) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     struct registry_key *key = write_key(registry, "d", 9000, now_ms);
@@ -232,8 +220,7 @@ static void a_large_board_goes_over_at_once(void **state) {
     registry_destroy(registry);
 }
 
-static void archives_live_for_their_number_of_periods(void **state) {
-    (void)state;
+TEST(archives_live_for_their_number_of_periods) {
     struct registry *registry = create_registry();
     int64_t week_ms = 7 * INT64_C(86400000);
     int64_t begin_ms = ms("2026-11-16T00:00:00Z");
@@ -266,8 +253,7 @@ static void archives_live_for_their_number_of_periods(void **state) {
     registry_destroy(registry);
 }
 
-static void a_loaded_board_is_in_the_period_that_its_rules_say(void **state) {
-    (void)state;
+TEST(a_loaded_board_is_in_the_period_that_its_rules_say) {
     static char name_text[REGISTRY_NAME_MAX];
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
@@ -307,8 +293,7 @@ static void a_loaded_board_is_in_the_period_that_its_rules_say(void **state) {
     registry_destroy(registry);
 }
 
-static void without_archives_the_members_are_gone(void **state) {
-    (void)state;
+TEST(without_archives_the_members_are_gone) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T00:00:00Z");
     int64_t end_ms = ms("2026-12-01T00:00:00-03:30");
@@ -325,8 +310,7 @@ static void without_archives_the_members_are_gone(void **state) {
     registry_destroy(registry);
 }
 
-static void what_bears_the_archives_name_is_replaced(void **state) {
-    (void)state;
+TEST(what_bears_the_archives_name_is_replaced) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
@@ -346,8 +330,7 @@ static void what_bears_the_archives_name_is_replaced(void **state) {
     registry_destroy(registry);
 }
 
-static void several_periods_without_anybody_are_one_roll(void **state) {
-    (void)state;
+TEST(several_periods_without_anybody_are_one_roll) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
@@ -361,8 +344,7 @@ static void several_periods_without_anybody_are_one_roll(void **state) {
     registry_destroy(registry);
 }
 
-static void an_expiry_and_a_period_come_in_their_order(void **state) {
-    (void)state;
+TEST(an_expiry_and_a_period_come_in_their_order) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     for (int by_look_up = 0; by_look_up < 2; by_look_up++) {
@@ -387,8 +369,7 @@ static void an_expiry_and_a_period_come_in_their_order(void **state) {
 }
 
 /* The expiry belongs to the key: it stays if the key stays, and is removed with it. */
-static void an_expiry_does_not_go_over_to_the_archive(void **state) {
-    (void)state;
+TEST(an_expiry_does_not_go_over_to_the_archive) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
@@ -407,8 +388,7 @@ static void an_expiry_does_not_go_over_to_the_archive(void **state) {
     registry_destroy(registry);
 }
 
-static void a_renamed_board_rolls_under_its_new_name(void **state) {
-    (void)state;
+TEST(a_renamed_board_rolls_under_its_new_name) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
@@ -427,8 +407,7 @@ static void a_renamed_board_rolls_under_its_new_name(void **state) {
     registry_destroy(registry);
 }
 
-static void renaming_over_a_board_that_is_due_leaves_its_archive(void **state) {
-    (void)state;
+TEST(renaming_over_a_board_that_is_due_leaves_its_archive) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     for (int i = 0; i < 3; i++) {
@@ -453,8 +432,7 @@ static void renaming_over_a_board_that_is_due_leaves_its_archive(void **state) {
     }
 }
 
-static void keys_that_are_removed_or_flushed_do_not_roll(void **state) {
-    (void)state;
+TEST(keys_that_are_removed_or_flushed_do_not_roll) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     char name[32];
@@ -475,8 +453,7 @@ static void keys_that_are_removed_or_flushed_do_not_roll(void **state) {
     registry_destroy(registry);
 }
 
-static void ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once(void **state) {
-    (void)state;
+TEST(ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
@@ -505,8 +482,7 @@ static void ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once(void 
     registry_destroy(registry);
 }
 
-static void a_key_drawn_is_one_that_is_there(void **state) {
-    (void)state;
+TEST(a_key_drawn_is_one_that_is_there) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     write_key(registry, "day", 3, now_ms);
@@ -515,8 +491,7 @@ static void a_key_drawn_is_one_that_is_there(void **state) {
     registry_destroy(registry);
 }
 
-static void the_longest_names_have_archives(void **state) {
-    (void)state;
+TEST(the_longest_names_have_archives) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     static char name[REGISTRY_KEY_MAX + 11];
@@ -533,8 +508,7 @@ static void the_longest_names_have_archives(void **state) {
     registry_destroy(registry);
 }
 
-static void a_clock_that_steps_back_undoes_nothing(void **state) {
-    (void)state;
+TEST(a_clock_that_steps_back_undoes_nothing) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
@@ -552,8 +526,7 @@ static void a_clock_that_steps_back_undoes_nothing(void **state) {
 
 /* ---- manual rollover ---- */
 
-static void rolling_by_hand_is_at_any_time(void **state) {
-    (void)state;
+TEST(rolling_by_hand_is_at_any_time) {
     struct registry *registry = create_registry();
     struct registry_key *key = write_key(registry, "plain", 3, 1000);
     assert_int_equal(registry_roll(registry, key, BYTES("old"), NULL, REGISTRY_NO_EXPIRY, 1000),
@@ -589,8 +562,7 @@ static void rolling_by_hand_is_at_any_time(void **state) {
     registry_destroy(registry);
 }
 
-static void rolling_by_hand_leaves_the_period_as_it_is(void **state) {
-    (void)state;
+TEST(rolling_by_hand_leaves_the_period_as_it_is) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
@@ -620,8 +592,7 @@ static void note_told(void *context, uint32_t database, struct bytes name) {
              name.at);
 }
 
-static void both_names_have_changed(void **state) {
-    (void)state;
+TEST(both_names_have_changed) {
     struct registry *registry = create_registry();
     struct told told = {.text = ""};
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
@@ -655,8 +626,7 @@ static void forget_name(void *context, uint32_t database, struct bytes name) {
     }
 }
 
-static void a_name_may_be_gone_as_soon_as_it_has_changed(void **state) {
-    (void)state;
+TEST(a_name_may_be_gone_as_soon_as_it_has_changed) {
     static const struct {
         const char *name;
         int64_t after_ms;
@@ -780,8 +750,7 @@ static uint64_t census(const struct registry *registry) {
     return sum * 1000 + registry_count(registry, 0);
 }
 
-static void without_memory_nothing_rolls_and_nobody_sees_what_is_over(void **state) {
-    (void)state;
+TEST(without_memory_nothing_rolls_and_nobody_sees_what_is_over) {
     bool (*const tries[])(struct registry *, int64_t) = {
         try_week,   try_week_archive, try_day_archive, try_month,    try_write, try_write_archive,
         try_create, try_rename,       try_copy,        try_roll_due, try_roll};
@@ -823,8 +792,7 @@ static void without_memory_nothing_rolls_and_nobody_sees_what_is_over(void **sta
 
 /* A command sees one state: what could not be rolled over is not rolled over by its next
  * look-up. */
-static void a_look_up_that_has_failed_fails_for_the_millisecond(void **state) {
-    (void)state;
+TEST(a_look_up_that_has_failed_fails_for_the_millisecond) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
@@ -842,8 +810,7 @@ static void a_look_up_that_has_failed_fails_for_the_millisecond(void **state) {
 }
 
 /* A million periodic boards should cost little more than others. */
-static void waiting_for_a_period_is_cheap(void **state) {
-    (void)state;
+TEST(waiting_for_a_period_is_cheap) {
     enum { BOARDS = 20000 };
     size_t sizes[2];
     for (int periodic = 0; periodic < 2; periodic++) {
@@ -1220,8 +1187,7 @@ static void twin_tidy(struct twin *twin) {
     }
 }
 
-static void a_registry_of_periods_is_as_its_naive_twin(void **state) {
-    (void)state;
+TEST(a_registry_of_periods_is_as_its_naive_twin) {
     static void (*const steps[])(struct twin *) = {
         step_write,          step_write,  step_write,        step_write, step_remove,
         step_rename_or_copy, step_expire, step_roll_by_hand, step_clock, step_clock,
@@ -1241,35 +1207,4 @@ static void a_registry_of_periods_is_as_its_naive_twin(void **state) {
     registry_destroy(twin.registry);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_written_board_becomes_its_archive_and_is_gone),
-        cmocka_unit_test(a_created_board_stays_and_is_empty),
-        cmocka_unit_test(an_archive_is_the_board_with_its_times_and_its_order),
-        cmocka_unit_test(an_empty_board_leaves_no_archive),
-        cmocka_unit_test(a_large_board_goes_over_at_once),
-        cmocka_unit_test(archives_live_for_their_number_of_periods),
-        cmocka_unit_test(a_loaded_board_is_in_the_period_that_its_rules_say),
-        cmocka_unit_test(without_archives_the_members_are_gone),
-        cmocka_unit_test(what_bears_the_archives_name_is_replaced),
-        cmocka_unit_test(several_periods_without_anybody_are_one_roll),
-        cmocka_unit_test(an_expiry_and_a_period_come_in_their_order),
-        cmocka_unit_test(an_expiry_does_not_go_over_to_the_archive),
-        cmocka_unit_test(a_renamed_board_rolls_under_its_new_name),
-        cmocka_unit_test(renaming_over_a_board_that_is_due_leaves_its_archive),
-        cmocka_unit_test(keys_that_are_removed_or_flushed_do_not_roll),
-        cmocka_unit_test(ten_thousand_boards_roll_a_few_at_a_time_and_are_right_at_once),
-        cmocka_unit_test(a_key_drawn_is_one_that_is_there),
-        cmocka_unit_test(the_longest_names_have_archives),
-        cmocka_unit_test(a_clock_that_steps_back_undoes_nothing),
-        cmocka_unit_test(rolling_by_hand_is_at_any_time),
-        cmocka_unit_test(rolling_by_hand_leaves_the_period_as_it_is),
-        cmocka_unit_test(both_names_have_changed),
-        cmocka_unit_test(a_name_may_be_gone_as_soon_as_it_has_changed),
-        cmocka_unit_test(without_memory_nothing_rolls_and_nobody_sees_what_is_over),
-        cmocka_unit_test(a_look_up_that_has_failed_fails_for_the_millisecond),
-        cmocka_unit_test(waiting_for_a_period_is_cheap),
-        cmocka_unit_test(a_registry_of_periods_is_as_its_naive_twin),
-    };
-    return cmocka_run_group_tests(tests, make_kinds, NULL);
-}
+TEST_MAIN(make_kinds, NULL)

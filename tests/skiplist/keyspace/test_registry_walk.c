@@ -1,19 +1,11 @@
 /* A walk over all boards while they change: its entries, and the effects on keys it has passed,
  * reproduce the registry. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/effect.h"
+#include "skiplist/keyspace/effect_listener.h"
 #include "skiplist/keyspace/registry_walk.h"
-#include "tests/support/registry_storm.h"
+#include "tests/support/registry_workload.h"
 
 enum { TAKES_MAX = 50, ENTRIES_MAX = 300, MEMBER_ROOM = 512 };
 
@@ -186,14 +178,15 @@ static void reset_loader(struct loader *loader) {
     if (loader->registry != NULL) {
         registry_destroy(loader->registry);
     }
-    loader->registry = storm_create_registry(0xface);
+    loader->registry = workload_create_registry(0xface);
     loader->is_open = false;
 }
 
 /* ---- the writer ---- */
 
 struct walker {
-    struct storm storm;
+    struct workload workload;
+    struct effect_listener listener;
     struct loader loader;
     bool is_walking;
     uint64_t open_count[EFFECT_FILL + 1]; /* effects on the open board */
@@ -202,7 +195,7 @@ struct walker {
 
 static void write_cut(struct walker *walker, const struct effect *effect) {
     if (effect->count > TAKES_MAX) {
-        registry_walk_reopen(walker->storm.registry);
+        registry_walk_reopen(walker->workload.registry);
         load_reopen(&walker->loader);
         walker->reopened++;
         return;
@@ -241,7 +234,7 @@ static void on_effect(void *context, const struct effect *effect) {
         take_effect(&walker->loader, effect);
         return;
     }
-    enum registry_walk_state state = registry_walk_state(walker->storm.registry, effect->key);
+    enum registry_walk_state state = registry_walk_state(walker->workload.registry, effect->key);
     if (state == REGISTRY_WALK_AHEAD) {
         return;
     }
@@ -260,7 +253,7 @@ static void on_effect(void *context, const struct effect *effect) {
 
 static void write_piece(struct walker *walker, const struct registry_walk_piece *piece,
                         const struct board_entry *entries) {
-    struct registry *registry = walker->storm.registry;
+    struct registry *registry = walker->workload.registry;
     if (piece->is_first) {
         load_open(&walker->loader, registry, piece->key);
     }
@@ -276,45 +269,45 @@ static void write_piece(struct walker *walker, const struct registry_walk_piece 
 
 /* ---- random walks ---- */
 
-static void storm_some(struct walker *walker, uint32_t steps) {
-    struct storm *storm = &walker->storm;
+static void workload_some(struct walker *walker, uint32_t steps) {
+    struct workload *workload = &walker->workload;
     while (steps-- > 0) {
-        if (random_below(&storm->random, 10) == 0) {
-            memory_fail_at(1 + random_below(&storm->random, 6));
+        if (random_below(&workload->random, 10) == 0) {
+            memory_fail_at(1 + random_below(&workload->random, 6));
         }
-        storm_step(storm);
+        workload_step(workload);
         (void)registry_free_step(walker->loader.registry, 100);
     }
 }
 
-static void favour(struct storm *storm, const struct registry_key *key) {
+static void favour(struct workload *workload, const struct registry_key *key) {
     struct bytes name = registry_name(key);
-    storm->favourite_size = 0;
-    if (name.size <= STORM_NAME_MAX) {
-        memcpy(storm->favourite, name.at, name.size);
-        storm->favourite_size = name.size;
-        storm->favourite_database = key->database;
+    workload->favourite_size = 0;
+    if (name.size <= WORKLOAD_NAME_MAX) {
+        memcpy(workload->favourite, name.at, name.size);
+        workload->favourite_size = name.size;
+        workload->favourite_database = key->database;
     }
 }
 
 /* Returns whether it was completed. */
 static bool walk_once(struct walker *walker, uint32_t entries_max, bool is_given_up) {
-    struct storm *storm = &walker->storm;
+    struct workload *workload = &walker->workload;
     struct board_entry entries[ENTRIES_MAX];
     struct registry_walk_piece piece;
     reset_loader(&walker->loader);
-    registry_walk_begin(storm->registry);
+    registry_walk_begin(workload->registry);
     walker->is_walking = true;
     bool has_more = true;
-    while (has_more && !(is_given_up && random_below(&storm->random, 50) == 0)) {
-        uint32_t count_max = 1 + (uint32_t)random_below(&storm->random, entries_max);
-        has_more = registry_walk_next(storm->registry, entries, count_max, &piece);
+    while (has_more && !(is_given_up && random_below(&workload->random, 50) == 0)) {
+        uint32_t count_max = 1 + (uint32_t)random_below(&workload->random, entries_max);
+        has_more = registry_walk_next(workload->registry, entries, count_max, &piece);
         if (has_more) {
             assert_true(piece.count <= count_max);
             write_piece(walker, &piece, entries);
-            favour(storm, piece.key);
+            favour(workload, piece.key);
         }
-        storm_some(walker, (uint32_t)random_below(&storm->random, 4));
+        workload_some(walker, (uint32_t)random_below(&workload->random, 4));
     }
     return !has_more;
 }
@@ -324,20 +317,21 @@ static void run_walks(const char *test_name, uint32_t members_max, uint32_t entr
     static struct walker walker;
     uint64_t live_before = memory_live_count();
     memset(&walker, 0, sizeof walker);
-    storm_begin(&walker.storm, test_name, members_max);
-    walker.storm.database_count = 3;
-    registry_set_effects(walker.storm.registry, on_effect, &walker);
+    workload_begin(&walker.workload, test_name, members_max);
+    walker.workload.database_count = 3;
+    walker.listener = (struct effect_listener){.receive = on_effect, .context = &walker};
+    effect_listener_add(walker.workload.registry, &walker.listener);
     reset_loader(&walker.loader);
-    storm_some(&walker, 1000);
+    workload_some(&walker, 1000);
     for (int i = 0; i < walks; i++) {
         if (walk_once(&walker, entries_max, i % 3 == 0)) {
-            storm_assert_equal(walker.storm.registry, walker.loader.registry);
-            storm_some(&walker, 20);
-            storm_assert_equal(walker.storm.registry, walker.loader.registry);
+            workload_assert_equal(walker.workload.registry, walker.loader.registry);
+            workload_some(&walker, 20);
+            workload_assert_equal(walker.workload.registry, walker.loader.registry);
         }
         walker.is_walking = false;
-        registry_walk_end(walker.storm.registry);
-        storm_some(&walker, 50);
+        registry_walk_end(walker.workload.registry);
+        workload_some(&walker, 50);
     }
     if (!is_short()) {
         static const enum effect_kind kinds[] = {EFFECT_PUT,    EFFECT_TAKE,   EFFECT_CUT,
@@ -347,19 +341,17 @@ static void run_walks(const char *test_name, uint32_t members_max, uint32_t entr
         }
     }
     registry_destroy(walker.loader.registry);
-    storm_end(&walker.storm);
+    workload_end(&walker.workload);
     free(walker.loader.entries.at);
     free(walker.loader.kept.at);
     assert_int_equal(memory_live_count(), live_before);
 }
 
-static void a_walk_and_the_effects_on_what_it_passed_make_the_same(void **state) {
-    (void)state;
+TEST(a_walk_and_the_effects_on_what_it_passed_make_the_same) {
     run_walks(__func__, 12, 7, is_short() ? 60 : 400);
 }
 
-static void the_same_holds_of_large_boards(void **state) {
-    (void)state;
+TEST(the_same_holds_of_large_boards) {
     run_walks(__func__, 1000, ENTRIES_MAX, is_short() ? 20 : 150);
 }
 
@@ -380,9 +372,8 @@ static struct registry_key *write_key(struct registry *registry, const char *nam
     return key;
 }
 
-static void every_board_is_walked_once_from_its_best_member(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
+TEST(every_board_is_walked_once_from_its_best_member) {
+    struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entries[3];
     struct registry_key *key = write_key(registry, "p", 7);
@@ -403,9 +394,8 @@ static void every_board_is_walked_once_from_its_best_member(void **state) {
     registry_destroy(registry);
 }
 
-static void an_empty_board_is_one_piece_without_entries(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
+TEST(an_empty_board_is_one_piece_without_entries) {
+    struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
     write_key(registry, "p", 0);
@@ -419,9 +409,8 @@ static void an_empty_board_is_one_piece_without_entries(void **state) {
     registry_destroy(registry);
 }
 
-static void what_comes_to_be_during_a_walk_is_done(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
+TEST(what_comes_to_be_during_a_walk_is_done) {
+    struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
     write_key(registry, "p", 2);
@@ -439,7 +428,7 @@ static void what_comes_to_be_during_a_walk_is_done(void **state) {
 
 /* Roll over after some pieces of the walk. The archive, if any, has the walk state of the board. */
 static void begin_anew(const char *name, uint32_t pieces, bool has_archive) {
-    struct registry *registry = storm_create_registry(1);
+    struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct rules rules;
@@ -467,17 +456,15 @@ static void begin_anew(const char *name, uint32_t pieces, bool has_archive) {
     registry_destroy(registry);
 }
 
-static void a_board_that_begins_anew_is_done_whatever_it_was(void **state) {
-    (void)state;
+TEST(a_board_that_begins_anew_is_done_whatever_it_was) {
     for (uint32_t pieces = 0; pieces <= 3; pieces++) {
         begin_anew("m", pieces, false);
         begin_anew("d", pieces, true);
     }
 }
 
-static void the_walk_goes_on_in_a_board_that_is_renamed(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
+TEST(the_walk_goes_on_in_a_board_that_is_renamed) {
+    struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct registry_key *key = write_key(registry, "p", 2);
@@ -495,9 +482,8 @@ static void the_walk_goes_on_in_a_board_that_is_renamed(void **state) {
     registry_destroy(registry);
 }
 
-static void a_copy_is_ahead_unless_the_board_is_done(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
+TEST(a_copy_is_ahead_unless_the_board_is_done) {
+    struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct registry_key *key = write_key(registry, "p", 2);
@@ -526,9 +512,8 @@ static void a_copy_is_ahead_unless_the_board_is_done(void **state) {
     registry_destroy(registry);
 }
 
-static void a_reopened_board_begins_anew(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
+TEST(a_reopened_board_begins_anew) {
+    struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct registry_key *key = write_key(registry, "p", 5);
@@ -545,9 +530,8 @@ static void a_reopened_board_begins_anew(void **state) {
     registry_destroy(registry);
 }
 
-static void a_walk_needs_no_memory(void **state) {
-    (void)state;
-    struct registry *registry = storm_create_registry(1);
+TEST(a_walk_needs_no_memory) {
+    struct registry *registry = workload_create_registry(1);
     struct registry_walk_piece piece;
     struct board_entry entry;
     struct registry_key *key = write_key(registry, "p", 500);
@@ -564,18 +548,4 @@ static void a_walk_needs_no_memory(void **state) {
     registry_destroy(registry);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_walk_and_the_effects_on_what_it_passed_make_the_same),
-        cmocka_unit_test(the_same_holds_of_large_boards),
-        cmocka_unit_test(every_board_is_walked_once_from_its_best_member),
-        cmocka_unit_test(an_empty_board_is_one_piece_without_entries),
-        cmocka_unit_test(what_comes_to_be_during_a_walk_is_done),
-        cmocka_unit_test(a_board_that_begins_anew_is_done_whatever_it_was),
-        cmocka_unit_test(the_walk_goes_on_in_a_board_that_is_renamed),
-        cmocka_unit_test(a_copy_is_ahead_unless_the_board_is_done),
-        cmocka_unit_test(a_reopened_board_begins_anew),
-        cmocka_unit_test(a_walk_needs_no_memory),
-    };
-    return cmocka_run_group_tests_name("registry walk", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,10 +1,5 @@
 /* The set of rules, against a twin that counts references. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/rules.h"
@@ -52,8 +47,9 @@ static const struct rules *hold(const struct rules *like) {
     return held;
 }
 
-static void equal_rules_are_there_once(void **state) {
-    (void)state;
+#define rules_test(name) TEST_WITH(name, start, stop)
+
+rules_test(equal_rules_are_there_once) {
     struct rules rules = rules_from("FIELD score 33 TIME 20 S");
     const struct rules *held = hold(&rules);
     assert_ptr_not_equal(held, &rules);
@@ -72,8 +68,7 @@ static void equal_rules_are_there_once(void **state) {
     assert_int_equal(set.count, 0);
 }
 
-static void every_difference_makes_other_rules(void **state) {
-    (void)state;
+rules_test(every_difference_makes_other_rules) {
     static const char *const layouts[] = {
         "FIELD a 30 TIME 20 S",
         "FIELD b 30 TIME 20 S",
@@ -120,8 +115,7 @@ static void every_difference_makes_other_rules(void **state) {
     }
 }
 
-static void a_set_keeps_only_the_fields_that_are_there(void **state) {
-    (void)state;
+rules_test(a_set_keeps_only_the_fields_that_are_there) {
     struct rules rules = rules_from("FIELD score 33 TIME 20 S");
     const struct rules *held = hold(&rules);
     assert_true(memory_size(held) < 300);
@@ -137,8 +131,7 @@ static void a_set_keeps_only_the_fields_that_are_there(void **state) {
     rules_release(&set, held);
 }
 
-static void keep_best_takes_what_is_strictly_better_and_looks_past_the_time(void **state) {
-    (void)state;
+rules_test(keep_best_takes_what_is_strictly_better_and_looks_past_the_time) {
     struct rules rules = rules_from("FIELD score 4 FIELD laps 4 ASC TIME 8 S");
     assert_true(rules_take(&rules, 0x1234, 0x1234));
     assert_true(rules_take(&rules, 0x1234, 0x0034));
@@ -150,8 +143,7 @@ static void keep_best_takes_what_is_strictly_better_and_looks_past_the_time(void
     assert_true(rules_take(&rules, 0x1234, 0x2034));
 }
 
-static void a_period_moves_the_times_and_leaves_the_rest(void **state) {
-    (void)state;
+rules_test(a_period_moves_the_times_and_leaves_the_rest) {
     struct rules rules = rules_from("FIELD a 30 TIME 30 MS END 2000-01-01T00:00:00Z");
     int64_t now_ms = INT64_C(1794830400000); /* Monday 2026-11-16T12:00:00Z */
     assert_false(rules_are_over(&rules, INT64_MAX));
@@ -185,8 +177,7 @@ static void a_period_moves_the_times_and_leaves_the_rest(void **state) {
     assert_true(layout_equal(&bare.layout, &layout));
 }
 
-static void no_memory_leaves_the_set_as_it_was(void **state) {
-    (void)state;
+rules_test(no_memory_leaves_the_set_as_it_was) {
     struct rules rules = rules_from("FIELD a 30");
     const struct rules *held = NULL;
     uint64_t failures = 0;
@@ -236,8 +227,7 @@ static void twin_step(struct twin *twin, struct random *random, struct rules *li
     }
 }
 
-static void a_set_is_as_its_naive_twin(void **state) {
-    (void)state;
+rules_test(a_set_is_as_its_naive_twin) {
     struct random random = random_begin(__func__);
     struct rules like = rules_from("FIELD score 33 SIGNED TIME 31 S");
     struct twin twin = {.count = 0};
@@ -259,8 +249,7 @@ static void a_set_is_as_its_naive_twin(void **state) {
 }
 
 /* No operation may take time that grows with the set; here that would take minutes. */
-static void many_kinds_are_as_quick_as_a_few(void **state) {
-    (void)state;
+rules_test(many_kinds_are_as_quick_as_a_few) {
     enum { MANY = 200000 };
     static const struct rules *held[MANY];
     struct rules like = rules_from("FIELD a 30");
@@ -277,18 +266,4 @@ static void many_kinds_are_as_quick_as_a_few(void **state) {
     assert_valid();
 }
 
-#define rules_test(function) cmocka_unit_test_setup_teardown(function, start, stop)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        rules_test(equal_rules_are_there_once),
-        rules_test(every_difference_makes_other_rules),
-        rules_test(a_set_keeps_only_the_fields_that_are_there),
-        rules_test(keep_best_takes_what_is_strictly_better_and_looks_past_the_time),
-        rules_test(a_period_moves_the_times_and_leaves_the_rest),
-        rules_test(no_memory_leaves_the_set_as_it_was),
-        rules_test(a_set_is_as_its_naive_twin),
-        rules_test(many_kinds_are_as_quick_as_a_few),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,10 +1,5 @@
 /* COMMAND, by bytes in and bytes out, and what the entries themselves promise. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "server/commands/table.h"
 #include "tests/support/harness.h"
@@ -58,12 +53,14 @@ static const char *skip_value(const char *at) {
 
 /* ---- the whole table ---- */
 
-static void count_counts_the_commands_of_the_table(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(count_counts_the_commands_of_the_table) {
     BEGIN;
     assert_int_equal(harness_run_integer(h, s, "COMMAND COUNT"), table_size());
 }
 
-static void every_form_is_one_whole_value_in_both_protocols(void **state) {
+IN_FIXTURE(every_form_is_one_whole_value_in_both_protocols) {
     BEGIN;
     static const char *const lines[] = {"COMMAND", "COMMAND INFO", "COMMAND DOCS", "COMMAND LIST",
                                         "COMMAND HELP"};
@@ -76,7 +73,7 @@ static void every_form_is_one_whole_value_in_both_protocols(void **state) {
     }
 }
 
-static void command_and_command_info_tell_of_every_command(void **state) {
+IN_FIXTURE(command_and_command_info_tell_of_every_command) {
     BEGIN;
     char header[32];
     int size = snprintf(header, sizeof header, "*%u\r\n*10\r\n", table_size());
@@ -91,7 +88,7 @@ static void command_and_command_info_tell_of_every_command(void **state) {
 
 /* ---- COMMAND INFO ---- */
 
-static void info_has_redis_shape(void **state) {
+IN_FIXTURE(info_has_redis_shape) {
     BEGIN;
     harness_expect(h, s, "COMMAND INFO expire",
                    "*1\r\n*10\r\n$6\r\nexpire\r\n:-3\r\n*2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"
@@ -114,7 +111,7 @@ static void info_has_redis_shape(void **state) {
                    "$5\r\nlimit\r\n:0\r\n~0\r\n");
 }
 
-static void info_of_an_unknown_name_is_nil_in_its_place(void **state) {
+IN_FIXTURE(info_of_an_unknown_name_is_nil_in_its_place) {
     BEGIN;
     harness_expect(h, s, "COMMAND INFO foo zadd|foo object|foo \"\"",
                    "*4\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n");
@@ -123,7 +120,7 @@ static void info_of_an_unknown_name_is_nil_in_its_place(void **state) {
     harness_expect(h, s, "COMMAND INFO foo", "*1\r\n_\r\n");
 }
 
-static void a_subcommand_is_found_by_its_full_name(void **state) {
+IN_FIXTURE(a_subcommand_is_found_by_its_full_name) {
     BEGIN;
     harness_expect_prefix(h, s, "COMMAND INFO OBJECT|encoding",
                           "*1\r\n*10\r\n$15\r\nobject|encoding\r\n:3\r\n*1\r\n+readonly\r\n"
@@ -133,7 +130,7 @@ static void a_subcommand_is_found_by_its_full_name(void **state) {
                           "*1\r\n+@slow\r\n*0\r\n*0\r\n*4\r\n*10\r\n$11\r\nslowlog|get\r\n");
 }
 
-static void two_keys_are_two_key_specifications(void **state) {
+IN_FIXTURE(two_keys_are_two_key_specifications) {
     BEGIN;
     const char *reply = harness_run(h, s, "COMMAND INFO copy");
     const char *source = strstr(reply, "*2\r\n*6\r\n$5\r\nflags\r\n*2\r\n+RO\r\n+access\r\n");
@@ -141,7 +138,7 @@ static void two_keys_are_two_key_specifications(void **state) {
     assert_non_null(strstr(source, "*2\r\n+OW\r\n+update\r\n"));
 }
 
-static void keys_that_a_count_announces_are_a_keynum_specification(void **state) {
+IN_FIXTURE(keys_that_a_count_announces_are_a_keynum_specification) {
     BEGIN;
     const char *reply = harness_run(h, s, "COMMAND INFO zmpop");
     assert_non_null(strstr(reply, "+movablekeys\r\n"));
@@ -149,7 +146,7 @@ static void keys_that_a_count_announces_are_a_keynum_specification(void **state)
                                   "$8\r\nfirstkey\r\n:1\r\n$7\r\nkeystep\r\n:1\r\n"));
 }
 
-static void sources_that_a_count_announces_are_only_read(void **state) {
+IN_FIXTURE(sources_that_a_count_announces_are_only_read) {
     BEGIN;
     static const char stored[] = "*2\r\n*6\r\n$5\r\nflags\r\n*2\r\n+OW\r\n+update\r\n";
     static const char read[] = "*2\r\n+RO\r\n+access\r\n";
@@ -170,7 +167,7 @@ static void sources_that_a_count_announces_are_only_read(void **state) {
 
 /* ---- COMMAND DOCS ---- */
 
-static void docs_have_redis_shape(void **state) {
+IN_FIXTURE(docs_have_redis_shape) {
     BEGIN;
     harness_expect_prefix(h, s, "COMMAND DOCS copy",
                           "*2\r\n$4\r\ncopy\r\n*10\r\n$7\r\nsummary\r\n");
@@ -191,7 +188,7 @@ static void docs_have_redis_shape(void **state) {
                "$5\r\nflags\r\n*1\r\n+optional\r\n"));
 }
 
-static void docs_nest_the_arguments_of_a_choice(void **state) {
+IN_FIXTURE(docs_nest_the_arguments_of_a_choice) {
     BEGIN;
     const char *reply = harness_run(h, s, "COMMAND DOCS expire");
     assert_non_null(strstr(reply,
@@ -206,7 +203,7 @@ static void docs_nest_the_arguments_of_a_choice(void **state) {
                            "%4\r\n$4\r\nname\r\n$2\r\nnx\r\n"));
 }
 
-static void docs_leave_unknown_names_out(void **state) {
+IN_FIXTURE(docs_leave_unknown_names_out) {
     BEGIN;
     harness_expect(h, s, "COMMAND DOCS foo", "*0\r\n");
     harness_expect_prefix(h, s, "COMMAND DOCS ttl foo TTL", "*4\r\n$3\r\nttl\r\n");
@@ -215,7 +212,7 @@ static void docs_leave_unknown_names_out(void **state) {
     harness_expect_prefix(h, s, "COMMAND DOCS ttl", "%1\r\n$3\r\nttl\r\n%5\r\n");
 }
 
-static void docs_of_a_container_hold_its_subcommands(void **state) {
+IN_FIXTURE(docs_of_a_container_hold_its_subcommands) {
     BEGIN;
     const char *reply = harness_run(h, s, "COMMAND DOCS slowlog");
     assert_non_null(strstr(reply, "$11\r\nsubcommands\r\n*8\r\n$11\r\nslowlog|get\r\n*10\r\n"));
@@ -224,7 +221,7 @@ static void docs_of_a_container_hold_its_subcommands(void **state) {
 
 /* ---- COMMAND LIST ---- */
 
-static void list_names_commands_and_subcommands(void **state) {
+IN_FIXTURE(list_names_commands_and_subcommands) {
     BEGIN;
     char header[32];
     int size = snprintf(header, sizeof header, "*%u\r\n", command_count());
@@ -234,7 +231,7 @@ static void list_names_commands_and_subcommands(void **state) {
     assert_non_null(strstr(reply, "$15\r\nobject|encoding\r\n"));
 }
 
-static void list_filters_by_pattern_in_any_case(void **state) {
+IN_FIXTURE(list_filters_by_pattern_in_any_case) {
     BEGIN;
     harness_expect(h, s, "COMMAND LIST FILTERBY PATTERN TT?", "*1\r\n$3\r\nttl\r\n");
     harness_expect(h, s, "COMMAND LIST filterby pattern *|REFCOUNT",
@@ -243,7 +240,7 @@ static void list_filters_by_pattern_in_any_case(void **state) {
     harness_expect(h, s, "COMMAND LIST FILTERBY PATTERN \"\"", "*0\r\n");
 }
 
-static void list_filters_by_category_and_module(void **state) {
+IN_FIXTURE(list_filters_by_category_and_module) {
     BEGIN;
     const char *reply = harness_run(h, s, "COMMAND LIST FILTERBY ACLCAT SortedSet");
     assert_non_null(strstr(reply, "$4\r\nzadd\r\n"));
@@ -256,7 +253,7 @@ static void list_filters_by_category_and_module(void **state) {
     harness_expect(h, s, "COMMAND LIST FILTERBY MODULE any", "*0\r\n");
 }
 
-static void categories_are_those_of_redis(void **state) {
+IN_FIXTURE(categories_are_those_of_redis) {
     BEGIN;
     static const char *const lines[][2] = {
         {"command|info", "+@slow\r\n+@connection\r\n"},
@@ -280,12 +277,12 @@ static void categories_are_those_of_redis(void **state) {
     }
 }
 
-static void removed_keys_are_marked_as_removed(void **state) {
+IN_FIXTURE(removed_keys_are_marked_as_removed) {
     BEGIN;
     assert_non_null(strstr(harness_run(h, s, "COMMAND INFO unlink"), "*2\r\n+RM\r\n+delete\r\n"));
 }
 
-static void list_refuses_other_words(void **state) {
+IN_FIXTURE(list_refuses_other_words) {
     BEGIN;
     static const char *const lines[] = {
         "COMMAND LIST FOO",
@@ -302,7 +299,7 @@ static void list_refuses_other_words(void **state) {
 
 /* ---- COMMAND GETKEYS ---- */
 
-static void getkeys_finds_the_keys_of_a_command(void **state) {
+IN_FIXTURE(getkeys_finds_the_keys_of_a_command) {
     BEGIN;
     static const char *const lines[][2] = {
         {"zadd a 1 m 2 n", "*1\r\n$1\r\na\r\n"},
@@ -321,7 +318,7 @@ static void getkeys_finds_the_keys_of_a_command(void **state) {
     }
 }
 
-static void getkeys_refuses_what_has_no_keys(void **state) {
+IN_FIXTURE(getkeys_refuses_what_has_no_keys) {
     BEGIN;
     static const char *const lines[][2] = {
         {"foo", "-ERR Invalid command specified\r\n"},
@@ -363,8 +360,7 @@ static void check_arguments(const struct argument *arguments) {
     }
 }
 
-static void every_entry_is_documented_and_consistent(void **state) {
-    (void)state;
+IN_FIXTURE(every_entry_is_documented_and_consistent) {
     static const char *const groups[] = {"generic",    "sorted-set", "leaderboard",
                                          "connection", "server",     "transactions"};
     for (uint32_t index = 0; index < command_count(); index++) {
@@ -394,7 +390,7 @@ static void every_entry_is_documented_and_consistent(void **state) {
     }
 }
 
-static void help_and_unknown_subcommands(void **state) {
+IN_FIXTURE(help_and_unknown_subcommands) {
     BEGIN;
     harness_expect_prefix(
         h, s, "COMMAND HELP",
@@ -404,32 +400,4 @@ static void help_and_unknown_subcommands(void **state) {
                    "-ERR wrong number of arguments for 'command|count' command\r\n");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(count_counts_the_commands_of_the_table),
-        TEST(every_form_is_one_whole_value_in_both_protocols),
-        TEST(command_and_command_info_tell_of_every_command),
-        TEST(info_has_redis_shape),
-        TEST(info_of_an_unknown_name_is_nil_in_its_place),
-        TEST(a_subcommand_is_found_by_its_full_name),
-        TEST(two_keys_are_two_key_specifications),
-        TEST(keys_that_a_count_announces_are_a_keynum_specification),
-        TEST(sources_that_a_count_announces_are_only_read),
-        TEST(docs_have_redis_shape),
-        TEST(docs_nest_the_arguments_of_a_choice),
-        TEST(docs_leave_unknown_names_out),
-        TEST(docs_of_a_container_hold_its_subcommands),
-        TEST(list_names_commands_and_subcommands),
-        TEST(list_filters_by_pattern_in_any_case),
-        TEST(list_filters_by_category_and_module),
-        TEST(categories_are_those_of_redis),
-        TEST(removed_keys_are_marked_as_removed),
-        TEST(list_refuses_other_words),
-        TEST(getkeys_finds_the_keys_of_a_command),
-        TEST(getkeys_refuses_what_has_no_keys),
-        TEST(every_entry_is_documented_and_consistent),
-        TEST(help_and_unknown_subcommands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "server/dispatch/syntax.h"
 #include "server/system/log.h"
 #include "tests/support/harness.h"
 
@@ -273,9 +274,9 @@ static void the_syntax_is_printed_from_the_arguments(void **state) {
     assert_non_null(config);
     assert_null(config->run);
     char syntax[128];
-    command_print_syntax(command_find_subcommand(config, BYTES("set")), syntax, sizeof syntax);
+    syntax_print(command_find_subcommand(config, BYTES("set")), syntax, sizeof syntax);
     assert_string_equal(syntax, "parameter value [parameter value ...]");
-    command_print_syntax(command_find_subcommand(config, BYTES("get")), syntax, sizeof syntax);
+    syntax_print(command_find_subcommand(config, BYTES("get")), syntax, sizeof syntax);
     assert_string_equal(syntax, "parameter [parameter ...]");
 }
 

@@ -1,11 +1,8 @@
 /* HELLO AUTH PING ECHO SELECT QUIT RESET READONLY READWRITE CLIENT MONITOR SHUTDOWN, by bytes in
  * and bytes out; expected replies are those of redis-server. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <time.h>
+#include "tests/support/test.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "codec/memory.h"
 #include "tests/support/harness.h"
@@ -37,7 +34,9 @@ static int teardown(void **state) {
     "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
 #define HELLO_HEAD "$6\r\nserver\r\n$11\r\nleaderboard\r\n$7\r\nversion\r\n$5\r\n7.4.0\r\n"
 
-static void hello_answers_in_the_protocol_it_switches_to(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(hello_answers_in_the_protocol_it_switches_to) {
     BEGIN;
     harness_expect(h, s, "HELLO 3",
                    "%7\r\n" HELLO_HEAD "$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n" HELLO_REST);
@@ -49,7 +48,7 @@ static void hello_answers_in_the_protocol_it_switches_to(void **state) {
     harness_expect_prefix(h, s, "HELLO", "*14\r\n");
 }
 
-static void hello_refuses_what_it_does_not_know(void **state) {
+IN_FIXTURE(hello_refuses_what_it_does_not_know) {
     BEGIN;
     harness_expect(h, s, "HELLO 1", "-NOPROTO unsupported protocol version\r\n");
     harness_expect(h, s, "HELLO 4", "-NOPROTO unsupported protocol version\r\n");
@@ -65,7 +64,9 @@ static void hello_refuses_what_it_does_not_know(void **state) {
     assert_int_equal(s->protocol, 2);
 }
 
-static void hello_takes_password_and_name_at_once(void **state) {
+#define TEST_PASSWORD(name) TEST_WITH(name, setup_with_password, teardown)
+
+TEST_PASSWORD(hello_takes_password_and_name_at_once) {
     BEGIN;
     harness_expect_prefix(h, s, "HELLO 3", "-NOAUTH HELLO must be called with the client already");
     harness_expect(h, s, "HELLO 3 AUTH default wrong SETNAME bob", WRONGPASS);
@@ -76,7 +77,7 @@ static void hello_takes_password_and_name_at_once(void **state) {
 
 /* ---- AUTH ---- */
 
-static void auth_lets_in_with_the_password_alone(void **state) {
+TEST_PASSWORD(auth_lets_in_with_the_password_alone) {
     BEGIN;
     harness_expect(h, s, "PING", "-NOAUTH Authentication required.\r\n");
     harness_expect(h, s, "AUTH wrong", WRONGPASS);
@@ -91,20 +92,20 @@ static void auth_lets_in_with_the_password_alone(void **state) {
     harness_expect(h, s, "PING", "+PONG\r\n");
 }
 
-static void auth_takes_the_user_default(void **state) {
+TEST_PASSWORD(auth_takes_the_user_default) {
     BEGIN;
     harness_expect(h, s, "AUTH default sesame", "+OK\r\n");
     harness_expect(h, s, "PING", "+PONG\r\n");
 }
 
-static void a_failed_auth_leaves_who_is_in_inside(void **state) {
+TEST_PASSWORD(a_failed_auth_leaves_who_is_in_inside) {
     BEGIN;
     harness_run(h, s, "AUTH sesame");
     harness_expect(h, s, "AUTH wrong", WRONGPASS);
     harness_expect(h, s, "PING", "+PONG\r\n");
 }
 
-static void without_a_password_set_auth_is_a_mistake_or_anything(void **state) {
+IN_FIXTURE(without_a_password_set_auth_is_a_mistake_or_anything) {
     BEGIN;
     harness_expect(h, s, "AUTH x",
                    "-ERR AUTH <password> called without any password configured for the default "
@@ -115,7 +116,7 @@ static void without_a_password_set_auth_is_a_mistake_or_anything(void **state) {
 
 /* ---- PING ECHO SELECT QUIT READONLY ---- */
 
-static void ping_and_echo_answer(void **state) {
+IN_FIXTURE(ping_and_echo_answer) {
     BEGIN;
     harness_expect(h, s, "PING", "+PONG\r\n");
     harness_expect(h, s, "ping ''", "$0\r\n\r\n");
@@ -124,7 +125,7 @@ static void ping_and_echo_answer(void **state) {
     harness_expect(h, s, "ECHO hi", "$2\r\nhi\r\n");
 }
 
-static void select_has_16_databases(void **state) {
+IN_FIXTURE(select_has_16_databases) {
     BEGIN;
     harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
     harness_expect(h, s, "SELECT 15", "+OK\r\n");
@@ -139,20 +140,20 @@ static void select_has_16_databases(void **state) {
     harness_expect(h, s, "ZCARD k", ":1\r\n");
 }
 
-static void quit_answers_and_closes(void **state) {
+IN_FIXTURE(quit_answers_and_closes) {
     BEGIN;
     const char *reply = harness_send(h, s, BYTES("PING\r\nQUIT\r\nPING\r\n"));
     assert_string_equal(reply, "+PONG\r\n+OK\r\n");
     assert_true(s->is_close_after_reply);
 }
 
-static void readonly_and_readwrite_belong_to_clusters(void **state) {
+IN_FIXTURE(readonly_and_readwrite_belong_to_clusters) {
     BEGIN;
     harness_expect(h, s, "READONLY", "-ERR This instance has cluster support disabled\r\n");
     harness_expect(h, s, "READWRITE", "-ERR This instance has cluster support disabled\r\n");
 }
 
-static void reset_brings_back_the_state_of_a_new_connection(void **state) {
+TEST_PASSWORD(reset_brings_back_the_state_of_a_new_connection) {
     BEGIN;
     harness_run(h, s, "AUTH sesame");
     harness_run(h, s, "HELLO 3 SETNAME bob");
@@ -173,7 +174,7 @@ static void reset_brings_back_the_state_of_a_new_connection(void **state) {
 }
 
 /* As in Redis: RESET's own reply is skipped after SKIP, and replies that are off are turned on. */
-static void reset_is_silent_when_its_reply_is_skipped(void **state) {
+TEST_PASSWORD(reset_is_silent_when_its_reply_is_skipped) {
     BEGIN;
     harness_run(h, s, "AUTH sesame");
     const char *reply = harness_send(h, s, BYTES("CLIENT REPLY SKIP\r\nRESET\r\nRESET\r\n"));
@@ -182,7 +183,7 @@ static void reset_is_silent_when_its_reply_is_skipped(void **state) {
 
 /* ---- CLIENT: names ---- */
 
-static void ids_grow_and_are_never_given_twice(void **state) {
+IN_FIXTURE(ids_grow_and_are_never_given_twice) {
     struct harness *h = *state;
     struct session *a = harness_connect(h);
     struct session *b = harness_connect(h);
@@ -193,7 +194,7 @@ static void ids_grow_and_are_never_given_twice(void **state) {
     harness_expect(h, c, "CLIENT ID", ":3\r\n");
 }
 
-static void a_name_is_printable_and_can_be_cleared(void **state) {
+IN_FIXTURE(a_name_is_printable_and_can_be_cleared) {
     BEGIN;
     harness_expect(h, s, "CLIENT GETNAME", "$-1\r\n");
     harness_expect(h, s, "CLIENT SETNAME bob", "+OK\r\n");
@@ -210,7 +211,7 @@ static void a_name_is_printable_and_can_be_cleared(void **state) {
     harness_expect(h, s, "CLIENT GETNAME", "$-1\r\n");
 }
 
-static void a_name_of_256_bytes_is_the_longest(void **state) {
+IN_FIXTURE(a_name_of_256_bytes_is_the_longest) {
     BEGIN;
     char name[SESSION_NAME_MAX + 1];
     memset(name, 'n', sizeof name);
@@ -222,7 +223,7 @@ static void a_name_of_256_bytes_is_the_longest(void **state) {
     assert_string_equal(harness_run_args(h, s, args, 3), "-" SESSION_NAME_ERROR "\r\n");
 }
 
-static void the_library_tells_its_name_in_any_case(void **state) {
+IN_FIXTURE(the_library_tells_its_name_in_any_case) {
     BEGIN;
     harness_expect(h, s, "CLIENT SETINFO lib-name lettuce", "+OK\r\n");
     harness_expect(h, s, "CLIENT SETINFO LIB-VER 6.1", "+OK\r\n");
@@ -235,7 +236,7 @@ static void the_library_tells_its_name_in_any_case(void **state) {
     assert_non_null(strstr(harness_run(h, s, "CLIENT INFO"), "lib-name= lib-ver=6.1\n"));
 }
 
-static void a_name_that_finds_no_memory_changes_nothing(void **state) {
+IN_FIXTURE(a_name_that_finds_no_memory_changes_nothing) {
     BEGIN;
     harness_run(h, s, "CLIENT SETNAME old");
     harness_run(h, s, "CLIENT SETNAME older");
@@ -247,7 +248,7 @@ static void a_name_that_finds_no_memory_changes_nothing(void **state) {
 
 /* ---- CLIENT LIST, INFO ---- */
 
-static void info_is_a_line_as_redis_prints_it(void **state) {
+IN_FIXTURE(info_is_a_line_as_redis_prints_it) {
     BEGIN;
     h->wall_us += 3500000;
     harness_run(h, s, "HELLO 3 SETNAME bob");
@@ -270,7 +271,7 @@ static uint32_t line_count(const char *reply) {
     return count;
 }
 
-static void list_has_a_line_for_every_client_oldest_first(void **state) {
+IN_FIXTURE(list_has_a_line_for_every_client_oldest_first) {
     struct harness *h = *state;
     struct session *a = harness_connect(h);
     harness_connect(h);
@@ -284,7 +285,7 @@ static void list_has_a_line_for_every_client_oldest_first(void **state) {
     assert_int_equal(line_count(harness_run(h, a, "CLIENT LIST")), 2);
 }
 
-static void list_chooses_by_type_and_id(void **state) {
+IN_FIXTURE(list_chooses_by_type_and_id) {
     struct harness *h = *state;
     struct session *a = harness_connect(h);
     harness_connect(h);
@@ -300,7 +301,7 @@ static void list_chooses_by_type_and_id(void **state) {
 
 /* ---- CLIENT KILL ---- */
 
-static void the_old_form_kills_by_address(void **state) {
+IN_FIXTURE(the_old_form_kills_by_address) {
     struct harness *h = *state;
     struct session *a = harness_connect(h);
     struct session *b = harness_connect(h);
@@ -315,7 +316,7 @@ static void the_old_form_kills_by_address(void **state) {
     assert_int_equal(h->server.killed_count, 0);
 }
 
-static void filters_must_all_hold(void **state) {
+IN_FIXTURE(filters_must_all_hold) {
     struct harness *h = *state;
     struct session *a = harness_connect(h);
     struct session *b = harness_connect(h);
@@ -333,7 +334,7 @@ static void filters_must_all_hold(void **state) {
     assert_true(a->is_close_after_reply);
 }
 
-static void maxage_kills_those_open_for_so_long(void **state) {
+IN_FIXTURE(maxage_kills_those_open_for_so_long) {
     struct harness *h = *state;
     struct session *a = harness_connect(h);
     struct session *b = harness_connect(h);
@@ -347,7 +348,7 @@ static void maxage_kills_those_open_for_so_long(void **state) {
                    "-ERR maxage is not an integer or out of range\r\n");
 }
 
-static void kill_refuses_what_it_does_not_know_and_kills_nobody(void **state) {
+IN_FIXTURE(kill_refuses_what_it_does_not_know_and_kills_nobody) {
     struct harness *h = *state;
     struct session *a = harness_connect(h);
     struct session *b = harness_connect(h);
@@ -363,7 +364,7 @@ static void kill_refuses_what_it_does_not_know_and_kills_nobody(void **state) {
 
 /* ---- CLIENT REPLY ---- */
 
-static void reply_off_is_silent_until_on(void **state) {
+IN_FIXTURE(reply_off_is_silent_until_on) {
     BEGIN;
     const char *reply = harness_send(
         h, s,
@@ -372,7 +373,7 @@ static void reply_off_is_silent_until_on(void **state) {
     assert_string_equal(reply, "+OK\r\n+PONG\r\n");
 }
 
-static void reply_skip_leaves_out_the_next_reply_alone(void **state) {
+IN_FIXTURE(reply_skip_leaves_out_the_next_reply_alone) {
     BEGIN;
     assert_string_equal(harness_send(h, s, BYTES("CLIENT REPLY SKIP\r\nECHO a\r\nECHO b\r\n")),
                         "$1\r\nb\r\n");
@@ -387,7 +388,7 @@ static void reply_skip_leaves_out_the_next_reply_alone(void **state) {
 
 /* ---- CLIENT PAUSE ---- */
 
-static void a_pause_grows_but_does_not_shrink(void **state) {
+IN_FIXTURE(a_pause_grows_but_does_not_shrink) {
     BEGIN;
     harness_expect(h, s, "CLIENT PAUSE 1000 WRITE", "+OK\r\n");
     assert_int_equal(h->server.pause, SERVER_PAUSE_WRITE);
@@ -404,7 +405,7 @@ static void a_pause_grows_but_does_not_shrink(void **state) {
     assert_int_equal(h->server.pause_until_ms, HARNESS_MONOTONIC_START_US / 1000 + 10);
 }
 
-static void pause_refuses_what_it_does_not_know(void **state) {
+IN_FIXTURE(pause_refuses_what_it_does_not_know) {
     BEGIN;
     harness_expect(h, s, "CLIENT PAUSE x", "-ERR timeout is not an integer or out of range\r\n");
     harness_expect(h, s, "CLIENT PAUSE -1", "-ERR timeout is negative\r\n");
@@ -418,7 +419,7 @@ static void pause_refuses_what_it_does_not_know(void **state) {
 
 /* ---- switches, HELP ---- */
 
-static void switches_are_kept_and_shown(void **state) {
+IN_FIXTURE(switches_are_kept_and_shown) {
     BEGIN;
     harness_expect(h, s, "CLIENT NO-EVICT ON", "+OK\r\n");
     harness_expect(h, s, "CLIENT NO-TOUCH on", "+OK\r\n");
@@ -429,7 +430,7 @@ static void switches_are_kept_and_shown(void **state) {
     assert_non_null(strstr(harness_run(h, s, "CLIENT INFO"), " flags=N "));
 }
 
-static void help_names_every_subcommand(void **state) {
+IN_FIXTURE(help_names_every_subcommand) {
     BEGIN;
     const char *reply = harness_run(h, s, "client help");
     assert_non_null(strstr(reply, "+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands"));
@@ -450,7 +451,7 @@ static const char *take_output(struct session *session) {
     return text;
 }
 
-static void a_monitor_sees_what_others_run_as_redis_prints_it(void **state) {
+IN_FIXTURE(a_monitor_sees_what_others_run_as_redis_prints_it) {
     BEGIN;
     struct session *monitor = harness_connect(h);
     harness_expect(h, monitor, "MONITOR", "+OK\r\n");
@@ -466,7 +467,7 @@ static void a_monitor_sees_what_others_run_as_redis_prints_it(void **state) {
     assert_int_equal(s->output.size, 0);
 }
 
-static void a_monitor_sees_no_secrets_no_admins_and_nothing_refused(void **state) {
+IN_FIXTURE(a_monitor_sees_no_secrets_no_admins_and_nothing_refused) {
     BEGIN;
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
@@ -487,7 +488,7 @@ static void a_monitor_sees_no_secrets_no_admins_and_nothing_refused(void **state
 }
 
 /* The arguments used to be walked from the start for each option, which took minutes. */
-static void a_hello_of_many_options_is_shown_in_one_pass(void **state) {
+IN_FIXTURE(a_hello_of_many_options_is_shown_in_one_pass) {
     BEGIN;
     enum { OPTIONS = 200000, ARGS = 2 + 2 * OPTIONS };
     struct session *monitor = harness_connect(h);
@@ -508,7 +509,7 @@ static void a_hello_of_many_options_is_shown_in_one_pass(void **state) {
     memory_free(args);
 }
 
-static void a_monitor_that_finds_no_memory_for_a_line_is_closed(void **state) {
+IN_FIXTURE(a_monitor_that_finds_no_memory_for_a_line_is_closed) {
     BEGIN;
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
@@ -520,7 +521,7 @@ static void a_monitor_that_finds_no_memory_for_a_line_is_closed(void **state) {
 
 /* ---- SHUTDOWN ---- */
 
-static void shutdown_asks_the_loop_to_stop_and_does_not_answer(void **state) {
+IN_FIXTURE(shutdown_asks_the_loop_to_stop_and_does_not_answer) {
     BEGIN;
     harness_expect(h, s, "SHUTDOWN NOSAVE", "");
     assert_true(h->server.is_shutdown_asked && !h->server.is_shutdown_now);
@@ -528,7 +529,7 @@ static void shutdown_asks_the_loop_to_stop_and_does_not_answer(void **state) {
     assert_true(h->server.is_shutdown_now);
 }
 
-static void shutdown_takes_only_options_that_fit_together(void **state) {
+IN_FIXTURE(shutdown_takes_only_options_that_fit_together) {
     BEGIN;
     harness_expect(h, s, "SHUTDOWN foo", "-ERR syntax error\r\n");
     harness_expect(h, s, "SHUTDOWN SAVE NOSAVE", "-ERR syntax error\r\n");
@@ -537,47 +538,4 @@ static void shutdown_takes_only_options_that_fit_together(void **state) {
     assert_false(h->server.is_shutdown_asked);
 }
 
-int main(void) {
-#define TEST(name)          cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_PASSWORD(name) cmocka_unit_test_setup_teardown(name, setup_with_password, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(hello_answers_in_the_protocol_it_switches_to),
-        TEST(hello_refuses_what_it_does_not_know),
-        TEST_PASSWORD(hello_takes_password_and_name_at_once),
-        TEST_PASSWORD(auth_lets_in_with_the_password_alone),
-        TEST_PASSWORD(auth_takes_the_user_default),
-        TEST_PASSWORD(a_failed_auth_leaves_who_is_in_inside),
-        TEST(without_a_password_set_auth_is_a_mistake_or_anything),
-        TEST(ping_and_echo_answer),
-        TEST(select_has_16_databases),
-        TEST(quit_answers_and_closes),
-        TEST(readonly_and_readwrite_belong_to_clusters),
-        TEST_PASSWORD(reset_brings_back_the_state_of_a_new_connection),
-        TEST_PASSWORD(reset_is_silent_when_its_reply_is_skipped),
-        TEST(ids_grow_and_are_never_given_twice),
-        TEST(a_name_is_printable_and_can_be_cleared),
-        TEST(a_name_of_256_bytes_is_the_longest),
-        TEST(the_library_tells_its_name_in_any_case),
-        TEST(a_name_that_finds_no_memory_changes_nothing),
-        TEST(info_is_a_line_as_redis_prints_it),
-        TEST(list_has_a_line_for_every_client_oldest_first),
-        TEST(list_chooses_by_type_and_id),
-        TEST(the_old_form_kills_by_address),
-        TEST(filters_must_all_hold),
-        TEST(maxage_kills_those_open_for_so_long),
-        TEST(kill_refuses_what_it_does_not_know_and_kills_nobody),
-        TEST(reply_off_is_silent_until_on),
-        TEST(reply_skip_leaves_out_the_next_reply_alone),
-        TEST(a_pause_grows_but_does_not_shrink),
-        TEST(pause_refuses_what_it_does_not_know),
-        TEST(switches_are_kept_and_shown),
-        TEST(help_names_every_subcommand),
-        TEST(a_monitor_sees_what_others_run_as_redis_prints_it),
-        TEST(a_monitor_sees_no_secrets_no_admins_and_nothing_refused),
-        TEST(a_hello_of_many_options_is_shown_in_one_pass),
-        TEST(a_monitor_that_finds_no_memory_for_a_line_is_closed),
-        TEST(shutdown_asks_the_loop_to_stop_and_does_not_answer),
-        TEST(shutdown_takes_only_options_that_fit_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,10 +1,5 @@
 /* INFO, by bytes in and bytes out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 
@@ -59,7 +54,9 @@ static uint32_t count_of(const char *text, const char *word) {
 
 /* ---- sections ---- */
 
-static void sections_come_in_one_order_each_once(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(sections_come_in_one_order_each_once) {
     BEGIN;
     static const char *const titles[] = {"# Server\r\n",      "# Clients\r\n", "# Memory\r\n",
                                          "# Persistence\r\n", "# Stats\r\n",   "# Replication\r\n",
@@ -77,7 +74,7 @@ static void sections_come_in_one_order_each_once(void **state) {
     assert_non_null(strstr(at, "\r\n\r\n# Keyspace\r\n"));
 }
 
-static void default_is_all_but_commandstats_and_latencystats(void **state) {
+IN_FIXTURE(default_is_all_but_commandstats_and_latencystats) {
     BEGIN;
     uint32_t shown = count_of(harness_run(h, s, "INFO default"), "# ");
     assert_int_equal(count_of(harness_run(h, s, "INFO all"), "# "), shown + 2);
@@ -85,7 +82,7 @@ static void default_is_all_but_commandstats_and_latencystats(void **state) {
     assert_int_equal(count_of(harness_run(h, s, "info Commandstats DEFAULT"), "# "), shown + 1);
 }
 
-static void an_unknown_section_is_empty(void **state) {
+IN_FIXTURE(an_unknown_section_is_empty) {
     BEGIN;
     harness_expect(h, s, "INFO nothing", "$0\r\n\r\n");
     harness_expect(h, s, "INFO \"\"", "$0\r\n\r\n");
@@ -94,7 +91,7 @@ static void an_unknown_section_is_empty(void **state) {
     harness_expect(h, s, "INFO cluster", "=34\r\ntxt:# Cluster\r\ncluster_enabled:0\r\n\r\n");
 }
 
-static void every_line_is_a_heading_a_field_or_empty(void **state) {
+IN_FIXTURE(every_line_is_a_heading_a_field_or_empty) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD a x m");
@@ -108,7 +105,7 @@ static void every_line_is_a_heading_a_field_or_empty(void **state) {
 
 /* ---- fields ---- */
 
-static void server_tells_versions_process_and_uptime(void **state) {
+IN_FIXTURE(server_tells_versions_process_and_uptime) {
     BEGIN;
     char pid[32];
     expect_field(h, s, "server", "redis_version", SERVER_REDIS_VERSION);
@@ -128,7 +125,7 @@ static void server_tells_versions_process_and_uptime(void **state) {
     assert_int_equal(strlen(h->server.run_id), 40);
 }
 
-static void clients_are_counted(void **state) {
+IN_FIXTURE(clients_are_counted) {
     BEGIN;
     expect_field(h, s, "clients", "connected_clients", "1");
     harness_connect(h);
@@ -137,7 +134,7 @@ static void clients_are_counted(void **state) {
     expect_field(h, s, "clients", "blocked_clients", "0");
 }
 
-static void memory_is_what_was_allocated(void **state) {
+IN_FIXTURE(memory_is_what_was_allocated) {
     BEGIN;
     int64_t before = number(h, s, "memory", "used_memory");
     for (int i = 0; i < 10000; i++) {
@@ -156,7 +153,7 @@ static void memory_is_what_was_allocated(void **state) {
     expect_field(h, s, "memory", "maxmemory_human", "1.50G");
 }
 
-static void lazily_freed_boards_are_told(void **state) {
+IN_FIXTURE(lazily_freed_boards_are_told) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "DEL a");
@@ -166,14 +163,14 @@ static void lazily_freed_boards_are_told(void **state) {
     expect_field(h, s, "memory", "lazyfreed_objects", "1");
 }
 
-static void nothing_is_loading(void **state) {
+IN_FIXTURE(nothing_is_loading) {
     BEGIN;
     expect_field(h, s, "persistence", "loading", "0");
     expect_field(h, s, "persistence", "aof_enabled", "0");
     expect_field(h, s, "persistence", "rdb_last_save_time", "1767225600");
 }
 
-static void stats_are_counters(void **state) {
+IN_FIXTURE(stats_are_counters) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "EXISTS a b");
@@ -192,7 +189,7 @@ static void stats_are_counters(void **state) {
     assert_int_equal(number(h, s, "stats", "total_commands_processed"), processed + 1);
 }
 
-static void rates_are_those_of_the_last_sample(void **state) {
+IN_FIXTURE(rates_are_those_of_the_last_sample) {
     BEGIN;
     struct stats *stats = &h->server.stats;
     stats_sample(stats, 1000000);
@@ -205,7 +202,7 @@ static void rates_are_those_of_the_last_sample(void **state) {
     expect_field(h, s, "stats", "instantaneous_output_kbps", "0.50");
 }
 
-static void this_server_is_a_master_without_replicas(void **state) {
+IN_FIXTURE(this_server_is_a_master_without_replicas) {
     BEGIN;
     char value[256];
     expect_field(h, s, "replication", "role", "master");
@@ -214,7 +211,7 @@ static void this_server_is_a_master_without_replicas(void **state) {
     assert_int_equal(strspn(value, "0123456789abcdef"), 40);
 }
 
-static void processor_time_is_told(void **state) {
+IN_FIXTURE(processor_time_is_told) {
     BEGIN;
     char value[256];
     static const char *const names[] = {"used_cpu_sys", "used_cpu_user", "used_cpu_sys_children",
@@ -225,7 +222,7 @@ static void processor_time_is_told(void **state) {
     }
 }
 
-static void commandstats_tell_calls_failures_and_refusals(void **state) {
+IN_FIXTURE(commandstats_tell_calls_failures_and_refusals) {
     BEGIN;
     h->server.settings.slowlog_log_slower_than_us = -1;
     harness_run(h, s, "ZADD a 1 m");
@@ -242,7 +239,7 @@ static void commandstats_tell_calls_failures_and_refusals(void **state) {
     assert_null(strstr(h->reply.at, "cmdstat_zscore"));
 }
 
-static void errorstats_count_errors_by_their_first_word(void **state) {
+IN_FIXTURE(errorstats_count_errors_by_their_first_word) {
     BEGIN;
     harness_run(h, s, "ZADD a x m");
     harness_run(h, s, "NOSUCH");
@@ -254,7 +251,7 @@ static void errorstats_count_errors_by_their_first_word(void **state) {
     expect_field(h, s, "errorstats", "errorstat_ERR", "count=2");
 }
 
-static void latencystats_tell_percentiles(void **state) {
+IN_FIXTURE(latencystats_tell_percentiles) {
     BEGIN;
     struct stats_command *zscore =
         &h->server.stats.commands[command_find_full_name(BYTES("zscore"))];
@@ -268,7 +265,7 @@ static void latencystats_tell_percentiles(void **state) {
     expect_field(h, s, "latencystats", "latency_percentiles_usec_zadd", "");
 }
 
-static void keyspace_tells_databases_that_hold_keys(void **state) {
+IN_FIXTURE(keyspace_tells_databases_that_hold_keys) {
     BEGIN;
     harness_expect(h, s, "INFO keyspace", "$12\r\n# Keyspace\r\n\r\n");
     harness_run(h, s, "ZADD a 1 m");
@@ -283,7 +280,7 @@ static void keyspace_tells_databases_that_hold_keys(void **state) {
     expect_field(h, s, "keyspace", "db1", "");
 }
 
-static void without_memory_an_error_is_answered(void **state) {
+IN_FIXTURE(without_memory_an_error_is_answered) {
     BEGIN;
     struct bytes args[] = {BYTES("INFO"), BYTES("server")};
     struct request request = {.count = 2, .args = args};
@@ -297,27 +294,4 @@ static void without_memory_an_error_is_answered(void **state) {
     assert_int_equal(h->reply.at[0], '-');
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(sections_come_in_one_order_each_once),
-        TEST(default_is_all_but_commandstats_and_latencystats),
-        TEST(an_unknown_section_is_empty),
-        TEST(every_line_is_a_heading_a_field_or_empty),
-        TEST(server_tells_versions_process_and_uptime),
-        TEST(clients_are_counted),
-        TEST(memory_is_what_was_allocated),
-        TEST(lazily_freed_boards_are_told),
-        TEST(nothing_is_loading),
-        TEST(stats_are_counters),
-        TEST(rates_are_those_of_the_last_sample),
-        TEST(this_server_is_a_master_without_replicas),
-        TEST(processor_time_is_told),
-        TEST(commandstats_tell_calls_failures_and_refusals),
-        TEST(errorstats_count_errors_by_their_first_word),
-        TEST(latencystats_tell_percentiles),
-        TEST(keyspace_tells_databases_that_hold_keys),
-        TEST(without_memory_an_error_is_answered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,9 +1,5 @@
 /* LATENCY, by bytes in and bytes out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 
@@ -23,7 +19,9 @@ static int teardown(void **state) {
 
 /* ---- events ---- */
 
-static void latest_tells_the_newest_and_the_longest_of_each_event(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(latest_tells_the_newest_and_the_longest_of_each_event) {
     BEGIN;
     harness_expect(h, s, "LATENCY LATEST", "*0\r\n");
     latency_add(&h->server.latency, "command", 30, 1767225600);
@@ -34,7 +32,7 @@ static void latest_tells_the_newest_and_the_longest_of_each_event(void **state) 
                    "*4\r\n$4\r\ntick\r\n:1767225602\r\n:7\r\n:7\r\n");
 }
 
-static void history_tells_an_event_oldest_first(void **state) {
+IN_FIXTURE(history_tells_an_event_oldest_first) {
     BEGIN;
     harness_expect(h, s, "LATENCY HISTORY command", "*0\r\n");
     latency_add(&h->server.latency, "command", 30, 1767225600);
@@ -44,7 +42,7 @@ static void history_tells_an_event_oldest_first(void **state) {
     harness_expect(h, s, "LATENCY HISTORY other", "*0\r\n");
 }
 
-static void history_keeps_the_newest_160(void **state) {
+IN_FIXTURE(history_keeps_the_newest_160) {
     BEGIN;
     for (int i = 0; i < 200; i++) {
         latency_add(&h->server.latency, "command", 10, 1767225600 + i);
@@ -52,7 +50,7 @@ static void history_keeps_the_newest_160(void **state) {
     harness_expect_prefix(h, s, "LATENCY HISTORY command", "*160\r\n*2\r\n:1767225640\r\n:10\r\n");
 }
 
-static void reset_forgets_the_named_events_or_all(void **state) {
+IN_FIXTURE(reset_forgets_the_named_events_or_all) {
     BEGIN;
     harness_expect(h, s, "LATENCY RESET", ":0\r\n");
     latency_add(&h->server.latency, "command", 30, 1767225600);
@@ -73,7 +71,7 @@ static void count_call(struct harness *h, const char *name, uint64_t elapsed_us)
     stats_count_call(&h->server.stats.commands[index], elapsed_us * 1000);
 }
 
-static void histograms_are_cumulative_and_leave_empty_buckets_out(void **state) {
+IN_FIXTURE(histograms_are_cumulative_and_leave_empty_buckets_out) {
     BEGIN;
     count_call(h, "zadd", 1);
     count_call(h, "zadd", 1);
@@ -89,7 +87,7 @@ static void histograms_are_cumulative_and_leave_empty_buckets_out(void **state) 
                    "%3\r\n:1\r\n:2\r\n:4\r\n:4\r\n:1024\r\n:5\r\n");
 }
 
-static void a_container_stands_for_its_subcommands(void **state) {
+IN_FIXTURE(a_container_stands_for_its_subcommands) {
     BEGIN;
     const char *encoding = "*2\r\n$15\r\nobject|encoding\r\n*4\r\n$5\r\ncalls\r\n:1\r\n"
                            "$14\r\nhistogram_usec\r\n*2\r\n:2\r\n:1\r\n";
@@ -99,7 +97,7 @@ static void a_container_stands_for_its_subcommands(void **state) {
     harness_expect(h, s, "LATENCY HISTOGRAM object|freq", "*0\r\n");
 }
 
-static void without_names_every_called_command_is_told(void **state) {
+IN_FIXTURE(without_names_every_called_command_is_told) {
     BEGIN;
     harness_expect(h, s, "LATENCY HISTOGRAM", "*0\r\n");
     count_call(h, "ping", 1);
@@ -107,7 +105,7 @@ static void without_names_every_called_command_is_told(void **state) {
     harness_expect_prefix(h, s, "LATENCY HISTOGRAM", "*6\r\n$4\r\nping\r\n");
 }
 
-static void unknown_and_uncalled_names_are_left_out(void **state) {
+IN_FIXTURE(unknown_and_uncalled_names_are_left_out) {
     BEGIN;
     harness_expect(h, s, "LATENCY HISTOGRAM foo zadd zadd|foo object|foo | \"\"", "*0\r\n");
     s->protocol = 3;
@@ -116,7 +114,7 @@ static void unknown_and_uncalled_names_are_left_out(void **state) {
 
 /* ---- errors ---- */
 
-static void the_number_of_arguments_is_checked(void **state) {
+IN_FIXTURE(the_number_of_arguments_is_checked) {
     BEGIN;
     harness_expect(h, s, "LATENCY", "-ERR wrong number of arguments for 'latency' command\r\n");
     harness_expect(h, s, "LATENCY FOO", "-ERR unknown subcommand 'FOO'. Try LATENCY HELP.\r\n");
@@ -126,26 +124,11 @@ static void the_number_of_arguments_is_checked(void **state) {
                    "-ERR wrong number of arguments for 'latency|history' command\r\n");
 }
 
-static void help_lists_the_subcommands(void **state) {
+IN_FIXTURE(help_lists_the_subcommands) {
     BEGIN;
     harness_expect_prefix(
         h, s, "LATENCY HELP",
         "*13\r\n+LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(latest_tells_the_newest_and_the_longest_of_each_event),
-        TEST(history_tells_an_event_oldest_first),
-        TEST(history_keeps_the_newest_160),
-        TEST(reset_forgets_the_named_events_or_all),
-        TEST(histograms_are_cumulative_and_leave_empty_buckets_out),
-        TEST(a_container_stands_for_its_subcommands),
-        TEST(without_names_every_called_command_is_told),
-        TEST(unknown_and_uncalled_names_are_left_out),
-        TEST(the_number_of_arguments_is_checked),
-        TEST(help_lists_the_subcommands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -101,14 +101,22 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
     return answer(error);
 }
 
-const char *persistence_check_settings(struct persistence *persistence,
-                                       const struct settings *wanted, char *reason) {
+const char *persistence_prepare_settings(struct persistence *persistence,
+                                         const struct settings *wanted, char *reason) {
     (void)persistence;
     if (!wanted->appendonly) {
         return NULL;
     }
     snprintf(reason, SETTING_REASON_MAX, "no directory");
     return "appendonly";
+}
+
+void persistence_commit_settings(struct persistence *persistence) {
+    (void)persistence;
+}
+
+void persistence_abandon_settings(struct persistence *persistence) {
+    (void)persistence;
 }
 
 void persistence_describe(const struct persistence *persistence, struct persistence_info *info) {

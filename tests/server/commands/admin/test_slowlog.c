@@ -1,9 +1,5 @@
 /* SLOWLOG, by bytes in and bytes out. The log itself: test_stats.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 
@@ -39,7 +35,9 @@ static void add_two(struct harness *h) {
     "*6\r\n:1\r\n:1767225605\r\n:99\r\n*1\r\n$4\r\nPING\r\n$15\r\n127.0.0.1:50002\r\n"             \
     "$6\r\nworker\r\n"
 
-static void entries_have_six_fields_newest_first(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(entries_have_six_fields_newest_first) {
     BEGIN;
     harness_expect(h, s, "SLOWLOG GET", "*0\r\n");
     add_two(h);
@@ -50,7 +48,7 @@ static void entries_have_six_fields_newest_first(void **state) {
     harness_expect(h, s, "SLOWLOG GET", "*2\r\n" NEWER OLDER);
 }
 
-static void ten_entries_are_given_unless_more_are_asked_for(void **state) {
+IN_FIXTURE(ten_entries_are_given_unless_more_are_asked_for) {
     BEGIN;
     for (int i = 0; i < 20; i++) {
         add_two(h);
@@ -63,7 +61,7 @@ static void ten_entries_are_given_unless_more_are_asked_for(void **state) {
     harness_expect(h, s, "SLOWLOG LEN", ":40\r\n");
 }
 
-static void reset_empties_the_log_and_ids_go_on(void **state) {
+IN_FIXTURE(reset_empties_the_log_and_ids_go_on) {
     BEGIN;
     add_two(h);
     harness_expect(h, s, "SLOWLOG RESET", "+OK\r\n");
@@ -72,7 +70,7 @@ static void reset_empties_the_log_and_ids_go_on(void **state) {
     harness_expect_prefix(h, s, "SLOWLOG GET", "*2\r\n*6\r\n:3\r\n");
 }
 
-static void every_command_is_kept_with_a_threshold_of_zero(void **state) {
+IN_FIXTURE(every_command_is_kept_with_a_threshold_of_zero) {
     BEGIN;
     h->server.settings.slowlog_log_slower_than_us = 0;
     harness_run(h, s, "CLIENT SETNAME me");
@@ -83,7 +81,7 @@ static void every_command_is_kept_with_a_threshold_of_zero(void **state) {
     assert_non_null(strstr(reply, s->address));
 }
 
-static void a_password_is_never_kept(void **state) {
+IN_FIXTURE(a_password_is_never_kept) {
     BEGIN;
     h->server.settings.slowlog_log_slower_than_us = 0;
     harness_run(h, s, "AUTH hunter2");
@@ -93,14 +91,14 @@ static void a_password_is_never_kept(void **state) {
     assert_null(strstr(reply, "hunter2"));
 }
 
-static void a_negative_threshold_keeps_nothing(void **state) {
+IN_FIXTURE(a_negative_threshold_keeps_nothing) {
     BEGIN;
     h->server.settings.slowlog_log_slower_than_us = -1;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "SLOWLOG LEN", ":0\r\n");
 }
 
-static void counts_are_minus_one_or_more(void **state) {
+IN_FIXTURE(counts_are_minus_one_or_more) {
     BEGIN;
     const char *error = "-ERR count should be greater than or equal to -1\r\n";
     harness_expect(h, s, "SLOWLOG GET -2", error);
@@ -109,7 +107,7 @@ static void counts_are_minus_one_or_more(void **state) {
     harness_expect(h, s, "SLOWLOG GET x", error);
 }
 
-static void the_number_of_arguments_is_checked(void **state) {
+IN_FIXTURE(the_number_of_arguments_is_checked) {
     BEGIN;
     harness_expect(h, s, "SLOWLOG", "-ERR wrong number of arguments for 'slowlog' command\r\n");
     harness_expect(h, s, "SLOWLOG FOO", "-ERR unknown subcommand 'FOO'. Try SLOWLOG HELP.\r\n");
@@ -122,7 +120,7 @@ static void the_number_of_arguments_is_checked(void **state) {
                    "-ERR wrong number of arguments for 'slowlog|reset' command\r\n");
 }
 
-static void help_lists_the_subcommands(void **state) {
+IN_FIXTURE(help_lists_the_subcommands) {
     BEGIN;
     harness_expect(
         h, s, "SLOWLOG HELP",
@@ -135,18 +133,4 @@ static void help_lists_the_subcommands(void **state) {
         "+RESET\r\n+    Reset the slowlog.\r\n+HELP\r\n+    Print this help.\r\n");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(entries_have_six_fields_newest_first),
-        TEST(ten_entries_are_given_unless_more_are_asked_for),
-        TEST(reset_empties_the_log_and_ids_go_on),
-        TEST(every_command_is_kept_with_a_threshold_of_zero),
-        TEST(a_password_is_never_kept),
-        TEST(a_negative_threshold_keeps_nothing),
-        TEST(counts_are_minus_one_or_more),
-        TEST(the_number_of_arguments_is_checked),
-        TEST(help_lists_the_subcommands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

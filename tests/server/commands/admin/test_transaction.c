@@ -1,11 +1,6 @@
 /* MULTI EXEC DISCARD, by bytes in and bytes out; expected replies are those of redis-server. WATCH:
  * test_watch.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 
@@ -34,7 +29,9 @@ static const struct stats_command *stats_of(struct harness *h, const char *name)
 
 /* ---- the way of a transaction ---- */
 
-static void commands_wait_for_exec_and_run_in_their_order(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(commands_wait_for_exec_and_run_in_their_order) {
     BEGIN;
     struct session *other = harness_connect(h);
     harness_expect(h, s, "MULTI", OK);
@@ -50,13 +47,13 @@ static void commands_wait_for_exec_and_run_in_their_order(void **state) {
     harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
 }
 
-static void without_commands_exec_answers_an_empty_array(void **state) {
+IN_FIXTURE(without_commands_exec_answers_an_empty_array) {
     BEGIN;
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "EXEC", "*0\r\n");
 }
 
-static void of_a_transaction_whose_replies_are_lost_only_changes_are_run(void **state) {
+IN_FIXTURE(of_a_transaction_whose_replies_are_lost_only_changes_are_run) {
     BEGIN;
     for (int i = 0; i < 1000; i++) {
         harness_run_format(h, s, "ZADD board %d member:%d", i, i);
@@ -80,14 +77,14 @@ static void of_a_transaction_whose_replies_are_lost_only_changes_are_run(void **
     harness_expect(h, s, "EXISTS first last", ":2\r\n");
 }
 
-static void exec_and_discard_need_multi(void **state) {
+IN_FIXTURE(exec_and_discard_need_multi) {
     BEGIN;
     harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
     harness_expect(h, s, "DISCARD", "-ERR DISCARD without MULTI\r\n");
     harness_expect(h, s, "UNWATCH", OK);
 }
 
-static void multi_and_watch_inside_are_errors_that_stop_nothing(void **state) {
+IN_FIXTURE(multi_and_watch_inside_are_errors_that_stop_nothing) {
     BEGIN;
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "MULTI", "-ERR MULTI calls can not be nested\r\n");
@@ -96,7 +93,7 @@ static void multi_and_watch_inside_are_errors_that_stop_nothing(void **state) {
     harness_expect(h, s, "EXEC", "*1\r\n" PONG);
 }
 
-static void discard_forgets_the_queue(void **state) {
+IN_FIXTURE(discard_forgets_the_queue) {
     BEGIN;
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "ZADD a 1 x", QUEUED);
@@ -105,7 +102,7 @@ static void discard_forgets_the_queue(void **state) {
     harness_expect(h, s, "EXEC", "-ERR EXEC without MULTI\r\n");
 }
 
-static void reset_and_quit_run_at_once_and_forget_the_queue(void **state) {
+IN_FIXTURE(reset_and_quit_run_at_once_and_forget_the_queue) {
     BEGIN;
     harness_expect(h, s, "MULTI", OK);
     harness_expect(h, s, "ZADD a 1 x", QUEUED);
@@ -119,7 +116,7 @@ static void reset_and_quit_run_at_once_and_forget_the_queue(void **state) {
     harness_expect(h, other, "EXISTS a", ":0\r\n");
 }
 
-static void a_client_that_goes_leaves_nothing(void **state) {
+IN_FIXTURE(a_client_that_goes_leaves_nothing) {
     BEGIN;
     harness_run(h, s, "WATCH a b");
     harness_run(h, s, "MULTI");
@@ -132,7 +129,7 @@ static void a_client_that_goes_leaves_nothing(void **state) {
 }
 
 /* The bytes belong to the input, which is freed by then; the address sanitizer checks this. */
-static void arguments_of_any_bytes_and_size_outlive_their_input(void **state) {
+IN_FIXTURE(arguments_of_any_bytes_and_size_outlive_their_input) {
     BEGIN;
     enum { LARGE = 60000 };
     char *large = memory_allocate(LARGE);
@@ -160,7 +157,7 @@ static void arguments_of_any_bytes_and_size_outlive_their_input(void **state) {
     memory_free(large);
 }
 
-static void many_commands_run_in_one_exec(void **state) {
+IN_FIXTURE(many_commands_run_in_one_exec) {
     BEGIN;
     enum { COMMANDS = 20000 };
     harness_expect(h, s, "MULTI", OK);
@@ -174,7 +171,7 @@ static void many_commands_run_in_one_exec(void **state) {
 
 /* ---- what cannot be queued ---- */
 
-static void a_command_that_cannot_be_queued_makes_exec_refuse_all(void **state) {
+IN_FIXTURE(a_command_that_cannot_be_queued_makes_exec_refuse_all) {
     BEGIN;
     static const char *const lines[][2] = {
         {"FOO bar", "-ERR unknown command 'FOO', with args beginning with: 'bar' \r\n"},
@@ -201,7 +198,7 @@ static void a_command_that_cannot_be_queued_makes_exec_refuse_all(void **state) 
     assert_false(h->server.is_shutdown_asked);
 }
 
-static void discard_takes_a_transaction_back_that_exec_would_refuse(void **state) {
+IN_FIXTURE(discard_takes_a_transaction_back_that_exec_would_refuse) {
     BEGIN;
     harness_expect(h, s, "MULTI", OK);
     harness_run(h, s, "FOO");
@@ -211,7 +208,7 @@ static void discard_takes_a_transaction_back_that_exec_would_refuse(void **state
     harness_expect(h, s, "EXEC", "*1\r\n" PONG);
 }
 
-static void an_exec_with_arguments_ends_the_transaction(void **state) {
+IN_FIXTURE(an_exec_with_arguments_ends_the_transaction) {
     BEGIN;
     static const char text[] = "-EXECABORT Transaction discarded because of: wrong number of "
                                "arguments for 'exec' command\r\n";
@@ -223,7 +220,7 @@ static void an_exec_with_arguments_ends_the_transaction(void **state) {
     assert_int_equal(stats_of(h, "exec")->rejected_calls, 2);
 }
 
-static void before_authentication_there_is_no_transaction(void **state) {
+IN_FIXTURE(before_authentication_there_is_no_transaction) {
     struct harness *h = *state;
     harness_run(h, harness_connect(h), "CONFIG SET requirepass sesame");
     struct session *s = harness_connect(h);
@@ -239,7 +236,7 @@ static void before_authentication_there_is_no_transaction(void **state) {
     harness_expect_prefix(h, s, "EXEC", "*2\r\n-WRONGPASS ");
 }
 
-static void past_maxmemory_nothing_is_queued_and_exec_runs_what_needs_none(void **state) {
+IN_FIXTURE(past_maxmemory_nothing_is_queued_and_exec_runs_what_needs_none) {
     BEGIN;
     static const char oom[] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     harness_run(h, s, "ZADD a 1 x 2 y");
@@ -270,7 +267,7 @@ static void past_maxmemory_nothing_is_queued_and_exec_runs_what_needs_none(void 
 }
 
 /* The first request of a transaction needs memory, and a long one. */
-static void without_memory_to_queue_exec_refuses_all(void **state) {
+IN_FIXTURE(without_memory_to_queue_exec_refuses_all) {
     BEGIN;
     static const char large[1000] = {'x'};
     const struct bytes members[] = {BYTES("x"), {.at = large, .size = sizeof large}};
@@ -296,7 +293,7 @@ static void without_memory_to_queue_exec_refuses_all(void **state) {
 
 /* ---- what runs inside ---- */
 
-static void a_command_that_fails_leaves_the_others(void **state) {
+IN_FIXTURE(a_command_that_fails_leaves_the_others) {
     BEGIN;
     harness_expect(h, s, "MULTI", OK);
     harness_run(h, s, "ZADD a 1 x");
@@ -311,7 +308,7 @@ static void a_command_that_fails_leaves_the_others(void **state) {
     assert_int_equal(h->server.stats.commands_processed, 5);
 }
 
-static void a_database_selected_inside_holds_for_what_follows(void **state) {
+IN_FIXTURE(a_database_selected_inside_holds_for_what_follows) {
     BEGIN;
     harness_run(h, s, "MULTI");
     harness_run(h, s, "ZADD a 1 x");
@@ -323,7 +320,7 @@ static void a_database_selected_inside_holds_for_what_follows(void **state) {
     assert_int_equal(s->database, 3);
 }
 
-static void a_protocol_chosen_inside_holds_for_what_follows(void **state) {
+IN_FIXTURE(a_protocol_chosen_inside_holds_for_what_follows) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 x");
     harness_run(h, s, "MULTI");
@@ -337,7 +334,7 @@ static void a_protocol_chosen_inside_holds_for_what_follows(void **state) {
 }
 
 /* Redis's arrays come out short like that, too. */
-static void replies_switched_off_inside_are_left_out(void **state) {
+IN_FIXTURE(replies_switched_off_inside_are_left_out) {
     BEGIN;
     harness_run(h, s, "MULTI");
     harness_run(h, s, "PING");
@@ -354,7 +351,7 @@ static void replies_switched_off_inside_are_left_out(void **state) {
     harness_expect(h, s, "CLIENT REPLY ON", OK);
 }
 
-static void reply_skip_inside_skips_what_follows_exec(void **state) {
+IN_FIXTURE(reply_skip_inside_skips_what_follows_exec) {
     BEGIN;
     harness_run(h, s, "MULTI");
     harness_run(h, s, "PING");
@@ -372,7 +369,7 @@ static void reply_skip_inside_skips_what_follows_exec(void **state) {
     harness_expect(h, s, "PING", PONG);
 }
 
-static void a_transaction_without_replies_runs_all_the_same(void **state) {
+IN_FIXTURE(a_transaction_without_replies_runs_all_the_same) {
     BEGIN;
     harness_expect(h, s, "CLIENT REPLY OFF", "");
     harness_expect(h, s, "MULTI", "");
@@ -382,7 +379,7 @@ static void a_transaction_without_replies_runs_all_the_same(void **state) {
     harness_expect(h, s, "ZCARD a", ":1\r\n");
 }
 
-static void monitor_is_not_allowed_inside(void **state) {
+IN_FIXTURE(monitor_is_not_allowed_inside) {
     BEGIN;
     harness_run(h, s, "MULTI");
     harness_expect(h, s, "MONITOR", QUEUED);
@@ -391,7 +388,7 @@ static void monitor_is_not_allowed_inside(void **state) {
     harness_expect(h, s, "MONITOR", OK);
 }
 
-static void unwatch_inside_is_queued(void **state) {
+IN_FIXTURE(unwatch_inside_is_queued) {
     BEGIN;
     harness_run(h, s, "WATCH a");
     harness_run(h, s, "MULTI");
@@ -399,7 +396,7 @@ static void unwatch_inside_is_queued(void **state) {
     harness_expect(h, s, "EXEC", "*1\r\n" OK);
 }
 
-static void all_commands_of_a_transaction_carry_one_time(void **state) {
+IN_FIXTURE(all_commands_of_a_transaction_carry_one_time) {
     BEGIN;
     harness_run(h, s, "ZADD k 1 x");
     harness_run(h, s, "MULTI");
@@ -417,7 +414,7 @@ static void all_commands_of_a_transaction_carry_one_time(void **state) {
 
 /* A client whose output exceeds its limit is closed; executing half a transaction would be
  * worse. */
-static void a_pop_inside_is_done_even_if_its_answer_is_lost(void **state) {
+IN_FIXTURE(a_pop_inside_is_done_even_if_its_answer_is_lost) {
     BEGIN;
     harness_run(h, s, "ZADD from 1 x 2 y");
     harness_run(h, s, "MULTI");
@@ -444,7 +441,7 @@ static const char *field_of(struct harness *h, struct session *s, const char *li
     return value;
 }
 
-static void client_list_shows_queue_and_watches(void **state) {
+IN_FIXTURE(client_list_shows_queue_and_watches) {
     BEGIN;
     struct session *other = harness_connect(h);
     static const char line[] = "CLIENT LIST ID 1";
@@ -472,7 +469,7 @@ static void client_list_shows_queue_and_watches(void **state) {
     assert_int_equal(atoll(field_of(h, other, line, " tot-mem=")), memory_before);
 }
 
-static void inside_exec_a_client_sees_itself_in_it(void **state) {
+IN_FIXTURE(inside_exec_a_client_sees_itself_in_it) {
     BEGIN;
     harness_run(h, s, "MULTI");
     harness_run(h, s, "CLIENT INFO");
@@ -482,7 +479,7 @@ static void inside_exec_a_client_sees_itself_in_it(void **state) {
     assert_non_null(strstr(reply, " cmd=exec "));
 }
 
-static void info_counts_watching_clients_and_watched_keys(void **state) {
+IN_FIXTURE(info_counts_watching_clients_and_watched_keys) {
     BEGIN;
     struct session *other = harness_connect(h);
     harness_run(h, s, "WATCH a b");
@@ -497,7 +494,7 @@ static void info_counts_watching_clients_and_watched_keys(void **state) {
     assert_string_equal(field_of(h, s, "INFO clients", "\ntotal_watched_keys:"), "0");
 }
 
-static void monitors_see_commands_when_they_run_and_exec_behind_them(void **state) {
+IN_FIXTURE(monitors_see_commands_when_they_run_and_exec_behind_them) {
     BEGIN;
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
@@ -514,7 +511,7 @@ static void monitors_see_commands_when_they_run_and_exec_behind_them(void **stat
                         "+1767225600.000000 [2 127.0.0.1:50001] \"EXEC\" \"x\"\r\n");
 }
 
-static void the_slow_log_holds_what_exec_runs_and_not_exec(void **state) {
+IN_FIXTURE(the_slow_log_holds_what_exec_runs_and_not_exec) {
     BEGIN;
     harness_run(h, s, "CONFIG SET slowlog-log-slower-than 0");
     harness_run(h, s, "MULTI");
@@ -528,7 +525,7 @@ static void the_slow_log_holds_what_exec_runs_and_not_exec(void **state) {
     assert_string_equal(slowlog_newest(slowlog, 1)->args[0], "SLOWLOG");
 }
 
-static void execs_time_is_that_of_all_it_runs(void **state) {
+IN_FIXTURE(execs_time_is_that_of_all_it_runs) {
     BEGIN;
     harness_run(h, s, "MULTI");
     for (int i = 0; i < 100; i++) {
@@ -538,7 +535,7 @@ static void execs_time_is_that_of_all_it_runs(void **state) {
     assert_true(stats_of(h, "exec")->elapsed_ns >= stats_of(h, "zadd")->elapsed_ns);
 }
 
-static void the_table_says_of_transactions_what_redis_says(void **state) {
+IN_FIXTURE(the_table_says_of_transactions_what_redis_says) {
     BEGIN;
     harness_expect(h, s, "COMMAND INFO multi exec",
                    "*2\r\n*10\r\n$5\r\nmulti\r\n:1\r\n*3\r\n+loading\r\n+stale\r\n+fast\r\n"
@@ -558,42 +555,4 @@ static void the_table_says_of_transactions_what_redis_says(void **state) {
     harness_expect_prefix(h, s, "COMMAND DOCS watch", "*2\r\n$5\r\nwatch\r\n*10\r\n");
 }
 
-int main(void) {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(commands_wait_for_exec_and_run_in_their_order),
-        TEST(without_commands_exec_answers_an_empty_array),
-        TEST(exec_and_discard_need_multi),
-        TEST(multi_and_watch_inside_are_errors_that_stop_nothing),
-        TEST(discard_forgets_the_queue),
-        TEST(reset_and_quit_run_at_once_and_forget_the_queue),
-        TEST(a_client_that_goes_leaves_nothing),
-        TEST(arguments_of_any_bytes_and_size_outlive_their_input),
-        TEST(many_commands_run_in_one_exec),
-        TEST(a_command_that_cannot_be_queued_makes_exec_refuse_all),
-        TEST(discard_takes_a_transaction_back_that_exec_would_refuse),
-        TEST(an_exec_with_arguments_ends_the_transaction),
-        TEST(before_authentication_there_is_no_transaction),
-        TEST(past_maxmemory_nothing_is_queued_and_exec_runs_what_needs_none),
-        TEST(without_memory_to_queue_exec_refuses_all),
-        TEST(a_command_that_fails_leaves_the_others),
-        TEST(a_database_selected_inside_holds_for_what_follows),
-        TEST(a_protocol_chosen_inside_holds_for_what_follows),
-        TEST(replies_switched_off_inside_are_left_out),
-        TEST(reply_skip_inside_skips_what_follows_exec),
-        TEST(a_transaction_without_replies_runs_all_the_same),
-        TEST(monitor_is_not_allowed_inside),
-        TEST(unwatch_inside_is_queued),
-        TEST(all_commands_of_a_transaction_carry_one_time),
-        TEST(a_pop_inside_is_done_even_if_its_answer_is_lost),
-        TEST(client_list_shows_queue_and_watches),
-        TEST(inside_exec_a_client_sees_itself_in_it),
-        TEST(info_counts_watching_clients_and_watched_keys),
-        TEST(monitors_see_commands_when_they_run_and_exec_behind_them),
-        TEST(the_slow_log_holds_what_exec_runs_and_not_exec),
-        TEST(execs_time_is_that_of_all_it_runs),
-        TEST(of_a_transaction_whose_replies_are_lost_only_changes_are_run),
-        TEST(the_table_says_of_transactions_what_redis_says),
-    };
-    return cmocka_run_group_tests_name("transaction", tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

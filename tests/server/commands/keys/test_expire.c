@@ -1,10 +1,5 @@
 /* EXPIRE and its family, by bytes in and bytes out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 
@@ -33,7 +28,9 @@ static void step_clock(struct harness *h, int64_t seconds) {
 
 /* ---- what it means to expire ---- */
 
-static void a_key_goes_when_its_time_has_come(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(a_key_goes_when_its_time_has_come) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "PEXPIRE a 1000", ":1\r\n");
@@ -45,7 +42,7 @@ static void a_key_goes_when_its_time_has_come(void **state) {
     assert_int_equal(registry_expired_count(h->server.registry), 1);
 }
 
-static void every_command_finds_an_expired_key_gone(void **state) {
+IN_FIXTURE(every_command_finds_an_expired_key_gone) {
     BEGIN;
     static const char *const lines[][2] = {
         {"DEL a", ":0\r\n"},
@@ -76,7 +73,7 @@ static void every_command_finds_an_expired_key_gone(void **state) {
     }
 }
 
-static void a_write_to_an_expired_key_begins_anew(void **state) {
+IN_FIXTURE(a_write_to_an_expired_key_begins_anew) {
     BEGIN;
     harness_run(h, s, "ZADD a 7 m 8 n");
     harness_run(h, s, "PEXPIRE a 1");
@@ -86,7 +83,7 @@ static void a_write_to_an_expired_key_begins_anew(void **state) {
     harness_expect(h, s, "TTL a", ":-1\r\n");
 }
 
-static void a_clock_set_back_neither_revives_nor_delays(void **state) {
+IN_FIXTURE(a_clock_set_back_neither_revives_nor_delays) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
@@ -118,7 +115,7 @@ static void let_an_hour_be_jumped(struct harness *h, struct session *s) {
     assert_int_equal(harness_now_us(h), before_us + INT64_C(4200000000));
 }
 
-static void a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier(void **state) {
+IN_FIXTURE(a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier) {
     BEGIN;
     harness_run(h, s, "ZADD lasting 1 m");
     harness_run(h, s, "ZADD timed 1 m");
@@ -133,7 +130,7 @@ static void a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier(voi
     harness_expect(h, s, "EXISTS named copied", ":0\r\n"); /* 1200 seconds have passed */
 }
 
-static void a_renamed_or_copied_key_keeps_what_its_expiry_is(void **state) {
+IN_FIXTURE(a_renamed_or_copied_key_keeps_what_its_expiry_is) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "EXPIRE a 2000");
@@ -163,7 +160,7 @@ static void a_renamed_or_copied_key_keeps_what_its_expiry_is(void **state) {
     harness_expect(h, s, "TTL a", ":1400\r\n");
 }
 
-static void a_clock_that_runs_slower_lets_durations_be(void **state) {
+IN_FIXTURE(a_clock_that_runs_slower_lets_durations_be) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "EXPIRE a 1000");
@@ -178,7 +175,7 @@ static void a_clock_that_runs_slower_lets_durations_be(void **state) {
     harness_expect(h, s, "PTTL a", ":900000\r\n");
 }
 
-static void a_changed_board_keeps_its_expiry(void **state) {
+IN_FIXTURE(a_changed_board_keeps_its_expiry) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "PEXPIRE a 1000");
@@ -192,7 +189,7 @@ static void a_changed_board_keeps_its_expiry(void **state) {
 
 /* ---- setting ---- */
 
-static void the_four_forms_agree(void **state) {
+IN_FIXTURE(the_four_forms_agree) {
     BEGIN;
     static const char *const lines[] = {
         "EXPIRE a 100",
@@ -211,7 +208,7 @@ static void the_four_forms_agree(void **state) {
     }
 }
 
-static void of_a_missing_key_nothing_is_set(void **state) {
+IN_FIXTURE(of_a_missing_key_nothing_is_set) {
     BEGIN;
     harness_expect(h, s, "EXPIRE x 10", ":0\r\n");
     harness_expect(h, s, "PEXPIREAT x 1 XX", ":0\r\n");
@@ -219,7 +216,7 @@ static void of_a_missing_key_nothing_is_set(void **state) {
     harness_expect(h, s, "DBSIZE", ":0\r\n");
 }
 
-static void a_time_that_has_come_removes_the_key_at_once(void **state) {
+IN_FIXTURE(a_time_that_has_come_removes_the_key_at_once) {
     BEGIN;
     static const char *const lines[] = {
         "EXPIRE a 0",
@@ -243,7 +240,7 @@ static void a_time_that_has_come_removes_the_key_at_once(void **state) {
     }
 }
 
-static void nx_sets_only_without_and_xx_only_with_an_expiry(void **state) {
+IN_FIXTURE(nx_sets_only_without_and_xx_only_with_an_expiry) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXPIRE a 10 XX", ":0\r\n");
@@ -254,7 +251,7 @@ static void nx_sets_only_without_and_xx_only_with_an_expiry(void **state) {
     harness_expect(h, s, "TTL a", ":20\r\n");
 }
 
-static void gt_sets_only_later_and_lt_only_earlier_times(void **state) {
+IN_FIXTURE(gt_sets_only_later_and_lt_only_earlier_times) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXPIRE a 10 GT", ":0\r\n");
@@ -274,7 +271,7 @@ static void gt_sets_only_later_and_lt_only_earlier_times(void **state) {
     harness_expect(h, s, "EXISTS a", ":0\r\n");
 }
 
-static void persist_takes_the_expiry_away(void **state) {
+IN_FIXTURE(persist_takes_the_expiry_away) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "PERSIST a", ":0\r\n");
@@ -295,7 +292,7 @@ static void expect_refused(struct harness *h, struct session *s, const char *lin
     harness_expect(h, s, "TTL a", ":77\r\n");
 }
 
-static void options_that_contradict_are_refused(void **state) {
+IN_FIXTURE(options_that_contradict_are_refused) {
     BEGIN;
     const char *nx = "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n";
     const char *gt = "-ERR GT and LT options at the same time are not compatible\r\n";
@@ -311,7 +308,7 @@ static void options_that_contradict_are_refused(void **state) {
     expect_refused(h, s, "EXPIRE missing 10 NX XX", nx);
 }
 
-static void times_are_integers_that_do_not_overflow(void **state) {
+IN_FIXTURE(times_are_integers_that_do_not_overflow) {
     BEGIN;
     const char *integer = "-ERR value is not an integer or out of range\r\n";
     const char *expire = "-ERR invalid expire time in 'expire' command\r\n";
@@ -334,7 +331,7 @@ static void times_are_integers_that_do_not_overflow(void **state) {
                    "-ERR invalid expire time in 'expireat' command\r\n");
 }
 
-static void the_largest_times_are_kept(void **state) {
+IN_FIXTURE(the_largest_times_are_kept) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "PEXPIREAT a 9223372036854775807", ":1\r\n");
@@ -346,7 +343,7 @@ static void the_largest_times_are_kept(void **state) {
     harness_expect(h, s, "PTTL a", ":4611686018427387903\r\n");
 }
 
-static void the_number_of_arguments_is_checked(void **state) {
+IN_FIXTURE(the_number_of_arguments_is_checked) {
     BEGIN;
     static const char *const names[] = {"expire", "pexpire", "expireat", "pexpireat"};
     static const char *const readers[] = {"ttl", "pttl", "expiretime", "pexpiretime", "persist"};
@@ -366,7 +363,7 @@ static void the_number_of_arguments_is_checked(void **state) {
 
 /* ---- reading ---- */
 
-static void minus_two_without_a_key_minus_one_without_an_expiry(void **state) {
+IN_FIXTURE(minus_two_without_a_key_minus_one_without_an_expiry) {
     BEGIN;
     static const char *const names[] = {"TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"};
     harness_run(h, s, "ZADD a 1 m");
@@ -376,7 +373,7 @@ static void minus_two_without_a_key_minus_one_without_an_expiry(void **state) {
     }
 }
 
-static void seconds_are_rounded_to_the_nearest(void **state) {
+IN_FIXTURE(seconds_are_rounded_to_the_nearest) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "PEXPIRE a 1499");
@@ -391,7 +388,7 @@ static void seconds_are_rounded_to_the_nearest(void **state) {
     harness_expect(h, s, "EXPIRETIME a", ":1767225701\r\n");
 }
 
-static void replies_are_the_same_in_resp3(void **state) {
+IN_FIXTURE(replies_are_the_same_in_resp3) {
     BEGIN;
     s->protocol = 3;
     harness_run(h, s, "ZADD a 1 m");
@@ -401,30 +398,4 @@ static void replies_are_the_same_in_resp3(void **state) {
     harness_expect(h, s, "PERSIST a", ":1\r\n");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_key_goes_when_its_time_has_come),
-        TEST(every_command_finds_an_expired_key_gone),
-        TEST(a_write_to_an_expired_key_begins_anew),
-        TEST(a_clock_set_back_neither_revives_nor_delays),
-        TEST(a_duration_lasts_though_the_clock_jumps_and_a_time_comes_earlier),
-        TEST(a_renamed_or_copied_key_keeps_what_its_expiry_is),
-        TEST(a_clock_that_runs_slower_lets_durations_be),
-        TEST(a_changed_board_keeps_its_expiry),
-        TEST(the_four_forms_agree),
-        TEST(of_a_missing_key_nothing_is_set),
-        TEST(a_time_that_has_come_removes_the_key_at_once),
-        TEST(nx_sets_only_without_and_xx_only_with_an_expiry),
-        TEST(gt_sets_only_later_and_lt_only_earlier_times),
-        TEST(persist_takes_the_expiry_away),
-        TEST(options_that_contradict_are_refused),
-        TEST(times_are_integers_that_do_not_overflow),
-        TEST(the_largest_times_are_kept),
-        TEST(the_number_of_arguments_is_checked),
-        TEST(minus_two_without_a_key_minus_one_without_an_expiry),
-        TEST(seconds_are_rounded_to_the_nearest),
-        TEST(replies_are_the_same_in_resp3),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

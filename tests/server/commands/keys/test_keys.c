@@ -1,9 +1,5 @@
 /* DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY, by bytes in and bytes out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 
@@ -23,7 +19,9 @@ static int teardown(void **state) {
 
 /* ---- DEL, UNLINK ---- */
 
-static void del_counts_a_key_named_twice_once(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(del_counts_a_key_named_twice_once) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
@@ -32,14 +30,14 @@ static void del_counts_a_key_named_twice_once(void **state) {
     harness_expect(h, s, "DBSIZE", ":0\r\n");
 }
 
-static void unlink_removes_as_del_does(void **state) {
+IN_FIXTURE(unlink_removes_as_del_does) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "UNLINK a a missing", ":1\r\n");
     harness_expect(h, s, "ZSCORE a m", "$-1\r\n");
 }
 
-static void a_removed_board_is_buried_and_then_freed_in_steps(void **state) {
+IN_FIXTURE(a_removed_board_is_buried_and_then_freed_in_steps) {
     BEGIN;
     for (int i = 0; i < 1000; i++) {
         harness_run_format(h, s, "ZADD a %d m%d", i, i);
@@ -55,13 +53,13 @@ static void a_removed_board_is_buried_and_then_freed_in_steps(void **state) {
     assert_int_equal(registry_freed_count(h->server.registry), 1);
 }
 
-static void del_and_unlink_need_a_key(void **state) {
+IN_FIXTURE(del_and_unlink_need_a_key) {
     BEGIN;
     harness_expect(h, s, "DEL", "-ERR wrong number of arguments for 'del' command\r\n");
     harness_expect(h, s, "UNLINK", "-ERR wrong number of arguments for 'unlink' command\r\n");
 }
 
-static void keys_that_cannot_be_are_simply_missing(void **state) {
+IN_FIXTURE(keys_that_cannot_be_are_simply_missing) {
     BEGIN;
     char *long_key = malloc(REGISTRY_KEY_MAX + 1);
     assert_non_null(long_key);
@@ -80,7 +78,7 @@ static void keys_that_cannot_be_are_simply_missing(void **state) {
 
 /* ---- EXISTS, TOUCH, TYPE ---- */
 
-static void exists_and_touch_count_a_key_named_twice_twice(void **state) {
+IN_FIXTURE(exists_and_touch_count_a_key_named_twice_twice) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "EXISTS a a missing", ":2\r\n");
@@ -89,7 +87,7 @@ static void exists_and_touch_count_a_key_named_twice_twice(void **state) {
     harness_expect(h, s, "TOUCH", "-ERR wrong number of arguments for 'touch' command\r\n");
 }
 
-static void type_says_zset_or_none(void **state) {
+IN_FIXTURE(type_says_zset_or_none) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "TYPE a", "+zset\r\n");
@@ -97,7 +95,7 @@ static void type_says_zset_or_none(void **state) {
     harness_expect(h, s, "TYPE", "-ERR wrong number of arguments for 'type' command\r\n");
 }
 
-static void reads_of_keys_count_hits_and_misses_once_and_writes_none(void **state) {
+IN_FIXTURE(reads_of_keys_count_hits_and_misses_once_and_writes_none) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     struct stats *stats = &h->server.stats;
@@ -115,7 +113,7 @@ static void reads_of_keys_count_hits_and_misses_once_and_writes_none(void **stat
     assert_int_equal(stats->keyspace_misses, 2);
 }
 
-static void every_database_has_its_own_keys(void **state) {
+IN_FIXTURE(every_database_has_its_own_keys) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "SELECT 15");
@@ -127,7 +125,7 @@ static void every_database_has_its_own_keys(void **state) {
 
 /* ---- RENAME, RENAMENX ---- */
 
-static void rename_moves_the_board_with_its_layout_times_and_expiry(void **state) {
+IN_FIXTURE(rename_moves_the_board_with_its_layout_times_and_expiry) {
     BEGIN;
     harness_run(h, s, "ZADD lap:1 30 ann 20 bob");
     harness_run(h, s, "PEXPIREAT lap:1 1767225700000");
@@ -139,7 +137,7 @@ static void rename_moves_the_board_with_its_layout_times_and_expiry(void **state
                           "-ERR value -1 is out of range: field 'seconds'");
 }
 
-static void rename_replaces_what_stood_at_the_new_name(void **state) {
+IN_FIXTURE(rename_replaces_what_stood_at_the_new_name) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
@@ -150,7 +148,7 @@ static void rename_replaces_what_stood_at_the_new_name(void **state) {
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-static void rename_to_itself_changes_nothing(void **state) {
+IN_FIXTURE(rename_to_itself_changes_nothing) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "RENAME a a", "+OK\r\n");
@@ -158,7 +156,7 @@ static void rename_to_itself_changes_nothing(void **state) {
     harness_expect(h, s, "ZSCORE a m", "$1\r\n1\r\n");
 }
 
-static void rename_of_a_missing_key_is_an_error(void **state) {
+IN_FIXTURE(rename_of_a_missing_key_is_an_error) {
     BEGIN;
     harness_expect(h, s, "RENAME x y", "-ERR no such key\r\n");
     harness_expect(h, s, "RENAME x x", "-ERR no such key\r\n");
@@ -167,7 +165,7 @@ static void rename_of_a_missing_key_is_an_error(void **state) {
     harness_expect(h, s, "RENAMENX x", "-ERR wrong number of arguments for 'renamenx' command\r\n");
 }
 
-static void renamenx_leaves_a_taken_name_alone(void **state) {
+IN_FIXTURE(renamenx_leaves_a_taken_name_alone) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
@@ -177,7 +175,7 @@ static void renamenx_leaves_a_taken_name_alone(void **state) {
     harness_expect(h, s, "EXISTS a c", ":1\r\n");
 }
 
-static void renamenx_takes_a_name_that_has_expired(void **state) {
+IN_FIXTURE(renamenx_takes_a_name_that_has_expired) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
@@ -189,7 +187,7 @@ static void renamenx_takes_a_name_that_has_expired(void **state) {
 
 /* ---- COPY ---- */
 
-static void copy_takes_layout_order_times_and_expiry_along(void **state) {
+IN_FIXTURE(copy_takes_layout_order_times_and_expiry_along) {
     BEGIN;
     harness_run(h, s, "ZADD lap:1 30 zoe");
     harness_run(h, s, "ZADD lap:1 30 ann");
@@ -202,7 +200,7 @@ static void copy_takes_layout_order_times_and_expiry_along(void **state) {
     harness_expect(h, s, "ZCARD lap:1", ":3\r\n");
 }
 
-static void copy_replaces_only_when_told_to(void **state) {
+IN_FIXTURE(copy_replaces_only_when_told_to) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 2 n");
@@ -212,7 +210,7 @@ static void copy_replaces_only_when_told_to(void **state) {
     harness_expect(h, s, "ZREVRANGE b 0 -1", "*1\r\n$1\r\nm\r\n");
 }
 
-static void copy_goes_to_another_database(void **state) {
+IN_FIXTURE(copy_goes_to_another_database) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "COPY a a DB 3", ":1\r\n");
@@ -223,7 +221,7 @@ static void copy_goes_to_another_database(void **state) {
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-static void copy_onto_itself_is_an_error_whether_it_exists_or_not(void **state) {
+IN_FIXTURE(copy_onto_itself_is_an_error_whether_it_exists_or_not) {
     BEGIN;
     const char *same = "-ERR source and destination objects are the same\r\n";
     harness_expect(h, s, "COPY x x", same);
@@ -232,13 +230,13 @@ static void copy_onto_itself_is_an_error_whether_it_exists_or_not(void **state) 
     harness_expect(h, s, "COPY a a DB 0 REPLACE", same);
 }
 
-static void copy_of_a_missing_key_answers_zero(void **state) {
+IN_FIXTURE(copy_of_a_missing_key_answers_zero) {
     BEGIN;
     harness_expect(h, s, "COPY x y", ":0\r\n");
     harness_expect(h, s, "EXISTS y", ":0\r\n");
 }
 
-static void copy_refuses_bad_options_and_changes_nothing(void **state) {
+IN_FIXTURE(copy_refuses_bad_options_and_changes_nothing) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     const char *integer = "-ERR value is not an integer or out of range\r\n";
@@ -275,7 +273,7 @@ static void expect_name_refused(struct harness *h, struct session *s, const char
     harness_expect(h, s, "DBSIZE", ":1\r\n");
 }
 
-static void a_new_name_has_1_to_65536_bytes(void **state) {
+IN_FIXTURE(a_new_name_has_1_to_65536_bytes) {
     BEGIN;
     static const char *const commands[] = {"RENAME", "RENAMENX", "COPY"};
     harness_run(h, s, "ZADD a 1 m");
@@ -292,7 +290,7 @@ static void a_new_name_has_1_to_65536_bytes(void **state) {
     free(name);
 }
 
-static void names_may_hold_any_byte(void **state) {
+IN_FIXTURE(names_may_hold_any_byte) {
     BEGIN;
     harness_run(h, s, "ZADD \"a\\x00\\r\\nb\" 1 m");
     harness_expect(h, s, "EXISTS \"a\\x00\\r\\nb\"", ":1\r\n");
@@ -349,7 +347,7 @@ static void expect_all_or_nothing(struct harness *h, struct session *s, const ch
     fail();
 }
 
-static void without_memory_a_command_changes_nothing(void **state) {
+IN_FIXTURE(without_memory_a_command_changes_nothing) {
     BEGIN;
     expect_all_or_nothing(h, s, "COPY a b REPLACE", ":1\r\n");
     expect_all_or_nothing(h, s, "COPY a c", ":1\r\n");
@@ -360,7 +358,7 @@ static void without_memory_a_command_changes_nothing(void **state) {
     expect_all_or_nothing(h, s, "EXPIRE a 100", ":1\r\n");
 }
 
-static void removal_needs_no_memory(void **state) {
+IN_FIXTURE(removal_needs_no_memory) {
     BEGIN;
     static const char *const lines[] = {"DEL a b", "UNLINK a b"};
     for (size_t i = 0; i < 2; i++) {
@@ -373,34 +371,4 @@ static void removal_needs_no_memory(void **state) {
     }
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(del_counts_a_key_named_twice_once),
-        TEST(unlink_removes_as_del_does),
-        TEST(a_removed_board_is_buried_and_then_freed_in_steps),
-        TEST(del_and_unlink_need_a_key),
-        TEST(keys_that_cannot_be_are_simply_missing),
-        TEST(exists_and_touch_count_a_key_named_twice_twice),
-        TEST(type_says_zset_or_none),
-        TEST(reads_of_keys_count_hits_and_misses_once_and_writes_none),
-        TEST(every_database_has_its_own_keys),
-        TEST(rename_moves_the_board_with_its_layout_times_and_expiry),
-        TEST(rename_replaces_what_stood_at_the_new_name),
-        TEST(rename_to_itself_changes_nothing),
-        TEST(rename_of_a_missing_key_is_an_error),
-        TEST(renamenx_leaves_a_taken_name_alone),
-        TEST(renamenx_takes_a_name_that_has_expired),
-        TEST(copy_takes_layout_order_times_and_expiry_along),
-        TEST(copy_replaces_only_when_told_to),
-        TEST(copy_goes_to_another_database),
-        TEST(copy_onto_itself_is_an_error_whether_it_exists_or_not),
-        TEST(copy_of_a_missing_key_answers_zero),
-        TEST(copy_refuses_bad_options_and_changes_nothing),
-        TEST(a_new_name_has_1_to_65536_bytes),
-        TEST(names_may_hold_any_byte),
-        TEST(without_memory_a_command_changes_nothing),
-        TEST(removal_needs_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,10 +1,5 @@
 /* OBJECT and MEMORY, by bytes in and bytes out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 
@@ -22,7 +17,9 @@ static int teardown(void **state) {
     struct harness *h = *state;                                                                    \
     struct session *s = harness_connect(h)
 
-static void a_board_is_encoded_as_a_skiplist(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(a_board_is_encoded_as_a_skiplist) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "OBJECT ENCODING a", "$8\r\nskiplist\r\n");
@@ -30,7 +27,7 @@ static void a_board_is_encoded_as_a_skiplist(void **state) {
     harness_expect(h, s, "OBJECT REFCOUNT a", ":1\r\n");
 }
 
-static void what_is_not_tracked_is_said(void **state) {
+IN_FIXTURE(what_is_not_tracked_is_said) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_expect(h, s, "OBJECT IDLETIME a",
@@ -41,7 +38,7 @@ static void what_is_not_tracked_is_said(void **state) {
                    "will take some time to adjust.\r\n");
 }
 
-static void a_missing_object_is_nil(void **state) {
+IN_FIXTURE(a_missing_object_is_nil) {
     BEGIN;
     static const char *const names[] = {"ENCODING", "REFCOUNT", "IDLETIME", "FREQ"};
     for (size_t i = 0; i < 4; i++) {
@@ -53,7 +50,7 @@ static void a_missing_object_is_nil(void **state) {
     harness_expect(h, s, "MEMORY USAGE x", "_\r\n");
 }
 
-static void containers_refuse_what_they_do_not_know(void **state) {
+IN_FIXTURE(containers_refuse_what_they_do_not_know) {
     BEGIN;
     harness_expect(h, s, "OBJECT", "-ERR wrong number of arguments for 'object' command\r\n");
     harness_expect(h, s, "OBJECT FOO a", "-ERR unknown subcommand 'FOO'. Try OBJECT HELP.\r\n");
@@ -69,7 +66,7 @@ static void containers_refuse_what_they_do_not_know(void **state) {
                    "-ERR wrong number of arguments for 'memory|stats' command\r\n");
 }
 
-static void help_lists_the_subcommands(void **state) {
+IN_FIXTURE(help_lists_the_subcommands) {
     BEGIN;
     harness_expect_prefix(
         h, s, "OBJECT HELP",
@@ -80,7 +77,7 @@ static void help_lists_the_subcommands(void **state) {
         "*8\r\n+MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
 }
 
-static void usage_grows_with_the_board_and_counts_board_and_name(void **state) {
+IN_FIXTURE(usage_grows_with_the_board_and_counts_board_and_name) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     int64_t small = harness_run_integer(h, s, "MEMORY USAGE a");
@@ -99,7 +96,7 @@ static void usage_grows_with_the_board_and_counts_board_and_name(void **state) {
     assert_true(long_name >= small + 40);
 }
 
-static void usage_takes_samples_and_refuses_the_rest(void **state) {
+IN_FIXTURE(usage_takes_samples_and_refuses_the_rest) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     const char *syntax = "-ERR syntax error\r\n";
@@ -125,7 +122,7 @@ static int64_t memory_stat(struct harness *h, struct session *s, const char *nam
     return strtoll(at + strlen(wanted), NULL, 10);
 }
 
-static void stats_tell_keys_and_their_bytes(void **state) {
+IN_FIXTURE(stats_tell_keys_and_their_bytes) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
@@ -141,17 +138,4 @@ static void stats_tell_keys_and_their_bytes(void **state) {
     harness_expect_prefix(h, s, "MEMORY STATS", "%12\r\n$14\r\npeak.allocated\r\n:");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_board_is_encoded_as_a_skiplist),
-        TEST(what_is_not_tracked_is_said),
-        TEST(a_missing_object_is_nil),
-        TEST(containers_refuse_what_they_do_not_know),
-        TEST(help_lists_the_subcommands),
-        TEST(usage_grows_with_the_board_and_counts_board_and_name),
-        TEST(usage_takes_samples_and_refuses_the_rest),
-        TEST(stats_tell_keys_and_their_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,9 +1,5 @@
 /* KEYS SCAN RANDOMKEY, by bytes in and bytes out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include "tests/support/harness.h"
 
@@ -47,7 +43,9 @@ static uint64_t scan_step(struct harness *h, struct session *s, uint64_t cursor,
 
 /* ---- KEYS ---- */
 
-static void keys_lists_what_matches_a_pattern(void **state) {
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+
+IN_FIXTURE(keys_lists_what_matches_a_pattern) {
     BEGIN;
     harness_expect(h, s, "KEYS *", "*0\r\n");
     harness_run(h, s, "ZADD day:1 1 m");
@@ -64,13 +62,13 @@ static void keys_lists_what_matches_a_pattern(void **state) {
     harness_expect(h, s, "KEYS *", "*0\r\n");
 }
 
-static void keys_takes_one_pattern(void **state) {
+IN_FIXTURE(keys_takes_one_pattern) {
     BEGIN;
     harness_expect(h, s, "KEYS", "-ERR wrong number of arguments for 'keys' command\r\n");
     harness_expect(h, s, "KEYS a b", "-ERR wrong number of arguments for 'keys' command\r\n");
 }
 
-static void expired_keys_are_not_listed(void **state) {
+IN_FIXTURE(expired_keys_are_not_listed) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "ZADD b 1 m");
@@ -85,7 +83,7 @@ static void expired_keys_are_not_listed(void **state) {
 
 /* ---- SCAN ---- */
 
-static void scan_visits_every_key_that_stays(void **state) {
+IN_FIXTURE(scan_visits_every_key_that_stays) {
     BEGIN;
     unsigned seen[KEYS] = {0};
     make_keys(h, s, 0, 1000);
@@ -110,7 +108,7 @@ static void scan_visits_every_key_that_stays(void **state) {
     }
 }
 
-static void scan_alone_visits_every_key_once_in_steps_of_about_count(void **state) {
+IN_FIXTURE(scan_alone_visits_every_key_once_in_steps_of_about_count) {
     BEGIN;
     unsigned seen[KEYS] = {0};
     make_keys(h, s, 0, KEYS);
@@ -127,7 +125,7 @@ static void scan_alone_visits_every_key_once_in_steps_of_about_count(void **stat
 }
 
 /* COUNT is a hint: what a step does is bounded. */
-static void a_step_is_bounded_whatever_count_is_asked_for(void **state) {
+IN_FIXTURE(a_step_is_bounded_whatever_count_is_asked_for) {
     BEGIN;
     enum { MANY = 12000 };
     for (int i = 0; i < MANY; i++) {
@@ -150,7 +148,7 @@ static void a_step_is_bounded_whatever_count_is_asked_for(void **state) {
     assert_in_range(steps, 3, MANY / 500);
 }
 
-static void scan_filters_by_pattern_and_type(void **state) {
+IN_FIXTURE(scan_filters_by_pattern_and_type) {
     BEGIN;
     unsigned seen[KEYS] = {0};
     make_keys(h, s, 0, 50);
@@ -167,12 +165,12 @@ static void scan_filters_by_pattern_and_type(void **state) {
                    "*2\r\n$1\r\n0\r\n*1\r\n$6\r\nkey:49\r\n");
 }
 
-static void scan_of_nothing_is_over_at_once(void **state) {
+IN_FIXTURE(scan_of_nothing_is_over_at_once) {
     BEGIN;
     harness_expect(h, s, "SCAN 0", "*2\r\n$1\r\n0\r\n*0\r\n");
 }
 
-static void a_cursor_is_an_unsigned_number(void **state) {
+IN_FIXTURE(a_cursor_is_an_unsigned_number) {
     BEGIN;
     const char *invalid = "-ERR invalid cursor\r\n";
     static const char *const bad[] = {"x",
@@ -196,7 +194,7 @@ static void a_cursor_is_an_unsigned_number(void **state) {
     }
 }
 
-static void scan_refuses_bad_options(void **state) {
+IN_FIXTURE(scan_refuses_bad_options) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     const char *syntax = "-ERR syntax error\r\n";
@@ -216,7 +214,7 @@ static void scan_refuses_bad_options(void **state) {
     harness_expect(h, s, "SCAN 0 COUNT 4611686018427387903", all);
 }
 
-static void a_silent_client_is_answered_nothing(void **state) {
+IN_FIXTURE(a_silent_client_is_answered_nothing) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "CLIENT REPLY OFF");
@@ -226,7 +224,7 @@ static void a_silent_client_is_answered_nothing(void **state) {
 
 /* ---- RANDOMKEY ---- */
 
-static void randomkey_draws_every_key(void **state) {
+IN_FIXTURE(randomkey_draws_every_key) {
     BEGIN;
     unsigned seen[10] = {0};
     for (int i = 0; i < 10; i++) {
@@ -240,7 +238,7 @@ static void randomkey_draws_every_key(void **state) {
     }
 }
 
-static void randomkey_removes_few_of_many_keys_that_have_expired(void **state) {
+IN_FIXTURE(randomkey_removes_few_of_many_keys_that_have_expired) {
     BEGIN;
     make_keys(h, s, 0, KEYS);
     for (int i = 1; i < KEYS; i++) {
@@ -254,7 +252,7 @@ static void randomkey_removes_few_of_many_keys_that_have_expired(void **state) {
     assert_in_range(registry_expired_count(h->server.registry), 1, 200);
 }
 
-static void randomkey_of_an_empty_database_is_nil(void **state) {
+IN_FIXTURE(randomkey_of_an_empty_database_is_nil) {
     BEGIN;
     harness_run(h, s, "ZADD a 1 m");
     harness_run(h, s, "SELECT 2");
@@ -268,7 +266,7 @@ static void randomkey_of_an_empty_database_is_nil(void **state) {
 /* ---- patterns ---- */
 
 /* Each command's last word is a pattern of so many stars. */
-static void every_command_refuses_a_pattern_of_more_than_1024_bytes(void **state) {
+IN_FIXTURE(every_command_refuses_a_pattern_of_more_than_1024_bytes) {
     BEGIN;
     static const struct bytes commands[][5] = {
         {BYTES_INIT("KEYS")},
@@ -301,24 +299,4 @@ static void every_command_refuses_a_pattern_of_more_than_1024_bytes(void **state
     free(stars);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(keys_lists_what_matches_a_pattern),
-        TEST(keys_takes_one_pattern),
-        TEST(expired_keys_are_not_listed),
-        TEST(scan_visits_every_key_that_stays),
-        TEST(scan_alone_visits_every_key_once_in_steps_of_about_count),
-        TEST(a_step_is_bounded_whatever_count_is_asked_for),
-        TEST(scan_filters_by_pattern_and_type),
-        TEST(scan_of_nothing_is_over_at_once),
-        TEST(a_cursor_is_an_unsigned_number),
-        TEST(scan_refuses_bad_options),
-        TEST(a_silent_client_is_answered_nothing),
-        TEST(randomkey_draws_every_key),
-        TEST(randomkey_removes_few_of_many_keys_that_have_expired),
-        TEST(randomkey_of_an_empty_database_is_nil),
-        TEST(every_command_refuses_a_pattern_of_more_than_1024_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -22,7 +22,7 @@ static void expect_board(struct harness *h, const char *key, const char *names,
 
 /* ---- values ---- */
 
-static void members_are_added_and_changed_and_counted(void **state) {
+ZSET_TEST(members_are_added_and_changed_and_counted) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 1 a 2 b", ":2");
     zset_expect(h, "LB.ADD k 3 a 2 b 4 c", ":2");
@@ -30,7 +30,7 @@ static void members_are_added_and_changed_and_counted(void **state) {
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 a 3 c 4]");
 }
 
-static void a_member_takes_a_value_for_every_field(void **state) {
+ZSET_TEST(a_member_takes_a_value_for_every_field) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k 10 1 -5 a 20 0 1023 b", ":2");
     expect_board(h, "three:k", "a b",
@@ -48,7 +48,7 @@ static void a_member_takes_a_value_for_every_field(void **state) {
                           "-ERR syntax error, this board takes 1 value before each member: score");
 }
 
-static void a_star_keeps_a_field_and_is_zero_for_a_new_member(void **state) {
+ZSET_TEST(a_star_keeps_a_field_and_is_zero_for_a_new_member) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k * 1 * a", ":1");
     zset_expect(h, "LB.GET three:k 1 a", "[[a :0 :1767225600000 :0 :1 :0]]");
@@ -64,7 +64,7 @@ static void a_star_keeps_a_field_and_is_zero_for_a_new_member(void **state) {
     zset_expect(h, "LB.GET three:k 1 z", "[[z :1 :1767225600000 :0 :0 :0]]");
 }
 
-static void incr_adds_and_an_equals_sign_sets(void **state) {
+ZSET_TEST(incr_adds_and_an_equals_sign_sets) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k INCR 5 1 -3 a", ":1");
     zset_expect(h, "LB.ADD three:k INCR 5 * -3 a", ":1");
@@ -77,7 +77,7 @@ static void incr_adds_and_an_equals_sign_sets(void **state) {
     zset_expect(h, "LB.GET money:k 1 a", "[[a :0 :1767225600000 0.3]]");
 }
 
-static void an_increment_past_the_field_is_an_error_and_changes_nothing(void **state) {
+ZSET_TEST(an_increment_past_the_field_is_an_error_and_changes_nothing) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k 5 1 0 a", ":1");
     zset_expect_unchanged(h, "three:k", "LB.ADD three:k INCR 1 0 0 b 1 1 0 a",
@@ -93,7 +93,7 @@ static void an_increment_past_the_field_is_an_error_and_changes_nothing(void **s
     zset_expect(h, "LB.ADD three:k INCR * * 1023 c * * -1 c * * 1 c", ":3");
 }
 
-static void best_replaces_only_what_is_strictly_better(void **state) {
+ZSET_TEST(best_replaces_only_what_is_strictly_better) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k BEST 10 a", ":1");
     zset_pass_seconds(h, 5);
@@ -105,7 +105,7 @@ static void best_replaces_only_what_is_strictly_better(void **state) {
     zset_expect(h, "LB.ADD laps:k BEST 9 a", ":1");
 }
 
-static void best_compares_tuples_and_never_single_fields(void **state) {
+ZSET_TEST(best_compares_tuples_and_never_single_fields) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD mixed:k 1.5 100 0 7 a", ":1");
     zset_expect_unchanged(h, "mixed:k", "LB.ADD mixed:k BEST 1.4 0 1 -99 a", ":0");
@@ -118,7 +118,7 @@ static void best_compares_tuples_and_never_single_fields(void **state) {
     zset_expect(h, "LB.GET mixed:k 1 a", "[[a :0 :1767225600000 1.6 :1023 :0 :200]]");
 }
 
-static void nx_adds_and_xx_changes(void **state) {
+ZSET_TEST(nx_adds_and_xx_changes) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 1 a", ":1");
     zset_expect(h, "LB.ADD k NX 5 a 6 b 7 b", ":1");
@@ -134,7 +134,7 @@ static void nx_adds_and_xx_changes(void **state) {
     zset_expect_unchanged(h, "k", "LB.ADD k XX INCR 18446744073709551615 c", ":0");
 }
 
-static void one_member_named_again_goes_on_from_there(void **state) {
+ZSET_TEST(one_member_named_again_goes_on_from_there) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 1 a 2 a 2 a 3 a", ":3");
     zset_expect(h, "LB.ADD k INCR 1 a 1 b 1 a 1 b", ":4");
@@ -146,7 +146,7 @@ static void one_member_named_again_goes_on_from_there(void **state) {
     zset_expect(h, "ZREVRANGE bare:k 0 -1", "[c b]");
 }
 
-static void values_outside_their_field_name_field_value_and_range(void **state) {
+ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k 1 1 1 a", ":1");
     static const char *const lines[][2] = {
@@ -177,7 +177,7 @@ static void values_outside_their_field_name_field_value_and_range(void **state) 
     assert_int_equal(registry_count(h->server.registry, 0), 1);
 }
 
-static void options_stand_in_any_order_and_case(void **state) {
+ZSET_TEST(options_stand_in_any_order_and_case) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k withrank best nx keeptime 5 a", "[[[a :0 :1767225600000 :5] nil]]");
     zset_expect(h, "LB.ADD k At 1767225599000 xX iNcR 5 a", ":1");
@@ -185,7 +185,7 @@ static void options_stand_in_any_order_and_case(void **state) {
     zset_expect(h, "LB.ADD k NX NX INCR INCR 5 NX", ":1");
 }
 
-static void options_that_contradict_are_refused(void **state) {
+ZSET_TEST(options_that_contradict_are_refused) {
     struct harness *h = *state;
     zset_expect_unchanged(h, "k", "LB.ADD k NX XX 1 a", nx_xx);
     zset_expect_unchanged(h, "k", "LB.ADD k INCR BEST 1 a", operators);
@@ -205,8 +205,7 @@ static void options_that_contradict_are_refused(void **state) {
 }
 
 /* As many fields as there are bits. */
-static void sixty_four_fields_are_a_members_own(void **state) {
-    (void)state;
+TEST(sixty_four_fields_are_a_members_own) {
     static char settings[4096], values[256], record[512];
     int size = snprintf(settings, sizeof(settings), "layout bits");
     for (int i = 0; i < 64; i++) {
@@ -232,7 +231,7 @@ static void sixty_four_fields_are_a_members_own(void **state) {
 
 /* ---- times ---- */
 
-static void the_time_is_that_of_the_last_change_of_any_field(void **state) {
+ZSET_TEST(the_time_is_that_of_the_last_change_of_any_field) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:k 5 0 a", ":1");
     zset_pass_seconds(h, 10);
@@ -242,7 +241,7 @@ static void the_time_is_that_of_the_last_change_of_any_field(void **state) {
     assert_int_equal(zset_time_ms(h, "paid:k", "a"), START_MS + 10000);
 }
 
-static void at_gives_the_time_also_where_no_field_changes(void **state) {
+ZSET_TEST(at_gives_the_time_also_where_no_field_changes) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:k AT 1571819021259 5 0 a 6 0 b", ":2");
     assert_int_equal(zset_time_ms(h, "paid:k", "a"), 1571819021000);
@@ -259,7 +258,7 @@ static void at_gives_the_time_also_where_no_field_changes(void **state) {
     assert_int_equal(zset_time_ms(h, "paid:k", "c"), START_MS);
 }
 
-static void a_time_outside_the_window_names_it(void **state) {
+ZSET_TEST(a_time_outside_the_window_names_it) {
     struct harness *h = *state;
     static const char *const lines[][2] = {
         {"LB.ADD paid:k AT 1325020288999 1 0 a",
@@ -290,7 +289,7 @@ static void a_time_outside_the_window_names_it(void **state) {
     zset_expect(h, "LB.ADD over:k AT 1577836801000 1 a", ":1");
 }
 
-static void a_late_time_stops_the_whole_command(void **state) {
+ZSET_TEST(a_late_time_stops_the_whole_command) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD over:k AT 1577836801000 1 a", ":1");
     /* The change of a keeps its time, the new member has none to keep. */
@@ -302,7 +301,7 @@ static void a_late_time_stops_the_whole_command(void **state) {
     zset_expect(h, "LB.ADD over:k KEEPTIME 2 a", ":1");
 }
 
-static void touch_stamps_also_what_does_not_change(void **state) {
+ZSET_TEST(touch_stamps_also_what_does_not_change) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 5 a 5 b", ":2");
     zset_expect(h, "LB.ADD k TOUCH 5 a", ":1");
@@ -318,7 +317,7 @@ static void touch_stamps_also_what_does_not_change(void **state) {
     zset_expect_unchanged(h, "k", "LB.ADD k XX TOUCH 9 c", ":0");
 }
 
-static void keeptime_changes_fields_and_not_the_time(void **state) {
+ZSET_TEST(keeptime_changes_fields_and_not_the_time) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:k AT 1571819021259 5 0 a", ":1");
     zset_expect(h, "LB.ADD paid:k KEEPTIME INCR 3 =1 a", ":1");
@@ -328,7 +327,7 @@ static void keeptime_changes_fields_and_not_the_time(void **state) {
     assert_int_equal(zset_time_ms(h, "paid:k", "b"), START_MS);
 }
 
-static void without_a_time_there_is_the_order_of_arrival(void **state) {
+ZSET_TEST(without_a_time_there_is_the_order_of_arrival) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD bare:k 5 a 5 b 5 c", ":3");
     zset_expect(h, "LB.ADD bare:k 5 a", ":0");
@@ -345,7 +344,7 @@ static void without_a_time_there_is_the_order_of_arrival(void **state) {
     zset_expect(h, "LB.GET bare:k 1 a", "[[a :1 nil :5]]");
 }
 
-static void the_latest_first_is_touched_to_the_front(void **state) {
+ZSET_TEST(the_latest_first_is_touched_to_the_front) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD latest:k 5 a 5 b", ":2");
     zset_expect(h, "ZREVRANGE latest:k 0 -1", "[b a]");
@@ -353,7 +352,7 @@ static void the_latest_first_is_touched_to_the_front(void **state) {
     zset_expect(h, "ZREVRANGE latest:k 0 -1", "[a b]");
 }
 
-static void all_members_of_one_command_carry_one_time(void **state) {
+ZSET_TEST(all_members_of_one_command_carry_one_time) {
     struct harness *h = *state;
     h->wall_us += 123456;
     zset_expect(h, "LB.ADD latest:k 1 a 2 b 3 c 9 a", ":4");
@@ -370,7 +369,7 @@ static const char example_ranking[] =
     "[C :2 :1571819021000 :200 :1 215575307891] [B :3 :1571819021000 :200 :0 215038436979] "
     "[A :4 :1571819021000 :100 :0 107664254579]]";
 
-static void three_dimensions_rank_as_their_example_does(void **state) {
+ZSET_TEST(three_dimensions_rank_as_their_example_does) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:at AT 1571819021259 100 0 A 200 0 B 200 1 C 400 0 D", ":4");
     zset_expect(h, "LB.ADD paid:at AT 1571810001259 200 1 E", ":1");
@@ -383,7 +382,7 @@ static void three_dimensions_rank_as_their_example_does(void **state) {
     zset_expect(h, "ZREVRANGE paid:packed 0 -1", "[D E C B A]");
 }
 
-static void packed_keys_that_are_there_already_change_nothing(void **state) {
+ZSET_TEST(packed_keys_that_are_there_already_change_nothing) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD fine:k PACKED 7 a 7 b -7 c 7 b", ":3");
     zset_expect(h, "ZREVRANGE fine:k 0 -1 WITHSCORES", "[a 7 b 7 c -7]");
@@ -392,7 +391,7 @@ static void packed_keys_that_are_there_already_change_nothing(void **state) {
     zset_expect(h, "ZREVRANGE fine:k 0 -1", "[b a c]");
 }
 
-static void hand_packed_integers_are_exact_to_the_last_bit(void **state) {
+ZSET_TEST(hand_packed_integers_are_exact_to_the_last_bit) {
     struct harness *h = *state;
     zset_expect(h,
                 "LB.ADD fine:k PACKED 9223372036854775807 a 9223372036854775806 b "
@@ -410,7 +409,7 @@ static void hand_packed_integers_are_exact_to_the_last_bit(void **state) {
                 "[b :1 nil 18446744073709551614 18446744073709551614]]");
 }
 
-static void what_reads_as_a_packed_key_may_be_written_back(void **state) {
+ZSET_TEST(what_reads_as_a_packed_key_may_be_written_back) {
     struct harness *h = *state;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         zset_run(h, "ZADD %sk 5 a 5 b", zset_layout_prefixes[i]);
@@ -431,7 +430,7 @@ static void what_reads_as_a_packed_key_may_be_written_back(void **state) {
     }
 }
 
-static void packed_keys_outside_the_layouts_bits_are_refused(void **state) {
+ZSET_TEST(packed_keys_outside_the_layouts_bits_are_refused) {
     struct harness *h = *state;
     static const char *const lines[][2] = {
         {"LB.ADD paid:k PACKED 9223372036854775807 b 9223372036854775808 a",
@@ -463,7 +462,7 @@ static void packed_keys_outside_the_layouts_bits_are_refused(void **state) {
 
 /* ---- ranks in the answer ---- */
 
-static void withrank_answers_the_record_and_the_rank_before(void **state) {
+ZSET_TEST(withrank_answers_the_record_and_the_rank_before) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 10 a 20 b 30 c", ":3");
     zset_expect(h, "LB.ADD k WITHRANK 25 a", "[[[a :1 :1767225600000 :25] :2]]");
@@ -484,7 +483,7 @@ static void withrank_answers_the_record_and_the_rank_before(void **state) {
 
 /* ---- keys, members, many ---- */
 
-static void an_error_leaves_no_key_behind(void **state) {
+ZSET_TEST(an_error_leaves_no_key_behind) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k x a", "-ERR value is not a valid float: field 'score'");
     zset_expect(h, "LB.ADD k 1 a 2 \"\"", "-ERR member is 0 bytes long: 1..65536 are allowed");
@@ -492,7 +491,7 @@ static void an_error_leaves_no_key_behind(void **state) {
     assert_int_equal(registry_count(h->server.registry, 0), 0);
 }
 
-static void members_have_1_to_65536_bytes(void **state) {
+ZSET_TEST(members_have_1_to_65536_bytes) {
     struct harness *h = *state;
     static char bytes[65537];
     memset(bytes, 'x', sizeof(bytes));
@@ -507,7 +506,7 @@ static void members_have_1_to_65536_bytes(void **state) {
                         "-ERR key is 65537 bytes long: 1..65536 are allowed\r\n");
 }
 
-static void many_members_are_one_change(void **state) {
+ZSET_TEST(many_members_are_one_change) {
     struct harness *h = *state;
     enum { PAIRS = 500 };
     static char line[PAIRS * 16];
@@ -524,14 +523,12 @@ static void many_members_are_one_change(void **state) {
     free(zset_dump(h, "k"));
 }
 
-static void without_memory_nothing_changes(void **state) {
-    (void)state;
+TEST(without_memory_nothing_changes) {
     fail_each_allocation(NULL, "LB.ADD k 1 a", ":1\r\n", false);
     fail_each_allocation(NULL, "LB.ADD k INCR 1 a 2 b 3 a", ":3\r\n", false);
 }
 
-static void without_memory_many_members_are_put_or_none(void **state) {
-    (void)state;
+TEST(without_memory_many_members_are_put_or_none) {
     enum { PAIRS = 300 };
     static char line[PAIRS * 24];
     size_t size = (size_t)snprintf(line, sizeof(line), "LB.ADD k SET");
@@ -543,41 +540,4 @@ static void without_memory_many_members_are_put_or_none(void **state) {
     fail_each_allocation(NULL, line, ":300\r\n", true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(members_are_added_and_changed_and_counted),
-        zset_test(a_member_takes_a_value_for_every_field),
-        zset_test(a_star_keeps_a_field_and_is_zero_for_a_new_member),
-        zset_test(incr_adds_and_an_equals_sign_sets),
-        zset_test(an_increment_past_the_field_is_an_error_and_changes_nothing),
-        zset_test(best_replaces_only_what_is_strictly_better),
-        zset_test(best_compares_tuples_and_never_single_fields),
-        zset_test(nx_adds_and_xx_changes),
-        zset_test(one_member_named_again_goes_on_from_there),
-        zset_test(values_outside_their_field_name_field_value_and_range),
-        zset_test(options_stand_in_any_order_and_case),
-        zset_test(options_that_contradict_are_refused),
-        cmocka_unit_test(sixty_four_fields_are_a_members_own),
-        zset_test(the_time_is_that_of_the_last_change_of_any_field),
-        zset_test(at_gives_the_time_also_where_no_field_changes),
-        zset_test(a_time_outside_the_window_names_it),
-        zset_test(a_late_time_stops_the_whole_command),
-        zset_test(touch_stamps_also_what_does_not_change),
-        zset_test(keeptime_changes_fields_and_not_the_time),
-        zset_test(without_a_time_there_is_the_order_of_arrival),
-        zset_test(the_latest_first_is_touched_to_the_front),
-        zset_test(all_members_of_one_command_carry_one_time),
-        zset_test(three_dimensions_rank_as_their_example_does),
-        zset_test(packed_keys_that_are_there_already_change_nothing),
-        zset_test(hand_packed_integers_are_exact_to_the_last_bit),
-        zset_test(what_reads_as_a_packed_key_may_be_written_back),
-        zset_test(packed_keys_outside_the_layouts_bits_are_refused),
-        zset_test(withrank_answers_the_record_and_the_rank_before),
-        zset_test(an_error_leaves_no_key_behind),
-        zset_test(members_have_1_to_65536_bytes),
-        zset_test(many_members_are_one_change),
-        cmocka_unit_test(without_memory_nothing_changes),
-        cmocka_unit_test(without_memory_many_members_are_put_or_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -24,7 +24,7 @@ static void expect_members(struct harness *h, const char *line, const char *name
     }
 }
 
-static void the_member_stands_in_the_middle(void **state) {
+ZSET_TEST(the_member_stands_in_the_middle) {
     struct harness *h = *state;
     fill(h, "k");
     zset_expect(h, "LB.AROUND k MEMBER c 3",
@@ -36,7 +36,7 @@ static void the_member_stands_in_the_middle(void **state) {
     expect_members(h, "LB.AROUND k MEMBER d 4", "bcde");
 }
 
-static void the_window_shifts_at_the_ends(void **state) {
+ZSET_TEST(the_window_shifts_at_the_ends) {
     struct harness *h = *state;
     fill(h, "k");
     expect_members(h, "LB.AROUND k MEMBER a 3", "abc");
@@ -50,7 +50,7 @@ static void the_window_shifts_at_the_ends(void **state) {
     expect_members(h, "LB.AROUND k MEMBER f 1", "f");
 }
 
-static void a_score_has_the_place_that_a_newcomer_would_get(void **state) {
+ZSET_TEST(a_score_has_the_place_that_a_newcomer_would_get) {
     struct harness *h = *state;
     fill(h, "k");
     expect_members(h, "LB.AROUND k SCORE 35 2", "cd");
@@ -69,7 +69,7 @@ static void a_score_has_the_place_that_a_newcomer_would_get(void **state) {
     expect_members(h, "LB.AROUND money:k SCORE 39.99 2", "cd");
 }
 
-static void the_other_fields_of_a_newcomer_are_zero(void **state) {
+ZSET_TEST(the_other_fields_of_a_newcomer_are_zero) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD three:k 5 0 1 a 5 0 0 b 5 0 -1 c 4 1 9 d", ":4");
     expect_members(h, "LB.AROUND three:k SCORE 5 2", "bc");
@@ -77,14 +77,14 @@ static void the_other_fields_of_a_newcomer_are_zero(void **state) {
     expect_members(h, "LB.RANGE three:k 0 -1", "abzcd");
 }
 
-static void comp_shares_the_best_place(void **state) {
+ZSET_TEST(comp_shares_the_best_place) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 30 a 20 b 20 c 20 d", ":4");
     zset_expect(h, "LB.AROUND k MEMBER d 2 COMP",
                 "[[c :1 :1767225600000 :20] [d :1 :1767225600000 :20]]");
 }
 
-static void who_is_not_there_has_nobody_around(void **state) {
+ZSET_TEST(who_is_not_there_has_nobody_around) {
     struct harness *h = *state;
     fill(h, "k");
     zset_expect(h, "LB.AROUND k MEMBER z 3", "[]");
@@ -93,7 +93,7 @@ static void who_is_not_there_has_nobody_around(void **state) {
     zset_expect(h, "LB.AROUND none SCORE 5 3", "[]");
 }
 
-static void wrong_arguments_are_refused(void **state) {
+ZSET_TEST(wrong_arguments_are_refused) {
     struct harness *h = *state;
     static const char positive[] = "-ERR value is out of range, must be positive";
     fill(h, "k");
@@ -123,15 +123,4 @@ static void wrong_arguments_are_refused(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(the_member_stands_in_the_middle),
-        zset_test(the_window_shifts_at_the_ends),
-        zset_test(a_score_has_the_place_that_a_newcomer_would_get),
-        zset_test(the_other_fields_of_a_newcomer_are_zero),
-        zset_test(comp_shares_the_best_place),
-        zset_test(who_is_not_there_has_nobody_around),
-        zset_test(wrong_arguments_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,7 +1,7 @@
 /* LB.CREATE, sentence by sentence. */
 #include "tests/server/failing_memory.h"
 
-static void a_board_is_there_before_its_first_member(void **state) {
+ZSET_TEST(a_board_is_there_before_its_first_member) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "EXISTS k", ":1");
@@ -16,7 +16,7 @@ static void a_board_is_there_before_its_first_member(void **state) {
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[a 5]");
 }
 
-static void a_key_that_is_there_is_left_alone(void **state) {
+ZSET_TEST(a_key_that_is_there_is_left_alone) {
     struct harness *h = *state;
     static const char busy[] = "-BUSYKEY Target key name already exists.";
     zset_expect(h, "LB.CREATE k", "+OK");
@@ -30,7 +30,7 @@ static void a_key_that_is_there_is_left_alone(void **state) {
     zset_expect(h, "LB.CREATE k", "+OK");
 }
 
-static void it_stays_when_its_last_member_goes(void **state) {
+ZSET_TEST(it_stays_when_its_last_member_goes) {
     struct harness *h = *state;
     static const char *const removals[] = {
         "ZREM k a",
@@ -57,7 +57,7 @@ static void it_stays_when_its_last_member_goes(void **state) {
     zset_expect(h, "EXISTS k", ":0");
 }
 
-static void it_goes_by_its_time_and_when_it_is_removed(void **state) {
+ZSET_TEST(it_goes_by_its_time_and_when_it_is_removed) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "PEXPIRE k 100", ":1");
@@ -110,7 +110,7 @@ static const char *run_on(struct harness *h, const char *line, const char *key) 
     return zset_run(h, "%.*s%s%s", (int)(dollar - line), line, key, dollar + 1);
 }
 
-static void an_empty_board_reads_as_a_key_that_is_not_there(void **state) {
+ZSET_TEST(an_empty_board_reads_as_a_key_that_is_not_there) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE empty", "+OK");
     /* And one that has been large. */
@@ -132,7 +132,7 @@ static void an_empty_board_reads_as_a_key_that_is_not_there(void **state) {
     zset_expect(h, "EXISTS missing empty emptied", ":2");
 }
 
-static void its_layout_is_given_by_name_or_by_words_or_by_its_own_name(void **state) {
+ZSET_TEST(its_layout_is_given_by_name_or_by_words_or_by_its_own_name) {
     struct harness *h = *state;
     static const char *const samples[][2] = {
         {"LB.CREATE a LAYOUT laps", "layout FIELD ms 32 ASC TIME 31 S bits"},
@@ -164,8 +164,7 @@ static void expect_options(struct harness *h, const char *key, const char *optio
     assert_memory_equal(strstr(info, " cap ") + 1, options, size);
 }
 
-static void what_is_not_said_is_as_the_settings_say(void **state) {
-    (void)state;
+TEST(what_is_not_said_is_as_the_settings_say) {
     struct harness *h = harness_create("layout laps FIELD ms 32 ASC\n"
                                        "board top:* laps CAP 5 KEEP BEST\n");
     harness_connect(h);
@@ -185,7 +184,7 @@ static void what_is_not_said_is_as_the_settings_say(void **state) {
     harness_destroy(h);
 }
 
-static void what_is_wrong_is_named_and_makes_no_board(void **state) {
+ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
     struct harness *h = *state;
     static const char *const samples[][2] = {
         {"LB.CREATE", "-ERR wrong number of arguments for 'lb.create' command"},
@@ -239,7 +238,7 @@ static void what_is_wrong_is_named_and_makes_no_board(void **state) {
     }
 }
 
-static void renaming_and_copying_take_everything_along(void **state) {
+ZSET_TEST(renaming_and_copying_take_everything_along) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE a FIELD points 9 CAP 3 KEEP BEST", "+OK");
     zset_expect(h, "COPY a laps:b", ":1");
@@ -259,7 +258,7 @@ static void renaming_and_copying_take_everything_along(void **state) {
     zset_expect(h, "EXISTS a", ":0");
 }
 
-static void a_watched_key_has_changed_when_it_comes_to_be(void **state) {
+ZSET_TEST(a_watched_key_has_changed_when_it_comes_to_be) {
     struct harness *h = *state;
     struct session *other = harness_connect(h);
     zset_expect(h, "WATCH k", "+OK");
@@ -274,24 +273,8 @@ static void a_watched_key_has_changed_when_it_comes_to_be(void **state) {
     zset_expect(h, "EXEC", "[:1]");
 }
 
-static void without_memory_there_is_no_board(void **state) {
-    (void)state;
+TEST(without_memory_there_is_no_board) {
     fail_each_allocation(NULL, "LB.CREATE k FIELD a 3 CAP 3", "+OK\r\n", false);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(a_board_is_there_before_its_first_member),
-        zset_test(a_key_that_is_there_is_left_alone),
-        zset_test(it_stays_when_its_last_member_goes),
-        zset_test(it_goes_by_its_time_and_when_it_is_removed),
-        zset_test(an_empty_board_reads_as_a_key_that_is_not_there),
-        zset_test(its_layout_is_given_by_name_or_by_words_or_by_its_own_name),
-        cmocka_unit_test(what_is_not_said_is_as_the_settings_say),
-        zset_test(what_is_wrong_is_named_and_makes_no_board),
-        zset_test(renaming_and_copying_take_everything_along),
-        zset_test(a_watched_key_has_changed_when_it_comes_to_be),
-        cmocka_unit_test(without_memory_there_is_no_board),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

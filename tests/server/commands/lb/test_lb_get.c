@@ -3,7 +3,7 @@
 
 static const char syntax[] = "-ERR syntax error";
 
-static void records_come_in_the_order_asked_for(void **state) {
+ZSET_TEST(records_come_in_the_order_asked_for) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 10 a 20 b", ":2");
     zset_expect(h, "LB.GET k 4 a x b a",
@@ -13,7 +13,7 @@ static void records_come_in_the_order_asked_for(void **state) {
     zset_expect(h, "lb.get k 2 x b", "[_ [b :0 :1767225600000 :20]]");
 }
 
-static void a_missing_key_has_no_members(void **state) {
+ZSET_TEST(a_missing_key_has_no_members) {
     struct harness *h = *state;
     zset_expect(h, "LB.GET none 2 a b", "[nil* nil*]");
     zset_expect(h, "LB.GET none 2 a b SORT COMP PCT WITHKEY", "[nil* nil*]");
@@ -21,7 +21,7 @@ static void a_missing_key_has_no_members(void **state) {
     zset_expect(h, "LB.GET none 1 a", "[_]");
 }
 
-static void what_cannot_be_a_member_is_not_there(void **state) {
+ZSET_TEST(what_cannot_be_a_member_is_not_there) {
     struct harness *h = *state;
     static char bytes[65537];
     const struct bytes args[] = {BYTES("LB.GET"),        BYTES("k"), BYTES("3"),
@@ -31,7 +31,7 @@ static void what_cannot_be_a_member_is_not_there(void **state) {
                         "*3\r\n*-1\r\n*-1\r\n*4\r\n$1\r\na\r\n:0\r\n:1767225600000\r\n:1\r\n");
 }
 
-static void a_record_has_every_field(void **state) {
+ZSET_TEST(a_record_has_every_field) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD mixed:k AT 1600000000999 -12.5 3 1 -256 a", ":1");
     zset_expect(h, "LB.GET mixed:k 1 a", "[[a :0 :1600000000000 -12.5 :3 :1 :-256]]");
@@ -47,7 +47,7 @@ static void a_record_has_every_field(void **state) {
                 "[[a :1 _ :9223372036854775807] [b :0 _ (9223372036854775808]]");
 }
 
-static void times_of_every_kind_are_unix_milliseconds(void **state) {
+ZSET_TEST(times_of_every_kind_are_unix_milliseconds) {
     struct harness *h = *state;
     static const struct {
         const char *key, *at, *shown;
@@ -77,7 +77,7 @@ static void times_of_every_kind_are_unix_milliseconds(void **state) {
     }
 }
 
-static void replies_are_byte_for_byte(void **state) {
+ZSET_TEST(replies_are_byte_for_byte) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD money:k 12.30 a-member-of-more-than-thirty-two-bytes", ":1");
     const char line[] = "LB.GET money:k 1 a-member-of-more-than-thirty-two-bytes PCT WITHKEY";
@@ -90,7 +90,7 @@ static void replies_are_byte_for_byte(void **state) {
                         ":1767225600000\r\n,12.3\r\n,100\r\n$11\r\n20649596415\r\n");
 }
 
-static void comp_gives_equal_fields_the_best_place(void **state) {
+ZSET_TEST(comp_gives_equal_fields_the_best_place) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 30 a", ":1");
     zset_expect(h, "LB.ADD k 20 b", ":1");
@@ -117,7 +117,7 @@ static void comp_gives_equal_fields_the_best_place(void **state) {
                 "[c :3 :1767225601000 :6]]");
 }
 
-static void sort_orders_by_rank_with_the_missing_last(void **state) {
+ZSET_TEST(sort_orders_by_rank_with_the_missing_last) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 10 a 20 b 30 c", ":3");
     zset_expect(h, "LB.GET k 6 x a y c b a SORT",
@@ -125,7 +125,7 @@ static void sort_orders_by_rank_with_the_missing_last(void **state) {
                 "[a :2 :1767225600000 :10] nil* nil*]");
 }
 
-static void pct_is_the_share_of_those_who_are_not_better(void **state) {
+ZSET_TEST(pct_is_the_share_of_those_who_are_not_better) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 30 a 20 b 10 c", ":3");
     zset_expect(h, "LB.GET k 3 a b c PCT",
@@ -141,7 +141,7 @@ static void pct_is_the_share_of_those_who_are_not_better(void **state) {
     zset_expect(h, "LB.GET k 1 e WITHKEY PCT", "[[e :2 :1767225600000 :20 ,60 44907767807]]");
 }
 
-static void options_follow_the_members_in_any_order(void **state) {
+ZSET_TEST(options_follow_the_members_in_any_order) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 1 SORT 2 COMP", ":2");
     zset_expect(h, "LB.GET k 2 SORT COMP sort WithKey PCT comp SORT",
@@ -149,7 +149,7 @@ static void options_follow_the_members_in_any_order(void **state) {
                 "[SORT :1 :1767225600000 :1 50 4105578495]]");
 }
 
-static void n_is_the_number_of_members_that_follow(void **state) {
+ZSET_TEST(n_is_the_number_of_members_that_follow) {
     struct harness *h = *state;
     static const char wrong[] = "-ERR n must be the number of members that follow it: 1..2 here";
     zset_expect(h, "LB.GET k 0 a b", wrong);
@@ -163,7 +163,7 @@ static void n_is_the_number_of_members_that_follow(void **state) {
     zset_expect(h, "LB.GET k 1", "-ERR wrong number of arguments for 'lb.get' command");
 }
 
-static void many_members_are_found_in_groups(void **state) {
+ZSET_TEST(many_members_are_found_in_groups) {
     struct harness *h = *state;
     enum { MEMBERS = 6100, ASKED = 100, STEP = 61, TIED = 7 };
     for (int i = 0; i < MEMBERS; i++) {
@@ -187,8 +187,7 @@ static void many_members_are_found_in_groups(void **state) {
     }
 }
 
-static void without_memory_nothing_is_sorted(void **state) {
-    (void)state;
+TEST(without_memory_nothing_is_sorted) {
     struct harness *h = harness_with("LB.ADD k 1 a", false);
     memory_fail_at(1);
     assert_string_equal(run_words(h, "LB.GET k 1 a SORT"), "-OOM out of memory\r\n");
@@ -196,21 +195,4 @@ static void without_memory_nothing_is_sorted(void **state) {
     harness_destroy(h);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(records_come_in_the_order_asked_for),
-        zset_test(a_missing_key_has_no_members),
-        zset_test(what_cannot_be_a_member_is_not_there),
-        zset_test(a_record_has_every_field),
-        zset_test(times_of_every_kind_are_unix_milliseconds),
-        zset_test(replies_are_byte_for_byte),
-        zset_test(comp_gives_equal_fields_the_best_place),
-        zset_test(sort_orders_by_rank_with_the_missing_last),
-        zset_test(pct_is_the_share_of_those_who_are_not_better),
-        zset_test(options_follow_the_members_in_any_order),
-        zset_test(n_is_the_number_of_members_that_follow),
-        zset_test(many_members_are_found_in_groups),
-        cmocka_unit_test(without_memory_nothing_is_sorted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -13,7 +13,7 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
     zset_expect(h, line, expected);
 }
 
-static void a_board_tells_its_layout_and_what_it_holds(void **state) {
+ZSET_TEST(a_board_tells_its_layout_and_what_it_holds) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD paid:k 1 0 a 2 1 b", ":2");
     expect_info(h, "paid:k",
@@ -33,7 +33,7 @@ static void a_board_tells_its_layout_and_what_it_holds(void **state) {
                 ":1861891200999}");
 }
 
-static void fields_and_times_of_every_kind(void **state) {
+ZSET_TEST(fields_and_times_of_every_kind) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD bare:k 1 a", ":1");
     expect_info(h, "bare:k", "[layout FIELD score 32 SIGNED bits :32 count :1",
@@ -57,7 +57,7 @@ static void fields_and_times_of_every_kind(void **state) {
 }
 
 /* AT accepts exactly the times that LB.INFO reports. */
-static void the_window_is_what_at_takes(void **state) {
+ZSET_TEST(the_window_is_what_at_takes) {
     struct harness *h = *state;
     static const char *const prefixes[] = {"", "money:", "latest:", "daily:", "paid:", "over:"};
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
@@ -78,7 +78,7 @@ static void the_window_is_what_at_takes(void **state) {
     }
 }
 
-static void a_board_tells_its_options(void **state) {
+ZSET_TEST(a_board_tells_its_options) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD a 8 CAP 4294967295 KEEP BEST", "+OK");
     zset_use_resp3(h);
@@ -87,20 +87,11 @@ static void a_board_tells_its_options(void **state) {
     assert_non_null(strstr(info, " cap :4294967295 keep best created #t period _}"));
 }
 
-static void a_missing_key_is_an_error(void **state) {
+ZSET_TEST(a_missing_key_is_an_error) {
     struct harness *h = *state;
     zset_expect(h, "LB.INFO none", "-ERR no such key");
     zset_expect(h, "LB.INFO", "-ERR wrong number of arguments for 'lb.info' command");
     zset_expect(h, "LB.INFO a b", "-ERR wrong number of arguments for 'lb.info' command");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(a_board_tells_its_layout_and_what_it_holds),
-        zset_test(fields_and_times_of_every_kind),
-        zset_test(the_window_is_what_at_takes),
-        zset_test(a_board_tells_its_options),
-        zset_test(a_missing_key_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

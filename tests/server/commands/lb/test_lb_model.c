@@ -522,7 +522,7 @@ static void run_layout(struct lb_twin *twin, int steps) {
     }
 }
 
-static void the_server_answers_as_the_naive_twin(void **state) {
+ZSET_TEST(the_server_answers_as_the_naive_twin) {
     struct harness *h = *state;
     struct random random = random_begin("lb model");
     int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1000 : 5000;
@@ -537,9 +537,4 @@ static void the_server_answers_as_the_naive_twin(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(the_server_answers_as_the_naive_twin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

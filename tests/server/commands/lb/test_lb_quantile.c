@@ -15,7 +15,7 @@ static void expect_members(struct harness *h, const char *line, const char *name
     }
 }
 
-static void quantiles_are_members_by_nearest_rank(void **state) {
+ZSET_TEST(quantiles_are_members_by_nearest_rank) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 50 a 40 b 30 c 20 d 10 e", ":5");
     zset_expect(h, "LB.QUANTILE k 0.5", "[[c :2 :1767225600000 :30]]");
@@ -27,20 +27,20 @@ static void quantiles_are_members_by_nearest_rank(void **state) {
     expect_members(h, "LB.QUANTILE one:k 0 .5 1", "zzz");
 }
 
-static void the_best_is_at_one_on_every_board(void **state) {
+ZSET_TEST(the_best_is_at_one_on_every_board) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD laps:k 50 a 40 b 30 c", ":3");
     expect_members(h, "LB.QUANTILE laps:k 1 0.5 0", "cba");
 }
 
-static void a_missing_key_has_no_quantiles(void **state) {
+ZSET_TEST(a_missing_key_has_no_quantiles) {
     struct harness *h = *state;
     zset_expect(h, "LB.QUANTILE none 0 1", "[nil* nil*]");
     zset_use_resp3(h);
     zset_expect(h, "LB.QUANTILE none 0.5", "[_]");
 }
 
-static void what_is_no_quantile_is_refused(void **state) {
+ZSET_TEST(what_is_no_quantile_is_refused) {
     struct harness *h = *state;
     static const char range[] = "-ERR quantile is out of range: 0..1";
     zset_expect(h, "LB.ADD k 50 a", ":1");
@@ -57,7 +57,7 @@ static void what_is_no_quantile_is_refused(void **state) {
     zset_expect(h, "LB.QUANTILE k", "-ERR wrong number of arguments for 'lb.quantile' command");
 }
 
-static void edges_divide_the_scores(void **state) {
+ZSET_TEST(edges_divide_the_scores) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD k 50 a 40 b 30 c 30 d 10 e -5 f", ":6");
     zset_expect(h, "LB.HIST k 30", "[:2 :4]");
@@ -68,7 +68,7 @@ static void edges_divide_the_scores(void **state) {
     zset_expect(h, "LB.HIST k -4294967296 4294967295 4294967296", "[:0 :6 :0 :0]");
 }
 
-static void edges_are_scores_also_where_less_is_better(void **state) {
+ZSET_TEST(edges_are_scores_also_where_less_is_better) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD laps:k 50 a 40 b 30 c 30 d 10 e", ":5");
     zset_expect(h, "LB.HIST laps:k 10 30 40", "[:0 :1 :2 :2]");
@@ -79,12 +79,12 @@ static void edges_are_scores_also_where_less_is_better(void **state) {
     zset_expect(h, "LB.HIST three:k 5 6", "[:0 :2 :1]");
 }
 
-static void a_missing_key_has_nobody_in_any_range(void **state) {
+ZSET_TEST(a_missing_key_has_nobody_in_any_range) {
     struct harness *h = *state;
     zset_expect(h, "LB.HIST none 1 2", "[:0 :0 :0]");
 }
 
-static void edges_must_ascend_and_be_scores(void **state) {
+ZSET_TEST(edges_must_ascend_and_be_scores) {
     struct harness *h = *state;
     static const char order[] = "-ERR edges must be strictly ascending";
     zset_expect(h, "LB.ADD k 50 a", ":1");
@@ -109,16 +109,4 @@ static void edges_must_ascend_and_be_scores(void **state) {
     zset_expect(h, "LB.HIST k", "-ERR wrong number of arguments for 'lb.hist' command");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(quantiles_are_members_by_nearest_rank),
-        zset_test(the_best_is_at_one_on_every_board),
-        zset_test(a_missing_key_has_no_quantiles),
-        zset_test(what_is_no_quantile_is_refused),
-        zset_test(edges_divide_the_scores),
-        zset_test(edges_are_scores_also_where_less_is_better),
-        zset_test(a_missing_key_has_nobody_in_any_range),
-        zset_test(edges_must_ascend_and_be_scores),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -21,7 +21,7 @@ static void expect_records(struct harness *h, const char *line, const char *name
     zset_expect(h, line, strcat(expected, "]"));
 }
 
-static void ranks_count_from_the_best(void **state) {
+ZSET_TEST(ranks_count_from_the_best) {
     struct harness *h = *state;
     fill(h);
     expect_records(h, "LB.RANGE k 0 -1", "abcd");
@@ -35,7 +35,7 @@ static void ranks_count_from_the_best(void **state) {
     expect_records(h, "LB.RANGE k 9223372036854775807 9223372036854775807", "");
 }
 
-static void rev_walks_from_the_worst(void **state) {
+ZSET_TEST(rev_walks_from_the_worst) {
     struct harness *h = *state;
     fill(h);
     expect_records(h, "LB.RANGE k 0 1 REV", "dc");
@@ -43,7 +43,7 @@ static void rev_walks_from_the_worst(void **state) {
     expect_records(h, "LB.RANGE k -1 -1 REV", "a");
 }
 
-static void scores_are_limits_in_either_order(void **state) {
+ZSET_TEST(scores_are_limits_in_either_order) {
     struct harness *h = *state;
     fill(h);
     expect_records(h, "LB.RANGE k 30 40 BYSCORE", "abc");
@@ -62,7 +62,7 @@ static void scores_are_limits_in_either_order(void **state) {
     expect_records(h, "LB.RANGE k -inf +inf BYSCORE", "abcd");
 }
 
-static void limit_cuts_the_walk_by_score(void **state) {
+ZSET_TEST(limit_cuts_the_walk_by_score) {
     struct harness *h = *state;
     fill(h);
     expect_records(h, "LB.RANGE k -inf inf BYSCORE LIMIT 1 2", "bc");
@@ -74,7 +74,7 @@ static void limit_cuts_the_walk_by_score(void **state) {
     expect_records(h, "LB.RANGE k 0 0 LIMIT 5 -1", "a");
 }
 
-static void less_is_better_where_the_layout_says_so(void **state) {
+ZSET_TEST(less_is_better_where_the_layout_says_so) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD laps:k 40 a 30 b 30 c 20 d", ":4");
     zset_expect(h, "LB.RANGE laps:k 0 1", "[[d :0 :1767225600000 :20] [b :1 :1767225600000 :30]]");
@@ -83,7 +83,7 @@ static void less_is_better_where_the_layout_says_so(void **state) {
     zset_expect(h, "LB.RANGE laps:k 40 30 BYSCORE REV LIMIT 0 1", "[[a :3 :1767225600000 :40]]");
 }
 
-static void comp_and_withkey_go_with_all_of_it(void **state) {
+ZSET_TEST(comp_and_withkey_go_with_all_of_it) {
     struct harness *h = *state;
     fill(h);
     zset_expect(h, "LB.RANGE k 2 3 COMP", "[[c :1 :1767225600000 :30] [d :3 :1767225600000 :20]]");
@@ -93,7 +93,7 @@ static void comp_and_withkey_go_with_all_of_it(void **state) {
     zset_expect(h, "LB.RANGE k 30 30 BYSCORE COMP LIMIT 1 1", "[[c :1 :1767225600000 :30]]");
 }
 
-static void members_of_every_length_and_fields_of_every_kind(void **state) {
+ZSET_TEST(members_of_every_length_and_fields_of_every_kind) {
     struct harness *h = *state;
     zset_expect(h, "LB.ADD mixed:k AT 1600000000000 1.5 2 1 -3 a", ":1");
     for (int size = 1; size < 400; size += 13) {
@@ -107,7 +107,7 @@ static void members_of_every_length_and_fields_of_every_kind(void **state) {
     assert_non_null(strstr(reply, " [7 :31 :1600000000000 ,-204.8 :1023 :0 :255]]"));
 }
 
-static void long_walks_are_whole_in_both_directions(void **state) {
+ZSET_TEST(long_walks_are_whole_in_both_directions) {
     struct harness *h = *state;
     enum { MEMBERS = 5000, TIED = 7 };
     for (int i = 0; i < MEMBERS; i++) {
@@ -136,13 +136,13 @@ static void long_walks_are_whole_in_both_directions(void **state) {
     }
 }
 
-static void a_missing_key_has_no_records(void **state) {
+ZSET_TEST(a_missing_key_has_no_records) {
     struct harness *h = *state;
     zset_expect(h, "LB.RANGE none 0 -1", "[]");
     zset_expect(h, "LB.RANGE none 0 -1 BYSCORE REV COMP WITHKEY LIMIT 0 5", "[]");
 }
 
-static void wrong_arguments_are_refused(void **state) {
+ZSET_TEST(wrong_arguments_are_refused) {
     struct harness *h = *state;
     static const char by_score[] =
         "-ERR syntax error, LIMIT is only supported in combination with BYSCORE";
@@ -172,18 +172,4 @@ static void wrong_arguments_are_refused(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(ranks_count_from_the_best),
-        zset_test(rev_walks_from_the_worst),
-        zset_test(scores_are_limits_in_either_order),
-        zset_test(limit_cuts_the_walk_by_score),
-        zset_test(less_is_better_where_the_layout_says_so),
-        zset_test(comp_and_withkey_go_with_all_of_it),
-        zset_test(members_of_every_length_and_fields_of_every_kind),
-        zset_test(long_walks_are_whole_in_both_directions),
-        zset_test(a_missing_key_has_no_records),
-        zset_test(wrong_arguments_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,7 +1,7 @@
 /* LB.ROLL, sentence by sentence. */
 #include "tests/server/failing_memory.h"
 
-static void the_members_are_archived_and_an_empty_board_begins(void **state) {
+ZSET_TEST(the_members_are_archived_and_an_empty_board_begins) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE season FIELD points 22 TIME 41 MS CAP 3 KEEP BEST", "+OK");
     zset_expect(h, "ZADD season 5 ann 5 bob 7 cid", ":3");
@@ -25,7 +25,7 @@ static void the_members_are_archived_and_an_empty_board_begins(void **state) {
     zset_expect(h, "EXISTS season:1", ":0");
 }
 
-static void a_board_that_came_to_be_by_a_write_comes_again_with_the_next_one(void **state) {
+ZSET_TEST(a_board_that_came_to_be_by_a_write_comes_again_with_the_next_one) {
     struct harness *h = *state;
     zset_expect(h, "ZADD laps:a 5 ann", ":1");
     zset_expect(h, "LB.ROLL laps:a laps:old", ":1");
@@ -35,7 +35,7 @@ static void a_board_that_came_to_be_by_a_write_comes_again_with_the_next_one(voi
     zset_expect(h, "ZRANGE laps:old 0 -1 WITHSCORES", "[ann 5]");
 }
 
-static void an_empty_board_leaves_no_archive(void **state) {
+ZSET_TEST(an_empty_board_leaves_no_archive) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "LB.ROLL k old", ":0");
@@ -46,7 +46,7 @@ static const char *info_of(struct harness *h, const char *key) {
     return zset_run(h, "LB.INFO %s", key);
 }
 
-static void the_new_boards_window_can_be_moved(void **state) {
+ZSET_TEST(the_new_boards_window_can_be_moved) {
     struct harness *h = *state;
     static const char begin[] = "TIME 30 MS START 2026-01-01T00:00:00Z bits";
     zset_expect(h, "LB.CREATE k FIELD a 20 TIME 30 MS START 2026-01-01T00:00:00Z", "+OK");
@@ -67,7 +67,7 @@ static void the_new_boards_window_can_be_moved(void **state) {
 }
 
 /* Its window is stored nowhere else. */
-static void a_board_with_a_window_of_its_own_stays(void **state) {
+ZSET_TEST(a_board_with_a_window_of_its_own_stays) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 5 ann", ":1");
     zset_expect(h, "LB.ROLL k old START 2025-01-01T00:00:00Z", ":1");
@@ -77,7 +77,7 @@ static void a_board_with_a_window_of_its_own_stays(void **state) {
     assert_non_null(strstr(info_of(h, "k"), "START 2025-01-01T00:00:00Z bits"));
 }
 
-static void an_archive_may_have_an_end(void **state) {
+ZSET_TEST(an_archive_may_have_an_end) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k", "+OK");
     zset_expect(h, "ZADD k 5 ann", ":1");
@@ -89,7 +89,7 @@ static void an_archive_may_have_an_end(void **state) {
     zset_expect(h, "EXISTS old k", ":1");
 }
 
-static void a_board_with_a_period_goes_on_in_it(void **state) {
+ZSET_TEST(a_board_with_a_period_goes_on_in_it) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k PERIOD DAY", "+OK");
     zset_expect(h, "ZADD k 5 ann", ":1");
@@ -105,7 +105,7 @@ static void a_board_with_a_period_goes_on_in_it(void **state) {
     zset_expect(h, "ZRANGE k 0 -1", "[cid]");
 }
 
-static void what_is_wrong_is_named_and_changes_nothing(void **state) {
+ZSET_TEST(what_is_wrong_is_named_and_changes_nothing) {
     struct harness *h = *state;
     static const char *const samples[][2] = {
         {"LB.ROLL k", "-ERR wrong number of arguments for 'lb.roll' command"},
@@ -143,7 +143,7 @@ static void what_is_wrong_is_named_and_changes_nothing(void **state) {
     }
 }
 
-static void whoever_watches_either_name_hears_of_it(void **state) {
+ZSET_TEST(whoever_watches_either_name_hears_of_it) {
     struct harness *h = *state;
     struct session *other = harness_connect(h);
     static const char *const watched[] = {"k", "old"};
@@ -159,24 +159,9 @@ static void whoever_watches_either_name_hears_of_it(void **state) {
     }
 }
 
-static void without_memory_nothing_is_rolled(void **state) {
-    (void)state;
+TEST(without_memory_nothing_is_rolled) {
     fail_each_allocation("LB.CREATE k CAP 3000", "LB.ROLL k old EX 100 START 0", ":3000\r\n", true);
     fail_each_allocation("ZADD k 5 a", "LB.ROLL k old", ":1\r\n", false);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(the_members_are_archived_and_an_empty_board_begins),
-        zset_test(a_board_that_came_to_be_by_a_write_comes_again_with_the_next_one),
-        zset_test(an_empty_board_leaves_no_archive),
-        zset_test(the_new_boards_window_can_be_moved),
-        zset_test(a_board_with_a_window_of_its_own_stays),
-        zset_test(an_archive_may_have_an_end),
-        zset_test(a_board_with_a_period_goes_on_in_it),
-        zset_test(what_is_wrong_is_named_and_changes_nothing),
-        zset_test(whoever_watches_either_name_hears_of_it),
-        cmocka_unit_test(without_memory_nothing_is_rolled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

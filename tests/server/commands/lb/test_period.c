@@ -1,5 +1,7 @@
 /* Boards with a PERIOD, sentence by sentence, and their content against a naive twin over months of
  * a clock that the test sets. */
+#include "tests/support/test.h"
+
 #include "codec/timestamp.h"
 #include "server/dispatch/command.h"
 #include "tests/server/zset_fixture.h"
@@ -28,11 +30,11 @@ static int start(void **state) {
     return 0;
 }
 
-#define period_test(function) cmocka_unit_test_setup_teardown(function, start, zset_stop)
-
 /* ---- the end of a period ---- */
 
-static void a_period_ends_to_the_microsecond(void **state) {
+#define period_test(name) TEST_WITH(name, start, zset_stop)
+
+period_test(a_period_ends_to_the_microsecond) {
     struct harness *h = *state;
     zset_expect(h, "ZADD day:a 1 ann", ":1");
     h->wall_us = us("2026-11-17T00:00:00Z") - 1;
@@ -49,7 +51,7 @@ static void a_period_ends_to_the_microsecond(void **state) {
 
 /* In the last millisecond of the period the board is still the old one; in the next it is not,
  * whichever command runs first. */
-static void a_writer_in_the_first_millisecond_lands_in_the_new_period(void **state) {
+period_test(a_writer_in_the_first_millisecond_lands_in_the_new_period) {
     struct harness *h = *state;
     static const char *const writes[] = {"ZADD week:a 5 new", "ZINCRBY week:a 5 new",
                                          "LB.ADD week:a 5 new", "ZADD week:a INCR 5 new"};
@@ -71,8 +73,7 @@ static void a_writer_in_the_first_millisecond_lands_in_the_new_period(void **sta
 
 /* The first command after the end of the period already sees the rollover. ! is the archive, $ the
  * board. */
-static void whatever_is_asked_first_the_period_is_over(void **state) {
-    (void)state;
+TEST(whatever_is_asked_first_the_period_is_over) {
     static const char *const samples[][2] = {
         {"EXISTS day:a", ":0"},
         {"EXISTS day:a@2026-11-16", ":1"},
@@ -143,7 +144,7 @@ static void whatever_is_asked_first_the_period_is_over(void **state) {
     harness_destroy(made);
 }
 
-static void a_created_board_stays_and_begins_anew(void **state) {
+period_test(a_created_board_stays_and_begins_anew) {
     struct harness *h = *state;
     zset_expect(h, "LB.CREATE k FIELD score 34 TIME 30 MS PERIOD WEEK TZ +08:00 ARCHIVE 1", "+OK");
     zset_expect(h, "EXPIRE k 100000000", ":1");
@@ -170,7 +171,7 @@ static void expect_part(struct harness *h, const char *line, const char *part) {
     }
 }
 
-static void info_tells_the_period_and_the_times_move_with_it(void **state) {
+period_test(info_tells_the_period_and_the_times_move_with_it) {
     struct harness *h = *state;
     zset_expect(h, "ZADD week:a 3 ann", ":1");
     expect_part(h, "LB.INFO week:a",
@@ -193,7 +194,7 @@ static void info_tells_the_period_and_the_times_move_with_it(void **state) {
                 "period {unit DAY tz +00:00 start :1795392000000 end :1795478400000 archive _}}");
 }
 
-static void caps_and_bests_are_those_of_the_period(void **state) {
+period_test(caps_and_bests_are_those_of_the_period) {
     struct harness *h = *state;
     zset_expect(h, "ZADD bare:a 5 ann 7 bob 6 cid", ":2");
     h->wall_us += DAY_US;
@@ -205,7 +206,7 @@ static void caps_and_bests_are_those_of_the_period(void **state) {
     zset_expect(h, "ZREVRANGE bare:a@2026-11-16 0 -1 WITHSCORES", "[bob 7 cid 6]");
 }
 
-static void archives_come_and_go_without_anybody_writing(void **state) {
+period_test(archives_come_and_go_without_anybody_writing) {
     struct harness *h = *state;
     zset_expect(h, "ZADD week:a 3 ann", ":1");
     h->wall_us = us("2026-11-23T00:00:00+08:00");
@@ -217,7 +218,7 @@ static void archives_come_and_go_without_anybody_writing(void **state) {
     zset_expect(h, "DBSIZE", ":0");
 }
 
-static void a_clock_that_is_set_back_stands_still(void **state) {
+period_test(a_clock_that_is_set_back_stands_still) {
     struct harness *h = *state;
     zset_expect(h, "ZADD day:a 3 ann", ":1");
     h->wall_us = us("2026-11-17T00:00:00Z");
@@ -230,7 +231,7 @@ static void a_clock_that_is_set_back_stands_still(void **state) {
     zset_expect(h, "ZCARD day:a@2026-11-16", ":1");
 }
 
-static void ten_thousand_boards_are_over_at_once(void **state) {
+period_test(ten_thousand_boards_are_over_at_once) {
     struct harness *h = *state;
     enum { BOARDS = 10000 };
     for (int i = 0; i < BOARDS; i++) {
@@ -247,7 +248,7 @@ static void ten_thousand_boards_are_over_at_once(void **state) {
 }
 
 /* No command rolls over all boards: commands that count or walk keys roll over some, or none. */
-static void a_command_lets_few_of_many_boards_begin_anew(void **state) {
+period_test(a_command_lets_few_of_many_boards_begin_anew) {
     struct harness *h = *state;
     enum { BOARDS = 3000, ROLLED_MAX = 200 };
     for (int i = 0; i < BOARDS; i++) {
@@ -264,7 +265,7 @@ static void a_command_lets_few_of_many_boards_begin_anew(void **state) {
 }
 
 /* A scan that begins after the end of the periods returns every archive, and no removed board. */
-static void a_scan_waits_for_boards_that_are_over(void **state) {
+period_test(a_scan_waits_for_boards_that_are_over) {
     struct harness *h = *state;
     enum { BOARDS = 1000 };
     for (int i = 0; i < BOARDS; i++) {
@@ -295,7 +296,7 @@ static void a_scan_waits_for_boards_that_are_over(void **state) {
 }
 
 /* KEYS replies immediately with what it replies after all rollovers. */
-static void keys_names_what_boards_that_are_over_will_leave(void **state) {
+period_test(keys_names_what_boards_that_are_over_will_leave) {
     struct harness *h = *state;
     for (int i = 0; i < 300; i++) {
         zset_run(h, "ZADD day:%d 1 ann", i);
@@ -337,7 +338,7 @@ static void keys_names_what_boards_that_are_over_will_leave(void **state) {
 
 /* ---- others ---- */
 
-static void whoever_watches_hears_of_the_end(void **state) {
+period_test(whoever_watches_hears_of_the_end) {
     struct harness *h = *state;
     static const struct {
         const char *key;
@@ -355,7 +356,7 @@ static void whoever_watches_hears_of_the_end(void **state) {
     }
 }
 
-static void a_transaction_sees_one_time(void **state) {
+period_test(a_transaction_sees_one_time) {
     struct harness *h = *state;
     zset_expect(h, "ZADD day:a 3 ann", ":1");
     zset_expect(h, "MULTI", "+OK");
@@ -367,7 +368,7 @@ static void a_transaction_sees_one_time(void **state) {
     zset_expect(h, "EXEC", "[:1 :1 :1 :1]");
 }
 
-static void stored_boards_are_in_the_period_of_their_time(void **state) {
+period_test(stored_boards_are_in_the_period_of_their_time) {
     struct harness *h = *state;
     zset_expect(h, "ZADD x 3 ann 4 bob", ":2");
     zset_expect(h, "ZUNIONSTORE day:a 1 x WEIGHTS 2", ":2");
@@ -379,7 +380,7 @@ static void stored_boards_are_in_the_period_of_their_time(void **state) {
     zset_expect(h, "EXISTS day:a", ":0");
 }
 
-static void a_layout_that_the_period_moves_needs_no_today(void **state) {
+period_test(a_layout_that_the_period_moves_needs_no_today) {
     struct harness *h = *state;
     h->wall_us = us("2099-05-05T12:00:00Z");
     zset_expect(h, "ZADD week:a 3 ann", ":1");
@@ -559,7 +560,7 @@ static void run_twin(struct twin *twin, int steps) {
     }
 }
 
-static void boards_with_periods_are_as_their_naive_twins(void **state) {
+period_test(boards_with_periods_are_as_their_naive_twins) {
     struct harness *h = *state;
     struct random random = random_begin(__func__);
     int boards = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 12 : 60;
@@ -582,25 +583,4 @@ static void boards_with_periods_are_as_their_naive_twins(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        period_test(a_period_ends_to_the_microsecond),
-        period_test(a_writer_in_the_first_millisecond_lands_in_the_new_period),
-        cmocka_unit_test(whatever_is_asked_first_the_period_is_over),
-        period_test(a_created_board_stays_and_begins_anew),
-        period_test(info_tells_the_period_and_the_times_move_with_it),
-        period_test(caps_and_bests_are_those_of_the_period),
-        period_test(archives_come_and_go_without_anybody_writing),
-        period_test(a_clock_that_is_set_back_stands_still),
-        period_test(ten_thousand_boards_are_over_at_once),
-        period_test(a_command_lets_few_of_many_boards_begin_anew),
-        period_test(a_scan_waits_for_boards_that_are_over),
-        period_test(keys_names_what_boards_that_are_over_will_leave),
-        period_test(whoever_watches_hears_of_the_end),
-        period_test(a_transaction_sees_one_time),
-        period_test(stored_boards_are_in_the_period_of_their_time),
-        period_test(a_layout_that_the_period_moves_needs_no_today),
-        period_test(boards_with_periods_are_as_their_naive_twins),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

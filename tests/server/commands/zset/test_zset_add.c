@@ -9,14 +9,14 @@ static const char one_pair[] = "-ERR INCR option supports a single increment-ele
 static const char no_float[] = "-ERR value is not a valid float";
 static const char syntax[] = "-ERR syntax error";
 
-static void zadd_adds_members_and_counts_the_new_ones(void **state) {
+ZSET_TEST(zadd_adds_members_and_counts_the_new_ones) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a 2 b", ":2");
     zset_expect(h, "ZADD k 3 a 4 c", ":1");
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 2 a 3 c 4]");
 }
 
-static void nx_leaves_members_that_are_there(void **state) {
+ZSET_TEST(nx_leaves_members_that_are_there) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a", ":1");
     zset_expect(h, "ZADD k NX 5 a 6 b", ":1");
@@ -24,7 +24,7 @@ static void nx_leaves_members_that_are_there(void **state) {
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[a 1 b 6]");
 }
 
-static void xx_adds_nobody(void **state) {
+ZSET_TEST(xx_adds_nobody) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a", ":1");
     zset_expect(h, "ZADD k XX 5 a 6 b", ":0");
@@ -32,7 +32,7 @@ static void xx_adds_nobody(void **state) {
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[a 7]");
 }
 
-static void gt_and_lt_change_in_one_direction_and_add_anyway(void **state) {
+ZSET_TEST(gt_and_lt_change_in_one_direction_and_add_anyway) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 5 a", ":1");
     zset_expect(h, "ZADD k GT CH 4 a 5 a", ":0");
@@ -43,7 +43,7 @@ static void gt_and_lt_change_in_one_direction_and_add_anyway(void **state) {
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[b 1 a 3 c 9]");
 }
 
-static void gt_and_lt_compare_scores_where_less_is_better_too(void **state) {
+ZSET_TEST(gt_and_lt_compare_scores_where_less_is_better_too) {
     struct harness *h = *state;
     zset_expect(h, "ZADD laps:k 5 a", ":1");
     zset_expect(h, "ZADD laps:k GT CH 4 a", ":0");
@@ -52,13 +52,13 @@ static void gt_and_lt_compare_scores_where_less_is_better_too(void **state) {
     zset_expect(h, "ZADD laps:k LT CH 5 a", ":1");
 }
 
-static void ch_counts_changes_along(void **state) {
+ZSET_TEST(ch_counts_changes_along) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a 2 b", ":2");
     zset_expect(h, "ZADD k CH 1 a 3 b 4 c", ":2");
 }
 
-static void one_member_twice_is_applied_in_order(void **state) {
+ZSET_TEST(one_member_twice_is_applied_in_order) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a 2 a 3 a", ":1");
     zset_expect(h, "ZSCORE k a", "3");
@@ -69,7 +69,7 @@ static void one_member_twice_is_applied_in_order(void **state) {
     zset_expect(h, "ZSCORE k c", "9");
 }
 
-static void incr_answers_the_new_score(void **state) {
+ZSET_TEST(incr_answers_the_new_score) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k INCR 5 a", "5");
     zset_expect(h, "ZADD k incr ch -7 a", "-2");
@@ -77,7 +77,7 @@ static void incr_answers_the_new_score(void **state) {
     zset_expect(h, "ZADD k XX INCR 2 a", ",0");
 }
 
-static void incr_that_an_option_stops_answers_nil(void **state) {
+ZSET_TEST(incr_that_an_option_stops_answers_nil) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k NX INCR 5 a", "5");
     zset_expect_unchanged(h, "k", "ZADD k NX INCR 5 a", "nil");
@@ -92,7 +92,7 @@ static void incr_that_an_option_stops_answers_nil(void **state) {
     zset_expect(h, "ZADD k NX INCR 5 a", "_");
 }
 
-static void options_that_contradict_are_refused(void **state) {
+ZSET_TEST(options_that_contradict_are_refused) {
     struct harness *h = *state;
     zset_expect_unchanged(h, "k", "ZADD k NX XX 1 a", nx_xx);
     zset_expect_unchanged(h, "k", "ZADD k NX XX GT INCR 1 a 2 b", nx_xx);
@@ -104,7 +104,7 @@ static void options_that_contradict_are_refused(void **state) {
     zset_expect_unchanged(h, "k", "ZADD k INCR x a 2 b", one_pair);
 }
 
-static void pairs_that_do_not_pair_are_a_syntax_error(void **state) {
+ZSET_TEST(pairs_that_do_not_pair_are_a_syntax_error) {
     struct harness *h = *state;
     zset_expect_unchanged(h, "k", "ZADD k 1 a 2", syntax);
     zset_expect_unchanged(h, "k", "ZADD k x a 2", syntax);
@@ -119,13 +119,13 @@ static void pairs_that_do_not_pair_are_a_syntax_error(void **state) {
                           "-ERR wrong number of arguments for 'zincrby' command");
 }
 
-static void options_may_be_members(void **state) {
+ZSET_TEST(options_may_be_members) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 NX 2 INCR", ":2");
     zset_expect(h, "ZRANGE k 0 -1", "[NX INCR]");
 }
 
-static void what_is_no_number_is_no_score(void **state) {
+ZSET_TEST(what_is_no_number_is_no_score) {
     struct harness *h = *state;
     static const char *const texts[] = {
         "x", "\"\"", "nan", "-nan", "\" 1\"", "\"1 \"", "0x10",      "1e", "--1",  "1,5",
@@ -145,7 +145,7 @@ static void what_is_no_number_is_no_score(void **state) {
     }
 }
 
-static void scores_are_exact_decimals(void **state) {
+ZSET_TEST(scores_are_exact_decimals) {
     struct harness *h = *state;
     static const struct {
         const char *in, *out;
@@ -179,7 +179,7 @@ static void scores_are_exact_decimals(void **state) {
     zset_expect(h, "ZSCORE wide:k a", "18446744073709551615");
 }
 
-static void values_outside_the_field_name_field_value_and_range(void **state) {
+ZSET_TEST(values_outside_the_field_name_field_value_and_range) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a", ":1");
     static const char *const texts[] = {"4294967296", "-4294967297", "1e10",  "inf",
@@ -208,7 +208,7 @@ static void values_outside_the_field_name_field_value_and_range(void **state) {
                           "-9223372036854775808..9223372036854775807");
 }
 
-static void more_decimals_than_the_scale_are_an_error(void **state) {
+ZSET_TEST(more_decimals_than_the_scale_are_an_error) {
     struct harness *h = *state;
     zset_expect_unchanged(h, "k", "ZADD k 1.5 a",
                           "-ERR value 1.5 has too many decimals: field 'score' keeps 0");
@@ -218,7 +218,7 @@ static void more_decimals_than_the_scale_are_an_error(void **state) {
                           "-ERR value 1e-3 has too many decimals: field 'amount' keeps 2");
 }
 
-static void zincrby_answers_the_exact_sum(void **state) {
+ZSET_TEST(zincrby_answers_the_exact_sum) {
     struct harness *h = *state;
     zset_expect(h, "ZINCRBY money:k 0.1 a", "0.1");
     zset_expect(h, "ZINCRBY money:k 0.2 a", "0.3");
@@ -231,7 +231,7 @@ static void zincrby_answers_the_exact_sum(void **state) {
     zset_expect(h, "ZINCRBY money:k 1 a", ",0.95");
 }
 
-static void increments_past_the_range_name_field_value_and_range(void **state) {
+ZSET_TEST(increments_past_the_range_name_field_value_and_range) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 4294967290 a", ":1");
     zset_expect_unchanged(h, "k", "ZINCRBY k 6 a",
@@ -252,7 +252,7 @@ static void increments_past_the_range_name_field_value_and_range(void **state) {
     zset_expect(h, "ZINCRBY k -8589934591 a", "-4294967296");
 }
 
-static void a_write_by_score_leaves_the_other_fields(void **state) {
+ZSET_TEST(a_write_by_score_leaves_the_other_fields) {
     struct harness *h = *state;
     zset_expect(h, "ZADD three:k 100 a 100 b", ":2");
     const struct layout *layout = board_layout(zset_board(h, "three:k"));
@@ -268,7 +268,7 @@ static void a_write_by_score_leaves_the_other_fields(void **state) {
     assert_int_equal(layout_ordinal(layout, zset_packed(h, "three:k", "a"), 0), 53);
 }
 
-static void the_reach_time_is_that_of_the_last_change(void **state) {
+ZSET_TEST(the_reach_time_is_that_of_the_last_change) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 5 a", ":1");
     assert_int_equal(zset_time_ms(h, "k", "a"), START_MS);
@@ -280,7 +280,7 @@ static void the_reach_time_is_that_of_the_last_change(void **state) {
     assert_int_equal(zset_time_ms(h, "k", "a"), START_MS + 20000);
 }
 
-static void an_unchanged_score_keeps_its_time(void **state) {
+ZSET_TEST(an_unchanged_score_keeps_its_time) {
     struct harness *h = *state;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         char key[32];
@@ -301,7 +301,7 @@ static void an_unchanged_score_keeps_its_time(void **state) {
     }
 }
 
-static void without_a_time_a_changed_score_arrives_anew(void **state) {
+ZSET_TEST(without_a_time_a_changed_score_arrives_anew) {
     struct harness *h = *state;
     zset_expect(h, "ZADD bare:k 5 a 5 b 5 c", ":3");
     zset_expect(h, "ZREVRANGE bare:k 0 -1", "[a b c]");
@@ -309,7 +309,7 @@ static void without_a_time_a_changed_score_arrives_anew(void **state) {
     zset_expect(h, "ZREVRANGE bare:k 0 -1", "[b c a]");
 }
 
-static void equal_scores_rank_by_arrival_inside_one_tick(void **state) {
+ZSET_TEST(equal_scores_rank_by_arrival_inside_one_tick) {
     struct harness *h = *state;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         bool is_latest = strcmp(zset_layout_prefixes[i], "latest:") == 0;
@@ -326,7 +326,7 @@ static void equal_scores_rank_by_arrival_inside_one_tick(void **state) {
     }
 }
 
-static void the_first_to_reach_a_score_ranks_first(void **state) {
+ZSET_TEST(the_first_to_reach_a_score_ranks_first) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 5 late 7 early", ":2");
     zset_pass_seconds(h, 1);
@@ -340,7 +340,7 @@ static void the_first_to_reach_a_score_ranks_first(void **state) {
     zset_expect(h, "ZREVRANGE latest:k 0 -1", "[late early]");
 }
 
-static void a_clock_set_back_keeps_the_order_of_arrival(void **state) {
+ZSET_TEST(a_clock_set_back_keeps_the_order_of_arrival) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 5 first", ":1");
     zset_pass_seconds(h, -3600);
@@ -352,7 +352,7 @@ static void a_clock_set_back_keeps_the_order_of_arrival(void **state) {
     assert_int_equal(zset_time_ms(h, "k", "third"), START_MS);
 }
 
-static void all_writes_of_one_command_carry_one_time(void **state) {
+ZSET_TEST(all_writes_of_one_command_carry_one_time) {
     struct harness *h = *state;
     h->wall_us += 123456;
     zset_expect(h, "ZADD latest:k 1 a 2 b 3 c 4 d 9 a", ":4");
@@ -362,7 +362,7 @@ static void all_writes_of_one_command_carry_one_time(void **state) {
     }
 }
 
-static void a_time_outside_the_layout_is_an_error(void **state) {
+ZSET_TEST(a_time_outside_the_layout_is_an_error) {
     struct harness *h = *state;
     zset_expect_unchanged(h, "over:k", "ZADD over:k 1 a 2 b",
                           "-ERR time 2026-01-01T00:00:00Z is out of range: this layout's TIME "
@@ -374,7 +374,7 @@ static void a_time_outside_the_layout_is_an_error(void **state) {
     zset_expect_unchanged(h, "over:k", "ZADD over:k XX 1 a", ":0");
 }
 
-static void a_board_that_outlives_its_time_takes_no_change(void **state) {
+ZSET_TEST(a_board_that_outlives_its_time_takes_no_change) {
     struct harness *h = *state;
     harness_set_clock(h, INT64_C(1577836800000000)); /* 2020-01-01 */
     zset_expect(h, "ZADD over:k 1 a 2 b", ":2");
@@ -387,7 +387,7 @@ static void a_board_that_outlives_its_time_takes_no_change(void **state) {
     zset_expect(h, "ZREM over:k a", ":1");
 }
 
-static void an_error_leaves_no_key_behind(void **state) {
+ZSET_TEST(an_error_leaves_no_key_behind) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1 a x b", no_float);
     zset_expect(h, "ZADD k XX 1 a", ":0");
@@ -411,7 +411,7 @@ static const char *run_sized(struct harness *h, const char *command, size_t key_
     return harness_run_args(h, h->server.session_first, args, 4);
 }
 
-static void keys_and_members_have_1_to_65536_bytes(void **state) {
+ZSET_TEST(keys_and_members_have_1_to_65536_bytes) {
     struct harness *h = *state;
     static const char *const commands[] = {"ZADD", "ZINCRBY"};
     for (int i = 0; i < 2; i++) {
@@ -432,7 +432,7 @@ static void keys_and_members_have_1_to_65536_bytes(void **state) {
                           "-ERR member is 0 bytes long: 1..65536 are allowed");
 }
 
-static void members_and_keys_are_any_bytes(void **state) {
+ZSET_TEST(members_and_keys_are_any_bytes) {
     struct harness *h = *state;
     zset_expect(h, "ZADD \"k\\x00\\r\\n\" 1 \"a\\x00b\" 2 \"\\r\\n\" 3 \"\\xff\"", ":3");
     zset_expect(h, "ZSCORE \"k\\x00\\r\\n\" \"a\\x00b\"", "1");
@@ -442,7 +442,7 @@ static void members_and_keys_are_any_bytes(void **state) {
         "*4\r\n$2\r\n\r\n\r\n$1\r\n2\r\n$1\r\n\xff\r\n$1\r\n3\r\n");
 }
 
-static void errors_show_a_clients_text_without_line_ends(void **state) {
+ZSET_TEST(errors_show_a_clients_text_without_line_ends) {
     struct harness *h = *state;
     zset_expect(h, "ZADD k 1e99 a",
                 "-ERR value 1e99 is out of range: field 'score' takes -4294967296..4294967295");
@@ -456,7 +456,7 @@ static void errors_show_a_clients_text_without_line_ends(void **state) {
     assert_string_equal(zset_run(h, "ZADD k \"1\\r\\n\" a"), "-ERR value is not a valid float");
 }
 
-static void many_pairs_are_one_change(void **state) {
+ZSET_TEST(many_pairs_are_one_change) {
     struct harness *h = *state;
     enum { PAIRS = 500 };
     static char line[PAIRS * 16];
@@ -473,15 +473,13 @@ static void many_pairs_are_one_change(void **state) {
 
 /* ---- allocations that fail ---- */
 
-static void without_memory_nothing_changes(void **state) {
-    (void)state;
+TEST(without_memory_nothing_changes) {
     fail_each_allocation(NULL, "ZADD k 1 a", ":1\r\n", false);
     fail_each_allocation(NULL, "ZINCRBY k 1 a", "$1\r\n1\r\n", false);
     fail_each_allocation(NULL, "ZADD k 1 a 2 b 3 c", ":3\r\n", false);
 }
 
-static void without_memory_many_pairs_are_applied_or_none(void **state) {
-    (void)state;
+TEST(without_memory_many_pairs_are_applied_or_none) {
     enum { PAIRS = 300 };
     static char line[PAIRS * 24];
     size_t size = (size_t)snprintf(line, sizeof(line), "ZADD k CH");
@@ -494,8 +492,7 @@ static void without_memory_many_pairs_are_applied_or_none(void **state) {
     fail_each_allocation(NULL, line, ":300\r\n", true);
 }
 
-static void a_pair_is_put_or_the_board_is_as_it_was(void **state) {
-    (void)state;
+TEST(a_pair_is_put_or_the_board_is_as_it_was) {
     char line[64];
     for (int i = 0; i < 40; i++) {
         /* Some of these split a block, and those need memory. */
@@ -516,44 +513,4 @@ static void a_pair_is_put_or_the_board_is_as_it_was(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(zadd_adds_members_and_counts_the_new_ones),
-        zset_test(nx_leaves_members_that_are_there),
-        zset_test(xx_adds_nobody),
-        zset_test(gt_and_lt_change_in_one_direction_and_add_anyway),
-        zset_test(gt_and_lt_compare_scores_where_less_is_better_too),
-        zset_test(ch_counts_changes_along),
-        zset_test(one_member_twice_is_applied_in_order),
-        zset_test(incr_answers_the_new_score),
-        zset_test(incr_that_an_option_stops_answers_nil),
-        zset_test(options_that_contradict_are_refused),
-        zset_test(pairs_that_do_not_pair_are_a_syntax_error),
-        zset_test(options_may_be_members),
-        zset_test(what_is_no_number_is_no_score),
-        zset_test(scores_are_exact_decimals),
-        zset_test(values_outside_the_field_name_field_value_and_range),
-        zset_test(more_decimals_than_the_scale_are_an_error),
-        zset_test(zincrby_answers_the_exact_sum),
-        zset_test(increments_past_the_range_name_field_value_and_range),
-        zset_test(a_write_by_score_leaves_the_other_fields),
-        zset_test(the_reach_time_is_that_of_the_last_change),
-        zset_test(an_unchanged_score_keeps_its_time),
-        zset_test(without_a_time_a_changed_score_arrives_anew),
-        zset_test(equal_scores_rank_by_arrival_inside_one_tick),
-        zset_test(the_first_to_reach_a_score_ranks_first),
-        zset_test(a_clock_set_back_keeps_the_order_of_arrival),
-        zset_test(all_writes_of_one_command_carry_one_time),
-        zset_test(a_time_outside_the_layout_is_an_error),
-        zset_test(a_board_that_outlives_its_time_takes_no_change),
-        zset_test(an_error_leaves_no_key_behind),
-        zset_test(keys_and_members_have_1_to_65536_bytes),
-        zset_test(members_and_keys_are_any_bytes),
-        zset_test(errors_show_a_clients_text_without_line_ends),
-        zset_test(many_pairs_are_one_change),
-        cmocka_unit_test(without_memory_nothing_changes),
-        cmocka_unit_test(without_memory_many_pairs_are_applied_or_none),
-        cmocka_unit_test(a_pair_is_put_or_the_board_is_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -6,7 +6,7 @@
 #define NO_KEYS   "-ERR at least 1 input key is needed for "
 #define NO_WEIGHT "-ERR weight value is not a float"
 
-static void a_union_has_the_members_of_all_boards_and_sums(void **state) {
+ZSET_TEST(a_union_has_the_members_of_all_boards_and_sums) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_run(h, "ZADD l 10 b 20 c 30 d");
@@ -17,7 +17,7 @@ static void a_union_has_the_members_of_all_boards_and_sums(void **state) {
     zset_expect(h, "ZUNION 2 none none", "[]");
 }
 
-static void an_intersection_has_who_is_on_every_board(void **state) {
+ZSET_TEST(an_intersection_has_who_is_on_every_board) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_run(h, "ZADD l 10 b 20 c 30 d");
@@ -29,7 +29,7 @@ static void an_intersection_has_who_is_on_every_board(void **state) {
     zset_expect(h, "ZINTER 2 none k WITHSCORES", "[]");
 }
 
-static void a_difference_has_who_is_on_the_first_board_alone(void **state) {
+ZSET_TEST(a_difference_has_who_is_on_the_first_board_alone) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
     zset_run(h, "ZADD l 10 b 20 c 30 e");
@@ -44,7 +44,7 @@ static void a_difference_has_who_is_on_the_first_board_alone(void **state) {
     zset_expect(h, "ZDIFF 3 k m k", "[]");
 }
 
-static void the_same_board_twice_counts_twice(void **state) {
+ZSET_TEST(the_same_board_twice_counts_twice) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect(h, "ZUNION 3 k k k WITHSCORES", "[a 3 b 6]");
@@ -53,7 +53,7 @@ static void the_same_board_twice_counts_twice(void **state) {
     zset_expect(h, "ZINTERCARD 2 k k", ":2");
 }
 
-static void aggregate_chooses_how_scores_are_joined(void **state) {
+ZSET_TEST(aggregate_chooses_how_scores_are_joined) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a -2 b 3 c");
     zset_run(h, "ZADD l 10 b -20 c");
@@ -64,7 +64,7 @@ static void aggregate_chooses_how_scores_are_joined(void **state) {
     zset_expect(h, "ZINTER 2 l k WITHSCORES AGGREGATE MIN AGGREGATE MAX", "[c 3 b 10]");
 }
 
-static void weights_are_exact_decimals(void **state) {
+ZSET_TEST(weights_are_exact_decimals) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 3 b");
     zset_run(h, "ZADD money:k 0.25 a -7.01 b");
@@ -80,7 +80,7 @@ static void weights_are_exact_decimals(void **state) {
     zset_expect(h, "ZUNION 1 k WEIGHTS 7 WEIGHTS 2 WITHSCORES", "[a 2 b 6]");
 }
 
-static void sums_past_64_bits_are_exact(void **state) {
+ZSET_TEST(sums_past_64_bits_are_exact) {
     struct harness *h = *state;
     zset_run(h, "ZADD fine:k 9223372036854775807 a -9223372036854775808 b 9007199254740993 c");
     zset_expect(h, "ZUNION 3 fine:k fine:k fine:k WITHSCORES",
@@ -95,7 +95,7 @@ static void sums_past_64_bits_are_exact(void **state) {
                 "[a ,13835058055282163710.5]]");
 }
 
-static void a_value_past_38_digits_is_an_error_that_names_the_member(void **state) {
+ZSET_TEST(a_value_past_38_digits_is_an_error_that_names_the_member) {
     struct harness *h = *state;
     static const char too_wide[] =
         "-ERR member 'a': value is out of range: at most 38 digits, decimals included";
@@ -114,7 +114,7 @@ static void a_value_past_38_digits_is_an_error_that_names_the_member(void **stat
                 "[b]");
 }
 
-static void scores_come_in_pairs_in_resp3(void **state) {
+ZSET_TEST(scores_come_in_pairs_in_resp3) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2.0 b");
     zset_run(h, "ZADD money:k 0.5 a");
@@ -125,7 +125,7 @@ static void scores_come_in_pairs_in_resp3(void **state) {
     zset_expect(h, "ZUNION 2 k money:k", "[a b]");
 }
 
-static void equal_scores_stand_as_zrange_shows_them(void **state) {
+ZSET_TEST(equal_scores_stand_as_zrange_shows_them) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 5 first");
     zset_pass_seconds(h, 1);
@@ -138,7 +138,7 @@ static void equal_scores_stand_as_zrange_shows_them(void **state) {
     zset_expect(h, "ZINTER 2 k k", "[last third second first]");
 }
 
-static void where_less_is_better_the_earlier_comes_first(void **state) {
+ZSET_TEST(where_less_is_better_the_earlier_comes_first) {
     struct harness *h = *state;
     zset_run(h, "ZADD laps:k 5 first");
     zset_pass_seconds(h, 1);
@@ -152,7 +152,7 @@ static void where_less_is_better_the_earlier_comes_first(void **state) {
     zset_expect(h, "ZUNION 2 k laps:k WEIGHTS 0 1 WITHSCORES", "[best 4 second 5 first 5]");
 }
 
-static void latest_boards_show_the_last_to_come_as_the_best(void **state) {
+ZSET_TEST(latest_boards_show_the_last_to_come_as_the_best) {
     struct harness *h = *state;
     zset_run(h, "ZADD latest:k 5 first 5 second");
     zset_pass_seconds(h, 1);
@@ -171,7 +171,7 @@ static void latest_boards_show_the_last_to_come_as_the_best(void **state) {
     zset_expect(h, "ZDIFF 2 latest:l one", "[b c d]");
 }
 
-static void at_equal_times_the_first_board_that_has_the_member_decides(void **state) {
+ZSET_TEST(at_equal_times_the_first_board_that_has_the_member_decides) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 b 2 a");
     zset_run(h, "ZADD l 9 e 3 c 2 b 1 a");
@@ -186,7 +186,7 @@ static void at_equal_times_the_first_board_that_has_the_member_decides(void **st
     zset_expect(h, "ZINTER 3 m l k WITHSCORES", "[b 3 a 3]");
 }
 
-static void zintercard_counts_up_to_a_limit(void **state) {
+ZSET_TEST(zintercard_counts_up_to_a_limit) {
     struct harness *h = *state;
     char line[64];
     for (int i = 0; i < 100; i++) {
@@ -206,7 +206,7 @@ static void zintercard_counts_up_to_a_limit(void **state) {
     }
 }
 
-static void wrong_numbers_of_keys_are_refused(void **state) {
+ZSET_TEST(wrong_numbers_of_keys_are_refused) {
     struct harness *h = *state;
     static const char *const names[] = {"zunion", "zinter", "zdiff", "zintercard"};
     char line[64];
@@ -241,7 +241,7 @@ static void wrong_numbers_of_keys_are_refused(void **state) {
     }
 }
 
-static void wrong_options_are_a_syntax_error(void **state) {
+ZSET_TEST(wrong_options_are_a_syntax_error) {
     struct harness *h = *state;
     static const char *const lines[] = {
         "ZUNION 2 k l FOO",
@@ -270,7 +270,7 @@ static void wrong_options_are_a_syntax_error(void **state) {
     zset_expect(h, "ZINTERCARD 2 k l LIMIT 1 FOO", SYNTAX);
 }
 
-static void what_is_no_weight_is_refused(void **state) {
+ZSET_TEST(what_is_no_weight_is_refused) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     static const char *const wrong[] = {"x", "nan", "inf", "-inf", "+Infinity", "(1", "1x", "--1"};
@@ -289,7 +289,7 @@ static void what_is_no_weight_is_refused(void **state) {
     zset_expect(h, "ZUNION 1 none WEIGHTS \"1\\r\\n+OK\"", NO_WEIGHT);
 }
 
-static void many_boards_are_combined(void **state) {
+ZSET_TEST(many_boards_are_combined) {
     struct harness *h = *state;
     enum { BOARDS = 300 };
     static char line[BOARDS * 8 + 64];
@@ -371,7 +371,7 @@ static int64_t five_times(int i) {
     return 5 * i;
 }
 
-static void large_boards_are_combined_as_small_ones_are(void **state) {
+ZSET_TEST(large_boards_are_combined_as_small_ones_are) {
     struct harness *h = *state;
     fill_large(h, "two", 2, 1);
     fill_large(h, "three", 3, 10);
@@ -392,7 +392,7 @@ static void large_boards_are_combined_as_small_ones_are(void **state) {
     zset_expect(h, "ZDIFF 2 few all", "[]");
 }
 
-static void nothing_is_made_for_a_client_that_hears_nothing(void **state) {
+ZSET_TEST(nothing_is_made_for_a_client_that_hears_nothing) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     assert_string_equal(harness_run(h, h->server.session_first, "CLIENT REPLY OFF"), "");
@@ -402,28 +402,4 @@ static void nothing_is_made_for_a_client_that_hears_nothing(void **state) {
     zset_expect(h, "ZRANGE d 0 -1 WITHSCORES", "[a 2 b 4]");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(a_union_has_the_members_of_all_boards_and_sums),
-        zset_test(an_intersection_has_who_is_on_every_board),
-        zset_test(a_difference_has_who_is_on_the_first_board_alone),
-        zset_test(the_same_board_twice_counts_twice),
-        zset_test(aggregate_chooses_how_scores_are_joined),
-        zset_test(weights_are_exact_decimals),
-        zset_test(sums_past_64_bits_are_exact),
-        zset_test(a_value_past_38_digits_is_an_error_that_names_the_member),
-        zset_test(scores_come_in_pairs_in_resp3),
-        zset_test(equal_scores_stand_as_zrange_shows_them),
-        zset_test(where_less_is_better_the_earlier_comes_first),
-        zset_test(latest_boards_show_the_last_to_come_as_the_best),
-        zset_test(at_equal_times_the_first_board_that_has_the_member_decides),
-        zset_test(zintercard_counts_up_to_a_limit),
-        zset_test(wrong_numbers_of_keys_are_refused),
-        zset_test(wrong_options_are_a_syntax_error),
-        zset_test(what_is_no_weight_is_refused),
-        zset_test(many_boards_are_combined),
-        zset_test(large_boards_are_combined_as_small_ones_are),
-        zset_test(nothing_is_made_for_a_client_that_hears_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,7 +4,7 @@
 #define NO_LEX(what)                                                                               \
     "-ERR " what " is not supported: equal scores are ordered by time, never by name"
 
-static void bylex_forms_answer_why(void **state) {
+ZSET_TEST(bylex_forms_answer_why) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 0 a 0 b 0 c");
     zset_expect(h, "ZLEXCOUNT k - +", NO_LEX("ZLEXCOUNT"));
@@ -17,7 +17,7 @@ static void bylex_forms_answer_why(void **state) {
                 "-ERR syntax error, WITHSCORES not supported in combination with BYLEX");
 }
 
-static void the_number_of_arguments_is_checked(void **state) {
+ZSET_TEST(the_number_of_arguments_is_checked) {
     struct harness *h = *state;
     zset_expect(h, "ZLEXCOUNT k -", "-ERR wrong number of arguments for 'zlexcount' command");
     zset_expect(h, "ZRANGEBYLEX k -", "-ERR wrong number of arguments for 'zrangebylex' command");
@@ -27,10 +27,4 @@ static void the_number_of_arguments_is_checked(void **state) {
                 "-ERR wrong number of arguments for 'zremrangebylex' command");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(bylex_forms_answer_why),
-        zset_test(the_number_of_arguments_is_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

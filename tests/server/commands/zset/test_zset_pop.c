@@ -6,7 +6,7 @@ static const char syntax[] = "-ERR syntax error";
 static const char no_keys[] = "-ERR numkeys should be greater than 0";
 static const char no_count[] = "-ERR count should be greater than 0";
 
-static void zpopmin_takes_the_lowest_and_zpopmax_the_highest(void **state) {
+ZSET_TEST(zpopmin_takes_the_lowest_and_zpopmax_the_highest) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k 1 a 2.5 b 3 c 4 d 5 e");
     zset_expect(h, "ZPOPMIN money:k", "[a 1]");
@@ -15,7 +15,7 @@ static void zpopmin_takes_the_lowest_and_zpopmax_the_highest(void **state) {
     zset_expect(h, "ZRANGE money:k 0 -1", "[d]");
 }
 
-static void where_less_is_better_zpopmin_takes_the_best(void **state) {
+ZSET_TEST(where_less_is_better_zpopmin_takes_the_best) {
     struct harness *h = *state;
     zset_run(h, "ZADD laps:k 10 a 10 b 20 c 20 d");
     zset_expect(h, "ZPOPMIN laps:k", "[a 10]");
@@ -23,14 +23,14 @@ static void where_less_is_better_zpopmin_takes_the_best(void **state) {
     zset_expect(h, "ZMPOP 1 laps:k MAX COUNT 5", "[laps:k [[c 20] [b 10]]]");
 }
 
-static void among_equals_zpopmax_takes_the_first_to_come(void **state) {
+ZSET_TEST(among_equals_zpopmax_takes_the_first_to_come) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 5 first 5 second 5 third");
     zset_expect(h, "ZPOPMAX k", "[first 5]");
     zset_expect(h, "ZPOPMIN k", "[third 5]");
 }
 
-static void without_a_count_resp3_is_flat_with_one_it_is_pairs(void **state) {
+ZSET_TEST(without_a_count_resp3_is_flat_with_one_it_is_pairs) {
     struct harness *h = *state;
     zset_use_resp3(h);
     zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
@@ -42,7 +42,7 @@ static void without_a_count_resp3_is_flat_with_one_it_is_pairs(void **state) {
     zset_expect(h, "ZPOPMAX k 9", "[]");
 }
 
-static void the_count_of_zpopmin_is_not_negative(void **state) {
+ZSET_TEST(the_count_of_zpopmin_is_not_negative) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     static const char *const bad[] = {
@@ -64,7 +64,7 @@ static void the_count_of_zpopmin_is_not_negative(void **state) {
     zset_expect(h, "ZPOPMAX", "-ERR wrong number of arguments for 'zpopmax' command");
 }
 
-static void absurd_counts_take_all(void **state) {
+ZSET_TEST(absurd_counts_take_all) {
     struct harness *h = *state;
     static const char *const counts[] = {"9223372036854775807", "4611686018427387903", "4294967296",
                                          "4294967298"};
@@ -79,7 +79,7 @@ static void absurd_counts_take_all(void **state) {
     }
 }
 
-static void zmpop_takes_from_the_first_board_that_has_members(void **state) {
+ZSET_TEST(zmpop_takes_from_the_first_board_that_has_members) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_run(h, "ZADD l 1 x");
@@ -93,14 +93,14 @@ static void zmpop_takes_from_the_first_board_that_has_members(void **state) {
     zset_expect(h, "ZMPOP 2 k l MAX", "_");
 }
 
-static void one_key_twice_in_zmpop_is_one_board(void **state) {
+ZSET_TEST(one_key_twice_in_zmpop_is_one_board) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect(h, "ZMPOP 2 k k MIN COUNT 9", "[k [[a 1] [b 2]]]");
     zset_expect(h, "ZMPOP 2 k k MIN COUNT 9", "nil*");
 }
 
-static void zmpop_counts_its_keys_and_members_from_1(void **state) {
+ZSET_TEST(zmpop_counts_its_keys_and_members_from_1) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     static const char *const bad[] = {
@@ -116,7 +116,7 @@ static void zmpop_counts_its_keys_and_members_from_1(void **state) {
     }
 }
 
-static void zmpop_with_other_words_is_a_syntax_error(void **state) {
+ZSET_TEST(zmpop_with_other_words_is_a_syntax_error) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     static const char *const lines[] = {
@@ -140,7 +140,7 @@ static void zmpop_with_other_words_is_a_syntax_error(void **state) {
     zset_expect(h, "ZMPOP 1 k", "-ERR wrong number of arguments for 'zmpop' command");
 }
 
-static void a_pop_whose_reply_cannot_be_kept_takes_nothing(void **state) {
+ZSET_TEST(a_pop_whose_reply_cannot_be_kept_takes_nothing) {
     struct harness *h = *state;
     for (int i = 0; i < 1000; i++) {
         zset_run(h, "ZADD k %d member:%d", i, i);
@@ -161,19 +161,4 @@ static void a_pop_whose_reply_cannot_be_kept_takes_nothing(void **state) {
     free(after);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(zpopmin_takes_the_lowest_and_zpopmax_the_highest),
-        zset_test(where_less_is_better_zpopmin_takes_the_best),
-        zset_test(among_equals_zpopmax_takes_the_first_to_come),
-        zset_test(without_a_count_resp3_is_flat_with_one_it_is_pairs),
-        zset_test(the_count_of_zpopmin_is_not_negative),
-        zset_test(absurd_counts_take_all),
-        zset_test(zmpop_takes_from_the_first_board_that_has_members),
-        zset_test(one_key_twice_in_zmpop_is_one_board),
-        zset_test(zmpop_counts_its_keys_and_members_from_1),
-        zset_test(zmpop_with_other_words_is_a_syntax_error),
-        zset_test(a_pop_whose_reply_cannot_be_kept_takes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -23,7 +23,7 @@ static int tally(const char *answered, int *counts, int limit) {
     return total;
 }
 
-static void without_a_count_one_member_comes(void **state) {
+ZSET_TEST(without_a_count_one_member_comes) {
     struct harness *h = *state;
     zset_expect(h, "ZRANDMEMBER none", "nil");
     zset_run(h, "ZADD k 1 a");
@@ -32,7 +32,7 @@ static void without_a_count_one_member_comes(void **state) {
     zset_expect(h, "ZRANDMEMBER none", "_");
 }
 
-static void a_positive_count_draws_different_members(void **state) {
+ZSET_TEST(a_positive_count_draws_different_members) {
     struct harness *h = *state;
     add_members(h, 500);
     static const int counts[] = {0, 1, 2, 10, 30, 31, 32, 100, 250, 499, 500, 501, 100000};
@@ -47,7 +47,7 @@ static void a_positive_count_draws_different_members(void **state) {
     zset_expect(h, "ZRANDMEMBER none 5", "[]");
 }
 
-static void a_negative_count_draws_with_repeats(void **state) {
+ZSET_TEST(a_negative_count_draws_with_repeats) {
     struct harness *h = *state;
     add_members(h, 10);
     int seen[10] = {0};
@@ -59,7 +59,7 @@ static void a_negative_count_draws_with_repeats(void **state) {
     zset_expect(h, "ZRANDMEMBER none -5", "[]");
 }
 
-static void every_member_is_drawn_equally_often(void **state) {
+ZSET_TEST(every_member_is_drawn_equally_often) {
     struct harness *h = *state;
     add_members(h, 100);
     /* 3 of 100: places are drawn and sorted; 40 of 100: the board is walked; none: one place. */
@@ -86,7 +86,7 @@ static void every_member_is_drawn_equally_often(void **state) {
     }
 }
 
-static void withscores_is_flat_in_resp2_and_pairs_in_resp3(void **state) {
+ZSET_TEST(withscores_is_flat_in_resp2_and_pairs_in_resp3) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.5 a");
     zset_expect(h, "ZRANDMEMBER money:k 3 WITHSCORES", "[a 1.5]");
@@ -99,7 +99,7 @@ static void withscores_is_flat_in_resp2_and_pairs_in_resp3(void **state) {
     zset_expect(h, "ZRANDMEMBER none 3 WITHSCORES", "[]");
 }
 
-static void absurd_counts_are_refused_or_give_all(void **state) {
+ZSET_TEST(absurd_counts_are_refused_or_give_all) {
     struct harness *h = *state;
     static const char out[] = "-ERR value is out of range";
     static const char no_integer[] = "-ERR value is not an integer or out of range";
@@ -123,7 +123,7 @@ static void absurd_counts_are_refused_or_give_all(void **state) {
     zset_expect(h, "ZRANDMEMBER k x FOO", no_integer);
 }
 
-static void other_words_are_a_syntax_error(void **state) {
+ZSET_TEST(other_words_are_a_syntax_error) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZRANDMEMBER k 1 FOO", "-ERR syntax error");
@@ -132,7 +132,7 @@ static void other_words_are_a_syntax_error(void **state) {
     zset_expect(h, "ZRANDMEMBER", "-ERR wrong number of arguments for 'zrandmember' command");
 }
 
-static void a_reply_that_nobody_can_read_ends_early(void **state) {
+ZSET_TEST(a_reply_that_nobody_can_read_ends_early) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     struct bytes args[] = {BYTES("ZRANDMEMBER"), BYTES("k"), BYTES("-4294967295")};
@@ -146,24 +146,11 @@ static void a_reply_that_nobody_can_read_ends_early(void **state) {
     buffer_deinit(&small);
 }
 
-static void without_memory_for_the_draw_an_error_comes(void **state) {
+ZSET_TEST(without_memory_for_the_draw_an_error_comes) {
     struct harness *h = *state;
     add_members(h, 500);
     struct bytes args[] = {BYTES("ZRANDMEMBER"), BYTES("k"), BYTES("5")};
     zset_expect_no_memory(h, args, 3);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(without_a_count_one_member_comes),
-        zset_test(a_positive_count_draws_different_members),
-        zset_test(a_negative_count_draws_with_repeats),
-        zset_test(every_member_is_drawn_equally_often),
-        zset_test(withscores_is_flat_in_resp2_and_pairs_in_resp3),
-        zset_test(absurd_counts_are_refused_or_give_all),
-        zset_test(other_words_are_a_syntax_error),
-        zset_test(a_reply_that_nobody_can_read_ends_early),
-        zset_test(without_memory_for_the_draw_an_error_comes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

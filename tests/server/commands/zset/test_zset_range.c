@@ -7,7 +7,7 @@ static const char no_limit[] = "-ERR min or max is not a float";
 static const char limit_alone[] = "-ERR syntax error, LIMIT is only supported in combination with "
                                   "either BYSCORE or BYLEX";
 
-static void zrange_goes_up_and_zrevrange_down(void **state) {
+ZSET_TEST(zrange_goes_up_and_zrevrange_down) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 3 c 1 a 2 b");
     zset_expect(h, "ZRANGE k 0 -1", "[a b c]");
@@ -17,7 +17,7 @@ static void zrange_goes_up_and_zrevrange_down(void **state) {
     zset_expect(h, "ZREVRANGEBYSCORE k +inf -inf", "[c b a]");
 }
 
-static void the_best_comes_first_in_zrevrange_or_where_less_is_better_in_zrange(void **state) {
+ZSET_TEST(the_best_comes_first_in_zrevrange_or_where_less_is_better_in_zrange) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 5 first 5 second 9 best 5 third");
     zset_expect(h, "ZREVRANGE k 0 -1", "[best first second third]");
@@ -30,7 +30,7 @@ static void the_best_comes_first_in_zrevrange_or_where_less_is_better_in_zrange(
     zset_expect(h, "ZRANGE laps:k 9 5 BYSCORE REV LIMIT 1 1", "[second]");
 }
 
-static void indexes_are_cut_to_the_board(void **state) {
+ZSET_TEST(indexes_are_cut_to_the_board) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 0 a 1 b 2 c 3 d 4 e");
     static const struct {
@@ -67,7 +67,7 @@ static void indexes_are_cut_to_the_board(void **state) {
     zset_expect(h, "ZREVRANGE k -2 -1", "[b a]");
 }
 
-static void what_is_no_integer_is_no_index(void **state) {
+ZSET_TEST(what_is_no_integer_is_no_index) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 0 a");
     static const char *const texts[] = {"x",
@@ -99,7 +99,7 @@ static void what_is_no_integer_is_no_index(void **state) {
     }
 }
 
-static void withscores_is_flat_in_resp2_and_pairs_in_resp3(void **state) {
+ZSET_TEST(withscores_is_flat_in_resp2_and_pairs_in_resp3) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.5 a -2 b");
     static const char *const lines[] = {
@@ -118,7 +118,7 @@ static void withscores_is_flat_in_resp2_and_pairs_in_resp3(void **state) {
     zset_expect(h, "ZREVRANGE none 0 -1 WITHSCORES", "[]");
 }
 
-static void ranges_by_score_take_limits_as_zcount_does(void **state) {
+ZSET_TEST(ranges_by_score_take_limits_as_zcount_does) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c 4 d");
     zset_expect(h, "ZRANGEBYSCORE k 2 3", "[b c]");
@@ -136,7 +136,7 @@ static void ranges_by_score_take_limits_as_zcount_does(void **state) {
     zset_expect(h, "ZRANGE none 3 x BYSCORE REV", no_limit);
 }
 
-static void limit_skips_and_counts_along_the_walk(void **state) {
+ZSET_TEST(limit_skips_and_counts_along_the_walk) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c 4 d 5 e");
     static const struct {
@@ -172,7 +172,7 @@ static void limit_skips_and_counts_along_the_walk(void **state) {
     zset_expect(h, "ZRANGEBYSCORE k 1 5 LIMIT 0 1 LIMIT 1 2", "[b c]");
 }
 
-static void limit_needs_byscore_unless_its_count_is_minus_one(void **state) {
+ZSET_TEST(limit_needs_byscore_unless_its_count_is_minus_one) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect(h, "ZRANGE k 0 -1 LIMIT 0 1", limit_alone);
@@ -183,7 +183,7 @@ static void limit_needs_byscore_unless_its_count_is_minus_one(void **state) {
     zset_expect(h, "ZREVRANGE k 0 -1 LIMIT 0 -1", "[b a]");
 }
 
-static void other_words_are_a_syntax_error(void **state) {
+ZSET_TEST(other_words_are_a_syntax_error) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     static const char *const lines[] = {
@@ -218,7 +218,7 @@ static void other_words_are_a_syntax_error(void **state) {
                 "-ERR wrong number of arguments for 'zrevrangebyscore' command");
 }
 
-static void a_long_range_comes_whole(void **state) {
+ZSET_TEST(a_long_range_comes_whole) {
     struct harness *h = *state;
     enum { MEMBERS = 5000 };
     for (int i = 0; i < MEMBERS; i++) {
@@ -239,7 +239,7 @@ static void a_long_range_comes_whole(void **state) {
     free(expected.text);
 }
 
-static void a_silent_client_gets_nothing(void **state) {
+ZSET_TEST(a_silent_client_gets_nothing) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     h->server.session_first->reply_mode = SESSION_REPLY_OFF;
@@ -251,19 +251,4 @@ static void a_silent_client_gets_nothing(void **state) {
     zset_expect(h, "ZRANGE k 0 -1", "[b]");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(zrange_goes_up_and_zrevrange_down),
-        zset_test(the_best_comes_first_in_zrevrange_or_where_less_is_better_in_zrange),
-        zset_test(indexes_are_cut_to_the_board),
-        zset_test(what_is_no_integer_is_no_index),
-        zset_test(withscores_is_flat_in_resp2_and_pairs_in_resp3),
-        zset_test(ranges_by_score_take_limits_as_zcount_does),
-        zset_test(limit_skips_and_counts_along_the_walk),
-        zset_test(limit_needs_byscore_unless_its_count_is_minus_one),
-        zset_test(other_words_are_a_syntax_error),
-        zset_test(a_long_range_comes_whole),
-        zset_test(a_silent_client_gets_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

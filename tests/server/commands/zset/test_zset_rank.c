@@ -1,7 +1,7 @@
 /* ZRANK and ZREVRANK, sentence by sentence. */
 #include "tests/server/zset_fixture.h"
 
-static void zrank_counts_from_the_lowest_score_and_zrevrank_from_the_highest(void **state) {
+ZSET_TEST(zrank_counts_from_the_lowest_score_and_zrevrank_from_the_highest) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 10 a 20 b 30 c");
     zset_expect(h, "ZRANK k a", ":0");
@@ -10,7 +10,7 @@ static void zrank_counts_from_the_lowest_score_and_zrevrank_from_the_highest(voi
     zset_expect(h, "ZREVRANK k a", ":2");
 }
 
-static void where_less_is_better_zrank_is_the_place_from_the_best(void **state) {
+ZSET_TEST(where_less_is_better_zrank_is_the_place_from_the_best) {
     struct harness *h = *state;
     zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
     zset_expect(h, "ZRANK laps:k a", ":0");
@@ -21,7 +21,7 @@ static void where_less_is_better_zrank_is_the_place_from_the_best(void **state) 
     zset_expect(h, "ZREVRANK laps:k d", ":0");
 }
 
-static void on_equal_scores_zrevrank_gives_the_first_to_come_the_better_place(void **state) {
+ZSET_TEST(on_equal_scores_zrevrank_gives_the_first_to_come_the_better_place) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 5 first 5 second");
     zset_pass_seconds(h, 5);
@@ -33,7 +33,7 @@ static void on_equal_scores_zrevrank_gives_the_first_to_come_the_better_place(vo
     zset_expect(h, "ZRANK k third", ":0");
 }
 
-static void zrank_and_zrevrank_mirror_each_other_on_every_layout(void **state) {
+ZSET_TEST(zrank_and_zrevrank_mirror_each_other_on_every_layout) {
     struct harness *h = *state;
     for (int i = 0; i < ZSET_LAYOUTS; i++) {
         const char *prefix = zset_layout_prefixes[i];
@@ -53,7 +53,7 @@ static void zrank_and_zrevrank_mirror_each_other_on_every_layout(void **state) {
     }
 }
 
-static void withscore_adds_the_score(void **state) {
+ZSET_TEST(withscore_adds_the_score) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.5 a 2.25 b");
     zset_expect(h, "ZRANK money:k b WITHSCORE", "[:1 2.25]");
@@ -62,7 +62,7 @@ static void withscore_adds_the_score(void **state) {
     zset_expect(h, "ZRANK money:k a WITHSCORE", "[:0 ,1.5]");
 }
 
-static void a_missing_member_has_no_place(void **state) {
+ZSET_TEST(a_missing_member_has_no_place) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZRANK k x", "nil");
@@ -75,7 +75,7 @@ static void a_missing_member_has_no_place(void **state) {
     zset_expect(h, "ZREVRANK k x WITHSCORE", "_");
 }
 
-static void other_arguments_are_errors(void **state) {
+ZSET_TEST(other_arguments_are_errors) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZRANK k a WITHSCORES", "-ERR syntax error");
@@ -85,15 +85,4 @@ static void other_arguments_are_errors(void **state) {
     zset_expect(h, "ZREVRANK k a b c", "-ERR wrong number of arguments for 'zrevrank' command");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(zrank_counts_from_the_lowest_score_and_zrevrank_from_the_highest),
-        zset_test(where_less_is_better_zrank_is_the_place_from_the_best),
-        zset_test(on_equal_scores_zrevrank_gives_the_first_to_come_the_better_place),
-        zset_test(zrank_and_zrevrank_mirror_each_other_on_every_layout),
-        zset_test(withscore_adds_the_score),
-        zset_test(a_missing_member_has_no_place),
-        zset_test(other_arguments_are_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

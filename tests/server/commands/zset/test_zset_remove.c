@@ -4,7 +4,7 @@
 static const char no_integer[] = "-ERR value is not an integer or out of range";
 static const char no_limit[] = "-ERR min or max is not a float";
 
-static void zrem_counts_the_members_that_were_there(void **state) {
+ZSET_TEST(zrem_counts_the_members_that_were_there) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_expect(h, "ZREM k a x a c", ":2");
@@ -13,7 +13,7 @@ static void zrem_counts_the_members_that_were_there(void **state) {
     zset_expect_unchanged(h, "k", "ZREM k \"\" y", ":0");
 }
 
-static void a_board_goes_with_its_last_member(void **state) {
+ZSET_TEST(a_board_goes_with_its_last_member) {
     struct harness *h = *state;
     static const char *const lines[] = {
         "ZREM k a b x", "ZREMRANGEBYRANK k 0 -1", "ZREMRANGEBYSCORE k -inf inf", "ZPOPMIN k 2",
@@ -28,7 +28,7 @@ static void a_board_goes_with_its_last_member(void **state) {
     }
 }
 
-static void zremrangebyrank_counts_from_the_lowest_score(void **state) {
+ZSET_TEST(zremrangebyrank_counts_from_the_lowest_score) {
     struct harness *h = *state;
     static const struct {
         const char *start, *stop, *removed, *left;
@@ -57,21 +57,21 @@ static void zremrangebyrank_counts_from_the_lowest_score(void **state) {
     }
 }
 
-static void where_less_is_better_rank_0_is_the_best(void **state) {
+ZSET_TEST(where_less_is_better_rank_0_is_the_best) {
     struct harness *h = *state;
     zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
     zset_expect(h, "ZREMRANGEBYRANK laps:k 0 1", ":2");
     zset_expect(h, "ZRANGE laps:k 0 -1", "[c d]");
 }
 
-static void among_equals_the_last_to_come_is_the_lowest(void **state) {
+ZSET_TEST(among_equals_the_last_to_come_is_the_lowest) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 5 first 5 second 5 third");
     zset_expect(h, "ZREMRANGEBYRANK k 0 0", ":1");
     zset_expect(h, "ZREVRANGE k 0 -1", "[first second]");
 }
 
-static void zremrangebyscore_takes_limits_as_zcount_does(void **state) {
+ZSET_TEST(zremrangebyscore_takes_limits_as_zcount_does) {
     struct harness *h = *state;
     static const struct {
         const char *min, *max, *removed, *left;
@@ -93,7 +93,7 @@ static void zremrangebyscore_takes_limits_as_zcount_does(void **state) {
     zset_expect(h, "ZRANGE laps:k 0 -1", "[a c]");
 }
 
-static void wrong_arguments_remove_nothing(void **state) {
+ZSET_TEST(wrong_arguments_remove_nothing) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect_unchanged(h, "k", "ZREMRANGEBYRANK k x 1", no_integer);
@@ -109,7 +109,7 @@ static void wrong_arguments_remove_nothing(void **state) {
                           "-ERR wrong number of arguments for 'zremrangebyscore' command");
 }
 
-static void removal_needs_no_memory(void **state) {
+ZSET_TEST(removal_needs_no_memory) {
     struct harness *h = *state;
     for (int i = 0; i < 3000; i++) {
         zset_run(h, "ZADD k %d member:%d", i % 97, i);
@@ -132,16 +132,4 @@ static void removal_needs_no_memory(void **state) {
     assert_null(zset_board(h, "k"));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(zrem_counts_the_members_that_were_there),
-        zset_test(a_board_goes_with_its_last_member),
-        zset_test(zremrangebyrank_counts_from_the_lowest_score),
-        zset_test(where_less_is_better_rank_0_is_the_best),
-        zset_test(among_equals_the_last_to_come_is_the_lowest),
-        zset_test(zremrangebyscore_takes_limits_as_zcount_does),
-        zset_test(wrong_arguments_remove_nothing),
-        zset_test(removal_needs_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

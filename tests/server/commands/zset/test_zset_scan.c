@@ -28,7 +28,7 @@ static uint64_t tally(const char *answered, int *counts, int limit) {
     return cursor;
 }
 
-static void a_small_board_comes_at_once(void **state) {
+ZSET_TEST(a_small_board_comes_at_once) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.50 a");
     zset_expect(h, "ZSCAN money:k 0", "[0 [a 1.5]]");
@@ -37,7 +37,7 @@ static void a_small_board_comes_at_once(void **state) {
     zset_expect(h, "ZSCAN money:k 0", "[0 [a 1.5]]");
 }
 
-static void every_member_comes_at_least_once(void **state) {
+ZSET_TEST(every_member_comes_at_least_once) {
     struct harness *h = *state;
     enum { MEMBERS = 3000 };
     add_members(h, MEMBERS);
@@ -61,7 +61,7 @@ static void every_member_comes_at_least_once(void **state) {
     }
 }
 
-static void members_that_stay_come_while_others_change(void **state) {
+ZSET_TEST(members_that_stay_come_while_others_change) {
     struct harness *h = *state;
     enum { MEMBERS = 2000 };
     add_members(h, MEMBERS);
@@ -81,7 +81,7 @@ static void members_that_stay_come_while_others_change(void **state) {
 }
 
 /* COUNT is a hint: the work of a step is bounded, and the steps together miss nothing. */
-static void a_step_is_bounded_whatever_count_is_asked_for(void **state) {
+ZSET_TEST(a_step_is_bounded_whatever_count_is_asked_for) {
     struct harness *h = *state;
     enum { MEMBERS = 20000, STEP_MAX = 5000 };
     static int seen[MEMBERS];
@@ -100,7 +100,7 @@ static void a_step_is_bounded_whatever_count_is_asked_for(void **state) {
 }
 
 /* The cost of matching counts, too, even on a small board. */
-static void a_long_pattern_makes_steps_smaller(void **state) {
+ZSET_TEST(a_long_pattern_makes_steps_smaller) {
     struct harness *h = *state;
     char pattern[1025] = "*";
     memset(pattern + 1, '?', sizeof(pattern) - 3);
@@ -123,7 +123,7 @@ static void a_long_pattern_makes_steps_smaller(void **state) {
     }
 }
 
-static void match_filters_by_name(void **state) {
+ZSET_TEST(match_filters_by_name) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 apple 2 pear 3 plum");
     zset_expect(h, "ZSCAN k 0 MATCH a*", "[0 [apple 1]]");
@@ -132,7 +132,7 @@ static void match_filters_by_name(void **state) {
     zset_expect(h, "ZSCAN k 0 MATCH \"\"", "[0 []]");
 }
 
-static void cursors_are_unsigned_integers(void **state) {
+ZSET_TEST(cursors_are_unsigned_integers) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     static const char *const bad[] = {"x",    "-1",  "\"\"", "1x", "\" 1\"", "18446744073709551616",
@@ -148,7 +148,7 @@ static void cursors_are_unsigned_integers(void **state) {
     zset_expect(h, "ZSCAN k 000", "[0 [a 1]]");
 }
 
-static void a_cursor_from_beyond_ends_the_scan(void **state) {
+ZSET_TEST(a_cursor_from_beyond_ends_the_scan) {
     struct harness *h = *state;
     add_members(h, 500);
     static const char *const cursors[] = {"18446744073709551615", "9223372036854775807",
@@ -164,7 +164,7 @@ static void a_cursor_from_beyond_ends_the_scan(void **state) {
     zset_run(h, "ZSCAN k 4294967296");
 }
 
-static void other_options_are_errors(void **state) {
+ZSET_TEST(other_options_are_errors) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZSCAN k 0 FOO", syntax);
@@ -183,25 +183,11 @@ static void other_options_are_errors(void **state) {
     zset_expect(h, "ZSCAN none 0 FOO", "[0 []]");
 }
 
-static void without_memory_for_the_members_an_error_comes(void **state) {
+ZSET_TEST(without_memory_for_the_members_an_error_comes) {
     struct harness *h = *state;
     add_members(h, 100);
     struct bytes args[] = {BYTES("ZSCAN"), BYTES("k"), BYTES("0")};
     zset_expect_no_memory(h, args, 3);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(a_small_board_comes_at_once),
-        zset_test(every_member_comes_at_least_once),
-        zset_test(members_that_stay_come_while_others_change),
-        zset_test(a_step_is_bounded_whatever_count_is_asked_for),
-        zset_test(a_long_pattern_makes_steps_smaller),
-        zset_test(match_filters_by_name),
-        zset_test(cursors_are_unsigned_integers),
-        zset_test(a_cursor_from_beyond_ends_the_scan),
-        zset_test(other_options_are_errors),
-        zset_test(without_memory_for_the_members_an_error_comes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,7 +3,7 @@
 
 static const char no_limit[] = "-ERR min or max is not a float";
 
-static void zscore_answers_the_score_that_was_given(void **state) {
+ZSET_TEST(zscore_answers_the_score_that_was_given) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k -12.30 a 0.01 b 0 c");
     zset_expect(h, "ZSCORE money:k a", "-12.3");
@@ -13,7 +13,7 @@ static void zscore_answers_the_score_that_was_given(void **state) {
     zset_expect(h, "ZSCORE money:k a", ",-12.3");
 }
 
-static void a_missing_member_or_key_has_no_score(void **state) {
+ZSET_TEST(a_missing_member_or_key_has_no_score) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     zset_expect(h, "ZSCORE k b", "nil");
@@ -23,7 +23,7 @@ static void a_missing_member_or_key_has_no_score(void **state) {
     zset_expect(h, "ZSCORE none a", "_");
 }
 
-static void zmscore_answers_in_the_order_asked(void **state) {
+ZSET_TEST(zmscore_answers_in_the_order_asked) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_expect(h, "ZMSCORE k c x a c", "[3 nil 1 3]");
@@ -32,14 +32,14 @@ static void zmscore_answers_in_the_order_asked(void **state) {
     zset_expect(h, "ZMSCORE k c x a", "[,3 _ ,1]");
 }
 
-static void zcard_counts_members(void **state) {
+ZSET_TEST(zcard_counts_members) {
     struct harness *h = *state;
     zset_expect(h, "ZCARD k", ":0");
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_expect(h, "ZCARD k", ":3");
 }
 
-static void an_empty_or_long_member_or_key_is_absent(void **state) {
+ZSET_TEST(an_empty_or_long_member_or_key_is_absent) {
     struct harness *h = *state;
     static char bytes[65537];
     memset(bytes, 'x', sizeof(bytes));
@@ -58,7 +58,7 @@ static void an_empty_or_long_member_or_key_is_absent(void **state) {
     }
 }
 
-static void zcount_counts_between_limits(void **state) {
+ZSET_TEST(zcount_counts_between_limits) {
     struct harness *h = *state;
     zset_run(h, "ZADD k -5 a 0 b 1 c 1 d 7 e");
     static const struct {
@@ -98,7 +98,7 @@ static void zcount_counts_between_limits(void **state) {
     }
 }
 
-static void limits_are_scores_where_less_is_better_too(void **state) {
+ZSET_TEST(limits_are_scores_where_less_is_better_too) {
     struct harness *h = *state;
     zset_run(h, "ZADD laps:k 10 a 20 b 20 c 30 d");
     zset_expect(h, "ZCOUNT laps:k 10 20", ":3");
@@ -109,7 +109,7 @@ static void limits_are_scores_where_less_is_better_too(void **state) {
     zset_expect(h, "ZCOUNT laps:k 30 10", ":0");
 }
 
-static void limits_reach_the_ends_of_64_bits(void **state) {
+ZSET_TEST(limits_reach_the_ends_of_64_bits) {
     struct harness *h = *state;
     zset_run(h, "ZADD fine:k -9223372036854775808 a 0 b 9223372036854775807 c");
     zset_expect(h, "ZCOUNT fine:k -9223372036854775808 9223372036854775807", ":3");
@@ -124,7 +124,7 @@ static void limits_reach_the_ends_of_64_bits(void **state) {
     zset_expect(h, "ZCOUNT wide:k -1 0", ":1");
 }
 
-static void limits_may_have_more_decimals_than_the_board(void **state) {
+ZSET_TEST(limits_may_have_more_decimals_than_the_board) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k 1.01 a 1.02 b -1.01 c");
     zset_expect(h, "ZCOUNT money:k 1.011 1.02", ":1");
@@ -134,7 +134,7 @@ static void limits_may_have_more_decimals_than_the_board(void **state) {
     zset_expect(h, "ZCOUNT money:k -1.0099 1.0099", ":0");
 }
 
-static void what_is_no_number_is_no_limit(void **state) {
+ZSET_TEST(what_is_no_number_is_no_limit) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     static const char *const texts[] = {"x", "nan", "((1", "\"1 \"", "1x", "(nan", "[1", "+", "-"};
@@ -149,7 +149,7 @@ static void what_is_no_number_is_no_limit(void **state) {
     }
 }
 
-static void the_number_of_arguments_is_checked(void **state) {
+ZSET_TEST(the_number_of_arguments_is_checked) {
     struct harness *h = *state;
     zset_expect(h, "ZSCORE k", "-ERR wrong number of arguments for 'zscore' command");
     zset_expect(h, "ZSCORE k a b", "-ERR wrong number of arguments for 'zscore' command");
@@ -160,7 +160,7 @@ static void the_number_of_arguments_is_checked(void **state) {
     zset_expect(h, "ZCOUNT k 1 2 3", "-ERR wrong number of arguments for 'zcount' command");
 }
 
-static void reads_count_as_hits_and_misses_once(void **state) {
+ZSET_TEST(reads_count_as_hits_and_misses_once) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a");
     uint64_t hits = h->server.stats.keyspace_hits;
@@ -183,20 +183,4 @@ static void reads_count_as_hits_and_misses_once(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(zscore_answers_the_score_that_was_given),
-        zset_test(a_missing_member_or_key_has_no_score),
-        zset_test(zmscore_answers_in_the_order_asked),
-        zset_test(zcard_counts_members),
-        zset_test(an_empty_or_long_member_or_key_is_absent),
-        zset_test(zcount_counts_between_limits),
-        zset_test(limits_are_scores_where_less_is_better_too),
-        zset_test(limits_reach_the_ends_of_64_bits),
-        zset_test(limits_may_have_more_decimals_than_the_board),
-        zset_test(what_is_no_number_is_no_limit),
-        zset_test(the_number_of_arguments_is_checked),
-        zset_test(reads_count_as_hits_and_misses_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

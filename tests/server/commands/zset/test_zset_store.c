@@ -8,7 +8,7 @@
 #define NO_INT   "-ERR value is not an integer or out of range"
 #define START_MS (HARNESS_START_US / 1000)
 
-static void a_result_is_stored_and_counted(void **state) {
+ZSET_TEST(a_result_is_stored_and_counted) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     zset_run(h, "ZADD l 10 b 20 c 30 d");
@@ -22,7 +22,7 @@ static void a_result_is_stored_and_counted(void **state) {
     zset_expect(h, "ZRANGE d 0 -1 WITHSCORES", "[b 2 c 3]");
 }
 
-static void the_destination_may_be_a_source(void **state) {
+ZSET_TEST(the_destination_may_be_a_source) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_run(h, "ZADD l 10 b");
@@ -39,7 +39,7 @@ static void the_destination_may_be_a_source(void **state) {
     assert_null(zset_board(h, "l"));
 }
 
-static void an_empty_result_removes_the_destination(void **state) {
+ZSET_TEST(an_empty_result_removes_the_destination) {
     struct harness *h = *state;
     static const char *const lines[] = {
         "ZUNIONSTORE d 2 none none",   "ZINTERSTORE d 2 k none",
@@ -58,7 +58,7 @@ static void an_empty_result_removes_the_destination(void **state) {
     zset_expect(h, "ZRANGE k 0 -1 WITHSCORES", "[a 1]");
 }
 
-static void a_replaced_destination_loses_its_expiry(void **state) {
+ZSET_TEST(a_replaced_destination_loses_its_expiry) {
     struct harness *h = *state;
     static const char *const lines[] = {"ZUNIONSTORE d 1 k", "ZINTERSTORE d 1 k",
                                         "ZDIFFSTORE d 1 k", "ZRANGESTORE d k 0 -1"};
@@ -74,7 +74,7 @@ static void a_replaced_destination_loses_its_expiry(void **state) {
     zset_expect(h, "TTL k", ":50");
 }
 
-static void the_destination_has_the_layout_that_its_name_is_given(void **state) {
+ZSET_TEST(the_destination_has_the_layout_that_its_name_is_given) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b 3 c");
     /* Also where another layout stands there now. */
@@ -92,7 +92,7 @@ static void the_destination_has_the_layout_that_its_name_is_given(void **state) 
     zset_expect(h, "ZRANGE money:d 0 -1 WITHSCORES", "[a 1 b 2]");
 }
 
-static void a_value_that_the_field_cannot_hold_is_named_and_changes_nothing(void **state) {
+ZSET_TEST(a_value_that_the_field_cannot_hold_is_named_and_changes_nothing) {
     struct harness *h = *state;
     zset_run(h, "ZADD d 1 old");
     zset_run(h, "ZADD k 1 a 4294967295 b");
@@ -124,7 +124,7 @@ static void a_value_that_the_field_cannot_hold_is_named_and_changes_nothing(void
     zset_expect(h, "ZRANGE d 0 -1 WITHSCORES", "[a 1]");
 }
 
-static void a_time_outside_the_destinations_window_is_named_and_changes_nothing(void **state) {
+ZSET_TEST(a_time_outside_the_destinations_window_is_named_and_changes_nothing) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 1 a 2 b");
     zset_expect(h, "ZUNIONSTORE future:d 1 k",
@@ -136,7 +136,7 @@ static void a_time_outside_the_destinations_window_is_named_and_changes_nothing(
     zset_expect(h, "EXISTS over:d future:d", ":0");
 }
 
-static void an_error_shows_a_member_without_line_ends_and_cut(void **state) {
+ZSET_TEST(an_error_shows_a_member_without_line_ends_and_cut) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k 0.5 \"a\\r\\nb\"");
     zset_expect(h, "ZUNIONSTORE d 1 money:k",
@@ -168,7 +168,7 @@ static void expect_times(struct harness *h, const char *line, int64_t a_seconds,
     assert_int_equal(zset_time_ms(h, "d", "b"), START_MS + b_seconds * 1000);
 }
 
-static void a_sum_was_reached_with_its_latest_part(void **state) {
+ZSET_TEST(a_sum_was_reached_with_its_latest_part) {
     struct harness *h = *state;
     set_two_boards(h);
     expect_times(h, "ZUNIONSTORE d 2 k l", 3, 3);
@@ -176,7 +176,7 @@ static void a_sum_was_reached_with_its_latest_part(void **state) {
     expect_times(h, "ZUNIONSTORE d 1 k", 1, 3);
 }
 
-static void the_chosen_parts_time_is_that_of_min_and_max(void **state) {
+ZSET_TEST(the_chosen_parts_time_is_that_of_min_and_max) {
     struct harness *h = *state;
     set_two_boards(h);
     expect_times(h, "ZUNIONSTORE d 2 k l AGGREGATE MAX", 1, 3);
@@ -184,7 +184,7 @@ static void the_chosen_parts_time_is_that_of_min_and_max(void **state) {
     expect_times(h, "ZINTERSTORE d 2 k l WEIGHTS 1 10 AGGREGATE MAX", 3, 1);
 }
 
-static void of_equal_parts_the_earliest_is_chosen(void **state) {
+ZSET_TEST(of_equal_parts_the_earliest_is_chosen) {
     struct harness *h = *state;
     set_two_boards(h);
     expect_times(h, "ZUNIONSTORE d 2 k l WEIGHTS 2 5 AGGREGATE MAX", 1, 1);
@@ -192,7 +192,7 @@ static void of_equal_parts_the_earliest_is_chosen(void **state) {
     expect_times(h, "ZINTERSTORE d 2 l k WEIGHTS 0 0 AGGREGATE MAX", 1, 1);
 }
 
-static void a_difference_keeps_the_first_boards_times(void **state) {
+ZSET_TEST(a_difference_keeps_the_first_boards_times) {
     struct harness *h = *state;
     set_two_boards(h);
     zset_run(h, "ZADD m 1 a");
@@ -201,7 +201,7 @@ static void a_difference_keeps_the_first_boards_times(void **state) {
     assert_int_equal(zset_time_ms(h, "d", "b"), START_MS + 1000);
 }
 
-static void a_part_of_weight_0_has_no_say_in_a_sums_time(void **state) {
+ZSET_TEST(a_part_of_weight_0_has_no_say_in_a_sums_time) {
     struct harness *h = *state;
     set_two_boards(h);
     zset_run(h, "ZADD friends 0 a 0 b 0 x");
@@ -216,7 +216,7 @@ static void a_part_of_weight_0_has_no_say_in_a_sums_time(void **state) {
     expect_times(h, "ZINTERSTORE d 2 k l WEIGHTS 0 0", 3, 3);
 }
 
-static void a_score_without_a_time_counts_as_reached_now(void **state) {
+ZSET_TEST(a_score_without_a_time_counts_as_reached_now) {
     struct harness *h = *state;
     set_two_boards(h);
     zset_run(h, "ZADD bare:k 1 a");
@@ -227,7 +227,7 @@ static void a_score_without_a_time_counts_as_reached_now(void **state) {
     assert_int_equal(zset_time_ms(h, "d", "a"), START_MS + 20000);
 }
 
-static void equal_results_rank_by_who_reached_them_first(void **state) {
+ZSET_TEST(equal_results_rank_by_who_reached_them_first) {
     struct harness *h = *state;
     zset_run(h, "ZADD mon 3 late 4 early");
     zset_pass_seconds(h, 10);
@@ -251,7 +251,7 @@ static void equal_results_rank_by_who_reached_them_first(void **state) {
     zset_expect(h, "ZREVRANGE bare:week 0 -1", "[early late last newcomer]");
 }
 
-static void at_equal_times_arrival_on_the_first_board_decides(void **state) {
+ZSET_TEST(at_equal_times_arrival_on_the_first_board_decides) {
     struct harness *h = *state;
     zset_run(h, "ZADD bare:k 5 first 5 second 5 third");
     zset_run(h, "ZADD bare:l 0 third 0 first 0 second 5 fourth");
@@ -269,7 +269,7 @@ static void at_equal_times_arrival_on_the_first_board_decides(void **state) {
     }
 }
 
-static void stored_results_are_ordinary_boards(void **state) {
+ZSET_TEST(stored_results_are_ordinary_boards) {
     struct harness *h = *state;
     for (int i = 0; i < 500; i++) {
         zset_run(h, "ZADD k %d m%d", i % 7, i);
@@ -284,7 +284,7 @@ static void stored_results_are_ordinary_boards(void **state) {
     free(zset_dump(h, "d"));
 }
 
-static void a_board_with_a_cap_keeps_the_best_results(void **state) {
+ZSET_TEST(a_board_with_a_cap_keeps_the_best_results) {
     struct harness *h = *state;
     struct rules capped;
     rules_copy(h->server.settings.default_rules, &capped);
@@ -301,7 +301,7 @@ static void a_board_with_a_cap_keeps_the_best_results(void **state) {
     zset_expect(h, "ZUNIONSTORE d 2 few few", ":3");
 }
 
-static void members_of_every_length_are_stored(void **state) {
+ZSET_TEST(members_of_every_length_are_stored) {
     struct harness *h = *state;
     static const int sizes[] = {1, 31, 40, 253, 254, 255, 256, 3000};
     for (int i = 0; i < 64; i++) {
@@ -321,7 +321,7 @@ static void members_of_every_length_are_stored(void **state) {
 
 /* ---- other fields, and ZRANGESTORE ---- */
 
-static void results_have_other_fields_0(void **state) {
+ZSET_TEST(results_have_other_fields_0) {
     struct harness *h = *state;
     zset_run(h, "ZADD three:k 5 a 7 b");
     zset_set_field(h, "three:k", "a", 1, 1);
@@ -338,7 +338,7 @@ static void results_have_other_fields_0(void **state) {
     assert_int_equal(layout_ordinal(layout, key, 1), 0);
 }
 
-static void zrangestore_keeps_the_whole_key_in_the_same_layout(void **state) {
+ZSET_TEST(zrangestore_keeps_the_whole_key_in_the_same_layout) {
     struct harness *h = *state;
     for (size_t i = 0; i < ZSET_LAYOUTS; i++) {
         char key[32];
@@ -367,7 +367,7 @@ static void zrangestore_keeps_the_whole_key_in_the_same_layout(void **state) {
     }
 }
 
-static void zrangestore_keeps_scores_times_and_order_in_another_layout(void **state) {
+ZSET_TEST(zrangestore_keeps_scores_times_and_order_in_another_layout) {
     struct harness *h = *state;
     zset_run(h, "ZADD k 5 first");
     zset_pass_seconds(h, 100);
@@ -386,7 +386,7 @@ static void zrangestore_keeps_scores_times_and_order_in_another_layout(void **st
     zset_expect(h, "ZREVRANGE latest:d 0 -1", "[third second first]");
 }
 
-static void zrangestore_takes_ranges_as_zrange_does(void **state) {
+ZSET_TEST(zrangestore_takes_ranges_as_zrange_does) {
     struct harness *h = *state;
     static const char *const ranges[] = {
         "0 -1",
@@ -421,7 +421,7 @@ static void zrangestore_takes_ranges_as_zrange_does(void **state) {
     }
 }
 
-static void wrong_arguments_change_nothing(void **state) {
+ZSET_TEST(wrong_arguments_change_nothing) {
     struct harness *h = *state;
     static const char *const lines[][2] = {
         {"ZUNIONSTORE d 0 k", "-ERR at least 1 input key is needed for 'zunionstore' command"},
@@ -465,7 +465,7 @@ static void wrong_arguments_change_nothing(void **state) {
     }
 }
 
-static void the_destinations_name_has_1_to_65536_bytes(void **state) {
+ZSET_TEST(the_destinations_name_has_1_to_65536_bytes) {
     struct harness *h = *state;
     static const char empty[] = "-ERR key is 0 bytes long: 1..65536 are allowed";
     zset_run(h, "ZADD k 1 a");
@@ -539,9 +539,7 @@ static int expect_week(struct harness *h, const struct replay *replay, int day_c
     return ties;
 }
 
-static void
-this_week_is_the_sum_of_its_days_and_ties_go_to_who_reached_the_sum_first(void **state) {
-    (void)state;
+TEST(this_week_is_the_sum_of_its_days_and_ties_go_to_who_reached_the_sum_first) {
     struct random random = random_begin(__func__);
     int ties = 0;
     for (int week = 0; week < 12; week++) {
@@ -639,8 +637,7 @@ static void fail_each_allocation_in_world(const char *line) {
     free(dump_after);
 }
 
-static void without_memory_nothing_changes(void **state) {
-    (void)state;
+TEST(without_memory_nothing_changes) {
     static const char *const lines[] = {
         "ZUNIONSTORE d 2 k l",
         "ZUNIONSTORE laps:d 3 k l few AGGREGATE MAX",
@@ -663,35 +660,4 @@ static void without_memory_nothing_changes(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        zset_test(a_result_is_stored_and_counted),
-        zset_test(the_destination_may_be_a_source),
-        zset_test(an_empty_result_removes_the_destination),
-        zset_test(a_replaced_destination_loses_its_expiry),
-        zset_test(the_destination_has_the_layout_that_its_name_is_given),
-        zset_test(a_value_that_the_field_cannot_hold_is_named_and_changes_nothing),
-        zset_test(a_time_outside_the_destinations_window_is_named_and_changes_nothing),
-        zset_test(an_error_shows_a_member_without_line_ends_and_cut),
-        zset_test(a_sum_was_reached_with_its_latest_part),
-        zset_test(the_chosen_parts_time_is_that_of_min_and_max),
-        zset_test(of_equal_parts_the_earliest_is_chosen),
-        zset_test(a_difference_keeps_the_first_boards_times),
-        zset_test(a_part_of_weight_0_has_no_say_in_a_sums_time),
-        zset_test(a_score_without_a_time_counts_as_reached_now),
-        zset_test(equal_results_rank_by_who_reached_them_first),
-        zset_test(at_equal_times_arrival_on_the_first_board_decides),
-        zset_test(stored_results_are_ordinary_boards),
-        zset_test(a_board_with_a_cap_keeps_the_best_results),
-        zset_test(members_of_every_length_are_stored),
-        zset_test(results_have_other_fields_0),
-        zset_test(zrangestore_keeps_the_whole_key_in_the_same_layout),
-        zset_test(zrangestore_keeps_scores_times_and_order_in_another_layout),
-        zset_test(zrangestore_takes_ranges_as_zrange_does),
-        zset_test(wrong_arguments_change_nothing),
-        zset_test(the_destinations_name_has_1_to_65536_bytes),
-        cmocka_unit_test(this_week_is_the_sum_of_its_days_and_ties_go_to_who_reached_the_sum_first),
-        cmocka_unit_test(without_memory_nothing_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

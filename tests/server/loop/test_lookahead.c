@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "server/loop/connection.h"
-#include "server/loop/prefetch.h"
+#include "server/loop/lookahead.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 
@@ -232,17 +232,17 @@ static void make_batch(struct random *random, struct connection *connection, boo
 
 static void run_batch(struct side *side) {
     struct server *server = &side->harness->server;
-    struct prefetch_group group;
+    struct lookahead_group group;
     struct reply reply;
     buffer_clear(&side->output);
     reply_init(&reply, &side->output, 2);
     server_update_time(server);
     if (side->is_grouped) {
-        prefetch_entries(server, batch.entries, batch.count, &group);
+        lookahead_entries(server, batch.entries, batch.count, &group);
     }
     for (unsigned i = 0; i < batch.count; i++) {
         if (side->is_grouped) {
-            prefetch_recall(server, &group, i);
+            lookahead_recall(server, &group, i);
             server->ahead = group.ahead[i];
         }
         command_execute_index(server, &side->connection.session, batch.entries[i].command,

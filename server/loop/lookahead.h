@@ -12,39 +12,36 @@
  * Invariant: prefetching is only a hint. It changes nothing, and its results are checked before use
  * (board_look_up), so every request has the same result without it. Malformed requests are left to
  * their handlers. */
-#ifndef SERVER_PREFETCH_H
-#define SERVER_PREFETCH_H
+#ifndef SERVER_LOOKAHEAD_H
+#define SERVER_LOOKAHEAD_H
 
 #include "server/dispatch/command.h"
 #include "server/loop/tick.h"
+#include "skiplist/lookup.h"
 
 enum {
-    PREFETCH_MEMBERS_MAX = 64, /* per group; further members are not prefetched */
-    PREFETCH_NO_KEY = TICK_GROUP,
+    LOOKAHEAD_MEMBERS_MAX = 64, /* per group; further members are not prefetched */
+    LOOKAHEAD_NO_KEY = TICK_GROUP,
 };
 
 /* A group of entries and what was found for them. */
-struct prefetch_group {
+struct lookahead_group {
     struct registry_prefetch keys[TICK_GROUP]; /* adjacent entries with the same key share one */
     unsigned key_count;
-    uint8_t key_numbers[TICK_GROUP];            /* by entry: index in keys, or PREFETCH_NO_KEY */
+    uint8_t key_numbers[TICK_GROUP];            /* by entry: index in keys, or LOOKAHEAD_NO_KEY */
     const struct board *boards[TICK_GROUP];     /* by entry; NULL: nothing to fetch */
     const struct command *commands[TICK_GROUP]; /* by entry; NULL: nothing to fetch */
-    struct board_prefetch *ahead[TICK_GROUP];   /* by entry: for its only member; or NULL */
-    struct board_prefetch members[PREFETCH_MEMBERS_MAX];
-    bool are_changes[PREFETCH_MEMBERS_MAX];
+    struct lookup *ahead[TICK_GROUP];           /* by entry: of its only member; or NULL */
+    struct lookup members[LOOKAHEAD_MEMBERS_MAX];
     unsigned member_count;
-    struct board_way ways[TICK_GROUP]; /* to where single new scores will be inserted */
-    struct board_prefetch *way_members[TICK_GROUP];
-    unsigned way_count;
 };
 
 /* entries[0 .. count-1], at most TICK_GROUP, will run next; void entries are skipped. The results
  * are stored in group, which borrows from the entries. */
-void prefetch_entries(const struct server *server, const struct queue_entry *entries, unsigned count,
-                      struct prefetch_group *group);
+void lookahead_entries(const struct server *server, const struct queue_entry *entries,
+                       unsigned count, struct lookahead_group *group);
 
 /* Entry i of the group runs next: pass on what was found for its key. */
-void prefetch_recall(const struct server *server, const struct prefetch_group *group, unsigned i);
+void lookahead_recall(const struct server *server, const struct lookahead_group *group, unsigned i);
 
 #endif

@@ -1,14 +1,14 @@
 /* Random operations on a registry, of every kind that changes it, as commands do them; and the
  * question whether two registries are equal. To be included behind cmocka.h. */
-#ifndef TESTS_SUPPORT_REGISTRY_STORM_H
-#define TESTS_SUPPORT_REGISTRY_STORM_H
+#ifndef TESTS_SUPPORT_REGISTRY_WORKLOAD_H
+#define TESTS_SUPPORT_REGISTRY_WORKLOAD_H
 
 #include "skiplist/keyspace/registry.h"
 #include "tests/support/random.h"
 
-enum { STORM_NAME_MAX = 64 };
+enum { WORKLOAD_NAME_MAX = 64 };
 
-struct storm {
+struct workload {
     struct registry *registry;
     struct random random;
     int64_t now_ms;
@@ -19,25 +19,25 @@ struct storm {
     /* A key that a third of the commands are about; a size of 0: there is none. */
     uint32_t favourite_database;
     size_t favourite_size;
-    char favourite[STORM_NAME_MAX];
+    char favourite[WORKLOAD_NAME_MAX];
 };
 
 /* A registry whose new boards behave as the first letters of their names say: LATEST layouts,
  * layouts without a time, periods of all kinds, caps. */
-void storm_begin(struct storm *storm, const char *test_name, uint32_t members_max);
-void storm_end(struct storm *storm);
-/* One command's worth. Whoever makes allocations fail (memory_fail_at) does it before: the storm
+void workload_begin(struct workload *workload, const char *test_name, uint32_t members_max);
+void workload_end(struct workload *workload);
+/* One command's worth. Whoever makes allocations fail (memory_fail_at) does it before: the workload
  * takes that back. */
-void storm_step(struct storm *storm);
+void workload_step(struct workload *workload);
 /* A registry that would make the same boards. */
-struct registry *storm_create_registry(uint64_t hash_seed);
+struct registry *workload_create_registry(uint64_t hash_seed);
 
 /* Do both have the same keys, boards, order, rules and expiries, and hold together? Fails the test
  * if not. */
-void storm_assert_equal(const struct registry *a, const struct registry *b);
+void workload_assert_equal(const struct registry *a, const struct registry *b);
 
-/* A number that says all of what storm_assert_equal compares: registries with equal ones are taken
- * for equal. */
-uint64_t storm_digest(const struct registry *registry);
+/* A number that says all of what workload_assert_equal compares: registries with equal ones are
+ * taken for equal. */
+uint64_t workload_digest(const struct registry *registry);
 
 #endif

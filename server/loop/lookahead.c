@@ -1,8 +1,8 @@
-/* The stages of a group's prefetching. See prefetch.h.
+/* The stages of a group's look-ups. See lookahead.h.
  *
  * Invariant: each stage reads what an earlier stage has fetched for the whole group, and fetches
  * what the next stage reads. So the group waits for memory once per stage, not once per request. */
-#include "server/loop/prefetch.h"
+#include "server/loop/lookahead.h"
 
 #include "server/dispatch/command.h"
 #include "server/loop/connection.h"
@@ -25,8 +25,8 @@ static const struct command *command_of(const struct queue_entry *entry) {
 }
 
 /* Adjacent requests often name the same key; they share one look-up. */
-static void prefetch_keys(const struct server *server, const struct queue_entry *entries,
-                          unsigned count, struct prefetch_group *group) {
+static void look_up_keys(const struct server *server, const struct queue_entry *entries,
+                         unsigned count, struct lookahead_group *group) {
     const struct registry *registry = server->registry;
     const struct registry_prefetch *last = NULL;
     group->key_count = 0;
@@ -34,7 +34,7 @@ static void prefetch_keys(const struct server *server, const struct queue_entry 
         const struct queue_entry *entry = &entries[i];
         const struct command *command = command_of(entry);
         group->commands[i] = command;
-        group->key_numbers[i] = PREFETCH_NO_KEY;
+        group->key_numbers[i] = LOOKAHEAD_NO_KEY;
         if (command == NULL) {
             continue;
         }
@@ -66,49 +66,16 @@ static const struct board *board_to_fetch(const struct server *server,
     return &key->board;
 }
 
-static void find_boards(const struct server *server, unsigned count, struct prefetch_group *group) {
+static void find_boards(const struct server *server, unsigned count,
+                        struct lookahead_group *group) {
     const struct board *boards[TICK_GROUP];
     for (unsigned i = 0; i < group->key_count; i++) {
         boards[i] = board_to_fetch(server, &group->keys[i]);
     }
     for (unsigned i = 0; i < count; i++) {
-        bool has_key = group->key_numbers[i] != PREFETCH_NO_KEY;
+        bool has_key = group->key_numbers[i] != LOOKAHEAD_NO_KEY;
         group->boards[i] = has_key ? boards[group->key_numbers[i]] : NULL;
         group->ahead[i] = NULL;
-    }
-}
-
-static void prefetch_member(const struct board *board, struct bytes member, bool is_change,
-                            struct prefetch_group *group) {
-    group->are_changes[group->member_count] = is_change;
-    board_prefetch_slots(board, member, &group->members[group->member_count++]);
-}
-
-static void prefetch_slots(const struct queue_entry *entries, unsigned count,
-                           struct prefetch_group *group) {
-    group->member_count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (group->boards[i] == NULL) {
-            continue;
-        }
-        const struct command *command = group->commands[i];
-        const struct request *request = &entries[i].request;
-        bool is_change = (command->flags & COMMAND_WRITE) != 0;
-        uint32_t at = member_position(command, request);
-        bool is_only = command->member_step == 0 || at + 1 == request->count;
-        if (!is_only && (request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
-            continue;
-        }
-        if (is_only && group->member_count < PREFETCH_MEMBERS_MAX) {
-            group->ahead[i] = &group->members[group->member_count];
-        }
-        do {
-            if (group->member_count == PREFETCH_MEMBERS_MAX) {
-                return;
-            }
-            prefetch_member(group->boards[i], request->args[at], is_change, group);
-            at += (uint32_t)command->member_step;
-        } while (!is_only && at < request->count);
     }
 }
 
@@ -132,54 +99,61 @@ static bool find_new_key(const struct command *command, const struct layout *lay
                : key_of_score(layout, request->args[command->score_arg], now_us, key);
 }
 
-static void prefetch_ways(const struct server *server, const struct queue_entry *entries,
-                          unsigned count, struct prefetch_group *group) {
-    group->way_count = 0;
+/* Where the request's only member will be put, if its score tells. */
+static void begin_place(const struct server *server, const struct command *command,
+                        const struct request *request, struct lookup *lookup) {
+    uint64_t key;
+    if ((command->score_arg > 0 || command->new_key != NULL) &&
+        find_new_key(command, board_layout(lookup->board), request, server->clock.now_us, &key)) {
+        lookup_begin_place(lookup, key);
+    }
+}
+
+static void begin_members(const struct queue_entry *entries, unsigned count,
+                          struct lookahead_group *group) {
+    group->member_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct board *board = group->boards[i];
-        if (board == NULL || group->ahead[i] == NULL) {
+        if (group->boards[i] == NULL) {
             continue;
         }
         const struct command *command = group->commands[i];
-        uint64_t key;
-        if ((command->score_arg > 0 || command->new_key != NULL) &&
-            find_new_key(command, board_layout(board), &entries[i].request, server->clock.now_us,
-                         &key)) {
-            group->way_members[group->way_count] = group->ahead[i];
-            board_prefetch_way(board, key, &group->ways[group->way_count++]);
+        const struct request *request = &entries[i].request;
+        bool is_change = (command->flags & COMMAND_WRITE) != 0;
+        uint32_t at = member_position(command, request);
+        bool is_only = command->member_step == 0 || at + 1 == request->count;
+        if (!is_only && (request->count - at) / (uint32_t)command->member_step >= LOOKUP_OWN_MIN) {
+            continue;
+        }
+        if (is_only && group->member_count < LOOKAHEAD_MEMBERS_MAX) {
+            group->ahead[i] = &group->members[group->member_count];
+        }
+        do {
+            if (group->member_count == LOOKAHEAD_MEMBERS_MAX) {
+                return;
+            }
+            lookup_begin(&group->members[group->member_count++], group->boards[i],
+                         request->args[at], is_change);
+            at += (uint32_t)command->member_step;
+        } while (!is_only && at < request->count);
+    }
+}
+
+void lookahead_entries(const struct server *server, const struct queue_entry *entries,
+                       unsigned count, struct lookahead_group *group) {
+    look_up_keys(server, entries, count, group);
+    find_boards(server, count, group);
+    begin_members(entries, count, group);
+    for (unsigned i = 0; i < count; i++) {
+        if (group->ahead[i] != NULL) {
+            begin_place(server, group->commands[i], &entries[i].request, group->ahead[i]);
         }
     }
+    lookup_finish(group->members, group->member_count);
 }
 
-void prefetch_entries(const struct server *server, const struct queue_entry *entries, unsigned count,
-                      struct prefetch_group *group) {
-    prefetch_keys(server, entries, count, group);
-    find_boards(server, count, group);
-    prefetch_slots(entries, count, group);
-    prefetch_ways(server, entries, count, group);
-    for (unsigned i = 0; i < group->member_count; i++) {
-        board_prefetch_descriptor(&group->members[i]);
-    }
-    for (unsigned i = 0; i < group->way_count; i++) {
-        board_prefetch_way_index(&group->ways[i]);
-    }
-    for (unsigned i = 0; i < group->member_count; i++) {
-        board_prefetch_block(&group->members[i]);
-    }
-    for (unsigned i = 0; i < group->way_count; i++) {
-        board_prefetch_way_leaf(&group->ways[i]);
-        group->way_members[i]->target = group->ways[i].block;
-    }
-    for (unsigned i = 0; i < group->member_count; i++) {
-        board_prefetch_entry(&group->members[i], group->are_changes[i]);
-    }
-    for (unsigned i = 0; i < group->way_count; i++) {
-        board_prefetch_way_end(&group->ways[i]);
-    }
-}
-
-void prefetch_recall(const struct server *server, const struct prefetch_group *group, unsigned i) {
-    if (group->key_count > 1 && group->key_numbers[i] != PREFETCH_NO_KEY) {
+void lookahead_recall(const struct server *server, const struct lookahead_group *group,
+                      unsigned i) {
+    if (group->key_count > 1 && group->key_numbers[i] != LOOKAHEAD_NO_KEY) {
         registry_prefetch_recall(server->registry, &group->keys[group->key_numbers[i]]);
     }
 }

@@ -1,4 +1,4 @@
-/* See registry_storm.h. */
+/* See registry_workload.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
-#include "tests/support/registry_storm.h"
+#include "tests/support/registry_workload.h"
 
 enum {
     MEMBERS = 400, /* different ones */
@@ -50,16 +50,16 @@ static void make_kinds(void) {
     kinds[MONTHS].archives_max = 0;
 }
 
-struct registry *storm_create_registry(uint64_t hash_seed) {
+struct registry *workload_create_registry(uint64_t hash_seed) {
     make_kinds();
     struct registry *registry = registry_create(hash_seed, rules_for, NULL);
     assert_non_null(registry);
     return registry;
 }
 
-void storm_begin(struct storm *storm, const char *test_name, uint32_t members_max) {
-    *storm = (struct storm){
-        .registry = storm_create_registry(0x5eed),
+void workload_begin(struct workload *workload, const char *test_name, uint32_t members_max) {
+    *workload = (struct workload){
+        .registry = workload_create_registry(0x5eed),
         .random = random_begin(test_name),
         .now_ms = INT64_C(1795000000000),
         .members_max = members_max,
@@ -67,55 +67,55 @@ void storm_begin(struct storm *storm, const char *test_name, uint32_t members_ma
     };
 }
 
-void storm_end(struct storm *storm) {
-    registry_destroy(storm->registry);
+void workload_end(struct workload *workload) {
+    registry_destroy(workload->registry);
 }
 
 /* ---- picking ---- */
 
-static uint32_t below(struct storm *storm, uint64_t limit) {
-    return (uint32_t)random_below(&storm->random, limit);
+static uint32_t below(struct workload *workload, uint64_t limit) {
+    return (uint32_t)random_below(&workload->random, limit);
 }
 
 /* Half of the time database 0, so that it is crowded. */
-static uint32_t pick_database(struct storm *storm) {
-    return below(storm, 2) == 0 ? 0 : below(storm, storm->database_count);
+static uint32_t pick_database(struct workload *workload) {
+    return below(workload, 2) == 0 ? 0 : below(workload, workload->database_count);
 }
 
-static struct bytes pick_name(struct storm *storm, char *text) {
-    uint32_t kind = below(storm, KINDS);
-    int size =
-        below(storm, 8) == 0
-            ? snprintf(text, STORM_NAME_MAX, "%c@2026-11-%u", letters[kind], 10 + below(storm, 20))
-            : snprintf(text, STORM_NAME_MAX, "%c%u", letters[kind], below(storm, 3));
+static struct bytes pick_name(struct workload *workload, char *text) {
+    uint32_t kind = below(workload, KINDS);
+    int size = below(workload, 8) == 0
+                   ? snprintf(text, WORKLOAD_NAME_MAX, "%c@2026-11-%u", letters[kind],
+                              10 + below(workload, 20))
+                   : snprintf(text, WORKLOAD_NAME_MAX, "%c%u", letters[kind], below(workload, 3));
     return (struct bytes){text, (size_t)size};
 }
 
 /* A place, where a key may be or not. */
-static struct bytes pick_place(struct storm *storm, uint32_t *database, char *text) {
-    if (storm->favourite_size > 0 && below(storm, 3) == 0) {
-        *database = storm->favourite_database;
-        memcpy(text, storm->favourite, storm->favourite_size);
-        return (struct bytes){text, storm->favourite_size};
+static struct bytes pick_place(struct workload *workload, uint32_t *database, char *text) {
+    if (workload->favourite_size > 0 && below(workload, 3) == 0) {
+        *database = workload->favourite_database;
+        memcpy(text, workload->favourite, workload->favourite_size);
+        return (struct bytes){text, workload->favourite_size};
     }
-    *database = pick_database(storm);
-    return pick_name(storm, text);
+    *database = pick_database(workload);
+    return pick_name(workload, text);
 }
 
 /* A key that is there, or NULL. */
-static struct registry_key *pick_key(struct storm *storm) {
-    char text[STORM_NAME_MAX];
+static struct registry_key *pick_key(struct workload *workload) {
+    char text[WORKLOAD_NAME_MAX];
     uint32_t database;
-    struct bytes name = pick_place(storm, &database, text);
-    uint64_t bits = random_next(&storm->random);
-    return below(storm, 2) == 0 || name.size == storm->favourite_size
-               ? registry_find(storm->registry, database, name, storm->now_ms)
-               : registry_random(storm->registry, database, bits, storm->now_ms);
+    struct bytes name = pick_place(workload, &database, text);
+    uint64_t bits = random_next(&workload->random);
+    return below(workload, 2) == 0 || name.size == workload->favourite_size
+               ? registry_find(workload->registry, database, name, workload->now_ms)
+               : registry_random(workload->registry, database, bits, workload->now_ms);
 }
 
-static struct bytes pick_member(struct storm *storm, char *text) {
+static struct bytes pick_member(struct workload *workload, char *text) {
     /* Some are so long that they lie in pieces of their own. */
-    uint32_t number = below(storm, MEMBERS);
+    uint32_t number = below(workload, MEMBERS);
     int size = snprintf(text, 512, "m%0*u", number % 50 == 0 ? 300 : (int)(number % 9), number);
     return (struct bytes){text, (size_t)size};
 }
@@ -123,117 +123,120 @@ static struct bytes pick_member(struct storm *storm, char *text) {
 /* ---- commands ---- */
 
 /* A board goes with its last member. */
-static void remove_if_empty(struct storm *storm, struct registry_key *key) {
+static void remove_if_empty(struct workload *workload, struct registry_key *key) {
     if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
-        registry_remove(storm->registry, key);
+        registry_remove(workload->registry, key);
     }
 }
 
-static void put_members(struct storm *storm, struct registry_key *key, bool is_new) {
+static void put_members(struct workload *workload, struct registry_key *key, bool is_new) {
     char text[512];
-    uint32_t count = below(storm, 4) == 0 ? below(storm, storm->members_max) : below(storm, 4);
+    uint32_t count =
+        below(workload, 4) == 0 ? below(workload, workload->members_max) : below(workload, 4);
     bool is_changed = false;
     for (uint32_t i = 0; i < count; i++) {
         struct board_member member;
-        board_look_up(&key->board, pick_member(storm, text), NULL, &member);
-        bool is_put =
-            registry_put_member(storm->registry, key, &member, below(storm, KEYS)) == BOARD_OK;
-        storm->failures += !is_put;
+        board_look_up(&key->board, pick_member(workload, text), NULL, &member);
+        bool is_put = registry_put_member(workload->registry, key, &member,
+                                          below(workload, KEYS)) == BOARD_OK;
+        workload->failures += !is_put;
         is_changed |= is_put;
     }
     uint32_t cap = registry_rules(key)->cap;
     if (cap > 0 && board_count(&key->board) > cap) {
-        registry_remove_range(storm->registry, key, cap, board_count(&key->board) - cap);
+        registry_remove_range(workload->registry, key, cap, board_count(&key->board) - cap);
     }
     if (is_changed) {
-        registry_tell_members(storm->registry, key);
+        registry_tell_members(workload->registry, key);
     } else if (is_new) {
-        registry_take_back(storm->registry, key);
+        registry_take_back(workload->registry, key);
     }
 }
 
-static void write_board(struct storm *storm) {
-    char text[STORM_NAME_MAX];
+static void write_board(struct workload *workload) {
+    char text[WORKLOAD_NAME_MAX];
     bool is_new;
     uint32_t database;
-    struct bytes name = pick_place(storm, &database, text);
+    struct bytes name = pick_place(workload, &database, text);
     struct registry_key *key =
-        registry_find_or_create(storm->registry, database, name, storm->now_ms, &is_new);
+        registry_find_or_create(workload->registry, database, name, workload->now_ms, &is_new);
     if (key == NULL) {
-        storm->failures++;
+        workload->failures++;
     } else {
-        put_members(storm, key, is_new);
+        put_members(workload, key, is_new);
     }
 }
 
-static void create_board(struct storm *storm) {
-    char text[STORM_NAME_MAX];
+static void create_board(struct workload *workload) {
+    char text[WORKLOAD_NAME_MAX];
     struct rules rules;
     bool is_new;
     uint32_t database;
-    struct bytes name = pick_place(storm, &database, text);
-    rules_copy(&kinds[below(storm, KINDS)], &rules);
+    struct bytes name = pick_place(workload, &database, text);
+    rules_copy(&kinds[below(workload, KINDS)], &rules);
     rules.is_created = true;
-    storm->failures += registry_find_or_create_like(storm->registry, database, name, &rules,
-                                                    storm->now_ms, &is_new) == NULL;
+    workload->failures += registry_find_or_create_like(workload->registry, database, name, &rules,
+                                                       workload->now_ms, &is_new) == NULL;
 }
 
-static void take_members(struct storm *storm) {
-    struct registry_key *key = pick_key(storm);
+static void take_members(struct workload *workload) {
+    struct registry_key *key = pick_key(workload);
     if (key == NULL) {
         return;
     }
-    for (uint32_t left = below(storm, 6); left > 0 && board_count(&key->board) > 0; left--) {
-        struct bytes name = board_at(&key->board, below(storm, board_count(&key->board))).member;
+    for (uint32_t left = below(workload, 6); left > 0 && board_count(&key->board) > 0; left--) {
+        struct bytes name = board_at(&key->board, below(workload, board_count(&key->board))).member;
         struct board_member member;
         char text[512];
         memcpy(text, name.at, name.size);
         board_look_up(&key->board, (struct bytes){text, name.size}, NULL, &member);
         assert_true(member.is_there);
-        registry_take_member(storm->registry, key, &member);
+        registry_take_member(workload->registry, key, &member);
     }
-    remove_if_empty(storm, key);
+    remove_if_empty(workload, key);
 }
 
-static void cut(struct storm *storm) {
-    struct registry_key *key = pick_key(storm);
+static void cut(struct workload *workload) {
+    struct registry_key *key = pick_key(workload);
     if (key == NULL) {
         return;
     }
-    uint32_t rank = below(storm, board_count(&key->board) + UINT64_C(1));
-    uint32_t count = below(storm, board_count(&key->board) - rank + UINT64_C(1));
-    registry_remove_range(storm->registry, key, rank, count);
-    remove_if_empty(storm, key);
+    uint32_t rank = below(workload, board_count(&key->board) + UINT64_C(1));
+    uint32_t count = below(workload, board_count(&key->board) - rank + UINT64_C(1));
+    registry_remove_range(workload->registry, key, rank, count);
+    remove_if_empty(workload, key);
 }
 
-static void put_board(struct storm *storm) {
-    char name_text[STORM_NAME_MAX];
+static void put_board(struct workload *workload) {
+    char name_text[WORKLOAD_NAME_MAX];
     char text[512];
     struct board board;
     uint32_t database;
-    struct bytes name = pick_place(storm, &database, name_text);
-    if (!registry_create_board(storm->registry, name, storm->now_ms, &board)) {
-        storm->failures++;
+    struct bytes name = pick_place(workload, &database, name_text);
+    if (!registry_create_board(workload->registry, name, workload->now_ms, &board)) {
+        workload->failures++;
         return;
     }
     uint32_t cap = rules_of(board_layout(&board))->cap;
-    uint32_t count = below(storm, storm->members_max);
+    uint32_t count = below(workload, workload->members_max);
     bool is_filled = true;
     for (uint32_t i = 0; i < count && is_filled && (cap == 0 || i < cap); i++) {
-        is_filled = board_put(&board, pick_member(storm, text), below(storm, KEYS)) == BOARD_OK;
+        is_filled =
+            board_put(&board, pick_member(workload, text), below(workload, KEYS)) == BOARD_OK;
     }
     if (!is_filled || board_count(&board) == 0 ||
-        registry_put_board(storm->registry, database, name, &board, storm->now_ms) != REGISTRY_OK) {
-        storm->failures += board_count(&board) > 0;
-        registry_discard_board(storm->registry, &board);
+        registry_put_board(workload->registry, database, name, &board, workload->now_ms) !=
+            REGISTRY_OK) {
+        workload->failures += board_count(&board) > 0;
+        registry_discard_board(workload->registry, &board);
     }
 }
 
-static void rename_or_copy(struct storm *storm) {
-    char text[STORM_NAME_MAX];
-    struct registry_key *key = pick_key(storm);
+static void rename_or_copy(struct workload *workload) {
+    char text[WORKLOAD_NAME_MAX];
+    struct registry_key *key = pick_key(workload);
     uint32_t database;
-    struct bytes to = pick_place(storm, &database, text);
+    struct bytes to = pick_place(workload, &database, text);
     if (key == NULL) {
         return;
     }
@@ -242,85 +245,87 @@ static void rename_or_copy(struct storm *storm) {
     char name_text[REGISTRY_KEY_MAX];
     struct bytes name = {name_text, registry_name(key).size};
     memcpy(name_text, registry_name(key).at, name.size);
-    (void)registry_find(storm->registry, database, to, storm->now_ms);
-    key = registry_find(storm->registry, from, name, storm->now_ms);
+    (void)registry_find(workload->registry, database, to, workload->now_ms);
+    key = registry_find(workload->registry, from, name, workload->now_ms);
     if (key == NULL) {
         return;
     }
     enum registry_status status =
-        below(storm, 2) == 0 ? registry_rename(storm->registry, key, database, to, storm->now_ms)
-                             : registry_copy(storm->registry, key, database, to, storm->now_ms);
-    storm->failures += status != REGISTRY_OK;
+        below(workload, 2) == 0
+            ? registry_rename(workload->registry, key, database, to, workload->now_ms)
+            : registry_copy(workload->registry, key, database, to, workload->now_ms);
+    workload->failures += status != REGISTRY_OK;
 }
 
-static void set_expiry(struct storm *storm) {
-    struct registry_key *key = pick_key(storm);
-    int64_t time_ms = storm->now_ms + below(storm, UINT64_C(400000000));
+static void set_expiry(struct workload *workload) {
+    struct registry_key *key = pick_key(workload);
+    int64_t time_ms = workload->now_ms + below(workload, UINT64_C(400000000));
     if (key != NULL) {
-        int64_t expire_at_ms = below(storm, 4) == 0 ? REGISTRY_NO_EXPIRY : time_ms;
-        storm->failures += registry_set_expiry(storm->registry, key, expire_at_ms) != REGISTRY_OK;
+        int64_t expire_at_ms = below(workload, 4) == 0 ? REGISTRY_NO_EXPIRY : time_ms;
+        workload->failures +=
+            registry_set_expiry(workload->registry, key, expire_at_ms) != REGISTRY_OK;
     }
 }
 
-static void roll_by_hand(struct storm *storm) {
-    char text[STORM_NAME_MAX];
-    struct registry_key *key = pick_key(storm);
+static void roll_by_hand(struct workload *workload) {
+    char text[WORKLOAD_NAME_MAX];
+    struct registry_key *key = pick_key(workload);
     if (key == NULL) {
         return;
     }
     struct rules next;
     rules_copy(registry_rules(key), &next);
-    bool has_next = next.period == PERIOD_NONE && below(storm, 2) == 0;
+    bool has_next = next.period == PERIOD_NONE && below(workload, 2) == 0;
     if (has_next && next.layout.time.bits > 0) {
-        layout_set_start(&next.layout, storm->now_ms * 1000);
+        layout_set_start(&next.layout, workload->now_ms * 1000);
     }
-    int size = snprintf(text, sizeof text, "archive:%u", storm->archive_count++);
-    int64_t expire_at_ms =
-        below(storm, 2) == 0 ? REGISTRY_NO_EXPIRY : storm->now_ms + below(storm, 100000000);
-    storm->failures +=
-        registry_roll(storm->registry, key, (struct bytes){text, (size_t)size},
-                      has_next ? &next : NULL, expire_at_ms, storm->now_ms) != REGISTRY_OK;
+    int size = snprintf(text, sizeof text, "archive:%u", workload->archive_count++);
+    int64_t expire_at_ms = below(workload, 2) == 0 ? REGISTRY_NO_EXPIRY
+                                                   : workload->now_ms + below(workload, 100000000);
+    workload->failures +=
+        registry_roll(workload->registry, key, (struct bytes){text, (size_t)size},
+                      has_next ? &next : NULL, expire_at_ms, workload->now_ms) != REGISTRY_OK;
 }
 
 /* Time goes by, now and then so much that periods end, or archives go. */
-static void wait_some(struct storm *storm) {
-    storm->now_ms += below(storm, below(storm, 8) == 0 ? UINT64_C(3000000000) : 40000000);
-    (void)registry_roll_due(storm->registry, storm->now_ms, below(storm, 8));
-    (void)registry_expire_due(storm->registry, storm->now_ms, below(storm, 8));
+static void wait_some(struct workload *workload) {
+    workload->now_ms += below(workload, below(workload, 8) == 0 ? UINT64_C(3000000000) : 40000000);
+    (void)registry_roll_due(workload->registry, workload->now_ms, below(workload, 8));
+    (void)registry_expire_due(workload->registry, workload->now_ms, below(workload, 8));
 }
 
-static void remove_key(struct storm *storm) {
-    struct registry_key *key = pick_key(storm);
+static void remove_key(struct workload *workload) {
+    struct registry_key *key = pick_key(workload);
     if (key != NULL) {
-        registry_remove(storm->registry, key);
+        registry_remove(workload->registry, key);
     }
 }
 
-void storm_step(struct storm *storm) {
+void workload_step(struct workload *workload) {
     static const struct {
         uint32_t weight;
-        void (*run)(struct storm *);
+        void (*run)(struct workload *);
     } commands[] = {
         {40, write_board},   {10, take_members}, {4, cut},
         {5, put_board},      {4, create_board},  {5, remove_key},
         {8, rename_or_copy}, {5, set_expiry},    {3, roll_by_hand},
         {3, wait_some},
     };
-    uint32_t turn = below(storm, 88);
-    if (turn == 87 && below(storm, 8) == 0) {
-        uint32_t database = below(storm, REGISTRY_DATABASES + 3);
-        registry_flush(storm->registry,
+    uint32_t turn = below(workload, 88);
+    if (turn == 87 && below(workload, 8) == 0) {
+        uint32_t database = below(workload, REGISTRY_DATABASES + 3);
+        registry_flush(workload->registry,
                        database < REGISTRY_DATABASES ? database : REGISTRY_DATABASES);
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (turn < commands[i].weight) {
-            commands[i].run(storm);
+            commands[i].run(workload);
             break;
         }
         turn -= commands[i].weight;
     }
     memory_fail_at(0);
-    (void)registry_free_step(storm->registry, below(storm, 200));
+    (void)registry_free_step(workload->registry, below(workload, 200));
 }
 
 /* ---- comparing ---- */
@@ -364,7 +369,7 @@ static void assert_valid(const struct registry *registry) {
     }
 }
 
-void storm_assert_equal(const struct registry *a, const struct registry *b) {
+void workload_assert_equal(const struct registry *a, const struct registry *b) {
     struct comparison comparison = {.a = a, .b = b};
     assert_valid(a);
     assert_valid(b);
@@ -429,7 +434,7 @@ static void digest_key(void *context, const struct registry_key *key) {
     digest->sum += random_next(&mixed);
 }
 
-uint64_t storm_digest(const struct registry *registry) {
+uint64_t workload_digest(const struct registry *registry) {
     struct digest digest = {.registry = registry};
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         registry_each(registry, i, INT64_MIN, digest_key, &digest);

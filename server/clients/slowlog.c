@@ -1,0 +1,125 @@
+/* See slowlog.h. */
+#include "server/clients/slowlog.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/memory.h"
+
+void slowlog_init(struct slowlog *slowlog) {
+    *slowlog = (struct slowlog){0};
+}
+
+void slowlog_deinit(struct slowlog *slowlog) {
+    slowlog_reset(slowlog);
+    memory_free(slowlog->entries);
+    *slowlog = (struct slowlog){0};
+}
+
+static void drop_oldest(struct slowlog *slowlog) {
+    memory_free(slowlog->entries[slowlog->first].texts);
+    slowlog->first = (slowlog->first + 1) % slowlog->capacity;
+    slowlog->count--;
+}
+
+void slowlog_reset(struct slowlog *slowlog) {
+    while (slowlog->count > 0) {
+        drop_oldest(slowlog);
+    }
+}
+
+static bool reserve_entry(struct slowlog *slowlog) {
+    if (slowlog->count < slowlog->capacity) {
+        return true;
+    }
+    uint32_t capacity = slowlog->capacity < 16 ? 16 : slowlog->capacity * 2;
+    struct slowlog_entry *entries = memory_allocate((size_t)capacity * sizeof *entries);
+    if (entries == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < slowlog->count; i++) {
+        entries[i] = slowlog->entries[(slowlog->first + i) % slowlog->capacity];
+    }
+    memory_free(slowlog->entries);
+    slowlog->entries = entries;
+    slowlog->capacity = capacity;
+    slowlog->first = 0;
+    return true;
+}
+
+/* The text kept of one argument. out has room for SLOWLOG_TEXT_MAX bytes and the note after it. */
+enum { ARG_SIZE_MAX = SLOWLOG_TEXT_MAX + 48 };
+
+static size_t print_arg(const struct request *request, bool is_secret, uint32_t index, char *out) {
+    uint32_t last = SLOWLOG_ARGS_MAX - 1;
+    if (index == last && request->count > SLOWLOG_ARGS_MAX) {
+        return (size_t)snprintf(out, ARG_SIZE_MAX, "... (%u more arguments)",
+                                request->count - last);
+    }
+    struct bytes arg = is_secret && index > 0 ? BYTES("(redacted)") : request->args[index];
+    if (arg.size <= SLOWLOG_TEXT_MAX) {
+        if (arg.size > 0) {
+            memcpy(out, arg.at, arg.size);
+        }
+        return arg.size;
+    }
+    memcpy(out, arg.at, SLOWLOG_TEXT_MAX);
+    return SLOWLOG_TEXT_MAX + (size_t)snprintf(out + SLOWLOG_TEXT_MAX, 48, "... (%zu more bytes)",
+                                               arg.size - SLOWLOG_TEXT_MAX);
+}
+
+static char *put_text(char **at, const char *text, size_t size) {
+    char *begin = *at;
+    if (size > 0) {
+        memcpy(begin, text, size);
+    }
+    begin[size] = '\0';
+    *at = begin + size + 1;
+    return begin;
+}
+
+static bool fill_texts(struct slowlog_entry *entry, const struct request *request, bool is_secret,
+                       const char *client_address, const char *client_name) {
+    char args[SLOWLOG_ARGS_MAX][ARG_SIZE_MAX];
+    size_t size = strlen(client_address) + strlen(client_name) + 2;
+    for (uint32_t i = 0; i < entry->arg_count; i++) {
+        entry->arg_sizes[i] = print_arg(request, is_secret, i, args[i]);
+        size += entry->arg_sizes[i] + 1;
+    }
+    entry->texts = memory_allocate(size);
+    if (entry->texts == NULL) {
+        return false;
+    }
+    char *at = entry->texts;
+    for (uint32_t i = 0; i < entry->arg_count; i++) {
+        entry->args[i] = put_text(&at, args[i], entry->arg_sizes[i]);
+    }
+    entry->client_address = put_text(&at, client_address, strlen(client_address));
+    entry->client_name = put_text(&at, client_name, strlen(client_name));
+    return true;
+}
+
+void slowlog_add(struct slowlog *slowlog, uint32_t length_max, const struct request *request,
+                 bool is_secret, uint64_t elapsed_us, int64_t unix_time_s,
+                 const char *client_address, const char *client_name) {
+    struct slowlog_entry entry = {
+        .id = slowlog->next_id++,
+        .unix_time_s = unix_time_s,
+        .elapsed_us = elapsed_us,
+        .arg_count = request->count < SLOWLOG_ARGS_MAX ? request->count : SLOWLOG_ARGS_MAX,
+    };
+    while (slowlog->count > 0 && slowlog->count >= length_max) {
+        drop_oldest(slowlog);
+    }
+    if (length_max == 0 || !reserve_entry(slowlog) ||
+        !fill_texts(&entry, request, is_secret, client_address, client_name)) {
+        return;
+    }
+    slowlog->entries[(slowlog->first + slowlog->count) % slowlog->capacity] = entry;
+    slowlog->count++;
+}
+
+const struct slowlog_entry *slowlog_newest(const struct slowlog *slowlog, uint32_t i) {
+    CHECK(i < slowlog->count);
+    return &slowlog->entries[(slowlog->first + slowlog->count - 1 - i) % slowlog->capacity];
+}

@@ -1,0 +1,111 @@
+/* Options of requests. See options.h. */
+#include "server/dispatch/options.h"
+
+static uint32_t value_count(enum option_kind kind) {
+    bool is_pair = kind == OPTION_INTEGERS || kind == OPTION_TEXTS;
+    return kind == OPTION_FLAG ? 0 : is_pair ? 2 : 1;
+}
+
+static const struct option_row *find_row(const struct option_row *rows, struct bytes word) {
+    while (rows->word != NULL && !bytes_is(word, rows->word)) {
+        rows++;
+    }
+    return rows->word != NULL ? rows : NULL;
+}
+
+/* false: the error was replied. */
+static bool read_option(const struct call *call, const struct option_row *row, uint32_t index,
+                        void *target) {
+    void *value = (char *)target + row->offset;
+    switch (row->kind) {
+    case OPTION_FLAG:
+        *(bool *)value = true;
+        break;
+    case OPTION_INTEGERS:
+    case OPTION_INTEGER:
+        for (uint32_t i = 0; i < value_count(row->kind); i++) {
+            if (!call_parse_integer(call, call_arg(call, index + i), (int64_t *)value + i)) {
+                return false;
+            }
+        }
+        break;
+    case OPTION_TEXTS:
+    case OPTION_TEXT:
+        for (uint32_t i = 0; i < value_count(row->kind); i++) {
+            ((struct bytes *)value)[i] = call_arg(call, index + i);
+        }
+        break;
+    case OPTION_READ:
+        break;
+    }
+    return row->read == NULL || row->read(call, index, target);
+}
+
+bool options_read_to(const struct call *call, uint32_t *index, void *target) {
+    while (*index < call->request->count) {
+        const struct option_row *row = find_row(call->command->options, call_arg(call, *index));
+        if (row == NULL || call->request->count - *index <= value_count(row->kind)) {
+            return true;
+        }
+        if (!read_option(call, row, *index + 1, target)) {
+            return false;
+        }
+        *index += 1 + value_count(row->kind);
+    }
+    return true;
+}
+
+bool options_read(const struct call *call, uint32_t index, void *target) {
+    return options_read_to(call, &index, target) &&
+           (index == call->request->count || call_syntax_error(call));
+}
+
+/* ---- agreement with the syntax ---- */
+
+/* Do the values after the token have the types that the row reads? */
+static bool has_values(const struct argument *argument, const struct option_row *row) {
+    bool is_block = argument->type == ARGUMENT_BLOCK;
+    const struct argument *value = is_block ? argument->children : argument;
+    bool is_integer = row->kind == OPTION_INTEGER || row->kind == OPTION_INTEGERS;
+    uint32_t count = 0;
+    for (; argument->type != ARGUMENT_PURE_TOKEN && value->name != NULL; value++) {
+        count++;
+        if (is_integer && value->type != ARGUMENT_INTEGER) {
+            return false;
+        }
+        if (!is_block) {
+            break;
+        }
+    }
+    return count == value_count(row->kind);
+}
+
+/* Options are the tokens inside what is optional or repeated, but not those among the values of
+ * another. Returns how many there are. */
+static uint32_t check_tokens(const struct argument *list, bool is_inside,
+                             const struct option_row *rows) {
+    uint32_t count = 0;
+    for (; list->name != NULL; list++) {
+        bool is_option = is_inside || list->flags != 0;
+        if (list->token != NULL && is_option) {
+            const struct option_row *row = find_row(rows, bytes_from_text(list->token));
+            CHECK(row != NULL && has_values(list, row));
+            count++;
+        } else if (list->token == NULL && list->children != NULL) {
+            count += check_tokens(list->children, is_option, rows);
+        }
+    }
+    return count;
+}
+
+void options_check(const struct command *command) {
+    if (command->options != NULL) {
+        uint32_t row_count = 0;
+        while (command->options[row_count].word != NULL) {
+            row_count++;
+        }
+        CHECK(command->arguments != NULL);
+        uint32_t token_count = check_tokens(command->arguments, false, command->options);
+        CHECK(token_count == row_count);
+    }
+}

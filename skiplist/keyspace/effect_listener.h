@@ -1,0 +1,36 @@
+/* Receiving the effects of a registry (skiplist/keyspace/effect.h), and listing those of a FILL. */
+#ifndef SKIPLIST_EFFECT_LISTENER_H
+#define SKIPLIST_EFFECT_LISTENER_H
+
+#include "skiplist/keyspace/effect.h"
+
+/* Owned by the caller, and borrowed while it is added. receive gets every effect: CUT before the
+ * members are removed, all others after the change. It must not change the registry or its
+ * listeners. */
+struct effect_listener {
+    void (*receive)(void *context, const struct effect *effect);
+    void *context;
+    struct effect_listener *next; /* private */
+};
+
+/* Listeners receive effects in the order in which they were added. Adding one that is there, or
+ * removing one that is not, does nothing. Call between commands only. */
+void effect_listener_add(struct registry *registry, struct effect_listener *listener);
+void effect_listener_remove(struct registry *registry, struct effect_listener *listener);
+
+/* Iterates over the effects of a FILL, inside the listener. */
+struct effect_fill {
+    struct effect whole; /* borrowed as it is */
+    enum { EFFECT_FILL_CREATE, EFFECT_FILL_EXPIRE, EFFECT_FILL_MEMBERS } next;
+    /* The state of the key's kind, zeroed at first. */
+    bool has_begun;
+    bool is_reverse;
+    uint32_t left; /* members */
+    struct board_cursor cursor;
+    const void *at; /* of other kinds: the next member */
+};
+void effect_fill_begin(struct effect_fill *fill, const struct effect *effect);
+/* false: no effects left. */
+MUST_CHECK bool effect_fill_next(struct effect_fill *fill, struct effect *effect);
+
+#endif

@@ -1,0 +1,216 @@
+/* Boards as values of keys: changes of their members, which are reported and which a walk in the
+ * same board takes into account; and their table of operations.
+ *
+ * The cursor of a walk is a rank and the key of the last entry returned: a larger key is before it,
+ * a smaller key behind it, and the rank decides only among equal keys. */
+#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/run.h"
+
+/* Cost of queueing and freeing one key, in members: the key, the board, its first block. */
+enum { KEY_WORK = 2 };
+
+/* ---- a walk in the board that changes ---- */
+
+/* Is an entry with this key before the cursor? */
+static bool is_key_before(const struct key_cursor *cursor, uint64_t key, bool if_equal) {
+    return cursor->has_last && (key != cursor->last ? key > cursor->last : if_equal);
+}
+
+static bool is_member_before(const struct registry_walk *walk, const struct board_member *member) {
+    const struct key_cursor *cursor = &walk->cursor;
+    bool is_tie = cursor->has_last && member->key == cursor->last;
+    return is_tie ? board_rank_of(&walk->open->board, member) < cursor->rank
+                  : is_key_before(cursor, member->key, false);
+}
+
+static bool is_latest(const struct board *board) {
+    return board_layout(board)->time.bits > 0 && board_layout(board)->time.is_latest;
+}
+
+static void note_put(struct registry_walk *walk, const struct board_member *member,
+                     uint64_t packed_key) {
+    if (member->is_there) {
+        walk->cursor.rank -= is_member_before(walk, member);
+    }
+    /* A new entry is placed behind all its equals, or (LATEST) before them. */
+    walk->cursor.rank += is_key_before(&walk->cursor, packed_key, is_latest(&walk->open->board));
+}
+
+static void note_cut(struct key_cursor *cursor, uint32_t rank, uint32_t count) {
+    if (rank < cursor->rank) {
+        uint32_t before = cursor->rank - rank;
+        cursor->rank -= before < count ? before : count;
+    }
+}
+
+/* ---- members ---- */
+
+/* Separate from the callers, so that an unobserved change costs only a test and a jump. */
+__attribute__((noinline)) static enum board_status put_observed(struct registry *registry,
+                                                                struct registry_key *key,
+                                                                const struct board_member *member,
+                                                                uint64_t packed_key) {
+    bool is_open = registry->walk.open == key;
+    uint32_t rank = registry->walk.cursor.rank;
+    if (is_open) {
+        note_put(&registry->walk, member, packed_key);
+    }
+    enum board_status status = board_put_member(&key->board, member, packed_key);
+    if (status == BOARD_OK) {
+        registry_emit_member(registry, EFFECT_PUT, key, member->name, packed_key);
+    } else if (is_open) {
+        registry->walk.cursor.rank = rank;
+    }
+    return status;
+}
+
+enum board_status registry_put_member(struct registry *registry, struct registry_key *key,
+                                      const struct board_member *member, uint64_t packed_key) {
+    return registry->is_observed ? put_observed(registry, key, member, packed_key)
+                                 : board_put_member(&key->board, member, packed_key);
+}
+
+__attribute__((noinline)) static void take_observed(struct registry *registry,
+                                                    struct registry_key *key,
+                                                    const struct board_member *member) {
+    if (registry->walk.open == key) {
+        registry->walk.cursor.rank -= is_member_before(&registry->walk, member);
+    }
+    board_remove_member(&key->board, member);
+    registry_emit_member(registry, EFFECT_TAKE, key, member->name, 0);
+}
+
+void registry_take_member(struct registry *registry, struct registry_key *key,
+                          const struct board_member *member) {
+    if (registry->is_observed) {
+        take_observed(registry, key, member);
+    } else {
+        board_remove_member(&key->board, member);
+    }
+}
+
+void registry_remove_range(struct registry *registry, struct registry_key *key, uint32_t rank,
+                           uint32_t count) {
+    registry_emit_cut(registry, key, rank, count);
+    if (registry->walk.open == key) {
+        note_cut(&registry->walk.cursor, rank, count);
+    }
+    board_remove_range(&key->board, rank, count);
+    board_chain_put(&registry->remains, &key->board);
+    registry_tell(registry, key->database, registry_name(key));
+}
+
+/* ---- operations ---- */
+
+/* What the last step of a board with remains takes is not known, and counts in full. */
+static bool free_step(struct registry *registry, struct registry_key *key, uint32_t *work) {
+    const struct rules *rules = registry_rules(key);
+    uint64_t work_left = (uint64_t)board_count(&key->board) + KEY_WORK;
+    bool has_remains = board_has_remains(&key->board);
+    if (!board_deinit_step(&key->board, *work)) {
+        return false;
+    }
+    if (!has_remains && work_left < *work) {
+        *work = (uint32_t)work_left;
+    }
+    rules_release(&registry->rules, rules);
+    return true;
+}
+
+static size_t size(const struct registry_key *key) {
+    return board_memory_size(&key->board);
+}
+
+static bool copy(struct registry *registry, const struct registry_key *key,
+                 struct registry_key *to) {
+    if (!board_copy(&key->board, &to->board)) {
+        return false;
+    }
+    rules_hold_again(&registry->rules, registry_rules(key));
+    return true;
+}
+
+static void move(struct registry_key *key, struct registry_key *to) {
+    board_move_to(&key->board, &to->board);
+}
+
+static uint32_t walk(const struct registry_key *key, struct key_cursor *cursor, void *entries,
+                     uint32_t entries_max, bool *is_last) {
+    struct board_entry *entry = entries;
+    struct board_cursor place;
+    struct board_run run;
+    uint32_t count = 0;
+    board_seek(&key->board, cursor->rank, &place);
+    while (count < entries_max && board_cursor_run(&place, true, entries_max - count, &run)) {
+        while (board_run_read_to(&run, true, &entry[count].key, &entry[count].member)) {
+            count++;
+        }
+    }
+    if (count > 0) {
+        cursor->rank += count;
+        cursor->last = entry[count - 1].key;
+        cursor->has_last = true;
+    }
+    *is_last = cursor->rank == board_count(&key->board);
+    return count;
+}
+
+/* In rank order, so that equals arrive in their order; LATEST: in reverse. */
+static bool fill(struct effect_fill *fill, struct effect *effect) {
+    const struct board *board = &effect->key->board;
+    struct board_entry entry;
+    if (!fill->has_begun) {
+        fill->has_begun = true;
+        fill->left = board_count(board);
+        fill->is_reverse = is_latest(board);
+        board_seek(board, fill->is_reverse && fill->left > 0 ? fill->left - 1 : 0, &fill->cursor);
+    }
+    if (fill->left == 0 || !board_cursor_read(&fill->cursor, &entry)) {
+        return false;
+    }
+    effect->member = entry.member;
+    effect->member_key = entry.key;
+    fill->left--;
+    if (fill->is_reverse) {
+        board_cursor_previous(&fill->cursor);
+    } else {
+        board_cursor_next(&fill->cursor);
+    }
+    return true;
+}
+
+static const char *check_cursor(const struct board *board, const struct key_cursor *cursor) {
+    uint32_t rank_min = cursor->has_last ? board_count_above(board, cursor->last) : 0;
+    uint32_t rank_max = cursor->has_last ? board_count_from(board, cursor->last) : 0;
+    return cursor->rank >= rank_min && cursor->rank <= rank_max
+               ? NULL
+               : "registry: the walk's rank is not where its last key belongs";
+}
+
+static const char *check(const struct registry *registry, const struct registry_key *key,
+                         const struct key_cursor *cursor) {
+    const char *reason;
+    if (!rules_are_in(&registry->rules, registry_rules(key))) {
+        return "registry: a board's rules are not those of the set";
+    }
+    if (key->is_periodic != (registry_rules(key)->period != PERIOD_NONE)) {
+        return "registry: a key and its board differ about having a period";
+    }
+    if (cursor != NULL) {
+        return check_cursor(&key->board, cursor);
+    }
+    return board_validate(&key->board, &reason) ? NULL : reason;
+}
+
+const struct key_kind key_kind_board = {
+    .name = "zset",
+    .number = REGISTRY_BOARD,
+    .free_step = free_step,
+    .size = size,
+    .copy = copy,
+    .move = move,
+    .walk = walk,
+    .fill = fill,
+    .apply = effect_apply_to_board,
+    .check = check,
+};

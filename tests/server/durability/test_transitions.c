@@ -1,0 +1,375 @@
+/* Every row of persistence's tables of transitions is taken by a server that meets its cause, and
+ * logged; and what CONFIG SET reserves. Each scene runs in a process of its own. */
+#include "tests/support/test.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "codec/memory.h"
+#include "server/system/log.h"
+#include "tests/support/failing_disk.h"
+#include "tests/support/restart_history.h"
+
+enum { ROWS_MAX = 64, SECONDS_MAX = 10000, TURNS = 200, ALLOCATIONS_MAX = 60 };
+
+#define EVERYSEC "appendonly yes\nappendfsync everysec\n"
+#define ALWAYS   "appendonly yes\nappendfsync always\n"
+#define NOTHING  "appendonly no\nsave \"\"\n"
+
+/* ---- a disk on which what the scene wants fails ---- */
+
+static struct disk disk_below, disk_scene;
+static atomic_bool fails_base, fails_journal, fails_sync, fails_rename, fails_directory;
+static atomic_bool holds_rename;
+
+static int fail_if(bool is_failing, int error) {
+    errno = error;
+    return is_failing ? -1 : 0;
+}
+
+static int scene_open(int directory, const char *name, int flags, mode_t mode) {
+    bool is_failing = (fails_base && strstr(name, ".base") != NULL) ||
+                      (fails_journal && strstr(name, ".journal") != NULL);
+    return fail_if(is_failing, ENOSPC) != 0 ? -1 : disk_below.open_at(directory, name, flags, mode);
+}
+
+static int scene_sync(int fd) {
+    return fail_if(fails_sync, EIO) != 0 ? -1 : disk_below.sync_contents(fd);
+}
+
+static int scene_rename(int directory, const char *from, const char *to) {
+    while (holds_rename) {
+        usleep(100);
+    }
+    return fail_if(fails_rename, EIO) != 0 ? -1 : disk_below.rename_at(directory, from, to);
+}
+
+static int scene_make_directory(int directory, const char *name, mode_t mode) {
+    return fail_if(fails_directory, EACCES) != 0
+               ? -1
+               : disk_below.make_directory_at(directory, name, mode);
+}
+
+/* Without memory it puts fewer. */
+static void put_members(struct durable_server *durable, uint32_t count, uint64_t score) {
+    bool is_new;
+    struct registry *registry = durable->server->registry;
+    struct registry_key *key =
+        registry_find_or_create(registry, 0, BYTES("pa"), history->workload.now_ms, &is_new);
+    for (uint32_t i = 0; key != NULL && i < count; i++) {
+        char name[128];
+        struct board_member member;
+        size_t size = (size_t)snprintf(name, sizeof name, "%0100u", i);
+        board_look_up(&key->board, (struct bytes){.at = name, .size = size}, NULL, &member);
+        (void)!registry_put_member(registry, key, &member, score);
+    }
+}
+
+static void begin(struct durable_server *durable, const char *settings) {
+    quick_disk_begin();
+    disk_below = *disk;
+    disk_scene = *disk;
+    disk_scene.open_at = scene_open;
+    disk_scene.sync_contents = scene_sync;
+    disk_scene.rename_at = scene_rename;
+    disk_scene.make_directory_at = scene_make_directory;
+    disk = &disk_scene;
+    log_set_level(LOG_DEBUG);
+    history_begin_run(durable, settings);
+    put_members(durable, 3, 7);
+    durable_end_tick(durable);
+}
+
+/* Let seconds pass until it is so. */
+static void wait_until(struct durable_server *durable,
+                       bool (*is_so)(const struct durable_server *durable)) {
+    for (int i = 0; !is_so(durable); i++) {
+        CHECK(i < SECONDS_MAX);
+        durable_second(durable);
+        (void)!durable_settle(durable);
+        durable_wait(durable);
+    }
+}
+
+static bool is_refusing(const struct durable_server *durable) {
+    return durable->server->durability.write_refusal != NULL;
+}
+
+static bool is_on(const struct durable_server *durable) {
+    return durable_describe(durable).is_journal_on && !is_refusing(durable);
+}
+
+static bool is_off(const struct durable_server *durable) {
+    return !durable_describe(durable).is_journal_on && !is_refusing(durable);
+}
+
+static bool has_failed_to_save(const struct durable_server *durable) {
+    struct persistence_info info = durable_describe(durable);
+    return !info.is_last_save_ok && !info.is_saving;
+}
+
+static void configure(struct durable_server *durable, bool appendonly) {
+    durable->server->settings.appendonly = appendonly;
+    wait_until(durable, appendonly ? is_on : is_off);
+}
+
+/* ---- scenes ---- */
+
+static void turn_the_journal_on_and_off(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    configure(&durable, true);
+    configure(&durable, false);
+    durable_stop(&durable);
+}
+
+static void save_with_a_journal(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
+    CHECK(history_save(&durable) == PERSISTENCE_OK);
+    durable_stop(&durable);
+}
+
+static void load_damaged_files(const void *context) {
+    (void)context;
+    char name[64] = "kept/leaderboard.1.journal";
+    char path[2 * DIRECTORY_PATH_MAX];
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
+    durable_stop(&durable);
+    snprintf(path, sizeof path, "%s", directory_join(history->directory, name));
+    file_write(path, "damaged, and long enough for the head of a journal", 50);
+    durable_start(&durable, history->directory, EVERYSEC);
+}
+
+static void save_without_a_directory(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    fails_directory = true;
+    CHECK(history_save(&durable) == PERSISTENCE_FAILED);
+    durable_stop(&durable);
+}
+
+static void save_without_a_new_journal(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
+    fails_journal = true;
+    CHECK(history_save(&durable) == PERSISTENCE_FAILED);
+    durable_stop(&durable);
+}
+
+static void save_without_memory(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    history_begin_snapshot(&durable);
+    memory_fail_at(1);
+    durable_end_tick(&durable);
+    memory_fail_at(0);
+    CHECK(!durable_describe(&durable).is_saving);
+    durable_stop(&durable);
+}
+
+static void save_without_a_base(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    put_members(&durable, 80000, 7); /* more than a walk goes ahead of the thread */
+    fails_base = true;
+    history_begin_snapshot(&durable);
+    durable_end_tick(&durable);
+    while (durable_describe(&durable).is_saving) {
+        durable_turn(&durable);
+    }
+    durable_stop(&durable);
+}
+
+static void turn_the_journal_on_without_a_base(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    CHECK(history_save(&durable) == PERSISTENCE_OK);
+    fails_rename = true;
+    durable.server->settings.appendonly = true;
+    wait_until(&durable, has_failed_to_save);
+    CHECK(is_off(&durable));
+    durable_stop(&durable);
+}
+
+static void break_and_repair(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
+    fails_sync = true;
+    fails_rename = true;
+    wait_until(&durable, is_refusing);
+    fails_sync = false;
+    wait_until(&durable, has_failed_to_save);
+    CHECK(is_refusing(&durable));
+    fails_rename = false;
+    wait_until(&durable, is_on);
+    durable_stop(&durable);
+}
+
+static void break_and_turn_off(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, EVERYSEC "save \"\"\n");
+    fails_sync = true;
+    fails_base = true;
+    wait_until(&durable, is_refusing);
+    configure(&durable, false);
+    durable_stop(&durable);
+}
+
+static void fail_with_always(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    begin(&durable, ALWAYS);
+    (void)!durable_settle(&durable);
+    fails_sync = true;
+    put_members(&durable, 3, 8);
+    durable_end_tick(&durable);
+    (void)!durable_settle(&durable);
+    CHECK(false); /* the host was to end */
+}
+
+/* While the journal waits for its base, one allocation fails. */
+static void fail_to_buffer(struct durable_server *durable, uint64_t nth) {
+    holds_rename = true;
+    durable->server->settings.appendonly = true;
+    while (!durable_describe(durable).is_saving) {
+        durable_second(durable);
+    }
+    for (int i = 0; i < TURNS; i++) {
+        durable_end_tick(durable);
+        durable_turn(durable);
+    }
+    memory_fail_at(nth);
+    put_members(durable, 3, 8);
+    memory_fail_at(0);
+    durable_end_tick(durable);
+    holds_rename = false;
+    wait_until(durable, is_on);
+    durable_stop(durable);
+}
+
+static void begin_a_journal_without_memory(const void *context) {
+    const uint64_t *nth = context;
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    CHECK(history_save(&durable) == PERSISTENCE_OK);
+    fail_to_buffer(&durable, *nth);
+}
+
+static void repair_a_journal_without_memory(const void *context) {
+    const uint64_t *nth = context;
+    struct durable_server durable;
+    begin(&durable, EVERYSEC);
+    fails_sync = true;
+    fails_base = true;
+    wait_until(&durable, is_refusing);
+    wait_until(&durable, has_failed_to_save);
+    fails_sync = false;
+    fails_base = false;
+    fail_to_buffer(&durable, *nth);
+}
+
+/* ---- rows ---- */
+
+static bool is_taken[ROWS_MAX];
+
+static void note_rows(void) {
+    const char *row;
+    for (uint32_t i = 0; (row = persistence_transition(i)) != NULL; i++) {
+        char line[128];
+        CHECK(i < ROWS_MAX);
+        snprintf(line, sizeof line, "debug persistence: %s\n", row);
+        is_taken[i] = is_taken[i] || history_has_printed(line);
+    }
+}
+
+static void play(void (*scene)(const void *context), uint64_t nth) {
+    history_begin(random_begin("transitions"));
+    history_assert_ended(history_run_process(scene, &nth));
+    note_rows();
+}
+
+/* The host ends: durable_server.c does it as main does. */
+static void play_to_the_end_of_the_process(void (*scene)(const void *context)) {
+    history_begin(random_begin("transitions"));
+    int status = history_run_process(scene, NULL);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
+    note_rows();
+}
+
+/* Which allocation is the journal's depends on the command. */
+static void play_until_said(void (*scene)(const void *context), const char *row) {
+    uint64_t nth = 1;
+    do {
+        play(scene, nth++);
+    } while (!history_has_printed(row) && nth < ALLOCATIONS_MAX);
+}
+
+TEST(every_transition_is_reached) {
+    play(turn_the_journal_on_and_off, 0);
+    play(save_with_a_journal, 0);
+    play(save_without_a_directory, 0);
+    play(save_without_a_new_journal, 0);
+    play(save_without_memory, 0);
+    play(save_without_a_base, 0);
+    play(turn_the_journal_on_without_a_base, 0);
+    play(break_and_repair, 0);
+    play(break_and_turn_off, 0);
+    play_to_the_end_of_the_process(load_damaged_files);
+    play_to_the_end_of_the_process(fail_with_always);
+    play_until_said(begin_a_journal_without_memory, ": STARTING JOURNAL_GONE OFF");
+    play_until_said(repair_a_journal_without_memory, ": RESTARTING JOURNAL_GONE BROKEN");
+    uint32_t row = 0;
+    for (; persistence_transition(row) != NULL; row++) {
+        if (!is_taken[row]) {
+            fail_msg("nothing has led to %s", persistence_transition(row));
+        }
+    }
+    assert_int_equal(row, 26);
+}
+
+/* ---- settings ---- */
+
+static void prepare_and_abandon(const void *context) {
+    (void)context;
+    char reason[SETTING_REASON_MAX];
+    char path[DIRECTORY_PATH_MAX];
+    struct durable_server durable;
+    begin(&durable, NOTHING);
+    struct settings wanted = durable.server->settings;
+    wanted.appendonly = true;
+    snprintf(path, sizeof path, "%s", directory_join(history->directory, "kept"));
+    CHECK(access(path, F_OK) != 0);
+    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) == NULL);
+    CHECK(access(path, F_OK) == 0);
+    persistence_abandon_settings(durable.persistence);
+    CHECK(access(path, F_OK) != 0);
+    fails_directory = true;
+    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) != NULL);
+    fails_directory = false;
+    CHECK(persistence_prepare_settings(durable.persistence, &wanted, reason) == NULL);
+    persistence_commit_settings(durable.persistence);
+    persistence_abandon_settings(durable.persistence); /* nothing: it is committed */
+    CHECK(access(path, F_OK) == 0);
+    configure(&durable, true);
+    durable_stop(&durable);
+}
+
+TEST(settings_that_are_abandoned_leave_nothing_behind) {
+    play(prepare_and_abandon, 0);
+}
+
+TEST_MAIN(history_set_up, history_tear_down)
