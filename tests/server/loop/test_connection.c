@@ -222,6 +222,11 @@ TEST(a_slow_reader_gets_every_byte_in_order) {
     end(f);
 }
 
+/* Replies that are not yet in the socket, whichever thread has them. */
+static size_t unsent_size(struct session *session) {
+    return connection_unsent_size(connection_of(session));
+}
+
 /* Its requests wait, unrun, while others are served; it loses nothing by that. */
 TEST(who_does_not_read_is_not_run_on) {
     struct random random = random_begin(__func__);
@@ -234,8 +239,7 @@ TEST(who_does_not_read_is_not_run_on) {
     loop_send_all(f, client, requests.at, requests.size);
     loop_send(client, "ZADD late 1 m\r\n");
     loop_turn_some(f);
-    const struct session *session = f->server->session_first;
-    assert_in_range(session->output.size, 1, CONNECTION_OUTPUT_HIGH + 2 * LONG_SIZE);
+    assert_in_range(unsent_size(f->server->session_first), 1, CONNECTION_OUTPUT_HIGH + 2 * LONG_SIZE);
     loop_send(other, "EXISTS late\r\n");
     loop_expect(f, other, ":0\r\n");
     text_format(&replies, ":1\r\n");
@@ -247,10 +251,9 @@ TEST(who_does_not_read_is_not_run_on) {
 }
 
 /* Fill the client's socket, and some output of the server's. */
-static void leave_unread(struct loop_server *f, int client, size_t unsent_size) {
+static void leave_unread(struct loop_server *f, int client, size_t size) {
     struct loop_wait wait = {0};
-    const struct session *session = f->server->session_last;
-    while (session->output.size < unsent_size) {
+    while (unsent_size(f->server->session_last) < size) {
         loop_send(client, "ZRANGE long 0 0\r\n");
         assert_true(loop_turn_and_wait(f, &wait));
     }
@@ -317,7 +320,7 @@ TEST(who_reads_within_the_soft_limits_time_stays) {
         loop_second(f);
         loop_second(f);
         struct loop_wait wait = {0};
-        while (f->server->session_first->output.size > 0) {
+        while (unsent_size(f->server->session_first) > 0) {
             assert_true(read(client, piece, sizeof piece) > 0);
             assert_true(loop_turn_and_wait(f, &wait));
         }
