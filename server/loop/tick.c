@@ -344,7 +344,8 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     }
     /* A client that requests much and reads little delays only its own requests. A client with
      * broken output is closed, and its requests after this one do not run. */
-    if ((session->output.size > CONNECTION_OUTPUT_HIGH || session->output.is_broken) &&
+    if ((session->output.size + session->handed_size > CONNECTION_OUTPUT_HIGH ||
+         session->output.is_broken) &&
         !session->is_killed) {
         (void)!connection_flush(connection);
     }
