@@ -172,7 +172,7 @@ static bool is_drained(const struct network *network) {
     }
     for (const struct transport *transport = network->transports; transport != NULL;
          transport = transport->next) {
-        if (transport->is_unparsed && !transport->is_stopped) {
+        if (transport->is_unparsed && !transport->is_stopped && !transport->is_failed) {
             return false;
         }
     }

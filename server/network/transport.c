@@ -36,8 +36,7 @@ size_t transport_memory_size(const struct transport *transport) {
 
 static void fail(struct transport *transport, enum transport_failure failure) {
     transport->failure = failure;
-    transport->is_input_over = true;
-    transport->is_stopped = true;
+    transport->is_failed = true;
     network_note(transport->network, transport, TRANSPORT_FAILED);
 }
 
@@ -249,14 +248,14 @@ static void read_into_batch(struct transport *transport) {
     }
     size_t parsed = parse_input(transport, at, size);
     network_input_keep(transport->network, parsed);
-    if (parsed < size && (transport->events & TRANSPORT_FAILED) == 0) {
+    if (parsed < size && !transport->is_failed) {
         keep_rest(transport, at + parsed, size - parsed);
     }
 }
 
 static bool may_read(const struct transport *transport) {
     return transport->in_flight == 0 && !transport->is_unparsed && !transport->is_input_over &&
-           !transport->is_stopped && !transport->network->is_draining;
+           !transport->is_stopped && !transport->is_failed && !transport->network->is_draining;
 }
 
 /* The end of the input is told once everything before it is parsed. */
@@ -349,7 +348,7 @@ static void keep_output(struct transport *transport, const char *at, size_t size
 static void write_outgoing(struct transport *transport) {
     size_t left = WRITE_MAX; /* others have their turn as well */
     while (transport->outgoing_first != NULL && left > 0 &&
-           (transport->events & TRANSPORT_FAILED) == 0) {
+           !transport->is_failed) {
         struct outgoing *outgoing = transport->outgoing_first;
         size_t size = outgoing->buffer.size < left ? outgoing->buffer.size : left;
         size_t written = write_some(transport, outgoing->buffer.at, size);
@@ -375,7 +374,7 @@ static void send_output(struct transport *transport, const struct transport_mess
         if (transport->outgoing_first == NULL) {
             written = write_some(transport, bytes, message->size);
         }
-        if (written < message->size && (transport->events & TRANSPORT_FAILED) == 0) {
+        if (written < message->size && !transport->is_failed) {
             keep_output(transport, bytes + written, message->size - written);
         }
     } else if (message->outgoing != NULL) {
@@ -440,15 +439,15 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
 
 void transport_update(struct transport *transport) {
     int polled = 0;
-    if (transport->is_closing) {
+    if (transport->is_closing || transport->polled < 0) {
         return;
     }
     if (!transport->is_input_over && !transport->is_muted && !transport->is_stopped &&
-        !transport->network->is_draining) {
+        !transport->is_failed && !transport->network->is_draining) {
         polled |= UV_READABLE;
     }
     if ((transport->outgoing_first != NULL || transport->is_write_wanted) &&
-        (transport->events & TRANSPORT_FAILED) == 0) {
+        !transport->is_failed) {
         polled |= UV_WRITABLE;
     }
     if (polled == transport->polled) {
@@ -533,7 +532,7 @@ void transport_apply(struct transport *transport, const struct transport_message
     }
     if (transport->in_flight == 0) {
         transport->is_muted = false;
-        if (transport->is_unparsed && !transport->is_stopped) {
+        if (transport->is_unparsed && !transport->is_stopped && !transport->is_failed) {
             parse_unfinished(transport);
             tell_end(transport);
         } else if (transport->unfinished.at != NULL && !transport->is_unparsed) {

@@ -33,6 +33,7 @@ struct transport {
     bool is_muted;      /* readable, but not to be read before its requests are answered */
     bool is_input_over; /* end of file, a protocol error, or a socket error */
     bool is_stopped;    /* the engine wants no more of it */
+    bool is_failed;     /* nothing is read or written any more */
     bool is_closing;
     bool is_report_wanted;
     bool is_write_wanted; /* the engine, on its own thread, waits until it is writable */
