@@ -697,6 +697,7 @@ static void join_networks(struct tick *tick) {
     }
     if (tick->networks[0].has_thread) {
         wakeup_close(&tick->network_wake);
+        wakeup_deinit(&tick->network_wake);
         close_handle((uv_handle_t *)&tick->prepare);
     }
 }

@@ -387,6 +387,7 @@ bool network_start(struct network *network, unsigned number, int64_t spin_ns,
         stop_if_asked(network);
         uv_run(&network->own_loop, UV_RUN_DEFAULT);
         CHECK(uv_loop_close(&network->own_loop) == 0);
+        wakeup_deinit(&network->wake);
         return false;
     }
     network->has_thread = true;
@@ -556,6 +557,7 @@ void network_join(struct network *network) {
     }
     uv_thread_join(&network->thread);
     network->is_joined = true;
+    wakeup_deinit(&network->wake);
     CHECK(uv_loop_close(&network->own_loop) == 0);
 }
 

@@ -29,8 +29,11 @@ bool wakeup_init(struct wakeup *wakeup, uv_loop_t *loop) {
 void wakeup_close(struct wakeup *wakeup) {
     if (!uv_is_closing((uv_handle_t *)&wakeup->poll)) {
         uv_close((uv_handle_t *)&wakeup->poll, NULL);
-        close(wakeup->fd);
     }
+}
+
+void wakeup_deinit(struct wakeup *wakeup) {
+    close(wakeup->fd);
 }
 
 void wakeup_write(struct wakeup *wakeup) {

@@ -23,8 +23,10 @@ struct wakeup {
 
 /* false: no descriptor. */
 MUST_CHECK bool wakeup_init(struct wakeup *wakeup, uv_loop_t *loop);
-/* The loop must turn once more before the memory may be freed. */
+/* Call in the sleeper. The loop must turn once more before the memory may be freed. */
 void wakeup_close(struct wakeup *wakeup);
+/* Call once neither side uses it any more. */
+void wakeup_deinit(struct wakeup *wakeup);
 
 static inline void wakeup_sleep(struct wakeup *wakeup) {
     atomic_store_explicit(&wakeup->is_asleep, true, memory_order_seq_cst);

@@ -257,13 +257,16 @@ TEST(who_does_not_read_is_not_run_on) {
     end(f);
 }
 
-/* Fill the client's socket, and some output of the server's. */
+/* Fill the client's socket, and some output of the server's; every request sent has run. */
 static void leave_unread(struct loop_server *f, int client, size_t size) {
     struct loop_wait wait = {0};
-    while (unsent_size(f->server->session_last) < size) {
-        ssize_t sent = write(client, "ZRANGE long 0 0\r\n", 17);
-        assert_true(sent == 17 || errno == EAGAIN);
-        assert_true(loop_turn_and_wait(f, &wait));
+    struct session *session = f->server->session_last;
+    while (unsent_size(session) < size) {
+        uint64_t before = session->command_count;
+        loop_send(client, "ZRANGE long 0 0\r\n");
+        while (session->command_count == before && unsent_size(session) < size) {
+            assert_true(loop_turn_and_wait(f, &wait));
+        }
     }
 }
 
@@ -275,7 +278,7 @@ TEST(output_over_the_hard_limit_closes) {
     struct loop_wait wait = {0};
     while (f->server->session_count == 2) {
         ssize_t size = write(client, "ZRANGE long 0 0\r\n", 17);
-        assert_true(size == 17 || (size < 0 && errno == EPIPE));
+        assert_true(size == 17 || (size < 0 && (errno == EPIPE || errno == EAGAIN)));
         assert_true(loop_turn_and_wait(f, &wait));
     }
     assert_int_equal(f->server->stats.unexpected_closed_output, 1);
@@ -332,13 +335,7 @@ TEST(who_reads_within_the_soft_limits_time_stays) {
             assert_true(read(client, piece, sizeof piece) > 0 || errno == EAGAIN);
             assert_true(loop_turn_and_wait(f, &wait));
         }
-        /* What was asked last may not have been read yet. */
-        loop_send_all(f, client, "PING\r\n", 6);
-        ssize_t size = 0;
-        while (size < 7 || memcmp(piece + size - 7, "+PONG\r\n", 7) != 0) {
-            assert_true(loop_turn_and_wait(f, &wait));
-            size = read(client, piece, sizeof piece);
-        }
+        while (read(client, piece, sizeof piece) > 0) {}
         loop_second(f);
         loop_turn_some(f);
     }
