@@ -505,6 +505,7 @@ static bool write_output(struct connection *connection, size_t sendable) {
     struct session *session = &connection->session;
     size_t size = sendable < WRITE_MAX ? sendable : (size_t)WRITE_MAX;
     ssize_t written = write(session->fd, session->output.at, size);
+    network_count_call(&connection->transport.network->writes);
     if (written < 0 && errno != EAGAIN && errno != EINTR) {
         connection_close(connection, "connection lost");
         return false;

@@ -839,10 +839,24 @@ static void on_check(uv_check_t *check) {
     }
 }
 
+static void note_networks(struct tick *tick) {
+    struct stats *stats = &tick->server->stats;
+    stats->network_count = tick->network_count;
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        struct network *network = &tick->networks[i];
+        stats->networks[i] = (struct stats_network){
+            .client_count = network->client_count,
+            .reads = atomic_load_explicit(&network->reads, memory_order_relaxed),
+            .writes = atomic_load_explicit(&network->writes, memory_order_relaxed),
+        };
+    }
+}
+
 static void on_second(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     struct server *server = tick->server;
     server_update_time(server);
+    note_networks(tick);
     stats_sample(&server->stats, server->clock.monotonic_ms);
     if (server->persistence != NULL) {
         persistence_second(server->persistence);
@@ -960,11 +974,13 @@ bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
     tick->second.data = tick;
     tick->wake.data = tick;
     tick->drain.data = tick;
-    return uv_check_init(loop, &tick->check) == 0 && uv_idle_init(loop, &tick->idle) == 0 &&
+    bool is_ready = uv_check_init(loop, &tick->check) == 0 && uv_idle_init(loop, &tick->idle) == 0 &&
            uv_timer_init(loop, &tick->second) == 0 && uv_timer_init(loop, &tick->wake) == 0 &&
            uv_timer_init(loop, &tick->drain) == 0 && uv_check_start(&tick->check, on_check) == 0 &&
            uv_timer_start(&tick->second, on_second, SECOND_MS, SECOND_MS) == 0 &&
            init_networks(tick);
+    note_networks(tick);
+    return is_ready;
 }
 
 void tick_deinit(struct tick *tick) {

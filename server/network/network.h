@@ -123,6 +123,11 @@ static inline struct resp_arena *network_arguments(struct network *network) {
 }
 /* Do waiting requests hold so much that only a little more should be read from each client? */
 bool network_is_full(const struct network *network);
+/* Count a system call; only the network's thread does. */
+static inline void network_count_call(_Atomic uint64_t *count) {
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
 /* Say this of the transport in the next batch. */
 void network_note(struct network *network, struct transport *transport,
                   enum transport_event event);

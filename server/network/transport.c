@@ -196,9 +196,7 @@ static size_t read_size_max(const struct transport *transport) {
 static size_t read_some(struct transport *transport, char *at, size_t room) {
     struct network *network = transport->network;
     ssize_t size = read(transport->fd, at, room);
-    atomic_store_explicit(&network->reads,
-                          atomic_load_explicit(&network->reads, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    network_count_call(&network->reads);
     if (size > 0) {
         network->read_bytes += (uint64_t)size;
         return (size_t)size;
@@ -285,9 +283,7 @@ static void count_written(struct transport *transport, size_t size) {
 static size_t write_some(struct transport *transport, const char *at, size_t size) {
     struct network *network = transport->network;
     ssize_t written = write(transport->fd, at, size < WRITE_MAX ? size : (size_t)WRITE_MAX);
-    atomic_store_explicit(&network->writes,
-                          atomic_load_explicit(&network->writes, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    network_count_call(&network->writes);
     if (written < 0) {
         if (errno != EAGAIN && errno != EINTR) {
             fail(transport, TRANSPORT_LOST);
