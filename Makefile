@@ -74,10 +74,14 @@ UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 TINY_SOURCES := $(call sources,tests/skiplist) \
                 $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c,$(SERVER_UNIT_SOURCES))
 # The programs in which threads share memory.
-THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_connection %/test_gates %/test_journal \
+THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_connection %/test_ring %/test_gates %/test_journal \
                     %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
                     %/test_snapshot_file %/test_persistence %/test_persistence_commands \
                     %/test_disk_failures %/test_disk,$(UNITS))
+# Once more with threads that read and write (io-threads).
+IO_THREADED := $(filter %/connections %/protocol %/client_limits %/attacks %/race %/transactions %/lifecycle \
+                 %/persistence,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))) \
+               $(filter %/test_connection %/test_gates %/test_tick,$(UNITS))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 # libfaketime and ASan cannot be in one process, and every test of this program needs libfaketime.
@@ -121,6 +125,8 @@ test: ## install what is missing, build, run all tests in their short forms (min
 	@$(PARALLEL) tests-build
 	@$(PARALLEL) tiny-build B=$(B)/tiny TINY=1
 	@$(RUN_SHORT) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS) --alone tests/torture/run
+	@echo "once more with io-threads 2:"
+	@LEADERBOARD_TEST_IO_THREADS=2 $(RUN_SHORT) $(IO_THREADED)
 
 test-long: ## the same in their long forms, then make torture (an hour or more)
 	@.ci/install-packages test
@@ -204,6 +210,9 @@ sanitize-undefined: ## the same under UBSan
 
 sanitize-thread: ## what has threads under TSan: the server as a program, and what writes and loads files
 	$(call run_sanitized,thread,$(INTEGRATION) $(THREADED_UNITS))
+	@echo "once more with io-threads 3:"
+	@LEADERBOARD_TEST_IO_THREADS=3 TSAN_OPTIONS=atexit_sleep_ms=0 TEST_LIMIT=$(or $(TEST_LIMIT),1800) \
+	    $(RUN_SHORT) $(IO_THREADED)
 
 # $(call run_sanitized,SANITIZERS,PROGRAMS)
 # TSan sleeps for a second at the end of every process with threads, and some tests fork hundreds.

@@ -66,7 +66,7 @@ static const struct row rows[] = {
 struct driver {
     struct server server;
     struct connection connection; /* its session is the client; it has no socket */
-    struct tick_entry entries[PIPELINE];
+    struct queue_entry entries[PIPELINE];
     struct resp_arena arguments;
     struct buffer input, output;
     struct random random;
@@ -155,14 +155,12 @@ static size_t parse_tick(struct driver *driver, size_t at) {
     };
     size_t begin = at;
     for (int i = 0; i < PIPELINE; i++) {
-        struct tick_entry *entry = &driver->entries[i];
+        struct queue_entry *entry = &driver->entries[i];
         size_t used = 0;
         entry->connection = &driver->connection;
-        entry->input = driver->input.at + at;
-        entry->epoch = driver->connection.epoch;
-        enum resp_status status =
-            resp_parse(&driver->connection.parser, driver->input.at + at, driver->input.size - at,
-                       &limits, &driver->arguments, &entry->request, &used, &entry->error);
+        enum resp_status status = resp_parse(
+            &driver->connection.transport.parser, driver->input.at + at, driver->input.size - at,
+            &limits, &driver->arguments, &entry->request, &used, &entry->error);
         CHECK(status == RESP_REQUEST);
         entry->command = command_find_request(&entry->request);
         at += used;
@@ -175,7 +173,7 @@ static void execute_tick(struct driver *driver) {
     reply_init(&reply, &driver->output, 2);
     struct lookahead_group group;
     for (int first = 0; first < PIPELINE; first += TICK_GROUP) {
-        const struct tick_entry *entries = &driver->entries[first];
+        const struct queue_entry *entries = &driver->entries[first];
         lookahead_entries(&driver->server, entries, TICK_GROUP, &group);
         driver->server.command_begin_ticks = clock_ticks();
         for (int i = 0; i < TICK_GROUP; i++) {

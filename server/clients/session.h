@@ -72,6 +72,7 @@ struct session {
     size_t counted_size;         /* its share of client_memory's total */
     uint8_t size_class;          /* its class there; 0: none */
     struct buffer output;        /* replies not yet written */
+    size_t handed_size;          /* bytes of replies that a network thread has yet to write */
     int64_t soft_limit_since_ms; /* when output exceeded the soft limit; 0: below it */
 };
 
@@ -98,7 +99,8 @@ static inline size_t session_held_size(const struct session *session) {
 /* All memory of the client. Buffers count with their capacity. */
 static inline size_t session_memory_size(const struct session *session) {
     return sizeof *session + session->input_memory_size + session->transaction.memory_size +
-           session->watches.memory_size + session->output.capacity + session->output.dropped;
+           session->watches.memory_size + session->output.capacity + session->output.dropped +
+           session->handed_size;
 }
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
  * changed. */

@@ -26,6 +26,14 @@ struct stats_error {
     uint64_t count;
 };
 
+enum { STATS_NETWORKS_MAX = 64 };
+
+/* One thread that reads and writes sockets; with io-threads 1 it is the server's own. */
+struct stats_network {
+    uint32_t client_count;
+    uint64_t reads, writes; /* system calls */
+};
+
 struct stats {
     struct stats_command *commands; /* by command_index */
     uint32_t command_count;
@@ -47,6 +55,9 @@ struct stats {
     int64_t sampled_at_ms;
     /* The longest tick since startup or CONFIG RESETSTAT, in microseconds. */
     uint64_t tick_longest_us;
+    /* As of the last second. */
+    struct stats_network networks[STATS_NETWORKS_MAX];
+    uint32_t network_count;
     uint64_t startup_memory_size; /* heap bytes in use when stats_init was called */
 };
 

@@ -1,10 +1,8 @@
-/* One client's socket. uv_poll watches the sockets, and this file reads and writes them. So input
- * is read directly into the tick's buffers, unsent output stays in the session, and a descriptor
- * needs only one small handle.
+/* The engine's half of a client. See connection.h.
  *
- * pending is empty for most clients most of the time. It holds an incomplete request, the input
- * after a request that must run first (before authentication), or what connection_hold has put
- * back. */
+ * On the engine's own loop, output is written from the session's buffer, and what does not fit the
+ * socket stays there. With a thread, output is handed over as it is: a short one is copied into the
+ * batch, a long one goes with its buffer. */
 #include "server/loop/connection.h"
 
 #include <arpa/inet.h>
@@ -19,17 +17,9 @@
 #include "server/system/log.h"
 
 enum {
-    READ_MAX = 256 * 1024,  /* per tick, for a connection with a long request */
     WRITE_MAX = 512 * 1024, /* per tick */
-    PENDING_MIN = 512,
-    ARGS_MAX = 1024 * 1024,
-    INLINE_SIZE_MAX = 64 * 1024,
-    READ_SMALL_MAX = 512,  /* while the queue is full */
-    UNKNOWN_ARGS_MAX = 10, /* before authentication */
-    UNKNOWN_BULK_MAX = 16 * 1024,
-    /* Total input held for it: the longest bulk and some short arguments. */
-    UNKNOWN_INPUT_MAX = 17 * 1024,
     UNKNOWN_OUTPUT_MAX = 1024,
+    HANDED_FREE_MAX = 16 * 1024,
 };
 
 /* Unauthenticated clients get smaller limits. */
@@ -174,29 +164,118 @@ static void fill_addresses(struct session *session, int fd, const union socket_a
     print_address(&local, session->local_address);
 }
 
-static void count_pending(struct connection *connection) {
-    const struct connection_input *pending = &connection->pending;
+/* What it holds for input, wherever that is. */
+static void count_input(struct connection *connection) {
     struct session *session = &connection->session;
-    session->query_buffer_size = pending->end - pending->begin;
-    session->input_memory_size = sizeof *connection - sizeof *session + pending->capacity +
-                                 connection->parser.span_capacity * sizeof(struct resp_span);
+    session->query_buffer_size = connection->unfinished_size + connection->held.memory_size;
+    session->input_memory_size = sizeof *connection - sizeof *session +
+                                 connection->transport_memory_size + connection->held.memory_size;
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events);
+/* ---- telling the transport ---- */
+
+static bool is_stopped(const struct connection *connection) {
+    return connection->session.is_close_after_reply;
+}
+
+/* What the transport is to know besides its output. */
+static void fill_message(struct connection *connection, struct transport_message *message) {
+    message->done = connection->done;
+    message->is_authenticated = connection->session.is_authenticated;
+    message->is_stopped = is_stopped(connection);
+    message->is_report_wanted = is_stopped(connection) || connection->tick->is_draining;
+    connection->done = 0;
+    if (connection->unfinished_size == 0 && connection->transport_memory_size > 0) {
+        connection->transport_memory_size = 0; /* it frees what its requests were in */
+        count_input(connection);
+    }
+    connection->was_authenticated = message->is_authenticated;
+    connection->was_stopped = message->is_stopped;
+    connection->was_draining = connection->tick->is_draining;
+}
+
+static bool has_news(const struct connection *connection) {
+    return connection->done > 0 || connection->was_stopped != is_stopped(connection) ||
+           connection->was_draining != connection->tick->is_draining ||
+           connection->was_authenticated != connection->session.is_authenticated;
+}
+
+/* No memory for a message: it is tried again in the next tick. */
+static void try_again(struct connection *connection) {
+    connection->tick->has_more = true;
+    tick_mark_dirty(connection->tick, connection);
+}
+
+static void tell(struct connection *connection) {
+    if (!has_news(connection)) {
+        return;
+    }
+    struct transport *transport = &connection->transport;
+    if (!transport->network->has_thread) {
+        struct transport_message message = {.transport = transport};
+        fill_message(connection, &message);
+        message.is_report_wanted = false;
+        transport_apply(transport, &message, NULL);
+        return;
+    }
+    struct transport_message *message = network_message(transport->network, transport, 0, NULL);
+    if (message == NULL) {
+        try_again(connection);
+        return;
+    }
+    fill_message(connection, message);
+}
+
+static void tell_close(struct connection *connection) {
+    struct transport *transport = &connection->transport;
+    struct transport_message own = {.transport = transport, .is_closed = true};
+    connection->is_close_told = true;
+    if (!transport->network->has_thread) {
+        transport_apply(transport, &own, NULL);
+        return;
+    }
+    struct transport_message *message = network_message(transport->network, transport, 0, NULL);
+    if (message == NULL) {
+        connection->is_close_told = false;
+        try_again(connection);
+        return;
+    }
+    message->is_closed = true;
+}
+
+/* ---- open and close, continued ---- */
 
 static struct connection *create(struct tick *tick, int fd) {
     struct connection *connection = memory_allocate_zeroed(sizeof *connection);
     if (connection == NULL) {
         return NULL;
     }
-    if (uv_poll_init(tick->loop, &connection->poll, fd) != 0) {
-        memory_free(connection);
-        return NULL;
-    }
     connection->tick = tick;
-    connection->poll.data = connection;
-    connection->known_at_ms = uv_now(tick->loop);
+    connection->known_at_ms = tick->server->clock.monotonic_ms;
+    connection->transport.connection = connection;
+    connection->transport.fd = fd;
+    connection->transport.network = tick_least_network(tick);
     return connection;
+}
+
+/* false: no memory. */
+static bool tell_open(struct connection *connection) {
+    struct transport *transport = &connection->transport;
+    struct transport_message own = {
+        .transport = transport,
+        .is_opened = true,
+        .is_authenticated = connection->session.is_authenticated,
+    };
+    connection->was_authenticated = own.is_authenticated;
+    if (!transport->network->has_thread) {
+        transport_apply(transport, &own, NULL);
+        return true;
+    }
+    struct transport_message *message = network_message(transport->network, transport, 0, NULL);
+    if (message != NULL) {
+        *message = own;
+    }
+    return message != NULL;
 }
 
 bool connection_open(struct tick *tick, int fd, bool is_unix_socket, const char *unix_path) {
@@ -210,6 +289,7 @@ bool connection_open(struct tick *tick, int fd, bool is_unix_socket, const char 
         refuse(tick, fd, text);
         return false;
     }
+    server_update_time(server);
     struct connection *connection = create(tick, fd);
     if (connection == NULL) {
         refuse(tick, fd, "-ERR out of memory\r\n");
@@ -219,42 +299,36 @@ bool connection_open(struct tick *tick, int fd, bool is_unix_socket, const char 
         set_socket_options(fd, &server->settings);
     }
     struct session *session = &connection->session;
-    server_update_time(server);
     session_init(session, server->session_next_id++, server->clock.monotonic_ms);
     session->fd = fd;
     session->is_unix_socket = is_unix_socket;
     session->output.size_max = server->settings.output_limit.hard_bytes;
     fill_addresses(session, fd, &peer, is_unix_socket ? unix_path : NULL);
-    count_pending(connection);
+    count_input(connection);
     server_add_session(server, session);
-    connection_update_events(connection);
+    if (!tell_open(connection)) {
+        server_remove_session(server, session);
+        session_deinit(session);
+        memory_free(connection);
+        refuse(tick, fd, "-ERR out of memory\r\n");
+        return false;
+    }
+    connection->transport.network->client_count++;
     log_write(LOG_VERBOSE, "client connected id=%llu addr=%s clients=%u",
               (unsigned long long)session->id, session->address, server->session_count);
     return true;
 }
 
 static void free_if_unused(struct connection *connection) {
-    if (connection->is_handle_closed && connection->entry_count == 0 && !connection->is_dirty) {
+    if (connection->is_transport_closed && connection->entry_count == 0 && !connection->is_dirty) {
         memory_free(connection);
     }
-}
-
-static void on_closed(uv_handle_t *handle) {
-    struct connection *connection = handle->data;
-    connection->is_handle_closed = true;
-    free_if_unused(connection);
 }
 
 void connection_release(struct connection *connection) {
     CHECK(connection->entry_count > 0);
     connection->entry_count--;
     free_if_unused(connection);
-}
-
-static void free_pending(struct connection *connection) {
-    memory_free(connection->pending.at);
-    connection->pending = (struct connection_input){0};
-    count_pending(connection);
 }
 
 void connection_close(struct connection *connection, const char *reason) {
@@ -272,64 +346,13 @@ void connection_close(struct connection *connection, const char *reason) {
               (unsigned long long)session->id, session->address, reason, server->session_count - 1);
     server_remove_session(server, session);
     server->stats.connections_closed++;
-    int fd = session->fd;
     session_deinit(session);
-    resp_parser_deinit(&connection->parser);
-    free_pending(connection);
-    uv_close((uv_handle_t *)&connection->poll, on_closed);
-    close(fd);
+    transaction_clear(&connection->held);
+    connection->transport.network->client_count--;
+    tell_close(connection);
 }
 
-/* ---- pending input ---- */
-
-/* Free pending if it is empty, or move its contents to the front. No queued request may point into
- * it. */
-static void trim_pending(struct connection *connection) {
-    struct connection_input *pending = &connection->pending;
-    if (pending->begin == pending->end) {
-        if (pending->at != NULL) {
-            free_pending(connection);
-        }
-    } else if (pending->begin > 0) {
-        pending->end -= pending->begin;
-        memmove(pending->at, pending->at + pending->begin, pending->end);
-        pending->begin = 0;
-    }
-}
-
-static bool grow_pending(struct connection *connection, size_t capacity) {
-    struct connection_input *pending = &connection->pending;
-    char *at = memory_resize(pending->at, capacity);
-    if (at == NULL) {
-        connection_close(connection, "no memory for its input");
-        return false;
-    }
-    pending->at = at;
-    pending->capacity = capacity;
-    return true;
-}
-
-/* New capacity of a pending buffer that holds size bytes and must take more. */
-static size_t pending_capacity(const struct connection *connection, size_t size) {
-    size_t capacity = size > PENDING_MIN / 2 ? size * 2 : PENDING_MIN;
-    if (capacity > UNKNOWN_INPUT_MAX && !is_known_client(connection)) {
-        capacity = size > UNKNOWN_INPUT_MAX ? size : UNKNOWN_INPUT_MAX;
-    }
-    return capacity;
-}
-
-/* Keep the unparsed rest of the input. pending must be empty. */
-static bool keep_rest(struct connection *connection, const char *at, size_t size) {
-    struct connection_input *pending = &connection->pending;
-    CHECK(pending->at == NULL);
-    if (!grow_pending(connection, pending_capacity(connection, size))) {
-        return false;
-    }
-    memcpy(pending->at, at, size);
-    pending->begin = 0;
-    pending->end = size;
-    return true;
-}
+/* ---- input ---- */
 
 static bool is_over_query_limit(struct connection *connection) {
     uint64_t limit = connection->tick->server->settings.client_query_buffer_limit;
@@ -346,284 +369,69 @@ static bool is_over_query_limit(struct connection *connection) {
     return true;
 }
 
-/* ---- parsing ---- */
-
-static void queue_entry(struct connection *connection) {
-    tick_queue_entry(connection->tick);
-    connection->queued++;
-    connection->entry_count++;
-}
-
-static struct resp_limits limits_for(const struct connection *connection) {
-    const struct settings *settings = &connection->tick->server->settings;
-    bool is_known = is_known_client(connection);
-    return (struct resp_limits){
-        .args_max = is_known ? ARGS_MAX : UNKNOWN_ARGS_MAX,
-        .bulk_size_max = is_known ? settings->proto_max_bulk_len : UNKNOWN_BULK_MAX,
-        .inline_size_max = is_known ? INLINE_SIZE_MAX : UNKNOWN_BULK_MAX,
-        .is_authenticated = is_known,
+static const char *describe_failure(enum transport_failure failure) {
+    static const char *const texts[] = {
+        [TRANSPORT_LOST] = "connection lost",
+        [TRANSPORT_NO_MEMORY_FOR_INPUT] = "no memory for its input",
+        [TRANSPORT_NO_MEMORY_FOR_REQUESTS] = "no memory for its requests",
     };
+    return texts[failure];
 }
 
-/* No complete request follows at parsed. Returns how many bytes of the input are consumed. */
-static size_t stop_parsing(struct connection *connection, struct tick_entry *entry,
-                           enum resp_status status, size_t parsed, size_t size) {
-    if (status == RESP_OUT_OF_MEMORY) {
-        connection_close(connection, "no memory for its requests");
+void connection_take_note(const struct transport_note *note) {
+    struct connection *connection = note->connection;
+    if ((note->events & TRANSPORT_CLOSED) != 0) {
+        connection->is_transport_closed = true;
+        free_if_unused(connection);
+        return;
     }
-    if (status != RESP_ERROR && status != RESP_CLOSE) {
-        return parsed;
-    }
-    entry->command = status == RESP_ERROR ? TICK_PROTOCOL_ERROR : TICK_CLOSE;
-    queue_entry(connection);
-    connection->is_input_over = true;
-    return size;
-}
-
-/* Queue the requests in at[0 .. size-1]; returns how many bytes were consumed. May close the
- * connection. Before authentication only one request is parsed at a time, because it may change the
- * limits for the next one. */
-static size_t parse_input(struct connection *connection, const char *at, size_t size) {
-    struct resp_arena *arguments = tick_arguments(connection->tick);
-    const struct resp_limits limits = limits_for(connection);
-    size_t parsed = 0;
-    connection->is_unparsed = false;
-    while (parsed < size) {
-        struct tick_entry *entry = tick_next_entry(connection->tick);
-        if (entry == NULL) {
-            connection_close(connection, "no memory for its requests");
-            return parsed;
-        }
-        size_t used = 0;
-        entry->connection = connection;
-        entry->input = at + parsed;
-        entry->epoch = connection->epoch;
-        enum resp_status status =
-            resp_parse(&connection->parser, at + parsed, size - parsed, &limits, arguments,
-                       &entry->request, &used, &entry->error);
-        if (status == RESP_REQUEST) {
-            parsed += used;
-            entry->command = command_find_request(&entry->request);
-            queue_entry(connection);
-            if (!limits.is_authenticated) {
-                connection->is_unparsed = parsed < size;
-                break;
-            }
-        } else if (status == RESP_SKIP) {
-            parsed += used;
-        } else {
-            if (status == RESP_MORE && !limits.is_authenticated &&
-                size - parsed >= UNKNOWN_INPUT_MAX) {
-                entry->error = "ERR Protocol error: unauthenticated request length";
-                status = RESP_ERROR;
-            }
-            parsed = stop_parsing(connection, entry, status, parsed, size);
-            break;
-        }
-    }
-    connection->region_end = at + parsed;
-    return parsed;
-}
-
-static void parse_pending(struct connection *connection) {
-    struct connection_input *pending = &connection->pending;
-    size_t parsed =
-        parse_input(connection, pending->at + pending->begin, pending->end - pending->begin);
     if (connection->is_closing) {
         return;
     }
-    pending->begin += parsed;
-    count_pending(connection);
-    if (connection->queued == 0) {
-        trim_pending(connection);
-    }
-}
-
-/* ---- reading ---- */
-
-/* Maximum size of one read. Large senders take turns; while the queue is full, every client may
- * send only a little. */
-static size_t read_size_max(const struct connection *connection) {
-    if (tick_is_full(connection->tick)) {
-        return READ_SMALL_MAX;
-    }
-    return is_known_client(connection) ? READ_MAX : UNKNOWN_INPUT_MAX;
-}
-
-static void end_input(struct connection *connection) {
-    connection->is_input_over = true;
-    tick_mark_dirty(connection->tick, connection);
-}
-
-/* read() with error handling. 0: nothing was read. */
-static size_t read_some(struct connection *connection, char *at, size_t room) {
-    ssize_t size = read(connection->session.fd, at, room);
-    if (size > 0) {
-        connection->session.input_bytes += (uint64_t)size;
-        connection->tick->server->stats.input_bytes += (uint64_t)size;
-        return (size_t)size;
-    }
-    if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-        end_input(connection);
-    }
-    return 0;
-}
-
-static void read_into_pending(struct connection *connection) {
-    struct connection_input *pending = &connection->pending;
-    trim_pending(connection);
-    size_t room = pending->capacity - pending->end;
-    if (room < PENDING_MIN || room < pending->end / 2) {
-        size_t capacity = pending_capacity(connection, pending->capacity);
-        if (capacity > pending->capacity && !grow_pending(connection, capacity)) {
-            return;
-        }
-        room = pending->capacity - pending->end;
-    }
-    size_t size_max = read_size_max(connection);
-    if (room > 0) {
-        size_t size =
-            read_some(connection, pending->at + pending->end, room < size_max ? room : size_max);
-        if (size == 0) {
-            return;
-        }
-        pending->end += size;
-    }
-    /* No room: it was filled before RESET made the client unauthenticated, and exceeds the limit
-     * for such clients. */
-    parse_pending(connection);
-}
-
-static void read_into_tick(struct connection *connection) {
-    size_t room = 0;
-    char *at = tick_input_room(connection->tick, &room);
-    if (at == NULL) {
-        connection_close(connection, "no memory for its input");
-        return;
-    }
-    size_t size_max = read_size_max(connection);
-    size_t size = read_some(connection, at, room < size_max ? room : size_max);
-    if (size == 0) {
-        return;
-    }
-    size_t parsed = parse_input(connection, at, size);
-    if (connection->is_closing) {
-        return;
-    }
-    tick_input_keep(connection->tick, parsed);
-    if (parsed < size && keep_rest(connection, at + parsed, size - parsed)) {
-        count_pending(connection);
-    }
-}
-
-static void read_input(struct connection *connection) {
-    if (connection->queued > 0 || connection->is_unparsed || connection->is_input_over ||
-        connection->hold != CONNECTION_RUNS || connection->tick->is_draining) {
-        return;
-    }
-    if (connection->pending.at != NULL) {
-        read_into_pending(connection);
-    } else {
-        read_into_tick(connection);
-    }
-    if (!connection->is_closing && !is_over_query_limit(connection)) {
-        client_memory_count(&connection->tick->server->client_memory, &connection->session);
-    }
-}
-
-/* The socket has an error, and libuv has stopped watching it. Input that arrived before is still
- * read if the connection may read; otherwise the connection is closed, because poll would keep
- * reporting the error. Requests queued in an earlier tick do not run for a closed client. */
-static void on_poll_error(struct connection *connection) {
-    connection->events = 0;
-    if (connection->hold != CONNECTION_RUNS || connection->is_input_over ||
-        connection->queued > 0 || connection->is_unparsed || connection->tick->is_draining) {
-        connection_close(connection, "connection lost");
-        return;
-    }
-    read_input(connection);
-    if (!connection->is_closing) {
-        connection_update_events(connection);
-    }
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events) {
-    struct connection *connection = poll->data;
-    if (status < 0) {
-        on_poll_error(connection);
-        return;
-    }
-    if ((events & UV_WRITABLE) != 0) {
-        connection_finish(connection);
-    }
-    if ((events & UV_READABLE) != 0 && !connection->is_closing) {
-        read_input(connection);
-    }
-}
-
-void connection_update_events(struct connection *connection) {
-    int events = 0;
-    if (!connection->is_input_over && connection->hold == CONNECTION_RUNS &&
-        !connection->tick->is_draining && !connection->session.is_close_after_reply) {
-        events |= UV_READABLE;
-    }
-    if (connection_sendable_size(connection) > 0) {
-        events |= UV_WRITABLE;
-    }
-    if (events == connection->events) {
-        return;
-    }
-    connection->events = events;
-    if (events != 0) {
-        uv_poll_start(&connection->poll, events, on_poll);
-    } else {
-        uv_poll_stop(&connection->poll);
+    connection->unfinished_size = note->unfinished_size;
+    connection->transport_memory_size = note->memory_size;
+    connection->is_input_over |= (note->events & TRANSPORT_INPUT_OVER) != 0;
+    count_input(connection);
+    client_memory_count(&connection->tick->server->client_memory, &connection->session);
+    if ((note->events & TRANSPORT_FAILED) != 0) {
+        connection_close(connection, describe_failure(note->failure));
+    } else if ((note->events & TRANSPORT_INPUT) == 0 || !is_over_query_limit(connection)) {
+        tick_mark_dirty(connection->tick, connection);
     }
 }
 
 /* ---- holding ---- */
 
-/* The waiting requests are in the tick's buffers: copy them to the front of pending. */
-static bool put_back(struct connection *connection, const char *input) {
-    struct connection_input *pending = &connection->pending;
-    size_t region_size = (size_t)(connection->region_end - input);
-    size_t rest_size = pending->end - pending->begin;
-    char *at = memory_allocate(region_size + rest_size + PENDING_MIN);
-    if (at == NULL) {
+void connection_hold(struct connection *connection, const struct queue_entry *entry,
+                     enum connection_hold hold) {
+    struct bytes error = {.at = entry->error, .size = 0};
+    struct request request = entry->request;
+    if (entry->command == QUEUE_PROTOCOL_ERROR) {
+        error.size = strlen(entry->error) + 1;
+        request = (struct request){.count = 1, .args = &error};
+    } else if (entry->command == QUEUE_CLOSE) {
+        request = (struct request){.count = 0};
+    }
+    if (!transaction_queue(&connection->held, &request, entry->command, 0)) {
         connection_close(connection, "no memory for its input");
-        return false;
-    }
-    memcpy(at, input, region_size);
-    if (pending->at != NULL) {
-        memcpy(at + region_size, pending->at + pending->begin, rest_size);
-    }
-    memory_free(pending->at);
-    *pending = (struct connection_input){
-        .at = at,
-        .end = region_size + rest_size,
-        .capacity = region_size + rest_size + PENDING_MIN,
-    };
-    return true;
-}
-
-void connection_hold(struct connection *connection, const char *input, enum connection_hold hold) {
-    struct connection_input *pending = &connection->pending;
-    uintptr_t place = (uintptr_t)input;
-    uintptr_t pending_at = (uintptr_t)pending->at;
-    if (pending->at != NULL && place >= pending_at && place < pending_at + pending->end) {
-        pending->begin = (size_t)(place - pending_at);
-    } else if (!put_back(connection, input)) {
         return;
     }
-    resp_parser_deinit(&connection->parser);
-    connection->epoch++;
-    connection->queued = 0;
+    connection->queued--;
     connection->hold = hold;
-    connection->is_unparsed = true;
-    /* If the input is at its end, parsing and reading will detect that again. */
-    connection->is_input_over = false;
-    count_pending(connection);
+    count_input(connection);
     tick_mark_dirty(connection->tick, connection);
+}
+
+/* The requests that were held back are to run: they follow what is queued. */
+static void queue_held(struct connection *connection) {
+    if (connection->hold == CONNECTION_RUNS && connection->held.count > 0 &&
+        connection->queued == 0 && !connection->session.is_close_after_reply) {
+        if (tick_queue_held(connection->tick, connection)) {
+            count_input(connection);
+        } else {
+            connection_close(connection, "no memory for its input");
+        }
+    }
 }
 
 void connection_resume(struct connection *connection) {
@@ -633,19 +441,33 @@ void connection_resume(struct connection *connection) {
 
 /* ---- writing ---- */
 
+/* The output that counts for the limits. What was just handed over does not, if it is little: it may
+ * be in the socket before long, and no limit is so low that a short reply closes the client. */
+static size_t limited_size(const struct connection *connection) {
+    const struct transport *transport = &connection->transport;
+    size_t output_size = connection->session.output.size;
+    size_t handed_size = connection_unsent_size(connection) - output_size;
+    if (handed_size <= HANDED_FREE_MAX &&
+        !atomic_load_explicit(&transport->has_backlog, memory_order_relaxed)) {
+        handed_size = 0;
+    }
+    return output_size + handed_size;
+}
+
 /* Is the unsent output over the client's limit? If so, the client is closed. */
 static bool is_over_output_limit(struct connection *connection) {
     struct session *session = &connection->session;
     struct server *server = connection->tick->server;
     const struct setting_output_limit *limit = &server->settings.output_limit;
+    size_t unsent_size = limited_size(connection);
     const char *reason = NULL;
     if (session->output.is_broken) {
         reason = "client-output-buffer-limit";
-    } else if (!is_known_client(connection) && session->output.size > UNKNOWN_OUTPUT_MAX) {
+    } else if (!is_known_client(connection) && unsent_size > UNKNOWN_OUTPUT_MAX) {
         reason = "unread replies before authentication";
-    } else if (limit->hard_bytes > 0 && session->output.size > limit->hard_bytes) {
+    } else if (limit->hard_bytes > 0 && unsent_size > limit->hard_bytes) {
         reason = "client-output-buffer-limit";
-    } else if (limit->soft_bytes > 0 && session->output.size > limit->soft_bytes) {
+    } else if (limit->soft_bytes > 0 && unsent_size > limit->soft_bytes) {
         if (session->soft_limit_since_ms == 0) {
             session->soft_limit_since_ms = server->clock.monotonic_ms;
         }
@@ -662,9 +484,88 @@ static bool is_over_output_limit(struct connection *connection) {
     server->stats.unexpected_closed_output++;
     log_write(LOG_WARNING,
               "client does not read, closing it id=%llu addr=%s unsent=%zu limit=\"%s\"",
-              (unsigned long long)session->id, session->address, session->output.size, reason);
+              (unsigned long long)session->id, session->address, unsent_size, reason);
     connection_close(connection, reason);
     return true;
+}
+
+/* size bytes are in the socket or with the transport. */
+static void drop_sent(struct connection *connection, size_t size) {
+    struct session *session = &connection->session;
+    if (connection->gate.mark_group != 0) {
+        connection->gate.free_size -= size;
+        connection->gate.mark_end -= size;
+    }
+    session->active_at_ms = connection->tick->server->clock.monotonic_ms;
+    session->output_bytes += (uint64_t)size;
+}
+
+/* On the engine's own loop. false: the connection was closed. */
+static bool write_output(struct connection *connection, size_t sendable) {
+    struct session *session = &connection->session;
+    size_t size = sendable < WRITE_MAX ? sendable : (size_t)WRITE_MAX;
+    ssize_t written = write(session->fd, session->output.at, size);
+    network_count_call(&connection->transport.network->writes);
+    if (written < 0 && errno != EAGAIN && errno != EINTR) {
+        connection_close(connection, "connection lost");
+        return false;
+    }
+    if (written > 0) {
+        buffer_drop_front(&session->output, (size_t)written);
+        drop_sent(connection, (size_t)written);
+        connection->tick->server->stats.output_bytes += (uint64_t)written;
+    }
+    return true;
+}
+
+/* The first size bytes of the output, with their buffer if these are all. NULL: no memory. */
+static struct outgoing *take_output(struct buffer *output, size_t size) {
+    struct outgoing *outgoing = memory_allocate_zeroed(sizeof *outgoing);
+    if (outgoing == NULL) {
+        return NULL;
+    }
+    outgoing->is_engines = true;
+    if (size == output->size) {
+        outgoing->buffer = *output;
+        buffer_init(output, output->size_max);
+        return outgoing;
+    }
+    buffer_append(&outgoing->buffer, output->at, size);
+    if (outgoing->buffer.is_broken) {
+        buffer_deinit(&outgoing->buffer);
+        memory_free(outgoing);
+        return NULL;
+    }
+    buffer_drop_front(output, size);
+    return outgoing;
+}
+
+/* To the thread that has the socket. */
+static void hand_over(struct connection *connection, size_t sendable) {
+    struct transport *transport = &connection->transport;
+    struct buffer *output = &connection->session.output;
+    bool is_copied = sendable <= REPLIES_COPIED_MAX;
+    char *bytes = NULL;
+    struct transport_message *message =
+        network_message(transport->network, transport, is_copied ? sendable : 0, &bytes);
+    if (message == NULL) {
+        try_again(connection);
+        return;
+    }
+    fill_message(connection, message);
+    if (is_copied) {
+        memcpy(bytes, output->at, sendable);
+        buffer_drop_front(output, sendable);
+    } else {
+        message->outgoing = take_output(output, sendable);
+        if (message->outgoing == NULL) {
+            try_again(connection);
+            return;
+        }
+    }
+    connection->handed_total += sendable;
+    drop_sent(connection, sendable);
+    message->is_report_wanted |= connection_unsent_size(connection) > CONNECTION_OUTPUT_LOW;
 }
 
 bool connection_flush(struct connection *connection) {
@@ -672,80 +573,76 @@ bool connection_flush(struct connection *connection) {
     struct buffer *output = &session->output;
     size_t sendable = connection_sendable_size(connection);
     if (sendable > 0 && !output->is_broken) {
-        size_t size = sendable < WRITE_MAX ? sendable : (size_t)WRITE_MAX;
-        ssize_t written = write(session->fd, output->at, size);
-        if (written < 0 && errno != EAGAIN && errno != EINTR) {
-            connection_close(connection, "connection lost");
+        if (connection->transport.network->has_thread) {
+            hand_over(connection, sendable);
+        } else if (!write_output(connection, sendable)) {
             return false;
         }
-        if (written > 0) {
-            buffer_drop_front(output, (size_t)written);
-            if (connection->gate.mark_group != 0) {
-                connection->gate.free_size -= (size_t)written;
-                connection->gate.mark_end -= (size_t)written;
-            }
-            session->active_at_ms = connection->tick->server->clock.monotonic_ms;
-            session->output_bytes += (uint64_t)written;
-            connection->tick->server->stats.output_bytes += (uint64_t)written;
-        }
     }
+    size_t unsent_size = connection_unsent_size(connection);
+    session->handed_size = unsent_size - output->size;
     if (output->size == 0 && !output->is_broken) {
         tick_take_buffer(connection->tick, session);
+    }
+    if (unsent_size == 0 && !output->is_broken) {
         session->soft_limit_since_ms = 0;
     } else if (is_over_output_limit(connection)) {
         return false;
     }
-    if (connection->hold == CONNECTION_HELD_BY_OUTPUT && output->size <= CONNECTION_OUTPUT_LOW) {
+    if (connection->hold == CONNECTION_HELD_BY_OUTPUT && unsent_size <= CONNECTION_OUTPUT_LOW) {
         connection->hold = CONNECTION_RUNS;
-    } else if (connection->hold == CONNECTION_RUNS && output->size > CONNECTION_OUTPUT_HIGH) {
+    } else if (connection->hold == CONNECTION_RUNS && unsent_size > CONNECTION_OUTPUT_HIGH) {
         connection->hold = CONNECTION_HELD_BY_OUTPUT;
     }
     return true;
 }
 
 void connection_finish(struct connection *connection) {
-    if (connection->is_closing || !connection_flush(connection)) {
+    if (connection->is_closing) {
+        if (!connection->is_close_told) {
+            tell_close(connection);
+        }
+        free_if_unused(connection);
+        return;
+    }
+    if (!connection_flush(connection)) {
         return;
     }
     struct session *session = &connection->session;
-    if (connection->queued == 0) {
-        if (connection->is_unparsed && connection->hold == CONNECTION_RUNS &&
-            !session->is_close_after_reply) {
-            parse_pending(connection);
-        } else if (!connection->is_unparsed) {
-            trim_pending(connection);
-        }
-        if (connection->is_closing) {
-            return;
-        }
-        if (connection->is_input_over && connection->queued == 0 && !connection->is_unparsed) {
-            session->is_close_after_reply = true;
-        }
+    queue_held(connection);
+    if (connection->is_closing) {
+        return;
     }
-    if (session->is_close_after_reply && session->output.size == 0) {
+    if (connection->is_input_over && connection->queued == 0 && connection->held.count == 0) {
+        session->is_close_after_reply = true;
+    }
+    if (session->is_close_after_reply && connection_unsent_size(connection) == 0) {
         connection_close(connection, "as asked");
         return;
     }
+    tell(connection);
     client_memory_count(&connection->tick->server->client_memory, session);
-    connection_update_events(connection);
+    if (!connection->transport.network->has_thread) {
+        transport_want_write(&connection->transport, connection_sendable_size(connection) > 0);
+    }
 }
 
 /* Has the time to give the password expired? */
 static bool is_late_to_authenticate(struct connection *connection) {
     int64_t timeout_s = connection->tick->server->settings.auth_timeout_s;
-    uint64_t now_ms = uv_now(connection->tick->loop);
+    int64_t now_ms = connection->tick->server->clock.monotonic_ms;
     if (is_known_client(connection) || timeout_s == 0) {
         connection->known_at_ms = now_ms;
         return false;
     }
-    return now_ms - connection->known_at_ms >= (uint64_t)timeout_s * 1000;
+    return now_ms - connection->known_at_ms >= timeout_s * 1000;
 }
 
 void connection_check_time(struct connection *connection) {
     const struct session *session = &connection->session;
     const struct server *server = connection->tick->server;
     int64_t timeout_s = server->settings.timeout_s;
-    if (session->output.size > 0 && is_over_output_limit(connection)) {
+    if (connection_unsent_size(connection) > 0 && is_over_output_limit(connection)) {
         return;
     }
     if (is_late_to_authenticate(connection) && connection->hold != CONNECTION_HELD_BY_PAUSE) {

@@ -1,28 +1,19 @@
-/* One client's socket: bytes in, bytes out.
+/* The engine's half of a client: its session, its place in the queue, its output until that is
+ * handed over, and the limits. The other half has the socket (network/transport.h).
  *
- * Reading only parses: complete requests are queued in the tick, and an incomplete one stays in
- * `pending`. A connection reads at most once per tick, and not while its requests wait in the
- * queue. So its waiting requests are contiguous in memory: they can be put back (connection_hold)
- * and parsed again later.
- *
- * Life cycle: open -> is_closing (no session, no descriptor) -> freed once libuv has closed the
- * handle and no queue entry refers to it. */
+ * Life cycle: open -> is_closing (no session) -> freed once the transport is closed and no queue
+ * entry refers to it. */
 #ifndef SERVER_CONNECTION_H
 #define SERVER_CONNECTION_H
 
 #include "server/loop/tick.h"
+#include "server/network/transport.h"
 
 /* Why a connection is currently neither read nor run. */
 enum connection_hold {
     CONNECTION_RUNS,
     CONNECTION_HELD_BY_OUTPUT, /* the client does not read its replies */
     CONNECTION_HELD_BY_PAUSE,  /* CLIENT PAUSE */
-};
-
-/* Input that is an incomplete request or not yet parsed: at[begin .. end-1]. */
-struct connection_input {
-    char *at;
-    size_t begin, end, capacity;
 };
 
 /* Output that must wait until the changes it shows are on disk. In output order:
@@ -42,20 +33,22 @@ struct connection {
     struct connection *dirty_next;
     uint32_t queued;      /* requests in the queue yet to run */
     uint32_t entry_count; /* queue entries that refer to it, including void ones */
-    uint32_t epoch;       /* entries of an earlier epoch are void */
+    uint32_t done;        /* requests that have run and of which the transport was not yet told */
     enum connection_hold hold;
-    uint64_t known_at_ms; /* when it connected or was last seen authenticated; loop time */
+    int64_t known_at_ms; /* when it connected or was last seen authenticated; monotonic */
     bool is_dirty;
-    bool is_unparsed;   /* pending may contain complete requests */
-    bool is_input_over; /* end of file, socket error or protocol error: stop reading */
+    bool is_input_over; /* it sends no more */
     bool is_closing;
-    bool is_handle_closed;
-    struct resp_parser parser;
-    struct connection_input pending;
+    bool is_close_told; /* the transport knows */
+    bool is_transport_closed;
+    bool was_authenticated; /* as the transport was told, like the next */
+    bool was_stopped, was_draining;
+    size_t unfinished_size; /* of the transport, as it last said */
+    size_t transport_memory_size;
+    uint64_t handed_total;   /* bytes of output handed to the transport */
+    struct transaction held; /* requests that were held back, in order */
     struct connection_gate gate;
-    const char *region_end; /* end of the waiting requests' bytes */
-    int events;             /* being polled: UV_READABLE, UV_WRITABLE */
-    uv_poll_t poll;
+    struct transport transport;
 };
 
 static inline struct connection *connection_of(struct session *session) {
@@ -76,28 +69,31 @@ static inline size_t connection_sendable_size(const struct connection *connectio
 /* Close now, dropping unsent output and waiting requests. reason: for the log. */
 void connection_close(struct connection *connection, const char *reason);
 
-/* Move the waiting requests, from input on, back into pending, and stop reading until
- * connection_resume. */
-void connection_hold(struct connection *connection, const char *input, enum connection_hold hold);
+/* Keep a copy of this request, the next to run, until connection_resume. */
+void connection_hold(struct connection *connection, const struct queue_entry *entry,
+                     enum connection_hold hold);
 /* Continue after connection_hold. */
 void connection_resume(struct connection *connection);
 /* Send what may be sent, apply the limits, and continue parsing or close, as the session says. */
 void connection_finish(struct connection *connection);
 /* Send what may be sent. false: the connection was closed. */
 MUST_CHECK bool connection_flush(struct connection *connection);
-/* Start or stop reading according to the state. */
-void connection_update_events(struct connection *connection);
+/* What the transport said. */
+void connection_take_note(const struct transport_note *note);
 /* Called once a second: timeouts and the soft output limit. */
 void connection_check_time(struct connection *connection);
 /* A queue entry that refers to it was removed. */
 void connection_release(struct connection *connection);
 
-/* Must this queue entry be skipped? Its connection was closed, or has taken its requests back; the
- * input may already be freed. */
-static inline bool connection_is_void(const struct tick_entry *entry) {
-    const struct connection *connection = entry->connection;
-    return connection->is_closing || connection->epoch != entry->epoch ||
-           connection->session.is_killed;
+/* Must this queue entry be skipped? Its connection was closed. */
+static inline bool connection_is_void(const struct queue_entry *entry) {
+    return entry->connection->is_closing || entry->connection->session.is_killed;
+}
+/* Bytes of output that are not yet in the socket. */
+static inline size_t connection_unsent_size(const struct connection *connection) {
+    uint64_t written =
+        atomic_load_explicit(&connection->transport.written_total, memory_order_relaxed);
+    return connection->session.output.size + (size_t)(connection->handed_total - written);
 }
 
 /* Hold a client when its unsent output exceeds HIGH; resume it below LOW. */

@@ -16,8 +16,8 @@ static uint32_t member_position(const struct command *command, const struct requ
 }
 
 /* The entry's command if it has a member to prefetch, else NULL. */
-static const struct command *command_of(const struct tick_entry *entry) {
-    if (entry->command >= TICK_CLOSE || connection_is_void(entry)) {
+static const struct command *command_of(const struct queue_entry *entry) {
+    if (entry->command >= QUEUE_CLOSE || connection_is_void(entry)) {
         return NULL;
     }
     const struct command *command = command_by_index(entry->command);
@@ -25,13 +25,13 @@ static const struct command *command_of(const struct tick_entry *entry) {
 }
 
 /* Adjacent requests often name the same key; they share one look-up. */
-static void look_up_keys(const struct server *server, const struct tick_entry *entries,
+static void look_up_keys(const struct server *server, const struct queue_entry *entries,
                          unsigned count, struct lookahead_group *group) {
     const struct registry *registry = server->registry;
     const struct registry_prefetch *last = NULL;
     group->key_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct tick_entry *entry = &entries[i];
+        const struct queue_entry *entry = &entries[i];
         const struct command *command = command_of(entry);
         group->commands[i] = command;
         group->key_numbers[i] = LOOKAHEAD_NO_KEY;
@@ -109,7 +109,7 @@ static void begin_place(const struct server *server, const struct command *comma
     }
 }
 
-static void begin_members(const struct tick_entry *entries, unsigned count,
+static void begin_members(const struct queue_entry *entries, unsigned count,
                           struct lookahead_group *group) {
     group->member_count = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -138,7 +138,7 @@ static void begin_members(const struct tick_entry *entries, unsigned count,
     }
 }
 
-void lookahead_entries(const struct server *server, const struct tick_entry *entries,
+void lookahead_entries(const struct server *server, const struct queue_entry *entries,
                        unsigned count, struct lookahead_group *group) {
     look_up_keys(server, entries, count, group);
     find_boards(server, count, group);

@@ -38,7 +38,7 @@ struct lookahead_group {
 
 /* entries[0 .. count-1], at most TICK_GROUP, will run next; void entries are skipped. The results
  * are stored in group, which borrows from the entries. */
-void lookahead_entries(const struct server *server, const struct tick_entry *entries,
+void lookahead_entries(const struct server *server, const struct queue_entry *entries,
                        unsigned count, struct lookahead_group *group);
 
 /* Entry i of the group runs next: pass on what was found for its key. */

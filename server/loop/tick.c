@@ -1,9 +1,11 @@
 /* The queue, and the work done once per tick. See tick.h.
  *
- * Invariant: entries[head .. end-1] are waiting, in arrival order. Each holds a reference to its
- * connection until it has run or is dropped (connection_release). */
+ * Invariant: the queue's batches are in order of arrival, and a batch's entries before its position
+ * have run. Each waiting entry holds a reference to its connection until it has run or is dropped
+ * (connection_release). */
 #include "server/loop/tick.h"
 
+#include <sched.h>
 #include <stdio.h>
 
 #include "server/dispatch/command.h"
@@ -14,10 +16,6 @@
 #include "server/system/log.h"
 
 enum {
-    ENTRIES_MIN = 256, /* initial queue capacity */
-    ENTRIES_KEPT_MAX = 65536,
-    ENTRIES_FULL =
-        65536, /* waiting requests above which only a little more is read from each client */
     LENT_CAPACITY_MAX = 256 * 1024,
     LENT_BYTES_MAX = 16 * 1024 * 1024, /* total capacity of the buffers available for lending */
     OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent immediately, whatever the limit */
@@ -55,23 +53,28 @@ void tick_lend_buffer(struct tick *tick, struct session *session) {
     session->output.size_max = size_max;
 }
 
+/* Keep an empty buffer for lending, or free it. */
+static void keep_buffer(struct tick *tick, struct buffer *buffer) {
+    buffer_clear(buffer);
+    if (tick->buffer_count < TICK_BUFFERS_MAX && buffer->capacity <= LENT_CAPACITY_MAX &&
+        tick->buffer_bytes + buffer->capacity <= LENT_BYTES_MAX) {
+        tick->buffers[tick->buffer_count++] = *buffer;
+        tick->buffer_bytes += buffer->capacity;
+        buffer_init(buffer, buffer->size_max);
+    } else {
+        buffer_deinit(buffer);
+    }
+}
+
 void tick_take_buffer(struct tick *tick, struct session *session) {
     if (session->output.at == NULL) {
         return;
     }
-    buffer_clear(&session->output);
     if (session->output.size_max == STRANGER_OUTPUT_MAX) {
+        buffer_clear(&session->output);
         return; /* too small for lending */
     }
-    size_t capacity = session->output.capacity;
-    if (tick->buffer_count < TICK_BUFFERS_MAX && capacity <= LENT_CAPACITY_MAX &&
-        tick->buffer_bytes + capacity <= LENT_BYTES_MAX) {
-        tick->buffers[tick->buffer_count++] = session->output;
-        tick->buffer_bytes += capacity;
-        buffer_init(&session->output, session->output.size_max);
-    } else {
-        buffer_deinit(&session->output);
-    }
+    keep_buffer(tick, &session->output);
 }
 
 /* Once a second: free the buffers that were not lent since the last call. They are at the bottom,
@@ -90,39 +93,148 @@ static void free_idle_buffers(struct tick *tick) {
 
 /* ---- the queue ---- */
 
-static bool make_room_for_entry(struct tick *tick) {
-    if (tick->head > tick->capacity / 2) {
-        memmove(tick->entries, tick->entries + tick->head,
-                (tick->end - tick->head) * sizeof *tick->entries);
-        tick->end -= tick->head;
-        tick->head = 0;
-        return true;
+static void append_batch(struct tick *tick, struct batch *batch) {
+    for (size_t i = 0; i < batch->count; i++) {
+        struct connection *connection = batch->entries[i].connection;
+        connection->queued++;
+        connection->entry_count++;
+        connection->session.input_bytes += batch->entries[i].request.size;
     }
-    size_t capacity = tick->capacity > 0 ? tick->capacity * 2 : ENTRIES_MIN;
-    struct tick_entry *entries = memory_resize(tick->entries, capacity * sizeof *entries);
-    if (entries == NULL) {
+    batch->next = NULL;
+    if (tick->queue_last != NULL) {
+        tick->queue_last->next = batch;
+    } else {
+        tick->queue_first = batch;
+    }
+    tick->queue_last = batch;
+    if (tick->queue_at == NULL) {
+        tick->queue_at = batch;
+    }
+    tick->waiting_count += batch->count;
+}
+
+/* Requests that were held back run from a batch of their own. */
+struct held_batch {
+    struct batch batch; /* first */
+    struct transaction requests;
+};
+
+bool tick_queue_held(struct tick *tick, struct connection *connection) {
+    struct transaction *held = &connection->held;
+    size_t count = held->count;
+    struct held_batch *requests = memory_allocate_zeroed(sizeof *requests);
+    struct queue_entry *entries = memory_allocate(count * sizeof *entries);
+    if (requests == NULL || entries == NULL) {
+        memory_free(requests);
+        memory_free(entries);
         return false;
     }
-    tick->entries = entries;
-    tick->capacity = capacity;
+    const struct transaction_request *request = held->first;
+    for (size_t i = 0; i < count; i++, request = request->next) {
+        entries[i] = (struct queue_entry){
+            .connection = connection,
+            .request = request->request,
+            .command = request->command,
+        };
+        if (request->command == QUEUE_PROTOCOL_ERROR) {
+            entries[i].error = request->args[0].at;
+        }
+    }
+    requests->batch.entries = entries;
+    requests->batch.count = count;
+    requests->requests = *held;
+    *held = (struct transaction){.is_open = false};
+    uint64_t input_bytes = connection->session.input_bytes;
+    append_batch(tick, &requests->batch);
+    connection->session.input_bytes = input_bytes; /* they were counted when they came */
+    tick->has_more = true;
     return true;
 }
 
-struct tick_entry *tick_next_entry(struct tick *tick) {
-    if (tick->end == tick->capacity && !make_room_for_entry(tick)) {
-        return NULL;
+/* All its entries have run or were dropped. */
+static void release_batch(struct batch *batch) {
+    if (batch->network != NULL) {
+        network_give_back(batch->network, batch);
+        return;
     }
-    return &tick->entries[tick->end];
+    transaction_clear(&((struct held_batch *)batch)->requests);
+    memory_free(batch->entries);
+    memory_free(batch);
 }
 
-bool tick_is_full(const struct tick *tick) {
-    return tick->end - tick->head > ENTRIES_FULL || input_is_full(&tick->input);
+static void release_batches(struct tick *tick) {
+    while (tick->queue_first != NULL && tick->queue_first->position == tick->queue_first->count) {
+        struct batch *batch = tick->queue_first;
+        tick->queue_first = batch->next;
+        if (tick->queue_first == NULL) {
+            tick->queue_last = NULL;
+        }
+        if (tick->queue_at == batch) {
+            tick->queue_at = batch->next;
+        }
+        release_batch(batch);
+    }
 }
 
-void tick_queue_entry(struct tick *tick) {
-    CHECK(tick->end < tick->capacity);
-    tick->end++;
-    tick->queued_total++;
+/* Take what the networks have for the engine. */
+static void take_batches(struct tick *tick) {
+    struct stats *stats = &tick->server->stats;
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        struct network *network = &tick->networks[i];
+        struct batch *batch;
+        while ((batch = network_take(network)) != NULL) {
+            stats->input_bytes += batch->read_bytes;
+            stats->output_bytes += batch->written_bytes;
+            while (batch->written != NULL) {
+                struct outgoing *outgoing = batch->written;
+                batch->written = outgoing->next;
+                keep_buffer(tick, &outgoing->buffer);
+                memory_free(outgoing);
+            }
+            network_reclaim(network, batch);
+            append_batch(tick, batch);
+            for (unsigned note = 0; note < batch->note_count; note++) {
+                connection_take_note(&batch->notes[note]);
+            }
+        }
+    }
+}
+
+static bool has_batches(struct tick *tick) {
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        if (network_has_batch(&tick->networks[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Hand over the replies. true: some must wait for the next tick. */
+static bool push_replies(struct tick *tick) {
+    bool is_waiting = false;
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        is_waiting |= tick->networks[i].has_thread && network_push(&tick->networks[i]);
+    }
+    return is_waiting;
+}
+
+struct network *tick_least_network(struct tick *tick) {
+    struct network *least = &tick->networks[0];
+    for (unsigned i = 1; i < tick->network_count; i++) {
+        if (tick->networks[i].client_count < least->client_count) {
+            least = &tick->networks[i];
+        }
+    }
+    return least;
+}
+
+/* What the networks' parsers need to know. */
+static void publish_limits(struct tick *tick) {
+    const struct server *server = tick->server;
+    atomic_store_explicit(&tick->limits.bulk_size_max, server->settings.proto_max_bulk_len,
+                          memory_order_relaxed);
+    atomic_store_explicit(&tick->limits.has_password, server_has_password(server),
+                          memory_order_relaxed);
 }
 
 void tick_mark_dirty(struct tick *tick, struct connection *connection) {
@@ -139,12 +251,26 @@ void tick_mark_dirty(struct tick *tick, struct connection *connection) {
     tick->dirty_last = connection;
 }
 
+static void finish_dirty(struct tick *tick) {
+    while (tick->dirty_first != NULL) {
+        struct connection *connection = tick->dirty_first;
+        tick->dirty_first = connection->dirty_next;
+        if (tick->dirty_first == NULL) {
+            tick->dirty_last = NULL;
+        }
+        connection->is_dirty = false;
+        if (!connection->session.is_killed || connection->is_closing) {
+            connection_finish(connection);
+        }
+    }
+}
+
 /* ---- running ---- */
 
 /* Must this request wait for the end of CLIENT PAUSE? */
-static bool is_paused(const struct tick *tick, const struct tick_entry *entry) {
+static bool is_paused(const struct tick *tick, const struct queue_entry *entry) {
     const struct server *server = tick->server;
-    if (server->pause == SERVER_PAUSE_NONE || entry->command >= TICK_CLOSE) {
+    if (server->pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE) {
         return false;
     }
     const struct command *command = command_by_index(entry->command);
@@ -153,9 +279,9 @@ static bool is_paused(const struct tick *tick, const struct tick_entry *entry) {
                : (command_needs(&entry->connection->session, command) & COMMAND_WRITE) != 0;
 }
 
-static void run_broken(struct session *session, const struct tick_entry *entry,
+static void run_broken(struct session *session, const struct queue_entry *entry,
                        struct reply *reply) {
-    if (entry->command == TICK_PROTOCOL_ERROR) {
+    if (entry->command == QUEUE_PROTOCOL_ERROR) {
         reply->is_silent = false;
         reply_error(reply, entry->error);
     }
@@ -171,7 +297,7 @@ static bool sees_boards(const struct command *command) {
 
 /* Gate the reply if it may show changes that must be on disk first: the command's own changes or,
  * with appendfsync always, any that it could see. A refused command has seen none. */
-static void gate_reply(const struct tick *tick, const struct tick_entry *entry, size_t size_before,
+static void gate_reply(const struct tick *tick, const struct queue_entry *entry, size_t size_before,
                        bool has_changed) {
     const struct persistence *persistence = tick->server->persistence;
     struct connection *connection = entry->connection;
@@ -187,21 +313,22 @@ static void gate_reply(const struct tick *tick, const struct tick_entry *entry, 
 }
 
 /* Will it be refused because the disk cannot be written? */
-static bool is_refused_write(const struct server *server, const struct tick_entry *entry) {
+static bool is_refused_write(const struct server *server, const struct queue_entry *entry) {
     return server->durability.write_refusal != NULL && entry->command != COMMAND_NONE &&
            (command_needs(&entry->connection->session, command_by_index(entry->command)) &
             COMMAND_WRITE) != 0;
 }
 
-static void run_entry(struct tick *tick, const struct tick_entry *entry, struct reply *reply) {
+static void run_entry(struct tick *tick, const struct queue_entry *entry, struct reply *reply) {
     struct connection *connection = entry->connection;
     struct session *session = &connection->session;
     connection->queued--;
+    connection->done++;
     tick_mark_dirty(tick, connection);
     tick_lend_buffer(tick, session);
     reply->out = &session->output;
     reply->version = session->protocol;
-    if (entry->command == TICK_PROTOCOL_ERROR || entry->command == TICK_CLOSE) {
+    if (entry->command == QUEUE_PROTOCOL_ERROR || entry->command == QUEUE_CLOSE) {
         run_broken(session, entry, reply);
         return;
     }
@@ -217,25 +344,27 @@ static void run_entry(struct tick *tick, const struct tick_entry *entry, struct 
     }
     /* A client that requests much and reads little delays only its own requests. A client with
      * broken output is closed, and its requests after this one do not run. */
-    if ((session->output.size > CONNECTION_OUTPUT_HIGH || session->output.is_broken) &&
+    if ((session->output.size + session->handed_size > CONNECTION_OUTPUT_HIGH ||
+         session->output.is_broken) &&
         !session->is_killed) {
         (void)!connection_flush(connection);
     }
 }
 
-static void run_or_drop(struct tick *tick, const struct tick_entry *entry, struct reply *reply) {
+static void run_or_drop(struct tick *tick, const struct queue_entry *entry, struct reply *reply) {
     struct connection *connection = entry->connection;
     bool is_dropped = connection_is_void(entry);
     if (!is_dropped && connection->session.is_close_after_reply) {
         connection->queued--;
+        connection->done++;
         is_dropped = true;
     }
     if (!is_dropped) {
-        if (connection->hold != CONNECTION_RUNS) {
-            connection_hold(connection, entry->input, connection->hold);
+        if (connection->hold != CONNECTION_RUNS || connection->held.count > 0) {
+            connection_hold(connection, entry, connection->hold);
         } else if (is_paused(tick, entry)) {
             tick->is_pausing = true;
-            connection_hold(connection, entry->input, CONNECTION_HELD_BY_PAUSE);
+            connection_hold(connection, entry, CONNECTION_HELD_BY_PAUSE);
         } else {
             run_entry(tick, entry, reply);
         }
@@ -243,45 +372,69 @@ static void run_or_drop(struct tick *tick, const struct tick_entry *entry, struc
     connection_release(connection);
 }
 
-/* Reset the empty queue, freeing it if it has grown large. */
-static void forget_entries(struct tick *tick) {
-    tick->head = 0;
-    tick->end = 0;
-    if (tick->capacity > ENTRIES_KEPT_MAX) {
-        memory_free(tick->entries);
-        tick->entries = NULL;
-        tick->capacity = 0;
-    }
-}
-
 static uint64_t budget_ticks(void) {
     enum { MANY_TICKS = 1 << 20 };
     return (uint64_t)TICK_BUDGET_NS * MANY_TICKS / clock_ticks_to_ns(MANY_TICKS);
 }
 
+/* The first batch with a waiting request; there is one. */
+static struct batch *current_batch(struct tick *tick) {
+    while (tick->queue_at->position == tick->queue_at->count) {
+        tick->queue_at = tick->queue_at->next;
+    }
+    return tick->queue_at;
+}
+
+/* The next requests of the queue: where they are, or copies of them where they are in several
+ * batches. */
+static const struct queue_entry *next_group(struct tick *tick, unsigned *count) {
+    const struct batch *batch = current_batch(tick);
+    size_t left = batch->count - batch->position;
+    *count = left < TICK_GROUP ? (unsigned)left : TICK_GROUP;
+    if (left >= TICK_GROUP || left == tick->waiting_count) {
+        return &batch->entries[batch->position];
+    }
+    *count = 0;
+    for (; batch != NULL && *count < TICK_GROUP; batch = batch->next) {
+        for (size_t i = batch->position; i < batch->count && *count < TICK_GROUP; i++) {
+            tick->group[(*count)++] = batch->entries[i];
+        }
+    }
+    return tick->group;
+}
+
+/* The first request of the queue has run. */
+static void advance(struct tick *tick) {
+    current_batch(tick)->position++;
+    tick->waiting_count--;
+    tick->done_total++;
+}
+
 /* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
- * spent. Returns how many ran. Running them queues nothing, so the entries do not move. */
-static unsigned run_group(struct tick *tick, unsigned count, struct reply *reply,
-                          uint64_t end_ticks) {
+ * spent. Running them queues nothing before them, so the entries do not move. */
+static void run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks) {
     struct lookahead_group group;
-    unsigned done = 0;
+    unsigned count;
+    const struct queue_entry *entries = next_group(tick, &count);
     bool is_over = false;
+    tick->running = entries;
     if (count > 1) {
-        lookahead_entries(tick->server, &tick->entries[tick->head], count, &group);
+        lookahead_entries(tick->server, entries, count, &group);
     }
     tick->server->command_begin_ticks = clock_ticks();
-    while (done < count && !tick->is_behind && !is_over) {
+    for (unsigned done = 0; done < count && !tick->is_behind && !is_over; done++) {
         if (count > 1) {
             lookahead_recall(tick->server, &group, done);
             tick->server->ahead = group.ahead[done];
         }
-        run_or_drop(tick, &tick->entries[tick->head++], reply);
-        done++;
+        tick->running = &entries[done];
+        advance(tick);
+        run_or_drop(tick, &entries[done], reply);
         /* Each command ends by reading the counter, so this is the latest time. */
         is_over = (int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0;
     }
+    tick->running = NULL;
     tick->server->ahead = NULL;
-    return done;
 }
 
 /* Run the queue until the budget is spent; the command that exceeds it is the last. Then replies
@@ -292,18 +445,14 @@ static void run_queue(struct tick *tick) {
     struct reply reply;
     buffer_init(&nowhere, 0);
     reply_init(&reply, &nowhere, 2);
-    tick->is_running_queue = true;
-    while (tick->head < tick->end && !tick->is_behind) {
-        size_t waiting = tick->end - tick->head;
-        unsigned count = waiting < TICK_GROUP ? (unsigned)waiting : TICK_GROUP;
-        tick->done_total += run_group(tick, count, &reply, end_ticks);
+    while (tick->waiting_count > 0 && !tick->is_behind) {
+        run_group(tick, &reply, end_ticks);
+        if (tick->networks[0].has_thread) {
+            finish_dirty(tick); /* the threads write while the rest runs */
+        }
         if ((int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0) {
             break;
         }
-    }
-    tick->is_running_queue = false;
-    if (tick->head == tick->end) {
-        forget_entries(tick);
     }
 }
 
@@ -323,20 +472,6 @@ void tick_open_gates(struct tick *tick) {
             connection_finish(connection);
         }
         connection = next;
-    }
-}
-
-static void finish_dirty(struct tick *tick) {
-    while (tick->dirty_first != NULL) {
-        struct connection *connection = tick->dirty_first;
-        tick->dirty_first = connection->dirty_next;
-        if (tick->dirty_first == NULL) {
-            tick->dirty_last = NULL;
-        }
-        connection->is_dirty = false;
-        if (!connection->session.is_killed) {
-            connection_finish(connection);
-        }
     }
 }
 
@@ -544,13 +679,27 @@ static void close_handle(uv_handle_t *handle) {
 
 /* Waiting requests are dropped without running. */
 static void drop_queue(struct tick *tick) {
-    for (; tick->head < tick->end; tick->head++) {
-        connection_release(tick->entries[tick->head].connection);
+    for (struct batch *batch = tick->queue_first; batch != NULL; batch = batch->next) {
+        for (; batch->position < batch->count; batch->position++) {
+            connection_release(batch->entries[batch->position].connection);
+        }
     }
-    for (; tick->dirty_first != NULL; tick->dirty_first = tick->dirty_first->dirty_next) {
-        tick->dirty_first->is_dirty = false;
+    tick->waiting_count = 0;
+    release_batches(tick);
+}
+
+/* The threads close their sockets and end. */
+static void join_networks(struct tick *tick) {
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        if (tick->networks[i].has_thread) {
+            network_join(&tick->networks[i]);
+        }
     }
-    tick->dirty_last = NULL;
+    if (tick->networks[0].has_thread) {
+        wakeup_close(&tick->network_wake);
+        wakeup_deinit(&tick->network_wake);
+        close_handle((uv_handle_t *)&tick->prepare);
+    }
 }
 
 static void stop(struct tick *tick) {
@@ -563,6 +712,10 @@ static void stop(struct tick *tick) {
     while (tick->server->session_first != NULL) {
         connection_close(connection_of(tick->server->session_first), "shutdown");
     }
+    while (tick->dirty_first != NULL) {
+        finish_dirty(tick); /* again and again, where memory for a message is missing */
+    }
+    join_networks(tick);
     set_idle(tick, false);
     close_handle((uv_handle_t *)&tick->check);
     close_handle((uv_handle_t *)&tick->idle);
@@ -592,18 +745,27 @@ void tick_shutdown(struct tick *tick, bool is_now) {
     }
     struct session *session = tick->server->session_first;
     for (; session != NULL; session = session->next) {
-        connection_update_events(connection_of(session));
+        tick_mark_dirty(tick, connection_of(session));
+    }
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        network_drain(&tick->networks[i]);
     }
     uv_timer_start(&tick->drain, on_drain_over, DRAIN_MS, 0);
     set_idle(tick, true);
 }
 
-/* Has every client received all its output? */
+/* Has every client received the replies to all that it had sent? */
 static bool is_drained(const struct tick *tick) {
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        if (!tick->networks[i].is_drained) {
+            return false;
+        }
+    }
     struct session *session = tick->server->session_first;
     for (; session != NULL; session = session->next) {
         const struct connection *connection = connection_of(session);
-        if (connection->queued > 0 || connection->is_unparsed || session->output.size > 0) {
+        if (connection->queued > 0 || connection->held.count > 0 ||
+            connection_unsent_size(connection) > 0) {
             return false;
         }
     }
@@ -620,6 +782,15 @@ static void check_shutdown(struct tick *tick) {
     }
 }
 
+/* Requests that come soon after each other are waited for without sleeping. */
+static void note_requests(struct tick *tick) {
+    if (tick->spin_ns > 0) {
+        uint64_t now_ns = uv_hrtime();
+        tick->is_request_near = now_ns - tick->requests_at_ns < (uint64_t)tick->spin_ns;
+        tick->requests_at_ns = now_ns;
+    }
+}
+
 /* ---- the loop's callbacks ---- */
 
 static void on_check(uv_check_t *check) {
@@ -627,10 +798,15 @@ static void on_check(uv_check_t *check) {
     struct server *server = tick->server;
     uint64_t begin = clock_ticks();
     server->stats.ticks++;
+    wakeup_wake(&tick->network_wake);
     server_update_time(server);
     check_pause_time(tick);
+    publish_limits(tick);
+    take_batches(tick);
+    tick->has_more = false;
     tick->is_behind = is_behind(server);
-    if (tick->head < tick->end) {
+    if (tick->waiting_count > 0) {
+        note_requests(tick);
         run_queue(tick);
         mark_monitors(tick);
     }
@@ -647,7 +823,8 @@ static void on_check(uv_check_t *check) {
     if (server->persistence != NULL) {
         has_more |= persistence_step(server->persistence);
     }
-    input_give_back(&tick->input, tick->queued_total, tick->done_total);
+    release_batches(tick);
+    has_more |= push_replies(tick);
     uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
     if (elapsed_ns / 1000 > server->stats.tick_longest_us) {
         server->stats.tick_longest_us = elapsed_ns / 1000;
@@ -656,8 +833,22 @@ static void on_check(uv_check_t *check) {
     check_shutdown(tick);
     if (!tick->is_stopping) {
         /* If the queue waits for the disk, the loop is woken once the disk has caught up. */
-        set_idle(tick, has_more || (tick->head < tick->end && !is_behind(server)));
+        set_idle(tick, has_more || tick->has_more || has_batches(tick) ||
+                           (tick->waiting_count > 0 && !is_behind(server)));
         set_wake(tick);
+    }
+}
+
+static void note_networks(struct tick *tick) {
+    struct stats *stats = &tick->server->stats;
+    stats->network_count = tick->network_count;
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        struct network *network = &tick->networks[i];
+        stats->networks[i] = (struct stats_network){
+            .client_count = network->client_count,
+            .reads = atomic_load_explicit(&network->reads, memory_order_relaxed),
+            .writes = atomic_load_explicit(&network->writes, memory_order_relaxed),
+        };
     }
 }
 
@@ -665,6 +856,7 @@ static void on_second(uv_timer_t *timer) {
     struct tick *tick = timer->data;
     struct server *server = tick->server;
     server_update_time(server);
+    note_networks(tick);
     stats_sample(&server->stats, server->clock.monotonic_ms);
     if (server->persistence != NULL) {
         persistence_second(server->persistence);
@@ -679,38 +871,126 @@ static void on_second(uv_timer_t *timer) {
 }
 
 const char *tick_running_command(const struct tick *tick) {
-    if (!tick->is_running_queue || tick->head == 0) {
-        return NULL;
-    }
-    uint32_t command = tick->entries[tick->head - 1].command;
-    return command < command_count() ? command_full_name(command) : NULL;
+    const struct queue_entry *running = tick->running;
+    return running != NULL && running->command < command_count()
+               ? command_full_name(running->command)
+               : NULL;
 }
 
 void tick_wake(struct tick *tick) {
     set_idle(tick, true);
 }
 
+/* ---- networks ---- */
+
+static void spin(struct tick *tick) {
+    enum { ROUNDS = 32 };
+    if (!tick->is_request_near) {
+        return;
+    }
+    uint64_t end_ns = uv_hrtime() + (uint64_t)tick->spin_ns;
+    do {
+        for (int i = 0; i < ROUNDS; i++) {
+            if (has_batches(tick)) {
+                return;
+            }
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        sched_yield();
+    } while (uv_hrtime() < end_ns);
+    tick->is_request_near = false;
+}
+
+/* Before the loop waits: see ring.h. */
+static void on_prepare(uv_prepare_t *prepare) {
+    struct tick *tick = prepare->data;
+    if (tick->is_idle_active) {
+        return;
+    }
+    spin(tick);
+    wakeup_sleep(&tick->network_wake);
+    if (has_batches(tick)) {
+        set_idle(tick, true);
+    }
+}
+
+/* How long to wait without sleeping: not where there are fewer processors than threads, whose time
+ * that would take. */
+static int64_t spin_time(unsigned thread_count) {
+    enum { SPIN_NS = 50000 };
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return 0;
+    }
+    return CPU_COUNT(&set) > (int)thread_count ? SPIN_NS : 0;
+}
+
+static bool start_networks(struct tick *tick, unsigned count) {
+    tick->spin_ns = spin_time(count);
+    tick->prepare.data = tick;
+    if (!wakeup_init(&tick->network_wake, tick->loop) ||
+        uv_prepare_init(tick->loop, &tick->prepare) != 0 ||
+        uv_prepare_start(&tick->prepare, on_prepare) != 0) {
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (!network_start(&tick->networks[i], i + 1, tick->spin_ns, &tick->network_wake,
+                           &tick->limits, command_find_request)) {
+            return false;
+        }
+        tick->network_count++;
+    }
+    return true;
+}
+
+static bool init_networks(struct tick *tick) {
+    unsigned count = (unsigned)tick->server->settings.io_threads;
+    count = count > 1 ? count : 1;
+    tick->networks_memory = memory_allocate_zeroed((count + 1) * sizeof *tick->networks);
+    if (tick->networks_memory == NULL) {
+        return false;
+    }
+    uintptr_t at = ((uintptr_t)tick->networks_memory + RING_CACHE_LINE - 1) &
+                   ~(uintptr_t)(RING_CACHE_LINE - 1);
+    tick->networks = (struct network *)at;
+    publish_limits(tick);
+    if (count > 1) {
+        return start_networks(tick, count);
+    }
+    network_init(&tick->networks[0], tick->loop, &tick->limits, command_find_request);
+    tick->network_count = 1;
+    return true;
+}
+
 bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {
     tick->loop = loop;
     tick->server = server;
     tick->wake_at_ms = INT64_MAX;
-    input_init(&tick->input);
     tick->check.data = tick;
     tick->idle.data = tick;
     tick->second.data = tick;
     tick->wake.data = tick;
     tick->drain.data = tick;
-    return uv_check_init(loop, &tick->check) == 0 && uv_idle_init(loop, &tick->idle) == 0 &&
-           uv_timer_init(loop, &tick->second) == 0 && uv_timer_init(loop, &tick->wake) == 0 &&
-           uv_timer_init(loop, &tick->drain) == 0 && uv_check_start(&tick->check, on_check) == 0 &&
-           uv_timer_start(&tick->second, on_second, SECOND_MS, SECOND_MS) == 0;
+    bool is_ready =
+        uv_check_init(loop, &tick->check) == 0 && uv_idle_init(loop, &tick->idle) == 0 &&
+        uv_timer_init(loop, &tick->second) == 0 && uv_timer_init(loop, &tick->wake) == 0 &&
+        uv_timer_init(loop, &tick->drain) == 0 && uv_check_start(&tick->check, on_check) == 0 &&
+        uv_timer_start(&tick->second, on_second, SECOND_MS, SECOND_MS) == 0 && init_networks(tick);
+    note_networks(tick);
+    return is_ready;
 }
 
 void tick_deinit(struct tick *tick) {
-    input_deinit(&tick->input);
+    take_batches(tick); /* what was closed last */
+    drop_queue(tick);
+    for (unsigned i = 0; i < tick->network_count; i++) {
+        network_deinit(&tick->networks[i]);
+    }
+    memory_free(tick->networks_memory);
     while (tick->buffer_count > 0) {
         buffer_deinit(&tick->buffers[--tick->buffer_count]);
     }
-    memory_free(tick->entries);
-    tick->entries = NULL;
 }

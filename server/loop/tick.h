@@ -10,33 +10,20 @@
  * same order. All commands of a tick share one time.
  *
  * Invariant: requests run in queue order. What a queued request points to, its input and its
- * arguments, does not move until it has run (input.h). */
+ * arguments, does not move until it has run (network/batch.h). */
 #ifndef SERVER_TICK_H
 #define SERVER_TICK_H
 
 #include <uv.h>
 
 #include "server/clients/server.h"
-#include "server/loop/input.h"
+#include "server/network/network.h"
 
 struct connection;
 
 enum {
     TICK_GROUP = 16,
     TICK_BUFFERS_MAX = 64, /* empty output buffers kept for the next replies */
-};
-
-/* Queue entries that are not commands. */
-#define TICK_PROTOCOL_ERROR (UINT32_MAX - 1) /* reply with the error, then close */
-#define TICK_CLOSE          (UINT32_MAX - 2) /* close without a reply */
-
-struct tick_entry {
-    struct connection *connection;
-    const char *input; /* first byte of the request */
-    struct request request;
-    const char *error; /* TICK_PROTOCOL_ERROR */
-    uint32_t command;  /* number, COMMAND_NONE, or one of the above */
-    uint32_t epoch;    /* void unless equal to the connection's epoch */
 };
 
 struct tick {
@@ -46,11 +33,25 @@ struct tick {
     uv_idle_t idle; /* active: work is left, do not block in poll */
     uv_timer_t second, wake, drain;
     bool is_idle_active;
-    int64_t wake_at_ms;         /* when wake fires; INT64_MAX: not set */
-    struct input input;         /* holds the queued requests' bytes and arguments */
-    struct tick_entry *entries; /* entries[head .. end-1] are waiting */
-    size_t head, end, capacity;
-    uint64_t queued_total, done_total;
+    int64_t wake_at_ms;       /* when wake fires; INT64_MAX: not set */
+    struct network *networks; /* one on this loop, or several with threads of their own */
+    void *networks_memory;    /* where they are, at a multiple of a cache line */
+    unsigned network_count;
+    struct network_limits limits;
+    /* Several networks: */
+    struct wakeup network_wake;
+    uv_prepare_t prepare;
+    int64_t spin_ns;
+    uint64_t requests_at_ns; /* when the last requests came */
+    bool is_request_near;    /* and they came soon after the ones before */
+    bool has_more;           /* something is to be tried again in the next tick */
+    /* The queue: batches in order of arrival. */
+    struct batch *queue_first, *queue_last;
+    struct batch *queue_at;               /* no request before it waits; NULL: the queue is empty */
+    uint64_t waiting_count;               /* entries in it yet to run */
+    struct queue_entry group[TICK_GROUP]; /* copies, where a group is of several batches */
+    const struct queue_entry *running;    /* NULL: none */
+    uint64_t done_total;
     struct connection *dirty_first, *dirty_last; /* to be finished at the end of the tick */
     struct connection *gated_first;              /* connections whose output waits for the disk */
     struct buffer buffers[TICK_BUFFERS_MAX];
@@ -59,12 +60,10 @@ struct tick {
     uint32_t idle_buffer_count;     /* how many were not lent within this second */
     struct connection *check_next;  /* next in the walk over all clients, once a second */
     uint64_t input_max, output_max; /* largest buffers of any client in this walk so far */
-    bool is_behind;        /* the disk is behind: the queue waits (persistence_is_behind) */
-    bool is_pausing;       /* CLIENT PAUSE holds connections back */
-    bool is_running_queue; /* entries[head - 1] is running, or the group before it is being
-                              prefetched */
-    bool is_draining;      /* no more reads; queued requests are answered */
-    bool is_stopping;      /* the loop is ending */
+    bool is_behind;   /* the disk is behind: the queue waits (persistence_is_behind) */
+    bool is_pausing;  /* CLIENT PAUSE holds connections back */
+    bool is_draining; /* no more reads; queued requests are answered */
+    bool is_stopping; /* the loop is ending */
     /* Called once when draining begins, to stop accepting. */
     void (*stop_listening)(void *context);
     void *context;
@@ -87,24 +86,10 @@ void tick_wake(struct tick *tick);
 /* Send output that no longer has to wait for the disk. */
 void tick_open_gates(struct tick *tick);
 
-/* Input space for a connection, how much of it to keep, and the arena for arguments: see
- * input.h. */
-MUST_CHECK static inline char *tick_input_room(struct tick *tick, size_t *size) {
-    return input_room(&tick->input, size);
-}
-static inline void tick_input_keep(struct tick *tick, size_t size) {
-    input_keep(&tick->input, size);
-}
-static inline struct resp_arena *tick_arguments(struct tick *tick) {
-    return input_arguments(&tick->input);
-}
-
-/* The free entry after the last one of the queue, for the caller to fill in. NULL: out of memory.
- * It is queued by tick_queue_entry, which must be called before asking for the next one. */
-MUST_CHECK struct tick_entry *tick_next_entry(struct tick *tick);
-void tick_queue_entry(struct tick *tick);
-/* Is the queue so full that only a little more should be read from each client? */
-bool tick_is_full(const struct tick *tick);
+/* The network with the fewest clients. */
+struct network *tick_least_network(struct tick *tick);
+/* Queue the requests that the connection has held back. false: no memory. */
+MUST_CHECK bool tick_queue_held(struct tick *tick, struct connection *connection);
 /* Finish this connection at the end of the tick. */
 void tick_mark_dirty(struct tick *tick, struct connection *connection);
 

@@ -78,6 +78,7 @@ struct settings {
     int64_t timeout_s;
     int64_t tcp_keepalive_s;
     int64_t maxclients;
+    int64_t io_threads;
     bool protected_mode;
     char *requirepass;      /* NULL: no password */
     int64_t auth_timeout_s; /* 0: none */

@@ -121,6 +121,13 @@ const struct setting setting_table[] = {
      "client takes one file descriptor. At start the server raises its descriptor limit as far as "
      "the system allows; if that is not enough it lowers maxclients and logs the new value. "
      "CONFIG SET refuses more clients than there are descriptors for."},
+    {"io-threads", &limits, SETTING_FIXED, INTEGER(io_threads, 1, 64, ""), "1", NULL,
+     "How many threads read requests and write replies. With 1, the thread that has the boards "
+     "also "
+     "does that. With 2 or more, that thread has no sockets, and so many others do: a server with "
+     "io-threads 2 uses up to three processors. Worth it where the log or top shows the server at "
+     "a "
+     "whole processor and clients do not pipeline."},
     {"maxmemory", &limits, 0, SIZE(maxmemory, 0, "size"), "0", "8gb",
      "Once the server uses more memory than this, commands that may need more are rejected with "
      "an error that begins with OOM. Reads and removals still work. 0 means no limit but the "

@@ -32,6 +32,8 @@ static void stop_test(const char *text) {
 static void load_settings(struct harness *harness, const char *text) {
     char error[SETTING_ERROR_MAX];
     CHECK(settings_init(&harness->server.settings));
+    const char *threads = getenv("LEADERBOARD_TEST_IO_THREADS"); /* for what has a loop */
+    harness->server.settings.io_threads = threads != NULL ? atoi(threads) : 1;
     if (text != NULL && !settings_load_text(&harness->server.settings, bytes_from_text(text),
                                             "harness.conf", error)) {
         stop_test(error);

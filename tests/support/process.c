@@ -273,6 +273,12 @@ static void fill_words(const struct process *process, const struct process_optio
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
         words[count++] = usual[i];
     }
+    /* All tests can be run with several network threads. */
+    const char *threads = getenv("LEADERBOARD_TEST_IO_THREADS");
+    if (threads && !is_redis_program(process->program)) {
+        words[count++] = "--io-threads";
+        words[count++] = threads;
+    }
     for (size_t i = 0; options->arguments && options->arguments[i] && count < WORDS_MAX - 1; i++) {
         words[count++] = options->arguments[i];
     }

@@ -118,7 +118,12 @@ static void print_server(struct info *info) {
     put(info, "executable:%s", server->executable_path);
     put(info, "config_file:%s",
         server->settings.file_path != NULL ? server->settings.file_path : "");
-    put(info, "io_threads_active:0");
+    put_u64(info, "io_threads_active", server->stats.network_count > 1);
+    for (uint32_t i = 0; i < server->stats.network_count; i++) {
+        const struct stats_network *network = &server->stats.networks[i];
+        put(info, "io_thread_%u:clients=%u,reads=%llu,writes=%llu", i, network->client_count,
+            (unsigned long long)network->reads, (unsigned long long)network->writes);
+    }
 }
 
 static void print_clients(struct info *info) {

@@ -21,10 +21,10 @@ enum {
     ARG_SIZE = 320,
 };
 
-struct batch {
+struct request_group {
     char text[TICK_GROUP][ARGS_MAX][ARG_SIZE];
     struct bytes args[TICK_GROUP][ARGS_MAX];
-    struct tick_entry entries[TICK_GROUP];
+    struct queue_entry entries[TICK_GROUP];
     unsigned count;
 };
 
@@ -45,11 +45,11 @@ struct record {
     size_t capacity;
 };
 
-static struct batch batch;
+static struct request_group batch;
 
-static void add_arg(struct tick_entry *entry, const char *format, ...)
+static void add_arg(struct queue_entry *entry, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void add_arg(struct tick_entry *entry, const char *format, ...) {
+static void add_arg(struct queue_entry *entry, const char *format, ...) {
     unsigned number = (unsigned)(entry - batch.entries);
     uint32_t arg = entry->request.count++;
     va_list values;
@@ -62,18 +62,18 @@ static void add_arg(struct tick_entry *entry, const char *format, ...) {
 
 /* A group mostly uses the same few members, so that one request changes what the next one has
  * found. Some members are long and separately allocated. */
-static void add_member(struct tick_entry *entry, struct random *random, uint32_t hot) {
+static void add_member(struct queue_entry *entry, struct random *random, uint32_t hot) {
     uint32_t number = random_below(random, 3) > 0 ? hot + (uint32_t)random_below(random, 4)
                                                   : (uint32_t)random_below(random, MEMBERS + 50);
     int width = number % 97 == 0 ? 280 : number % 5 == 0 ? 40 : 12;
     add_arg(entry, "m%0*u", width, number);
 }
 
-static void add_score(struct tick_entry *entry, struct random *random) {
+static void add_score(struct queue_entry *entry, struct random *random) {
     add_arg(entry, "%u", (unsigned)random_below(random, random_below(random, 2) ? 50 : 100000));
 }
 
-static void make_request(struct tick_entry *entry, struct random *random, uint32_t hot) {
+static void make_request(struct queue_entry *entry, struct random *random, uint32_t hot) {
     static const char *const conditions[] = {"NX", "XX", "GT", "LT", "CH"};
     uint64_t kind = random_below(random, 100);
     entry->request = (struct request){.args = batch.args[entry - batch.entries]};
@@ -126,7 +126,7 @@ static void make_request(struct tick_entry *entry, struct random *random, uint32
 static const char small_settings[] = "board board:1* default PERIOD DAY ARCHIVE 3\n"
                                      "board board:2* default CAP 5 KEEP BEST\n";
 
-static void add_small_key(struct tick_entry *entry, struct random *random) {
+static void add_small_key(struct queue_entry *entry, struct random *random) {
     unsigned number = (unsigned)random_below(random, SMALL_BOARDS);
     if (random_below(random, 8) == 0) {
         add_arg(entry, "board:%u@2026-01-%02u", number, 1 + (unsigned)random_below(random, 9));
@@ -137,7 +137,7 @@ static void add_small_key(struct tick_entry *entry, struct random *random) {
 
 /* Many small boards, created, changed, renamed, expiring, rolling over and deleted within one
  * group: keys appear and disappear after prefetching has looked them up. */
-static void make_small_request(struct tick_entry *entry, struct random *random) {
+static void make_small_request(struct queue_entry *entry, struct random *random) {
     static const char *const names[] = {"ZADD",    "LB.ADD",    "ZADD",    "ZINCRBY", "ZREM",
                                         "ZSCORE",  "ZREVRANK",  "DEL",     "RENAME",  "PEXPIRE",
                                         "PERSIST", "LB.CREATE", "LB.ROLL", "FLUSHDB"};
@@ -164,7 +164,7 @@ static void make_small_request(struct tick_entry *entry, struct random *random) 
 }
 
 /* Native commands: one member or several, values of every kind, keys packed by hand. */
-static void make_native_add(struct tick_entry *entry, struct random *random, uint32_t hot) {
+static void make_native_add(struct queue_entry *entry, struct random *random, uint32_t hot) {
     static const char *const options[] = {"INCR", "BEST", "TOUCH", "KEEPTIME", "XX", "WITHRANK"};
     bool is_packed = random_below(random, 5) == 0;
     uint64_t member_count = random_below(random, 4) == 0 ? 1 + random_below(random, 5) : 1;
@@ -188,7 +188,7 @@ static void make_native_add(struct tick_entry *entry, struct random *random, uin
     }
 }
 
-static void make_native_get(struct tick_entry *entry, struct random *random, uint32_t hot) {
+static void make_native_get(struct queue_entry *entry, struct random *random, uint32_t hot) {
     unsigned count = 1 + (unsigned)random_below(random, 9);
     add_arg(entry, "LB.GET");
     add_arg(entry, "board");
@@ -201,7 +201,7 @@ static void make_native_get(struct tick_entry *entry, struct random *random, uin
     }
 }
 
-static void make_any_request(struct tick_entry *entry, struct random *random, uint32_t hot) {
+static void make_any_request(struct queue_entry *entry, struct random *random, uint32_t hot) {
     uint64_t kind = random_below(random, 10);
     if (kind > 2) {
         make_request(entry, random, hot);
@@ -219,14 +219,13 @@ static void make_batch(struct random *random, struct connection *connection, boo
     uint32_t hot = (uint32_t)random_below(random, MEMBERS);
     batch.count = 2 + (unsigned)random_below(random, TICK_GROUP - 1);
     for (unsigned i = 0; i < batch.count; i++) {
-        struct tick_entry *entry = &batch.entries[i];
+        struct queue_entry *entry = &batch.entries[i];
         if (is_small) {
             make_small_request(entry, random);
         } else {
             make_any_request(entry, random, hot);
         }
         entry->connection = connection;
-        entry->epoch = connection->epoch;
         entry->command = command_find_request(&entry->request);
     }
 }

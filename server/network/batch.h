@@ -1,0 +1,105 @@
+/* What passes between a network thread and the engine: batches of requests one way, batches of
+ * replies the other. Whoever fills a batch owns it until it is handed over; then the receiver owns
+ * it, and gives it back when all that it holds has been used.
+ *
+ *     network thread   read, parse --> struct batch     entries, notes, input, arguments --> engine
+ *     engine           run         --> struct replies   messages, bytes                  --> network
+ *
+ * What comes back travels with the next batch of the other direction. So memory is freed by the
+ * thread that allocated it, and nothing is written by two threads at a time. */
+#ifndef SERVER_BATCH_H
+#define SERVER_BATCH_H
+
+#include "protocol/buffer.h"
+#include "protocol/resp.h"
+
+struct connection;
+struct network;
+struct transport;
+
+/* Numbers of entries that are not commands. */
+#define QUEUE_PROTOCOL_ERROR (UINT32_MAX - 1) /* reply with the error, then close */
+#define QUEUE_CLOSE          (UINT32_MAX - 2) /* close without a reply */
+
+/* One request. It points into its batch. */
+struct queue_entry {
+    struct connection *connection;
+    struct request request;
+    const char *error; /* QUEUE_PROTOCOL_ERROR */
+    uint32_t command;  /* number, COMMAND_NONE, or one of the above */
+};
+
+enum transport_failure {
+    TRANSPORT_LOST,
+    TRANSPORT_NO_MEMORY_FOR_INPUT,
+    TRANSPORT_NO_MEMORY_FOR_REQUESTS,
+};
+
+enum transport_event {
+    TRANSPORT_INPUT = 1 << 0,      /* its unfinished input has changed in size */
+    TRANSPORT_INPUT_OVER = 1 << 1, /* the client sends no more; all it sent was parsed */
+    TRANSPORT_FAILED = 1 << 2,     /* close it; failure says why */
+    TRANSPORT_WRITTEN = 1 << 3,    /* output that could not be written at once now was */
+    TRANSPORT_CLOSED = 1 << 4,     /* its descriptor is closed: the last that is heard of it */
+};
+
+/* What happened to one connection besides its requests. */
+struct transport_note {
+    struct connection *connection;
+    unsigned events; /* enum transport_event */
+    enum transport_failure failure;
+    size_t unfinished_size; /* bytes */
+    size_t memory_size;     /* held for input */
+};
+
+enum { BATCH_NOTES_MAX = 128 };
+
+struct batch {
+    struct batch *next;
+    struct network *network; /* owns it; NULL: requests that the engine had held back */
+    struct queue_entry *entries;
+    size_t count, capacity;
+    size_t position;              /* the engine: entries before it have run */
+    struct transport_note *notes; /* room for BATCH_NOTES_MAX; apply after the entries are queued */
+    unsigned note_count;
+    struct input_piece *pieces; /* newest first; reads use the first */
+    unsigned piece_count;
+    struct resp_arena arguments;
+    uint64_t read_bytes, written_bytes; /* by the network since its last batch */
+    struct outgoing *written;           /* the engine's buffers, to be freed */
+    struct replies *used;               /* the engine's batches */
+    bool is_drained;                    /* no request will follow: see network_drain */
+};
+
+/* Output that takes its buffer along. */
+struct outgoing {
+    struct outgoing *next;
+    struct buffer buffer;
+    bool is_engines; /* allocated by the engine, which frees it */
+};
+
+/* What the engine tells one transport. */
+struct transport_message {
+    struct transport *transport;
+    uint32_t done;             /* so many of its requests have run */
+    bool is_authenticated;     /* which limits apply to its next requests */
+    bool is_opened;            /* the first message: start to read */
+    bool is_stopped;           /* read no more */
+    bool is_closed;            /* the last message: close now; nothing else counts */
+    bool is_report_wanted;     /* TRANSPORT_WRITTEN is to follow once all output is written */
+    size_t begin, size;        /* output: these bytes of the batch */
+    struct outgoing *outgoing; /* or this buffer; NULL: none */
+};
+
+enum { REPLIES_MESSAGES_MAX = 128, REPLIES_SIZE_MAX = 32 * 1024, REPLIES_COPIED_MAX = 4096 };
+
+struct replies {
+    struct replies *next;
+    struct batch *used; /* the network's batches: all their entries have run */
+    unsigned count;
+    size_t size;
+    struct transport_message messages[REPLIES_MESSAGES_MAX];
+    char bytes[REPLIES_SIZE_MAX];
+};
+
+#endif

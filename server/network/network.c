@@ -1,0 +1,598 @@
+/* The batches of a network, and its thread. See network.h.
+ *
+ * Invariant: a batch is in exactly one place: being filled, spare, in a ring, with the engine, or on
+ * its way back. A piece of input belongs to one batch or is spare. */
+#include "server/network/network.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PIECE_SIZE = 64 * 1024,     /* a read gets the free space of one piece */
+    PIECE_ROOM_MIN = 16 * 1024, /* with less free space a new piece is started */
+    SPARE_PIECES_MAX = 16,
+    SPARE_BATCHES_MAX = 8,
+    FREE_REPLIES_MAX = 8,
+    FULL_PIECES = 512,     /* 32 MiB */
+    FULL_REQUESTS = 65536, /* waiting requests above which only a little more is read from each */
+    ENTRIES_MIN = 64,
+    ENTRIES_KEPT_MAX = 65536,
+    SPIN_ROUNDS = 32, /* looks at the ring between two looks at the clock */
+};
+
+struct input_piece {
+    struct input_piece *next;
+    size_t used;
+    char at[PIECE_SIZE];
+};
+
+/* ---- batches, on the network's thread ---- */
+
+static void free_batch(struct batch *batch) {
+    resp_arena_deinit(&batch->arguments);
+    memory_free(batch->entries);
+    memory_free(batch);
+}
+
+static void take_pieces_back(struct network *network, struct batch *batch) {
+    while (batch->pieces != NULL) {
+        struct input_piece *piece = batch->pieces;
+        batch->pieces = piece->next;
+        network->piece_count--;
+        if (network->spare_piece_count < SPARE_PIECES_MAX) {
+            piece->next = network->spare_pieces;
+            network->spare_pieces = piece;
+            network->spare_piece_count++;
+        } else {
+            memory_free(piece);
+        }
+    }
+}
+
+/* All its requests have run. */
+static void recycle(struct network *network, struct batch *batch) {
+    take_pieces_back(network, batch);
+    if (network->spare_count >= SPARE_BATCHES_MAX) {
+        free_batch(batch);
+        return;
+    }
+    if (batch->capacity > ENTRIES_KEPT_MAX) {
+        memory_free(batch->entries);
+        batch->entries = NULL;
+        batch->capacity = 0;
+    }
+    resp_arena_reset(&batch->arguments);
+    batch->next = network->spare;
+    network->spare = batch;
+    network->spare_count++;
+}
+
+/* The batch being filled. NULL: no memory. */
+static struct batch *filling(struct network *network) {
+    struct batch *batch = network->filling;
+    if (batch != NULL) {
+        return batch;
+    }
+    batch = network->spare;
+    if (batch != NULL) {
+        network->spare = batch->next;
+        network->spare_count--;
+    } else {
+        batch = memory_allocate_zeroed(sizeof *batch + BATCH_NOTES_MAX * sizeof *batch->notes);
+        if (batch == NULL) {
+            return NULL;
+        }
+        batch->notes = (struct transport_note *)(void *)(batch + 1);
+    }
+    batch->next = NULL;
+    batch->network = network;
+    batch->count = 0;
+    batch->position = 0;
+    batch->note_count = 0;
+    batch->is_drained = false;
+    network->filling = batch;
+    return batch;
+}
+
+char *network_input_room(struct network *network, size_t *size) {
+    struct batch *batch = filling(network);
+    if (batch == NULL) {
+        return NULL;
+    }
+    struct input_piece *piece = batch->pieces;
+    if (piece == NULL || PIECE_SIZE - piece->used < PIECE_ROOM_MIN) {
+        piece = network->spare_pieces;
+        if (piece != NULL) {
+            network->spare_pieces = piece->next;
+            network->spare_piece_count--;
+        } else {
+            piece = memory_allocate(sizeof *piece);
+            if (piece == NULL) {
+                return NULL;
+            }
+        }
+        piece->used = 0;
+        piece->next = batch->pieces;
+        batch->pieces = piece;
+        network->piece_count++;
+    }
+    *size = PIECE_SIZE - piece->used;
+    return piece->at + piece->used;
+}
+
+void network_input_keep(struct network *network, size_t size) {
+    struct input_piece *piece = network->filling->pieces;
+    CHECK(size <= PIECE_SIZE - piece->used);
+    piece->used += size;
+}
+
+struct queue_entry *network_next_entry(struct network *network) {
+    struct batch *batch = filling(network);
+    if (batch == NULL) {
+        return NULL;
+    }
+    if (batch->count == batch->capacity) {
+        size_t capacity = batch->capacity > 0 ? batch->capacity * 2 : ENTRIES_MIN;
+        struct queue_entry *entries =
+            memory_resize(batch->entries, capacity * sizeof *batch->entries);
+        if (entries == NULL) {
+            return NULL;
+        }
+        batch->entries = entries;
+        batch->capacity = capacity;
+    }
+    return &batch->entries[batch->count];
+}
+
+void network_queue_entry(struct network *network) {
+    CHECK(network->filling->count < network->filling->capacity);
+    network->filling->count++;
+}
+
+bool network_is_full(const struct network *network) {
+    return network->in_flight > FULL_REQUESTS || network->piece_count > FULL_PIECES;
+}
+
+void network_note(struct network *network, struct transport *transport,
+                  enum transport_event event) {
+    if (transport->events == 0) {
+        transport->noted_next = network->noted;
+        network->noted = transport;
+    }
+    transport->events |= event;
+}
+
+static bool is_drained(const struct network *network) {
+    if (network->noted != NULL || (network->filling != NULL && network->filling->count > 0)) {
+        return false;
+    }
+    for (const struct transport *transport = network->transports; transport != NULL;
+         transport = transport->next) {
+        if (transport->is_unparsed && !transport->is_stopped && !transport->is_failed) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fill_notes(struct network *network, struct batch *batch) {
+    while (network->noted != NULL && batch->note_count < BATCH_NOTES_MAX) {
+        struct transport *transport = network->noted;
+        network->noted = transport->noted_next;
+        batch->notes[batch->note_count++] = (struct transport_note){
+            .connection = transport->connection,
+            .events = transport->events,
+            .failure = transport->failure,
+            .unfinished_size = transport->unfinished.end - transport->unfinished.begin,
+            .memory_size = transport_memory_size(transport),
+        };
+        transport->events = 0;
+    }
+}
+
+/* What was read and noted since the last batch, to be handed over. NULL: nothing, or no memory. */
+static struct batch *finish_batch(struct network *network) {
+    bool is_told = network->is_draining && !network->is_drained_told && is_drained(network);
+    bool has_news = network->noted != NULL || network->written != NULL || is_told ||
+                    (network->filling != NULL && network->filling->count > 0);
+    struct batch *batch = has_news ? filling(network) : NULL;
+    if (batch == NULL) {
+        return NULL;
+    }
+    network->filling = NULL;
+    fill_notes(network, batch);
+    batch->is_drained = is_told;
+    network->is_drained_told |= is_told;
+    batch->read_bytes = network->read_bytes;
+    batch->written_bytes = network->written_bytes;
+    batch->written = network->written;
+    batch->used = network->used;
+    network->read_bytes = 0;
+    network->written_bytes = 0;
+    network->written = NULL;
+    network->used = NULL;
+    return batch;
+}
+
+static void drain(struct network *network) {
+    network->is_draining = true;
+    struct transport *transport = network->transports;
+    for (; transport != NULL; transport = transport->next) {
+        transport_update(transport);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void hand_over(struct network *network) {
+    /* The only producer: a ring that has room now still has it below. */
+    for (;;) {
+        uint32_t tail = atomic_load_explicit(&network->to_engine.tail, memory_order_relaxed);
+        uint32_t head = atomic_load_explicit(&network->to_engine.head, memory_order_acquire);
+        struct batch *batch = tail - head < RING_SIZE ? finish_batch(network) : NULL;
+        if (batch == NULL) {
+            return;
+        }
+        CHECK(ring_put(&network->to_engine, batch));
+        wakeup_send(network->engine_wake);
+    }
+}
+
+/* The messages that ask a network, not a transport, have none. */
+static void apply_to_network(struct network *network, const struct transport_message *message) {
+    if (message->is_closed) {
+        network->is_stopping = true;
+    } else {
+        drain(network);
+    }
+}
+
+static bool take_replies(struct network *network) {
+    bool has_taken = false;
+    struct replies *replies;
+    while ((replies = ring_take(&network->to_network)) != NULL) {
+        has_taken = true;
+        for (unsigned i = 0; i < replies->count; i++) {
+            const struct transport_message *message = &replies->messages[i];
+            if (message->transport == NULL) {
+                apply_to_network(network, message);
+            } else {
+                transport_apply(message->transport, message, replies->bytes + message->begin);
+            }
+        }
+        while (replies->used != NULL) {
+            struct batch *batch = replies->used;
+            replies->used = batch->next;
+            recycle(network, batch);
+        }
+        replies->next = network->used;
+        network->used = replies;
+    }
+    return has_taken;
+}
+
+static void close_handle(uv_handle_t *handle) {
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
+static void stop_if_asked(struct network *network) {
+    if (!network->is_stopping || network->transports != NULL) {
+        return;
+    }
+    wakeup_close(&network->wake);
+    close_handle((uv_handle_t *)&network->prepare);
+    close_handle((uv_handle_t *)&network->check);
+    close_handle((uv_handle_t *)&network->idle);
+}
+
+static void on_idle(uv_idle_t *idle) {
+    (void)idle; /* an active idle handle only keeps poll from blocking */
+}
+
+/* The engine has requests of ours and is about to answer: look for the answer for a moment. */
+static void spin(struct network *network) {
+    if (network->spin_ns == 0 || network->in_flight == 0) {
+        return;
+    }
+    uint64_t end_ns = uv_hrtime() + (uint64_t)network->spin_ns;
+    do {
+        for (int i = 0; i < SPIN_ROUNDS; i++) {
+            if (!ring_is_empty(&network->to_network)) {
+                return;
+            }
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        sched_yield();
+    } while (uv_hrtime() < end_ns);
+}
+
+static void on_prepare(uv_prepare_t *prepare) {
+    struct network *network = prepare->data;
+    spin(network);
+    wakeup_sleep(&network->wake);
+    if (ring_is_empty(&network->to_network)) {
+        uv_idle_stop(&network->idle);
+    } else {
+        uv_idle_start(&network->idle, on_idle);
+    }
+}
+
+static void on_check(uv_check_t *check) {
+    struct network *network = check->data;
+    wakeup_wake(&network->wake);
+    (void)take_replies(network);
+    hand_over(network);
+    stop_if_asked(network);
+}
+
+static void run_thread(void *context) {
+    struct network *network = context;
+    char name[16];
+    sigset_t signals;
+    sigfillset(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    snprintf(name, sizeof name, "leaderboard-io%u", network->number % 10);
+    (void)pthread_setname_np(pthread_self(), name);
+    uv_run(network->loop, UV_RUN_DEFAULT);
+    hand_over(network);
+}
+
+/* ---- the engine ---- */
+
+void network_init(struct network *network, uv_loop_t *loop, const struct network_limits *limits,
+                  uint32_t (*find_command)(const struct request *request)) {
+    *network = (struct network){.loop = loop, .limits = limits, .find_command = find_command};
+}
+
+static bool init_handles(struct network *network) {
+    uv_loop_t *loop = &network->own_loop;
+    if (uv_loop_init(loop) != 0) {
+        return false;
+    }
+    network->prepare.data = network;
+    network->check.data = network;
+    if (!wakeup_init(&network->wake, loop)) {
+        CHECK(uv_loop_close(loop) == 0);
+        return false;
+    }
+    uv_prepare_init(loop, &network->prepare);
+    uv_check_init(loop, &network->check);
+    uv_idle_init(loop, &network->idle);
+    uv_prepare_start(&network->prepare, on_prepare);
+    uv_check_start(&network->check, on_check);
+    return true;
+}
+
+bool network_start(struct network *network, unsigned number, int64_t spin_ns,
+                   struct wakeup *engine_wake, const struct network_limits *limits,
+                   uint32_t (*find_command)(const struct request *request)) {
+    network_init(network, &network->own_loop, limits, find_command);
+    network->number = number;
+    network->spin_ns = spin_ns;
+    network->engine_wake = engine_wake;
+    if (!init_handles(network)) {
+        return false;
+    }
+    if (uv_thread_create(&network->thread, run_thread, network) != 0) {
+        network->is_stopping = true;
+        stop_if_asked(network);
+        uv_run(&network->own_loop, UV_RUN_DEFAULT);
+        CHECK(uv_loop_close(&network->own_loop) == 0);
+        wakeup_deinit(&network->wake);
+        return false;
+    }
+    network->has_thread = true;
+    return true;
+}
+
+struct batch *network_take(struct network *network) {
+    struct batch *batch = network->has_thread ? ring_take(&network->to_engine) : NULL;
+    if (batch == NULL && (!network->has_thread || network->is_joined)) {
+        batch = finish_batch(network);
+    }
+    if (batch != NULL) {
+        network->is_drained |= batch->is_drained;
+    }
+    return batch;
+}
+
+bool network_has_batch(struct network *network) {
+    if (network->has_thread) {
+        return !ring_is_empty(&network->to_engine);
+    }
+    return network->noted != NULL || (network->filling != NULL && network->filling->count > 0) ||
+           (network->is_draining && !network->is_drained_told && is_drained(network));
+}
+
+void network_give_back(struct network *network, struct batch *batch) {
+    if (!network->has_thread) {
+        recycle(network, batch);
+        return;
+    }
+    batch->next = network->done_first;
+    network->done_first = batch;
+}
+
+static void free_outgoing(struct outgoing *outgoing) {
+    buffer_deinit(&outgoing->buffer);
+    memory_free(outgoing);
+}
+
+static void keep_replies(struct network *network, struct replies *replies) {
+    if (network->free_replies_count >= FREE_REPLIES_MAX) {
+        memory_free(replies);
+        return;
+    }
+    replies->next = network->free_replies;
+    network->free_replies = replies;
+    network->free_replies_count++;
+}
+
+void network_reclaim(struct network *network, struct batch *batch) {
+    while (batch->written != NULL) {
+        struct outgoing *outgoing = batch->written;
+        batch->written = outgoing->next;
+        free_outgoing(outgoing);
+    }
+    while (batch->used != NULL) {
+        struct replies *replies = batch->used;
+        batch->used = replies->next;
+        keep_replies(network, replies);
+    }
+}
+
+static struct replies *new_replies(struct network *network) {
+    struct replies *replies = network->free_replies;
+    if (replies != NULL) {
+        network->free_replies = replies->next;
+        network->free_replies_count--;
+    } else {
+        replies = memory_allocate(sizeof *replies);
+        if (replies == NULL) {
+            return NULL;
+        }
+    }
+    replies->next = NULL;
+    replies->used = NULL;
+    replies->count = 0;
+    replies->size = 0;
+    return replies;
+}
+
+/* Into the ring, behind those that wait for room in it. */
+static void put_replies(struct network *network) {
+    struct replies *replies = network->replies;
+    network->replies = NULL;
+    replies->used = network->done_first;
+    network->done_first = NULL;
+    if (network->waiting_last != NULL) {
+        network->waiting_last->next = replies;
+    } else {
+        network->waiting_first = replies;
+    }
+    network->waiting_last = replies;
+}
+
+bool network_push(struct network *network) {
+    bool has_put = false;
+    if (network->replies != NULL && network->replies->count > 0) {
+        put_replies(network);
+    }
+    while (network->waiting_first != NULL) {
+        struct replies *replies = network->waiting_first;
+        struct replies *next = replies->next;
+        if (!ring_put(&network->to_network, replies)) {
+            break;
+        }
+        has_put = true;
+        network->waiting_first = next;
+        if (next == NULL) {
+            network->waiting_last = NULL;
+        }
+    }
+    if (has_put) {
+        wakeup_send(&network->wake);
+    }
+    return network->waiting_first != NULL;
+}
+
+struct transport_message *network_message(struct network *network, struct transport *transport,
+                                          size_t size, char **bytes) {
+    CHECK(size <= REPLIES_COPIED_MAX);
+    struct replies *replies = network->replies;
+    if (replies != NULL &&
+        (replies->count == REPLIES_MESSAGES_MAX || REPLIES_SIZE_MAX - replies->size < size)) {
+        (void)network_push(network);
+        replies = NULL;
+    }
+    if (replies == NULL) {
+        replies = new_replies(network);
+        if (replies == NULL) {
+            return NULL;
+        }
+        network->replies = replies;
+    }
+    struct transport_message *message = &replies->messages[replies->count++];
+    *message = (struct transport_message){
+        .transport = transport,
+        .begin = replies->size,
+        .size = size,
+    };
+    if (size > 0) {
+        *bytes = replies->bytes + replies->size;
+        replies->size += size;
+    }
+    return message;
+}
+
+void network_drain(struct network *network) {
+    if (!network->has_thread) {
+        drain(network);
+        return;
+    }
+    struct transport_message *message = network_message(network, NULL, 0, NULL);
+    if (message == NULL) {
+        network->is_drained = true; /* no memory: what is on its way is not waited for */
+    }
+    (void)network_push(network);
+}
+
+void network_join(struct network *network) {
+    struct transport_message *message;
+    while ((message = network_message(network, NULL, 0, NULL)) == NULL) {
+        sched_yield(); /* nothing can be done without it */
+    }
+    message->is_closed = true;
+    while (network_push(network)) {
+        sched_yield();
+    }
+    uv_thread_join(&network->thread);
+    network->is_joined = true;
+    wakeup_deinit(&network->wake);
+    CHECK(uv_loop_close(&network->own_loop) == 0);
+}
+
+void network_deinit(struct network *network) {
+    while (network->done_first != NULL) {
+        struct batch *batch = network->done_first;
+        network->done_first = batch->next;
+        recycle(network, batch);
+    }
+    if (network->filling != NULL) {
+        take_pieces_back(network, network->filling);
+        free_batch(network->filling);
+    }
+    while (network->spare != NULL) {
+        struct batch *batch = network->spare;
+        network->spare = batch->next;
+        free_batch(batch);
+    }
+    while (network->spare_pieces != NULL) {
+        struct input_piece *piece = network->spare_pieces;
+        network->spare_pieces = piece->next;
+        memory_free(piece);
+    }
+    while (network->written != NULL) {
+        struct outgoing *outgoing = network->written;
+        network->written = outgoing->next;
+        free_outgoing(outgoing);
+    }
+    while (network->used != NULL) {
+        struct replies *replies = network->used;
+        network->used = replies->next;
+        keep_replies(network, replies);
+    }
+    memory_free(network->replies);
+    while (network->free_replies != NULL) {
+        struct replies *replies = network->free_replies;
+        network->free_replies = replies->next;
+        memory_free(replies);
+    }
+}

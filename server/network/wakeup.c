@@ -1,0 +1,42 @@
+/* See wakeup.h. */
+#include "server/network/wakeup.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static void on_poll(uv_poll_t *poll, int status, int events) {
+    const struct wakeup *wakeup = poll->data;
+    uint64_t count;
+    (void)status;
+    (void)events;
+    (void)!read(wakeup->fd, &count, sizeof count); /* the loop's check handle does the work */
+}
+
+bool wakeup_init(struct wakeup *wakeup, uv_loop_t *loop) {
+    wakeup->is_asleep = false;
+    wakeup->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (wakeup->fd < 0) {
+        return false;
+    }
+    if (uv_poll_init(loop, &wakeup->poll, wakeup->fd) != 0) {
+        close(wakeup->fd);
+        return false;
+    }
+    wakeup->poll.data = wakeup;
+    return uv_poll_start(&wakeup->poll, UV_READABLE, on_poll) == 0;
+}
+
+void wakeup_close(struct wakeup *wakeup) {
+    if (!uv_is_closing((uv_handle_t *)&wakeup->poll)) {
+        uv_close((uv_handle_t *)&wakeup->poll, NULL);
+    }
+}
+
+void wakeup_deinit(struct wakeup *wakeup) {
+    close(wakeup->fd);
+}
+
+void wakeup_write(struct wakeup *wakeup) {
+    uint64_t one = 1;
+    (void)!write(wakeup->fd, &one, sizeof one); /* cannot fail: the count stays small */
+}

@@ -1,0 +1,45 @@
+/* Waking a loop that sleeps, from another thread.
+ *
+ *     sleeper   wakeup_sleep   says that it is about to sleep; then it looks for work once more
+ *     other     puts work; then wakeup_send   writes to the eventfd if the sleeper has said so
+ *
+ * Only the first of many writes, so a loop that is awake costs the others one load. uv_async would do,
+ * but the loop that is woken waits there, spinning, until the sender has returned from its call, which
+ * takes long where both have one processor. See ring.h for why nothing is missed. */
+#ifndef SERVER_WAKEUP_H
+#define SERVER_WAKEUP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <uv.h>
+
+#include "codec/check.h"
+
+struct wakeup {
+    _Atomic bool is_asleep;
+    int fd;
+    uv_poll_t poll;
+};
+
+/* false: no descriptor. */
+MUST_CHECK bool wakeup_init(struct wakeup *wakeup, uv_loop_t *loop);
+/* Call in the sleeper. The loop must turn once more before the memory may be freed. */
+void wakeup_close(struct wakeup *wakeup);
+/* Call once neither side uses it any more. */
+void wakeup_deinit(struct wakeup *wakeup);
+
+static inline void wakeup_sleep(struct wakeup *wakeup) {
+    atomic_store_explicit(&wakeup->is_asleep, true, memory_order_seq_cst);
+}
+static inline void wakeup_wake(struct wakeup *wakeup) {
+    atomic_store_explicit(&wakeup->is_asleep, false, memory_order_relaxed);
+}
+void wakeup_write(struct wakeup *wakeup);
+static inline void wakeup_send(struct wakeup *wakeup) {
+    if (atomic_load_explicit(&wakeup->is_asleep, memory_order_seq_cst) &&
+        atomic_exchange_explicit(&wakeup->is_asleep, false, memory_order_seq_cst)) {
+        wakeup_write(wakeup);
+    }
+}
+
+#endif
