@@ -94,11 +94,17 @@ static void free_idle_buffers(struct tick *tick) {
 /* ---- the queue ---- */
 
 static void append_batch(struct tick *tick, struct batch *batch) {
-    for (size_t i = 0; i < batch->count; i++) {
+    for (size_t i = 0; i < batch->count;) {
         struct connection *connection = batch->entries[i].connection;
-        connection->queued++;
-        connection->entry_count++;
-        connection->session.input_bytes += batch->entries[i].request.size;
+        uint32_t count = 0;
+        size_t size = 0;
+        for (; i < batch->count && batch->entries[i].connection == connection; i++) {
+            size += batch->entries[i].request.size;
+            count++;
+        }
+        connection->queued += count;
+        connection->entry_count += count;
+        connection->session.input_bytes += size;
     }
     batch->next = NULL;
     if (tick->queue_last != NULL) {
@@ -403,11 +409,17 @@ static const struct queue_entry *next_group(struct tick *tick, unsigned *count) 
     return tick->group;
 }
 
-/* The first request of the queue has run. */
-static void advance(struct tick *tick) {
-    current_batch(tick)->position++;
-    tick->waiting_count--;
-    tick->done_total++;
+/* The first count requests of the queue have run. */
+static void advance(struct tick *tick, unsigned count) {
+    tick->waiting_count -= count;
+    tick->done_total += count;
+    while (count > 0) {
+        struct batch *batch = current_batch(tick);
+        size_t left = batch->count - batch->position;
+        unsigned part = count < left ? count : (unsigned)left;
+        batch->position += part;
+        count -= part;
+    }
 }
 
 /* Run count requests from the head of the queue, or fewer if the disk falls behind or the budget is
@@ -422,17 +434,18 @@ static void run_group(struct tick *tick, struct reply *reply, uint64_t end_ticks
         lookahead_entries(tick->server, entries, count, &group);
     }
     tick->server->command_begin_ticks = clock_ticks();
-    for (unsigned done = 0; done < count && !tick->is_behind && !is_over; done++) {
+    unsigned done = 0;
+    while (done < count && !tick->is_behind && !is_over) {
         if (count > 1) {
             lookahead_recall(tick->server, &group, done);
             tick->server->ahead = group.ahead[done];
         }
         tick->running = &entries[done];
-        advance(tick);
-        run_or_drop(tick, &entries[done], reply);
+        run_or_drop(tick, &entries[done++], reply);
         /* Each command ends by reading the counter, so this is the latest time. */
         is_over = (int64_t)(tick->server->command_begin_ticks - end_ticks) >= 0;
     }
+    advance(tick, done);
     tick->running = NULL;
     tick->server->ahead = NULL;
 }
