@@ -101,8 +101,11 @@ static bool is_request_to_fail(void) {
     return fail_at != 0 && fail_at == TOTAL(requests);
 }
 
-/* Free the reserve; false if there was none. */
+/* Free the reserve; false if there was none, or if it is not this thread's to free. */
 static bool release_reserve(void) {
+    if (!is_owner && memory.pool.chunks.range != NULL) {
+        return false;
+    }
     void *reserve = atomic_exchange_explicit(&memory.reserve, NULL, memory_order_relaxed);
     memory_free(reserve);
     return reserve != NULL;
