@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static check_listener *failure_listener;
+static check_handler *failure_handler;
 
-void check_set_listener(check_listener *listener) {
-    failure_listener = listener;
+void check_set_handler(check_handler *handler) {
+    failure_handler = listener;
 }
 
 bool check_passed(const char *wrong, const char **reason) {
@@ -18,12 +18,12 @@ bool check_passed(const char *wrong, const char **reason) {
 }
 
 void check_failed(const char *claim, const char *file, int line) {
-    check_listener *listener = failure_listener;
+    check_handler *handler = failure_handler;
     fprintf(stderr, "%s:%d: claim does not hold: %s\n", file, line, claim);
     fflush(stderr);
-    failure_listener = NULL; /* the listener may itself fail a CHECK */
-    if (listener != NULL) {
-        listener(claim, file, line);
+    failure_handler = NULL; /* the handler may itself fail a CHECK */
+    if (handler != NULL) {
+        handler(claim, file, line);
     }
     abort();
 }

@@ -16,9 +16,9 @@ MUST_CHECK bool check_passed(const char *wrong, const char **reason);
 
 /* Callback for a failed check, called before the process aborts, in addition to the message on
  * stderr. NULL: no callback. */
-typedef void check_listener(const char *claim, const char *file, int line);
-void check_set_listener(check_listener *listener);
-/* Print the claim with its file and line to stderr, call the listener, then abort. */
+typedef void check_handler(const char *claim, const char *file, int line);
+void check_set_handler(check_handler *handler);
+/* Print the claim with its file and line to stderr, call the handler, then abort. */
 __attribute__((noreturn, cold)) void check_failed(const char *claim, const char *file, int line);
 
 #endif

@@ -139,7 +139,7 @@ void fault_watch(fault_describe *describe, const void *context) {
     watched.describe = describe;
     watched.context = context;
     watched.thread = pthread_self();
-    check_set_listener(on_claim);
+    check_set_handler(on_claim);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     stack_t stack = {.ss_sp = watched.stack, .ss_size = STACK_SIZE};
