@@ -7,7 +7,7 @@
 static check_handler *failure_handler;
 
 void check_set_handler(check_handler *handler) {
-    failure_handler = listener;
+    failure_handler = handler;
 }
 
 bool check_passed(const char *wrong, const char **reason) {
