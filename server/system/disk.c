@@ -150,10 +150,10 @@ int disk_open(int directory, const char *name, int flags, mode_t mode) {
     return fd;
 }
 
-static bool is_done(int (*call)(int fd), int fd) {
+static bool is_done(int (*operation)(int fd), int fd) {
     int result;
     do {
-        result = call(fd);
+        result = operation(fd);
     } while (result != 0 && errno == EINTR);
     return result == 0;
 }
