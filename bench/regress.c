@@ -12,6 +12,7 @@
 #include "bench/request.h"
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/execute.h"
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
 
@@ -97,7 +98,7 @@ static void start(struct driver *driver) {
     /* Otherwise random; it decides which slots of the maps collide. */
     server->hash_seed = 1;
     clock_calibrate();
-    command_init(command_table);
+    execute_init(command_table);
     CHECK(settings_init(&server->settings));
     CHECK(settings_load_text(&server->settings, bytes_from_text(settings), "regress", error));
     CHECK(settings_finish(&server->settings, error));
@@ -178,8 +179,8 @@ static void execute_tick(struct driver *driver) {
         driver->server.command_begin_ticks = clock_ticks();
         for (int i = 0; i < TICK_GROUP; i++) {
             driver->server.ahead = group.ahead[i];
-            command_execute_index(&driver->server, &driver->connection.session, entries[i].command,
-                                  &entries[i].request, &reply);
+            execute_request(&driver->server, &driver->connection.session, entries[i].command,
+                            &entries[i].request, &reply);
         }
     }
     CHECK(reply.error_count == 0);

@@ -12,6 +12,7 @@
 
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/execute.h"
 #include "server/dispatch/syntax.h"
 #include "server/settings/setting.h"
 
@@ -235,7 +236,7 @@ static void write_long_commands(void) {
 
 int main(int argc, char **argv) {
     const char *what = argc == 2 ? argv[1] : "";
-    command_init(command_table);
+    execute_init(command_table);
     if (strcmp(what, "commands") == 0) {
         write_commands();
     } else if (strcmp(what, "settings") == 0) {

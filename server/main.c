@@ -13,6 +13,7 @@
 
 #include "server/commands/table.h"
 #include "server/dispatch/command.h"
+#include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
 #include "server/durability/verify.h"
@@ -282,7 +283,7 @@ int main(int argc, char **argv) {
     }
     char error[PERSISTENCE_ERROR_MAX];
     program.server.clock.is_to_be_reset = take_reset_clock(&argc, argv);
-    command_init(command_table);
+    execute_init(command_table);
     if (!prepare(argc, argv, error)) {
         return fail_with(error);
     }

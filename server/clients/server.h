@@ -61,7 +61,7 @@ struct server {
     uint64_t random_state;    /* for ZRANDMEMBER, RANDOMKEY */
 };
 
-/* settings and the clock's sources must be set, and everything else zero. Call command_init first.
+/* settings and the clock's sources must be set, and everything else zero. Call execute_init first.
  * A non-zero hash_seed is used as given, for reproducible measurements. false: out of memory. */
 MUST_CHECK bool server_init(struct server *server, uint32_t command_count);
 void server_deinit(struct server *server);

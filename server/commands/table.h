@@ -1,4 +1,4 @@
-/* The table of all commands, up to {0}, by group and name. main passes it to command_init. */
+/* The table of all commands, up to {0}, by group and name. main passes it to execute_init. */
 #ifndef SERVER_TABLE_H
 #define SERVER_TABLE_H
 

@@ -12,6 +12,7 @@
 #ifndef SERVER_WRITING_H
 #define SERVER_WRITING_H
 
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
 struct writing {

@@ -4,32 +4,18 @@
 #ifndef SERVER_COMMAND_H
 #define SERVER_COMMAND_H
 
-#include "protocol/reply.h"
 #include "protocol/request.h"
 #include "skiplist/keyspace/registry.h"
 
-struct glob;
-struct option_row;
-struct server;
+struct call;
+struct growth;
 struct session;
-struct command;
-
-/* What a handler sees: no socket, no clock, no globals. All writes of one command use now_us. */
-struct call {
-    const struct request *request; /* borrowed; args[0] is the command name */
-    const struct command *command; /* the subcommand's entry if there is one */
-    struct reply *reply;
-    struct registry *registry;
-    struct session *session;
-    struct server *server;
-    const struct lookup *ahead; /* hint for board_look_up of the only member; or NULL */
-    int64_t now_us;             /* unix microseconds; never decreases */
-    int64_t now_ms;             /* now_us in milliseconds, rounded down */
-};
 
 /* Limit on the work of one step of SCAN or ZSCAN (skiplist/scan.h), whatever its COUNT: half a
  * millisecond on an idle machine. */
 #define COMMAND_SCAN_WORK_MAX 500000
+
+enum { COMMAND_FULL_NAME_MAX = 32 }; /* bytes, terminator included */
 
 enum command_flag {
     COMMAND_WRITE = 1 << 0,   /* changes boards; with COMMAND_DENYOOM refused above maxmemory */
@@ -77,6 +63,26 @@ struct argument {
     const struct argument *children; /* ONEOF and BLOCK */
 };
 
+/* How the options among them are read (server/dispatch/options.h). */
+enum option_kind {
+    OPTION_FLAG,         /* a bool: set */
+    OPTION_INTEGER,      /* one value, an int64_t */
+    OPTION_INTEGERS,     /* two, in neighbouring int64_t */
+    OPTION_TEXT,         /* one value, a struct bytes */
+    OPTION_TEXTS,        /* two, in neighbouring struct bytes */
+    OPTION_READ,         /* one value, read by the function alone */
+    OPTION_READ_PER_KEY, /* as many values as "numkeys", which has been read */
+};
+/* Called after the values were stored; index is that of the first value. false: the error was
+ * replied. */
+typedef bool option_read(const struct call *call, uint32_t index, void *target);
+struct option_row {
+    const char *word; /* NULL ends the table */
+    enum option_kind kind;
+    size_t offset;     /* of the first value in the handler's struct */
+    option_read *read; /* or NULL */
+};
+
 typedef void command_run(struct call *call);
 
 /* For prefetching: the key that the request's only member will get on a board with this layout.
@@ -86,7 +92,10 @@ typedef bool command_new_key(const struct layout *layout, const struct request *
 
 /* The cost of a request (server/dispatch/cost.h). Every command that does more than O(log n) work
  * has one. */
-struct cost_view;
+struct cost_view {
+    const struct call *call;     /* its reply is silent: errors in the arguments have no cost */
+    const struct growth *growth; /* growth of keys within EXEC; or NULL */
+};
 typedef uint64_t command_work(const struct cost_view *view);
 struct command_cost {
     command_work *count; /* number of units in the request, from the current sizes */
@@ -104,7 +113,7 @@ struct command {
     const char *complexity; /* "O(log n) ..."; NULL: "O(1)" */
     const char *since;      /* first version of leaderboard that has it; NULL: "1.0.0" */
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
-    const struct option_row *options; /* how they are read (server/dispatch/options.h); or NULL */
+    const struct option_row *options; /* or NULL */
     unsigned flags;
     /* For prefetching: members are args[member_arg] (negative: from the end) and every
      * member_step-th argument after it (0: only one). member_arg 0: none. score_arg: index of the
@@ -136,11 +145,13 @@ struct command_row {
     const char *group; /* "sorted-set", "leaderboard", "generic" ... */
     const struct command *command;
 };
-/* Copy the table (up to a row without a command) and complete its entries. Call once, first.
+/* Sets what follows from an entry's syntax, and checks the entry. */
+typedef void command_complete(struct command *command, bool is_subcommand);
+/* Copy the table (up to a row without a command) and complete its entries. For execute_init.
  * Everything below takes and returns the complete copies.
  *
  * Commands and subcommands have numbers, used for statistics: 0 .. command_count() - 1. */
-void command_init(const struct command_row *table);
+void command_init(const struct command_row *table, command_complete *complete);
 uint32_t command_count(void);
 uint32_t command_index(const struct command *command);
 const struct command *command_by_index(uint32_t index);
@@ -165,60 +176,8 @@ static inline bool command_has_wrong_arity(const struct command *command,
 int command_key_positions(const struct command *command, const struct request *request,
                           uint32_t *positions);
 
-/* Run one request, for whose name command_find_request returned index: check arity, authentication,
- * memory and disk, run, count. Every client request comes through here. Writes exactly one reply,
- * unless the session's replies are off. Afterwards the session says whether to close the
- * connection. Its time is measured from server->command_begin_ticks. */
-void command_execute_index(struct server *server, struct session *session, uint32_t index,
-                           const struct request *request, struct reply *reply);
 /* The command's COMMAND_WRITE and COMMAND_DENYOOM flags. EXEC has those of all requests that the
  * session has queued. */
 unsigned command_needs(const struct session *session, const struct command *command);
-/* For EXEC: run a request queued by command_execute_index. Its reply and its time are counted as if
- * it were run alone; the checks are not repeated. */
-void command_execute_queued(struct server *server, struct session *session, uint32_t index,
-                            const struct request *request, struct reply *reply);
-
-/* Helpers for handlers, with Redis's error texts. */
-static inline struct bytes call_arg(const struct call *call, uint32_t index) {
-    return call->request->args[index];
-}
-static inline bool call_arg_is(const struct call *call, uint32_t index, const char *word) {
-    return bytes_is(call->request->args[index], word);
-}
-/* The board of a key in the session's database. NULL: no such key. */
-struct registry_key *call_find_key(const struct call *call, struct bytes name);
-const struct board *call_find_board(const struct call *call, struct bytes name);
-/* On failure they reply "ERR value is not an integer or out of range", "ERR syntax error", and so
- * on. */
-MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
-/* The number of a database. Redis parses it as a C int, and its error text says so. */
-MUST_CHECK bool call_check_database(const struct call *call, int64_t number);
-/* A SCAN or ZSCAN cursor, parsed like strtoull: leading zeros and a plus sign are accepted. */
-MUST_CHECK bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor);
-/* Reply one step of a scan: the next cursor, and found, which has count values. The cursor precedes
- * the values but is known only after them, so they were buffered. Frees found. */
-void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
-                     struct buffer *found);
-/* "ERR pattern is too long: at most 1024 bytes"; codec/glob.h. */
-MUST_CHECK bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob);
-MUST_CHECK bool call_prepare_glob_lower(const struct call *call, struct bytes pattern,
-                                        struct glob *glob);
-/* These reply with an error, and return false. */
-static inline bool call_refuse(const struct call *call, const char *error) {
-    reply_error(call->reply, error);
-    return false;
-}
-#define call_refuse_format(call, ...) (reply_error_format((call)->reply, __VA_ARGS__), false)
-static inline bool call_syntax_error(const struct call *call) {
-    return call_refuse(call, "ERR syntax error");
-}
-static inline bool call_out_of_memory(const struct call *call) {
-    return call_refuse(call, "OOM out of memory");
-}
-bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
-/* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
- * first and last lines. */
-command_run call_help;
 
 #endif

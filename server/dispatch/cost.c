@@ -4,11 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "codec/memory.h"
 #include "server/clients/server.h"
+#include "server/dispatch/growth.h"
 
 enum {
     MEMBER_BYTES = 48, /* used memory per member, including its name and its share of the index */
@@ -17,42 +15,8 @@ enum {
 
 /* ---- growth within a transaction ---- */
 
-struct growth_slot {
-    uint64_t hash;  /* of the database and the key */
-    uint64_t count; /* members; 0: free */
-};
-
-/* Open addressing, at most half full. */
-struct cost_growth {
-    struct growth_slot *slots;
-    uint64_t mask;
-    uint64_t seed;
-};
-
-static struct growth_slot *find_slot(const struct cost_growth *growth, uint32_t database,
-                                     struct bytes name) {
-    uint64_t hash = XXH3_64bits_withSeed(name.at, name.size, growth->seed + database);
-    uint64_t at = hash & growth->mask;
-    while (growth->slots[at].count != 0 && growth->slots[at].hash != hash) {
-        at = (at + 1) & growth->mask;
-    }
-    growth->slots[at].hash = hash;
-    return &growth->slots[at];
-}
-
-static bool begin_growth(const struct server *server, uint32_t command_count,
-                         struct cost_growth *growth) {
-    uint64_t slot_count = 4;
-    while (slot_count < (uint64_t)command_count * 2) {
-        slot_count *= 2;
-    }
-    *growth = (struct cost_growth){.mask = slot_count - 1, .seed = server->hash_seed};
-    growth->slots = memory_allocate_zeroed(slot_count * sizeof growth->slots[0]);
-    return growth->slots != NULL;
-}
-
 /* Index of the key that the command may add members to; 0: none. */
-static uint32_t grown_key(const struct command *command) {
+static uint32_t find_grown_key(const struct command *command) {
     const unsigned puts = COMMAND_WRITE | COMMAND_DENYOOM;
     if (command->cost != NULL) {
         return (uint32_t)command->cost->grown_key;
@@ -61,11 +25,10 @@ static uint32_t grown_key(const struct command *command) {
                                            : 0; /* ZINCRBY: at most one */
 }
 
-static void note_growth(const struct cost_growth *growth, const struct call *call,
-                        uint64_t unit_count) {
-    uint32_t key = grown_key(call->command);
+static void note_growth(const struct growth *growth, const struct call *call, uint64_t unit_count) {
+    uint32_t key = find_grown_key(call->command);
     if (key > 0 && unit_count > 0 && key < call->request->count) {
-        find_slot(growth, call->session->database, call_arg(call, key))->count += unit_count;
+        *growth_of(growth, call->session->database, call_arg(call, key)) += unit_count;
     }
 }
 
@@ -88,9 +51,9 @@ uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg) {
     if (view->growth == NULL || key_arg >= view->call->request->count) {
         return 0;
     }
-    const struct growth_slot *slot =
-        find_slot(view->growth, view->call->session->database, call_arg(view->call, key_arg));
-    return at_most_32_bits(slot->count);
+    uint64_t count =
+        *growth_of(view->growth, view->call->session->database, call_arg(view->call, key_arg));
+    return at_most_32_bits(count);
 }
 
 uint32_t cost_size(const struct cost_view *view, uint32_t key_arg) {
@@ -140,7 +103,7 @@ static uint64_t time_of(const struct command *command, uint64_t unit_count) {
 }
 
 /* Number of units of one command; without a cost, one. */
-static uint64_t count_units(struct call *call, const struct cost_growth *growth) {
+static uint64_t count_units(struct call *call, const struct growth *growth) {
     const struct cost_view view = {.call = call, .growth = growth};
     return call->command->cost != NULL ? call->command->cost->count(&view) : 1;
 }
@@ -155,7 +118,7 @@ static void follow_select(const struct call *call) {
     }
 }
 
-static uint64_t time_of_queue(struct call *call, const struct cost_growth *growth) {
+static uint64_t time_of_queue(struct call *call, const struct growth *growth) {
     uint64_t time_ns = 0;
     uint64_t exec_ns = call->command->cost->unit_ns;
     const struct transaction_request *queued = call->session->transaction.first;
@@ -179,12 +142,12 @@ static uint64_t time_of_queue(struct call *call, const struct cost_growth *growt
 static uint64_t estimate_exec(struct call *call) {
     struct session *session = call->session;
     uint8_t database = session->database;
-    struct cost_growth growth;
-    bool has_growth = begin_growth(call->server, session->transaction.count, &growth);
+    struct growth growth;
+    bool has_growth = growth_begin(&growth, call->server->hash_seed, session->transaction.count);
     /* If out of memory, use the current sizes. */
     uint64_t time_ns = time_of_queue(call, has_growth ? &growth : NULL);
     session->database = database;
-    memory_free(growth.slots);
+    growth_end(&growth);
     return time_ns;
 }
 

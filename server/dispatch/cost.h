@@ -17,13 +17,8 @@
 #ifndef SERVER_COST_H
 #define SERVER_COST_H
 
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
-
-/* What a count function sees. */
-struct cost_view {
-    const struct call *call; /* its reply is silent: errors in the arguments have no cost */
-    const struct cost_growth *growth; /* growth of keys within EXEC; or NULL */
-};
 
 /* For count functions. The board of the key; NULL: none. */
 const struct board *cost_board(const struct cost_view *view, uint32_t key_arg);

@@ -5,7 +5,7 @@
  *     {"REV", OPTION_FLAG, offsetof(struct range, is_reverse)},
  *     {"LIMIT", OPTION_INTEGERS, offsetof(struct range, offset)},
  *
- * command_init checks that the table has the options of the syntax with as many values of the same
+ * execute_init checks that the table has the options of the syntax with as many values of the same
  * types, so neither can have one that the other lacks. Options may come in any order and more than
  * once: the last one counts. */
 #ifndef SERVER_OPTIONS_H
@@ -13,26 +13,8 @@
 
 #include <stddef.h>
 
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
-
-enum option_kind {
-    OPTION_FLAG,         /* a bool: set */
-    OPTION_INTEGER,      /* one value, an int64_t */
-    OPTION_INTEGERS,     /* two, in neighbouring int64_t */
-    OPTION_TEXT,         /* one value, a struct bytes */
-    OPTION_TEXTS,        /* two, in neighbouring struct bytes */
-    OPTION_READ,         /* one value, read by the function alone */
-    OPTION_READ_PER_KEY, /* as many values as "numkeys", which has been read */
-};
-/* Called after the values were stored; index is that of the first value. false: the error was
- * replied. */
-typedef bool option_read(const struct call *call, uint32_t index, void *target);
-struct option_row {
-    const char *word; /* NULL ends the table */
-    enum option_kind kind;
-    size_t offset;     /* of the first value in the handler's struct */
-    option_read *read; /* or NULL */
-};
 
 /* Read all arguments from index on. false: the error was replied, "ERR syntax error" if one is not
  * an option or lacks its values. */
@@ -40,7 +22,7 @@ MUST_CHECK bool options_read(const struct call *call, uint32_t index, void *targ
 /* The same, up to the first argument that is not an option or lacks its values: *index. */
 MUST_CHECK bool options_read_to(const struct call *call, uint32_t *index, void *target);
 
-/* For command_init. */
+/* For execute_init. */
 void options_check(const struct command *command);
 
 #endif

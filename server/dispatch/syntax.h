@@ -13,7 +13,7 @@
  *                    name, and a token or what follows one the token's, in lower case
  *
  * The arity, the positions of the keys, COMMAND DOCS and docs/commands.md all follow from it. The
- * text is parsed once, by command_init; a mistake in it stops the program there. */
+ * text is parsed once, by execute_init; a mistake in it stops the program there. */
 #ifndef SERVER_SYNTAX_H
 #define SERVER_SYNTAX_H
 

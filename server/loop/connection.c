@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/dispatch/command.h"
 #include "server/system/log.h"
 
 enum {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "server/dispatch/command.h"
+#include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
 #include "server/loop/connection.h"
@@ -342,7 +343,7 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     size_t size_before = session->output.size;
     uint64_t effects_before = server->durability.effect_count;
     bool is_refused = is_refused_write(server, entry);
-    command_execute_index(server, session, entry->command, &entry->request, reply);
+    execute_request(server, session, entry->command, &entry->request, reply);
     if (server->persistence != NULL && !is_refused) {
         bool has_changed = server->durability.effect_count != effects_before;
         gate_reply(tick, entry, size_before, has_changed);

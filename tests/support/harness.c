@@ -55,7 +55,7 @@ struct harness *harness_create(const char *settings) {
     harness->server.clock.monotonic_us = harness_monotonic_us;
     harness->server.clock.context = harness;
     clock_calibrate();
-    command_init(command_table);
+    execute_init(command_table);
     load_settings(harness, settings);
     CHECK(server_init(&harness->server, command_count()));
     harness->arena = (struct resp_arena){0};
@@ -117,7 +117,7 @@ void harness_disconnect(struct harness *harness, struct session *session) {
 void harness_execute(struct server *server, struct session *session, const struct request *request,
                      struct reply *reply) {
     server->command_begin_ticks = clock_ticks();
-    command_execute_index(server, session, command_find_request(request), request, reply);
+    execute_request(server, session, command_find_request(request), request, reply);
 }
 
 /* Parse and run the first request of input into harness->reply; false: the client is to be

@@ -14,7 +14,7 @@
 
 #include "protocol/resp.h"
 #include "server/clients/server.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/execute.h"
 
 /* 2026-01-01T00:00:00Z, what the clock of a new harness shows. */
 #define HARNESS_START_US INT64_C(1767225600000000)

@@ -4,6 +4,7 @@
 #include "codec/glob.h"
 #include "codec/memory.h"
 #include "server/commands/admin/describe.h"
+#include "server/dispatch/call.h"
 
 /* ---- COMMAND, COMMAND INFO, COMMAND DOCS ---- */
 

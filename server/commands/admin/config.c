@@ -1,4 +1,5 @@
 /* CONFIG: the settings, as Redis's clients and operators know them. */
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
 #include "codec/glob.h"

@@ -3,6 +3,7 @@
 #ifndef SERVER_COMMAND_DESCRIBE_H
 #define SERVER_COMMAND_DESCRIBE_H
 
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
 /* Describes a command and its subcommands. Returns the number of elements or pairs written. */

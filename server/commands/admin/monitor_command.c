@@ -1,5 +1,6 @@
 /* MONITOR. clients/monitor.h writes the lines. */
 #include "server/clients/server.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
 static void monitor_run(struct call *call) {

@@ -1,6 +1,7 @@
 /* Persistence: BGSAVE BGREWRITEAOF SAVE LASTSAVE. Redis has two kinds of snapshots; here BGSAVE and
  * BGREWRITEAOF write the same one, and each replies with Redis's text. */
 #include "server/clients/server.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/durability/persistence.h"

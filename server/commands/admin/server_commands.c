@@ -1,6 +1,7 @@
 /* The server as a whole: INFO TIME DBSIZE FLUSHDB FLUSHALL. */
 #include "server/clients/server.h"
 #include "server/commands/admin/info.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 

@@ -1,5 +1,6 @@
 /* SLOWLOG: the most recent slow commands, newest first. */
 #include "server/clients/server.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
 static void reply_entry(struct call *call, const struct slowlog_entry *entry) {

@@ -6,8 +6,10 @@
  * all of it uses one time. If a command fails, its error is replied in its position, and the others
  * still run. */
 #include "server/clients/server.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/execute.h"
 
 /* ---- MULTI, DISCARD ---- */
 
@@ -73,8 +75,7 @@ static void run_queue(const struct call *call) {
             continue;
         }
         set_silence(call);
-        command_execute_queued(call->server, call->session, queued->command, &queued->request,
-                               call->reply);
+        execute_queued(call->server, call->session, queued->command, &queued->request, call->reply);
     }
 }
 

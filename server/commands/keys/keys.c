@@ -2,6 +2,7 @@
  * COPY. A removed board is detached, and the tick frees it in steps. */
 #include "server/clients/server.h"
 #include "server/commands/zset/zset.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"

@@ -1,5 +1,6 @@
 /* OBJECT: what Redis reports about a value's internals, as far as it applies here. */
 #include "server/clients/server.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
 /* Does the key exist? If not, nil is replied. */

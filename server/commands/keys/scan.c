@@ -1,6 +1,7 @@
 /* Commands that find keys: KEYS SCAN RANDOMKEY. */
 #include "codec/glob.h"
 #include "server/clients/server.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"

@@ -206,7 +206,7 @@ static void a_write_touches_the_key_that_it_changes_and_no_other(void **state) {
 /* A new command that writes needs a line above. */
 static void every_command_that_writes_is_among_them(void **state) {
     (void)state;
-    command_init(command_table);
+    execute_init(command_table);
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         bool is_there = (row->command->flags & COMMAND_WRITE) == 0;
         for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {

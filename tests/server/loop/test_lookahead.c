@@ -245,8 +245,8 @@ static void run_batch(struct side *side) {
             lookahead_recall(server, &group, i);
             server->ahead = group.ahead[i];
         }
-        command_execute_index(server, &side->connection.session, batch.entries[i].command,
-                              &batch.entries[i].request, &reply);
+        execute_request(server, &side->connection.session, batch.entries[i].command,
+                        &batch.entries[i].request, &reply);
     }
     server->ahead = NULL;
 }

@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include "codec/timestamp.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "tests/server/zset_fixture.h"
 #include "tests/support/random.h"

@@ -1,0 +1,115 @@
+/* Helpers for handlers. See call.h. */
+#include "server/dispatch/call.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "codec/glob.h"
+#include "server/clients/server.h"
+#include "server/dispatch/command.h"
+
+struct registry_key *call_find_key(const struct call *call, struct bytes name) {
+    struct registry_key *key =
+        registry_find(call->registry, call->session->database, name, call->now_ms);
+    if ((call->command->flags & COMMAND_READ) != 0) {
+        call->server->stats.keyspace_hits += key != NULL;
+        call->server->stats.keyspace_misses += key == NULL;
+    }
+    return key;
+}
+
+const struct board *call_find_board(const struct call *call, struct bytes name) {
+    const struct registry_key *key = call_find_key(call, name);
+    return key != NULL ? &key->board : NULL;
+}
+
+bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value) {
+    if (bytes_parse_i64(text, value)) {
+        return true;
+    }
+    return call_refuse(call, "ERR value is not an integer or out of range");
+}
+
+bool call_check_database(const struct call *call, int64_t number) {
+    if (number < INT_MIN || number > INT_MAX) {
+        return call_refuse_format(call, "ERR value is out of range, value must between %d and %d",
+                                  INT_MIN, INT_MAX);
+    }
+    return (number >= 0 && number < REGISTRY_DATABASES) ||
+           call_refuse(call, "ERR DB index is out of range");
+}
+
+bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor) {
+    if (text.size > 1 && text.at[0] == '+') {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    while (text.size > 1 && text.at[0] == '0') {
+        text = (struct bytes){.at = text.at + 1, .size = text.size - 1};
+    }
+    if (bytes_parse_u64(text, cursor)) {
+        return true;
+    }
+    return call_refuse(call, "ERR invalid cursor");
+}
+
+void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
+                     struct buffer *found) {
+    if (found->is_broken) {
+        call_out_of_memory(call);
+    } else {
+        reply_array(call->reply, 2);
+        reply_bulk_format(call->reply, "%llu", (unsigned long long)cursor);
+        reply_array(call->reply, count);
+        if (!call->reply->is_silent && found->size > 0) {
+            buffer_append(call->reply->out, found->at, found->size);
+        }
+    }
+    buffer_deinit(found);
+}
+
+static bool reply_unless(const struct call *call, bool is_read) {
+    return is_read ||
+           call_refuse_format(call, "ERR pattern is too long: at most %d bytes", GLOB_PATTERN_MAX);
+}
+
+bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob) {
+    return reply_unless(call, glob_prepare(glob, pattern));
+}
+
+bool call_prepare_glob_lower(const struct call *call, struct bytes pattern, struct glob *glob) {
+    return reply_unless(call, glob_prepare_lower(glob, pattern));
+}
+
+bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us) {
+    const struct clock *clock = &call->server->clock;
+    char error[LAYOUT_ERROR_MAX];
+    layout_explain_time(layout, time_us, error);
+    if (time_us == call->now_us && clock->state == CLOCK_AHEAD) {
+        reply_error_format(call->reply,
+                           "ERR %s; the server's clock is %lld s ahead of the machine's, "
+                           "restart it with --reset-clock to correct it",
+                           error, (long long)(clock->lead_us / 1000000));
+    } else {
+        reply_error_format(call->reply, "ERR %s", error);
+    }
+    return false;
+}
+
+void call_help(struct call *call) {
+    const char *const *lines = call->command->variant;
+    const struct command *container = command_find(call_arg(call, 0));
+    uint64_t count = 0;
+    while (lines[count] != NULL) {
+        count++;
+    }
+    char first[128];
+    snprintf(first, sizeof first,
+             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", container->name);
+    reply_array(call->reply, count + 3);
+    reply_simple(call->reply, first);
+    for (uint64_t i = 0; i < count; i++) {
+        reply_simple(call->reply, lines[i]);
+    }
+    reply_simple(call->reply, "HELP");
+    reply_simple(call->reply, "    Print this help.");
+}

@@ -1,0 +1,69 @@
+/* One command that runs: what its handler sees, and helpers to read its arguments and to reply with
+ * Redis's error texts. */
+#ifndef SERVER_CALL_H
+#define SERVER_CALL_H
+
+#include "protocol/reply.h"
+#include "protocol/request.h"
+#include "skiplist/keyspace/registry.h"
+
+struct command;
+struct glob;
+struct server;
+struct session;
+
+/* What a handler sees: no socket, no clock, no globals. All writes of one command use now_us. */
+struct call {
+    const struct request *request; /* borrowed; args[0] is the command name */
+    const struct command *command; /* the subcommand's entry if there is one */
+    struct reply *reply;
+    struct registry *registry;
+    struct session *session;
+    struct server *server;
+    const struct lookup *ahead; /* hint for board_look_up of the only member; or NULL */
+    int64_t now_us;             /* unix microseconds; never decreases */
+    int64_t now_ms;             /* now_us in milliseconds, rounded down */
+};
+
+static inline struct bytes call_arg(const struct call *call, uint32_t index) {
+    return call->request->args[index];
+}
+static inline bool call_arg_is(const struct call *call, uint32_t index, const char *word) {
+    return bytes_is(call->request->args[index], word);
+}
+/* The board of a key in the session's database. NULL: no such key. */
+struct registry_key *call_find_key(const struct call *call, struct bytes name);
+const struct board *call_find_board(const struct call *call, struct bytes name);
+/* On failure they reply "ERR value is not an integer or out of range", "ERR syntax error", and so
+ * on. */
+MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
+/* The number of a database. Redis parses it as a C int, and its error text says so. */
+MUST_CHECK bool call_check_database(const struct call *call, int64_t number);
+/* A SCAN or ZSCAN cursor, parsed like strtoull: leading zeros and a plus sign are accepted. */
+MUST_CHECK bool call_parse_cursor(const struct call *call, struct bytes text, uint64_t *cursor);
+/* Reply one step of a scan: the next cursor, and found, which has count values. The cursor precedes
+ * the values but is known only after them, so they were buffered. Frees found. */
+void call_reply_scan(const struct call *call, uint64_t cursor, uint64_t count,
+                     struct buffer *found);
+/* "ERR pattern is too long: at most 1024 bytes"; codec/glob.h. */
+MUST_CHECK bool call_prepare_glob(const struct call *call, struct bytes pattern, struct glob *glob);
+MUST_CHECK bool call_prepare_glob_lower(const struct call *call, struct bytes pattern,
+                                        struct glob *glob);
+/* These reply with an error, and return false. */
+static inline bool call_refuse(const struct call *call, const char *error) {
+    reply_error(call->reply, error);
+    return false;
+}
+#define call_refuse_format(call, ...) (reply_error_format((call)->reply, __VA_ARGS__), false)
+static inline bool call_syntax_error(const struct call *call) {
+    return call_refuse(call, "ERR syntax error");
+}
+static inline bool call_out_of_memory(const struct call *call) {
+    return call_refuse(call, "OOM out of memory");
+}
+bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
+/* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
+ * first and last lines. */
+void call_help(struct call *call);
+
+#endif
