@@ -18,7 +18,7 @@
 
 enum {
     MEMBERS = 100000,
-    PIPELINE = 2 * TICK_GROUP,
+    PIPELINE = 2 * LOOKAHEAD_GROUP,
     OPERATIONS = 500 * PIPELINE, /* leaves divide and merge often enough for a mean */
     PAGES = 50 * PIPELINE,       /* of a hundred members */
     TICK_US = 100,
@@ -158,7 +158,7 @@ static size_t parse_tick(struct driver *driver, size_t at) {
     for (int i = 0; i < PIPELINE; i++) {
         struct queue_entry *entry = &driver->entries[i];
         size_t used = 0;
-        entry->connection = &driver->connection;
+        entry->session = &driver->connection.session;
         enum resp_status status = resp_parse(
             &driver->connection.transport.parser, driver->input.at + at, driver->input.size - at,
             &limits, &driver->arguments, &entry->request, &used, &entry->error);
@@ -173,11 +173,11 @@ static void execute_tick(struct driver *driver) {
     struct reply reply;
     reply_init(&reply, &driver->output, 2);
     struct lookahead_group group;
-    for (int first = 0; first < PIPELINE; first += TICK_GROUP) {
+    for (int first = 0; first < PIPELINE; first += LOOKAHEAD_GROUP) {
         const struct queue_entry *entries = &driver->entries[first];
-        lookahead_entries(&driver->server, entries, TICK_GROUP, &group);
+        lookahead_entries(&driver->server, entries, LOOKAHEAD_GROUP, &group);
         driver->server.command_begin_ticks = clock_ticks();
-        for (int i = 0; i < TICK_GROUP; i++) {
+        for (int i = 0; i < LOOKAHEAD_GROUP; i++) {
             driver->server.ahead = group.ahead[i];
             execute_request(&driver->server, &driver->connection.session, entries[i].command,
                             &entries[i].request, &reply);

@@ -54,6 +54,7 @@ struct session {
     bool is_monitor;           /* MONITOR */
     bool is_close_after_reply; /* QUIT, protocol errors */
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
+    bool is_closed;            /* the server has it no more; it is freed later */
     enum session_reply_mode reply_mode;
     struct transaction transaction; /* ended by server_end_transaction, like the watches */
     struct watch_list watches;
@@ -82,6 +83,11 @@ void session_deinit(struct session *session);
 /* Reset to the state after connecting (RESET), except is_monitor, transaction and watches: the
  * server resets those. */
 void session_reset(struct session *session, bool is_authenticated);
+
+/* Must its queued requests be skipped? */
+static inline bool session_is_void(const struct session *session) {
+    return session->is_closed || session->is_killed;
+}
 
 /* Insert a session at the head of a list, or remove it. */
 void session_link(struct session **first, struct session *session, enum session_list list);

@@ -251,7 +251,7 @@ static struct connection *create(struct tick *tick, int fd) {
     }
     connection->tick = tick;
     connection->known_at_ms = tick->server->clock.monotonic_ms;
-    connection->transport.connection = connection;
+    connection->transport.session = &connection->session;
     connection->transport.fd = fd;
     connection->transport.network = tick_least_network(tick);
     return connection;
@@ -331,12 +331,12 @@ void connection_release(struct connection *connection) {
 }
 
 void connection_close(struct connection *connection, const char *reason) {
-    if (connection->is_closing) {
+    if (connection->session.is_closed) {
         return;
     }
     struct session *session = &connection->session;
     struct server *server = connection->tick->server;
-    connection->is_closing = true;
+    session->is_closed = true;
     leave_gate(connection);
     if (connection->tick->check_next == connection) {
         connection->tick->check_next = session->next != NULL ? connection_of(session->next) : NULL;
@@ -378,13 +378,13 @@ static const char *describe_failure(enum transport_failure failure) {
 }
 
 void connection_take_note(const struct transport_note *note) {
-    struct connection *connection = note->connection;
+    struct connection *connection = connection_of(note->session);
     if ((note->events & TRANSPORT_CLOSED) != 0) {
         connection->is_transport_closed = true;
         free_if_unused(connection);
         return;
     }
-    if (connection->is_closing) {
+    if (connection->session.is_closed) {
         return;
     }
     connection->unfinished_size = note->unfinished_size;
@@ -597,7 +597,7 @@ bool connection_flush(struct connection *connection) {
 }
 
 void connection_finish(struct connection *connection) {
-    if (connection->is_closing) {
+    if (connection->session.is_closed) {
         if (!connection->is_close_told) {
             tell_close(connection);
         }
@@ -609,7 +609,7 @@ void connection_finish(struct connection *connection) {
     }
     struct session *session = &connection->session;
     queue_held(connection);
-    if (connection->is_closing) {
+    if (connection->session.is_closed) {
         return;
     }
     if (connection->is_input_over && connection->queued == 0 && connection->held.count == 0) {

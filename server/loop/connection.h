@@ -1,7 +1,7 @@
 /* The engine's half of a client: its session, its place in the queue, its output until that is
  * handed over, and the limits. The other half has the socket (network/transport.h).
  *
- * Life cycle: open -> is_closing (no session) -> freed once the transport is closed and no queue
+ * Life cycle: open -> session.is_closed -> freed once the transport is closed and no queue
  * entry refers to it. */
 #ifndef SERVER_CONNECTION_H
 #define SERVER_CONNECTION_H
@@ -38,7 +38,6 @@ struct connection {
     int64_t known_at_ms; /* when it connected or was last seen authenticated; monotonic */
     bool is_dirty;
     bool is_input_over; /* it sends no more */
-    bool is_closing;
     bool is_close_told; /* the transport knows */
     bool is_transport_closed;
     bool was_authenticated; /* as the transport was told, like the next */
@@ -85,10 +84,6 @@ void connection_check_time(struct connection *connection);
 /* A queue entry that refers to it was removed. */
 void connection_release(struct connection *connection);
 
-/* Must this queue entry be skipped? Its connection was closed. */
-static inline bool connection_is_void(const struct queue_entry *entry) {
-    return entry->connection->is_closing || entry->connection->session.is_killed;
-}
 /* Bytes of output that are not yet in the socket. */
 static inline size_t connection_unsent_size(const struct connection *connection) {
     uint64_t written =

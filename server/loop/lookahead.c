@@ -5,7 +5,6 @@
 #include "server/loop/lookahead.h"
 
 #include "server/dispatch/command.h"
-#include "server/loop/connection.h"
 #include "skiplist/lookup.h"
 
 /* Position of the request's first member; 0: none. */
@@ -17,7 +16,7 @@ static uint32_t member_position(const struct command *command, const struct requ
 
 /* The entry's command if it has a member to prefetch, else NULL. */
 static const struct command *command_of(const struct queue_entry *entry) {
-    if (entry->command >= QUEUE_CLOSE || connection_is_void(entry)) {
+    if (entry->command >= QUEUE_CLOSE || session_is_void(entry->session)) {
         return NULL;
     }
     const struct command *command = command_by_index(entry->command);
@@ -39,7 +38,7 @@ static void look_up_keys(const struct server *server, const struct queue_entry *
             continue;
         }
         struct bytes name = entry->request.args[command->first_key];
-        uint32_t database = entry->connection->session.database;
+        uint32_t database = entry->session->database;
         if (last == NULL || database != last->database || !bytes_equal(name, last->name)) {
             struct registry_prefetch *key = &group->keys[group->key_count++];
             registry_prefetch_slots(registry, database, name, key);
@@ -68,7 +67,7 @@ static const struct board *board_to_fetch(const struct server *server,
 
 static void find_boards(const struct server *server, unsigned count,
                         struct lookahead_group *group) {
-    const struct board *boards[TICK_GROUP];
+    const struct board *boards[LOOKAHEAD_GROUP];
     for (unsigned i = 0; i < group->key_count; i++) {
         boards[i] = board_to_fetch(server, &group->keys[i]);
     }

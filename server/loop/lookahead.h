@@ -15,29 +15,31 @@
 #ifndef SERVER_LOOKAHEAD_H
 #define SERVER_LOOKAHEAD_H
 
+#include "server/clients/server.h"
 #include "server/dispatch/command.h"
-#include "server/loop/tick.h"
+#include "server/network/batch.h"
 #include "skiplist/lookup.h"
 
 enum {
+    LOOKAHEAD_GROUP = 16,       /* requests */
     LOOKAHEAD_MEMBERS_MAX = 64, /* per group; further members are not prefetched */
-    LOOKAHEAD_NO_KEY = TICK_GROUP,
+    LOOKAHEAD_NO_KEY = LOOKAHEAD_GROUP,
 };
 
 /* A group of entries and what was found for them. */
 struct lookahead_group {
-    struct registry_prefetch keys[TICK_GROUP]; /* adjacent entries with the same key share one */
+    struct registry_prefetch keys[LOOKAHEAD_GROUP]; /* adjacent entries with one key share it */
     unsigned key_count;
-    uint8_t key_numbers[TICK_GROUP];            /* by entry: index in keys, or LOOKAHEAD_NO_KEY */
-    const struct board *boards[TICK_GROUP];     /* by entry; NULL: nothing to fetch */
-    const struct command *commands[TICK_GROUP]; /* by entry; NULL: nothing to fetch */
-    struct lookup *ahead[TICK_GROUP];           /* by entry: of its only member; or NULL */
+    uint8_t key_numbers[LOOKAHEAD_GROUP];        /* by entry: index in keys, or LOOKAHEAD_NO_KEY */
+    const struct board *boards[LOOKAHEAD_GROUP]; /* by entry; NULL: nothing to fetch */
+    const struct command *commands[LOOKAHEAD_GROUP]; /* by entry; NULL: nothing to fetch */
+    struct lookup *ahead[LOOKAHEAD_GROUP];           /* by entry: of its only member; or NULL */
     struct lookup members[LOOKAHEAD_MEMBERS_MAX];
     unsigned member_count;
 };
 
-/* entries[0 .. count-1], at most TICK_GROUP, will run next; void entries are skipped. The results
- * are stored in group, which borrows from the entries. */
+/* entries[0 .. count-1], at most LOOKAHEAD_GROUP, will run next; void entries are skipped. The
+ * results are stored in group, which borrows from the entries. */
 void lookahead_entries(const struct server *server, const struct queue_entry *entries,
                        unsigned count, struct lookahead_group *group);
 

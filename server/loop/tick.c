@@ -96,16 +96,17 @@ static void free_idle_buffers(struct tick *tick) {
 
 static void append_batch(struct tick *tick, struct batch *batch) {
     for (size_t i = 0; i < batch->count;) {
-        struct connection *connection = batch->entries[i].connection;
+        struct session *session = batch->entries[i].session;
+        struct connection *connection = connection_of(session);
         uint32_t count = 0;
         size_t size = 0;
-        for (; i < batch->count && batch->entries[i].connection == connection; i++) {
+        for (; i < batch->count && batch->entries[i].session == session; i++) {
             size += batch->entries[i].request.size;
             count++;
         }
         connection->queued += count;
         connection->entry_count += count;
-        connection->session.input_bytes += size;
+        session->input_bytes += size;
     }
     batch->next = NULL;
     if (tick->queue_last != NULL) {
@@ -139,7 +140,7 @@ bool tick_queue_held(struct tick *tick, struct connection *connection) {
     const struct transaction_request *request = held->first;
     for (size_t i = 0; i < count; i++, request = request->next) {
         entries[i] = (struct queue_entry){
-            .connection = connection,
+            .session = &connection->session,
             .request = request->request,
             .command = request->command,
         };
@@ -266,7 +267,7 @@ static void finish_dirty(struct tick *tick) {
             tick->dirty_last = NULL;
         }
         connection->is_dirty = false;
-        if (!connection->session.is_killed || connection->is_closing) {
+        if (!connection->session.is_killed || connection->session.is_closed) {
             connection_finish(connection);
         }
     }
@@ -283,7 +284,7 @@ static bool is_paused(const struct tick *tick, const struct queue_entry *entry) 
     const struct command *command = command_by_index(entry->command);
     return server->pause == SERVER_PAUSE_ALL
                ? (command->flags & COMMAND_NO_PAUSE) == 0
-               : (command_needs(&entry->connection->session, command) & COMMAND_WRITE) != 0;
+               : (command_needs(entry->session, command) & COMMAND_WRITE) != 0;
 }
 
 static void run_broken(struct session *session, const struct queue_entry *entry,
@@ -307,7 +308,7 @@ static bool sees_boards(const struct command *command) {
 static void gate_reply(const struct tick *tick, const struct queue_entry *entry, size_t size_before,
                        bool has_changed) {
     const struct persistence *persistence = tick->server->persistence;
-    struct connection *connection = entry->connection;
+    struct connection *connection = connection_of(entry->session);
     uint64_t group = persistence_last_group(persistence);
     if (group <= persistence_safe_group(persistence) ||
         connection->session.output.size == size_before) {
@@ -322,13 +323,12 @@ static void gate_reply(const struct tick *tick, const struct queue_entry *entry,
 /* Will it be refused because the disk cannot be written? */
 static bool is_refused_write(const struct server *server, const struct queue_entry *entry) {
     return server->durability.write_refusal != NULL && entry->command != COMMAND_NONE &&
-           (command_needs(&entry->connection->session, command_by_index(entry->command)) &
-            COMMAND_WRITE) != 0;
+           (command_needs(entry->session, command_by_index(entry->command)) & COMMAND_WRITE) != 0;
 }
 
 static void run_entry(struct tick *tick, const struct queue_entry *entry, struct reply *reply) {
-    struct connection *connection = entry->connection;
-    struct session *session = &connection->session;
+    struct session *session = entry->session;
+    struct connection *connection = connection_of(session);
     connection->queued--;
     connection->done++;
     tick_mark_dirty(tick, connection);
@@ -359,8 +359,8 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
 }
 
 static void run_or_drop(struct tick *tick, const struct queue_entry *entry, struct reply *reply) {
-    struct connection *connection = entry->connection;
-    bool is_dropped = connection_is_void(entry);
+    struct connection *connection = connection_of(entry->session);
+    bool is_dropped = session_is_void(entry->session);
     if (!is_dropped && connection->session.is_close_after_reply) {
         connection->queued--;
         connection->done++;
@@ -397,13 +397,13 @@ static struct batch *current_batch(struct tick *tick) {
 static const struct queue_entry *next_group(struct tick *tick, unsigned *count) {
     const struct batch *batch = current_batch(tick);
     size_t left = batch->count - batch->position;
-    *count = left < TICK_GROUP ? (unsigned)left : TICK_GROUP;
-    if (left >= TICK_GROUP || left == tick->waiting_count) {
+    *count = left < LOOKAHEAD_GROUP ? (unsigned)left : LOOKAHEAD_GROUP;
+    if (left >= LOOKAHEAD_GROUP || left == tick->waiting_count) {
         return &batch->entries[batch->position];
     }
     *count = 0;
-    for (; batch != NULL && *count < TICK_GROUP; batch = batch->next) {
-        for (size_t i = batch->position; i < batch->count && *count < TICK_GROUP; i++) {
+    for (; batch != NULL && *count < LOOKAHEAD_GROUP; batch = batch->next) {
+        for (size_t i = batch->position; i < batch->count && *count < LOOKAHEAD_GROUP; i++) {
             tick->group[(*count)++] = batch->entries[i];
         }
     }
@@ -695,7 +695,7 @@ static void close_handle(uv_handle_t *handle) {
 static void drop_queue(struct tick *tick) {
     for (struct batch *batch = tick->queue_first; batch != NULL; batch = batch->next) {
         for (; batch->position < batch->count; batch->position++) {
-            connection_release(batch->entries[batch->position].connection);
+            connection_release(connection_of(batch->entries[batch->position].session));
         }
     }
     tick->waiting_count = 0;

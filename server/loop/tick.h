@@ -2,7 +2,7 @@
  *
  *     poll    connections read and parse; complete requests are queued in arrival order
  *     check   the queue runs, in groups of 16: first the group's cache misses are started
- *             together, stage by stage (prefetch.h), then its commands run one by one;
+ *             together, stage by stage (lookahead.h), then its commands run one by one;
  *             then one write per client, and bounded steps of background work
  *
  * A tick takes about a millisecond at most. It ends early when it has gathered as many bytes of
@@ -17,14 +17,12 @@
 #include <uv.h>
 
 #include "server/clients/server.h"
+#include "server/loop/lookahead.h"
 #include "server/network/network.h"
 
 struct connection;
 
-enum {
-    TICK_GROUP = 16,
-    TICK_BUFFERS_MAX = 64, /* empty output buffers kept for the next replies */
-};
+enum { TICK_BUFFERS_MAX = 64 }; /* empty output buffers kept for the next replies */
 
 struct tick {
     uv_loop_t *loop;
@@ -47,10 +45,10 @@ struct tick {
     bool has_more;           /* something is to be tried again in the next tick */
     /* The queue: batches in order of arrival. */
     struct batch *queue_first, *queue_last;
-    struct batch *queue_at;               /* no request before it waits; NULL: the queue is empty */
-    uint64_t waiting_count;               /* entries in it yet to run */
-    struct queue_entry group[TICK_GROUP]; /* copies, where a group is of several batches */
-    const struct queue_entry *running;    /* NULL: none */
+    struct batch *queue_at; /* no request before it waits; NULL: the queue is empty */
+    uint64_t waiting_count; /* entries in it yet to run */
+    struct queue_entry group[LOOKAHEAD_GROUP]; /* copies, where a group is of several batches */
+    const struct queue_entry *running;         /* NULL: none */
     uint64_t done_total;
     struct connection *dirty_first, *dirty_last; /* to be finished at the end of the tick */
     struct connection *gated_first;              /* connections whose output waits for the disk */

@@ -13,8 +13,8 @@
 #include "protocol/buffer.h"
 #include "protocol/resp.h"
 
-struct connection;
 struct network;
+struct session;
 struct transport;
 
 /* Numbers of entries that are not commands. */
@@ -23,7 +23,7 @@ struct transport;
 
 /* One request. It points into its batch. */
 struct queue_entry {
-    struct connection *connection;
+    struct session *session;
     struct request request;
     const char *error; /* QUEUE_PROTOCOL_ERROR */
     uint32_t command;  /* number, COMMAND_NONE, or one of the above */
@@ -45,7 +45,7 @@ enum transport_event {
 
 /* What happened to one connection besides its requests. */
 struct transport_note {
-    struct connection *connection;
+    struct session *session;
     unsigned events; /* enum transport_event */
     enum transport_failure failure;
     size_t unfinished_size; /* bytes */

@@ -183,7 +183,7 @@ static void fill_notes(struct network *network, struct batch *batch) {
         struct transport *transport = network->noted;
         network->noted = transport->noted_next;
         batch->notes[batch->note_count++] = (struct transport_note){
-            .connection = transport->connection,
+            .session = transport->session,
             .events = transport->events,
             .failure = transport->failure,
             .unfinished_size = transport->unfinished.end - transport->unfinished.begin,

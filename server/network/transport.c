@@ -145,7 +145,7 @@ static size_t parse_input(struct transport *transport, const char *at, size_t si
             return parsed;
         }
         size_t used = 0;
-        entry->connection = transport->connection;
+        entry->session = transport->session;
         enum resp_status status =
             resp_parse(&transport->parser, at + parsed, size - parsed, &limits,
                        network_arguments(network), &entry->request, &used, &entry->error);

@@ -20,7 +20,7 @@ struct transport_input {
 
 struct transport {
     struct network *network;
-    struct connection *connection; /* its other half, which embeds it */
+    struct session *session; /* of its other half, which embeds both */
     struct transport *next, *previous;
     struct transport *noted_next;
     unsigned events; /* to be noted in the next batch; enum transport_event */

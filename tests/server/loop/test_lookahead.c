@@ -22,9 +22,9 @@ enum {
 };
 
 struct request_group {
-    char text[TICK_GROUP][ARGS_MAX][ARG_SIZE];
-    struct bytes args[TICK_GROUP][ARGS_MAX];
-    struct queue_entry entries[TICK_GROUP];
+    char text[LOOKAHEAD_GROUP][ARGS_MAX][ARG_SIZE];
+    struct bytes args[LOOKAHEAD_GROUP][ARGS_MAX];
+    struct queue_entry entries[LOOKAHEAD_GROUP];
     unsigned count;
 };
 
@@ -217,7 +217,7 @@ static void make_any_request(struct queue_entry *entry, struct random *random, u
 
 static void make_batch(struct random *random, struct connection *connection, bool is_small) {
     uint32_t hot = (uint32_t)random_below(random, MEMBERS);
-    batch.count = 2 + (unsigned)random_below(random, TICK_GROUP - 1);
+    batch.count = 2 + (unsigned)random_below(random, LOOKAHEAD_GROUP - 1);
     for (unsigned i = 0; i < batch.count; i++) {
         struct queue_entry *entry = &batch.entries[i];
         if (is_small) {
@@ -225,7 +225,7 @@ static void make_batch(struct random *random, struct connection *connection, boo
         } else {
             make_any_request(entry, random, hot);
         }
-        entry->connection = connection;
+        entry->session = &connection->session;
         entry->command = command_find_request(&entry->request);
     }
 }
