@@ -248,6 +248,7 @@ static enum snapshot_status read_huge(struct snapshot_reader *reader, const stru
     uint64_t offset = reader->offset + SNAPSHOT_BLOCK_HEAD;
     bool is_kept = room >= block->raw_size;
     char piece[32768];
+    piece[0] = 0;
     for (uint32_t done = 0; done < block->raw_size;) {
         uint32_t left = block->raw_size - done;
         uint32_t wanted = left < sizeof piece ? left : (uint32_t)sizeof piece;

@@ -64,7 +64,7 @@ bool setting_draft_end(struct settings *draft, bool is_fine) {
 /* ---- Life cycle ---- */
 
 static bool assign_default(struct settings *settings, const struct setting *setting) {
-    struct setting_words words;
+    struct setting_words words = {.count = 0};
     char reason[SETTING_ERROR_MAX];
     CHECK(setting_words_split(bytes_from_text(setting->default_value), &words, reason));
     return setting_value_assign(&(struct setting_input){.settings = settings,
