@@ -16,6 +16,7 @@
 #include "skiplist/nodes.h"
 #include "skiplist/prefetch.h"
 #include "skiplist/removal.h"
+#include "skiplist/skiplist.h"
 
 /* ---- cutting ---- */
 

@@ -2,6 +2,7 @@
 #include "skiplist/nodes.h"
 
 #include "codec/memory.h"
+#include "skiplist/skiplist.h"
 
 enum {
     /* Ids are compacted when this many more are free than in use. */

@@ -8,7 +8,7 @@
 #define SKIPLIST_NODES_H
 
 #include "skiplist/index.h"
-#include "skiplist/skiplist.h"
+#include "skiplist/skiplist_types.h"
 
 static inline struct index_block *nodes_index(const struct skiplist *list, uint32_t id) {
     return skiplist_node(list, id)->block;

@@ -3,6 +3,7 @@
 #include "skiplist/removal.h"
 
 #include "skiplist/nodes.h"
+#include "skiplist/skiplist.h"
 
 void removal_shrink_root(struct skiplist *list) {
     while (skiplist_node(list, list->root)->level > 0) {

@@ -2,7 +2,7 @@
 #ifndef SKIPLIST_REMOVAL_H
 #define SKIPLIST_REMOVAL_H
 
-#include "skiplist/skiplist.h"
+#include "skiplist/skiplist_types.h"
 
 /* Remove the root while it has a single child. The list must have a root. */
 void removal_shrink_root(struct skiplist *list);

@@ -1,6 +1,7 @@
 /* Checks every invariant stated in skiplist.h and nodes.h. */
 #include "codec/memory.h"
 #include "skiplist/nodes.h"
+#include "skiplist/skiplist.h"
 
 struct check {
     const struct skiplist *list;

@@ -5,7 +5,8 @@
 #include "skiplist/keyspace/effect.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_roll.h"
 #include "skiplist/lookup.h"
 
 enum {

@@ -80,5 +80,8 @@ enum effect_status {
  * effect after the applied ones has then changed nothing. */
 MUST_CHECK enum effect_status effect_apply(struct registry *registry, const struct effect *effects,
                                            uint32_t count, uint32_t *applied);
+/* Private to the registry: apply PUT, TAKE or CUT to a board. */
+enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
+                                         const struct effect *effect);
 
 #endif

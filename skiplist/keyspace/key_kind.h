@@ -13,14 +13,6 @@
 
 #include "skiplist/keyspace/effect_listener.h"
 
-/* A position in a value that is walked in steps; zeroed: its beginning. Beyond that, a kind defines
- * what it means, and keeps it right when the value changes between two steps. */
-struct key_cursor {
-    uint64_t last;
-    uint32_t rank;
-    bool has_last;
-};
-
 struct key_kind {
     const char *name; /* as TYPE replies it */
     uint32_t number;  /* below REGISTRY_KINDS_MAX */

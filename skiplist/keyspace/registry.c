@@ -16,7 +16,8 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_roll.h"
 #include "skiplist/prefetch.h"
 
 /* ---- one database ---- */
@@ -218,11 +219,7 @@ void registry_tell_members(struct registry *registry, const struct registry_key 
 }
 
 int64_t registry_expiry(const struct registry *registry, const struct registry_key *key) {
-    if (key->expiry_place == EXPIRY_NOWHERE) {
-        return REGISTRY_NO_EXPIRY;
-    }
-    return expiry_time_ms(&registry_read(registry, key->database)->heaps[key->is_lasting],
-                          key->expiry_place);
+    return registry_expiry_in(registry_read(registry, key->database), key);
 }
 
 size_t registry_memory_size(const struct registry *registry, const struct registry_key *key) {

@@ -18,37 +18,12 @@
 #ifndef SKIPLIST_REGISTRY_H
 #define SKIPLIST_REGISTRY_H
 
-#include "skiplist/board.h"
-#include "skiplist/keyspace/rules.h"
-
-enum {
-    REGISTRY_DATABASES = 16,
-    REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
-    /* The same including the suffix of an archive's name: '@' and a date. */
-    REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + 1 + PERIOD_DATE_TEXT_MAX,
-};
-
-/* Kinds of what a key holds (skiplist/keyspace/key_kind.h). */
-enum {
-    REGISTRY_BOARD = 0,
-    REGISTRY_KINDS_MAX = 16,
-};
-
-struct registry;
+#include "skiplist/keyspace/registry_types.h"
 
 enum registry_status {
     REGISTRY_OK = 0,
     REGISTRY_OUT_OF_MEMORY,
 };
-
-/* Callback: the rules of a new board of this name; called once per created board. The result is
- * copied. */
-typedef const struct rules *registry_rules_for(void *context, struct bytes key);
-
-/* Listener for changes of keys, called after the change: to members or expiry, creation, and
- * removal, including expiry and rollover. Flushing a database is a single change, reported while
- * its keys still exist, with name.at NULL. It must not change the registry. */
-typedef void registry_key_changed(void *context, uint32_t database, struct bytes name);
 
 /* NULL: no memory. hash_seed: random, secret. */
 MUST_CHECK struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_for,
@@ -59,39 +34,6 @@ void registry_destroy(struct registry *registry);
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context);
 
-/* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
- * be millions of keys, so a key is a single, compact allocation. Today's commands know boards only;
- * where there are other kinds, look at kind before board. */
-struct registry_key {
-    union {
-        struct board board; /* if kind is REGISTRY_BOARD */
-        void *value[3];     /* of another kind: the room of its value */
-    };
-    /* From here on private to the registry. */
-    union {
-        struct {
-            uint32_t index;        /* in the database's list */
-            uint32_t expiry_place; /* in its expiry heap, or EXPIRY_NOWHERE */
-        };
-        struct registry_key *next_unfreed;
-    };
-    uint32_t name_size : 20;
-    uint32_t kind : 4;
-    uint32_t database : 5;
-    uint32_t is_lasting : 1;    /* its expiry, if any, was given as a duration */
-    uint32_t is_unreported : 1; /* its creation is reported with its first member */
-    uint32_t is_periodic : 1;   /* the name has a tail (skiplist/keyspace/registry_parts.h) */
-    char name_at[];
-};
-#define REGISTRY_NO_EXPIRY INT64_MIN
-
-static inline struct bytes registry_name(const struct registry_key *key) {
-    return (struct bytes){.at = key->name_at, .size = key->name_size};
-}
-/* The rules of the key's board. */
-static inline const struct rules *registry_rules(const struct registry_key *key) {
-    return rules_of(board_layout(&key->board));
-}
 /* When the key expires; REGISTRY_NO_EXPIRY: never. */
 int64_t registry_expiry(const struct registry *registry, const struct registry_key *key);
 /* Heap bytes of the key and its value. */
@@ -248,13 +190,6 @@ MUST_CHECK enum registry_status registry_roll(struct registry *registry, struct 
  * periods were over, and name the archives after the periods they were in. Returns the number
  * rolled over; boards for which there is no memory are unchanged. */
 uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms);
-/* Counts since the start, and of what waits to be freed. */
-struct registry_totals {
-    uint64_t expired; /* keys removed by expiry */
-    uint64_t rolled;  /* boards rolled over at the end of their period */
-    uint64_t unfreed; /* removed boards not yet freed (INFO lazyfree_pending_objects) */
-    uint64_t freed;   /* removed boards that were */
-};
 const struct registry_totals *registry_totals(const struct registry *registry);
 
 /* Keys of one database, including expired ones not yet removed, and the number of keys with an

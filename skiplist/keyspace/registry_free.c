@@ -4,6 +4,7 @@
  * flushed database through a record allocated with its first key. Boards with remains are linked
  * through their member indexes; such a board may be queued or renamed meanwhile. */
 #include "codec/memory.h"
+#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_parts.h"
 
 enum {

@@ -3,7 +3,8 @@
  *     registry.c          keys: finding, creating, removing, expiring
  *     registry_free.c     deferred freeing of what is removed
  *     kind_board.c        boards as values of keys; changes of their members
- *     effect_listener.c   reporting every change, member by member
+ *     registry_emit.c     reporting every change, member by member
+ *     effect_listener.c   who receives them
  *     registry_rename.c   renaming and copying keys
  *     registry_roll.c     rollover of boards with a PERIOD
  *     registry_scan.c     random keys, scans, iteration
@@ -13,10 +14,8 @@
 #define SKIPLIST_REGISTRY_PARTS_H
 
 #include "skiplist/keyspace/expiry.h"
-#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/pages.h"
-#include "skiplist/keyspace/registry.h"
-#include "skiplist/keyspace/registry_walk.h"
+#include "skiplist/keyspace/registry_types.h"
 #include "skiplist/map.h"
 
 enum {
@@ -157,6 +156,13 @@ static inline bool registry_has_expired(const struct database *database,
     return key->expiry_place != EXPIRY_NOWHERE &&
            expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place) <= now_ms;
 }
+/* When the key of this database expires; REGISTRY_NO_EXPIRY: never. */
+static inline int64_t registry_expiry_in(const struct database *database,
+                                         const struct registry_key *key) {
+    return key->expiry_place == EXPIRY_NOWHERE
+               ? REGISTRY_NO_EXPIRY
+               : expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place);
+}
 /* Remove an expired key. */
 void registry_expire(struct registry *registry, struct registry_key *key);
 void registry_tell(const struct registry *registry, uint32_t database, struct bytes name);
@@ -168,29 +174,6 @@ uint64_t registry_next_seed(struct registry *registry);
 void registry_free_later(struct registry *registry, struct registry_key *key);
 /* Queue all keys of a database; the caller then reinitialises it. */
 void registry_free_database_later(struct registry *registry, struct database *database);
-
-/* ---- effects, effect_listener.c ---- */
-
-/* CREATE, EXPIRE, RULES or FILL of a key. */
-void registry_emit_key(const struct registry *registry, enum effect_kind kind,
-                       struct registry_key *key);
-/* The effect has its kind and its own fields; those of the key are added. Without a listener it is
- * not even built. */
-void registry_emit_to_listeners(const struct registry *registry, struct registry_key *key,
-                                struct effect *effect);
-__attribute__((always_inline)) static inline void
-registry_emit(const struct registry *registry, struct registry_key *key, struct effect effect) {
-    if (registry->listeners != NULL) {
-        registry_emit_to_listeners(registry, key, &effect);
-    }
-}
-/* RENAME or COPY from the key of this name; key is the new one. */
-void registry_emit_move(const struct registry *registry, enum effect_kind kind,
-                        const struct registry_key *from, const struct registry_key *key);
-void registry_emit_flush(const struct registry *registry, uint32_t database);
-/* Apply PUT, TAKE or CUT to a board, effect.c. */
-enum effect_status effect_apply_to_board(struct registry *registry, struct registry_key *key,
-                                         const struct effect *effect);
 
 /* ---- the walk, registry_walk.c ---- */
 
@@ -206,7 +189,7 @@ void registry_walk_note_flush(struct registry *registry, struct database *databa
 /* What is wrong with the walk; NULL: nothing. */
 const char *registry_check_walk(const struct registry *registry);
 
-/* ---- periods, registry_roll.c ---- */
+/* ---- periods ---- */
 
 /* Follows the name of a key with a PERIOD, and of no other key. */
 struct registry_tail {
@@ -227,27 +210,5 @@ static inline struct registry_tail *registry_tail(struct registry_key *key) {
 static inline bool registry_is_over(const struct registry_key *key, int64_t now_ms) {
     return key->is_periodic && rules_are_over(registry_rules(key), now_ms);
 }
-
-/* Schedule the end of its period, for which there is room. */
-void registry_await_roll(struct registry *registry, struct registry_key *key);
-/* Roll over a board whose period is over, or remove it if it expired before that. The key may then
- * be invalid. false: no memory, nothing changed. */
-MUST_CHECK bool registry_roll_key(struct registry *registry, struct registry_key *key,
-                                  int64_t now_ms);
-/* The same for all boards that determine what this name refers to: its own board, and the board
- * whose archive it would be. */
-MUST_CHECK bool registry_settle_name(struct registry *registry, uint32_t database,
-                                     struct bytes name, int64_t now_ms);
-MUST_CHECK static inline bool registry_settle(struct registry *registry, uint32_t database,
-                                              struct bytes name, int64_t now_ms) {
-    return now_ms < registry->roll_at_ms || registry_settle_name(registry, database, name, now_ms);
-}
-
-/* Visit the names that a key has as if every period that is over had ended: none, its own, its
- * archive's, or both. If the archive already exists, its name is left to its own key. */
-void registry_visit_settled(const struct database *database, const struct registry_key *key,
-                            int64_t now_ms, registry_visit_name *visit, void *context);
-/* What is wrong with the scheduled end of a key's period; NULL: nothing. */
-const char *registry_check_roll(const struct database *database, const struct registry_key *key);
 
 #endif

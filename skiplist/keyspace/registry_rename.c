@@ -1,6 +1,8 @@
 /* Renaming and copying keys. Everything that may fail is reserved first. */
 #include "codec/memory.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_walk.h"
 
 static bool is_named(const struct registry_key *key, uint32_t database, struct bytes name) {
     return key->database == database && bytes_equal(registry_name(key), name);

@@ -9,8 +9,11 @@
  * Invariant: a key whose board has a PERIOD, and no other key, has a tail and an entry in its
  * database's heap of rolls with the end of the period. The registry's roll_at_ms is not later than
  * any of them. It may be earlier, because removals do not change it. */
+#include "skiplist/keyspace/registry_roll.h"
+
 #include "codec/memory.h"
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_walk.h"
 
 /* Boards rolled over before keys are counted; each takes a microsecond or two. */
 enum { ROLL_SOME_MAX = 100 };
@@ -302,9 +305,7 @@ static bool has_archive(const struct database *database, const struct registry_k
     if (rules->archives_max == 0 || board_count(&key->board) == 0) {
         return false;
     }
-    return key->expiry_place == EXPIRY_NOWHERE ||
-           !expires_before(expiry_time_ms(&database->heaps[key->is_lasting], key->expiry_place),
-                           rules);
+    return !expires_before(registry_expiry_in(database, key), rules);
 }
 
 /* Will this key be replaced by an archive that has itself already expired? */

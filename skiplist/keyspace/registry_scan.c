@@ -4,7 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "skiplist/keyspace/registry_parts.h"
+#include "skiplist/keyspace/registry_roll.h"
 #include "skiplist/prefetch.h"
 
 enum {

@@ -1,6 +1,9 @@
 /* Invariant: exactly the first ahead_count keys of a database's list are ahead of the walk. So a
  * walk stores nothing in the keys and may be abandoned at any time; a removal among them fills the
  * hole with the last of them. */
+#include "skiplist/keyspace/registry_walk.h"
+
+#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_parts.h"
 
 /* ---- keys ---- */

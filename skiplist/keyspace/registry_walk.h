@@ -31,12 +31,6 @@ struct registry_walk_piece {
     bool is_last;   /* the last piece of this key */
 };
 
-enum registry_walk_state {
-    REGISTRY_WALK_AHEAD,
-    REGISTRY_WALK_OPEN,
-    REGISTRY_WALK_DONE, /* or there is no walk */
-};
-
 /* Start: all keys are ahead. */
 void registry_walk_begin(struct registry *registry);
 /* The next entries (at most entries_max, which is at least 1), borrowed until the next change, with

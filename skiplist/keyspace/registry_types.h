@@ -1,0 +1,90 @@
+/* The types of the registry (skiplist/keyspace/registry.h): keys, positions in a walk
+ * over them, totals and callbacks. */
+#ifndef SKIPLIST_REGISTRY_TYPES_H
+#define SKIPLIST_REGISTRY_TYPES_H
+
+#include "skiplist/board.h"
+#include "skiplist/keyspace/rules.h"
+
+enum {
+    REGISTRY_DATABASES = 16,
+    REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
+    /* The same including the suffix of an archive's name: '@' and a date. */
+    REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + 1 + PERIOD_DATE_TEXT_MAX,
+};
+
+/* Kinds of what a key holds (skiplist/keyspace/key_kind.h). */
+enum {
+    REGISTRY_BOARD = 0,
+    REGISTRY_KINDS_MAX = 16,
+};
+
+struct registry;
+
+/* Callback: the rules of a new board of this name; called once per created board. The result is
+ * copied. */
+typedef const struct rules *registry_rules_for(void *context, struct bytes key);
+
+/* Listener for changes of keys, called after the change: to members or expiry, creation, and
+ * removal, including expiry and rollover. Flushing a database is a single change, reported while
+ * its keys still exist, with name.at NULL. It must not change the registry. */
+typedef void registry_key_changed(void *context, uint32_t database, struct bytes name);
+
+/* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
+ * be millions of keys, so a key is a single, compact allocation. Today's commands know boards only;
+ * where there are other kinds, look at kind before board. */
+struct registry_key {
+    union {
+        struct board board; /* if kind is REGISTRY_BOARD */
+        void *value[3];     /* of another kind: the room of its value */
+    };
+    /* From here on private to the registry. */
+    union {
+        struct {
+            uint32_t index;        /* in the database's list */
+            uint32_t expiry_place; /* in its expiry heap, or EXPIRY_NOWHERE */
+        };
+        struct registry_key *next_unfreed;
+    };
+    uint32_t name_size : 20;
+    uint32_t kind : 4;
+    uint32_t database : 5;
+    uint32_t is_lasting : 1;    /* its expiry, if any, was given as a duration */
+    uint32_t is_unreported : 1; /* its creation is reported with its first member */
+    uint32_t is_periodic : 1;   /* the name has a tail (skiplist/keyspace/registry_parts.h) */
+    char name_at[];
+};
+#define REGISTRY_NO_EXPIRY INT64_MIN
+
+static inline struct bytes registry_name(const struct registry_key *key) {
+    return (struct bytes){.at = key->name_at, .size = key->name_size};
+}
+/* The rules of the key's board. */
+static inline const struct rules *registry_rules(const struct registry_key *key) {
+    return rules_of(board_layout(&key->board));
+}
+
+/* Where a key is in a walk over all keys (skiplist/keyspace/registry_walk.h). */
+enum registry_walk_state {
+    REGISTRY_WALK_AHEAD,
+    REGISTRY_WALK_OPEN,
+    REGISTRY_WALK_DONE, /* or there is no walk */
+};
+
+/* A position in a value that is walked in steps; zeroed: its beginning. Beyond that, a kind defines
+ * what it means, and keeps it right when the value changes between two steps. */
+struct key_cursor {
+    uint64_t last;
+    uint32_t rank;
+    bool has_last;
+};
+
+/* Counts since the start, and of what waits to be freed. */
+struct registry_totals {
+    uint64_t expired; /* keys removed by expiry */
+    uint64_t rolled;  /* boards rolled over at the end of their period */
+    uint64_t unfreed; /* removed boards not yet freed (INFO lazyfree_pending_objects) */
+    uint64_t freed;   /* removed boards that were */
+};
+
+#endif
