@@ -130,13 +130,13 @@ static int64_t time_of(const struct twin_server *twin, const struct twin_layout 
     if (layout->time_bits == 0) {
         return twin->now_us;
     }
-    return layout->start_us + twin_time_units(layout, member->reached_us) * layout->unit_us;
+    return layout->start_us + member->unit * layout->unit_us;
 }
 
 static twin_wide value_of(const struct twin_layout *layout, const struct twin_member *member,
                           twin_wide weight) {
-    twin_wide value = member->score * weight;
-    for (int scale = layout->scale; scale < SCORE_SCALE; scale++) {
+    twin_wide value = member->values[0] * weight;
+    for (int scale = layout->fields[0].scale; scale < SCORE_SCALE; scale++) {
         value *= 10;
     }
     return value;
@@ -246,22 +246,23 @@ static bool to_score(twin_wide value, int scale, twin_wide *score) {
 
 /* Put all results on an empty key, each when it was reached. */
 static void put_all(struct twin_server *twin, struct twin_key *key, struct results *results) {
-    int64_t now_us = twin->now_us;
     sort_by_time(results);
     for (uint32_t i = 0; i < results->count; i++) {
-        twin_wide score = 0;
-        (void)to_score(results->at[i].value, key->layout->scale, &score);
-        twin->now_us = results->at[i].reached_us;
-        twin_put_member(twin, key, results->at[i].name, score);
+        const struct result *result = &results->at[i];
+        struct twin_member member = {
+            .name = result->name,
+            .unit = twin_time_units(key->layout, result->reached_us),
+        };
+        (void)to_score(result->value, key->layout->fields[0].scale, &member.values[0]);
+        twin_put_member(twin, key, member);
     }
-    twin->now_us = now_us;
 }
 
 static bool can_hold(const struct twin_layout *layout, const struct results *results) {
     for (uint32_t i = 0; i < results->count; i++) {
         twin_wide score;
-        if (!to_score(results->at[i].value, layout->scale, &score) ||
-            !twin_is_in_field(layout, score) ||
+        if (!to_score(results->at[i].value, layout->fields[0].scale, &score) ||
+            !twin_is_in_field(&layout->fields[0], score) ||
             !twin_is_time_in_field(layout, results->at[i].reached_us)) {
             return false;
         }
@@ -290,27 +291,26 @@ static void store(struct twin_server *twin, struct bytes name, struct results *r
 /* As ZRANGE shows a board with the layout of the first key that exists. */
 static void answer(struct twin_server *twin, const struct query *query, struct results *results) {
     bool is_flat = query->with_scores && twin->protocol == 2;
-    struct twin_layout layout = {.scale = VALUE_SCALE};
+    struct twin_layout layout = {.field_count = 1};
     for (uint32_t i = query->source_count; i > 0; i--) {
         layout = query->sources[i - 1] != NULL ? *query->sources[i - 1]->layout : layout;
     }
-    layout.scale = VALUE_SCALE;
+    layout.fields[0].scale = VALUE_SCALE;
     struct twin_key shown = {.layout = &layout};
     put_all(twin, &shown, results);
     twin_put_array(twin, is_flat ? 2 * (uint64_t)shown.count : shown.count);
     for (uint32_t i = 0; i < shown.count; i++) {
         const struct twin_member *member =
-            &shown.members[layout.is_ascending ? i : shown.count - 1 - i];
+            &shown.members[layout.fields[0].is_ascending ? i : shown.count - 1 - i];
         if (query->with_scores && !is_flat) {
             twin_put_array(twin, 2);
         }
         twin_put_bulk(twin, member->name);
         if (query->with_scores) {
-            twin_put_score(twin, &shown, member->score);
+            twin_put_score(twin, &shown, member->values[0]);
         }
     }
     twin_clear_members(&shown);
-    free(shown.members);
 }
 
 void twin_run_combine(struct twin_server *twin, const struct bytes *args, uint32_t count) {

@@ -21,14 +21,20 @@ void twin_remove_if_empty(struct twin_server *twin, struct twin_key *key);
 const struct twin_layout *twin_layout_for(const struct twin_server *twin, struct bytes name);
 /* A member's rank, best first; -1: not there. key may be NULL. */
 int64_t twin_find_member(const struct twin_key *key, struct bytes name);
-/* Put or move a member, reached now. */
-void twin_put_member(struct twin_server *twin, struct twin_key *key, struct bytes name,
-                     twin_wide score);
+/* Negative: a's fields are better. */
+int twin_compare_fields(const struct twin_layout *layout, const struct twin_member *a,
+                        const struct twin_member *b);
+/* How many members are better. */
+uint32_t twin_count_better(const struct twin_key *key, const struct twin_member *member);
+/* Put or move a member (its name is copied), which arrives now. */
+void twin_put_member(struct twin_server *twin, struct twin_key *key, struct twin_member member);
 void twin_remove_rank(struct twin_key *key, uint32_t rank);
 void twin_clear_members(struct twin_key *key);
 /* Everything but name and database. */
 void twin_copy_members(struct twin_key *to, const struct twin_key *from);
 int64_t twin_time_units(const struct twin_layout *layout, int64_t time_us);
+/* Another command begins, its reply empty. */
+void twin_begin(struct twin_server *twin, int64_t now_us, uint32_t database, int protocol);
 
 /* ---- replies: twin_text.c ---- */
 
@@ -40,11 +46,15 @@ void twin_put_array(struct twin_server *twin, uint64_t count);
 void twin_put_bulk(struct twin_server *twin, struct bytes text);
 void twin_put_null(struct twin_server *twin);
 void twin_put_null_array(struct twin_server *twin);
+/* As a double, in units of 10^-scale. */
+void twin_put_decimal(struct twin_server *twin, twin_wide number, int scale);
 void twin_put_score(struct twin_server *twin, const struct twin_key *key, twin_wide score);
 void twin_put_error(struct twin_server *twin, const char *text);
 #define TWIN_SYNTAX_ERROR  "syntax error"
 #define TWIN_INTEGER_ERROR "value is not an integer or out of range"
 #define TWIN_ANY_ERROR     "~" /* the text is the layout's business */
+#define TWIN_VALUE_ERROR   "value ~"
+#define TWIN_TIME_ERROR    "time ~"
 
 /* ---- numbers: twin_text.c ---- */
 
@@ -55,7 +65,9 @@ bool twin_read_integer(struct bytes text, int64_t *value);
 /* Decimal text in units of 10^-scale; the tests write at most 30 digits and small exponents. */
 enum twin_number { TWIN_NOT_A_NUMBER, TWIN_NUMBER, TWIN_TOO_PRECISE, TWIN_TOO_LARGE };
 enum twin_number twin_read_number(struct bytes text, int scale, twin_wide *value);
-bool twin_is_in_field(const struct twin_layout *layout, twin_wide score);
+twin_wide twin_lowest(const struct twin_field *field);
+twin_wide twin_highest(const struct twin_field *field);
+bool twin_is_in_field(const struct twin_field *field, twin_wide value);
 bool twin_is_time_in_field(const struct twin_layout *layout, int64_t time_us);
 
 /* One end of a range of scores, in thousandths of a score's unit: a limit may lie between two. */

@@ -15,23 +15,27 @@ enum {
 #define START_US INT64_C(1764547200000000)
 #define START    " START 2025-12-01T00:00:00Z"
 
+#define ONE_FIELD(...)  {{__VA_ARGS__}}, 1
+#define TWO_FIELDS(...) {{__VA_ARGS__}, {__VA_ARGS__}}, 2
+
 const struct twin_layout twin_requests_layouts[] = {
-    {"asc:", "FIELD lap 32 ASC TIME 24 S" START, 32, 0, false, true, 24, false, 1000000, START_US},
-    {"lat:", "FIELD day 33 SIGNED TIME 31 MS" START " LATEST", 33, 0, true, false, 31, true, 1000,
+    {"asc:", "FIELD lap 32 ASC TIME 24 S" START, ONE_FIELD(32, 0, false, true), 24, false, 1000000,
      START_US},
-    {"lap:", "FIELD lap 23 ASC SCALE 3 TIME 41 US" START " LATEST", 23, 3, false, true, 41, true, 1,
-     START_US},
-    {"two:", "FIELD agree 22 FIELD comment 22 TIME 20 M" START, 22, 0, false, false, 20, false,
-     60000000, START_US},
-    {"usd:", "FIELD money 40 SIGNED SCALE 2 TIME 24 S" START, 40, 2, true, false, 24, false,
-     1000000, START_US},
-    {"big:", "FIELD score 64 SIGNED", 64, 0, true, false, 0, false, 1, 0},
+    {"lat:", "FIELD day 33 SIGNED TIME 31 MS" START " LATEST", ONE_FIELD(33, 0, true, false), 31,
+     true, 1000, START_US},
+    {"lap:", "FIELD lap 23 ASC SCALE 3 TIME 41 US" START " LATEST", ONE_FIELD(23, 3, false, true),
+     41, true, 1, START_US},
+    {"two:", "FIELD agree 22 FIELD comment 22 TIME 20 M" START, TWO_FIELDS(22, 0, false, false), 20,
+     false, 60000000, START_US},
+    {"usd:", "FIELD money 40 SIGNED SCALE 2 TIME 24 S" START, ONE_FIELD(40, 2, true, false), 24,
+     false, 1000000, START_US},
+    {"big:", "FIELD score 64 SIGNED", ONE_FIELD(64, 0, true, false), 0, false, 1, 0},
     /* Full within the run: later writes must be refused. */
-    {"end:", "FIELD points 30 TIME 15 S START 2026-01-01T00:00:00Z", 30, 0, false, false, 15, false,
-     1000000, TWIN_REQUESTS_START_US},
-    {"few:", "FIELD flag 4 TIME 8 H START 2026-01-01T00:00:00Z", 4, 0, false, false, 8, false,
-     INT64_C(3600000000), TWIN_REQUESTS_START_US},
-    {"", NULL, 33, 0, true, false, 31, false, 1000000, INT64_C(1577836800000000)},
+    {"end:", "FIELD points 30 TIME 15 S START 2026-01-01T00:00:00Z", ONE_FIELD(30, 0, false, false),
+     15, false, 1000000, TWIN_REQUESTS_START_US},
+    {"few:", "FIELD flag 4 TIME 8 H START 2026-01-01T00:00:00Z", ONE_FIELD(4, 0, false, false), 8,
+     false, INT64_C(3600000000), TWIN_REQUESTS_START_US},
+    {"", NULL, ONE_FIELD(33, 0, true, false), 31, false, 1000000, INT64_C(1577836800000000)},
 };
 enum { LAYOUTS = sizeof twin_requests_layouts / sizeof twin_requests_layouts[0] };
 
@@ -107,29 +111,30 @@ static void add_integer(struct twin_requests *requests) {
 /* A number of the field's whole range, in the field's own decimals. */
 static void add_wide_number(struct twin_requests *requests, const struct twin_layout *layout) {
     uint64_t bits = random_next(requests->random);
-    uint64_t magnitude =
-        layout->bits == 64 ? bits >> 1 : bits & ((UINT64_C(1) << layout->bits) - 1);
+    uint64_t magnitude = layout->fields[0].bits == 64
+                             ? bits >> 1
+                             : bits & ((UINT64_C(1) << layout->fields[0].bits) - 1);
     uint64_t unit = 1;
-    for (int i = 0; i < layout->scale; i++) {
+    for (int i = 0; i < layout->fields[0].scale; i++) {
         unit *= 10;
     }
-    const char *sign = layout->is_signed && below(requests, 2) == 0 ? "-" : "";
-    if (layout->scale == 0) {
+    const char *sign = layout->fields[0].is_signed && below(requests, 2) == 0 ? "-" : "";
+    if (layout->fields[0].scale == 0) {
         add(requests, "%s%llu", sign, (unsigned long long)magnitude);
     } else {
-        add(requests, "%s%llu.%0*llu", sign, (unsigned long long)(magnitude / unit), layout->scale,
-            (unsigned long long)(magnitude % unit));
+        add(requests, "%s%llu.%0*llu", sign, (unsigned long long)(magnitude / unit),
+            layout->fields[0].scale, (unsigned long long)(magnitude % unit));
     }
 }
 
 /* Mostly few different numbers, so that there are ties; in all the ways to write them. */
 static void add_score(struct twin_requests *requests, const struct twin_layout *layout) {
-    int small = (int)below(requests, 8) - (layout->is_signed ? 3 : 0);
+    int small = (int)below(requests, 8) - (layout->fields[0].is_signed ? 3 : 0);
     uint64_t kind = below(requests, 100);
     if (kind < 55) {
         add(requests, "%d", small);
     } else if (kind < 70) {
-        add(requests, "%d.%d", small, layout->scale > 0 ? (int)below(requests, 10) : 0);
+        add(requests, "%d.%d", small, layout->fields[0].scale > 0 ? (int)below(requests, 10) : 0);
     } else if (kind < 76) {
         add(requests, "%de%d", small, (int)below(requests, 4));
     } else if (kind < 89) {
@@ -152,7 +157,7 @@ static void add_score(struct twin_requests *requests, const struct twin_layout *
 
 static void add_bound(struct twin_requests *requests, const struct twin_layout *layout) {
     const char *open = below(requests, 4) == 0 ? "(" : "";
-    int small = (int)below(requests, 12) - (layout->is_signed ? 4 : 1);
+    int small = (int)below(requests, 12) - (layout->fields[0].is_signed ? 4 : 1);
     switch (below(requests, 12)) {
     case 0:
     case 1:

@@ -37,12 +37,13 @@ void twin_clear_members(struct twin_key *key) {
     for (uint32_t i = 0; i < key->count; i++) {
         twin_free_bytes(key->members[i].name);
     }
-    key->count = 0;
+    free(key->members);
+    key->members = NULL;
+    key->count = key->capacity = 0;
 }
 
 void twin_remove_key(struct twin_server *twin, struct twin_key *key) {
     twin_clear_members(key);
-    free(key->members);
     twin_free_bytes(key->name);
     uint32_t i = 0;
     while (twin->keys[i] != key) {
@@ -115,18 +116,34 @@ int64_t twin_time_units(const struct twin_layout *layout, int64_t time_us) {
     return layout->time_bits == 0 ? 0 : floor_divide(time_us - layout->start_us, layout->unit_us);
 }
 
-/* The specification's order: score, then time, then arrival. */
+int twin_compare_fields(const struct twin_layout *layout, const struct twin_member *a,
+                        const struct twin_member *b) {
+    for (int i = 0; i < layout->field_count; i++) {
+        if (a->values[i] != b->values[i]) {
+            bool is_less = a->values[i] < b->values[i];
+            return is_less == layout->fields[i].is_ascending ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* The specification's order: fields, then time, then arrival. */
 static bool is_better(const struct twin_layout *layout, const struct twin_member *a,
                       const struct twin_member *b) {
-    if (a->score != b->score) {
-        return layout->is_ascending ? a->score < b->score : a->score > b->score;
+    int by_fields = twin_compare_fields(layout, a, b);
+    if (by_fields != 0) {
+        return by_fields < 0;
     }
-    int64_t a_units = twin_time_units(layout, a->reached_us);
-    int64_t b_units = twin_time_units(layout, b->reached_us);
-    if (a_units != b_units) {
-        return layout->is_latest ? a_units > b_units : a_units < b_units;
+    bool is_earlier = a->unit != b->unit ? a->unit < b->unit : a->arrival < b->arrival;
+    return is_earlier != layout->is_latest;
+}
+
+uint32_t twin_count_better(const struct twin_key *key, const struct twin_member *member) {
+    uint32_t better = 0;
+    for (uint32_t i = 0; i < key->count; i++) {
+        better += is_better(key->layout, &key->members[i], member);
     }
-    return layout->is_latest ? a->arrival > b->arrival : a->arrival < b->arrival;
+    return better;
 }
 
 /* The rank, or -1. */
@@ -146,15 +163,10 @@ void twin_remove_rank(struct twin_key *key, uint32_t rank) {
             (key->count - rank) * sizeof *key->members);
 }
 
-void twin_put_member(struct twin_server *twin, struct twin_key *key, struct bytes name,
-                     twin_wide score) {
-    struct twin_member member = {
-        .name = twin_copy_bytes(name),
-        .score = score,
-        .reached_us = twin->now_us,
-        .arrival = ++twin->arrivals,
-    };
-    int64_t old = twin_find_member(key, name);
+void twin_put_member(struct twin_server *twin, struct twin_key *key, struct twin_member member) {
+    member.name = twin_copy_bytes(member.name);
+    member.arrival = ++twin->arrivals;
+    int64_t old = twin_find_member(key, member.name);
     if (old >= 0) {
         twin_remove_rank(key, (uint32_t)old);
     }
@@ -162,10 +174,7 @@ void twin_put_member(struct twin_server *twin, struct twin_key *key, struct byte
         key->capacity = key->capacity * 2 + 8;
         key->members = twin_plain(realloc(key->members, key->capacity * sizeof *key->members));
     }
-    uint32_t rank = 0;
-    while (rank < key->count && is_better(key->layout, &key->members[rank], &member)) {
-        rank++;
-    }
+    uint32_t rank = twin_count_better(key, &member);
     memmove(&key->members[rank + 1], &key->members[rank],
             (key->count - rank) * sizeof *key->members);
     key->members[rank] = member;
@@ -180,7 +189,6 @@ void twin_remove_if_empty(struct twin_server *twin, struct twin_key *key) {
 
 void twin_copy_members(struct twin_key *to, const struct twin_key *from) {
     twin_clear_members(to);
-    free(to->members);
     *to = (struct twin_key){
         .name = to->name,
         .database = to->database,
@@ -251,19 +259,29 @@ static const struct {
     {"PEXPIRETIME", twin_run_ttl},
 };
 
-void twin_server_run(struct twin_server *twin, const struct bytes *args, uint32_t count,
-                     int64_t now_us, uint32_t database, int protocol) {
+void twin_begin(struct twin_server *twin, int64_t now_us, uint32_t database, int protocol) {
     twin->now_us = now_us;
     twin->now_ms = floor_divide(now_us, 1000);
     twin->database = database;
     twin->protocol = protocol;
     twin->reply_size = 0;
     twin_server_expire(twin, twin->now_ms);
+}
+
+void twin_server_run(struct twin_server *twin, const struct bytes *args, uint32_t count,
+                     int64_t now_us, uint32_t database, int protocol) {
+    twin_begin(twin, now_us, database, protocol);
     size_t i = 0;
     while (!twin_is_word(args[0], commands[i].name)) {
         i++;
     }
     commands[i].run(twin, args, count);
+}
+
+bool twin_server_expects(const struct twin_server *twin, const char *answered) {
+    const char *any = twin->reply[0] == '-' ? strchr(twin->reply, '~') : NULL;
+    return any != NULL ? strncmp(answered, twin->reply, (size_t)(any - twin->reply)) == 0
+                       : strcmp(answered, twin->reply) == 0;
 }
 
 /* ---- comparing ---- */
@@ -300,17 +318,14 @@ static bool compare_entry(struct comparison *comparison, const struct registry_k
     if (!bytes_equal(entry->member, member->name)) {
         return differ(comparison, key, "member", rank);
     }
-    if (decimal_value(layout_field_decimal(&layout->fields[0], ordinals[0])) != member->score) {
-        return differ(comparison, key, "score", rank);
-    }
-    for (uint32_t i = 1; i < layout->field_count; i++) {
-        if (decimal_value(layout_field_decimal(&layout->fields[i], ordinals[i])) != 0) {
-            return differ(comparison, key, "another field", rank);
+    for (int i = 0; i < twin->layout->field_count; i++) {
+        if (decimal_value(layout_field_decimal(&layout->fields[i], ordinals[i])) !=
+            member->values[i]) {
+            return differ(comparison, key, "field", rank);
         }
     }
-    int64_t units = twin_time_units(twin->layout, member->reached_us);
     if (twin->layout->time_bits > 0 &&
-        time_us != twin->layout->start_us + units * twin->layout->unit_us) {
+        time_us != twin->layout->start_us + member->unit * twin->layout->unit_us) {
         return differ(comparison, key, "reach time", rank);
     }
     return true;
@@ -354,6 +369,10 @@ bool twin_server_equals(const struct twin_server *twin, const struct registry *r
     }
     if (difference[0] == '\0' && comparison.keys != twin->key_count) {
         snprintf(difference, size, "%u keys, not %u", comparison.keys, twin->key_count);
+    }
+    const char *reason = "";
+    if (!registry_validate(registry, &reason)) {
+        snprintf(difference, size, "%s", reason);
     }
     return difference[0] == '\0';
 }

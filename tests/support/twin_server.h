@@ -1,7 +1,7 @@
 /* The naive twin of the whole server: databases, keys, boards, expiry and commands, written in the
  * plainest way. A database is an array of keys, a board an array of members in rank order, every
- * search goes from end to end; a score is a wide integer, a reach time the clock's reading, and
- * arrival a number that only grows. It knows nothing of packed keys, layouts, maps or skiplists.
+ * search goes from end to end; a value is a wide integer, a reach time whole units since START, and
+ * arrival a number that only grows. It knows nothing of packed keys, maps or skiplists.
  *
  * It takes its memory from malloc directly, so that it is not among the live allocations. */
 #ifndef TESTS_SUPPORT_TWIN_SERVER_H
@@ -12,21 +12,28 @@
 /* Wider than any score; not ISO C, but both compilers have it. */
 __extension__ typedef __int128 twin_wide;
 
-/* A layout as people would tell it: its lead field and its time. */
+enum { TWIN_FIELDS = 4 };
+
+struct twin_field {
+    int bits, scale;
+    bool is_signed, is_ascending;
+};
+
+/* A layout as people would tell it. */
 struct twin_layout {
     const char *prefix; /* keys whose names begin so have it; the last one of a list: "" */
     const char *text;   /* for the configuration of the real server */
-    int bits, scale;
-    bool is_signed, is_ascending;
+    struct twin_field fields[TWIN_FIELDS];
+    int field_count;
     int time_bits; /* 0: none */
     bool is_latest;
     int64_t unit_us, start_us;
 };
 
 struct twin_member {
-    struct bytes name;  /* its own copy */
-    twin_wide score;    /* in units of 10^-scale */
-    int64_t reached_us; /* the clock when the score was last changed */
+    struct bytes name;             /* its own copy */
+    twin_wide values[TWIN_FIELDS]; /* in units of 10^-scale */
+    int64_t unit;                  /* of time since START; 0 without TIME */
     uint64_t arrival;
 };
 
@@ -58,15 +65,18 @@ size_t twin_print_decimal(char *out, twin_wide number, int scale);
 void twin_server_init(struct twin_server *twin, const struct twin_layout *layouts);
 void twin_server_deinit(struct twin_server *twin);
 
-/* Run one command: reply says what must be answered, byte for byte; an error that begins with
- * "-ERR ~" may have any text. The number of arguments is right for the command. */
+/* Run one command: reply says what must be answered. The number of arguments is right for the
+ * command. */
 void twin_server_run(struct twin_server *twin, const struct bytes *args, uint32_t count,
                      int64_t now_us, uint32_t database, int protocol);
+/* Is that the reply, byte for byte? An error may have any text from a "~" on. */
+bool twin_server_expects(const struct twin_server *twin, const char *answered);
 
 /* Forget expired keys. */
 void twin_server_expire(struct twin_server *twin, int64_t now_ms);
 /* Do both hold the same keys with the same expiry, and the same members in the same order with the
- * same scores and reach times? Nothing may have expired. difference: what is not the same. */
+ * same values and reach times, and is the registry valid? Nothing may have expired. difference: what
+ * is wrong. */
 bool twin_server_equals(const struct twin_server *twin, const struct registry *registry,
                         int64_t now_ms, char *difference, size_t size);
 

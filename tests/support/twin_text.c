@@ -81,14 +81,18 @@ size_t twin_print_decimal(char *out, twin_wide number, int scale) {
     return size;
 }
 
-void twin_put_score(struct twin_server *twin, const struct twin_key *key, twin_wide score) {
+void twin_put_decimal(struct twin_server *twin, twin_wide number, int scale) {
     char text[64];
-    size_t size = twin_print_decimal(text, score, key->layout->scale);
+    size_t size = twin_print_decimal(text, number, scale);
     if (twin->protocol == 3) {
         twin_put(twin, ",%.*s\r\n", (int)size, text);
     } else {
         twin_put_bulk(twin, (struct bytes){.at = text, .size = size});
     }
+}
+
+void twin_put_score(struct twin_server *twin, const struct twin_key *key, twin_wide score) {
+    twin_put_decimal(twin, score, key->layout->fields[0].scale);
 }
 
 /* ---- numbers from text ---- */
@@ -145,9 +149,10 @@ enum twin_number twin_read_number(struct bytes text, int scale, twin_wide *value
         }
     }
     if (i < text.size && (text.at[i] == 'e' || text.at[i] == 'E')) {
-        int64_t exponent;
+        int64_t exponent = 0;
         struct bytes rest = {.at = text.at + i + 1, .size = text.size - i - 1};
-        if (!twin_read_integer(rest, &exponent) || exponent < -40 || exponent > 40) {
+        bool is_read = twin_is_word(rest, "-0") || twin_read_integer(rest, &exponent);
+        if (!is_read || exponent < -40 || exponent > 40) {
             return TWIN_NOT_A_NUMBER;
         }
         shift += (int)exponent;
@@ -171,16 +176,16 @@ enum twin_number twin_read_number(struct bytes text, int scale, twin_wide *value
     return is_exact ? TWIN_NUMBER : TWIN_TOO_PRECISE;
 }
 
-static twin_wide lowest_score(const struct twin_layout *layout) {
-    return layout->is_signed ? -((twin_wide)1 << (layout->bits - 1)) : 0;
+twin_wide twin_lowest(const struct twin_field *field) {
+    return field->is_signed ? -((twin_wide)1 << (field->bits - 1)) : 0;
 }
 
-static twin_wide highest_score(const struct twin_layout *layout) {
-    return lowest_score(layout) + ((twin_wide)1 << layout->bits) - 1;
+twin_wide twin_highest(const struct twin_field *field) {
+    return twin_lowest(field) + ((twin_wide)1 << field->bits) - 1;
 }
 
-bool twin_is_in_field(const struct twin_layout *layout, twin_wide score) {
-    return score >= lowest_score(layout) && score <= highest_score(layout);
+bool twin_is_in_field(const struct twin_field *field, twin_wide value) {
+    return value >= twin_lowest(field) && value <= twin_highest(field);
 }
 
 bool twin_is_time_in_field(const struct twin_layout *layout, int64_t time_us) {

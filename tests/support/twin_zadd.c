@@ -1,6 +1,4 @@
 /* The naive twin of ZADD, ZINCRBY and ZREM. */
-#include <stdlib.h>
-
 #include "tests/support/twin_parts.h"
 
 /* ---- writing scores ---- */
@@ -21,10 +19,10 @@ static bool add_pair(struct twin_server *twin, struct twin_key *key, struct zadd
     if (zadd->is_skipped) {
         return true;
     }
-    twin_wide old = rank >= 0 ? key->members[rank].score : 0;
+    twin_wide old = rank >= 0 ? key->members[rank].values[0] : 0;
     twin_wide score = zadd->incr ? old + given : given;
-    if (!twin_is_in_field(key->layout, score)) {
-        twin_put_error(twin, TWIN_ANY_ERROR);
+    if (!twin_is_in_field(&key->layout->fields[0], score)) {
+        twin_put_error(twin, TWIN_VALUE_ERROR);
         return false;
     }
     zadd->is_skipped = rank >= 0 && ((zadd->gt && score <= old) || (zadd->lt && score >= old));
@@ -36,10 +34,13 @@ static bool add_pair(struct twin_server *twin, struct twin_key *key, struct zadd
         return true;
     }
     if (!twin_is_time_in_field(key->layout, twin->now_us)) {
-        twin_put_error(twin, TWIN_ANY_ERROR);
+        twin_put_error(twin, TWIN_TIME_ERROR);
         return false;
     }
-    twin_put_member(twin, key, name, score);
+    struct twin_member member = rank >= 0 ? key->members[rank] : (struct twin_member){.name = name};
+    member.values[0] = score;
+    member.unit = twin_time_units(key->layout, twin->now_us);
+    twin_put_member(twin, key, member);
     zadd->added += rank < 0;
     zadd->updated += rank >= 0;
     return true;
@@ -50,7 +51,7 @@ static bool check_scores(struct twin_server *twin, const struct twin_layout *lay
                          const struct zadd *zadd, const struct bytes *args, uint32_t count) {
     for (uint32_t i = zadd->first; i < count; i += 2) {
         twin_wide score;
-        enum twin_number kind = twin_read_number(args[i], layout->scale, &score);
+        enum twin_number kind = twin_read_number(args[i], layout->fields[0].scale, &score);
         if (kind == TWIN_NOT_A_NUMBER && !twin_is_word(args[i], "INF") &&
             !twin_is_word(args[i], "-INF") && !twin_is_word(args[i], "+INF")) {
             twin_put_error(twin, "value is not a valid float");
@@ -59,7 +60,7 @@ static bool check_scores(struct twin_server *twin, const struct twin_layout *lay
         /* An increment may be anything that 64 bits of magnitude hold. */
         bool is_held = kind == TWIN_NUMBER &&
                        (zadd->incr ? score < (twin_wide)1 << 64 && -score < (twin_wide)1 << 64
-                                   : twin_is_in_field(layout, score));
+                                   : twin_is_in_field(&layout->fields[0], score));
         if (!is_held) {
             twin_put_error(twin, TWIN_ANY_ERROR);
             return false;
@@ -79,15 +80,15 @@ static bool apply(struct twin_server *twin, struct zadd *zadd, const struct byte
     bool is_done = check_scores(twin, scratch.layout, zadd, args, count);
     for (uint32_t i = zadd->first; i < count && is_done; i += 2) {
         twin_wide score;
-        is_done = twin_read_number(args[i], scratch.layout->scale, &score) == TWIN_NUMBER &&
-                  add_pair(twin, &scratch, zadd, score, args[i + 1]);
+        is_done =
+            twin_read_number(args[i], scratch.layout->fields[0].scale, &score) == TWIN_NUMBER &&
+            add_pair(twin, &scratch, zadd, score, args[i + 1]);
     }
     if (is_done && scratch.count > 0) {
         twin_copy_members(key != NULL ? key : twin_create_in(twin, twin->database, args[1]),
                           &scratch);
     }
     twin_clear_members(&scratch);
-    free(scratch.members);
     return is_done;
 }
 

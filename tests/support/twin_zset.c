@@ -16,14 +16,14 @@ void twin_run_zscore(struct twin_server *twin, const struct bytes *args, uint32_
         if (rank < 0) {
             twin_put_null(twin);
         } else {
-            twin_put_score(twin, key, key->members[rank].score);
+            twin_put_score(twin, key, key->members[rank].values[0]);
         }
     }
 }
 
 /* Redis counts from the lowest score up, or (REV) from the highest down. */
 static bool walks_best_first(const struct twin_key *key, bool is_reverse) {
-    return is_reverse != key->layout->is_ascending;
+    return is_reverse != key->layout->fields[0].is_ascending;
 }
 
 static uint32_t place_of(const struct twin_key *key, bool is_reverse, uint32_t rank) {
@@ -47,7 +47,7 @@ void twin_run_zrank(struct twin_server *twin, const struct bytes *args, uint32_t
         }
         twin_put_integer(twin, place_of(key, twin_is_word(args[0], "ZREVRANK"), (uint32_t)rank));
         if (count == 4) {
-            twin_put_score(twin, key, key->members[rank].score);
+            twin_put_score(twin, key, key->members[rank].values[0]);
         }
     }
 }
@@ -67,7 +67,7 @@ static void put_entry(struct twin_server *twin, const struct twin_key *key, uint
     }
     twin_put_bulk(twin, key->members[rank].name);
     if (with_score) {
-        twin_put_score(twin, key, key->members[rank].score);
+        twin_put_score(twin, key, key->members[rank].values[0]);
     }
 }
 
@@ -81,7 +81,7 @@ struct range {
 static bool read_limits(struct twin_server *twin, const struct bytes *args, uint32_t first,
                         uint32_t second, struct bytes name, struct range *range) {
     const struct twin_key *key = twin_find(twin, name);
-    int scale = key != NULL ? key->layout->scale : twin_layout_for(twin, name)->scale;
+    int scale = (key != NULL ? key->layout : twin_layout_for(twin, name))->fields[0].scale;
     if (range->by_score) {
         if (twin_read_bound(args[range->is_reverse ? second : first], scale, &range->min) &&
             twin_read_bound(args[range->is_reverse ? first : second], scale, &range->max)) {
@@ -108,7 +108,7 @@ static uint32_t select_places(const struct twin_key *key, const struct range *ra
     for (uint32_t place = 0; place < key->count; place++) {
         uint32_t rank = place_of(key, range->is_reverse, place);
         bool is_in = range->by_score
-                         ? twin_is_inside(key->members[rank].score, range->min, range->max)
+                         ? twin_is_inside(key->members[rank].values[0], range->min, range->max)
                          : place >= start && place <= stop;
         if (is_in && range->has_limit) {
             is_in = range->offset >= 0 && seen >= range->offset &&
@@ -204,7 +204,7 @@ void twin_run_zcount(struct twin_server *twin, const struct bytes *args, uint32_
     const struct twin_key *key = twin_find(twin, args[1]);
     int64_t found = 0;
     for (uint32_t i = 0; key != NULL && i < key->count; i++) {
-        found += twin_is_inside(key->members[i].score, range.min, range.max);
+        found += twin_is_inside(key->members[i].values[0], range.min, range.max);
     }
     twin_put_integer(twin, found);
 }

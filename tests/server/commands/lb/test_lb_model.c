@@ -1,14 +1,21 @@
-/* Random native commands to the server and to a naive twin (lb_twin.h), on boards of every layout:
+/* Random native commands to the server and to a naive twin, on boards of every layout:
  * ties, several members of one command, the same member twice, clocks that stand still or step
  * back, times given, values and times that do not fit. */
-#include "tests/server/lb_twin.h"
+#include "tests/support/twin_model.h"
+
+#include "tests/server/zset_fixture.h"
+
+/* Layouts of every kind, by the prefix of a key. */
+static const char *const prefixes[] = {"",       "laps:",   "money:", "fine:", "wide:", "bare:",
+                                       "three:", "latest:", "daily:", "paid:", "mixed:"};
+enum { LAYOUTS = sizeof(prefixes) / sizeof(prefixes[0]) };
 
 /* ---- LB.ADD ---- */
 
 enum operation { SET, INCREMENT, BEST };
 enum stamping { OF_CHANGE, GIVEN, TOUCHED, KEPT };
 
-/* A command in progress: the twin's state if the command succeeds. */
+/* A command in progress, and the twin's board if it succeeds. */
 struct adding {
     bool is_new_only, is_existing_only, with_rank;
     enum operation operation;
@@ -17,105 +24,106 @@ struct adding {
     int count;
     int ids[8];
     int written_count;
-    const char *error; /* prefix of the expected reply; NULL: no error */
-    struct lb_member members[LB_MEMBERS];
-    uint64_t arrivals;
+    const char *error; /* NULL: none */
+    struct twin_key after;
 };
 
+/* The first error of a command is answered. */
+static void refuse(struct adding *adding, const char *error) {
+    adding->error = adding->error != NULL ? adding->error : error;
+}
+
 /* One value of the line, applied to a field. */
-static int add_value(struct lb_twin *twin, struct adding *adding, unsigned index, bool is_skipped,
-                     int64_t *value, char *out, size_t size) {
-    const struct layout_field *field = &twin->layout->fields[index];
-    int64_t picked = lb_pick_value(twin, index);
-    bool is_set = lb_flip(twin, 4);
+static int add_value(struct twin_model *twin, struct adding *adding, int index, bool is_skipped,
+                     twin_wide *value, char *out, size_t size) {
+    const struct twin_field *field = &twin->layout.fields[index];
+    int64_t picked = twin_pick_value(twin, index);
+    bool is_set = twin_flip(twin, 4);
     bool is_added = adding->operation == INCREMENT && !is_set;
-    if (lb_flip(twin, 5)) {
+    if (twin_flip(twin, 5)) {
         return snprintf(out, size, " *");
     }
     if (is_added) {
         picked = (int64_t)random_below(&twin->random, 4) - 1;
-    } else if (lb_flip(twin, 80) && lb_highest(field) < INT64_MAX) {
-        picked = (int64_t)lb_highest(field) + 1;
+    } else if (twin_flip(twin, 80) && twin_highest(field) < INT64_MAX) {
+        picked = (int64_t)twin_highest(field) + 1;
     }
-    lb_wide sum = is_added ? (lb_wide)*value + picked : picked;
+    twin_wide sum = is_added ? *value + picked : picked;
     bool is_checked = !is_added || !is_skipped;
-    if (is_checked && (sum < lb_lowest(field) || sum > lb_highest(field))) {
-        adding->error = adding->error != NULL ? adding->error : "-ERR value ";
+    if (is_checked && !twin_is_in_field(field, sum)) {
+        refuse(adding, TWIN_VALUE_ERROR);
     } else if (is_checked) {
-        *value = (int64_t)sum;
+        *value = sum;
     }
-    return snprintf(out, size, " %s%lldE-%u", is_set ? "=" : "", (long long)picked,
-                    (unsigned)field->scale);
+    return snprintf(out, size, " %s%lldE-%d", is_set ? "=" : "", (long long)picked, field->scale);
 }
 
-/* The member's time, and whether that is a change. */
-static void stamp(struct lb_twin *twin, struct adding *adding, struct lb_member *member,
-                  const struct lb_member *before) {
-    bool is_changed = !before->is_there || lb_compare_fields(twin, member, before) != 0;
+/* Put the member, with its time, if that is a change. before: NULL if it is new. */
+static void put_changed(struct twin_model *twin, struct adding *adding, struct twin_member member,
+                        const struct twin_member *before) {
+    bool is_changed = before == NULL || twin_compare_fields(&twin->layout, &member, before) != 0;
     bool is_stamped = adding->stamping == GIVEN || adding->stamping == TOUCHED ||
-                      (is_changed && (adding->stamping == OF_CHANGE || !before->is_there));
-    int64_t time_us = adding->stamping == GIVEN ? adding->at_ms * 1000 : lb_now_us(twin);
-    if (is_stamped && !lb_unit_of(twin, time_us, &member->unit)) {
-        adding->error = adding->error != NULL ? adding->error : "-ERR time ";
+                      (is_changed && (adding->stamping == OF_CHANGE || before == NULL));
+    int64_t time_us = adding->stamping == GIVEN ? adding->at_ms * 1000 : twin->server.now_us;
+    if (is_stamped) {
+        member.unit = twin_time_units(&twin->layout, time_us);
+        if (!twin_is_time_in_field(&twin->layout, time_us)) {
+            refuse(adding, TWIN_TIME_ERROR);
+        }
     }
-    is_changed |= adding->stamping == TOUCHED || member->unit != before->unit;
-    if (is_changed) {
-        member->arrival = ++adding->arrivals;
+    if (is_changed || adding->stamping == TOUCHED || member.unit != before->unit) {
+        twin_put_member(&twin->server, &adding->after, member);
         adding->written_count++;
     }
 }
 
-static int add_member(struct lb_twin *twin, struct adding *adding, char *out, size_t size) {
-    int id = lb_pick_member(twin);
-    struct lb_member before = adding->members[id];
-    struct lb_member member = {.is_there = true, .unit = before.unit, .arrival = before.arrival};
-    bool is_skipped = before.is_there ? adding->is_new_only : adding->is_existing_only;
+static int add_member(struct twin_model *twin, struct adding *adding, char *out, size_t size) {
+    int id = twin_pick_member(twin);
+    const struct twin_member *before = twin_member(&adding->after, id);
+    struct twin_member member =
+        before != NULL ? *before : (struct twin_member){.name = twin_name(id)};
+    bool is_skipped = before != NULL ? adding->is_new_only : adding->is_existing_only;
     int used = 0;
-    for (unsigned i = 0; i < twin->layout->field_count; i++) {
-        member.values[i] = before.is_there ? before.values[i] : 0;
+    for (int i = 0; i < twin->layout.field_count; i++) {
         used += add_value(twin, adding, i, is_skipped, &member.values[i], out + used,
                           size - (size_t)used);
     }
     used += snprintf(out + used, size - (size_t)used, " m%d", id);
     adding->ids[adding->count++] = id;
-    bool is_beaten = adding->operation == BEST && before.is_there &&
-                     lb_compare_fields(twin, &member, &before) >= 0;
+    bool is_beaten = adding->operation == BEST && before != NULL &&
+                     twin_compare_fields(&twin->layout, &member, before) >= 0;
     if (is_skipped || (is_beaten && adding->stamping != TOUCHED)) {
         return used;
     }
-    if (is_beaten) {
-        memcpy(member.values, before.values, sizeof(member.values));
-    }
-    stamp(twin, adding, &member, &before);
-    adding->members[id] = member;
+    put_changed(twin, adding, is_beaten ? *before : member, before);
     return used;
 }
 
 /* Times around now, some of them outside the window. */
-static int64_t pick_at_ms(struct lb_twin *twin) {
+static int64_t pick_at_ms(struct twin_model *twin) {
     static const int64_t outside_ms[] = {-62135596800000, 253402300799999};
-    int64_t unit_us = twin->layout->time.unit_us;
-    if (lb_flip(twin, 40)) {
-        return outside_ms[lb_flip(twin, 2)];
+    int64_t unit_us = twin->layout.unit_us;
+    if (twin_flip(twin, 40)) {
+        return outside_ms[twin_flip(twin, 2)];
     }
-    return (lb_now_us(twin) - (int64_t)random_below(&twin->random, 4) * unit_us) / 1000 + 1;
+    return (twin->server.now_us - (int64_t)random_below(&twin->random, 4) * unit_us) / 1000 + 1;
 }
 
-static int add_options(struct lb_twin *twin, struct adding *adding, char *out, size_t size) {
+static int add_options(struct twin_model *twin, struct adding *adding, char *out, size_t size) {
     static const char *const operations[] = {"", " INCR", " BEST"};
-    adding->is_new_only = lb_flip(twin, 8);
-    adding->is_existing_only = !adding->is_new_only && lb_flip(twin, 8);
+    adding->is_new_only = twin_flip(twin, 8);
+    adding->is_existing_only = !adding->is_new_only && twin_flip(twin, 8);
     adding->operation = (enum operation)random_below(&twin->random, 3);
     adding->stamping = (enum stamping)random_below(&twin->random, 4);
-    adding->with_rank = lb_flip(twin, 3);
-    int used = snprintf(out, size, "LB.ADD %s%s%s%s", twin->key, adding->is_new_only ? " NX" : "",
+    adding->with_rank = twin_flip(twin, 3);
+    int used = snprintf(out, size, "LB.ADD %s%s%s%s", twin->name, adding->is_new_only ? " NX" : "",
                         adding->is_existing_only ? " XX" : "", operations[adding->operation]);
     if (adding->stamping == GIVEN) {
         adding->at_ms = pick_at_ms(twin);
-        adding->error = twin->layout->time.bits == 0 ? "-ERR AT " : NULL;
-        int64_t unit;
-        if (adding->error == NULL && !lb_unit_of(twin, adding->at_ms * 1000, &unit)) {
-            adding->error = "-ERR time ";
+        if (twin->layout.time_bits == 0) {
+            refuse(adding, "AT ~");
+        } else if (!twin_is_time_in_field(&twin->layout, adding->at_ms * 1000)) {
+            refuse(adding, TWIN_TIME_ERROR);
         }
         used += snprintf(out + used, size - (size_t)used, " AT %lld", (long long)adding->at_ms);
     } else if (adding->stamping != OF_CHANGE) {
@@ -126,155 +134,117 @@ static int add_options(struct lb_twin *twin, struct adding *adding, char *out, s
            snprintf(out + used, size - (size_t)used, "%s", adding->with_rank ? " WITHRANK" : "");
 }
 
-/* Previous ranks are read from the twin before it changes. */
-static void put_ranks(struct lb_twin *twin, const struct adding *adding) {
-    int ranks[8];
-    for (int i = 0; i < adding->count; i++) {
-        int id = adding->ids[i];
-        ranks[i] = twin->members[id].is_there ? lb_rank(twin, id, false) : -1;
-    }
-    memcpy(twin->members, adding->members, sizeof(twin->members));
-    lb_put(twin, "[");
-    for (int i = 0; i < adding->count; i++) {
-        lb_put(twin, "%s[", i > 0 ? " " : "");
-        lb_put_found(twin, adding->ids[i], (struct lb_records){0});
-        if (ranks[i] >= 0) {
-            lb_put(twin, " :%d]", ranks[i]);
-        } else {
-            lb_put(twin, lb_is_resp3(twin) ? " _]" : " nil]");
-        }
-    }
-    lb_put(twin, "]");
+static void begin_adding(const struct twin_model *twin, struct adding *adding) {
+    *adding = (struct adding){.error = NULL};
+    twin_copy_members(&adding->after, twin->board);
 }
 
-/* Run a line that is refused, and see that the board has not changed. */
-static void check_refused(struct lb_twin *twin, const char *line, const char *error) {
-    char *before = zset_dump(twin->harness, twin->key);
-    const char *answered = zset_run(twin->harness, "%s", line);
-    if (strncmp(answered, error, strlen(error)) != 0) {
-        print_error("%s\n  expected %s...\n  answered %s\n", line, error, answered);
-        fail();
+static void finish_adding(struct twin_model *twin, struct adding *adding, const char *line) {
+    struct twin_server *server = &twin->server;
+    int64_t previous_ranks[8];
+    for (int i = 0; i < adding->count; i++) {
+        previous_ranks[i] = twin_rank(twin->board, adding->ids[i]);
     }
-    char *after = zset_dump(twin->harness, twin->key);
-    assert_true(before == NULL ? after == NULL : after != NULL && strcmp(before, after) == 0);
-    free(before);
-    free(after);
-}
-
-static void finish_adding(struct lb_twin *twin, struct adding *adding, const char *line) {
+    if (adding->error == NULL) {
+        twin_copy_members(twin->board, &adding->after);
+    }
     if (adding->error != NULL) {
-        check_refused(twin, line, adding->error);
-        return;
-    }
-    twin->arrivals = adding->arrivals;
-    if (adding->with_rank) {
-        put_ranks(twin, adding);
+        twin_put_error(server, adding->error);
+    } else if (adding->with_rank) {
+        twin_put_array(server, (uint64_t)adding->count);
+        for (int i = 0; i < adding->count; i++) {
+            twin_put_array(server, 2);
+            twin_put_found(twin, adding->ids[i], (struct twin_records){0});
+            twin_put_rank(server, previous_ranks[i]);
+        }
     } else {
-        memcpy(twin->members, adding->members, sizeof(twin->members));
-        lb_put(twin, ":%d", adding->written_count);
+        twin_put_integer(server, adding->written_count);
     }
-    lb_check(twin, line);
+    twin_clear_members(&adding->after);
+    twin_model_check(twin, line);
 }
 
-static void step_add(struct lb_twin *twin) {
+static void step_add(struct twin_model *twin) {
     char line[1024];
-    struct adding adding = {.arrivals = twin->arrivals};
-    memcpy(adding.members, twin->members, sizeof(twin->members));
+    struct adding adding;
+    begin_adding(twin, &adding);
     int used = add_options(twin, &adding, line, sizeof(line));
-    for (uint64_t left = lb_flip(twin, 2) ? 1 : 1 + random_below(&twin->random, 8); left > 0;
+    for (uint64_t left = twin_flip(twin, 2) ? 1 : 1 + random_below(&twin->random, 8); left > 0;
          left--) {
         used += add_member(twin, &adding, line + used, sizeof(line) - (size_t)used);
     }
     finish_adding(twin, &adding, line);
 }
 
-static void step_add_packed(struct lb_twin *twin) {
+static void step_add_packed(struct twin_model *twin) {
     char line[1024];
-    struct adding adding = {.arrivals = twin->arrivals};
-    memcpy(adding.members, twin->members, sizeof(twin->members));
-    int used = snprintf(line, sizeof(line), "LB.ADD %s PACKED", twin->key);
+    struct adding adding;
+    begin_adding(twin, &adding);
+    int used = snprintf(line, sizeof(line), "LB.ADD %s PACKED", twin->name);
     for (uint64_t left = 1 + random_below(&twin->random, 4); left > 0; left--) {
-        int id = lb_pick_member(twin);
-        struct lb_member *before = &adding.members[id];
-        struct lb_member member = {.is_there = true, .arrival = before->arrival};
-        for (unsigned i = 0; i < twin->layout->field_count; i++) {
-            member.values[i] = lb_pick_value(twin, i);
+        int id = twin_pick_member(twin);
+        const struct twin_member *before = twin_member(&adding.after, id);
+        struct twin_member member = {.name = twin_name(id)};
+        for (int i = 0; i < twin->layout.field_count; i++) {
+            member.values[i] = twin_pick_value(twin, i);
         }
-        int64_t unit_us = twin->layout->time.unit_us;
-        int64_t earlier_us = (int64_t)random_below(&twin->random, 4) * unit_us;
-        assert_true(lb_unit_of(twin, lb_now_us(twin) - earlier_us, &member.unit));
-        char text[48];
-        lb_print_wide(lb_packed(twin, &member), text);
-        used += snprintf(line + used, sizeof(line) - (size_t)used, " %s m%d", text, id);
-        if (!before->is_there || before->unit != member.unit ||
-            lb_compare_fields(twin, &member, before) != 0) {
-            member.arrival = ++adding.arrivals;
+        int64_t earlier_us = (int64_t)random_below(&twin->random, 4) * twin->layout.unit_us;
+        member.unit = twin_time_units(&twin->layout, twin->server.now_us - earlier_us);
+        char text[64];
+        used += snprintf(line + used, sizeof(line) - (size_t)used, " %s m%d",
+                         twin_print_packed(twin, &member, text), id);
+        if (before == NULL || before->unit != member.unit ||
+            twin_compare_fields(&twin->layout, &member, before) != 0) {
+            twin_put_member(&twin->server, &adding.after, member);
             adding.written_count++;
         }
-        *before = member;
     }
     finish_adding(twin, &adding, line);
 }
 
 /* ---- other commands ---- */
 
-static void step_zrem(struct lb_twin *twin) {
-    int id = lb_pick_member(twin);
+static void step_zrem(struct twin_model *twin) {
     char line[64];
-    snprintf(line, sizeof(line), "ZREM %s m%d", twin->key, id);
-    lb_put(twin, ":%d", twin->members[id].is_there);
-    twin->members[id].is_there = false;
-    lb_check(twin, line);
+    snprintf(line, sizeof(line), "ZREM %s m%d", twin->name, twin_pick_member(twin));
+    twin_model_run(twin, line);
 }
 
 /* A write by score does not change the other fields. */
-static void step_zincrby(struct lb_twin *twin) {
-    int id = lb_pick_member(twin);
-    struct lb_member *member = &twin->members[id];
-    int64_t score = (member->is_there ? member->values[0] : 0) + 1;
+static void step_zincrby(struct twin_model *twin) {
     char line[64];
-    char text[80];
-    snprintf(line, sizeof(line), "ZINCRBY %s 1E-%u m%d", twin->key,
-             (unsigned)twin->layout->fields[0].scale, id);
-    if (!member->is_there) {
-        *member = (struct lb_member){.is_there = true};
-    }
-    member->values[0] = score;
-    member->arrival = ++twin->arrivals;
-    assert_true(lb_unit_of(twin, lb_now_us(twin), &member->unit));
-    lb_print_decimal(score, twin->layout->fields[0].scale, text);
-    lb_put(twin, "%s%s", lb_is_resp3(twin) ? "," : "", text);
-    lb_check(twin, line);
+    snprintf(line, sizeof(line), "ZINCRBY %s 1E-%d m%d", twin->name, twin->layout.fields[0].scale,
+             twin_pick_member(twin));
+    twin_model_run(twin, line);
 }
 
-/* By rank, missing ones last; a member that is named twice in the order of naming. */
-static void sort_found(const struct lb_twin *twin, int *ids, int count) {
+/* Where LB.GET SORT answers it: by rank, missing ones last. */
+static int64_t place_of(const struct twin_model *twin, int id) {
+    int64_t rank = twin_rank(twin->board, id);
+    return rank >= 0 ? rank : twin->board->count;
+}
+
+/* Those of the same place in the order of naming. */
+static void sort_found(const struct twin_model *twin, int *ids, int count) {
     for (int i = 1; i < count; i++) {
-        for (int at = i; at > 0; at--) {
-            const struct lb_member *left = &twin->members[ids[at - 1]];
-            const struct lb_member *right = &twin->members[ids[at]];
-            bool is_swapped =
-                right->is_there &&
-                (!left->is_there || (ids[at] != ids[at - 1] && lb_compare(twin, right, left) < 0));
-            if (!is_swapped) {
-                break;
-            }
-            int swapped = ids[at];
+        int moved = ids[i];
+        int at = i;
+        for (; at > 0 && place_of(twin, moved) < place_of(twin, ids[at - 1]); at--) {
             ids[at] = ids[at - 1];
-            ids[at - 1] = swapped;
         }
+        ids[at] = moved;
     }
 }
 
-static void step_get(struct lb_twin *twin) {
+static void step_get(struct twin_model *twin) {
     int count = 1 + (int)random_below(&twin->random, 40);
     int ids[40];
-    struct lb_records records = {lb_flip(twin, 2), lb_flip(twin, 2), lb_flip(twin, 2)};
-    bool is_sorted = lb_flip(twin, 2);
+    struct twin_records records = {twin_flip(twin, 2), twin_flip(twin, 2), twin_flip(twin, 2)};
+    bool is_sorted = twin_flip(twin, 2);
     char line[512];
-    int size = snprintf(line, sizeof(line), "LB.GET %s %d", twin->key, count);
+    int size = snprintf(line, sizeof(line), "LB.GET %s %d", twin->name, count);
     for (int i = 0; i < count; i++) {
-        ids[i] = lb_pick_member(twin);
+        ids[i] = twin_pick_member(twin);
         size += snprintf(line + size, sizeof(line) - (size_t)size, " m%d", ids[i]);
     }
     snprintf(line + size, sizeof(line) - (size_t)size, "%s%s%s%s",
@@ -283,55 +253,48 @@ static void step_get(struct lb_twin *twin) {
     if (is_sorted) {
         sort_found(twin, ids, count);
     }
-    lb_put(twin, "[");
+    twin_put_array(&twin->server, (uint64_t)count);
     for (int i = 0; i < count; i++) {
-        lb_put(twin, i > 0 ? " " : "");
-        lb_put_found(twin, ids[i], records);
+        twin_put_found(twin, ids[i], records);
     }
-    lb_put(twin, "]");
-    lb_check(twin, line);
+    twin_model_check(twin, line);
 }
 
-/* The records of ids, as COMP and WITHKEY say. */
-static void put_records(struct lb_twin *twin, const int *ids, int count,
-                        struct lb_records records) {
-    lb_put(twin, "[");
-    for (int i = 0; i < count; i++) {
-        lb_put(twin, i > 0 ? " " : "");
-        lb_put_record(twin, ids[i], records);
+/* All ranks, in the order of the walk. */
+static int list(const struct twin_model *twin, bool is_reverse, uint32_t *ranks) {
+    uint32_t count = twin->board->count;
+    for (uint32_t i = 0; i < count; i++) {
+        ranks[i] = is_reverse ? count - 1 - i : i;
     }
-    lb_put(twin, "]");
+    return (int)count;
 }
 
-static void reverse(int *ids, int count) {
-    for (int i = 0; i < count / 2; i++) {
-        int swapped = ids[i];
-        ids[i] = ids[count - 1 - i];
-        ids[count - 1 - i] = swapped;
+/* Some of them from first on. */
+static void put_records(struct twin_model *twin, const uint32_t *ranks, int first, int count,
+                        struct twin_records records) {
+    twin_put_array(&twin->server, (uint64_t)count);
+    for (int i = first; i < first + count; i++) {
+        twin_put_record(twin, ranks[i], records);
     }
 }
 
-static void step_range(struct lb_twin *twin) {
-    int start = (int)random_below(&twin->random, 2 * LB_MEMBERS + 6) - LB_MEMBERS - 3;
-    int stop = (int)random_below(&twin->random, 2 * LB_MEMBERS + 6) - LB_MEMBERS - 3;
-    struct lb_records records = {lb_flip(twin, 2), false, lb_flip(twin, 2)};
-    bool is_reverse = lb_flip(twin, 2);
-    int ids[LB_MEMBERS];
-    int count = lb_list(twin, ids);
+static void step_range(struct twin_model *twin) {
+    int start = (int)random_below(&twin->random, 2 * TWIN_MEMBERS + 6) - TWIN_MEMBERS - 3;
+    int stop = (int)random_below(&twin->random, 2 * TWIN_MEMBERS + 6) - TWIN_MEMBERS - 3;
+    struct twin_records records = {twin_flip(twin, 2), false, twin_flip(twin, 2)};
+    bool is_reverse = twin_flip(twin, 2);
+    uint32_t ranks[TWIN_MEMBERS];
+    int count = list(twin, is_reverse, ranks);
     char line[128];
-    snprintf(line, sizeof(line), "LB.RANGE %s %d %d%s%s%s", twin->key, start, stop,
+    snprintf(line, sizeof(line), "LB.RANGE %s %d %d%s%s%s", twin->name, start, stop,
              is_reverse ? " REV" : "", records.is_competition ? " COMP" : "",
              records.with_key ? " WITHKEY" : "");
-    if (is_reverse) {
-        reverse(ids, count);
-    }
     start = start < 0 ? start + count : start;
     stop = stop < 0 ? stop + count : stop;
     start = start < 0 ? 0 : start;
     stop = stop >= count ? count - 1 : stop;
-    put_records(twin, start <= stop ? ids + start : ids, start <= stop ? stop - start + 1 : 0,
-                records);
-    lb_check(twin, line);
+    put_records(twin, ranks, start, start <= stop ? stop - start + 1 : 0, records);
+    twin_model_check(twin, line);
 }
 
 /* Two limits, in either order, and what is inside. */
@@ -340,16 +303,16 @@ struct limits {
     int64_t low, high; /* inclusive */
 };
 
-static void pick_limits(struct lb_twin *twin, struct limits *limits) {
-    unsigned scale = twin->layout->fields[0].scale;
-    int64_t values[2] = {lb_pick_value(twin, 0) - 1, lb_pick_value(twin, 0) + 1};
+static void pick_limits(struct twin_model *twin, struct limits *limits) {
+    int scale = twin->layout.fields[0].scale;
+    int64_t values[2] = {twin_pick_value(twin, 0) - 1, twin_pick_value(twin, 0) + 1};
     int low = values[0] <= values[1] ? 0 : 1;
     limits->low = values[low];
     limits->high = values[1 - low];
     for (int i = 0; i < 2; i++) {
-        bool is_out = lb_flip(twin, 3);
-        bool is_open = lb_flip(twin, 6);
-        snprintf(limits->texts[i], sizeof(limits->texts[i]), "%s%lldE-%u", is_out ? "(" : "",
+        bool is_out = twin_flip(twin, 3);
+        bool is_open = twin_flip(twin, 6);
+        snprintf(limits->texts[i], sizeof(limits->texts[i]), "%s%lldE-%d", is_out ? "(" : "",
                  (long long)values[i], scale);
         if (is_open) {
             strcpy(limits->texts[i], i == low ? "-inf" : "+inf");
@@ -360,131 +323,116 @@ static void pick_limits(struct lb_twin *twin, struct limits *limits) {
     }
 }
 
-static void step_range_by_score(struct lb_twin *twin) {
+static void step_range_by_score(struct twin_model *twin) {
     struct limits limits;
-    struct lb_records records = {lb_flip(twin, 2), false, lb_flip(twin, 2)};
-    bool is_reverse = lb_flip(twin, 2);
+    struct twin_records records = {twin_flip(twin, 2), false, twin_flip(twin, 2)};
+    bool is_reverse = twin_flip(twin, 2);
     int offset = (int)random_below(&twin->random, 8) - 1;
     int limit = (int)random_below(&twin->random, 8) - 2;
-    int ids[LB_MEMBERS];
+    uint32_t ranks[TWIN_MEMBERS];
     char line[256];
     pick_limits(twin, &limits);
-    snprintf(line, sizeof(line), "LB.RANGE %s %s %s BYSCORE LIMIT %d %d%s%s%s", twin->key,
+    snprintf(line, sizeof(line), "LB.RANGE %s %s %s BYSCORE LIMIT %d %d%s%s%s", twin->name,
              limits.texts[0], limits.texts[1], offset, limit, is_reverse ? " REV" : "",
              records.is_competition ? " COMP" : "", records.with_key ? " WITHKEY" : "");
     int count = 0;
-    int all = lb_list(twin, ids);
+    int all = list(twin, is_reverse, ranks);
     for (int i = 0; i < all; i++) {
-        int64_t score = twin->members[ids[i]].values[0];
+        twin_wide score = twin->board->members[ranks[i]].values[0];
         if (score >= limits.low && score <= limits.high) {
-            ids[count++] = ids[i];
+            ranks[count++] = ranks[i];
         }
-    }
-    if (is_reverse) {
-        reverse(ids, count);
     }
     count = offset < 0 || offset >= count ? 0 : count - offset;
     count = limit >= 0 && limit < count ? limit : count;
-    put_records(twin, ids + (count > 0 ? offset : 0), count, records);
-    lb_check(twin, line);
+    put_records(twin, ranks, offset, count, records);
+    twin_model_check(twin, line);
 }
 
-/* The rank of a new member with only that score. */
-static int newcomer_rank(struct lb_twin *twin, int64_t score) {
-    struct lb_member newcomer = {.is_there = true, .values = {score}, .unit = INT64_MAX};
-    newcomer.arrival = UINT64_MAX;
-    int rank = 0;
-    for (int id = 0; id < LB_MEMBERS; id++) {
-        rank += twin->members[id].is_there && lb_compare(twin, &twin->members[id], &newcomer) < 0;
-    }
-    return rank;
-}
-
-static void step_around(struct lb_twin *twin) {
-    int size = 1 + (int)random_below(&twin->random, LB_MEMBERS + 4);
-    bool is_competition = lb_flip(twin, 2);
-    bool is_score = lb_flip(twin, 2);
-    int id = lb_pick_member(twin);
-    int ids[LB_MEMBERS];
-    int count = lb_list(twin, ids);
-    int rank;
+static void step_around(struct twin_model *twin) {
+    int size = 1 + (int)random_below(&twin->random, TWIN_MEMBERS + 4);
+    bool is_competition = twin_flip(twin, 2);
+    bool is_score = twin_flip(twin, 2);
+    int id = twin_pick_member(twin);
+    uint32_t ranks[TWIN_MEMBERS];
+    int count = list(twin, false, ranks);
+    int64_t rank;
     char line[128];
     if (is_score) {
-        int64_t score = lb_pick_value(twin, 0);
-        rank = newcomer_rank(twin, score);
-        snprintf(line, sizeof(line), "LB.AROUND %s SCORE %lldE-%u %d%s", twin->key,
-                 (long long)score, (unsigned)twin->layout->fields[0].scale, size,
+        int64_t score = twin_pick_value(twin, 0);
+        struct twin_member newcomer = {.values = {score}, .unit = INT64_MAX, .arrival = UINT64_MAX};
+        rank = twin_count_better(twin->board, &newcomer);
+        snprintf(line, sizeof(line), "LB.AROUND %s SCORE %lldE-%d %d%s", twin->name,
+                 (long long)score, twin->layout.fields[0].scale, size,
                  is_competition ? " COMP" : "");
     } else {
-        rank = lb_rank(twin, id, false);
-        snprintf(line, sizeof(line), "LB.AROUND %s MEMBER m%d %d%s", twin->key, id, size,
+        rank = twin_rank(twin->board, id);
+        snprintf(line, sizeof(line), "LB.AROUND %s MEMBER m%d %d%s", twin->name, id, size,
                  is_competition ? " COMP" : "");
-        count = twin->members[id].is_there ? count : 0;
+        count = rank >= 0 ? count : 0;
     }
     size = size < count ? size : count;
-    int first = rank - size / 2;
+    int first = (int)rank - size / 2;
     first = first > count - size ? count - size : first;
     first = first < 0 ? 0 : first;
-    put_records(twin, ids + first, size, (struct lb_records){is_competition, false, false});
-    lb_check(twin, line);
+    put_records(twin, ranks, first, size, (struct twin_records){is_competition, false, false});
+    twin_model_check(twin, line);
 }
 
-static void step_quantile(struct lb_twin *twin) {
-    int ids[LB_MEMBERS];
-    int count = lb_list(twin, ids);
+static void step_quantile(struct twin_model *twin) {
+    int count = (int)twin->board->count;
     char line[128];
-    int size = snprintf(line, sizeof(line), "LB.QUANTILE %s", twin->key);
-    lb_put(twin, "[");
+    int size = snprintf(line, sizeof(line), "LB.QUANTILE %s", twin->name);
+    twin_put_array(&twin->server, 3);
     for (int i = 0; i < 3; i++) {
         int thousandths = (int)random_below(&twin->random, 1001);
         size += snprintf(line + size, sizeof(line) - (size_t)size, " %dE-3", thousandths);
         int from_worst = (thousandths * count + 999) / 1000;
         from_worst = from_worst == 0 ? 1 : from_worst;
-        lb_put(twin, i > 0 ? " " : "");
         if (count > 0) {
-            lb_put_record(twin, ids[count - from_worst], (struct lb_records){0});
+            twin_put_record(twin, (uint32_t)(count - from_worst), (struct twin_records){0});
         } else {
-            lb_put(twin, lb_is_resp3(twin) ? "_" : "nil*");
+            twin_put_null_array(&twin->server);
         }
     }
-    lb_put(twin, "]");
-    lb_check(twin, line);
+    twin_model_check(twin, line);
 }
 
 /* Members with a score of low or more and below high. */
-static int count_scores(const struct lb_twin *twin, int64_t low, int64_t high) {
+static int count_scores(const struct twin_model *twin, int64_t low, int64_t high) {
     int count = 0;
-    for (int id = 0; id < LB_MEMBERS; id++) {
-        const struct lb_member *member = &twin->members[id];
-        count += member->is_there && member->values[0] >= low && member->values[0] < high;
+    for (uint32_t i = 0; i < twin->board->count; i++) {
+        twin_wide score = twin->board->members[i].values[0];
+        count += score >= low && score < high;
     }
     return count;
 }
 
-static void step_hist(struct lb_twin *twin) {
-    int64_t edge = lb_pick_value(twin, 0) - 1;
+static void step_hist(struct twin_model *twin) {
+    int64_t edge = twin_pick_value(twin, 0) - 1;
     int64_t low = INT64_MIN;
     char line[128];
-    int size = snprintf(line, sizeof(line), "LB.HIST %s", twin->key);
-    lb_put(twin, "[");
-    for (uint64_t left = 1 + random_below(&twin->random, 4); left > 0; left--) {
-        size += snprintf(line + size, sizeof(line) - (size_t)size, " %lldE-%u", (long long)edge,
-                         (unsigned)twin->layout->fields[0].scale);
-        lb_put(twin, ":%d ", count_scores(twin, low, edge));
+    int size = snprintf(line, sizeof(line), "LB.HIST %s", twin->name);
+    uint64_t edges = 1 + random_below(&twin->random, 4);
+    twin_put_array(&twin->server, edges + 1);
+    for (uint64_t left = edges; left > 0; left--) {
+        size += snprintf(line + size, sizeof(line) - (size_t)size, " %lldE-%d", (long long)edge,
+                         twin->layout.fields[0].scale);
+        twin_put_integer(&twin->server, count_scores(twin, low, edge));
         low = edge;
         edge += 1 + (int64_t)random_below(&twin->random, 2);
     }
-    lb_put(twin, ":%d]", count_scores(twin, low, INT64_MAX));
-    lb_check(twin, line);
+    twin_put_integer(&twin->server, count_scores(twin, low, INT64_MAX));
+    twin_model_check(twin, line);
 }
 
-static void step_clock(struct lb_twin *twin) {
+static void step_clock(struct twin_model *twin) {
     static const int64_t steps_us[] = {1, 1000, 400000, 1000000, 61000000, -5000000, -1};
     twin->harness->wall_us += steps_us[random_below(&twin->random, 7)];
 }
 
-static void run_step(struct lb_twin *twin) {
-    static void (*const steps[])(struct lb_twin *) = {
+static void run_step(struct twin_model *twin) {
+    static void (*const steps[])(struct twin_model *) = {
         step_add,
         step_add,
         step_add,
@@ -509,31 +457,27 @@ static void run_step(struct lb_twin *twin) {
         step_clock,
         step_clock,
     };
-    lb_begin_step(twin);
+    twin_model_begin(twin);
     steps[random_below(&twin->random, sizeof(steps) / sizeof(steps[0]))](twin);
 }
 
-static void run_layout(struct lb_twin *twin, int steps) {
+static void run_layout(struct twin_model *twin, int steps) {
     for (int step = 0; step < steps; step++) {
         run_step(twin);
         if (step % 32 == 0) {
-            lb_compare_whole(twin);
+            twin_model_compare(twin);
         }
     }
 }
 
 ZSET_TEST(the_server_answers_as_the_naive_twin) {
-    struct harness *h = *state;
-    struct random random = random_begin("lb model");
-    int steps = getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1000 : 5000;
-    for (int i = 0; i < LB_LAYOUTS; i++) {
-        char key[32];
-        snprintf(key, sizeof(key), "%sk", lb_prefixes[i]);
-        static struct lb_twin twin;
-        twin = (struct lb_twin){.harness = h, .random = {random_next(&random)}, .key = key};
-        twin.layout = &settings_rules_for(&h->server.settings, bytes_from_text(key))->layout;
-        assert_in_range(twin.layout->field_count, 1, LB_FIELDS);
-        run_layout(&twin, steps);
+    struct twin_model twin = {.harness = *state, .random = random_begin("lb model")};
+    for (int i = 0; i < LAYOUTS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%sk", prefixes[i]);
+        twin_model_start(&twin, name);
+        run_layout(&twin, getenv("LEADERBOARD_TEST_SHORT") != NULL ? 1000 : 5000);
+        twin_model_stop(&twin);
     }
 }
 
