@@ -43,10 +43,12 @@ static size_t resident_size(void) {
     FILE *file = fopen("/proc/self/statm", "r");
     unsigned long total = 0;
     unsigned long resident = 0;
-    if (file == NULL || fscanf(file, "%lu %lu", &total, &resident) != 2)
+    if (file == NULL || fscanf(file, "%lu %lu", &total, &resident) != 2) {
         resident = 0;
-    if (file != NULL)
+    }
+    if (file != NULL) {
         fclose(file);
+    }
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -80,14 +82,16 @@ static void run_move(struct board *board, const struct operation *operation) {
 static void run_rank(struct board *board, const struct operation *operation) {
     struct board_member member;
     board_look_up(board, member_of(operation), NULL, &member);
-    if (member.is_there)
+    if (member.is_there) {
         sink += board_rank_of(board, &member) + member.key;
+    }
 }
 
 static void run_find(struct board *board, const struct operation *operation) {
     uint64_t key = 0;
-    if (board_find(board, member_of(operation), &key))
+    if (board_find(board, member_of(operation), &key)) {
         sink += key;
+    }
 }
 
 static void run_at(struct board *board, const struct operation *operation) {
@@ -112,8 +116,9 @@ static void run_none(struct board *board, const struct operation *operation) {
 
 static double time_single(struct board *board, run_one *run, int count) {
     double begin = micro_now_ns();
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         run(board, &operations[i]);
+    }
     return (micro_now_ns() - begin) / count;
 }
 
@@ -128,12 +133,14 @@ static double time_groups(struct board *board, run_one *run, int count, bool is_
             names[j] = member_of(&group[j]);
             keys[j] = group[j].key;
         }
-        if (is_change)
+        if (is_change) {
             lookup_members_to_put(board, names, 1, GROUP, keys, states);
-        else
+        } else {
             lookup_members(board, names, 1, GROUP, states);
-        for (int j = 0; j < GROUP; j++)
+        }
+        for (int j = 0; j < GROUP; j++) {
             run(board, &group[j]);
+        }
     }
     return (micro_now_ns() - begin) / count;
 }
@@ -146,16 +153,18 @@ static void measure(struct board *board, const char *name, run_one *run, int cou
         draw_operations(board_count(board));
         double taken = time_single(board, run, count);
         single = taken < single ? taken : single;
-        if (!has_groups)
+        if (!has_groups) {
             continue;
+        }
         draw_operations(board_count(board));
         taken = time_groups(board, run, count, is_change);
         groups = taken < groups ? taken : groups;
     }
-    if (has_groups)
+    if (has_groups) {
         printf("  %-16s %8.1f ns   in groups of %d %8.1f ns\n", name, single, GROUP, groups);
-    else
+    } else {
         printf("  %-16s %8.1f ns\n", name, single);
+    }
 }
 
 /* ---- loading ---- */
@@ -177,8 +186,9 @@ static void load(struct board *board, uint32_t members, enum order order) {
                                                            : members - number;
         }
         double begin = micro_now_ns();
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
             must_put(board, member_of(&operations[i]), operations[i].key);
+        }
         taken += micro_now_ns() - begin;
         next += count;
     }
@@ -212,16 +222,18 @@ static void run_orders(uint32_t members) {
         }
         int status = 0;
         waitpid(child, &status, 0);
-        if (status != 0)
+        if (status != 0) {
             exit(1);
+        }
     }
 }
 
 int main(int argc, char **argv) {
     layout_init_default(&layout);
     operations = calloc(OPERATIONS, sizeof *operations);
-    if (operations == NULL)
+    if (operations == NULL) {
         return 1;
+    }
     /* Touched now, so that they are not counted as the board's memory. */
     memset(operations, 1, OPERATIONS * sizeof *operations);
     int result = micro_each_size(argc, argv, run_orders);

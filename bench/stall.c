@@ -77,8 +77,9 @@ static int connect_to(unsigned port) {
     int on = 1;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         die("connect");
+    }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
 }
@@ -86,8 +87,9 @@ static int connect_to(unsigned port) {
 static void send_all(int fd, const char *at, size_t size) {
     while (size > 0) {
         ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
-        if (sent <= 0)
+        if (sent <= 0) {
             die("send");
+        }
         at += sent;
         size -= (size_t)sent;
     }
@@ -97,18 +99,21 @@ static void send_all(int fd, const char *at, size_t size) {
 static size_t send_some(const struct stall *stall, int fd, size_t at) {
     ssize_t sent =
         send(fd, stall->request + at, stall->request_size - at, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
         die("send");
+    }
     return at + (sent > 0 ? (size_t)sent : 0);
 }
 
 static void receive_some(struct stall *stall, int fd, bool is_first) {
     static char reply[READ_SIZE];
     ssize_t size = recv(fd, reply, sizeof reply, 0);
-    if (size <= 0)
+    if (size <= 0) {
         die("recv");
-    if (is_first && reply[0] == '-')
+    }
+    if (is_first && reply[0] == '-') {
         fprintf(stderr, "stall: %.*s", (int)size, reply);
+    }
     atomic_store(&stall->answered_ns, now_ns());
 }
 
@@ -124,10 +129,12 @@ static void *run_command(void *argument) {
     for (;;) {
         bool is_sent = at == stall->request_size;
         watched.events = (short)(is_sent ? POLLIN : POLLIN | POLLOUT);
-        if (poll(&watched, 1, is_sent && !is_first ? stall->quiet_ms : -1) == 0)
+        if (poll(&watched, 1, is_sent && !is_first ? stall->quiet_ms : -1) == 0) {
             break;
-        if ((watched.revents & POLLOUT) != 0)
+        }
+        if ((watched.revents & POLLOUT) != 0) {
             at = send_some(stall, watched.fd, at);
+        }
         if ((watched.revents & (POLLIN | POLLERR | POLLHUP)) != 0) {
             receive_some(stall, watched.fd, is_first);
             is_first = false;
@@ -142,8 +149,9 @@ static void add_trip(struct trips *trips, uint64_t ns) {
     uint64_t bucket = ns / 1000 < BUCKETS ? ns / 1000 : BUCKETS - 1;
     trips->count++;
     trips->buckets[bucket]++;
-    if (ns > trips->longest_ns)
+    if (ns > trips->longest_ns) {
         trips->longest_ns = ns;
+    }
 }
 
 /* Microseconds that this part of all round trips stays below. */
@@ -151,8 +159,9 @@ static unsigned percentile(const struct trips *trips, double part) {
     uint64_t wanted = (uint64_t)((double)trips->count * part);
     uint64_t seen = 0;
     unsigned bucket = 0;
-    while (bucket < BUCKETS - 1 && (seen += trips->buckets[bucket]) <= wanted)
+    while (bucket < BUCKETS - 1 && (seen += trips->buckets[bucket]) <= wanted) {
         bucket++;
+    }
     return bucket;
 }
 
@@ -160,16 +169,18 @@ static uint64_t ping(int fd) {
     char reply[64];
     uint64_t begin = now_ns();
     send_all(fd, "*1\r\n$4\r\nPING\r\n", 14);
-    if (recv(fd, reply, sizeof reply, 0) <= 0)
+    if (recv(fd, reply, sizeof reply, 0) <= 0) {
         die("recv");
+    }
     return now_ns() - begin;
 }
 
 static bool is_over(const struct stall *stall) {
     uint64_t from = stall->begin_ns;
     if (stall->request_size > 0) {
-        if (!atomic_load(&stall->is_answered))
+        if (!atomic_load(&stall->is_answered)) {
             return false;
+        }
         from = atomic_load(&stall->answered_ns);
     } else if (is_asked_to_end) {
         return true;
@@ -219,9 +230,10 @@ static void encode(struct stall *stall, int count, char **words) {
     char *at = request;
     size_t left = sizeof request;
     size_t size = (size_t)snprintf(at, left, "*%d\r\n", count);
-    for (int i = 0; i < count && size < left; i++)
+    for (int i = 0; i < count && size < left; i++) {
         size +=
             (size_t)snprintf(at + size, left - size, "$%zu\r\n%s\r\n", strlen(words[i]), words[i]);
+    }
     if (size >= left) {
         fprintf(stderr, "stall: the command is too long\n");
         exit(2);
@@ -232,30 +244,33 @@ static void encode(struct stall *stall, int count, char **words) {
 
 static void read_request(struct stall *stall, const char *path) {
     FILE *file = fopen(path, "rb");
-    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
         die(path);
+    }
     stall->request_size = (size_t)ftell(file);
     rewind(file);
     stall->request = malloc(stall->request_size + 1);
     if (stall->request == NULL ||
-        fread(stall->request, 1, stall->request_size, file) != stall->request_size)
+        fread(stall->request, 1, stall->request_size, file) != stall->request_size) {
         die(path);
+    }
     (void)fclose(file);
 }
 
 static bool read_option(struct stall *stall, const char *name, const char *value) {
-    if (strcmp(name, "--port") == 0)
+    if (strcmp(name, "--port") == 0) {
         stall->port = (unsigned)strtoul(value, NULL, 10);
-    else if (strcmp(name, "--seconds") == 0)
+    } else if (strcmp(name, "--seconds") == 0) {
         stall->seconds = strtod(value, NULL);
-    else if (strcmp(name, "--sleep") == 0)
+    } else if (strcmp(name, "--sleep") == 0) {
         stall->sleep_us = (unsigned)strtoul(value, NULL, 10) % 1000000;
-    else if (strcmp(name, "--quiet") == 0)
+    } else if (strcmp(name, "--quiet") == 0) {
         stall->quiet_ms = (int)strtol(value, NULL, 10);
-    else if (strcmp(name, "--request") == 0)
+    } else if (strcmp(name, "--request") == 0) {
         read_request(stall, value);
-    else
+    } else {
         return false;
+    }
     return true;
 }
 
@@ -273,13 +288,16 @@ int main(int argc, char **argv) {
     }
     pthread_t thread;
     (void)signal(SIGTERM, on_signal);
-    if (index < argc)
+    if (index < argc) {
         encode(&stall, argc - index, argv + index);
-    if (stall.request_size > 0 && pthread_create(&thread, NULL, run_command, &stall) != 0)
+    }
+    if (stall.request_size > 0 && pthread_create(&thread, NULL, run_command, &stall) != 0) {
         die("pthread_create");
+    }
     run_pings(&stall, &before, &after);
-    if (stall.request_size > 0)
+    if (stall.request_size > 0) {
         pthread_join(thread, NULL);
+    }
     print_result(&stall, &before, &after);
     return 0;
 }

@@ -288,7 +288,11 @@ int main(int argc, char **argv) {
         return fail_with(error);
     }
     struct settings *settings = &program.server.settings;
-    if (settings->daemonize && !process_daemonize()) {
+    enum process_side side = settings->daemonize ? process_daemonize() : PROCESS_DAEMON;
+    if (side == PROCESS_PARENT) {
+        _exit(EXIT_SUCCESS);
+    }
+    if (side == PROCESS_FAILED) {
         return fail_with("cannot go to the background");
     }
     fault_watch(running_command, &program.tick);

@@ -55,17 +55,21 @@ static uint32_t sum_lens(const struct block *block, uint32_t count) {
 #ifdef __SSE2__
     __m128i count8 = _mm_set1_epi16((short)count);
     __m128i sum = sum_vector(block, 0, count8);
-    if (MARK_VECTORS > 1)
+    if (MARK_VECTORS > 1) {
         sum = _mm_add_epi64(sum, sum_vector(block, 1, count8));
-    if (MARK_VECTORS > 2)
+    }
+    if (MARK_VECTORS > 2) {
         sum = _mm_add_epi64(sum, sum_vector(block, 2, count8));
-    if (MARK_VECTORS > 3)
+    }
+    if (MARK_VECTORS > 3) {
         sum = _mm_add_epi64(sum, sum_vector(block, 3, count8));
+    }
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
 #else
     uint32_t sum = 0;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         sum += block_len(block, i);
+    }
     return sum;
 #endif
 }
@@ -73,9 +77,11 @@ static uint32_t sum_lens(const struct block *block, uint32_t count) {
 /* Number of long members among count entries from index on. */
 static uint32_t count_long(const struct block *block, uint32_t index, uint32_t count) {
     uint32_t long_count = 0;
-    if (block->long_count > 0)
-        for (uint32_t i = index; i < index + count; i++)
+    if (block->long_count > 0) {
+        for (uint32_t i = index; i < index + count; i++) {
             long_count += block_len(block, i) == BLOCK_LEN_LONG;
+        }
+    }
     return long_count;
 }
 
@@ -96,8 +102,9 @@ struct bytes block_long_member(const char *heap_bytes) {
 struct bytes block_member(const struct block *block, uint32_t index, uint32_t offset) {
     uint8_t len = block_len(block, index);
     const char *at = block_heap(block) + offset;
-    if (len == BLOCK_LEN_LONG)
+    if (len == BLOCK_LEN_LONG) {
         return block_long_member(at);
+    }
     return (struct bytes){.at = at, .size = len};
 }
 
@@ -115,8 +122,9 @@ static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len)
     return matches & (UINT64_MAX >> (63 - block->count) >> 1);
 #else
     uint64_t matches = 0;
-    for (uint32_t i = 0; i < block->count; i++)
+    for (uint32_t i = 0; i < block->count; i++) {
         matches |= (uint64_t)(block_marks(block)[i] == mark) << i;
+    }
     return matches;
 #endif
 }
@@ -139,16 +147,18 @@ bool block_find(const struct block *block, uint8_t tag, struct bytes member, uin
 bool block_has(const struct block *block, uint32_t index, uint8_t tag, struct bytes member,
                uint32_t *offset) {
     if (index >= block->count ||
-        block_marks(block)[index] != (uint16_t)(tag | block_len_of(member.size) << 8))
+        block_marks(block)[index] != (uint16_t)(tag | block_len_of(member.size) << 8)) {
         return false;
+    }
     *offset = block_offset(block, index);
     return bytes_equal(block_member(block, index, *offset), member);
 }
 
 bool block_find_tag(const struct block *block, uint8_t tag, size_t member_size, uint32_t *index) {
     uint64_t matches = block_match(block, tag, block_len_of(member_size));
-    if (matches == 0)
+    if (matches == 0) {
         return false;
+    }
     *index = (uint32_t)__builtin_ctzll(matches);
     return true;
 }
@@ -164,13 +174,15 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
     CHECK(entries <= BLOCK_ENTRIES_MAX);
     uint32_t capacity = entries > BLOCK_CAPACITY_MIN ? entries : BLOCK_CAPACITY_MIN;
     struct block *block = memory_allocate(fixed_size(capacity) + heap_size);
-    if (block == NULL)
+    if (block == NULL) {
         return NULL;
+    }
     /* Slack from the allocator's rounding is used for more entries of the same kind. */
     size_t usable = memory_size(block);
     while (capacity < BLOCK_ENTRIES_MAX &&
-           fixed_size(capacity + 1) + heap_size + heap_size / entries <= usable)
+           fixed_size(capacity + 1) + heap_size + heap_size / entries <= usable) {
         capacity++;
+    }
     size_t heap_room = usable - fixed_size(capacity);
     *block = (struct block){
         .capacity = (uint8_t)capacity,
@@ -181,8 +193,9 @@ struct block *block_create(uint32_t entries, uint32_t heap_size) {
 
 bool block_long_create(struct bytes member, char *heap_bytes) {
     char *at = memory_allocate(member.size);
-    if (at == NULL)
+    if (at == NULL) {
         return false;
+    }
     memcpy(at, member.at, member.size);
     uint32_t size = (uint32_t)member.size;
     memcpy(heap_bytes, &at, sizeof at);
@@ -235,8 +248,9 @@ struct block *block_create_grown(const struct block *block, uint8_t len) {
     uint32_t step =
         entries <= 2 * BLOCK_GROW_ENTRIES ? (BLOCK_GROW_ENTRIES + 1) / 2 : BLOCK_GROW_ENTRIES;
     uint32_t wanted = entries - 1 + step;
-    if (wanted > BLOCK_ENTRIES_MAX)
+    if (wanted > BLOCK_ENTRIES_MAX) {
         wanted = BLOCK_ENTRIES_MAX;
+    }
     /* Future entries are assumed to have the average size, plus a byte for safety. */
     uint32_t each = heap / entries + 1;
     return block_create(wanted, heap + each * (wanted - entries));
@@ -248,15 +262,17 @@ uint32_t block_split_index(const struct block *block) {
     uint32_t left_heap = block_offset(block, half);
     uint32_t right_heap = block->heap_used - left_heap;
     uint32_t larger_heap = left_heap > right_heap ? left_heap : right_heap;
-    if (larger_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX)
+    if (larger_heap + BLOCK_INLINE_MAX <= BLOCK_HEAP_MAX) {
         return half;
+    }
     /* The next entry might not fit its half, so halve the bytes instead. */
     uint32_t before = 0;
     uint32_t index = 0;
     while (index < block->count - 1U) {
         uint32_t size = block_heap_size(block_len(block, index));
-        if (index > 0 && before + size / 2 > block->heap_used / 2U)
+        if (index > 0 && before + size / 2 > block->heap_used / 2U) {
             break;
+        }
         before += size;
         index++;
     }
@@ -302,10 +318,11 @@ static void move_element(void *array, size_t size, uint32_t from, uint32_t to) {
     char *at = array;
     uint64_t moved;
     memcpy(&moved, at + from * size, size);
-    if (from < to)
+    if (from < to) {
         memmove(at + from * size, at + (from + 1) * size, (to - from) * size);
-    else
+    } else {
         memmove(at + (to + 1) * size, at + to * size, (from - to) * size);
+    }
     memcpy(at + to * size, &moved, size);
 }
 
@@ -352,30 +369,38 @@ void block_copy(struct block *block, uint32_t index, const struct block *from, u
 }
 
 static const char *block_check(const struct block *block) {
-    if (block->count > block->capacity)
+    if (block->count > block->capacity) {
         return "block: more entries than it has room for";
-    if (block->count > BLOCK_ENTRIES_MAX)
+    }
+    if (block->count > BLOCK_ENTRIES_MAX) {
         return "block: more entries than allowed";
-    if (fixed_size(block->capacity) + block->heap_size > memory_size(block))
+    }
+    if (fixed_size(block->capacity) + block->heap_size > memory_size(block)) {
         return "block: larger than its memory";
+    }
     const uint64_t *keys = block_keys(block);
     uint32_t long_count = 0;
     uint32_t heap_used = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         uint8_t len = block_len(block, i);
-        if (len == 0 || (len > BLOCK_INLINE_MAX && len != BLOCK_LEN_LONG))
+        if (len == 0 || (len > BLOCK_INLINE_MAX && len != BLOCK_LEN_LONG)) {
             return "block: a member's length is impossible";
-        if (heap_used != block_offset(block, i))
+        }
+        if (heap_used != block_offset(block, i)) {
             return "block: an offset is not the sum of the lengths";
+        }
         heap_used += block_heap_size(len);
         long_count += len == BLOCK_LEN_LONG;
-        if (i > 0 && keys[i - 1] < keys[i])
+        if (i > 0 && keys[i - 1] < keys[i]) {
             return "block: keys increase";
+        }
     }
-    if (block->heap_used != heap_used)
+    if (block->heap_used != heap_used) {
         return "block: heap bytes are not the sum of the members'";
-    if (block->heap_used > block->heap_size || block->heap_used > BLOCK_HEAP_MAX)
+    }
+    if (block->heap_used > block->heap_size || block->heap_used > BLOCK_HEAP_MAX) {
         return "block: more heap bytes than allowed";
+    }
     return long_count == block->long_count ? NULL : "block: long members are not counted right";
 }
 

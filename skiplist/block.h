@@ -132,8 +132,9 @@ MUST_CHECK bool block_find_tag(const struct block *block, uint8_t tag, size_t me
 /* Number of keys above key, or (or_equal) above or equal to it; keys are in descending order. */
 static inline uint32_t block_keys_above(const uint64_t *keys, uint32_t count, uint64_t key,
                                         bool or_equal) {
-    if (count == 0 || (or_equal && key == 0))
+    if (count == 0 || (or_equal && key == 0)) {
         return count;
+    }
     /* x >= key is x > key - 1. */
     uint64_t limit = or_equal ? key - 1 : key;
     uint32_t low = 0;

@@ -45,8 +45,9 @@ void board_hash_members(const struct board *board, const struct block *block, ui
 /* Hash all members of one leaf; returns their number. */
 static uint32_t hash_leaf(const struct board *board, uint32_t id, uint64_t *hashes) {
     const struct block *block = board_leaf(board, id);
-    if (block == NULL)
+    if (block == NULL) {
         return 0;
+    }
     board_hash_members(board, block, 0, block->count, hashes);
     return block->count;
 }
@@ -66,10 +67,12 @@ static void board_moved(void *owner, const struct block *block, uint32_t index, 
     uint64_t hashes[BLOCK_ENTRIES_MAX];
     board_hash_members(board, block, index, count, hashes);
     /* Every entry's bucket is another cache miss; start all of them before the first is needed. */
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         map_prefetch(map, hashes[i]);
-    for (uint32_t i = 0; i < count; i++)
+    }
+    for (uint32_t i = 0; i < count; i++) {
         map_replace(map, hashes[i], from, to);
+    }
 }
 
 static struct skiplist_owner board_owner(struct board *board) {
@@ -93,8 +96,9 @@ static struct large_board *create_large(struct board *board) {
 
 bool board_make_large(struct board *board) {
     struct large_board *large = create_large(board);
-    if (large == NULL)
+    if (large == NULL) {
         return false;
+    }
     skiplist_init_leaf(&large->list, board_is_latest(board), board->leaf);
     board->large = large;
     board->is_large = true;
@@ -103,11 +107,13 @@ bool board_make_large(struct board *board) {
 
 static void leave_chain(struct board *board) {
     struct large_board *large = board->large;
-    if (!board->is_large || large->link == NULL)
+    if (!board->is_large || large->link == NULL) {
         return;
+    }
     *large->link = large->next;
-    if (large->next != NULL)
+    if (large->next != NULL) {
         large->next->large->link = large->link;
+    }
     large->link = NULL;
 }
 
@@ -122,8 +128,9 @@ static void make_small(struct board *board) {
 }
 
 void board_deinit(struct board *board) {
-    while (!board_deinit_step(board, UINT32_MAX))
+    while (!board_deinit_step(board, UINT32_MAX)) {
         continue;
+    }
 }
 
 bool board_deinit_step(struct board *board, uint32_t work_max) {
@@ -131,13 +138,16 @@ bool board_deinit_step(struct board *board, uint32_t work_max) {
     leave_chain(board);
     for (uint32_t work = 0; board->is_large && !map_deinit_step(&board->large->map);) {
         work += SEGMENT_WORK;
-        if (work >= work_max)
+        if (work >= work_max) {
             return false;
+        }
     }
-    if (!skiplist_deinit_step(board_list(board, &own), work_max))
+    if (!skiplist_deinit_step(board_list(board, &own), work_max)) {
         return false;
-    if (board->is_large)
+    }
+    if (board->is_large) {
         memory_free(board->large);
+    }
     board_init(board, board->layout, board->hash_seed);
     return true;
 }
@@ -146,8 +156,9 @@ void board_move_to(struct board *board, struct board *to) {
     *to = *board;
     if (to->is_large) {
         to->large->board = to;
-        if (to->large->link != NULL)
+        if (to->large->link != NULL) {
             *to->large->link = to;
+        }
     }
     board_init(board, board->layout, board->hash_seed);
 }
@@ -156,31 +167,37 @@ uint32_t board_index_leaf(struct board *board, uint32_t *id) {
     struct map *map = &board->large->map;
     uint64_t hashes[BLOCK_ENTRIES_MAX];
     uint32_t count = hash_leaf(board, *id, hashes);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         map_prefetch(map, hashes[i]);
-    for (uint32_t i = 0; i < count; i++)
+    }
+    for (uint32_t i = 0; i < count; i++) {
         map_put(map, hashes[i], *id);
+    }
     *id = board_leaf(board, *id)->links.next;
     return count;
 }
 
 bool board_fill_map(struct board *board) {
     const struct skiplist *list = &board->large->list;
-    if (!map_reserve(&board->large->map, list->count, list->node_end))
+    if (!map_reserve(&board->large->map, list->count, list->node_end)) {
         return false;
-    for (uint32_t id = list->first; id != SKIPLIST_NONE;)
+    }
+    for (uint32_t id = list->first; id != SKIPLIST_NONE;) {
         (void)board_index_leaf(board, &id);
+    }
     return true;
 }
 
 static bool copy_large(const struct board *board, struct board *copy) {
     copy->large = create_large(copy);
-    if (copy->large == NULL)
+    if (copy->large == NULL) {
         return false;
+    }
     copy->is_large = true;
     skiplist_init(&copy->large->list, board_is_latest(board));
-    if (!skiplist_copy(&board->large->list, &copy->large->list))
+    if (!skiplist_copy(&board->large->list, &copy->large->list)) {
         return false;
+    }
     /* The copy has no remains, so they must not be in its map either. */
     return board_has_remains(board) ? board_fill_map(copy)
                                     : map_copy(&board->large->map, &copy->large->map);
@@ -190,16 +207,18 @@ static bool copy_small(const struct board *board, struct board *copy) {
     struct skiplist from;
     struct skiplist to;
     skiplist_init(&to, board_is_latest(board));
-    if (!skiplist_copy(board_list(board, &from), &to))
+    if (!skiplist_copy(board_list(board, &from), &to)) {
         return false;
+    }
     board_keep_list(copy, &to);
     return true;
 }
 
 bool board_copy(const struct board *board, struct board *copy) {
     board_init(copy, board->layout, board->hash_seed);
-    if (board->is_large ? copy_large(board, copy) : copy_small(board, copy))
+    if (board->is_large ? copy_large(board, copy) : copy_small(board, copy)) {
         return true;
+    }
     board_deinit(copy);
     return false;
 }
@@ -215,16 +234,18 @@ void board_set_layout(struct board *board, const struct layout *layout) {
 }
 
 uint32_t board_count(const struct board *board) {
-    if (board->is_large)
+    if (board->is_large) {
         return board->large->list.count;
+    }
     return board->leaf != NULL ? board->leaf->count : 0;
 }
 
 size_t board_memory_size(const struct board *board) {
     struct skiplist own;
     size_t size = board_list(board, &own)->memory_size;
-    if (board->is_large)
+    if (board->is_large) {
         size += memory_size(board->large) + map_memory_size(&board->large->map);
+    }
     return size;
 }
 
@@ -252,31 +273,38 @@ __attribute__((noinline)) static bool locate_living(const struct board *board, s
     struct map_find find;
     uint32_t id;
     map_find(&board->large->map, hash, &find);
-    while (map_find_next(&find, &id))
-        if (find_in_leaf(board, id, member, hash, found) && board_leaf_is_alive(board, id))
+    while (map_find_next(&find, &id)) {
+        if (find_in_leaf(board, id, member, hash, found) && board_leaf_is_alive(board, id)) {
             return true;
+        }
+    }
     return false;
 }
 
 static bool board_locate(const struct board *board, struct bytes member, uint64_t hash,
                          struct found *found) {
-    if (!board->is_large)
+    if (!board->is_large) {
         return find_in_leaf(board, 0, member, hash, found);
-    if (board_has_detached(board))
+    }
+    if (board_has_detached(board)) {
         return locate_living(board, member, hash, found);
+    }
     struct map_find find;
     uint32_t id;
     map_find(&board->large->map, hash, &find);
-    while (map_find_next(&find, &id))
-        if (find_in_leaf(board, id, member, hash, found))
+    while (map_find_next(&find, &id)) {
+        if (find_in_leaf(board, id, member, hash, found)) {
             return true;
+        }
+    }
     return false;
 }
 
 bool board_find(const struct board *board, struct bytes member, uint64_t *key) {
     struct found found;
-    if (!board_locate(board, member, board_hash(board, member), &found))
+    if (!board_locate(board, member, board_hash(board, member), &found)) {
         return false;
+    }
     *key = block_keys(found.block)[found.place.index];
     return true;
 }
@@ -317,13 +345,15 @@ void board_look_up(const struct board *board, struct bytes name, const struct lo
     } else {
         member->hash = board_hash(board, name);
     }
-    if (board_locate(board, name, member->hash, &found))
+    if (board_locate(board, name, member->hash, &found)) {
         note_found(member, &found);
+    }
 }
 
 uint32_t board_rank_of(const struct board *board, const struct board_member *member) {
-    if (!board->is_large)
+    if (!board->is_large) {
         return member->index;
+    }
     return skiplist_rank(&board->large->list,
                          (struct skiplist_place){.leaf = member->leaf, .index = member->index});
 }
@@ -342,8 +372,9 @@ size_t board_growth_size(const struct board *board, uint32_t count) {
     const struct skiplist *list = board_list(board, &own);
     size_t size = (size_t)count * PUT_BLOCK_BYTES + skiplist_growth_size(list, block_count);
     uint32_t id_end = list->node_end + block_count;
-    if (board->is_large)
+    if (board->is_large) {
         return size + map_growth_size(&board->large->map, count, id_end);
+    }
     struct map empty;
     map_init(&empty, NULL, NULL);
     return size + sizeof *board->large + map_growth_size(&empty, list->count + count, id_end);
@@ -352,10 +383,12 @@ size_t board_growth_size(const struct board *board, uint32_t count) {
 /* Reserve all memory for an insertion that adds count entries to the map. */
 static bool board_reserve(struct board *board, struct skiplist *list, struct skiplist_place place,
                           uint8_t len, uint32_t count, struct skiplist_plan *plan) {
-    if (!skiplist_reserve(list, place, len, plan))
+    if (!skiplist_reserve(list, place, len, plan)) {
         return false;
-    if (!board->is_large || map_reserve(&board->large->map, count, skiplist_id_end(list, plan)))
+    }
+    if (!board->is_large || map_reserve(&board->large->map, count, skiplist_id_end(list, plan))) {
         return true;
+    }
     skiplist_unreserve(list, plan);
     return false;
 }
@@ -363,14 +396,17 @@ static bool board_reserve(struct board *board, struct skiplist *list, struct ski
 /* Remove entries of one leaf from the map. */
 static void unmap(struct board *board, struct skiplist_place place, uint32_t count) {
     uint64_t hashes[BLOCK_ENTRIES_MAX];
-    if (!board->is_large)
+    if (!board->is_large) {
         return;
+    }
     struct map *map = &board->large->map;
     board_hash_members(board, board_leaf(board, place.leaf), place.index, count, hashes);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         map_prefetch(map, hashes[i]);
-    for (uint32_t i = 0; i < count; i++)
+    }
+    for (uint32_t i = 0; i < count; i++) {
         map_remove(map, hashes[i], place.leaf);
+    }
 }
 
 /* Free remains of about work_max entries. Returns their number. */
@@ -390,8 +426,9 @@ static uint32_t free_detached(struct board *board, uint32_t work_max) {
 /* Called after adding a member while there are remains. If they were freed only in the host's idle
  * time, a board that is emptied and refilled continuously could outgrow it. */
 static void free_for_addition(struct board *board) {
-    if (++board->large->added_count < ADDED_MAX)
+    if (++board->large->added_count < ADDED_MAX) {
         return;
+    }
     board->large->added_count = 0;
     (void)free_detached(board, ADDED_MAX);
 }
@@ -414,16 +451,18 @@ static struct skiplist_place place_inside(const struct skiplist *list, uint32_t 
 static struct skiplist_place board_place_for(const struct skiplist *list, uint32_t target,
                                              uint64_t key) {
     const struct block *block = skiplist_leaf(list, target);
-    if (block != NULL && belongs_inside(block, key) && !skiplist_has_detached(list))
+    if (block != NULL && belongs_inside(block, key) && !skiplist_has_detached(list)) {
         return place_inside(list, target, key);
+    }
     return skiplist_place_for(list, key);
 }
 
 /* Make a small board large, with the same leaf. false: no memory; the board is unchanged. */
 static bool make_large(struct board *board) {
     uint32_t id = 0;
-    if (!board_make_large(board))
+    if (!board_make_large(board)) {
         return false;
+    }
     if (!map_reserve(&board->large->map, board_count(board) + 1, 1)) {
         make_small(board);
         return false;
@@ -439,27 +478,31 @@ static bool insert_entry(struct board *board, const struct block_entry *entry,
     struct skiplist_plan plan;
     bool needs_leaf =
         !board->is_large && board->leaf != NULL && block_is_full_for(board->leaf, entry->len);
-    if (needs_leaf && !make_large(board))
+    if (needs_leaf && !make_large(board)) {
         return false;
+    }
     struct skiplist *list = board_list(board, &own);
     struct skiplist_place place = board_place_for(list, added->target, entry->key);
     if (!board_reserve(board, list, place, entry->len, 1, &plan)) {
-        if (needs_leaf)
+        if (needs_leaf) {
             make_small(board);
+        }
         return false;
     }
     uint32_t id = skiplist_insert(list, &plan, entry, board_owner(board));
     board_keep_list(board, list);
-    if (board->is_large)
+    if (board->is_large) {
         map_put(&board->large->map, added->hash, id);
+    }
     return true;
 }
 
 static enum board_status board_add(struct board *board, const struct board_member *added,
                                    uint64_t key) {
     struct bytes member = added->name;
-    if (board_count(board) == BOARD_MEMBERS_MAX)
+    if (board_count(board) == BOARD_MEMBERS_MAX) {
         return BOARD_FULL;
+    }
     char long_bytes[BLOCK_LONG_SIZE];
     struct block_entry entry = {
         .key = key,
@@ -468,17 +511,20 @@ static enum board_status board_add(struct board *board, const struct board_membe
         .len = block_len_of(member.size),
     };
     if (entry.len == BLOCK_LEN_LONG) {
-        if (!block_long_create(member, long_bytes))
+        if (!block_long_create(member, long_bytes)) {
             return BOARD_OUT_OF_MEMORY;
+        }
         entry.at = long_bytes;
     }
     if (!insert_entry(board, &entry, added)) {
-        if (entry.len == BLOCK_LEN_LONG)
+        if (entry.len == BLOCK_LEN_LONG) {
             block_long_destroy(long_bytes);
+        }
         return BOARD_OUT_OF_MEMORY;
     }
-    if (board_has_detached(board))
+    if (board_has_detached(board)) {
         free_for_addition(board);
+    }
     return BOARD_OK;
 }
 
@@ -488,12 +534,14 @@ static struct skiplist_place board_place_near(const struct skiplist *list,
                                               const struct found *found, uint32_t target,
                                               uint64_t key) {
     const struct block *block = found->block;
-    if (belongs_inside(block, key))
+    if (belongs_inside(block, key)) {
         return place_inside(list, found->place.leaf, key);
+    }
     bool is_better = key > block_keys(block)[0];
     uint32_t beside = is_better ? block->links.previous : block->links.next;
-    if (target == SKIPLIST_NONE && beside != SKIPLIST_NONE)
+    if (target == SKIPLIST_NONE && beside != SKIPLIST_NONE) {
         target = beside;
+    }
     return board_place_for(list, target, key);
 }
 
@@ -513,8 +561,9 @@ static enum board_status board_move(struct board *board, const struct found *fou
     struct block_entry entry = block_get(found->block, from.index, found->offset);
     entry.key = key;
     struct skiplist_plan plan;
-    if (!board_reserve(board, list, to, entry.len, 0, &plan))
+    if (!board_reserve(board, list, to, entry.len, 0, &plan)) {
         return BOARD_OUT_OF_MEMORY;
+    }
     uint32_t id = skiplist_insert(list, &plan, &entry, board_owner(board));
     map_replace(&board->large->map, member->hash, from.leaf, id);
     skiplist_remove(list, from, 1, true, board_owner(board));
@@ -523,8 +572,9 @@ static enum board_status board_move(struct board *board, const struct found *fou
 
 enum board_status board_put_member(struct board *board, const struct board_member *member,
                                    uint64_t key) {
-    if (!member->is_there)
+    if (!member->is_there) {
         return board_add(board, member, key);
+    }
     struct found found = {
         .place = {.leaf = member->leaf, .index = member->index},
         .offset = member->offset,
@@ -552,15 +602,17 @@ static bool settle_step(struct board *board) {
         make_small(board);
         return false;
     }
-    if (skiplist_may_compact(list) && skiplist_compact_step(list, board_owner(board)))
+    if (skiplist_may_compact(list) && skiplist_compact_step(list, board_owner(board))) {
         return true;
+    }
     return map_step(map, list->node_end);
 }
 
 /* Call after removals: runs settle_step if there is anything to do, which is rare. */
 static inline bool settle(struct board *board) {
-    if (!board->is_large)
+    if (!board->is_large) {
         return false;
+    }
     const struct large_board *large = board->large;
     bool is_settled = large->list.first != large->list.last && !map_is_unfinished(&large->map) &&
                       !skiplist_may_compact(&large->list);
@@ -577,8 +629,9 @@ static void remove_from_leaf(struct board *board, struct skiplist_place place, u
 }
 
 void board_remove_member(struct board *board, const struct board_member *member) {
-    if (board->is_large)
+    if (board->is_large) {
         map_remove(&board->large->map, member->hash, member->leaf);
+    }
     remove_from_leaf(board, (struct skiplist_place){.leaf = member->leaf, .index = member->index},
                      1);
 }
@@ -636,21 +689,24 @@ bool board_free_step(struct board *board, uint32_t work_max) {
             leave_chain(board);
             return true;
         }
-        if (work >= work_max)
+        if (work >= work_max) {
             break;
+        }
         work += SETTLE_WORK;
     }
     return false;
 }
 
 void board_chain_put(struct board_chain *chain, struct board *board) {
-    if (!board_has_remains(board) || board->large->link != NULL)
+    if (!board_has_remains(board) || board->large->link != NULL) {
         return;
+    }
     struct large_board *large = board->large;
     large->next = chain->first;
     large->link = &chain->first;
-    if (large->next != NULL)
+    if (large->next != NULL) {
         large->next->large->link = &large->next;
+    }
     chain->first = board;
 }
 
@@ -664,12 +720,15 @@ static const char *check_leaf(const struct board *board, uint32_t id) {
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         struct found found;
-        if (block_tag(block, i) != board_hash_tag(hashes[i]))
+        if (block_tag(block, i) != board_hash_tag(hashes[i])) {
             return "board: a tag is not the member's";
-        if (!board_locate(board, block_member(block, i, offset), hashes[i], &found))
+        }
+        if (!board_locate(board, block_member(block, i, offset), hashes[i], &found)) {
             return "board: a member is not found";
-        if (found.place.leaf != id || found.place.index != i)
+        }
+        if (found.place.leaf != id || found.place.index != i) {
             return "board: a member is there twice";
+        }
         offset += block_heap_size(block_len(block, i));
     }
     return NULL;
@@ -677,24 +736,29 @@ static const char *check_leaf(const struct board *board, uint32_t id) {
 
 static const char *check_large(const struct board *board) {
     const struct large_board *large = board->large;
-    if (large->board != board)
+    if (large->board != board) {
         return "board: its large part belongs to another one";
-    if (map_count(&large->map) != large->list.count + skiplist_count_detached(&large->list))
+    }
+    if (map_count(&large->map) != large->list.count + skiplist_count_detached(&large->list)) {
         return "board: the map does not hold every member and all that remains once";
-    if (large->link != NULL && *large->link != board)
+    }
+    if (large->link != NULL && *large->link != board) {
         return "board: it is not where it thinks in its chain";
+    }
     return NULL;
 }
 
 bool board_validate(const struct board *board, const char **reason) {
     struct skiplist own;
     const struct skiplist *list = board_list(board, &own);
-    if (!skiplist_validate(list, reason))
+    if (!skiplist_validate(list, reason)) {
         return false;
+    }
     const char *wrong = board->is_large ? check_large(board) : NULL;
     for (uint32_t id = list->first; id != SKIPLIST_NONE && wrong == NULL;
-         id = board_leaf(board, id)->links.next)
+         id = board_leaf(board, id)->links.next) {
         wrong = check_leaf(board, id);
+    }
     return check_passed(wrong, reason) &&
            (!board->is_large || map_validate(&board->large->map, reason));
 }

@@ -31,8 +31,9 @@ static bool put_entry(struct leaf_fill *fill, const struct board *board,
         .len = block_len_of(from->member.size),
     };
     if (entry.len == BLOCK_LEN_LONG) {
-        if (!block_long_create(from->member, fill->long_bytes[index]))
+        if (!block_long_create(from->member, fill->long_bytes[index])) {
             return false;
+        }
         entry.at = fill->long_bytes[index];
     }
     fill->entries[index] = entry;
@@ -42,27 +43,32 @@ static bool put_entry(struct leaf_fill *fill, const struct board *board,
 }
 
 static void drop_entries(struct leaf_fill *fill) {
-    for (uint32_t i = 0; i < fill->count; i++)
-        if (fill->entries[i].len == BLOCK_LEN_LONG)
+    for (uint32_t i = 0; i < fill->count; i++) {
+        if (fill->entries[i].len == BLOCK_LEN_LONG) {
             block_long_destroy(fill->entries[i].at);
+        }
+    }
 }
 
 /* Append a leaf. false: no memory. */
 static bool append_leaf(struct board *board, const struct leaf_fill *fill) {
     struct skiplist own;
-    if (!board->is_large && board->leaf != NULL && !board_make_large(board))
+    if (!board->is_large && board->leaf != NULL && !board_make_large(board)) {
         return false;
+    }
     struct skiplist *list = board_list(board, &own);
-    if (!skiplist_append(list, fill->entries, fill->count))
+    if (!skiplist_append(list, fill->entries, fill->count)) {
         return false;
+    }
     board_keep_list(board, list);
     return true;
 }
 
 enum board_status board_append(struct board *board, const struct board_entry *entries,
                                uint32_t count) {
-    if (count > BOARD_MEMBERS_MAX - board_count(board))
+    if (count > BOARD_MEMBERS_MAX - board_count(board)) {
         return BOARD_FULL;
+    }
     while (count > 0) {
         struct leaf_fill fill;
         bool has_memory = true;
@@ -87,8 +93,9 @@ enum board_status board_append_end(struct board *board) {
 
 /* One step of preparing a map for all members. Returns the work done. */
 static uint32_t prepare_map(struct large_board *large, enum board_status *status, bool *is_ready) {
-    if (!map_prepare(&large->map, large->list.count, large->list.node_end, is_ready))
+    if (!map_prepare(&large->map, large->list.count, large->list.node_end, is_ready)) {
         *status = BOARD_OUT_OF_MEMORY;
+    }
     return SEGMENT_WORK;
 }
 

@@ -25,21 +25,24 @@ struct large_board {
 /* The board's list. For a small board a temporary one in *own, which board_keep_list stores back
  * after a change. */
 static inline struct skiplist *board_list(const struct board *board, struct skiplist *own) {
-    if (board->is_large)
+    if (board->is_large) {
         return &board->large->list;
+    }
     skiplist_init_leaf(own, board_is_latest(board), board->leaf);
     return own;
 }
 
 static inline void board_keep_list(struct board *board, const struct skiplist *list) {
-    if (!board->is_large)
+    if (!board->is_large) {
         board->leaf = skiplist_only_leaf(list);
+    }
 }
 
 /* The leaf with this id; NULL if there is none, for any id. The leaf of a small board has id 0. */
 static inline const struct block *board_leaf(const struct board *board, uint32_t id) {
-    if (board->is_large)
+    if (board->is_large) {
         return skiplist_leaf(&board->large->list, id);
+    }
     return id == 0 ? board->leaf : NULL;
 }
 

@@ -20,10 +20,12 @@ static bool is_below_all(const struct skiplist *list, uint64_t key) {
 static uint32_t count_above(const struct board *board, uint64_t key, bool or_equal) {
     struct skiplist own;
     const struct skiplist *list = board_list(board, &own);
-    if (is_above_all(list, key))
+    if (is_above_all(list, key)) {
         return 0;
-    if (is_below_all(list, key))
+    }
+    if (is_below_all(list, key)) {
         return list->count;
+    }
     return skiplist_rank(list, skiplist_place_above(list, key, or_equal));
 }
 
@@ -37,8 +39,9 @@ uint32_t board_count_from(const struct board *board, uint64_t key) {
 
 static struct skiplist_place place_at(const struct board *board, uint32_t rank) {
     CHECK(rank < board_count(board));
-    if (!board->is_large)
+    if (!board->is_large) {
         return (struct skiplist_place){.leaf = 0, .index = rank};
+    }
     return skiplist_at(&board->large->list, rank);
 }
 
@@ -63,8 +66,9 @@ void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t co
     uint32_t offsets[BOARD_AT_MAX];
     CHECK(count <= BOARD_AT_MAX);
     if (!board->is_large) {
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
             entries[i] = board_at(board, ranks[i]);
+        }
         return;
     }
     skiplist_at_many(&board->large->list, ranks, count, places);
@@ -75,34 +79,40 @@ void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t co
         prefetch_line(block_keys(block) + index);
         prefetch_lines(block_heap(block) + offsets[i], block_heap_size(block_len(block, index)));
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         entries[i] = entry_at(board_leaf(board, places[i].leaf), places[i].index, offsets[i]);
+    }
 }
 
 /* While a walk is in one block, prefetch the next one: first its node, and some entries later the
  * first lines of the block. Once it is being read, the hardware prefetcher takes over. */
 static void fetch_nodes(const struct board_cursor *cursor) {
     const struct block *block = cursor->block;
-    if (block == NULL)
+    if (block == NULL) {
         return;
-    if (block->links.next != SKIPLIST_NONE)
+    }
+    if (block->links.next != SKIPLIST_NONE) {
         prefetch_line(skiplist_node(&cursor->board->large->list, block->links.next));
-    if (block->links.previous != SKIPLIST_NONE)
+    }
+    if (block->links.previous != SKIPLIST_NONE) {
         prefetch_line(skiplist_node(&cursor->board->large->list, block->links.previous));
+    }
 }
 
 static void fetch_ahead(const struct board_cursor *cursor, uint32_t id) {
     if (cursor->index % 8 == 4) {
         const struct block *ahead = board_leaf(cursor->board, id);
-        if (ahead != NULL)
+        if (ahead != NULL) {
             prefetch_lines(ahead, sizeof *ahead + 10 * BLOCK_ENTRIES_MAX);
+        }
     }
 }
 
 void board_seek(const struct board *board, uint32_t rank, struct board_cursor *cursor) {
     *cursor = (struct board_cursor){.board = board};
-    if (rank >= board_count(board))
+    if (rank >= board_count(board)) {
         return;
+    }
     struct skiplist_place place = place_at(board, rank);
     const struct block *block = board_leaf(board, place.leaf);
     cursor->block = block;
@@ -112,16 +122,18 @@ void board_seek(const struct board *board, uint32_t rank, struct board_cursor *c
 }
 
 bool board_cursor_read(const struct board_cursor *cursor, struct board_entry *entry) {
-    if (cursor->block == NULL)
+    if (cursor->block == NULL) {
         return false;
+    }
     *entry = entry_at(cursor->block, cursor->index, cursor->member_offset);
     return true;
 }
 
 void board_cursor_next(struct board_cursor *cursor) {
     const struct block *block = cursor->block;
-    if (block == NULL)
+    if (block == NULL) {
         return;
+    }
     cursor->member_offset += block_heap_size(block_len(block, cursor->index));
     if (++cursor->index < block->count) {
         fetch_ahead(cursor, block->links.next);
@@ -135,13 +147,15 @@ void board_cursor_next(struct board_cursor *cursor) {
 
 void board_cursor_previous(struct board_cursor *cursor) {
     const struct block *block = cursor->block;
-    if (block == NULL)
+    if (block == NULL) {
         return;
+    }
     if (cursor->index == 0) {
         block = board_leaf(cursor->board, block->links.previous);
         cursor->block = block;
-        if (block == NULL)
+        if (block == NULL) {
             return;
+        }
         cursor->index = block->count;
         cursor->member_offset = block->heap_used;
         fetch_nodes(cursor);
@@ -162,8 +176,9 @@ static void settle_cursor(struct board_cursor *cursor, bool is_best_first) {
         cursor->index = is_best_first ? 0 : block->count - 1U;
         cursor->member_offset = is_best_first ? 0 : OFFSET_UNKNOWN;
     }
-    if (cursor->member_offset == OFFSET_UNKNOWN)
+    if (cursor->member_offset == OFFSET_UNKNOWN) {
         cursor->member_offset = block_offset(block, cursor->index);
+    }
 }
 
 /* Move the cursor to the block with this id and prefetch it. */
@@ -171,21 +186,24 @@ static void leave_block(struct board_cursor *cursor, uint32_t id) {
     const struct block *block = board_leaf(cursor->board, id);
     cursor->block = block;
     cursor->index = CURSOR_AT_EDGE;
-    if (block != NULL)
+    if (block != NULL) {
         prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
+    }
 }
 
 bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t count_max,
                       struct board_run *run) {
     const struct block *block = cursor->block;
-    if (block == NULL)
+    if (block == NULL) {
         return false;
+    }
     settle_cursor(cursor, is_best_first);
     uint32_t ahead = is_best_first ? block->links.next : block->links.previous;
     uint32_t here = is_best_first ? block->count - cursor->index : cursor->index + 1;
     uint32_t count = here < count_max ? here : count_max;
-    if (count > BOARD_RUN_MAX)
+    if (count > BOARD_RUN_MAX) {
         count = BOARD_RUN_MAX;
+    }
     /* A backward walk is positioned behind its next entry. */
     uint32_t index = is_best_first ? cursor->index : cursor->index + 1;
     uint32_t last_size = is_best_first ? 0 : block_heap_size(block_len(block, cursor->index));
@@ -202,8 +220,9 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
     }
     cursor->index = is_best_first ? cursor->index + count : cursor->index - count;
     cursor->member_offset = OFFSET_UNKNOWN;
-    if (ahead != SKIPLIST_NONE)
+    if (ahead != SKIPLIST_NONE) {
         prefetch_line(skiplist_node(&cursor->board->large->list, ahead));
+    }
     return true;
 }
 
@@ -223,8 +242,9 @@ static void scan_visit_entry(void *context, const struct scan_item *item) {
 
 static void scan_fetch_node(const void *owner, uint32_t id) {
     const struct board *board = owner;
-    if (id < board->large->list.node_end)
+    if (id < board->large->list.node_end) {
         prefetch_line(skiplist_node(&board->large->list, id));
+    }
 }
 
 /* Bitmap of the entries of a leaf whose tags admit a hash in the range. */
@@ -232,8 +252,9 @@ static uint64_t match_tags(const struct block *block, uint32_t from, uint32_t la
     uint8_t tag_first = board_hash_tag((uint64_t)from << 32);
     uint8_t width = (uint8_t)(board_hash_tag((uint64_t)last << 32) - tag_first);
     uint64_t matches = 0;
-    for (uint32_t i = 0; i < block->count; i++)
+    for (uint32_t i = 0; i < block->count; i++) {
         matches |= (uint64_t)((uint8_t)(block_tag(block, i) - tag_first) <= width) << i;
+    }
     return matches;
 }
 
@@ -265,8 +286,9 @@ static void add_matches(const struct board *board, const struct scan_leaf *leaf,
             .name_size = (uint32_t)member.size,
             .at = leaf->block,
         };
-        if (item.prefix >= candidate->from && item.prefix <= candidate->last)
+        if (item.prefix >= candidate->from && item.prefix <= candidate->last) {
             scan_add(scan, &item);
+        }
     }
 }
 
@@ -277,17 +299,20 @@ static void find_members(const void *owner, const struct scan_candidate *candida
     for (uint32_t i = 0; i < count; i++) {
         const struct block *block = board_leaf(board, candidates[i].id);
         leaves[i] = (struct scan_leaf){.block = block};
-        if (block != NULL)
+        if (block != NULL) {
             prefetch_lines(block, sizeof *block + 2 * BLOCK_ENTRIES_MAX);
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (leaves[i].block == NULL || !board_leaf_is_alive(board, candidates[i].id))
+        if (leaves[i].block == NULL || !board_leaf_is_alive(board, candidates[i].id)) {
             continue;
+        }
         leaves[i].matches = match_tags(leaves[i].block, candidates[i].from, candidates[i].last);
         fetch_matches(&leaves[i]);
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         add_matches(board, &leaves[i], &candidates[i], scan);
+    }
 }
 
 /* Visit all members by rank. false: that would exceed one step. */
@@ -299,8 +324,9 @@ static bool scan_small(struct board_scan *scan, const struct scan_limits *limits
         bytes += block_member(block, i, offset).size;
         offset += block_heap_size(block_len(block, i));
     }
-    if (scan_visit_work(limits, block->count, bytes) > limits->work_max)
+    if (scan_visit_work(limits, block->count, bytes) > limits->work_max) {
         return false;
+    }
     offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         struct board_entry entry = entry_at(block, i, offset);
@@ -314,10 +340,12 @@ uint64_t board_scan(const struct board *board, uint64_t cursor, const struct sca
                     board_visit *visit, void *context) {
     struct board_scan own = {.board = board, .visit = visit, .context = context};
     struct scan scan;
-    if (cursor >= SCAN_END || board_count(board) == 0)
+    if (cursor >= SCAN_END || board_count(board) == 0) {
         return 0;
-    if (!board->is_large && cursor == 0 && scan_small(&own, limits))
+    }
+    if (!board->is_large && cursor == 0 && scan_small(&own, limits)) {
         return 0;
+    }
     scan_init(&scan, limits, scan_visit_entry, &own);
     if (board->is_large) {
         scan.owner = board;

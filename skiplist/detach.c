@@ -33,10 +33,12 @@ static void detach_children(struct skiplist *list, uint32_t id, uint32_t from, u
     uint32_t span = index_span_sum(index, to) - index_span_sum(index, from);
     CHECK(from < to);
     CHECK(to - from < index->count);
-    for (uint32_t i = from; i < to; i++)
+    for (uint32_t i = from; i < to; i++) {
         prefetch_line(nodes_links(list, index_children(index)[i]));
-    for (uint32_t i = from; i < to; i++)
+    }
+    for (uint32_t i = from; i < to; i++) {
         add_detached(list, index_children(index)[i]);
+    }
     index_remove(index, from, to - from);
     nodes_renumber(list, id, from);
     nodes_add_to_spans(list, id, 0U - span);
@@ -62,18 +64,21 @@ static bool cut_off(struct skiplist *list, struct run *run) {
     bool loses_all_right = to == nodes_index(list, right)->count;
     if (left == right) {
         run->first = run->last = left;
-        if (loses_all_left && loses_all_right)
+        if (loses_all_left && loses_all_right) {
             return true;
+        }
         detach_children(list, left, from, to);
         return false;
     }
     bool is_over = !loses_all_left && !loses_all_right && nodes_links(list, left)->next == right;
     run->first = loses_all_left ? left : nodes_links(list, left)->next;
     run->last = loses_all_right ? right : nodes_links(list, right)->previous;
-    if (!loses_all_left)
+    if (!loses_all_left) {
         detach_children(list, left, from, left_count);
-    if (!loses_all_right)
+    }
+    if (!loses_all_right) {
         detach_children(list, right, 0, to);
+    }
     return !is_over;
 }
 
@@ -84,10 +89,12 @@ void skiplist_detach(struct skiplist *list, uint32_t rank, uint32_t count) {
     CHECK(begin.index == 0);
     CHECK(end.index + 1U == nodes_leaf(list, end.leaf)->count);
     struct run run = {.first = begin.leaf, .last = end.leaf};
-    if (list->first == run.first)
+    if (list->first == run.first) {
         list->first = nodes_links(list, run.last)->next;
-    if (list->last == run.last)
+    }
+    if (list->last == run.last) {
         list->last = nodes_links(list, run.first)->previous;
+    }
     do {
         nodes_unlink(list, run.first, run.last);
         if (run.first == list->root) {
@@ -112,8 +119,9 @@ void skiplist_cut(struct skiplist *list, struct skiplist_place place, uint32_t c
 /* The ancestor of a leaf on this level; SKIPLIST_NONE: the tree is not that high. */
 static uint32_t ancestor(const struct skiplist *list, uint32_t leaf, unsigned level) {
     uint32_t id = leaf;
-    for (unsigned i = 0; i < level && id != SKIPLIST_NONE; i++)
+    for (unsigned i = 0; i < level && id != SKIPLIST_NONE; i++) {
         id = skiplist_node(list, id)->parent;
+    }
     return id;
 }
 
@@ -123,27 +131,33 @@ static void join_at(struct skiplist *list, uint32_t rank, struct skiplist_owner 
     uint32_t leaf = skiplist_at(list, rank).leaf;
     uint32_t id;
     /* A merge may remove any block above the leaf, so look up every level again. */
-    for (unsigned level = 1; (id = ancestor(list, leaf, level)) != SKIPLIST_NONE; level++)
-        if (id != list->root && nodes_index(list, id)->count <= INDEX_FANOUT / 4)
+    for (unsigned level = 1; (id = ancestor(list, leaf, level)) != SKIPLIST_NONE; level++) {
+        if (id != list->root && nodes_index(list, id)->count <= INDEX_FANOUT / 4) {
             removal_merge_index(list, id);
+        }
+    }
 }
 
 void skiplist_join(struct skiplist *list, uint32_t rank, struct skiplist_owner owner) {
-    if (list->count == 0)
+    if (list->count == 0) {
         return;
+    }
     removal_shrink_root(list);
-    if (rank > 0)
+    if (rank > 0) {
         join_at(list, rank - 1, owner);
-    if (rank < list->count)
+    }
+    if (rank < list->count) {
         join_at(list, rank, owner);
+    }
 }
 
 /* ---- detached leaves ---- */
 
 bool skiplist_is_alive(const struct skiplist *list, uint32_t id) {
     uint32_t parent;
-    while ((parent = skiplist_node(list, id)->parent) != SKIPLIST_NONE)
+    while ((parent = skiplist_node(list, id)->parent) != SKIPLIST_NONE) {
         id = parent;
+    }
     return id == list->root;
 }
 
@@ -153,11 +167,13 @@ static void take_apart(struct skiplist *list) {
     struct index_block *index = nodes_index(list, id);
     const uint32_t *children = index_children(index);
     uint32_t child = children[--index->count];
-    if (index->count > 1)
+    if (index->count > 1) {
         prefetch_line(skiplist_node(list, children[index->count - 2]));
-    if (index->count > 0)
+    }
+    if (index->count > 0) {
         prefetch_lines(skiplist_node(list, children[index->count - 1])->block,
                        sizeof(struct block));
+    }
     if (index->count == 0) {
         list->detached = index->links.next;
         nodes_destroy(list, index);
@@ -167,8 +183,9 @@ static void take_apart(struct skiplist *list) {
 }
 
 uint32_t skiplist_detached_leaf(struct skiplist *list) {
-    while (list->detached != SKIPLIST_NONE && skiplist_node(list, list->detached)->level > 0)
+    while (list->detached != SKIPLIST_NONE && skiplist_node(list, list->detached)->level > 0) {
         take_apart(list);
+    }
     return list->detached;
 }
 

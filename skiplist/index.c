@@ -16,8 +16,9 @@ struct index_block *index_create(uint32_t capacity, bool is_lowest) {
     CHECK(capacity <= INDEX_FANOUT);
     uint32_t spans_size = is_lowest ? (capacity + 15) & ~UINT32_C(15) : 4 * capacity;
     struct index_block *index = memory_allocate_zeroed(size_of(capacity, spans_size));
-    if (index == NULL)
+    if (index == NULL) {
         return NULL;
+    }
     *index = (struct index_block){
         .capacity = (uint16_t)capacity,
         .spans_size = (uint16_t)spans_size,
@@ -51,20 +52,24 @@ uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
     const uint8_t *spans = index_narrow_spans(index);
     __m128i count16 = _mm_set1_epi8((char)count);
     __m128i sum = sum_vector(spans, 0, count16);
-    if (SPAN_VECTORS > 1)
+    if (SPAN_VECTORS > 1) {
         sum = _mm_add_epi64(sum, sum_vector(spans, 1, count16));
-    if (SPAN_VECTORS > 2)
+    }
+    if (SPAN_VECTORS > 2) {
         sum = _mm_add_epi64(sum, sum_vector(spans, 2, count16));
-    if (SPAN_VECTORS > 3)
+    }
+    if (SPAN_VECTORS > 3) {
         sum = _mm_add_epi64(sum, sum_vector(spans, 3, count16));
+    }
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
 }
 #else
 uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
     const uint8_t *spans = index_narrow_spans(index);
     uint32_t sum = 0;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         sum += spans[i];
+    }
     return sum;
 }
 #endif
@@ -75,14 +80,16 @@ uint32_t index_wide_sum(struct index_block *index, uint32_t count) {
     uint32_t i = 0;
 #ifdef __SSE2__
     __m128i four = _mm_setzero_si128();
-    for (; i + 4 <= count; i += 4)
+    for (; i + 4 <= count; i += 4) {
         four = _mm_add_epi32(four, _mm_loadu_si128((const __m128i *)(const void *)(spans + i)));
+    }
     four = _mm_add_epi32(four, _mm_srli_si128(four, 8));
     four = _mm_add_epi32(four, _mm_srli_si128(four, 4));
     sum = (uint32_t)_mm_cvtsi128_si32(four);
 #endif
-    for (; i < count; i++)
+    for (; i < count; i++) {
         sum += spans[i];
+    }
     return sum;
 }
 
@@ -107,15 +114,18 @@ uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
         /* Eight at a time while the position is behind all of them. */
         for (uint32_t eight; position + 8 <= index->count; position += 8, left -= eight) {
             eight = sum_of_eight(spans + position);
-            if (left < eight)
+            if (left < eight) {
                 break;
+            }
         }
-        while (left >= spans[position])
+        while (left >= spans[position]) {
             left -= spans[position++];
+        }
     } else {
         const uint32_t *spans = index_wide_spans(index);
-        while (left >= spans[position])
+        while (left >= spans[position]) {
             left -= spans[position++];
+        }
     }
     *rank = left;
     return position;
@@ -124,8 +134,9 @@ uint32_t index_child_at(struct index_block *index, uint32_t *rank) {
 /* Restore the fences and the keys beyond count. */
 static void refresh(struct index_block *index) {
     uint64_t *keys = index_keys(index);
-    for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++)
+    for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++) {
         keys[i] = 0;
+    }
     for (uint32_t i = 0; i < INDEX_FENCES; i++) {
         uint32_t position = INDEX_STRIDE * (i + 1);
         index->fences[i] = position < index->count ? keys[position] : 0;
@@ -178,15 +189,19 @@ void index_set_key(struct index_block *index, uint32_t position, uint64_t key) {
 
 static const char *index_check(struct index_block *index) {
     const uint64_t *keys = index_keys(index);
-    if (index->count == 0 || index->count > index->capacity)
+    if (index->count == 0 || index->count > index->capacity) {
         return "index: its count is wrong";
-    for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++)
-        if (keys[i] != 0)
+    }
+    for (uint32_t i = index->count; i % INDEX_STRIDE != 0; i++) {
+        if (keys[i] != 0) {
             return "index: a key beyond the last one is not 0";
+        }
+    }
     for (uint32_t i = 0; i < INDEX_FENCES; i++) {
         uint32_t position = INDEX_STRIDE * (i + 1);
-        if (index->fences[i] != (position < index->count ? keys[position] : 0))
+        if (index->fences[i] != (position < index->count ? keys[position] : 0)) {
             return "index: a fence is not its key";
+        }
     }
     return NULL;
 }

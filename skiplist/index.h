@@ -69,10 +69,11 @@ static inline uint32_t index_span(struct index_block *index, uint32_t position) 
 }
 
 static inline void index_set_span(struct index_block *index, uint32_t position, uint32_t span) {
-    if (index->is_lowest)
+    if (index->is_lowest) {
         index_narrow_spans(index)[position] = (uint8_t)span;
-    else
+    } else {
         index_wide_spans(index)[position] = span;
+    }
 }
 
 static inline void index_add_span(struct index_block *index, uint32_t position, uint32_t delta) {
@@ -87,16 +88,18 @@ uint32_t index_span_sum(struct index_block *index, uint32_t count);
 /* Number of fences above limit; the keys to search begin there. */
 static inline uint32_t index_fences_above(const struct index_block *index, uint64_t limit) {
     uint32_t above = 0;
-    for (int i = 0; i < INDEX_FENCES; i++)
+    for (int i = 0; i < INDEX_FENCES; i++) {
         above += index->fences[i] > limit;
+    }
     return above;
 }
 
 /* The last child whose separator is above key, or (or_equal) above or equal to it; the first child
  * if there is none. */
 static inline uint32_t index_child_for(struct index_block *index, uint64_t key, bool or_equal) {
-    if (or_equal && key == 0)
+    if (or_equal && key == 0) {
         return index->count - 1U;
+    }
     /* x >= key is x > key - 1. All comparisons are branch-free: a branch would be mispredicted half
      * the time. */
     uint64_t limit = or_equal ? key - 1 : key;
@@ -104,8 +107,9 @@ static inline uint32_t index_child_for(struct index_block *index, uint64_t key, 
     const uint64_t *keys = index_keys(index) + position;
     /* Which of the eight children is still unknown, but all are in one line. */
     prefetch_line(index_children(index) + position);
-    for (int i = 1; i < INDEX_STRIDE; i++)
+    for (int i = 1; i < INDEX_STRIDE; i++) {
         position += keys[i] > limit;
+    }
     return position;
 }
 

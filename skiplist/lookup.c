@@ -11,10 +11,11 @@
 
 static void fetch_slots(const struct lookup *lookup) {
     const struct board *board = lookup->board;
-    if (board->is_large)
+    if (board->is_large) {
         map_prefetch(&board->large->map, lookup->hash);
-    else if (board->leaf != NULL)
+    } else if (board->leaf != NULL) {
         prefetch_lines(board->leaf, sizeof *board->leaf + 10 * BLOCK_ENTRIES_MAX);
+    }
 }
 
 static void fetch_node(struct lookup *lookup) {
@@ -25,25 +26,29 @@ static void fetch_node(struct lookup *lookup) {
         return;
     }
     map_find(&board->large->map, lookup->hash, &find);
-    if (map_find_next(&find, &lookup->leaf))
+    if (map_find_next(&find, &lookup->leaf)) {
         prefetch_line(skiplist_node(&board->large->list, lookup->leaf));
-    else
+    } else {
         lookup->leaf = SKIPLIST_NONE;
+    }
 }
 
 /* What reading the leaf and its rank needs. */
 static void fetch_leaf(const struct lookup *lookup) {
     const struct board *board = lookup->board;
-    if (!board->is_large || lookup->leaf >= board->large->list.node_end)
+    if (!board->is_large || lookup->leaf >= board->large->list.node_end) {
         return;
+    }
     const struct skiplist *list = &board->large->list;
     const struct skiplist_node *node = skiplist_node(list, lookup->leaf);
-    if (node->block == NULL)
+    if (node->block == NULL) {
         return;
+    }
     /* Header and marks of a full leaf; its count has not been loaded yet. */
     prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
-    if (node->parent != SKIPLIST_NONE)
+    if (node->parent != SKIPLIST_NONE) {
         prefetch_lines(index_narrow_spans(nodes_index(list, node->parent)), INDEX_FANOUT);
+    }
 }
 
 static void fetch_entry(struct lookup *lookup) {
@@ -77,8 +82,9 @@ static const struct skiplist *list_of(const struct lookup *lookup) {
 static struct index_block *target_index(const struct lookup *lookup) {
     uint32_t id = lookup->target;
     if (!lookup->board->is_large || id >= list_of(lookup)->node_end ||
-        skiplist_node(list_of(lookup), id)->level != 1)
+        skiplist_node(list_of(lookup), id)->level != 1) {
         return NULL;
+    }
     return nodes_index(list_of(lookup), id);
 }
 
@@ -90,14 +96,16 @@ static const struct block *target_leaf(const struct lookup *lookup) {
 static void fetch_target_index(const struct lookup *lookup) {
     const struct index_block *index = target_index(lookup);
     /* Fences and spans; of the children and the keys only one line each is read. */
-    if (index != NULL)
+    if (index != NULL) {
         prefetch_lines(index, sizeof *index + INDEX_FANOUT);
+    }
 }
 
 static void fetch_target_fences(const struct lookup *lookup) {
     struct index_block *index = target_index(lookup);
-    if (index == NULL)
+    if (index == NULL) {
         return;
+    }
     uint32_t position = index_fences_above(index, lookup->key) * INDEX_STRIDE;
     prefetch_line(index_keys(index) + position);
     prefetch_line(index_children(index) + position);
@@ -105,8 +113,9 @@ static void fetch_target_fences(const struct lookup *lookup) {
 
 static void fetch_target_node(struct lookup *lookup) {
     struct index_block *index = target_index(lookup);
-    if (index == NULL)
+    if (index == NULL) {
         return;
+    }
     uint32_t position = index_child_for(index, lookup->key, !list_of(lookup)->is_latest);
     lookup->target = index_children(index)[position];
     prefetch_line(skiplist_node(list_of(lookup), lookup->target));
@@ -115,21 +124,24 @@ static void fetch_target_node(struct lookup *lookup) {
 /* Only one line: a processor keeps about twenty fetches in flight and drops further hints. */
 static void fetch_target_leaf(const struct lookup *lookup) {
     const struct block *block = target_leaf(lookup);
-    if (block != NULL)
+    if (block != NULL) {
         prefetch_line(block);
+    }
 }
 
 static void fetch_target_keys(const struct lookup *lookup) {
     const struct block *block = target_leaf(lookup);
-    if (block != NULL)
+    if (block != NULL) {
         prefetch_lines(block_keys(block), block->count * sizeof(uint64_t));
+    }
 }
 
 /* What an insertion moves. */
 static void fetch_place(const struct lookup *lookup) {
     const struct block *block = target_leaf(lookup);
-    if (block == NULL)
+    if (block == NULL) {
         return;
+    }
     const uint64_t *keys = block_keys(block);
     uint32_t index = block_keys_above(keys, block->count, lookup->key, !list_of(lookup)->is_latest);
     /* Assumes that all members have the same size: an exact offset is not worth the time. */
@@ -157,20 +169,22 @@ void lookup_begin(struct lookup *lookup, const struct board *board, struct bytes
 
 void lookup_begin_place(struct lookup *lookup, uint64_t key) {
     lookup->key = key;
-    if (!lookup->board->is_large || list_of(lookup)->root == SKIPLIST_NONE)
+    if (!lookup->board->is_large || list_of(lookup)->root == SKIPLIST_NONE) {
         return;
+    }
     lookup->target = skiplist_block_for(list_of(lookup), key, !list_of(lookup)->is_latest, 1);
     prefetch_line(skiplist_node(list_of(lookup), lookup->target));
 }
 
 static inline __attribute__((always_inline)) void advance_member(struct lookup *lookup,
                                                                  enum lookup_stage stage) {
-    if (stage == LOOKUP_NODE && lookup->member.size > 0)
+    if (stage == LOOKUP_NODE && lookup->member.size > 0) {
         fetch_node(lookup);
-    else if (stage == LOOKUP_LEAF)
+    } else if (stage == LOOKUP_LEAF) {
         fetch_leaf(lookup);
-    else if (stage == LOOKUP_ENTRY)
+    } else if (stage == LOOKUP_ENTRY) {
         fetch_entry(lookup);
+    }
 }
 
 static inline __attribute__((always_inline)) void advance_place(struct lookup *lookup,
@@ -214,22 +228,26 @@ static inline __attribute__((always_inline)) void
 advance_all(struct lookup *lookups, unsigned count, bool are_puts, enum lookup_stage stage) {
     for (unsigned i = 0; i < count; i++) {
         advance_member(&lookups[i], stage);
-        if (are_puts)
+        if (are_puts) {
             advance_place(&lookups[i], stage);
+        }
     }
 }
 
 void lookup_finish(struct lookup *lookups, unsigned count) {
     bool are_puts = false;
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         are_puts = are_puts || lookups[i].target != SKIPLIST_NONE;
+    }
     advance_all(lookups, count, are_puts, LOOKUP_NODE);
     advance_all(lookups, count, are_puts, LOOKUP_LEAF);
-    if (are_puts)
+    if (are_puts) {
         advance_all(lookups, count, are_puts, LOOKUP_CHILD);
+    }
     advance_all(lookups, count, are_puts, LOOKUP_ENTRY);
-    if (are_puts)
+    if (are_puts) {
         advance_all(lookups, count, are_puts, LOOKUP_PLACE);
+    }
 }
 
 /* ---- many members of one board ---- */
@@ -243,12 +261,15 @@ static bool is_worth_it(const struct board *board, unsigned count) {
 static void look_up(const struct board *board, const struct bytes *names, uint32_t step,
                     unsigned count, const uint64_t *keys, bool is_change, struct lookup *lookups) {
     bool is_staged = is_worth_it(board, count);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         lookup_begin(&lookups[i], board, names[(size_t)i * step], is_change);
-    for (unsigned i = 0; i < count && is_staged && keys != NULL; i++)
+    }
+    for (unsigned i = 0; i < count && is_staged && keys != NULL; i++) {
         lookup_begin_place(&lookups[i], keys[i]);
-    if (is_staged)
+    }
+    if (is_staged) {
         lookup_finish(lookups, count);
+    }
 }
 
 void lookup_members(const struct board *board, const struct bytes *names, uint32_t step,
@@ -269,8 +290,9 @@ void lookup_members_to_put(const struct board *board, const struct bytes *names,
 void lookup_keys(const struct board *board, const uint64_t *keys, unsigned count) {
     struct lookup lookups[LOOKUP_GROUP];
     CHECK(count <= LOOKUP_GROUP);
-    if (!is_worth_it(board, count))
+    if (!is_worth_it(board, count)) {
         return;
+    }
     for (unsigned i = 0; i < count; i++) {
         lookups[i] =
             (struct lookup){.board = board, .leaf = SKIPLIST_NONE, .target = SKIPLIST_NONE};

@@ -82,15 +82,17 @@ static void **table_pieces(const struct map_table *table) {
 
 static size_t segment_size(const struct map_table *table, uint32_t segment) {
     uint32_t buckets = table->bucket_count - segment * MAP_SEGMENT_BUCKETS;
-    if (buckets > MAP_SEGMENT_BUCKETS)
+    if (buckets > MAP_SEGMENT_BUCKETS) {
         buckets = MAP_SEGMENT_BUCKETS;
+    }
     return buckets * sizeof(struct map_bucket) + MAP_LINE_SIZE;
 }
 
 static bool table_add_segment(struct map_table *table) {
     void *piece = memory_allocate_zeroed(segment_size(table, table->segment_count));
-    if (piece == NULL)
+    if (piece == NULL) {
         return false;
+    }
     uintptr_t line = ((uintptr_t)piece + MAP_LINE_SIZE - 1) & ~(uintptr_t)(MAP_LINE_SIZE - 1);
     table->segments[table->segment_count] = (struct map_bucket *)line;
     table_pieces(table)[table->segment_count] = piece;
@@ -109,8 +111,9 @@ static void table_free_segment(struct map_table *table) {
 }
 
 static void table_destroy(struct map_table *table) {
-    while (table->segment_count > 0)
+    while (table->segment_count > 0) {
         table_free_segment(table);
+    }
 }
 
 /* Start a table by allocating its first segment. */
@@ -121,8 +124,9 @@ static bool table_begin(struct map_table *table, uint32_t bucket_count, uint32_t
         .bucket_count = bucket_count,
         .id_mask = id_mask,
     };
-    if (begun.segments == NULL)
+    if (begun.segments == NULL) {
         return false;
+    }
     if (!table_add_segment(&begun)) {
         memory_free(begun.segments);
         return false;
@@ -135,46 +139,57 @@ static bool table_begin(struct map_table *table, uint32_t bucket_count, uint32_t
  * makes the tag longer. */
 static uint32_t id_mask_for(uint32_t id_end) {
     unsigned id_bits = MAP_ID_BITS_MIN;
-    while (id_bits < MAP_ID_BITS_MAX && (UINT64_C(1) << id_bits) < (uint64_t)id_end * 4)
+    while (id_bits < MAP_ID_BITS_MAX && (UINT64_C(1) << id_bits) < (uint64_t)id_end * 4) {
         id_bits++;
+    }
     return (1U << id_bits) - 1;
 }
 
 static size_t table_memory_size(const struct map_table *table) {
-    if (table->segment_count == 0)
+    if (table->segment_count == 0) {
         return 0;
+    }
     size_t size = memory_size(table->segments);
-    for (uint32_t i = 0; i < table->segment_count; i++)
+    for (uint32_t i = 0; i < table->segment_count; i++) {
         size += memory_size(table_pieces(table)[i]);
+    }
     return size;
 }
 
 /* On failure `to` holds what has been copied so far. */
 static bool table_copy(const struct map_table *table, struct map_table *to) {
-    if (table->segment_count == 0)
+    if (table->segment_count == 0) {
         return true;
-    if (!table_begin(to, table->bucket_count, table->id_mask))
+    }
+    if (!table_begin(to, table->bucket_count, table->id_mask)) {
         return false;
-    while (!table_is_whole(to))
-        if (!table_add_segment(to))
+    }
+    while (!table_is_whole(to)) {
+        if (!table_add_segment(to)) {
             return false;
-    for (uint32_t i = 0; i < table->segment_count; i++)
+        }
+    }
+    for (uint32_t i = 0; i < table->segment_count; i++) {
         memcpy(to->segments[i], table->segments[i], segment_size(table, i) - MAP_LINE_SIZE);
+    }
     to->entry_count = table->entry_count;
     return true;
 }
 
 void map_deinit(struct map *map) {
-    while (!map_deinit_step(map))
+    while (!map_deinit_step(map)) {
         continue;
+    }
 }
 
 bool map_deinit_step(struct map *map) {
     struct map_table *table = &map->table;
-    if (map->next.segment_count > 0)
+    if (map->next.segment_count > 0) {
         table = &map->next;
-    if (map->last.segment_count > 0)
+    }
+    if (map->last.segment_count > 0) {
         table = &map->last;
+    }
     if (table->segment_count == 0) {
         map_init(map, map->hashes, map->owner);
         return true;
@@ -239,8 +254,9 @@ static uint32_t *table_get(struct map_table *table, uint64_t hash, uint32_t id, 
 static void table_remove(struct map_table *table, uint64_t hash, uint32_t id) {
     uint32_t last;
     *table_get(table, hash, id, &last) = 0;
-    for (uint32_t i = map_home(table, hash); i != last; i = table_after(table, i))
+    for (uint32_t i = map_home(table, hash); i != last; i = table_after(table, i)) {
         map_bucket(table, i)->overflow--;
+    }
     table->entry_count--;
 }
 
@@ -252,8 +268,9 @@ static struct map_table *map_table_of(struct map *map, uint32_t id) {
 
 void map_put(struct map *map, uint64_t hash, uint32_t id) {
     table_put(map_table_of(map, id), hash, id);
-    if (id >= map->id_end)
+    if (id >= map->id_end) {
         map->id_end = id + 1;
+    }
 }
 
 void map_remove(struct map *map, uint64_t hash, uint32_t id) {
@@ -271,8 +288,9 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id) {
         table_remove(from, hash, id);
         table_put(to, hash, new_id);
     }
-    if (new_id >= map->id_end)
+    if (new_id >= map->id_end) {
         map->id_end = new_id + 1;
+    }
 }
 
 /* Number of buckets that hold this many entries with room for half as many again. */
@@ -295,10 +313,12 @@ static void map_use_next(struct map *map) {
 
 /* Start to prepare a table with room for this many entries and more. */
 static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_end) {
-    if (!table_begin(&map->next, map_buckets_for(entry_count), id_mask_for(id_end)))
+    if (!table_begin(&map->next, map_buckets_for(entry_count), id_mask_for(id_end))) {
         return false;
-    if (table_is_whole(&map->next))
+    }
+    if (table_is_whole(&map->next)) {
         map_use_next(map);
+    }
     return true;
 }
 
@@ -308,8 +328,9 @@ static uint32_t map_move_id(struct map *map, uint32_t id) {
     uint32_t count = map->hashes(map->owner, id, hashes);
     /* Each entry touches a random line in each table; prefetched together they cost little more
      * than a single one. */
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         map_prefetch(map, hashes[i]);
+    }
     for (uint32_t i = 0; i < count; i++) {
         table_remove(&map->table, hashes[i], id);
         table_put(&map->next, hashes[i], id);
@@ -335,29 +356,35 @@ static void map_end_move(struct map *map) {
 static void map_move_on(struct map *map) {
     uint32_t entries = 0;
     /* Skip ids that are no longer in use. */
-    if (map->id_limit > map->id_end)
+    if (map->id_limit > map->id_end) {
         map->id_limit = map->id_end;
+    }
     for (int ids = 0; ids < MAP_STEP_IDS && entries < MAP_STEP_ENTRIES; ids++) {
-        if (map->cursor >= map->id_limit)
+        if (map->cursor >= map->id_limit) {
             break;
+        }
         entries += map_move_id(map, map->cursor);
         map->cursor++;
     }
-    if (map->cursor >= map->id_limit)
+    if (map->cursor >= map->id_limit) {
         map_end_move(map);
+    }
 }
 
 /* One step of any unfinished work. false: no memory. */
 static bool map_work(struct map *map) {
-    if (map->last.segment_count > 0)
+    if (map->last.segment_count > 0) {
         table_free_segment(&map->last);
+    }
     if (map->is_moving) {
         map_move_on(map);
     } else if (map_has_next(map)) {
-        if (!table_add_segment(&map->next))
+        if (!table_add_segment(&map->next)) {
             return false;
-        if (table_is_whole(&map->next))
+        }
+        if (table_is_whole(&map->next)) {
             map_use_next(map);
+        }
     }
     return true;
 }
@@ -365,10 +392,12 @@ static bool map_work(struct map *map) {
 /* Would this many entries fit into either table, and do ids below id_end have enough bits? */
 static bool map_has_room(const struct map *map, uint64_t entry_count, uint32_t id_end) {
     const struct map_table *newest = map->is_moving ? &map->next : &map->table;
-    if (entry_count > map_slots_full_at(table_slots(&map->table)))
+    if (entry_count > map_slots_full_at(table_slots(&map->table))) {
         return false;
-    if (id_end > newest->id_mask + 1)
+    }
+    if (id_end > newest->id_mask + 1) {
         return false;
+    }
     return !map->is_moving || entry_count <= map_slots_full_at(table_slots(&map->next));
 }
 
@@ -385,24 +414,28 @@ static bool map_is_waiting(struct map *map) {
 
 /* All ids are below id_end. */
 static void map_lower_id_end(struct map *map, uint32_t id_end) {
-    if (map->id_end > id_end)
+    if (map->id_end > id_end) {
         map->id_end = id_end;
+    }
 }
 
 bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
-    if (id_end > MAP_ID_END)
+    if (id_end > MAP_ID_END) {
         return false;
+    }
     uint64_t entry_count = map_count(map) + count;
     map_lower_id_end(map, id_end);
     bool has_memory = map_is_waiting(map) || map_work(map);
-    if (!map_has_next(map) && entry_count > map_slots_grow_at(table_slots(&map->table)))
+    if (!map_has_next(map) && entry_count > map_slots_grow_at(table_slots(&map->table))) {
         has_memory = map_begin_next(map, entry_count, id_end);
+    }
     /* Steps are much faster than insertions. More than one at once is needed only by owners that
      * reserve a lot, when ids run out of bits, or after a long lack of memory. While there is room,
      * lack of memory is harmless: the next reservation retries. */
     while (!map_has_room(map, entry_count, id_end)) {
-        if (!has_memory)
+        if (!has_memory) {
             return false;
+        }
         has_memory = map_has_next(map) ? map_work(map) : map_begin_next(map, entry_count, id_end);
     }
     return true;
@@ -411,11 +444,13 @@ bool map_reserve(struct map *map, uint32_t count, uint32_t id_end) {
 bool map_prepare(struct map *map, uint32_t count, uint32_t id_end, bool *is_ready) {
     CHECK(map_count(map) == 0);
     *is_ready = id_end <= MAP_ID_END && map_has_room(map, count, id_end);
-    if (id_end > MAP_ID_END)
+    if (id_end > MAP_ID_END) {
         return false;
+    }
     map_lower_id_end(map, id_end);
-    if (*is_ready)
+    if (*is_ready) {
         return true;
+    }
     return map_has_next(map) ? map_work(map) : map_begin_next(map, count, id_end);
 }
 
@@ -424,8 +459,9 @@ size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
     uint64_t entry_count = map_count(map) + count;
     size_t size = 0;
     if (id_end <= newest->id_mask + 1 && entry_count <= map_slots_grow_at(table_slots(newest))) {
-        for (uint32_t i = newest->segment_count; i < segments_for(newest->bucket_count); i++)
+        for (uint32_t i = newest->segment_count; i < segments_for(newest->bucket_count); i++) {
             size += segment_size(newest, i);
+        }
         return size;
     }
     uint32_t bucket_count = map_buckets_for(entry_count);
@@ -467,16 +503,17 @@ static void map_retire(struct map *map) {
 bool map_step(struct map *map, uint32_t id_end) {
     bool has_memory = true;
     map_lower_id_end(map, id_end);
-    if (map_count(map) == 0)
+    if (map_count(map) == 0) {
         map_retire(map);
-    else if (map_prepares_too_much(map))
+    } else if (map_prepares_too_much(map)) {
         map_give_up_next(map);
-    else if (map_has_next(map) || map->last.segment_count > 0)
+    } else if (map_has_next(map) || map->last.segment_count > 0) {
         has_memory = map_work(map);
-    else if (map_is_too_large(map, &map->table))
+    } else if (map_is_too_large(map, &map->table)) {
         has_memory = map_begin_next(map, map_count(map), id_end);
-    else
+    } else {
         return false;
+    }
     /* Without memory the table keeps its size, and the next change retries. */
     return has_memory && map_is_unfinished(map);
 }
@@ -500,8 +537,9 @@ static struct map_run map_run_of(const struct map_table *table, uint32_t first, 
 
 static uint32_t map_run_slot(const struct map_run *run, uint64_t position) {
     uint64_t bucket = run->first + position / MAP_BUCKET_SLOTS;
-    if (bucket >= run->table->bucket_count)
+    if (bucket >= run->table->bucket_count) {
         bucket -= run->table->bucket_count;
+    }
     return map_bucket(run->table, (uint32_t)bucket)->slots[position % MAP_BUCKET_SLOTS];
 }
 
@@ -515,8 +553,9 @@ static void map_run_visit(const struct map_run *run, map_visit *visit, void *con
             uint32_t earlier = map_run_slot(run, j);
             is_first = earlier == 0 || (earlier & id_mask) != (slot & id_mask);
         }
-        if (is_first)
+        if (is_first) {
             visit(context, slot & id_mask);
+        }
     }
 }
 
@@ -536,8 +575,9 @@ static bool bucket_is_empty(const struct map_bucket *bucket) {
 static uint32_t pass_empty(const struct map_table *table, uint32_t first, uint64_t limit) {
     uint32_t bucket = first;
     while (bucket - first < MAP_SCAN_EMPTY_MAX && table_end_of(table, bucket) < limit &&
-           bucket_is_empty(map_bucket(table, bucket)))
+           bucket_is_empty(map_bucket(table, bucket))) {
         bucket++;
+    }
     return bucket;
 }
 
@@ -579,8 +619,9 @@ static const char *map_check_entries(const struct map *map, const struct map_tab
     uint64_t entry_count = 0;
     for (uint32_t id = 0; id < map->id_end; id++) {
         bool is_moved = map->is_moving && (id < map->cursor || id >= map->id_limit);
-        if (is_moved != (table == &map->next))
+        if (is_moved != (table == &map->next)) {
             continue;
+        }
         uint32_t count = map->hashes(map->owner, id, hashes);
         entry_count += count;
         for (uint32_t i = 0; i < count; i++) {
@@ -588,9 +629,11 @@ static const char *map_check_entries(const struct map *map, const struct map_tab
             struct map_find find = {.hash = hashes[i]};
             map_find_in(&find, table);
             uint32_t found = UINT32_MAX;
-            while (found != id)
-                if (!map_find_next(&find, &found))
+            while (found != id) {
+                if (!map_find_next(&find, &found)) {
                     return "map: an entry is not found";
+                }
+            }
         }
     }
     return entry_count == table->entry_count ? NULL : "map: entries are not counted right";
@@ -606,8 +649,9 @@ static const char *table_check_flow(const struct map_table *table, const uint32_
         uint32_t stay = MAP_BUCKET_SLOTS - (uint32_t)__builtin_popcount(free_slots);
         used += stay;
         flow += homes[i];
-        if (flow < stay || flow - stay != bucket->overflow)
+        if (flow < stay || flow - stay != bucket->overflow) {
             return "map: an overflow counter is wrong";
+        }
         flow = bucket->overflow;
     }
     return used == table->entry_count ? NULL : "map: slots in use are not the entries";
@@ -615,22 +659,26 @@ static const char *table_check_flow(const struct map_table *table, const uint32_
 
 static const char *map_check_table(const struct map *map, const struct map_table *table) {
     uint32_t *homes = memory_allocate_zeroed((size_t)table->bucket_count * sizeof *homes);
-    if (homes == NULL)
+    if (homes == NULL) {
         return "map: no memory to validate it";
+    }
     const char *wrong = map_check_entries(map, table, homes);
-    if (wrong == NULL)
+    if (wrong == NULL) {
         wrong = table_check_flow(table, homes);
+    }
     memory_free(homes);
     return wrong;
 }
 
 bool map_validate(const struct map *map, const char **reason) {
     const char *wrong = map_check_table(map, &map->table);
-    if (wrong == NULL && map->is_moving)
+    if (wrong == NULL && map->is_moving) {
         wrong = map_check_table(map, &map->next);
+    }
     /* Ids need no separate check: an id with too many bits for a table would not be found in it.
      * The largest id ever put may be one. */
-    if (wrong == NULL && map_count(map) > 0 && !map_has_room(map, map_count(map), 0))
+    if (wrong == NULL && map_count(map) > 0 && !map_has_room(map, map_count(map), 0)) {
         wrong = "map: a table is too full";
+    }
     return check_passed(wrong, reason);
 }

@@ -202,8 +202,9 @@ static inline uint32_t map_bucket_match(const struct map_bucket *bucket, uint32_
     return matches & ((1U << MAP_BUCKET_SLOTS) - 1);
 #else
     uint32_t matches = 0;
-    for (unsigned i = 0; i < MAP_BUCKET_SLOTS; i++)
+    for (unsigned i = 0; i < MAP_BUCKET_SLOTS; i++) {
         matches |= (uint32_t)((bucket->slots[i] & mask) == wanted) << i;
+    }
     return matches;
 #endif
 }
@@ -227,8 +228,9 @@ __attribute__((always_inline)) static inline bool map_find_next(struct map_find 
     while (find->matches == 0) {
         const struct map_table *table = find->table;
         if (find->at->overflow != 0 && --find->buckets_left != 0) {
-            if (++find->bucket == table->bucket_count)
+            if (++find->bucket == table->bucket_count) {
                 find->bucket = 0;
+            }
             find->at = map_bucket(table, find->bucket);
             find->matches = map_bucket_match(find->at, map_tag(table, find->hash), ~table->id_mask);
         } else if (find->next_table != NULL) {
@@ -247,8 +249,9 @@ __attribute__((always_inline)) static inline bool map_find_next(struct map_find 
 /* Prefetch the lines that looking up, adding or removing this hash will touch. */
 static inline void map_prefetch(const struct map *map, uint64_t hash) {
     prefetch_line(map_bucket(&map->table, map_home(&map->table, hash)));
-    if (map->is_moving)
+    if (map->is_moving) {
         prefetch_line(map_bucket(&map->next, map_home(&map->next, hash)));
+    }
 }
 
 /* One step of a scan in hash order. cursor is an upper half of a hash, initially 0. Visits the id

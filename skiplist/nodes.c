@@ -15,14 +15,16 @@ enum {
 
 struct index_block *nodes_create_index(struct skiplist *list, uint32_t capacity, unsigned level) {
     struct index_block *index = index_create(capacity, level == 1);
-    if (index != NULL)
+    if (index != NULL) {
         list->memory_size += memory_size(index);
+    }
     return index;
 }
 
 struct block *nodes_adopt_leaf(struct skiplist *list, struct block *block) {
-    if (block != NULL)
+    if (block != NULL) {
         list->memory_size += memory_size(block);
+    }
     return block;
 }
 
@@ -36,8 +38,9 @@ size_t nodes_leaf_memory_size(const struct block *block) {
     const char *at = block_heap(block);
     for (uint32_t i = 0; i < block->count && block->long_count > 0; i++) {
         uint8_t len = block_len(block, i);
-        if (len == BLOCK_LEN_LONG)
+        if (len == BLOCK_LEN_LONG) {
             size += block_long_memory_size(at);
+        }
         at += block_heap_size(len);
     }
     return size;
@@ -53,8 +56,9 @@ void nodes_replace_leaf(struct skiplist *list, uint32_t id, struct block *block)
 
 void nodes_free_long(struct skiplist *list, const struct block *block, uint32_t index,
                      uint32_t count) {
-    if (block->long_count == 0)
+    if (block->long_count == 0) {
         return;
+    }
     const char *at = block_heap(block) + block_offset(block, index);
     for (uint32_t i = index; i < index + count; i++) {
         uint8_t len = block_len(block, i);
@@ -74,10 +78,12 @@ static bool resize_first_segment(struct skiplist *list, uint64_t capacity) {
     size_t size_before = is_inline ? 0 : memory_size(list->first_segment);
     struct skiplist_node *nodes =
         memory_resize(is_inline ? NULL : list->first_segment, capacity * sizeof *nodes);
-    if (nodes == NULL)
+    if (nodes == NULL) {
         return false;
-    if (is_inline)
+    }
+    if (is_inline) {
         nodes[0] = list->first_node;
+    }
     list->memory_size += memory_size(nodes) - size_before;
     list->first_segment = nodes;
     list->node_capacity = (uint32_t)capacity;
@@ -88,12 +94,14 @@ static bool resize_first_segment(struct skiplist *list, uint64_t capacity) {
 static bool grow_segment_table(struct skiplist *list, uint32_t segment_count) {
     bool is_inline = list->segments == &list->first_segment;
     size_t size_before = is_inline ? 0 : memory_size(list->segments);
-    if (segment_count < size_before / sizeof(void *))
+    if (segment_count < size_before / sizeof(void *)) {
         return true;
+    }
     struct skiplist_node **segments =
         memory_resize(is_inline ? NULL : list->segments, segment_count * 2 * sizeof(void *));
-    if (segments == NULL)
+    if (segments == NULL) {
         return false;
+    }
     segments[0] = list->first_segment;
     list->memory_size += memory_size(segments) - size_before;
     list->segments = segments;
@@ -102,11 +110,13 @@ static bool grow_segment_table(struct skiplist *list, uint32_t segment_count) {
 
 static bool add_segment(struct skiplist *list) {
     uint32_t segment_count = list->node_capacity >> SKIPLIST_SEGMENT_BITS;
-    if (!grow_segment_table(list, segment_count))
+    if (!grow_segment_table(list, segment_count)) {
         return false;
+    }
     struct skiplist_node *nodes = memory_allocate(SKIPLIST_SEGMENT_NODES * sizeof *nodes);
-    if (nodes == NULL)
+    if (nodes == NULL) {
         return false;
+    }
     list->memory_size += memory_size(nodes);
     list->segments[segment_count] = nodes;
     list->node_capacity += SKIPLIST_SEGMENT_NODES;
@@ -115,24 +125,29 @@ static bool add_segment(struct skiplist *list) {
 
 bool nodes_reserve(struct skiplist *list, uint32_t count) {
     uint64_t needed = nodes_needed(list, count);
-    if (needed > SKIPLIST_NONE - SKIPLIST_SEGMENT_NODES)
+    if (needed > SKIPLIST_NONE - SKIPLIST_SEGMENT_NODES) {
         return false;
+    }
     uint64_t capacity = needed + needed / 4 + 2;
-    if (capacity > SKIPLIST_SEGMENT_NODES)
+    if (capacity > SKIPLIST_SEGMENT_NODES) {
         capacity = SKIPLIST_SEGMENT_NODES;
+    }
     while (needed > list->node_capacity) {
         bool is_first = list->node_capacity < SKIPLIST_SEGMENT_NODES;
-        if (!(is_first ? resize_first_segment(list, capacity) : add_segment(list)))
+        if (!(is_first ? resize_first_segment(list, capacity) : add_segment(list))) {
             return false;
+        }
     }
     return true;
 }
 
 size_t nodes_memory_size(const struct skiplist *list) {
     size_t size = list->segments == &list->first_segment ? 0 : memory_size(list->segments);
-    for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES)
-        if (skiplist_node(list, id) != &list->first_node)
+    for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES) {
+        if (skiplist_node(list, id) != &list->first_node) {
             size += memory_size(skiplist_node(list, id));
+        }
+    }
     return size;
 }
 
@@ -142,8 +157,9 @@ void nodes_free_segment(struct skiplist *list) {
     struct skiplist_node *nodes = list->segments[list->node_capacity >> SKIPLIST_SEGMENT_BITS];
     list->memory_size -= memory_size(nodes);
     memory_free(nodes);
-    if (list->node_capacity > SKIPLIST_SEGMENT_NODES)
+    if (list->node_capacity > SKIPLIST_SEGMENT_NODES) {
         return;
+    }
     /* The one remaining segment needs no table. */
     list->memory_size -= memory_size(list->segments);
     memory_free(list->segments);
@@ -152,22 +168,27 @@ void nodes_free_segment(struct skiplist *list) {
 
 void nodes_free(struct skiplist *list) {
     list->memory_size -= nodes_memory_size(list);
-    for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES)
-        if (skiplist_node(list, id) != &list->first_node)
+    for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES) {
+        if (skiplist_node(list, id) != &list->first_node) {
             memory_free(skiplist_node(list, id));
-    if (list->segments != &list->first_segment)
+        }
+    }
+    if (list->segments != &list->first_segment) {
         memory_free(list->segments);
+    }
 }
 
 /* Unlink a free id from the free list. */
 static void unchain(struct skiplist *list, uint32_t id) {
     const struct skiplist_node *node = skiplist_node(list, id);
-    if (node->previous_free == SKIPLIST_NONE)
+    if (node->previous_free == SKIPLIST_NONE) {
         list->free_first = node->parent;
-    else
+    } else {
         skiplist_node(list, node->previous_free)->parent = node->parent;
-    if (node->parent != SKIPLIST_NONE)
+    }
+    if (node->parent != SKIPLIST_NONE) {
         skiplist_node(list, node->parent)->previous_free = node->previous_free;
+    }
     list->free_count--;
 }
 
@@ -187,8 +208,9 @@ uint32_t nodes_take(struct skiplist *list, void *block, unsigned level) {
 void nodes_give_back(struct skiplist *list, uint32_t id) {
     *skiplist_node(list, id) = (struct skiplist_node){
         .block = NULL, .parent = list->free_first, .previous_free = SKIPLIST_NONE};
-    if (list->free_first != SKIPLIST_NONE)
+    if (list->free_first != SKIPLIST_NONE) {
         skiplist_node(list, list->free_first)->previous_free = id;
+    }
     list->free_first = id;
     list->free_count++;
 }
@@ -201,12 +223,15 @@ static void change_id(struct skiplist *list, uint32_t from, struct skiplist_owne
     uint32_t to = nodes_take(list, node.block, node.level);
     struct block_links links = *(struct block_links *)node.block;
     *skiplist_node(list, to) = node;
-    if (node.parent != SKIPLIST_NONE)
+    if (node.parent != SKIPLIST_NONE) {
         index_children(nodes_index(list, node.parent))[node.position] = to;
-    if (links.previous != SKIPLIST_NONE)
+    }
+    if (links.previous != SKIPLIST_NONE) {
         nodes_links(list, links.previous)->next = to;
-    if (links.next != SKIPLIST_NONE)
+    }
+    if (links.next != SKIPLIST_NONE) {
         nodes_links(list, links.next)->previous = to;
+    }
     list->root = list->root == from ? to : list->root;
     list->first = list->first == from ? to : list->first;
     list->last = list->last == from ? to : list->last;
@@ -227,10 +252,13 @@ static void lower_end(struct skiplist *list, struct skiplist_owner owner) {
         list->free_first = SKIPLIST_NONE;
         return;
     }
-    if (skiplist_node(list, list->node_end - 1)->block != NULL)
+    if (skiplist_node(list, list->node_end - 1)->block != NULL) {
         change_id(list, list->node_end - 1, owner);
-    for (int i = 0; i < COMPACT_IDS && skiplist_node(list, list->node_end - 1)->block == NULL; i++)
+    }
+    for (int i = 0; i < COMPACT_IDS && skiplist_node(list, list->node_end - 1)->block == NULL;
+         i++) {
         unchain(list, --list->node_end);
+    }
 }
 
 /* Are there several segments, at least two of them unused? */
@@ -251,13 +279,14 @@ static bool has_spare_ids(const struct skiplist *list) {
 
 bool skiplist_compact_step(struct skiplist *list, struct skiplist_owner owner) {
     CHECK(list->detached == SKIPLIST_NONE);
-    if (has_spare_ids(list))
+    if (has_spare_ids(list)) {
         lower_end(list, owner);
-    else if (has_spare_segment(list))
+    } else if (has_spare_segment(list)) {
         nodes_free_segment(list);
-    else if (has_spare_nodes(list) &&
-             !resize_first_segment(list, 2 * (list->node_end + COMPACT_FREE_MIN)))
+    } else if (has_spare_nodes(list) &&
+               !resize_first_segment(list, 2 * (list->node_end + COMPACT_FREE_MIN))) {
         return false;
+    }
     return has_spare_ids(list) || has_spare_segment(list) || has_spare_nodes(list);
 }
 
@@ -275,8 +304,10 @@ void nodes_renumber(struct skiplist *list, uint32_t id, uint32_t position) {
 void nodes_unlink(struct skiplist *list, uint32_t first, uint32_t last) {
     uint32_t previous = nodes_links(list, first)->previous;
     uint32_t next = nodes_links(list, last)->next;
-    if (previous != SKIPLIST_NONE)
+    if (previous != SKIPLIST_NONE) {
         nodes_links(list, previous)->next = next;
-    if (next != SKIPLIST_NONE)
+    }
+    if (next != SKIPLIST_NONE) {
         nodes_links(list, next)->previous = previous;
+    }
 }

@@ -17,8 +17,9 @@ static inline void prefetch_line(const void *at) {
 /* Prefetch every line that overlaps the size bytes (at least 1) at `at`. */
 static inline void prefetch_lines(const void *at, size_t size) {
     uintptr_t line = (uintptr_t)at & ~(uintptr_t)63;
-    for (; line < (uintptr_t)at + size; line += 64)
+    for (; line < (uintptr_t)at + size; line += 64) {
         prefetch_line((const void *)line);
+    }
 }
 
 #endif

@@ -8,8 +8,9 @@
 void removal_shrink_root(struct skiplist *list) {
     while (skiplist_node(list, list->root)->level > 0) {
         struct index_block *index = nodes_index(list, list->root);
-        if (index->count > 1)
+        if (index->count > 1) {
             return;
+        }
         uint32_t child = index_children(index)[0];
         nodes_give_back(list, list->root);
         nodes_destroy(list, index);
@@ -24,16 +25,18 @@ void removal_merge_index(struct skiplist *list, uint32_t id) {
     uint32_t parent_id = skiplist_node(list, id)->parent;
     struct index_block *parent = nodes_index(list, parent_id);
     uint32_t position = skiplist_node(list, id)->position;
-    if (parent->count < 2)
+    if (parent->count < 2) {
         return;
+    }
     uint32_t left_at = position > 0 ? position - 1 : position;
     uint32_t left_id = index_children(parent)[left_at];
     uint32_t right_id = index_children(parent)[left_at + 1];
     struct index_block *left = nodes_index(list, left_id);
     struct index_block *right = nodes_index(list, right_id);
     uint32_t count = left->count + right->count;
-    if (count > INDEX_FANOUT * 3 / 4 || count > left->capacity)
+    if (count > INDEX_FANOUT * 3 / 4 || count > left->capacity) {
         return;
+    }
     uint32_t left_count = left->count;
     index_move(left, right, 0);
     index_set_key(left, left_count, index_keys(parent)[left_at + 1]);
@@ -57,20 +60,23 @@ static void remove_child(struct skiplist *list, uint32_t id) {
     nodes_give_back(list, id);
     index_remove(index, position, 1);
     nodes_renumber(list, node.parent, position);
-    if (index->count == 0)
+    if (index->count == 0) {
         remove_child(list, node.parent);
-    else if (node.parent == list->root)
+    } else if (node.parent == list->root) {
         removal_shrink_root(list);
-    else if (index->count <= INDEX_FANOUT / 4)
+    } else if (index->count <= INDEX_FANOUT / 4) {
         removal_merge_index(list, node.parent);
+    }
 }
 
 static void remove_leaf(struct skiplist *list, uint32_t id) {
     const struct block_links *links = nodes_links(list, id);
-    if (list->first == id)
+    if (list->first == id) {
         list->first = links->next;
-    if (list->last == id)
+    }
+    if (list->last == id) {
         list->last = links->previous;
+    }
     remove_child(list, id);
 }
 
@@ -79,11 +85,13 @@ static bool make_room_for(struct skiplist *list, uint32_t id, const struct block
     const struct block *block = nodes_leaf(list, id);
     uint32_t count = block->count + other->count;
     uint32_t heap = (uint32_t)block->heap_used + other->heap_used;
-    if (count <= block->capacity && heap <= block->heap_size)
+    if (count <= block->capacity && heap <= block->heap_size) {
         return true;
+    }
     struct block *larger = nodes_adopt_leaf(list, block_create(count, heap));
-    if (larger == NULL)
+    if (larger == NULL) {
         return false;
+    }
     nodes_replace_leaf(list, id, larger);
     return true;
 }
@@ -97,8 +105,9 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
     uint32_t kept_id = is_left_kept ? left_id : right_id;
     uint32_t gone_id = is_left_kept ? right_id : left_id;
     struct block *gone = nodes_leaf(list, gone_id);
-    if (!make_room_for(list, kept_id, gone))
+    if (!make_room_for(list, kept_id, gone)) {
         return;
+    }
     struct block *kept = nodes_leaf(list, kept_id);
     uint32_t index = is_left_kept ? kept->count : 0;
     uint32_t count = gone->count;
@@ -106,8 +115,9 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
     /* One of the two is removed, no matter which. */
     index_add_span(parent, left_at, index_span(parent, left_at + 1));
     index_set_span(parent, left_at + 1, index_span(parent, left_at));
-    if (!is_left_kept)
+    if (!is_left_kept) {
         index_set_key(parent, left_at + 1, index_keys(parent)[left_at]);
+    }
     owner.moved(owner.owner, kept, index, count, gone_id, kept_id);
     remove_leaf(list, gone_id);
 }
@@ -115,34 +125,39 @@ static void merge_leaves(struct skiplist *list, struct index_block *parent, uint
 /* Merge a leaf that has become small if a sibling has room. */
 static void merge_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
     uint32_t parent_id = skiplist_node(list, id)->parent;
-    if (parent_id == SKIPLIST_NONE)
+    if (parent_id == SKIPLIST_NONE) {
         return;
+    }
     struct index_block *parent = nodes_index(list, parent_id);
     uint32_t position = skiplist_node(list, id)->position;
     const struct block *block = nodes_leaf(list, id);
     const uint32_t *children = index_children(parent);
-    if (position > 0 && block_may_merge(nodes_leaf(list, children[position - 1]), block))
+    if (position > 0 && block_may_merge(nodes_leaf(list, children[position - 1]), block)) {
         merge_leaves(list, parent, position - 1, owner);
-    else if (position + 1U < parent->count &&
-             block_may_merge(block, nodes_leaf(list, children[position + 1])))
+    } else if (position + 1U < parent->count &&
+               block_may_merge(block, nodes_leaf(list, children[position + 1]))) {
         merge_leaves(list, parent, position, owner);
+    }
 }
 
 /* Shrink a leaf that needs less than half its memory. Without memory for the new block it is left
  * as it is. */
 static void leaf_trim(struct skiplist *list, uint32_t id) {
     struct block *block = nodes_leaf(list, id);
-    if (!block_is_wasteful(block))
+    if (!block_is_wasteful(block)) {
         return;
+    }
     struct block *trimmed = nodes_adopt_leaf(list, block_create_grown(block, 1));
-    if (trimmed != NULL)
+    if (trimmed != NULL) {
         nodes_replace_leaf(list, id, trimmed);
+    }
 }
 
 void removal_settle_leaf(struct skiplist *list, uint32_t id, struct skiplist_owner owner) {
     leaf_trim(list, id);
-    if (nodes_leaf(list, id)->count <= BLOCK_ENTRIES_MAX / 4)
+    if (nodes_leaf(list, id)->count <= BLOCK_ENTRIES_MAX / 4) {
         merge_leaf(list, id, owner);
+    }
 }
 
 void skiplist_remove(struct skiplist *list, struct skiplist_place place, uint32_t count,

@@ -34,8 +34,9 @@ MUST_CHECK bool board_cursor_run(struct board_cursor *cursor, bool is_best_first
  * constant, the compiler generates a loop for each direction. */
 MUST_CHECK static inline bool board_run_read_to(struct board_run *run, bool is_best_first,
                                                 uint64_t *key, struct bytes *member) {
-    if (run->count == 0)
+    if (run->count == 0) {
         return false;
+    }
     run->count--;
     if (!is_best_first) {
         run->marks--;
@@ -43,8 +44,9 @@ MUST_CHECK static inline bool board_run_read_to(struct board_run *run, bool is_b
     }
     uint8_t len = (uint8_t)(*run->marks >> 8);
     *key = *run->keys;
-    if (!is_best_first)
+    if (!is_best_first) {
         run->members -= block_heap_size(len);
+    }
     const char *at = run->members;
     if (is_best_first) {
         run->marks++;

@@ -38,8 +38,9 @@ static void sort_items(struct scan *scan) {
     for (uint32_t i = 1; i < scan->item_count; i++) {
         struct scan_item item = scan->items[i];
         uint32_t place = i;
-        for (; place > 0 && scan->items[place - 1].prefix > item.prefix; place--)
+        for (; place > 0 && scan->items[place - 1].prefix > item.prefix; place--) {
             scan->items[place] = scan->items[place - 1];
+        }
         scan->items[place] = item;
     }
 }
@@ -70,8 +71,9 @@ void scan_add(struct scan *scan, const struct scan_item *item) {
     /* When the array is full, all of it is visited out of turn, whatever the limits. Nothing is
      * lost, and it takes a table that could not grow for a long time. */
     if (scan->item_count == SCAN_ITEMS_MAX) {
-        for (uint32_t i = 0; i < scan->item_count; i++)
+        for (uint32_t i = 0; i < scan->item_count; i++) {
             visit_item(scan, &scan->items[i]);
+        }
         scan->item_count = 0;
     }
     scan->items[scan->item_count++] = *item;
@@ -85,8 +87,9 @@ static void find_names(struct scan *scan) {
 
 static void note_candidate(void *context, uint32_t id) {
     struct scan *scan = context;
-    if (scan->candidate_count == SCAN_CANDIDATES_MAX)
+    if (scan->candidate_count == SCAN_CANDIDATES_MAX) {
         find_names(scan);
+    }
     scan->candidates[scan->candidate_count++] = (struct scan_candidate){
         .id = id, .from = scan->step_from, .last = (uint32_t)(scan->step_end - 1)};
     scan->gathered_count++;
@@ -107,8 +110,9 @@ uint64_t scan_map(struct scan *scan, const struct map *map, uint64_t cursor) {
            (!is_spent(scan) || scan->next == cursor)) {
         /* A bucket holds about ten: half a batch leaves room for the last one. */
         uint64_t wanted = count - scan->visited;
-        if (wanted > SCAN_CANDIDATES_MAX / 2)
+        if (wanted > SCAN_CANDIDATES_MAX / 2) {
             wanted = SCAN_CANDIDATES_MAX / 2;
+        }
         scan->gathered_count = 0;
         do {
             scan->step_from = (uint32_t)scan->next;

@@ -21,8 +21,9 @@ enum plan_change {
 
 size_t skiplist_growth_size(const struct skiplist *list, uint32_t count) {
     uint64_t needed = nodes_needed(list, count);
-    if (needed <= list->node_capacity)
+    if (needed <= list->node_capacity) {
         return 0;
+    }
     /* One segment more than needed, and the table's pointers. */
     return (needed - list->node_capacity + SKIPLIST_SEGMENT_NODES) * sizeof(struct skiplist_node) +
            2 * (needed >> SKIPLIST_SEGMENT_BITS) * sizeof(void *);
@@ -44,8 +45,9 @@ void skiplist_init(struct skiplist *list, bool is_latest) {
 
 void skiplist_init_leaf(struct skiplist *list, bool is_latest, struct block *leaf) {
     skiplist_init(list, is_latest);
-    if (leaf == NULL)
+    if (leaf == NULL) {
         return;
+    }
     list->first_node = (struct skiplist_node){.block = leaf, .parent = SKIPLIST_NONE};
     list->node_end = 1;
     list->root = list->first = list->last = 0;
@@ -69,8 +71,9 @@ struct block *skiplist_take_leaf(struct skiplist *list) {
 }
 
 void skiplist_deinit(struct skiplist *list) {
-    while (!skiplist_deinit_step(list, UINT32_MAX))
+    while (!skiplist_deinit_step(list, UINT32_MAX)) {
         continue;
+    }
 }
 
 bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
@@ -78,8 +81,9 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
     while (list->node_end > 0 && work < work_max) {
         const struct skiplist_node *node = skiplist_node(list, --list->node_end);
         work++;
-        if (node->block == NULL)
+        if (node->block == NULL) {
             continue;
+        }
         if (node->level == 0) {
             const struct block *block = node->block;
             work += block->count;
@@ -87,11 +91,13 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
         }
         nodes_destroy(list, node->block);
         /* Ten million entries have a hundred segments, so these are freed one by one too. */
-        if (list->node_capacity >= list->node_end + 2 * SKIPLIST_SEGMENT_NODES)
+        if (list->node_capacity >= list->node_end + 2 * SKIPLIST_SEGMENT_NODES) {
             nodes_free_segment(list);
+        }
     }
-    if (list->node_end > 0)
+    if (list->node_end > 0) {
         return false;
+    }
     nodes_free(list);
     CHECK(list->memory_size == 0);
     skiplist_init(list, list->is_latest);
@@ -101,8 +107,9 @@ bool skiplist_deinit_step(struct skiplist *list, uint32_t work_max) {
 /* ---- copy ---- */
 
 static bool copy_long_members(struct skiplist *to, struct block *block) {
-    if (block->long_count == 0)
+    if (block->long_count == 0) {
         return true;
+    }
     uint32_t offset = 0;
     for (uint32_t i = 0; i < block->count; i++) {
         uint8_t len = block_len(block, i);
@@ -124,8 +131,9 @@ static bool copy_long_members(struct skiplist *to, struct block *block) {
 
 static bool copy_leaf(struct skiplist *to, struct skiplist_node *node, const struct block *from) {
     struct block *block = nodes_adopt_leaf(to, block_create(from->count, from->heap_used));
-    if (block == NULL)
+    if (block == NULL) {
         return false;
+    }
     block->links = from->links;
     block_copy(block, 0, from, 0, from->count);
     node->block = block;
@@ -135,16 +143,18 @@ static bool copy_leaf(struct skiplist *to, struct skiplist_node *node, const str
 static bool copy_index(struct skiplist *to, struct skiplist_node *node,
                        const struct index_block *from) {
     struct index_block *index = nodes_create_index(to, from->capacity, node->level);
-    if (index == NULL)
+    if (index == NULL) {
         return false;
+    }
     index_copy(index, from);
     node->block = index;
     return true;
 }
 
 bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
-    if (!nodes_reserve(to, list->node_end))
+    if (!nodes_reserve(to, list->node_end)) {
         return false;
+    }
     for (uint32_t id = 0; id < list->node_end; id++) {
         struct skiplist_node *node = skiplist_node(to, id);
         *node = *skiplist_node(list, id);
@@ -172,8 +182,9 @@ bool skiplist_copy(const struct skiplist *list, struct skiplist *to) {
 uint32_t skiplist_block_for(const struct skiplist *list, uint64_t key, bool or_equal,
                             uint32_t level_min) {
     uint32_t id = list->root;
-    if (id == SKIPLIST_NONE)
+    if (id == SKIPLIST_NONE) {
         return id;
+    }
     for (uint32_t level = skiplist_node(list, id)->level; level > level_min; level--) {
         struct index_block *index = nodes_index(list, id);
         id = index_children(index)[index_child_for(index, key, or_equal)];
@@ -197,8 +208,9 @@ struct skiplist_place skiplist_place_for(const struct skiplist *list, uint64_t k
 
 struct skiplist_place skiplist_at(const struct skiplist *list, uint32_t rank) {
     CHECK(rank < list->count);
-    if (rank == 0)
+    if (rank == 0) {
         return (struct skiplist_place){.leaf = list->first, .index = 0};
+    }
     uint32_t id = list->root;
     for (uint32_t level = skiplist_node(list, id)->level; level > 0; level--) {
         struct index_block *index = nodes_index(list, id);
@@ -216,8 +228,9 @@ static void begin_place(const struct skiplist *list, uint32_t rank, struct skipl
         struct index_block *index = nodes_index(list, place->leaf);
         place->leaf = index_children(index)[index_child_at(index, &place->index)];
     }
-    if (level == 1)
+    if (level == 1) {
         prefetch_lines(nodes_index(list, place->leaf), sizeof(struct index_block) + INDEX_FANOUT);
+    }
 }
 
 /* Determine the child and prefetch its id. */
@@ -237,30 +250,35 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
         begin_place(list, ranks[i], &places[i]);
     }
     if (skiplist_node(list, list->root)->level > 0) {
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
             positions[i] = find_child(list, &places[i]);
+        }
         for (uint32_t i = 0; i < count; i++) {
             places[i].leaf = index_children(nodes_index(list, places[i].leaf))[positions[i]];
             prefetch_line(skiplist_node(list, places[i].leaf));
         }
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         prefetch_lines(nodes_leaf(list, places[i].leaf),
                        sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
+    }
 }
 
 uint32_t skiplist_rank(const struct skiplist *list, struct skiplist_place place) {
     uint32_t rank = place.index;
-    if (place.leaf == SKIPLIST_NONE)
+    if (place.leaf == SKIPLIST_NONE) {
         return 0;
+    }
     const struct skiplist_node *node = skiplist_node(list, place.leaf);
-    if (node->parent == SKIPLIST_NONE)
+    if (node->parent == SKIPLIST_NONE) {
         return rank;
+    }
     /* Of the lowest index block, only the line of spans is read. */
     rank += index_narrow_sum(nodes_index(list, node->parent), node->position);
     for (node = skiplist_node(list, node->parent); node->parent != SKIPLIST_NONE;
-         node = skiplist_node(list, node->parent))
+         node = skiplist_node(list, node->parent)) {
         rank += index_wide_sum(nodes_index(list, node->parent), node->position);
+    }
     return rank;
 }
 
@@ -272,8 +290,9 @@ static struct block *plan_half(const struct block *block, uint32_t index, uint32
                                uint32_t size) {
     uint32_t heap = block_offset(block, index + count) - block_offset(block, index) + size;
     uint32_t entries = size > 0 ? count + 2 : count;
-    if (entries > BLOCK_ENTRIES_MAX)
+    if (entries > BLOCK_ENTRIES_MAX) {
         entries = BLOCK_ENTRIES_MAX;
+    }
     uint32_t more = size > 0 ? entries - count - 1 : 0;
     return block_create(entries, heap + more * (heap / entries + 1));
 }
@@ -304,18 +323,21 @@ static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
     uint32_t id = skiplist_node(list, plan->place.leaf)->parent;
     for (; id != SKIPLIST_NONE; id = skiplist_node(list, id)->parent) {
         const struct index_block *index = nodes_index(list, id);
-        if (index->count < index->capacity)
+        if (index->count < index->capacity) {
             return true;
+        }
         bool grows = index->capacity < INDEX_FANOUT;
         uint32_t capacity = grows ? 2U * index->capacity : INDEX_FANOUT;
         struct index_block *spare =
             nodes_create_index(list, capacity, skiplist_node(list, id)->level);
-        if (spare == NULL)
+        if (spare == NULL) {
             return false;
+        }
         CHECK(plan->index_count < SKIPLIST_LEVELS_MAX);
         plan->indexes[plan->index_count++] = spare;
-        if (grows)
+        if (grows) {
             return true;
+        }
     }
     plan->indexes[plan->index_count] =
         nodes_create_index(list, INDEX_FANOUT_FIRST, skiplist_node(list, list->root)->level + 1U);
@@ -324,17 +346,22 @@ static bool plan_indexes(struct skiplist *list, struct skiplist_plan *plan) {
 
 static enum plan_change plan_change_for(const struct skiplist *list, struct skiplist_place place,
                                         uint8_t len) {
-    if (place.leaf == SKIPLIST_NONE)
+    if (place.leaf == SKIPLIST_NONE) {
         return PLAN_FIRST;
+    }
     const struct block *block = nodes_leaf(list, place.leaf);
-    if (block_has_room(block, len) && !block_is_full_for(block, len))
+    if (block_has_room(block, len) && !block_is_full_for(block, len)) {
         return PLAN_FITS;
-    if (!block_is_full_for(block, len))
+    }
+    if (!block_is_full_for(block, len)) {
         return PLAN_GROW;
-    if (place.leaf == list->last && place.index == block->count)
+    }
+    if (place.leaf == list->last && place.index == block->count) {
         return PLAN_AFTER;
-    if (place.leaf == list->first && place.index == 0)
+    }
+    if (place.leaf == list->first && place.index == 0) {
         return PLAN_BEFORE;
+    }
     return PLAN_SPLIT;
 }
 
@@ -344,8 +371,9 @@ static bool reserve_above(struct skiplist *list, struct skiplist_plan *plan, boo
     bool grows = plan->change == PLAN_GROW;
     bool has_all = has_leaf && (grows || plan->change == PLAN_FIRST || plan_indexes(list, plan)) &&
                    (grows || nodes_reserve(list, 1U + plan->index_count));
-    if (!has_all)
+    if (!has_all) {
         skiplist_unreserve(list, plan);
+    }
     return has_all;
 }
 
@@ -358,8 +386,9 @@ bool skiplist_reserve(struct skiplist *list, struct skiplist_place place, uint8_
     plan->index_used = 0;
     plan->new_block = NULL;
     plan->left_block = NULL;
-    if (change == PLAN_FITS)
+    if (change == PLAN_FITS) {
         return true;
+    }
     return reserve_above(list, plan, plan_leaf(list, plan, len));
 }
 
@@ -368,15 +397,19 @@ uint32_t skiplist_id_end(const struct skiplist *list, const struct skiplist_plan
 }
 
 void skiplist_unreserve(struct skiplist *list, struct skiplist_plan *plan) {
-    if (plan->new_block != NULL)
+    if (plan->new_block != NULL) {
         nodes_destroy(list, plan->new_block);
-    if (plan->left_block != NULL)
+    }
+    if (plan->left_block != NULL) {
         nodes_destroy(list, plan->left_block);
+    }
     plan->new_block = NULL;
     plan->left_block = NULL;
-    for (uint32_t i = 0; i < plan->index_count; i++)
-        if (plan->indexes[i] != NULL)
+    for (uint32_t i = 0; i < plan->index_count; i++) {
+        if (plan->indexes[i] != NULL) {
             nodes_destroy(list, plan->indexes[i]);
+        }
+    }
     plan->index_count = 0;
 }
 
@@ -394,10 +427,12 @@ static void links_insert(struct skiplist *list, uint32_t id, uint32_t at, bool i
     struct block_links *beside = nodes_links(list, at);
     links->previous = is_before ? beside->previous : at;
     links->next = is_before ? at : beside->next;
-    if (links->previous != SKIPLIST_NONE)
+    if (links->previous != SKIPLIST_NONE) {
         nodes_links(list, links->previous)->next = id;
-    if (links->next != SKIPLIST_NONE)
+    }
+    if (links->next != SKIPLIST_NONE) {
         nodes_links(list, links->next)->previous = id;
+    }
 }
 
 /* Spare blocks are used in the order in which they were planned: from the bottom up. */
@@ -429,10 +464,12 @@ static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, ui
 /* Where to split a full index block. At the ends of the list, where (nearly) sequential loads
  * insert, most of it stays together, because it may never get another child. */
 static uint32_t index_split_at(const struct index_block *index, uint32_t position) {
-    if (index->links.next == SKIPLIST_NONE)
+    if (index->links.next == SKIPLIST_NONE) {
         return position == index->count ? index->count : index->count * 3U / 4;
-    if (index->links.previous == SKIPLIST_NONE)
+    }
+    if (index->links.previous == SKIPLIST_NONE) {
         return position <= 1 ? 1 : index->count / 4U;
+    }
     return index->count / 2U;
 }
 
@@ -462,17 +499,19 @@ static void split_index(struct skiplist *list, uint32_t *id, uint32_t *position,
 /* Add child to the index behind `beside`, from which it has taken over span entries. */
 static void add_child(struct skiplist *list, uint32_t beside, uint32_t child, uint64_t key,
                       uint32_t span, struct skiplist_plan *plan) {
-    if (skiplist_node(list, beside)->parent == SKIPLIST_NONE)
+    if (skiplist_node(list, beside)->parent == SKIPLIST_NONE) {
         add_root(list, plan);
+    }
     uint32_t parent = skiplist_node(list, beside)->parent;
     struct index_block *index = nodes_index(list, parent);
     uint32_t position = skiplist_node(list, beside)->position;
     index_add_span(index, position, 0U - span);
     position++;
-    if (index->count == INDEX_FANOUT)
+    if (index->count == INDEX_FANOUT) {
         split_index(list, &parent, &position, key, span, plan);
-    else if (index->count == index->capacity)
+    } else if (index->count == index->capacity) {
         grow_index(list, parent, plan);
+    }
     put_child(list, parent, position, key, span, child);
 }
 
@@ -481,8 +520,9 @@ static void add_child_before(struct skiplist *list, uint32_t first, uint32_t chi
                              struct skiplist_plan *plan) {
     const struct block *block = nodes_leaf(list, first);
     /* The new leaf takes the place of the old one, which is then added as a new child. */
-    if (skiplist_node(list, first)->parent == SKIPLIST_NONE)
+    if (skiplist_node(list, first)->parent == SKIPLIST_NONE) {
         add_root(list, plan);
+    }
     uint32_t parent = skiplist_node(list, first)->parent;
     struct index_block *index = nodes_index(list, parent);
     uint32_t position = skiplist_node(list, first)->position;
@@ -512,8 +552,9 @@ static uint32_t split_leaf(struct skiplist *list, struct skiplist_plan *plan,
     block_copy(right, 0, left, at, count);
     block_remove(left, at, count);
     nodes_replace_leaf(list, left_id, plan->left_block);
-    if (list->last == left_id)
+    if (list->last == left_id) {
         list->last = right_id;
+    }
     add_child(list, left_id, right_id, block_keys(right)[0], count, plan);
     owner.moved(owner.owner, right, 0, count, left_id, right_id);
     return right_id;
@@ -532,8 +573,9 @@ static struct skiplist_place make_room(struct skiplist *list, struct skiplist_pl
     case PLAN_SPLIT: {
         uint32_t right_id = split_leaf(list, plan, owner);
         uint32_t left_count = nodes_leaf(list, place.leaf)->count;
-        if (place.index <= left_count)
+        if (place.index <= left_count) {
             return place;
+        }
         return (struct skiplist_place){.leaf = right_id, .index = place.index - left_count};
     }
     case PLAN_AFTER: {
@@ -564,8 +606,9 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
                          const struct block_entry *entry, struct skiplist_owner owner) {
     struct skiplist_place place = make_room(list, plan, owner);
     block_insert(nodes_leaf(list, place.leaf), place.index, entry);
-    if (entry->len == BLOCK_LEN_LONG)
+    if (entry->len == BLOCK_LEN_LONG) {
         list->memory_size += block_long_memory_size(entry->at);
+    }
     nodes_add_to_spans(list, place.leaf, 1);
     return place.leaf;
 }
@@ -574,8 +617,9 @@ uint32_t skiplist_insert(struct skiplist *list, struct skiplist_plan *plan,
 static bool reserve_append(struct skiplist *list, const struct block_entry *entries, uint32_t count,
                            struct skiplist_plan *plan) {
     uint32_t heap = 0;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         heap += block_heap_size(entries[i].len);
+    }
     plan->new_block = nodes_adopt_leaf(list, block_create(count, heap));
     return reserve_above(list, plan, plan->new_block != NULL);
 }
@@ -597,14 +641,16 @@ bool skiplist_append(struct skiplist *list, const struct block_entry *entries, u
         const struct block *last = nodes_leaf(list, list->last);
         CHECK(entries[0].key <= block_keys(last)[last->count - 1]);
     }
-    if (!reserve_append(list, entries, count, &plan))
+    if (!reserve_append(list, entries, count, &plan)) {
         return false;
+    }
     uint32_t id = make_room(list, &plan, (struct skiplist_owner){.moved = nothing_moves}).leaf;
     for (uint32_t i = 0; i < count; i++) {
         CHECK(i == 0 || entries[i].key <= entries[i - 1].key);
         block_insert(nodes_leaf(list, id), i, &entries[i]);
-        if (entries[i].len == BLOCK_LEN_LONG)
+        if (entries[i].len == BLOCK_LEN_LONG) {
             list->memory_size += block_long_memory_size(entries[i].at);
+        }
     }
     nodes_add_to_spans(list, id, count);
     return true;

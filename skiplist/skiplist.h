@@ -65,8 +65,9 @@ bool skiplist_compact_step(struct skiplist *list, struct skiplist_owner owner);
 
 /* The leaf with this id; NULL if there is none, for any id. */
 static inline const struct block *skiplist_leaf(const struct skiplist *list, uint32_t id) {
-    if (id >= list->node_end)
+    if (id >= list->node_end) {
         return NULL;
+    }
     const struct skiplist_node *node = skiplist_node(list, id);
     return node->level == 0 ? (const struct block *)node->block : NULL;
 }

@@ -47,23 +47,20 @@ int64_t process_raise_descriptor_limit(int64_t clients) {
     return allowed;
 }
 
-bool process_daemonize(void) {
+enum process_side process_daemonize(void) {
     pid_t child = fork();
-    if (child < 0) {
-        return false;
-    }
-    if (child > 0) {
-        _exit(EXIT_SUCCESS);
+    if (child != 0) {
+        return child < 0 ? PROCESS_FAILED : PROCESS_PARENT;
     }
     setsid();
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (fd < 0) {
-        return false;
+        return PROCESS_FAILED;
     }
     bool is_done =
         dup2(fd, STDIN_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0;
     close(fd);
-    return is_done;
+    return is_done ? PROCESS_DAEMON : PROCESS_FAILED;
 }
 
 void process_write_pidfile(const char *path) {

@@ -14,8 +14,13 @@ MUST_CHECK bool process_reserve_descriptors(int64_t clients, int64_t *clients_ma
  * possible. */
 int64_t process_raise_descriptor_limit(int64_t clients);
 
-/* Continue in a child without a terminal; the parent exits. false: errno says why. */
-MUST_CHECK bool process_daemonize(void);
+/* Continue in a child without a terminal. */
+enum process_side {
+    PROCESS_FAILED, /* errno says why */
+    PROCESS_PARENT, /* is to end at once, without cleaning up what it shares with the daemon */
+    PROCESS_DAEMON,
+};
+MUST_CHECK enum process_side process_daemonize(void);
 
 /* Write and remove the pidfile. It is removed only if it still holds our process id. */
 void process_write_pidfile(const char *path);

@@ -22,8 +22,9 @@ struct model {
 
 static void assert_valid(const struct block *block) {
     const char *reason = "";
-    if (!block_validate(block, &reason))
+    if (!block_validate(block, &reason)) {
         fail_msg("%s", reason);
+    }
 }
 
 static struct bytes text_of(const struct model_entry *entry, char *text) {
@@ -67,8 +68,9 @@ static struct block_entry entry_of(const struct model_entry *entry) {
 static uint64_t key_for(const struct model *model, struct random *random, uint32_t index,
                         uint32_t without) {
     uint32_t before = index > 0 ? index - 1 : UINT32_MAX;
-    if (before == without)
+    if (before == without) {
         before--;
+    }
     uint32_t behind = index == without ? index + 1 : index;
     uint64_t highest = before < model->count ? model->entries[before].key : UINT64_MAX;
     uint64_t lowest = behind < model->count ? model->entries[behind].key : 0;
@@ -88,12 +90,14 @@ static void model_insert(struct model *model, struct random *random) {
     char text[512];
     struct bytes member = text_of(&entry, text);
     uint8_t len = block_len_of(entry.size);
-    if (block_is_full_for(model->block, len))
+    if (block_is_full_for(model->block, len)) {
         return;
-    if (len == BLOCK_LEN_LONG)
+    }
+    if (len == BLOCK_LEN_LONG) {
         assert_true(block_long_create(member, entry.heap));
-    else
+    } else {
         memcpy(entry.heap, member.at, member.size);
+    }
     if (!block_has_room(model->block, len)) {
         struct block *grown = block_create_grown(model->block, len);
         assert_non_null(grown);
@@ -116,17 +120,20 @@ static void model_remove(struct model *model, struct random *random) {
     uint32_t count = (uint32_t)random_below(random, model->count - index + 1U);
     count = count > 3 ? 3 : count;
     block_remove(model->block, index, count);
-    for (uint32_t i = index; i < index + count; i++)
-        if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG)
+    for (uint32_t i = index; i < index + count; i++) {
+        if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG) {
             block_long_destroy(model->entries[i].heap);
+        }
+    }
     memmove(model->entries + index, model->entries + index + count,
             (model->count - index - count) * sizeof *model->entries);
     model->count -= count;
 }
 
 static void model_shift(struct model *model, struct random *random) {
-    if (model->count == 0)
+    if (model->count == 0) {
         return;
+    }
     uint32_t from = (uint32_t)random_below(random, model->count);
     uint32_t to = (uint32_t)random_below(random, model->count + 1U);
     uint64_t key = key_for(model, random, to, from);
@@ -134,17 +141,19 @@ static void model_shift(struct model *model, struct random *random) {
     struct model_entry moved = model->entries[from];
     moved.key = key;
     uint32_t last = from < to ? to - 1 : to;
-    if (from < last)
+    if (from < last) {
         memmove(model->entries + from, model->entries + from + 1, (last - from) * sizeof moved);
-    else
+    } else {
         memmove(model->entries + last + 1, model->entries + last, (from - last) * sizeof moved);
+    }
     model->entries[last] = moved;
 }
 
 /* Split the block and merge the halves again, at either end. */
 static void model_split(struct model *model, struct random *random) {
-    if (model->count < 2)
+    if (model->count < 2) {
         return;
+    }
     struct block *block = model->block;
     uint32_t at = block_split_index(block);
     assert_true(at >= 1 && at < model->count);
@@ -181,20 +190,23 @@ TEST(random_changes_agree_with_an_array) {
     assert_non_null(model->block);
     for (int i = 0; i < 20000; i++) {
         uint64_t dice = random_below(&random, 10);
-        if (dice < 5)
+        if (dice < 5) {
             model_insert(model, &random);
-        else if (dice < 7)
+        } else if (dice < 7) {
             model_remove(model, &random);
-        else if (dice < 9)
+        } else if (dice < 9) {
             model_shift(model, &random);
-        else
+        } else {
             model_split(model, &random);
+        }
         model_compare(model);
     }
     block_remove(model->block, 0, model->count);
-    for (uint32_t i = 0; i < model->count; i++)
-        if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG)
+    for (uint32_t i = 0; i < model->count; i++) {
+        if (block_len_of(model->entries[i].size) == BLOCK_LEN_LONG) {
             block_long_destroy(model->entries[i].heap);
+        }
+    }
     memory_free(model->block);
     free(model);
     assert_int_equal(memory_live_count(), live_before);
@@ -243,11 +255,13 @@ TEST(a_full_block_of_any_sizes_splits_with_room_in_both_halves) {
         struct block_entry entry = {.key = 1, .at = heap};
         for (;;) {
             uint64_t size = 1 + random_below(&random, BLOCK_INLINE_MAX);
-            if (has_extremes)
+            if (has_extremes) {
                 size = random_below(&random, 2) == 0 ? 1 : BLOCK_INLINE_MAX;
+            }
             entry.len = (uint8_t)size;
-            if (block_is_full_for(block, entry.len))
+            if (block_is_full_for(block, entry.len)) {
                 break;
+            }
             block_insert(block, (uint32_t)random_below(&random, block->count + 1U), &entry);
         }
         uint32_t at = block_split_index(block);

@@ -25,8 +25,9 @@ struct run {
 
 /* The ends of the range of keys, and what is between them. */
 static uint64_t key_of(uint64_t number, uint32_t keys) {
-    if (number == 0)
+    if (number == 0) {
         return 0;
+    }
     return number == keys - 1 ? UINT64_MAX : number * 1000003;
 }
 
@@ -80,12 +81,14 @@ static void run_against_twin(const char *name, const struct run *run) {
     for (int i = 0; i < run->steps; i++) {
         char text[PAIR_MEMBER_MAX];
         random_step(&pair, run, &random, i / (run->steps / 6 + 1) % 2 == 0);
-        if (run->has_lookups)
+        if (run->has_lookups) {
             random_stage(&random, pair.board,
                          run->member_of((uint32_t)random_below(&random, run->members), text),
                          random_next(&random), &lookup);
-        if (i % run->validate_every == 0)
+        }
+        if (i % run->validate_every == 0) {
             pair_compare(&pair);
+        }
     }
     pair_compare(&pair);
     pair_remove_range(&pair, 0, pair.twin.count);
@@ -188,10 +191,11 @@ static void members_of_all_sizes_are_kept(void **state) {
         memset(text, 'm', size);
         text[size - 1] = random_below(&random, 2) == 0 ? 'a' : 'b';
         struct bytes member = {.at = text, .size = size};
-        if (random_below(&random, 3) == 0)
+        if (random_below(&random, 3) == 0) {
             pair_remove(&pair, member);
-        else
+        } else {
             pair_put(&pair, member, random_below(&random, 10));
+        }
         pair_compare(&pair);
         pair_compare_member(&pair, member);
     }
@@ -206,8 +210,9 @@ static void a_member_may_be_given_as_it_lies_on_the_board(void **state) {
     struct board_pair pair;
     pair_init(&pair, false, random_next(&random));
     char text[PAIR_MEMBER_MAX];
-    for (uint32_t i = 0; i < 300; i++)
+    for (uint32_t i = 0; i < 300; i++) {
         pair_put(&pair, member_of(i, text), random_below(&random, 50));
+    }
     for (int i = 0; i < 2000; i++) {
         uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
         uint64_t key = random_below(&random, 50);
@@ -249,10 +254,11 @@ static void compare_from(const struct board_pair *pair, uint32_t rank, bool is_f
         assert_true(at < pair->twin.count);
         assert_int_equal(entry.key, pair->twin.entries[at].key);
         assert_true(bytes_equal(entry.member, pair->twin.entries[at].member));
-        if (is_forward)
+        if (is_forward) {
             board_cursor_next(&cursor);
-        else
+        } else {
             board_cursor_previous(&cursor);
+        }
         at += is_forward ? 1U : UINT32_MAX;
     }
     assert_int_equal(at, is_forward ? (rank < pair->twin.count ? pair->twin.count : rank)
@@ -288,12 +294,14 @@ static void runs_walk_to_both_ends_from_every_rank(void **state) {
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, false, random_next(&random));
-    for (uint32_t i = 0; i < 300; i++)
+    for (uint32_t i = 0; i < 300; i++) {
         pair_put(&pair, member_of(i, text), random_below(&random, 40));
+    }
     static char long_member[1000];
     memset(long_member, 'l', sizeof long_member);
-    for (size_t size = 200; size < sizeof long_member; size += 90)
+    for (size_t size = 200; size < sizeof long_member; size += 90) {
         pair_put(&pair, (struct bytes){long_member, size}, random_below(&random, 40));
+    }
     for (uint32_t rank = 0; rank <= pair.twin.count + 1; rank++) {
         compare_runs_from(&pair, rank, true, UINT32_MAX);
         compare_runs_from(&pair, rank, false, UINT32_MAX);
@@ -309,8 +317,9 @@ static void cursors_walk_to_both_ends_from_every_rank(void **state) {
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, false, random_next(&random));
-    for (uint32_t i = 0; i < 300; i++)
+    for (uint32_t i = 0; i < 300; i++) {
         pair_put(&pair, member_of(i, text), random_below(&random, 40));
+    }
     for (uint32_t rank = 0; rank <= pair.twin.count + 1; rank++) {
         compare_from(&pair, rank, true);
         compare_from(&pair, rank, false);
@@ -319,10 +328,12 @@ static void cursors_walk_to_both_ends_from_every_rank(void **state) {
     struct board_cursor cursor;
     struct board_entry entry;
     board_seek(pair.board, 100, &cursor);
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < 40; i++) {
         board_cursor_next(&cursor);
-    for (int i = 0; i < 40; i++)
+    }
+    for (int i = 0; i < 40; i++) {
         board_cursor_previous(&cursor);
+    }
     assert_true(board_cursor_read(&cursor, &entry));
     assert_true(bytes_equal(entry.member, pair.twin.entries[100].member));
     pair_deinit(&pair);
@@ -336,15 +347,17 @@ static void ranges_of_any_size_are_removed(void **state) {
         struct board_pair pair;
         pair_init(&pair, false, random_next(&random));
         uint32_t members = (uint32_t)random_below(&random, 500) + 1;
-        for (uint32_t i = 0; i < members; i++)
+        for (uint32_t i = 0; i < members; i++) {
             pair_put(&pair, member_of(i, text), random_below(&random, 100));
+        }
         while (pair.twin.count > 0) {
             uint32_t rank = (uint32_t)random_below(&random, pair.twin.count);
             uint64_t count = random_below(&random, pair.twin.count - rank + 1U);
             pair_remove_range(&pair, rank, (uint32_t)count);
             pair_compare(&pair);
-            if (random_below(&random, 10) == 0)
+            if (random_below(&random, 10) == 0) {
                 pair_remove_range(&pair, 0, pair.twin.count);
+            }
         }
         pair_compare(&pair);
         pair_deinit(&pair);

@@ -38,8 +38,9 @@ static void put_ranking(struct board_pair *pair, const struct ranking *ranking, 
 
 /* At once, or in steps of some members. */
 static enum board_status end_ranking(struct board *board, struct random *random) {
-    if (random_below(random, 2) == 0)
+    if (random_below(random, 2) == 0) {
         return board_append_end(board);
+    }
     struct board_indexing progress = {0};
     enum board_status status = BOARD_OK;
     for (bool is_done = false; !is_done && status == BOARD_OK;) {
@@ -79,8 +80,9 @@ static void change_at_random(struct board_pair *pair, struct random *random, uin
             uint32_t left = pair->twin.count - rank;
             pair_remove_range(pair, rank, (uint32_t)random_below(random, left < 9 ? left : 9));
         }
-        if (i % 25 == 0)
+        if (i % 25 == 0) {
             pair_compare(pair);
+        }
     }
     pair_compare(pair);
 }
@@ -102,8 +104,9 @@ TEST(a_board_appended_to_is_like_one_that_was_put) {
                          BOARD_OK);
         put_ranking(&pair, &ranking, is_latest);
         pair_compare(&pair);
-        for (uint32_t i = 0; i < ranking.count; i += 7)
+        for (uint32_t i = 0; i < ranking.count; i += 7) {
             pair_compare_member(&pair, ranking.entries[i].member);
+        }
         change_at_random(&pair, &random, ranking.count);
         pair_deinit(&pair);
     }
@@ -158,9 +161,10 @@ TEST(appending_takes_about_as_much_memory_as_putting_in_order) {
             BOARD_OK);
     }
     assert_int_equal(board_append_end(appended.board), BOARD_OK);
-    for (uint32_t i = 0; i < ranking.count; i++)
+    for (uint32_t i = 0; i < ranking.count; i++) {
         assert_int_equal(board_put(put.board, ranking.entries[i].member, ranking.entries[i].key),
                          BOARD_OK);
+    }
     printf("%zu bytes appended, %zu put\n", board_memory_size(appended.board),
            board_memory_size(put.board));
     /* The index is allocated at its final size. */

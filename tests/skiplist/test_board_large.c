@@ -43,12 +43,14 @@ static void ascending_and_descending_loads_stand_in_order(void **state) {
     for (int is_ascending = 0; is_ascending < 2; is_ascending++) {
         struct board_pair pair;
         pair_init(&pair, false, 42);
-        for (uint32_t i = 0; i < members; i++)
+        for (uint32_t i = 0; i < members; i++) {
             put(pair.board, i, is_ascending ? i : members - i);
+        }
         assert_board_valid(pair.board);
         assert_int_equal(board_count(pair.board), members);
-        for (uint32_t i = 0; i < members; i += members / 1000)
+        for (uint32_t i = 0; i < members; i += members / 1000) {
             assert_stands_at(pair.board, i, is_ascending ? members - 1 - i : i);
+        }
         pair_deinit(&pair);
     }
 }
@@ -60,17 +62,21 @@ static void a_random_load_stands_in_order_through_moves_and_removals(void **stat
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, false, random_next(&random));
-    for (uint32_t i = 0; i < members; i++)
+    for (uint32_t i = 0; i < members; i++) {
         put(pair.board, i, random_next(&random) >> 40);
+    }
     assert_board_valid(pair.board);
     assert_int_equal(board_count(pair.board), members);
-    for (uint32_t i = 0; i < members; i++)
+    for (uint32_t i = 0; i < members; i++) {
         put(pair.board, (uint32_t)random_below(&random, members), random_next(&random) >> 40);
+    }
     assert_board_valid(pair.board);
     assert_int_equal(board_count(pair.board), members);
-    for (uint32_t i = 0; i < members; i++)
-        if (i % 10 != 0)
+    for (uint32_t i = 0; i < members; i++) {
+        if (i % 10 != 0) {
             assert_true(remove_named(pair.board, user_of(i, text)));
+        }
+    }
     assert_board_valid(pair.board);
     assert_int_equal(board_count(pair.board), (members + 9) / 10);
     while (board_count(pair.board) > 0) {
@@ -89,13 +95,15 @@ static void check_equals(bool is_latest) {
     pair_init(&pair, is_latest, 7);
     put(pair.board, members, 9);
     put(pair.board, members + 1, 3);
-    for (uint32_t i = 0; i < members; i++)
+    for (uint32_t i = 0; i < members; i++) {
         put(pair.board, i, 5);
+    }
     assert_board_valid(pair.board);
     assert_int_equal(board_count_above(pair.board, 5), 1);
     assert_int_equal(board_count_from(pair.board, 5), members + 1);
-    for (uint32_t i = 0; i < members; i += members / 1000)
+    for (uint32_t i = 0; i < members; i += members / 1000) {
         assert_stands_at(pair.board, i, is_latest ? members - i : i + 1);
+    }
     /* A member that leaves the run and returns is at its end, among the newest. */
     put(pair.board, 0, 9);
     assert_stands_at(pair.board, 0, is_latest ? 0 : 1);
@@ -124,8 +132,9 @@ static void a_long_run_of_equals_survives_removals(void **state) {
     pair_init(&pair, false, random_next(&random));
     bool *is_gone = calloc(members, sizeof *is_gone);
     assert_non_null(is_gone);
-    for (uint32_t i = 0; i < members; i++)
+    for (uint32_t i = 0; i < members; i++) {
         put(pair.board, i, 5);
+    }
     for (uint32_t i = 0; i < members / 2; i++) {
         uint32_t number = (uint32_t)random_below(&random, members);
         assert_int_equal(remove_named(pair.board, user_of(number, text)), !is_gone[number]);
@@ -137,12 +146,14 @@ static void a_long_run_of_equals_survives_removals(void **state) {
     struct board_entry entry;
     board_seek(pair.board, 0, &cursor);
     for (uint32_t i = 0; i < members; i++) {
-        if (is_gone[i])
+        if (is_gone[i]) {
             continue;
+        }
         assert_true(board_cursor_read(&cursor, &entry));
         assert_true(bytes_equal(entry.member, user_of(i, text)));
-        if (i % 100 == 0)
+        if (i % 100 == 0) {
             assert_stands_at(pair.board, i, rank);
+        }
         board_cursor_next(&cursor);
         rank++;
     }
@@ -162,10 +173,11 @@ static void insertions_at_one_place_split_again_and_again(void **state) {
     for (uint32_t i = 0; i < members; i++) {
         uint64_t middle = low + (high - low) / 2;
         put(pair.board, i, middle);
-        if (i % 2 == 0)
+        if (i % 2 == 0) {
             low = middle;
-        else
+        } else {
             high = middle;
+        }
     }
     assert_board_valid(pair.board);
     assert_int_equal(board_count(pair.board), members);
@@ -180,14 +192,16 @@ static void many_ranks_have_the_entries_of_each(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct board_pair pair;
         pair_init(&pair, false, 42);
-        for (uint32_t number = 0; number < sizes[i]; number++)
+        for (uint32_t number = 0; number < sizes[i]; number++) {
             put(pair.board, number, random_below(&random, sizes[i]));
+        }
         for (int round = 0; round < 2000; round++) {
             uint32_t ranks[BOARD_AT_MAX];
             struct board_entry entries[BOARD_AT_MAX];
             uint32_t count = (uint32_t)random_below(&random, BOARD_AT_MAX + 1);
-            for (uint32_t at = 0; at < count; at++)
+            for (uint32_t at = 0; at < count; at++) {
                 ranks[at] = (uint32_t)random_below(&random, sizes[i]);
+            }
             board_at_many(pair.board, ranks, count, entries);
             for (uint32_t at = 0; at < count; at++) {
                 struct board_entry entry = board_at(pair.board, ranks[at]);

@@ -70,8 +70,9 @@ static void a_failed_put_in_order_leaves_a_board_as_it_was(void **state) {
         struct board_pair pair;
         int failures = 0;
         pair_init(&pair, false, 1);
-        for (uint32_t i = 0; i < 600; i++)
+        for (uint32_t i = 0; i < 600; i++) {
             failures += put_with_failures(&pair, user_of(i, text), is_descending ? 1000 - i : i);
+        }
         assert_true(failures > 0);
         pair_deinit(&pair);
     }
@@ -80,8 +81,9 @@ static void a_failed_put_in_order_leaves_a_board_as_it_was(void **state) {
 
 static void fill(struct board_pair *pair, struct random *random, uint32_t members) {
     char text[PAIR_MEMBER_MAX];
-    for (uint32_t i = 0; i < members; i++)
+    for (uint32_t i = 0; i < members; i++) {
         pair_put(pair, member_of(i, text), random_below(random, 100));
+    }
 }
 
 static void a_failed_copy_leaves_nothing_behind(void **state) {
@@ -119,8 +121,9 @@ static void a_copy_is_equal_and_independent(void **state) {
         struct board_pair copy;
         pair_init(&pair, round % 2 == 0, random_next(&random));
         fill(&pair, &random, (uint32_t)random_below(&random, 500));
-        for (int i = 0; i < 200; i++)
+        for (int i = 0; i < 200; i++) {
             pair_remove(&pair, member_of((uint32_t)random_below(&random, 500), text));
+        }
         copy.board = &copy.own;
         assert_true(board_copy(pair.board, copy.board));
         assert_ptr_equal(board_layout(copy.board), &pair.layout);
@@ -129,10 +132,11 @@ static void a_copy_is_equal_and_independent(void **state) {
         for (int i = 0; i < 300; i++) {
             struct board_pair *changed = random_below(&random, 2) == 0 ? &pair : &copy;
             struct bytes member = member_of((uint32_t)random_below(&random, 500), text);
-            if (random_below(&random, 3) == 0)
+            if (random_below(&random, 3) == 0) {
                 pair_remove(changed, member);
-            else
+            } else {
                 pair_put(changed, member, random_below(&random, 100));
+            }
         }
         pair_compare(&pair);
         pair_compare(&copy);
@@ -174,10 +178,11 @@ static void memory_size_is_all_that_a_board_holds(void **state) {
     pair_init(&pair, false, random_next(&random));
     for (int i = 0; i < 6000; i++) {
         struct bytes member = member_of((uint32_t)random_below(&random, 900), text);
-        if (random_below(&random, 100) < (i < 4000 ? 20U : 70U))
+        if (random_below(&random, 100) < (i < 4000 ? 20U : 70U)) {
             (void)remove_named(pair.board, member);
-        else
+        } else {
             assert_int_equal(board_put(pair.board, member, random_below(&random, 100)), BOARD_OK);
+        }
         assert_int_equal(board_memory_size(pair.board), memory_used() - used_before);
     }
     pair_deinit(&pair);
@@ -191,8 +196,9 @@ static void emptied_boards_give_their_memory_back(void **state) {
     size_t size_empty = board_memory_size(pair.board);
     fill(&pair, &random, 3000);
     size_t size_full = board_memory_size(pair.board);
-    while (board_count(pair.board) > 30)
+    while (board_count(pair.board) > 30) {
         pair_remove_range(&pair, 5, 10);
+    }
     pair_compare(&pair);
     /* The table of nodes keeps its size; everything else is in proportion to the members. */
     assert_true(board_memory_size(pair.board) < size_full / 3);
@@ -209,8 +215,9 @@ static void a_board_of_ten_members_takes_little_more_than_its_entries(void **sta
     struct board_pair pair;
     char text[PAIR_MEMBER_MAX];
     pair_init(&pair, false, 1);
-    for (uint32_t i = 0; i < 10; i++)
+    for (uint32_t i = 0; i < 10; i++) {
         pair_put(&pair, user_of(i, text), i);
+    }
     /* 17 bytes each, 8 of key and 2 of mark. */
     assert_true(board_memory_size(pair.board) < 10 * (17 + 8 + 2) + 50);
     pair_deinit(&pair);

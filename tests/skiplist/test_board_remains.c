@@ -24,23 +24,26 @@ enum {
 /* Put all numbers below count at random keys below keys. */
 static void fill(struct board_pair *pair, struct random *random, uint32_t count, uint64_t keys) {
     char text[PAIR_MEMBER_MAX];
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         pair_put(pair, member_of(i, text), random_below(random, keys));
+    }
 }
 
 /* The same for the board alone, with members of equal size. */
 static void fill_board(struct board *board, uint32_t from, uint32_t count) {
     char text[PAIR_MEMBER_MAX];
-    for (uint32_t i = from; i < from + count; i++)
+    for (uint32_t i = from; i < from + count; i++) {
         assert_int_equal(board_put(board, user_of(i, text), i * 2654435761U), BOARD_OK);
+    }
 }
 
 static void remove_random_range(struct board_pair *pair, struct random *random) {
     uint32_t count = board_count(pair->board);
     uint32_t rank = (uint32_t)random_below(random, count + 1);
     uint32_t limit = count - rank;
-    if (random_below(random, 3) > 0)
+    if (random_below(random, 3) > 0) {
         limit = limit / 4;
+    }
     pair_remove_range(pair, rank, (uint32_t)random_below(random, limit + 1));
 }
 
@@ -60,20 +63,23 @@ static void change_at_random(struct board_pair *pair, struct random *random, uin
         remove_random_range(pair, random);
         break;
     case 1:
-        if (board_has_remains(pair->board))
+        if (board_has_remains(pair->board)) {
             (void)board_free_step(pair->board, (uint32_t)random_below(random, 40));
+        }
         break;
     case 2:
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 5; i++) {
             pair_remove(pair, member_of((uint32_t)random_below(random, NUMBERS), text));
+        }
         break;
     case 3:
         compare_copy(pair);
         break;
     default:
-        for (int i = 0; i < NUMBERS / 40; i++)
+        for (int i = 0; i < NUMBERS / 40; i++) {
             pair_put(pair, member_of((uint32_t)random_below(random, NUMBERS), text),
                      random_below(random, keys));
+        }
     }
 }
 
@@ -86,8 +92,9 @@ static void run_at_random(struct random *random, bool is_latest, uint64_t keys) 
     for (int i = 0; i < steps; i++) {
         change_at_random(&pair, random, keys);
         pair_compare(&pair);
-        for (int j = 0; j < 20; j++)
+        for (int j = 0; j < 20; j++) {
             pair_compare_member(&pair, member_of((uint32_t)random_below(random, NUMBERS), text));
+        }
         pair_compare_key(&pair, random_below(random, keys));
     }
     pair_deinit(&pair);
@@ -126,10 +133,12 @@ static void every_range_can_be_cut_out(void **state) {
             board_remove_range(copy, rank, count);
             assert_int_equal(board_count(copy), members - count);
             assert_board_valid(copy);
-            if (rank > 0)
+            if (rank > 0) {
                 assert_int_equal(board_at(copy, rank - 1).key, board_at(pair.board, rank - 1).key);
-            if (rank + count < members)
+            }
+            if (rank + count < members) {
                 assert_int_equal(board_at(copy, rank).key, board_at(pair.board, rank + count).key);
+            }
             while (!board_free_step(copy, 64)) {}
             assert_board_valid(copy);
             board_deinit(copy);
@@ -257,10 +266,11 @@ static void a_scan_meets_the_living_only_and_all_of_them(void **state) {
     } while (cursor != 0);
     for (uint32_t i = 0; i < LARGE; i++) {
         uint64_t key;
-        if (board_find(pair.board, user_of(i, text), &key))
+        if (board_find(pair.board, user_of(i, text), &key)) {
             assert_true(seen.visits[i] > 0);
-        else
+        } else {
             assert_int_equal(seen.visits[i], 0);
+        }
     }
     pair_deinit(&pair);
 }
@@ -284,8 +294,9 @@ static void a_board_emptied_and_filled_again_does_not_grow(void **state) {
 /* Do all the deferred work for it. Returns the number of steps. */
 static uint32_t free_all(struct board *board, uint32_t work_max) {
     uint32_t steps = 1;
-    while (!board_free_step(board, work_max))
+    while (!board_free_step(board, work_max)) {
         assert_true(++steps < 1000000);
+    }
     return steps;
 }
 
@@ -327,8 +338,9 @@ static void what_small_ranges_held_is_given_back_as_they_go(void **state) {
     pair_init(&pair, false, 5);
     fill_board(pair.board, 0, LARGE);
     size_t size_full = board_memory_size(pair.board);
-    while (board_count(pair.board) > KEPT)
+    while (board_count(pair.board) > KEPT) {
         board_remove_range(pair.board, KEPT / 2, board_count(pair.board) > KEPT + 10 ? 10 : 1);
+    }
     assert_board_valid(pair.board);
     assert_in_range(board_memory_size(pair.board), 0, size_full / 2);
     for (uint32_t i = 0; i < LARGE; i++) {
@@ -348,8 +360,9 @@ static void a_step_towards_less_memory_frees_little(void **state) {
     pair_init(&pair, false, 5);
     fill_board(pair.board, 0, LARGE);
     board_remove_range(pair.board, 100, LARGE - 100);
-    while (board_has_remains(pair.board))
+    while (board_has_remains(pair.board)) {
         (void)board_free_step(pair.board, 200);
+    }
     uint64_t live = memory_live_count();
     bool is_done = false;
     while (!is_done) {
@@ -375,10 +388,11 @@ static void a_board_changes_while_its_memory_comes_back(void **state) {
         for (int i = 0; i < 60; i++) {
             (void)board_free_step(pair.board, (uint32_t)random_below(&random, 100));
             uint32_t number = (uint32_t)random_below(&random, NUMBERS);
-            if (random_below(&random, 3) == 0)
+            if (random_below(&random, 3) == 0) {
                 pair_remove(&pair, member_of(number, text));
-            else
+            } else {
                 pair_put(&pair, member_of(number, text), random_next(&random));
+            }
             assert_board_valid(pair.board);
             pair_compare_member(&pair, member_of(number, text));
             if (i % 20 == 19) {
@@ -435,11 +449,13 @@ static void boards_leave_their_chain_in_any_order(void **state) {
         } else if (board_has_remains(board)) {
             (void)board_free_step(board, NUMBERS);
         }
-        for (int j = 0; j < BOARDS; j++)
+        for (int j = 0; j < BOARDS; j++) {
             assert_board_valid(pairs[j].board);
+        }
     }
-    while (chain.first != NULL)
+    while (chain.first != NULL) {
         (void)board_free_step(chain.first, 1000);
+    }
     for (int i = 0; i < BOARDS; i++) {
         assert_false(board_has_remains(pairs[i].board));
         pair_deinit(&pairs[i]);

@@ -29,8 +29,9 @@ struct world {
 
 static uint32_t number_of(struct bytes member) {
     uint32_t number = 0;
-    for (size_t i = member.size - 12; i < member.size; i++)
+    for (size_t i = member.size - 12; i < member.size; i++) {
         number = number * 10 + (uint32_t)(member.at[i] - '0');
+    }
     return number;
 }
 
@@ -58,12 +59,13 @@ static void drop(struct world *world, uint32_t number) {
 /* Change the transient members, and move the lasting ones. */
 static void change(struct world *world, struct random *random, int growing_percent) {
     uint32_t number = (uint32_t)random_below(random, MEMBERS);
-    if (world->is_lasting[number])
+    if (world->is_lasting[number]) {
         put(world, number, random_below(random, 1000));
-    else if (random_below(random, 100) < (uint64_t)growing_percent)
+    } else if (random_below(random, 100) < (uint64_t)growing_percent) {
         put(world, number, random_below(random, 1000));
-    else
+    } else {
         drop(world, number);
+    }
 }
 
 static void scan_while(struct random *random, uint32_t lasting, uint32_t fleeting,
@@ -84,13 +86,16 @@ static void scan_while(struct random *random, uint32_t lasting, uint32_t fleetin
         assert_true(next == 0 || next > cursor);
         assert_true(next < UINT64_C(1) << 48);
         cursor = next;
-        for (int i = 0; i < changes_per_call; i++)
+        for (int i = 0; i < changes_per_call; i++) {
             change(world, random, growing_percent);
+        }
     } while (cursor != 0);
     assert_board_valid(world->pair.board);
-    for (uint32_t i = 0; i < MEMBERS; i++)
-        if (world->is_lasting[i])
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        if (world->is_lasting[i]) {
             assert_true(world->visits[i] > 0);
+        }
+    }
     pair_deinit(&world->pair);
     free(world);
 }
@@ -98,29 +103,33 @@ static void scan_while(struct random *random, uint32_t lasting, uint32_t fleetin
 static void what_stays_is_seen_while_nothing_changes(void **state) {
     (void)state;
     struct random random = random_begin(__func__);
-    for (uint32_t members = 1; members <= MEMBERS; members = members * 3 / 2 + 1)
+    for (uint32_t members = 1; members <= MEMBERS; members = members * 3 / 2 + 1) {
         scan_while(&random, members, 0, 0, 10, 0);
+    }
 }
 
 static void what_stays_is_seen_while_the_board_grows(void **state) {
     (void)state;
     struct random random = random_begin(__func__);
-    for (int round = 0; round < 5; round++)
+    for (int round = 0; round < 5; round++) {
         scan_while(&random, 200, 200, 95, 10, 100);
+    }
 }
 
 static void what_stays_is_seen_while_the_board_shrinks(void **state) {
     (void)state;
     struct random random = random_begin(__func__);
-    for (int round = 0; round < 5; round++)
+    for (int round = 0; round < 5; round++) {
         scan_while(&random, 200, 3000, 3, 10, 100);
+    }
 }
 
 static void what_stays_is_seen_when_one_block_is_left_and_comes_back(void **state) {
     (void)state;
     struct random random = random_begin(__func__);
-    for (int round = 0; round < 30; round++)
+    for (int round = 0; round < 30; round++) {
         scan_while(&random, 3, 300, round % 2 == 0 ? 3 : 70, 1, 200);
+    }
 }
 
 /* Half of the transient members are added, then most of them are removed at once, and so on: the
@@ -150,10 +159,12 @@ static void what_stays_is_seen_while_ranges_go_amid_growth(void **state) {
         struct world *world = calloc(1, sizeof *world);
         assert_non_null(world);
         pair_init(&world->pair, false, random_next(&random));
-        for (uint32_t i = 0; i < LASTING; i++)
+        for (uint32_t i = 0; i < LASTING; i++) {
             put(world, i, 1000000 + i);
-        for (uint64_t i = random_below(&random, 60); i > 0; i--)
+        }
+        for (uint64_t i = random_below(&random, 60); i > 0; i--) {
             grow_and_cut(world, &random, LASTING);
+        }
         uint64_t cursor = 0;
         do {
             memset(world->visits_in_call, 0, sizeof world->visits_in_call);
@@ -165,8 +176,9 @@ static void what_stays_is_seen_while_ranges_go_amid_growth(void **state) {
             grow_and_cut(world, &random, LASTING);
         } while (cursor != 0);
         assert_board_valid(world->pair.board);
-        for (uint32_t i = 0; i < LASTING; i++)
+        for (uint32_t i = 0; i < LASTING; i++) {
             assert_true(world->visits[i] > 0);
+        }
         pair_deinit(&world->pair);
         free(world);
     }
@@ -181,8 +193,9 @@ static void a_scan_by_work_alone_visits_each_member_once(void **state) {
         assert_non_null(world);
         pair_init(&world->pair, false, work_max);
         uint32_t members = work_max == 85 ? 3 : MEMBERS;
-        for (uint32_t i = 0; i < members; i++)
+        for (uint32_t i = 0; i < members; i++) {
             put(world, i, i);
+        }
         uint64_t cursor = 0;
         do {
             struct scan_limits limits = {.count = UINT32_MAX, .work_max = work_max, .byte_work = 3};
@@ -191,8 +204,9 @@ static void a_scan_by_work_alone_visits_each_member_once(void **state) {
             cursor = board_scan(world->pair.board, cursor, &limits, visit, world);
             assert_true(world->visited_in_call <= work_max / 100 + 2);
         } while (cursor != 0);
-        for (uint32_t i = 0; i < members; i++)
+        for (uint32_t i = 0; i < members; i++) {
             assert_int_equal(world->visits[i], 1);
+        }
         pair_deinit(&world->pair);
         free(world);
     }
@@ -204,8 +218,9 @@ static void a_scan_ends_from_any_cursor(void **state) {
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     pair_init(&world->pair, false, random_next(&random));
-    for (uint32_t i = 0; i < 1000; i++)
+    for (uint32_t i = 0; i < 1000; i++) {
         put(world, i, i);
+    }
     assert_int_equal(scan_by_count(world->pair.board, UINT64_C(1) << 32, 10, visit, world), 0);
     assert_int_equal(scan_by_count(world->pair.board, UINT64_MAX, 10, visit, world), 0);
     assert_int_equal(world->visited_in_call, 0);
@@ -225,8 +240,9 @@ static void a_call_visits_about_as_many_as_asked_for(void **state) {
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     pair_init(&world->pair, false, random_next(&random));
-    for (uint32_t i = 0; i < MEMBERS; i++)
+    for (uint32_t i = 0; i < MEMBERS; i++) {
         put(world, i, i);
+    }
     for (uint64_t cursor = 0; cursor < UINT64_C(1) << 32;) {
         world->visited_in_call = 0;
         memset(world->visits_in_call, 0, sizeof world->visits_in_call);
@@ -235,8 +251,9 @@ static void a_call_visits_about_as_many_as_asked_for(void **state) {
         assert_true(world->visited_in_call < 100 + 64);
         cursor = next == 0 ? UINT64_C(1) << 32 : next;
     }
-    for (uint32_t i = 0; i < MEMBERS; i++)
+    for (uint32_t i = 0; i < MEMBERS; i++) {
         assert_int_equal(world->visits[i], 1);
+    }
     pair_deinit(&world->pair);
     free(world);
 }
@@ -247,8 +264,9 @@ static void a_small_board_is_visited_at_once(void **state) {
     assert_non_null(world);
     pair_init(&world->pair, false, 1);
     assert_int_equal(scan_by_count(world->pair.board, 0, 10, visit, world), 0);
-    for (uint32_t i = 0; i < 4; i++)
+    for (uint32_t i = 0; i < 4; i++) {
         put(world, i, i);
+    }
     assert_int_equal(scan_by_count(world->pair.board, 0, 1, visit, world), 0);
     assert_int_equal(world->visited_in_call, 4);
     pair_deinit(&world->pair);

@@ -35,16 +35,19 @@ static bool map_finds(const struct map *map, uint64_t hash, uint32_t id) {
     struct map_find find;
     uint32_t found;
     map_find(map, hash, &find);
-    while (map_find_next(&find, &found))
-        if (found == id)
+    while (map_find_next(&find, &found)) {
+        if (found == id) {
             return true;
+        }
+    }
     return false;
 }
 
 static void assert_valid(const struct map *map, const struct model *model) {
     const char *reason = "";
-    if (!map_validate(map, &reason))
+    if (!map_validate(map, &reason)) {
         fail_msg("%s", reason);
+    }
     assert_int_equal(map_count(map), model->entry_count);
 }
 
@@ -62,8 +65,9 @@ static uint64_t any_hash(struct random *random, bool is_crowded) {
 static void random_put(struct map *map, struct model *model, struct random *random,
                        bool is_crowded) {
     uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
-    if (model->counts[id] == MODEL_PER_ID)
+    if (model->counts[id] == MODEL_PER_ID) {
         return;
+    }
     uint64_t hash = any_hash(random, is_crowded);
     assert_true(map_reserve(map, 1, MODEL_IDS));
     map_put(map, hash, id);
@@ -73,19 +77,22 @@ static void random_put(struct map *map, struct model *model, struct random *rand
 
 static void random_remove(struct map *map, struct model *model, struct random *random) {
     uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
-    if (model->counts[id] == 0)
+    if (model->counts[id] == 0) {
         return;
+    }
     uint64_t hash = model_take(model, id, (uint32_t)random_below(random, model->counts[id]));
     map_remove(map, hash, id);
-    if (random_below(random, 2) == 0)
+    if (random_below(random, 2) == 0) {
         (void)map_step(map, MODEL_IDS);
+    }
 }
 
 static void random_replace(struct map *map, struct model *model, struct random *random) {
     uint32_t id = (uint32_t)random_below(random, MODEL_IDS);
     uint32_t new_id = (uint32_t)random_below(random, MODEL_IDS);
-    if (model->counts[id] == 0 || model->counts[new_id] == MODEL_PER_ID || id >= map->id_end)
+    if (model->counts[id] == 0 || model->counts[new_id] == MODEL_PER_ID || id >= map->id_end) {
         return;
+    }
     uint64_t hash = model_take(model, id, (uint32_t)random_below(random, model->counts[id]));
     map_replace(map, hash, id, new_id);
     model_add(model, new_id, hash);
@@ -104,15 +111,17 @@ static void run_against_model(const char *name, bool is_crowded, int steps, int 
         /* Growing and shrinking alternate several times. */
         bool is_growing = (i / (steps / 8 + 1)) % 2 == 0;
         uint64_t dice = random_below(&random, 10);
-        if (dice < (is_growing ? 6U : 2U))
+        if (dice < (is_growing ? 6U : 2U)) {
             random_put(&map, model, &random, is_crowded);
-        else if (dice < 8)
+        } else if (dice < 8) {
             random_remove(&map, model, &random);
-        else
+        } else {
             random_replace(&map, model, &random);
+        }
         moves_seen += map.is_moving;
-        if (i % check_every == 0)
+        if (i % check_every == 0) {
             assert_valid(&map, model);
+        }
     }
     assert_valid(&map, model);
     assert_true(moves_seen > 0);
@@ -153,10 +162,12 @@ TEST(entries_with_one_hash_are_all_candidates) {
         model_add(model, id, 42);
     }
     assert_valid(&map, model);
-    for (uint32_t id = 0; id < MODEL_IDS; id++)
+    for (uint32_t id = 0; id < MODEL_IDS; id++) {
         assert_true(map_finds(&map, 42, id));
-    for (uint32_t id = 0; id < MODEL_IDS; id += 2)
+    }
+    for (uint32_t id = 0; id < MODEL_IDS; id += 2) {
         map_remove(&map, model_take(model, id, 0), id);
+    }
     assert_valid(&map, model);
     map_deinit(&map);
     free(model);
@@ -168,25 +179,31 @@ TEST(churn_leaves_no_overflow_behind) {
     assert_non_null(model);
     struct map map;
     map_init(&map, model_hashes, model);
-    for (int i = 0; i < 2000; i++)
+    for (int i = 0; i < 2000; i++) {
         random_put(&map, model, &random, false);
-    while (map.is_moving)
+    }
+    while (map.is_moving) {
         assert_true(map_reserve(&map, 0, MODEL_IDS));
+    }
     for (int i = 0; i < 200000; i++) {
         uint32_t id = (uint32_t)random_below(&random, MODEL_IDS);
-        if (model->counts[id] == 0)
+        if (model->counts[id] == 0) {
             continue;
+        }
         map_remove(&map, model_take(model, id, 0), id);
         uint64_t hash = random_next(&random);
         map_put(&map, hash, id);
         model_add(model, id, hash);
     }
     assert_valid(&map, model);
-    for (uint32_t id = 0; id < MODEL_IDS; id++)
-        while (model->counts[id] > 0)
+    for (uint32_t id = 0; id < MODEL_IDS; id++) {
+        while (model->counts[id] > 0) {
             map_remove(&map, model_take(model, id, 0), id);
-    for (uint32_t i = 0; i < map.table.bucket_count; i++)
+        }
+    }
+    for (uint32_t i = 0; i < map.table.bucket_count; i++) {
         assert_int_equal(map_bucket(&map.table, i)->overflow, 0);
+    }
     /* The rest is freed in bounded steps. */
     for (uint64_t left = memory_live_count(); map_memory_size(&map) > 0;
          left = memory_live_count()) {
@@ -224,16 +241,18 @@ static void scan_model_visit(void *context, uint32_t id) {
 }
 
 static void scan_model_put(struct map *map, struct scan_model *model, uint32_t id) {
-    if (model->is_present[id])
+    if (model->is_present[id]) {
         return;
+    }
     assert_true(map_reserve(map, 1, SCAN_IDS));
     map_put(map, model->hashes[id], id);
     model->is_present[id] = true;
 }
 
 static void scan_model_remove(struct map *map, struct scan_model *model, uint32_t id) {
-    if (!model->is_present[id])
+    if (!model->is_present[id]) {
         return;
+    }
     map_remove(map, model->hashes[id], id);
     model->is_present[id] = false;
     (void)map_step(map, SCAN_IDS);
@@ -245,10 +264,12 @@ static void run_scan(struct random *random, bool is_growing) {
     struct map map;
     map_init(&map, scan_model_hashes, model);
     uint32_t ids_first = is_growing ? SCAN_LASTING : SCAN_IDS;
-    for (uint32_t id = 0; id < SCAN_IDS; id++)
+    for (uint32_t id = 0; id < SCAN_IDS; id++) {
         model->hashes[id] = random_next(random);
-    for (uint32_t id = 0; id < ids_first; id++)
+    }
+    for (uint32_t id = 0; id < ids_first; id++) {
         scan_model_put(&map, model, id);
+    }
     uint64_t cursor = 0;
     while (cursor < UINT64_C(1) << 32) {
         memset(model->visits_in_step, 0, sizeof model->visits_in_step);
@@ -258,28 +279,32 @@ static void run_scan(struct random *random, bool is_growing) {
         cursor = end;
         for (int i = 0; i < 30; i++) {
             uint64_t id = SCAN_LASTING + random_below(random, SCAN_IDS - SCAN_LASTING);
-            if (is_growing)
+            if (is_growing) {
                 scan_model_put(&map, model, (uint32_t)id);
-            else
+            } else {
                 scan_model_remove(&map, model, (uint32_t)id);
+            }
         }
     }
-    for (uint32_t id = 0; id < SCAN_LASTING; id++)
+    for (uint32_t id = 0; id < SCAN_LASTING; id++) {
         assert_true(model->visits[id] > 0);
+    }
     map_deinit(&map);
     free(model);
 }
 
 TEST(a_scan_sees_what_is_there_throughout_while_the_map_grows) {
     struct random random = random_begin(__func__);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         run_scan(&random, true);
+    }
 }
 
 TEST(a_scan_sees_what_is_there_throughout_while_the_map_shrinks) {
     struct random random = random_begin(__func__);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         run_scan(&random, false);
+    }
 }
 
 /* A map of many entries of which few are left: a step covers no more of the large table than
@@ -298,12 +323,15 @@ TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
         hashes[i] = random_next(&random);
         map_put(&map, hashes[i], i % MODEL_IDS);
     }
-    for (uint32_t i = 0; i < LEFT; i++)
+    for (uint32_t i = 0; i < LEFT; i++) {
         model_add(model, i % MODEL_IDS, hashes[i]);
-    for (uint32_t i = LEFT; i < ENTRIES; i++)
+    }
+    for (uint32_t i = LEFT; i < ENTRIES; i++) {
         map_remove(&map, hashes[i], i % MODEL_IDS);
-    while (!map.is_moving)
+    }
+    while (!map.is_moving) {
         (void)map_step(&map, MODEL_IDS);
+    }
     assert_true(map.next.bucket_count < map.table.bucket_count / 1000);
     static struct scan_model seen;
     seen = (struct scan_model){0};
@@ -314,8 +342,9 @@ TEST(a_step_of_a_scan_is_small_while_the_map_shrinks) {
         assert_true(end > cursor);
         assert_true(((end - cursor) * map.table.bucket_count) >> 32 <= STEP_MAX);
     }
-    for (uint32_t id = 0; id < LEFT; id++)
+    for (uint32_t id = 0; id < LEFT; id++) {
         assert_true(seen.visits[id] > 0);
+    }
     map_deinit(&map);
     free(hashes);
     free(model);
@@ -334,13 +363,16 @@ TEST(a_move_passes_no_ids_that_are_not_used_any_more) {
         model_add(model, id, random_next(&random));
         map_put(&map, model->hashes[id][0], id);
     }
-    while (map_is_unfinished(&map))
+    while (map_is_unfinished(&map)) {
         assert_true(map_reserve(&map, 0, MODEL_IDS));
-    for (uint32_t id = 2; id < MODEL_IDS; id++)
+    }
+    for (uint32_t id = 2; id < MODEL_IDS; id++) {
         map_remove(&map, model_take(model, id, 0), id);
+    }
     int steps = 0;
-    while (map_step(&map, 2))
+    while (map_step(&map, 2)) {
         steps++;
+    }
     assert_valid(&map, model);
     assert_true(steps <= 6);
     map_deinit(&map);
@@ -358,8 +390,9 @@ TEST(a_failed_reserve_leaves_the_entries_as_they_were) {
     int failures = 0;
     for (int i = 0; i < 6000; i++) {
         uint32_t id = (uint32_t)random_below(&random, MODEL_IDS);
-        if (model->counts[id] == MODEL_PER_ID)
+        if (model->counts[id] == MODEL_PER_ID) {
             continue;
+        }
         uint64_t hash = random_next(&random);
         memory_fail_at(1);
         if (!map_reserve(&map, 1, MODEL_IDS)) {
@@ -390,8 +423,9 @@ TEST(growing_ids_get_more_bits_in_time) {
         assert_true(map_reserve(&map, 1, id + 1));
         map_put(&map, hash, id);
         model_add(model, id, hash);
-        if (id >= 4)
+        if (id >= 4) {
             map_remove(&map, model_take(model, id - 4, 0), id - 4);
+        }
         assert_valid(&map, model);
     }
     map_deinit(&map);

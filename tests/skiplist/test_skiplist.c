@@ -35,8 +35,9 @@ static struct owner *owner_create(bool is_latest) {
     struct owner *owner = malloc(sizeof *owner);
     assert_non_null(owner);
     skiplist_init(&owner->list, is_latest);
-    for (uint32_t i = 0; i < NUMBERS; i++)
+    for (uint32_t i = 0; i < NUMBERS; i++) {
         owner->leaf_of[i] = SKIPLIST_NONE;
+    }
     return owner;
 }
 
@@ -76,8 +77,9 @@ static void assert_valid(const struct owner *owner) {
     const struct skiplist *list = &owner->list;
     const char *reason = "";
     uint32_t rank = 0;
-    if (!skiplist_validate(list, &reason))
+    if (!skiplist_validate(list, &reason)) {
         fail_msg("%s", reason);
+    }
     for (uint32_t id = list->first; id != SKIPLIST_NONE;) {
         const struct block *block = skiplist_leaf(list, id);
         for (uint32_t i = 0; i < block->count; i++, rank++) {
@@ -95,8 +97,9 @@ static void assert_valid(const struct owner *owner) {
 
 static uint32_t leaf_count(const struct skiplist *list) {
     uint32_t count = 0;
-    for (uint32_t id = list->first; id != SKIPLIST_NONE; count++)
+    for (uint32_t id = list->first; id != SKIPLIST_NONE; count++) {
         id = skiplist_leaf(list, id)->links.next;
+    }
     return count;
 }
 
@@ -107,15 +110,19 @@ TEST(the_owner_always_knows_the_leaf_of_every_entry) {
         for (int i = 0; i < 4000; i++) {
             uint32_t number = (uint32_t)random_below(&random, NUMBERS);
             bool is_growing = i % 1500 < 1000;
-            if (owner->leaf_of[number] == SKIPLIST_NONE && random_below(&random, 3) < 2)
+            if (owner->leaf_of[number] == SKIPLIST_NONE && random_below(&random, 3) < 2) {
                 owner_insert(owner, number, random_below(&random, 300));
-            for (int j = 0; j < (is_growing ? 0 : 2) && owner->list.count > 0; j++)
+            }
+            for (int j = 0; j < (is_growing ? 0 : 2) && owner->list.count > 0; j++) {
                 owner_remove(owner, (uint32_t)random_below(&random, owner->list.count));
-            if (i % 20 == 0)
+            }
+            if (i % 20 == 0) {
                 assert_valid(owner);
+            }
         }
-        while (owner->list.count > 0)
+        while (owner->list.count > 0) {
             owner_remove(owner, (uint32_t)random_below(&random, owner->list.count));
+        }
         assert_valid(owner);
         assert_int_equal(owner->list.root, SKIPLIST_NONE);
         owner_destroy(owner);
@@ -125,8 +132,9 @@ TEST(the_owner_always_knows_the_leaf_of_every_entry) {
 TEST(loads_in_order_leave_full_leaves_behind) {
     for (int is_ascending = 0; is_ascending < 2; is_ascending++) {
         struct owner *owner = owner_create(false);
-        for (uint32_t i = 0; i < NUMBERS; i++)
+        for (uint32_t i = 0; i < NUMBERS; i++) {
             owner_insert(owner, i, is_ascending ? i : NUMBERS - i);
+        }
         assert_valid(owner);
         uint32_t leaves_least = (NUMBERS + BLOCK_ENTRIES_MAX - 1) / BLOCK_ENTRIES_MAX;
         assert_int_equal(leaf_count(&owner->list), leaves_least);
@@ -137,8 +145,9 @@ TEST(loads_in_order_leave_full_leaves_behind) {
 TEST(random_loads_leave_leaves_more_than_half_full) {
     struct random random = random_begin(__func__);
     struct owner *owner = owner_create(false);
-    for (uint32_t i = 0; i < NUMBERS; i++)
+    for (uint32_t i = 0; i < NUMBERS; i++) {
         owner_insert(owner, i, random_next(&random));
+    }
     assert_true(leaf_count(&owner->list) < NUMBERS / (BLOCK_ENTRIES_MAX / 2));
     owner_destroy(owner);
 }
@@ -146,10 +155,12 @@ TEST(random_loads_leave_leaves_more_than_half_full) {
 TEST(removals_leave_few_leaves) {
     struct random random = random_begin(__func__);
     struct owner *owner = owner_create(false);
-    for (uint32_t i = 0; i < NUMBERS; i++)
+    for (uint32_t i = 0; i < NUMBERS; i++) {
         owner_insert(owner, i, random_next(&random));
-    while (owner->list.count > NUMBERS / 20)
+    }
+    while (owner->list.count > NUMBERS / 20) {
         owner_remove(owner, (uint32_t)random_below(&random, owner->list.count));
+    }
     assert_valid(owner);
     /* Leaves at most a quarter full are merged if a sibling has room. */
     assert_true(leaf_count(&owner->list) <= owner->list.count / (BLOCK_ENTRIES_MAX / 4) + 1);
@@ -182,8 +193,9 @@ TEST(a_reservation_given_back_changes_nothing) {
 /* Number of allocations that hold the nodes. */
 static uint32_t node_pieces(const struct skiplist *list) {
     uint32_t pieces = list->segments != &list->first_segment;
-    for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES)
+    for (uint32_t id = 0; id < list->node_capacity; id += SKIPLIST_SEGMENT_NODES) {
         pieces += skiplist_node(list, id) != &list->first_node;
+    }
     return pieces;
 }
 
@@ -222,17 +234,21 @@ TEST(a_copy_has_the_same_ids) {
     struct owner *copy = owner_create(false);
     assert_true(skiplist_copy(&owner->list, &copy->list));
     assert_int_equal(copy->list.count, 0);
-    for (uint32_t i = 0; i < NUMBERS; i++)
+    for (uint32_t i = 0; i < NUMBERS; i++) {
         owner_insert(owner, i, random_below(&random, 100));
-    for (int i = 0; i < NUMBERS / 2; i++)
+    }
+    for (int i = 0; i < NUMBERS / 2; i++) {
         owner_remove(owner, (uint32_t)random_below(&random, owner->list.count));
+    }
     assert_true(skiplist_copy(&owner->list, &copy->list));
     memcpy(copy->leaf_of, owner->leaf_of, sizeof copy->leaf_of);
     owner_destroy(owner);
     assert_valid(copy);
-    for (uint32_t i = 0; i < NUMBERS; i++)
-        if (copy->leaf_of[i] == SKIPLIST_NONE)
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        if (copy->leaf_of[i] == SKIPLIST_NONE) {
             owner_insert(copy, i, random_below(&random, 100));
+        }
+    }
     assert_valid(copy);
     owner_destroy(copy);
 }

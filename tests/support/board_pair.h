@@ -40,16 +40,18 @@ static inline struct bytes user_of(uint32_t number, char *text) {
 
 static inline void assert_board_valid(const struct board *board) {
     const char *reason = "";
-    if (!board_validate(board, &reason))
+    if (!board_validate(board, &reason)) {
         fail_msg("%s", reason);
+    }
 }
 
 /* Remove the member with this name; false: not on the board. */
 static inline bool remove_named(struct board *board, struct bytes name) {
     struct board_member member;
     board_look_up(board, name, NULL, &member);
-    if (member.is_there)
+    if (member.is_there) {
         board_remove_member(board, &member);
+    }
     return member.is_there;
 }
 
@@ -95,8 +97,9 @@ static inline void pair_compare_member(const struct board_pair *pair, struct byt
     board_look_up(pair->board, member, NULL, &found);
     assert_int_equal(found.is_there, is_there);
     assert_int_equal(board_find(pair->board, member, &found_key), is_there);
-    if (!is_there)
+    if (!is_there) {
         return;
+    }
     assert_int_equal(board_rank_of(pair->board, &found), twin_rank);
     assert_int_equal(found.key, pair->twin.entries[twin_rank].key);
     assert_int_equal(found_key, found.key);

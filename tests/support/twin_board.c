@@ -19,8 +19,9 @@ static void free_bytes(struct bytes bytes) {
 }
 
 void twin_board_deinit(struct twin_board *twin) {
-    for (uint32_t i = 0; i < twin->count; i++)
+    for (uint32_t i = 0; i < twin->count; i++) {
         free_bytes(twin->entries[i].member);
+    }
     free(twin->entries);
     twin_board_init(twin, twin->is_latest);
 }
@@ -64,17 +65,20 @@ void twin_board_put(struct twin_board *twin, struct bytes member, uint64_t key) 
 
 bool twin_board_remove(struct twin_board *twin, struct bytes member) {
     uint32_t rank;
-    if (!twin_board_rank(twin, member, &rank))
+    if (!twin_board_rank(twin, member, &rank)) {
         return false;
+    }
     twin_board_remove_range(twin, rank, 1);
     return true;
 }
 
 void twin_board_remove_range(struct twin_board *twin, uint32_t rank, uint32_t count) {
-    if (count == 0)
+    if (count == 0) {
         return;
-    for (uint32_t i = rank; i < rank + count; i++)
+    }
+    for (uint32_t i = rank; i < rank + count; i++) {
         free_bytes(twin->entries[i].member);
+    }
     memmove(twin->entries + rank, twin->entries + rank + count,
             (twin->count - rank - count) * sizeof *twin->entries);
     twin->count -= count;
@@ -82,15 +86,17 @@ void twin_board_remove_range(struct twin_board *twin, uint32_t rank, uint32_t co
 
 uint32_t twin_board_count_above(const struct twin_board *twin, uint64_t key) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < twin->count; i++)
+    for (uint32_t i = 0; i < twin->count; i++) {
         count += twin->entries[i].key > key;
+    }
     return count;
 }
 
 uint32_t twin_board_count_from(const struct twin_board *twin, uint64_t key) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < twin->count; i++)
+    for (uint32_t i = 0; i < twin->count; i++) {
         count += twin->entries[i].key >= key;
+    }
     return count;
 }
 
@@ -98,13 +104,15 @@ bool twin_board_equals(const struct twin_board *twin, const struct board *board)
     struct board_cursor cursor;
     struct board_entry entry;
     uint32_t rank = 0;
-    if (twin->count != board_count(board))
+    if (twin->count != board_count(board)) {
         return false;
+    }
     board_seek(board, 0, &cursor);
     for (; board_cursor_read(&cursor, &entry); board_cursor_next(&cursor), rank++) {
         if (rank >= twin->count || entry.key != twin->entries[rank].key ||
-            !bytes_equal(entry.member, twin->entries[rank].member))
+            !bytes_equal(entry.member, twin->entries[rank].member)) {
             return false;
+        }
     }
     return rank == twin->count;
 }

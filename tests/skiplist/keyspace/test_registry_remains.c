@@ -23,8 +23,9 @@ static struct registry *create_registry(void) {
 
 static void assert_valid(const struct registry *registry) {
     const char *reason = "";
-    if (!registry_validate(registry, &reason))
+    if (!registry_validate(registry, &reason)) {
         fail_msg("%s", reason);
+    }
 }
 
 static void fill(struct board *board, uint32_t count) {
@@ -149,8 +150,9 @@ TEST(a_board_with_remains_is_removed_as_any_other) {
         assert_valid(registry);
         (void)registry_free_step(registry, work);
         assert_valid(registry);
-        if (work % 2 == 1)
+        if (work % 2 == 1) {
             free_everything(registry);
+        }
         assert_int_equal(registry_count(registry, 3), 1);
         registry_destroy(registry);
         assert_int_equal(memory_live_count(), live_before);
