@@ -14,11 +14,6 @@ enum {
     COMMAND_SLOTS = 1024,  /* a power of two, at most a quarter full */
 };
 
-struct command_number {
-    struct command command; /* first: a pointer to it is one to its number */
-    char full_name[COMMAND_FULL_NAME_MAX];
-};
-
 /* A name's letters in lower case as two overlapping words; equal names have equal words. */
 struct command_name_words {
     uint64_t low, high;
@@ -30,16 +25,16 @@ struct command_slot {
     bool has_letters_only; /* equal words then imply equal names */
 };
 
-static struct command_number numbers[COMMANDS_MAX];
-static uint32_t number_count;
+struct command_number command_numbers[COMMANDS_MAX];
+uint32_t command_number_count;
 static struct command_slot slots[COMMAND_SLOTS];
 
 /* ---- numbers ---- */
 
 static void add_number(const struct command *command, const struct command *container,
                        const char *group, command_complete *complete) {
-    CHECK(number_count < COMMANDS_MAX);
-    struct command_number *number = &numbers[number_count++];
+    CHECK(command_number_count < COMMANDS_MAX);
+    struct command_number *number = &command_numbers[command_number_count++];
     number->command = *command;
     number->command.since = command->since != NULL ? command->since : "1.0.0";
     number->command.complexity = command->complexity != NULL ? command->complexity : "O(1)";
@@ -57,22 +52,17 @@ static void add_number(const struct command *command, const struct command *cont
 }
 
 uint32_t command_count(void) {
-    return number_count;
-}
-
-const struct command *command_by_index(uint32_t index) {
-    CHECK(index < number_count);
-    return &numbers[index].command;
+    return command_number_count;
 }
 
 const char *command_full_name(uint32_t index) {
-    CHECK(index < number_count);
-    return numbers[index].full_name;
+    CHECK(index < command_number_count);
+    return command_numbers[index].full_name;
 }
 
 uint32_t command_index(const struct command *command) {
-    size_t index = (size_t)((const struct command_number *)(const void *)command - numbers);
-    CHECK(index < number_count);
+    size_t index = (size_t)((const struct command_number *)(const void *)command - command_numbers);
+    CHECK(index < command_number_count);
     return (uint32_t)index;
 }
 
@@ -141,17 +131,17 @@ static void add_slot(uint32_t index, const char *name) {
 }
 
 void command_init(const struct command_row *table, command_complete *complete) {
-    number_count = 0;
+    command_number_count = 0;
     memset(slots, 0, sizeof slots);
     for (const struct command_row *row = table; row->command != NULL; row++) {
-        add_slot(number_count, row->command->name);
+        add_slot(command_number_count, row->command->name);
         add_number(row->command, NULL, row->group, complete);
         const struct command *const *subcommand = row->command->subcommands;
         for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
             add_number(*subcommand, row->command, row->group, complete);
         }
     }
-    CHECK(number_count <= COMMAND_SLOTS / 4);
+    CHECK(command_number_count <= COMMAND_SLOTS / 4);
 }
 
 /* By name, case-insensitive. COMMAND_NONE: not found. */
@@ -168,7 +158,7 @@ static uint32_t find_index(struct bytes name) {
             continue;
         }
         uint32_t index = slot->number_plus_one - 1U;
-        if (slot->has_letters_only || bytes_is(name, numbers[index].command.name)) {
+        if (slot->has_letters_only || bytes_is(name, command_numbers[index].command.name)) {
             return index;
         }
     }
@@ -177,12 +167,12 @@ static uint32_t find_index(struct bytes name) {
 
 const struct command *command_find(struct bytes name) {
     uint32_t index = find_index(name);
-    return index == COMMAND_NONE ? NULL : &numbers[index].command;
+    return index == COMMAND_NONE ? NULL : &command_numbers[index].command;
 }
 
 /* COMMAND_NONE: not found. Not inlined: most commands have none. */
 __attribute__((noinline)) static uint32_t find_subcommand(uint32_t container, struct bytes name) {
-    const struct command *const *subcommands = numbers[container].command.subcommands;
+    const struct command *const *subcommands = command_numbers[container].command.subcommands;
     for (uint32_t i = 0; subcommands[i] != NULL; i++) {
         if (bytes_is(name, subcommands[i]->name)) {
             return container + 1 + i;
@@ -193,7 +183,7 @@ __attribute__((noinline)) static uint32_t find_subcommand(uint32_t container, st
 
 uint32_t command_find_request(const struct request *request) {
     uint32_t index = find_index(request->args[0]);
-    if (index == COMMAND_NONE || numbers[index].command.subcommands == NULL ||
+    if (index == COMMAND_NONE || command_numbers[index].command.subcommands == NULL ||
         request->count == 1) {
         return index;
     }

@@ -15,8 +15,6 @@ struct session;
  * millisecond on an idle machine. */
 #define COMMAND_SCAN_WORK_MAX 500000
 
-enum { COMMAND_FULL_NAME_MAX = 32 }; /* bytes, terminator included */
-
 enum command_flag {
     COMMAND_WRITE = 1 << 0,   /* changes boards; with COMMAND_DENYOOM refused above maxmemory */
     COMMAND_READ = 1 << 1,    /* reads boards */
@@ -154,7 +152,18 @@ typedef void command_complete(struct command *command, bool is_subcommand);
 void command_init(const struct command_row *table, command_complete *complete);
 uint32_t command_count(void);
 uint32_t command_index(const struct command *command);
-const struct command *command_by_index(uint32_t index);
+/* Here only so that this is inline: every request looks up its entry. */
+enum { COMMAND_FULL_NAME_MAX = 32 };
+struct command_number {
+    struct command command; /* first: a pointer to it is one to its number */
+    char full_name[COMMAND_FULL_NAME_MAX];
+};
+extern struct command_number command_numbers[];
+extern uint32_t command_number_count;
+static inline const struct command *command_by_index(uint32_t index) {
+    CHECK(index < command_number_count);
+    return &command_numbers[index].command;
+}
 /* "zadd", "client|setname" (lower case, static storage). */
 const char *command_full_name(uint32_t index);
 bool command_is_subcommand(uint32_t index);

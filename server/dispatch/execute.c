@@ -198,8 +198,7 @@ static void count_errors(struct server *server, const struct reply *reply, uint6
 
 /* Run a request that passed all checks, and count it. */
 static void run(struct server *server, struct session *session, uint32_t index,
-                const struct request *request, struct reply *reply) {
-    const struct command *command = command_by_index(index);
+                const struct command *command, const struct request *request, struct reply *reply) {
     uint64_t begin_ticks = server->command_begin_ticks; /* EXEC's commands overwrite it */
     uint64_t errors_before = reply->error_count;
     struct call call = {
@@ -232,14 +231,11 @@ static void run(struct server *server, struct session *session, uint32_t index,
     }
 }
 
-/* The common case: the request may run immediately, and its reply is sent. */
+/* The common case: the command is known, the request may run immediately, and its reply is sent. */
 static inline bool is_plain(const struct server *server, const struct session *session,
-                            uint32_t index, const struct request *request) {
-    if (index == COMMAND_NONE || session->reply_mode != SESSION_REPLY_ON) {
-        return false;
-    }
-    const struct command *command = command_by_index(index);
-    return !command_has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
+                            const struct command *command, const struct request *request) {
+    return command != NULL && session->reply_mode == SESSION_REPLY_ON &&
+           !command_has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
            !session->transaction.is_open && !is_restricted(server) &&
            !is_limited(server, command) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
@@ -250,9 +246,10 @@ static void run_if_allowed(struct server *server, struct session *session, uint3
                            const struct request *request, struct reply *reply) {
     uint64_t errors_before = reply->error_count;
     if (!refuse(server, session, index, request, reply)) {
-        session->last_command = command_by_index(index);
+        const struct command *command = command_by_index(index);
+        session->last_command = command;
         if (!is_queued(session, index)) {
-            run(server, session, index, request, reply);
+            run(server, session, index, command, request, reply);
             return;
         }
         if (queue(&session->transaction, session->watches.is_stale, index, request, reply)) {
@@ -283,10 +280,11 @@ void execute_request(struct server *server, struct session *session, uint32_t in
                      const struct request *request, struct reply *reply) {
     session->command_count++;
     session->active_at_ms = server->clock.monotonic_ms;
-    if (is_plain(server, session, index, request)) {
+    const struct command *command = index != COMMAND_NONE ? command_by_index(index) : NULL;
+    if (is_plain(server, session, command, request)) {
         reply->is_silent = false;
-        session->last_command = command_by_index(index);
-        run(server, session, index, request, reply);
+        session->last_command = command;
+        run(server, session, index, command, request, reply);
     } else {
         execute_any(server, session, index, request, reply);
     }
@@ -295,7 +293,7 @@ void execute_request(struct server *server, struct session *session, uint32_t in
 void execute_queued(struct server *server, struct session *session, uint32_t index,
                     const struct request *request, struct reply *reply) {
     uint64_t errors_before = reply->error_count;
-    run(server, session, index, request, reply);
+    run(server, session, index, command_by_index(index), request, reply);
     /* Count the errors for this command, not for EXEC. */
     reply->error_count = errors_before;
 }
