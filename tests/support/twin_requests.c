@@ -11,9 +11,9 @@ enum {
     MEMBERS_SMALL = 25,
 };
 
-/* 2025-12-01T00:00:00Z, a month before the harness's clock begins. */
-#define START_US INT64_C(1764547200000000)
-#define START    " START 2025-12-01T00:00:00Z"
+/* 2025-12-15T00:00:00Z: the harness's clock begins within the window of every layout that has it. */
+#define START_US INT64_C(1765756800000000)
+#define START    " START 2025-12-15T00:00:00Z"
 
 #define ONE_FIELD(...)  {{__VA_ARGS__}}, 1
 #define TWO_FIELDS(...) {{__VA_ARGS__}, {__VA_ARGS__}}, 2
