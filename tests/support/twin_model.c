@@ -190,6 +190,7 @@ void twin_model_run(struct twin_model *twin, const char *line) {
     struct bytes args[32];
     uint32_t count = 0;
     for (const char *at = line; *at != '\0'; at += strspn(at, " ")) {
+        assert_in_range(count, 0, sizeof args / sizeof args[0] - 1);
         args[count] = (struct bytes){.at = at, .size = strcspn(at, " ")};
         at += args[count++].size;
     }

@@ -15,11 +15,11 @@ struct twin_model {
     const char *name; /* the board's key */
     struct twin_layout layout;
     struct twin_server server; /* its replies are what must be answered */
-    struct twin_key *board;    /* the twin's; it may be empty */
+    struct twin_key *board;    /* the twin's, for one command; it may be empty */
 };
 
-/* Begin with a board of that name, alone on both sides, as the server's settings lay it out. harness
- * and random are there. */
+/* Begin with a board of that name, alone on both sides, as the server's settings lay it out.
+ * harness and random are set. */
 void twin_model_start(struct twin_model *twin, const char *name);
 void twin_model_stop(struct twin_model *twin);
 

@@ -11,7 +11,7 @@ enum {
     MEMBERS_SMALL = 25,
 };
 
-/* 2025-12-15T00:00:00Z: the harness's clock begins within the window of every layout that has it. */
+/* 2025-12-15T00:00:00Z: the harness's clock begins within every layout that has it. */
 #define START_US INT64_C(1765756800000000)
 #define START    " START 2025-12-15T00:00:00Z"
 

@@ -318,7 +318,7 @@ static bool compare_entry(struct comparison *comparison, const struct registry_k
     if (!bytes_equal(entry->member, member->name)) {
         return differ(comparison, key, "member", rank);
     }
-    for (int i = 0; i < twin->layout->field_count; i++) {
+    for (uint32_t i = 0; i < layout->field_count; i++) {
         if (decimal_value(layout_field_decimal(&layout->fields[i], ordinals[i])) !=
             member->values[i]) {
             return differ(comparison, key, "field", rank);

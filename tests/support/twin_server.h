@@ -75,8 +75,8 @@ bool twin_server_expects(const struct twin_server *twin, const char *answered);
 /* Forget expired keys. */
 void twin_server_expire(struct twin_server *twin, int64_t now_ms);
 /* Do both hold the same keys with the same expiry, and the same members in the same order with the
- * same values and reach times, and is the registry valid? Nothing may have expired. difference: what
- * is wrong. */
+ * same values and reach times, and is the registry valid? Nothing may have expired. difference:
+ * what is wrong. */
 bool twin_server_equals(const struct twin_server *twin, const struct registry *registry,
                         int64_t now_ms, char *difference, size_t size);
 

@@ -1,6 +1,6 @@
-/* Random native commands to the server and to a naive twin, on boards of every layout: ties, several
- * members of one command, the same member twice, clocks that stand still or step back, times given,
- * values and times that do not fit. */
+/* Random native commands to the server and to a naive twin, on boards of every layout: ties,
+ * several members of one command, the same member twice, clocks that stand still or step back,
+ * times given, values and times that do not fit. */
 #include "tests/support/twin_model.h"
 
 #include "tests/server/zset_fixture.h"

@@ -54,9 +54,11 @@ static void step_zrem(struct twin_model *twin) {
 }
 
 static void step_rank(struct twin_model *twin) {
+    bool is_reverse = twin_flip(twin, 2);
+    bool with_score = twin_flip(twin, 2);
     char line[128];
-    snprintf(line, sizeof(line), "Z%sRANK %s m%d%s", twin_flip(twin, 2) ? "REV" : "", twin->name,
-             pick_member(twin), twin_flip(twin, 2) ? " WITHSCORE" : "");
+    snprintf(line, sizeof(line), "Z%sRANK %s m%d%s", is_reverse ? "REV" : "", twin->name,
+             pick_member(twin), with_score ? " WITHSCORE" : "");
     twin_model_run(twin, line);
 }
 
@@ -86,10 +88,12 @@ static int pick_index(struct twin_model *twin) {
 static void step_range(struct twin_model *twin) {
     bool is_reverse = twin_flip(twin, 2);
     bool is_old_name = twin_flip(twin, 2);
+    int start = pick_index(twin);
+    int stop = pick_index(twin);
     char line[256];
     snprintf(line, sizeof(line), "Z%sRANGE %s %d %d%s%s", is_reverse && is_old_name ? "REV" : "",
-             twin->name, pick_index(twin), pick_index(twin),
-             is_reverse && !is_old_name ? " REV" : "", twin_flip(twin, 2) ? " WITHSCORES" : "");
+             twin->name, start, stop, is_reverse && !is_old_name ? " REV" : "",
+             twin_flip(twin, 2) ? " WITHSCORES" : "");
     twin_model_run(twin, line);
 }
 
@@ -129,8 +133,9 @@ static void step_remove_range(struct twin_model *twin) {
         snprintf(line, sizeof(line), "ZREMRANGEBYSCORE %s %s %s", twin->name, limits.min,
                  limits.max);
     } else {
-        snprintf(line, sizeof(line), "ZREMRANGEBYRANK %s %d %d", twin->name, pick_index(twin),
-                 pick_index(twin));
+        int start = pick_index(twin);
+        int stop = pick_index(twin);
+        snprintf(line, sizeof(line), "ZREMRANGEBYRANK %s %d %d", twin->name, start, stop);
     }
     twin_model_run(twin, line);
 }
