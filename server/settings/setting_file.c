@@ -168,7 +168,7 @@ static bool is_option(const char *argument) {
 static bool load_option(struct settings *settings, const char *option, char *const *values,
                         int value_count, char *error) {
     struct setting_place place = {.is_argument = true};
-    struct setting_words own;
+    struct setting_words own = {.count = 0};
     struct bytes words[SETTING_WORDS_MAX];
     char reason[SETTING_ERROR_MAX];
     struct bytes text = bytes_from_text(option + 2);

@@ -16,7 +16,7 @@
 
 enum {
     EXIT_NOT_OPENED = 3,
-    CALLS_MAX = 2000,
+    CALLS_MAX = 20000, /* of one scene; tiny blocks make some thousands */
     RECOVER_SECONDS = 2000,
     PAIR_CALLS = 14, /* one more call than SAVE and BGSAVE make together */
 /* While a server runs, one call of this many fails, at random. */
