@@ -74,14 +74,14 @@ UNITS       := $(ENGINE_UNITS) $(SERVER_UNITS)
 TINY_SOURCES := $(call sources,tests/skiplist) \
                 $(filter %/test_persistence.c %/test_disk_failures.c %/test_snapshot.c,$(SERVER_UNIT_SOURCES))
 # The programs in which threads share memory.
-THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_tick %/test_connection %/test_ring %/test_gates %/test_journal \
+THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_connection %/test_ring %/test_gates %/test_journal \
                     %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
                     %/test_snapshot_file %/test_persistence %/test_persistence_commands \
                     %/test_disk_failures %/test_disk,$(UNITS))
 # Once more with threads that read and write (io-threads).
 IO_THREADED := $(filter %/connections %/protocol %/client_limits %/attacks %/race %/transactions %/lifecycle \
                  %/persistence,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))) \
-               $(filter %/test_connection %/test_gates %/test_tick,$(UNITS))
+               $(filter %/test_connection %/test_gates,$(UNITS))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 # libfaketime and ASan cannot be in one process, and every test of this program needs libfaketime.

@@ -87,7 +87,7 @@ static bool find_changes(struct rewrite *rewrite, char *error) {
 
 /* line->words[0] is the setting's name; value is the text that should follow it. */
 static bool is_same_value(const struct setting_words *line, struct bytes value) {
-    struct setting_words wanted;
+    struct setting_words wanted = {.count = 0};
     char reason[SETTING_ERROR_MAX];
     if (!setting_words_split(value, &wanted, reason) || line->count != wanted.count + 1) {
         return false;
@@ -114,7 +114,7 @@ static void put_setting(struct rewrite *rewrite, const struct setting *setting,
 
 /* Write the old line, or the setting's current value, or nothing if it has no more lines. */
 static void put_line(struct rewrite *rewrite, struct bytes line, struct bytes line_with_end) {
-    struct setting_words words;
+    struct setting_words words = {.count = 0};
     char reason[SETTING_ERROR_MAX];
     char text[SETTING_VALUE_MAX];
     size_t size;
