@@ -78,10 +78,10 @@ THREADED_UNITS := $(filter %/test_chunks %/test_worker %/test_connection %/test_
                     %/test_transitions %/test_journal_file %/test_loading %/test_snapshot \
                     %/test_snapshot_file %/test_persistence %/test_persistence_commands \
                     %/test_disk_failures %/test_disk,$(UNITS))
-# Once more with threads that read and write (io-threads).
+# Once more with threads that read and write (io-threads): what waits for replies, not for turns of a
+# loop that the test has.
 IO_THREADED := $(filter %/connections %/protocol %/client_limits %/attacks %/race %/transactions %/lifecycle \
-                 %/persistence,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))) \
-               $(filter %/test_connection %/test_gates,$(UNITS))
+                 %/persistence,$(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES)))
 TINY_UNITS  := $(patsubst %.c,$(B)/tiny/%,$(TINY_SOURCES))
 INTEGRATION := $(patsubst %.c,$(B)/%,$(INTEGRATION_SOURCES))
 # libfaketime and ASan cannot be in one process, and every test of this program needs libfaketime.
