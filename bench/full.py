@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The long measurements, in parts; every part writes bench/results/<date>-<part>.md, .svg, .json.
 
-    make bench-full                                       all of it: an hour
+    make bench-full                                       all of it: an hour and a quarter
     make bench-full PARTS="memory growth"                 these
     make bench-full PARTS=growth BENCH_ARGS="--growth-max 10000000"
     make bench-full BENCH_ARGS="--scale 0.01 --rounds 1"  does it all run?
@@ -12,9 +12,13 @@
     memory        five million members of 20 bytes: in order, in no order, after updates
     growth        one board of a thousand to a hundred million members
     boards        a million boards of ten members
+    hashes        a million hashes of three fields
     stall         how long one long command holds up everybody else
     long          every long command at a million members: how long others wait, beside redis-server
     durability    what a journal costs, snapshots beside writes, loading, bytes on disk
+    players       commands that visit a million boards: how long others wait
+    threads       io-threads 1, 2 and 4 beside redis-server and its own
+    tls           with TLS: requests from 1, 50 and 1000 clients, pipelines, and handshakes
 """
 import argparse
 import json
@@ -26,8 +30,12 @@ from pathlib import Path
 
 import compare
 import durability
+import hashes
 import long
+import players
 import plot
+import threads
+import tls
 from compare import CPU_NOTE, TOP10, ZADD, ZINCRBY, ZREVRANK, Memory, Row, rows_named
 from servers import (BASE, OURS, SETTLE_S, Generator, alternate, cores, find_programs,
                      markdown_table, pinned, say, write_results)
@@ -72,10 +80,10 @@ class Part:
                                 row.measure(self.generator.run, server, members,
                                             min(1.0, self.options.scale * 10)))
 
-    def fill(self, members):
+    def fill(self, members, pipeline=None, clients=None):
         for server in self.servers.values():
             self.generator.run(server, "ZADD board __rand_int__ user:__mixed_int__", members,
-                               members)
+                               members, pipeline, clients)
 
     def results(self, subtitle, **measured):
         return {"base": BASE, "versions": self.versions, "subtitle": subtitle, **measured}
@@ -300,8 +308,9 @@ def stall(part):
 
 
 PARTS = {"side": side, "ten-million": ten_million, "clients": clients, "memory": memory,
-         "growth": growth, "boards": boards, "stall": stall, "long": long.measure,
-         "durability": durability.measure}
+         "growth": growth, "boards": boards, "hashes": hashes.measure, "stall": stall,
+         "long": long.measure, "durability": durability.measure, "players": players.measure,
+         "threads": threads.measure, "tls": tls.measure}
 
 
 def parse_options():
@@ -316,7 +325,7 @@ def parse_options():
                         " a hundred million where memory allows, else ten")
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes: 0.01 to try it")
     parser.add_argument("--only", help="of `long`: commands whose titles have one of these words,"
-                        " with commas between them")
+                        " with commas between them; of `threads`: tables with these names")
     parser.add_argument("--data", help="directory for what durability writes; default: where the"
                         " server is")
     parser.add_argument("--results", default=str(Path(__file__).parent / "results"))

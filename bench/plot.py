@@ -152,24 +152,33 @@ def short_number(value):
     return f"{value:g}"
 
 
-def panel(left, top, title, curves, sizes, colors):
-    """One square of curves_by_size. curves: {server: [(size, value)]}."""
+def panel(left, top, title, curves, sizes, colors, axis, is_log):
+    """One square of panels_of. curves: {server: [(size, value)]}."""
     x0, x1 = left + PANEL_MARGIN["left"], left + PANEL_WIDTH - PANEL_MARGIN["right"]
     y0, y1 = top + PANEL_HEIGHT - PANEL_MARGIN["bottom"], top + PANEL_MARGIN["top"]
-    highest = max([value for points in curves.values() for _, value in points], default=1) * 1.08
+    values = [value for points in curves.values() for _, value in points] or [1]
+    highest = max(values) * 1.08
+    powers = []
+    if is_log:
+        powers = [10.0 ** power for power in range(math.floor(math.log10(min(values))),
+                                                   math.ceil(math.log10(highest)) + 1)]
     low, high = math.log10(sizes[0]), math.log10(sizes[-1])
 
     def x_of(size):
         return x0 + (x1 - x0) * (math.log10(size) - low) / ((high - low) or 1)
 
     def y_of(value):
+        if is_log:
+            return y0 - (y0 - y1) * math.log(value / powers[0]) / math.log(powers[-1] / powers[0])
         return y0 - (y0 - y1) * value / highest
 
     out = [text(x0, top + 22, title, "panel")]
-    for value in grid_values(highest, 5):
-        out += [line(x0, y_of(value), x1, y_of(value), "grid" if value else "axis"),
-                text(x0 - 6, y_of(value) + 4, f"{value:g}", "quiet", "end")]
-    out.append(text(x1, y0 + 36, "members", "quiet", "end"))
+    for value in powers or grid_values(highest, 5):
+        is_axis = value in (0, *powers[:1])
+        out += [line(x0, y_of(value), x1, y_of(value), "axis" if is_axis else "grid"),
+                text(x0 - 6, y_of(value) + 4, short_number(value) if is_log else f"{value:g}",
+                     "quiet", "end")]
+    out.append(text(x1, y0 + 36, axis, "quiet", "end"))
     for size in sizes:
         out.append(text(x_of(size), y0 + 18, short_number(size), "quiet", "middle"))
     for server, points in curves.items():
@@ -181,21 +190,25 @@ def panel(left, top, title, curves, sizes, colors):
     return out
 
 
-def curves_by_size(title, subtitle, base, versions, panels):
+def panels_of(title, subtitle, legend, panels, colors, axis, is_log=False):
     """panels: [(title with unit, {server: [(size, value)]})]; size has a logarithmic axis, values
-    begin at 0."""
-    colors = colors_of(versions, base)
+    begin at 0, or have such an axis too."""
     sizes = sorted({size for _, curves in panels for points in curves.values()
                     for size, _ in points})
-    legend = [(f"{server} {versions[server]}", colors[server]) for server in versions]
     body = []
     for place, (name, curves) in enumerate(panels):
         left = 10 + place % PANEL_COLUMNS * PANEL_WIDTH
         body += panel(left, TOP - 14 + place // PANEL_COLUMNS * PANEL_HEIGHT, name, curves,
-                      sizes, colors)
+                      sizes, colors, axis, is_log)
     rows = math.ceil(len(panels) / PANEL_COLUMNS)
     return page(20 + PANEL_COLUMNS * PANEL_WIDTH, TOP + rows * PANEL_HEIGHT, title, subtitle,
                 legend, body)
+
+
+def curves_by_size(title, subtitle, base, versions, panels):
+    colors = colors_of(versions, base)
+    legend = [(f"{server} {versions[server]}", colors[server]) for server in versions]
+    return panels_of(title, subtitle, legend, panels, colors, "members")
 
 
 # ---- files of results ----
@@ -248,8 +261,34 @@ def of_durability(results):
                       results["base"], results["versions"], rows, " \u00b5s")
 
 
+THREAD_COLORS = {"leaderboard": ("#7fb0ff", "#2f6fde", "#17408b"),
+                 "redis-server": ("#f0b27a", "#d9822b", "#8a4b0f")}
+
+
+def of_threads(results):
+    """CPU and rate of one request at a time against the number of clients."""
+    colors, legend = {}, []
+    for name, shades in THREAD_COLORS.items():
+        servers = [(server, told["io_threads"]) for server, told in results["threads"].items()
+                   if told["name"] == name]
+        for place, (server, io_threads) in enumerate(servers):
+            colors[server] = shades[place % len(shades)]
+            legend.append((str(io_threads) if place else f"{name}, io-threads {io_threads}",
+                           colors[server]))
+    rows = sorted((row for row in results["tables"] if row["is_curve"]),
+                  key=lambda row: row["clients"])
+    figures = (("engine thread, \u00b5s", "engine_us"), ("whole server, \u00b5s", "us"),
+               ("requests a second", "per_second"))
+    panels = [(title, {server: [(row["clients"], row["servers"][server][key]) for row in rows]
+                       for server in colors}) for title, key in figures if rows]
+    return panels_of("CPU per ZREVRANK", results["subtitle"], legend, panels, colors, "clients",
+                     is_log=True)
+
+
 def of_any(results):
     """By what the file holds."""
+    if "threads" in results:
+        return of_threads(results)
     if "cost" in results:
         return of_durability(results)
     if "growth" in results:

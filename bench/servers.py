@@ -87,13 +87,17 @@ class Server:
             return reader.read(int(head[1:])).decode() if head[:1] == "$" else head[1:]
 
     def cpu_ns(self):
-        total = 0
+        return sum(self.cpu_ns_by_thread().values())
+
+    def cpu_ns_by_thread(self):
+        """By thread id; the first thread, which runs the commands, has the process's."""
+        figures = {}
         for task in Path(f"/proc/{self.process.pid}/task").iterdir():
             try:
-                total += int((task / "schedstat").read_text().split()[0])
+                figures[int(task.name)] = int((task / "schedstat").read_text().split()[0])
             except FileNotFoundError:
                 pass
-        return total
+        return figures
 
     def cpu_seconds(self):
         """Of threads and children that have ended, too; in steps of 10 ms."""
@@ -144,24 +148,34 @@ class Generator:
                  *command.split()]
         return [str(word) for word in words]
 
-    def run(self, server, command, requests, number_range, pipeline=None, clients=None):
-        """With load. What connecting costs is not counted. Returns figures as cost() does."""
+    def run(self, server, command, requests, number_range, pipeline=None, clients=None,
+            counters=lambda server: {}):
+        """With load. What connecting costs is not counted. Returns figures as cost() does, those
+        of the first thread (engine), how long clients waited for their replies, and how much
+        counters(server), numbers by name, have grown."""
         words = self.words(server, command, requests, number_range, pipeline, clients)
         with subprocess.Popen(words, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               preexec_fn=pinned(cores()[1])) as load:
             is_ready = load.stdout.readline() != ""
-            before = server.cpu_ns()
+            pid, counted = server.process.pid, counters(server)
+            before = server.cpu_ns_by_thread()
             if is_ready:
                 load.stdin.write("\n")
                 load.stdin.flush()
             line = load.stdout.readline()
-            cpu_ns = server.cpu_ns() - before
+            after = server.cpu_ns_by_thread()
+            counted = {name: count - counted[name] for name, count in counters(server).items()}
             load.stdin.close()
             error = load.stderr.read()
         if load.returncode != 0:
             sys.exit(f"{server.name}: {command}: {error}")
-        return self.cost(cpu_ns, requests, json.loads(line)["seconds"])
+        told = json.loads(line)
+        cpu_ns = sum(after.values()) - sum(before.values())
+        return {**self.cost(cpu_ns, told["requests"], told["seconds"]),
+                "engine_us": (after[pid] - before[pid]) / 1000 / told["requests"],
+                "requests": told["requests"], "seconds": told["seconds"], **counted,
+                **{wait: told[wait] for wait in ("p50_us", "p99_us", "longest_us")}}
 
     def run_redis_benchmark(self, server, command, requests, number_range, pipeline=None,
                             clients=None):

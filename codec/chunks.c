@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "codec/thread_signals.h"
+
 /* Since Linux 5.14; missing in older headers. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -26,6 +28,7 @@ static bool pop_empty(struct chunks *chunks, uint32_t *chunk) {
         return false;
     }
     *chunk = chunks->fresh_begin++;
+    (void)madvise(chunk_at(chunks, *chunk), CHUNK_SIZE, MADV_DODUMP);
     return true;
 }
 
@@ -64,6 +67,7 @@ static void wait_for_work(struct chunks *chunks) {
 
 static void *keep(void *context) {
     struct chunks *chunks = context;
+    thread_signals_begin();
     pthread_mutex_lock(&chunks->lock);
     while (!chunks->is_ending) {
         uint32_t chunk;
@@ -118,6 +122,8 @@ static bool map_range(struct chunks *chunks, size_t range_size) {
     chunks->leaving = chunks->returned + count;
     /* Works without huge pages too, only more slowly. */
     (void)madvise(chunks->range, chunks->range_size, MADV_HUGEPAGE);
+    /* What was never used would make a core dump as long as the range, even if of holes. */
+    (void)madvise(chunks->range, chunks->range_size, MADV_DONTDUMP);
     return true;
 }
 

@@ -595,8 +595,9 @@ void layout_explain_value(const struct layout_field *field, struct bytes text,
     if (status == DECIMAL_NOT_A_NUMBER) {
         reject(error, "value is not a valid float");
     } else if (status == DECIMAL_TOO_PRECISE) {
-        reject(error, "value %s has too many decimals: field '%s' keeps %u", bytes_show(text).text,
-               field->name, (unsigned)field->scale);
+        reject(error,
+               "value %s has too many decimals: field '%s' keeps %u (more by SCALE in the layout)",
+               bytes_show(text).text, field->name, (unsigned)field->scale);
     } else {
         reject(error, "value %s is out of range: field '%s' takes %s..%s", bytes_show(text).text,
                field->name, show_decimal(layout_field_lowest(field), field->scale).text,

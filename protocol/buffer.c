@@ -30,6 +30,11 @@ void buffer_clear(struct buffer *buffer) {
     buffer->is_broken = false;
 }
 
+void buffer_cut(struct buffer *buffer, size_t size) {
+    CHECK(size <= buffer->size);
+    buffer->size = size;
+}
+
 void buffer_drop_front(struct buffer *buffer, size_t size) {
     CHECK(size <= buffer->size);
     if (size == 0) {

@@ -25,6 +25,9 @@ void buffer_clear(struct buffer *buffer);
  * time. */
 void buffer_drop_front(struct buffer *buffer, size_t size);
 
+/* Drop what was appended after the buffer had this size. */
+void buffer_cut(struct buffer *buffer, size_t size);
+
 /* Room for size (at least 1) more bytes at the end. Returns where to write them, or NULL (is_broken
  * is then set). Follow with buffer_commit of the bytes written. Inline when there is room
  * already. */

@@ -21,7 +21,7 @@ enum {
 
 void reply_init(struct reply *reply, struct buffer *out, uint8_t version) {
     CHECK(version == 2 || version == 3);
-    *reply = (struct reply){.out = out, .version = version};
+    *reply = (struct reply){.out = out, .version = version, .numbers = version};
 }
 
 static inline char *reply_room(struct reply *reply, size_t size) {
@@ -147,6 +147,15 @@ void reply_integer(struct reply *reply, int64_t value) {
     commit_to(reply, put_line_end(out + 1 + bytes_print_i64(out + 1, value)));
 }
 
+void reply_wide_integer(struct reply *reply, int64_t value) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    if (reply->numbers == REPLY_STRINGS) {
+        reply_bulk(reply, (struct bytes){.at = text, .size = bytes_print_i64(text, value)});
+    } else {
+        reply_integer(reply, value);
+    }
+}
+
 /* Any bulk. Separate, so that the fast path need not save registers for the calls in here. */
 __attribute__((noinline)) static void reply_any_bulk(struct reply *reply, struct bytes text) {
     if (text.size > SIZE_MAX - HEADER_MAX - 2) {
@@ -220,7 +229,7 @@ __attribute__((noinline)) static void reply_any_decimal(struct reply *reply, str
                                                         unsigned scale) {
     char *out = reply_room(reply, PUT_NUMBER_ROOM);
     if (out != NULL) {
-        commit_to(reply, put_decimal(out, value, scale, reply->version == 3));
+        commit_to(reply, put_decimal(out, value, scale, reply->numbers == 3));
     }
 }
 
@@ -232,14 +241,14 @@ static inline bool is_small_score(struct decimal value, unsigned scale) {
 void reply_decimal(struct reply *reply, struct decimal value, unsigned scale) {
     char *out = is_small_score(value, scale) ? short_room(reply, PUT_SHORT_ROOM) : NULL;
     if (out != NULL) {
-        commit_to(reply, put_small_score(out, (uint32_t)value.magnitude, reply->version == 3));
+        commit_to(reply, put_small_score(out, (uint32_t)value.magnitude, reply->numbers == 3));
         return;
     }
     reply_any_decimal(reply, value, scale);
 }
 
 void reply_decimal_text(struct reply *reply, struct bytes text) {
-    if (reply->version == 2) {
+    if (reply->numbers != 3) {
         reply_bulk(reply, text);
         return;
     }
@@ -273,6 +282,10 @@ void reply_map(struct reply *reply, uint64_t pair_count) {
 
 void reply_set(struct reply *reply, uint64_t count) {
     reply_header(reply, reply->version == 3 ? '~' : '*', count);
+}
+
+void reply_push(struct reply *reply, uint64_t count) {
+    reply_header(reply, reply->version == 3 ? '>' : '*', count);
 }
 
 void reply_repeat(struct reply *reply, size_t begin, size_t size) {

@@ -1,6 +1,6 @@
 /* Replies in RESP2 or RESP3, written directly into a client's output buffer.
  *
- * Every function writes one complete value, with one exception: an array, map or set writes only
+ * Every function writes one complete value, with one exception: an array, map, set or push writes only
  * its header, and the caller then writes that many values (pairs for a map). In RESP2 a map is
  * an array of twice the length, a set an array, a double a bulk string, a boolean an integer, null
  * a nil bulk, a verbatim string a bulk. Simple strings and errors are sanitised: CR, LF and NUL
@@ -14,9 +14,13 @@
 #include "codec/decimal.h"
 #include "protocol/buffer.h"
 
+/* Numbers that may exceed 2^53 are bulk strings, whatever the version: CLIENT NUMBERS STRINGS. */
+enum { REPLY_STRINGS = 0 };
+
 struct reply {
     struct buffer *out;
     uint8_t version;       /* 2 or 3 */
+    uint8_t numbers;       /* REPLY_STRINGS, or as the version has them: then equal to it */
     bool is_silent;        /* CLIENT REPLY OFF: nothing is written */
     uint64_t error_count;  /* errors replied so far, including silent ones */
     char error_prefix[32]; /* first word of the last error: "ERR", "WRONGTYPE" (for errorstats) */
@@ -36,6 +40,8 @@ void reply_error(struct reply *reply, const char *text);
 __attribute__((format(printf, 2, 3))) void reply_error_format(struct reply *reply,
                                                               const char *format, ...);
 void reply_integer(struct reply *reply, int64_t value);
+/* An integer that may exceed 2^53. */
+void reply_wide_integer(struct reply *reply, int64_t value);
 void reply_bulk(struct reply *reply, struct bytes text);
 void reply_bulk_text(struct reply *reply, const char *text);
 /* An entry of a map: its name and its value. */
@@ -60,7 +66,7 @@ void reply_verbatim_end(struct reply *reply, size_t mark);
 void reply_null(struct reply *reply);
 void reply_null_array(struct reply *reply);
 void reply_boolean(struct reply *reply, bool value); /* RESP2: integer 1 or 0 */
-/* A score: exact decimal text; RESP3 double (","), RESP2 bulk. */
+/* A score: exact decimal text; RESP3 double (","), RESP2 and REPLY_STRINGS bulk. */
 void reply_decimal(struct reply *reply, struct decimal value, unsigned scale);
 /* A score that is already text. */
 void reply_decimal_text(struct reply *reply, struct bytes text);
@@ -69,6 +75,8 @@ void reply_double(struct reply *reply, double value);
 void reply_array(struct reply *reply, uint64_t count);
 void reply_map(struct reply *reply, uint64_t pair_count);
 void reply_set(struct reply *reply, uint64_t count);
+/* The header of a RESP3 push; an array in RESP2. */
+void reply_push(struct reply *reply, uint64_t count);
 
 /* Append a copy of out->at[begin .. begin + size - 1], which must be complete values. */
 void reply_repeat(struct reply *reply, size_t begin, size_t size);

@@ -3,7 +3,11 @@
  *     leaderboard-docs commands   docs/commands.md
  *     leaderboard-docs settings   docs/settings.md
  *     leaderboard-docs long       docs/long-commands.md
+ *     leaderboard-docs metrics    docs/metrics.md
  *     leaderboard-docs conf       leaderboard.conf
+ *     leaderboard-docs man1       deploy/man/leaderboard-server.1
+ *     leaderboard-docs man5       deploy/man/leaderboard.conf.5
+ *     leaderboard-docs completion deploy/leaderboard-server.bash
  *
  * `make docs` updates the files in the repository; `make docs-check` fails if they are stale. */
 #include <stdio.h>
@@ -14,6 +18,7 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/syntax.h"
+#include "server/metrics/metrics.h"
 #include "server/settings/setting.h"
 
 enum { SYNTAX_MAX = 4096, NAME_MAX_SIZE = 64 };
@@ -22,8 +27,14 @@ static const struct {
     const char *group;
     const char *title;
 } groups[] = {
-    {"leaderboard", "Leaderboards"},  {"sorted-set", "Sorted sets"}, {"generic", "Keys"},
-    {"transactions", "Transactions"}, {"connection", "Connection"},  {"server", "Server"},
+    {"leaderboard", "Leaderboards"},
+    {"sorted-set", "Sorted sets"},
+    {"hash", "Hashes"},
+    {"generic", "Keys"},
+    {"transactions", "Transactions"},
+    {"pubsub", "Channels"},
+    {"connection", "Connection"},
+    {"server", "Server"},
 };
 enum { GROUP_COUNT = sizeof groups / sizeof groups[0] };
 
@@ -31,8 +42,8 @@ static const struct {
     enum command_flag flag;
     const char *text;
 } flag_texts[] = {
-    {COMMAND_WRITE, "changes boards"},
-    {COMMAND_READ, "reads boards"},
+    {COMMAND_WRITE, "changes keys"},
+    {COMMAND_READ, "reads keys"},
     {COMMAND_DENYOOM, "refused past maxmemory"},
     {COMMAND_ADMIN, "for operators"},
     {COMMAND_FAST, "fast"},
@@ -243,10 +254,19 @@ int main(int argc, char **argv) {
         settings_write_docs(stdout);
     } else if (strcmp(what, "long") == 0) {
         write_long_commands();
+    } else if (strcmp(what, "metrics") == 0) {
+        metrics_write_docs(stdout);
     } else if (strcmp(what, "conf") == 0) {
         settings_write_example(stdout);
+    } else if (strcmp(what, "man1") == 0) {
+        settings_write_program_manual(stdout);
+    } else if (strcmp(what, "man5") == 0) {
+        settings_write_file_manual(stdout);
+    } else if (strcmp(what, "completion") == 0) {
+        settings_write_completion(stdout);
     } else {
-        fputs("Usage: leaderboard-docs commands|settings|long|conf\n", stderr);
+        fputs("Usage: leaderboard-docs commands|settings|long|metrics|conf|man1|man5|completion\n",
+              stderr);
         return EXIT_FAILURE;
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -2,37 +2,56 @@
  *
  *     settings -> listeners (a taken port stops here) -> log -> background -> loop -> drain -> exit
  *
- * SIGTERM, SIGINT: write everything to disk, answer queued requests, then exit with 0; a second one
- * exits at once. If the disk fails, the server keeps running. SIGHUP: reopen the log. SIGUSR1,
- * SIGUSR2: only a line in the log. Other fatal signals: fault.h. */
+ * SIGTERM, SIGINT: wait for balancers (shutdown-drain-timeout), write everything to disk, answer
+ * queued requests, then exit with 0; a further one ends the wait, or exits at once. If the disk fails,
+ * the server keeps running. SIGHUP: reopen the log. SIGUSR2: only a line in the log. All others:
+ * fault.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "server/commands/admin/info.h"
+#include "server/commands/lb/player.h"
 #include "server/commands/table.h"
+#include "server/dispatch/acl_file.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
 #include "server/durability/verify.h"
+#include "server/loop/heartbeat.h"
 #include "server/loop/listener.h"
 #include "server/loop/tick.h"
+#include "server/loop/tls_settings.h"
+#include "server/metrics/monitoring.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
+#include "server/system/probe.h"
 #include "server/system/process.h"
+#include "server/system/service.h"
+#include "server/system/surroundings.h"
+#include "server/tools/import_rdb.h"
+#include "server/tools/tools.h"
 
-enum { SIGNALS = 5 };
-static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+enum { SIGNALS = 4, SECOND_MS = 1000 };
+static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
 
 static struct {
     struct server server;
     struct persistence *persistence;
     struct listeners listeners;
+    struct tls_settings tls;
+    int http_fd; /* the metrics-port; -1: none, or http has it */
+    struct http *http;
+    struct http_options http_options;
+    struct monitoring *monitoring;
     struct tick tick;
+    struct heartbeat heartbeat;
     uv_loop_t loop;
     uv_signal_t signals[SIGNALS];
+    uv_timer_t second;
     enum { PROGRAM_STARTS, PROGRAM_LOADS, PROGRAM_IS_READY } state;
 } program;
 
@@ -48,8 +67,8 @@ static bool answer_and_exit(int argc, char **argv) {
         return true;
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-v") == 0) {
-        printf("leaderboard-server %s (commands as of Redis %s)\n", SERVER_VERSION,
-               SERVER_REDIS_VERSION);
+        printf("leaderboard-server %s (commands as of Redis %s) commit=%s\n", SERVER_VERSION,
+               SERVER_REDIS_VERSION, SERVER_COMMIT);
         return true;
     }
     return false;
@@ -71,6 +90,21 @@ static bool take_reset_clock(int *argc, char **argv) {
     return is_asked;
 }
 
+/* --ping TARGET [--alive]; *status is then the exit status. */
+static bool ping_and_exit(int argc, char **argv, int *status) {
+    if (argc < 2 || strcmp(argv[1], "--ping") != 0) {
+        return false;
+    }
+    bool is_alive = argc == 4 && strcmp(argv[3], "--alive") == 0;
+    if (argc != 3 && !is_alive) {
+        *status = fail_with("usage: leaderboard-server --ping PORT|HOST:PORT|SOCKET [--alive]");
+        return true;
+    }
+    bool is_fine = probe_ping(argv[2], getenv("REDISCLI_AUTH"), is_alive, stdout);
+    *status = is_fine ? EXIT_SUCCESS : EXIT_FAILURE;
+    return true;
+}
+
 /* --check DIR [--fix]; *status is then the exit status. */
 static bool check_and_exit(int argc, char **argv, int *status) {
     if (argc < 2 || strcmp(argv[1], "--check") != 0) {
@@ -78,12 +112,27 @@ static bool check_and_exit(int argc, char **argv, int *status) {
     }
     bool is_fixing = argc == 4 && strcmp(argv[3], "--fix") == 0;
     if (argc != 3 && !is_fixing) {
-        *status = fail_with("usage: leaderboard-server --check DIR [--fix]");
+        *status = fail_with("usage: leaderboard-server --check DIR|FILE [--fix]");
         return true;
     }
     memory_init();
     clock_calibrate();
     *status = (int)check_run(argv[2], is_fixing, stdout);
+    return true;
+}
+
+static bool rename_commands(const struct settings *settings, char *error) {
+    for (uint32_t i = 0; i < settings->rename_count; i++) {
+        const struct setting_rename *rename = &settings->renames[i];
+        struct bytes name = bytes_from_text(rename->name);
+        struct bytes new_name = bytes_from_text(rename->new_name);
+        const char *reason = command_set_name(name, new_name);
+        if (reason != NULL) {
+            snprintf(error, SETTING_ERROR_MAX, "rename-command '%s' '%s': %s",
+                     bytes_show(name).text, bytes_show(new_name).text, reason);
+            return false;
+        }
+    }
     return true;
 }
 
@@ -93,14 +142,91 @@ static bool load_settings(int argc, char **argv, char *error) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
         return false;
     }
-    return settings_load_arguments(settings, argc, argv, error) && settings_finish(settings, error);
+    return settings_load_arguments(settings, argc, argv, error) &&
+           settings_finish(settings, error) && rename_commands(settings, error);
+}
+
+static bool read_certificate(const struct settings *settings, char *error) {
+    struct http_options *options = &program.http_options;
+    if (settings->metrics_tls_cert_file == NULL && settings->metrics_tls_key_file == NULL) {
+        return true;
+    }
+    if (settings->metrics_tls_cert_file == NULL || settings->metrics_tls_key_file == NULL) {
+        snprintf(
+            error, HTTP_ERROR_MAX,
+            "metrics-tls-cert-file and metrics-tls-key-file go together: one of them is missing");
+        return false;
+    }
+    options->certificate = http_read_pem(settings->metrics_tls_cert_file, error);
+    options->key =
+        options->certificate != NULL ? http_read_pem(settings->metrics_tls_key_file, error) : NULL;
+    return options->key != NULL;
+}
+
+static void free_certificate(void) {
+    memory_free((void *)(uintptr_t)program.http_options.certificate);
+    memory_free((void *)(uintptr_t)program.http_options.key);
+}
+
+/* What a start would refuse beside the settings themselves: names of commands, users, certificates. */
+static bool check_as_started(const struct settings *settings, char *error) {
+    struct server *server = &program.server;
+    server->settings = *settings; /* borrowed */
+    bool is_fine = rename_commands(settings, error) && acl_file_begin(server, error) &&
+                   tls_settings_open(&program.tls, settings, error) &&
+                   (settings->metrics_port == 0 || read_certificate(settings, error));
+    tls_settings_close(&program.tls);
+    free_certificate();
+    acl_users_deinit(&server->users);
+    memory_free(server->acl_path);
+    return is_fine;
+}
+
+/* --check-config FILE; *status is then the exit status. */
+static bool check_config_and_exit(int argc, char **argv, int *status) {
+    if (argc < 2 || strcmp(argv[1], "--check-config") != 0) {
+        return false;
+    }
+    if (argc != 3) {
+        *status = fail_with("usage: leaderboard-server --check-config FILE");
+        return true;
+    }
+    execute_init(command_table);
+    *status = settings_check_file(argv[2], check_as_started, stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return true;
+}
+
+/* The metrics-port, if there is one. */
+static bool prepare_http(const struct settings *settings, char *error) {
+    program.http_fd = -1;
+    if (settings->metrics_port == 0) {
+        return true;
+    }
+    if (!read_certificate(settings, error)) {
+        return false;
+    }
+    program.http_fd = http_listen(settings->metrics_bind, settings->metrics_port, error);
+    return program.http_fd >= 0;
 }
 
 /* Everything that can fail, while the operator still sees the terminal. */
 static bool prepare(int argc, char **argv, char *error) {
     const struct settings *settings = &program.server.settings;
-    if (!load_settings(argc, argv, error) || !listeners_open(&program.listeners, settings, error)) {
+    if (!load_settings(argc, argv, error) || !acl_file_begin(&program.server, error) ||
+        !tls_settings_open(&program.tls, settings, error) ||
+        !listeners_open(&program.listeners, settings, error)) {
         return false;
+    }
+    if (!prepare_http(settings, error)) {
+        listeners_close(&program.listeners);
+        return false;
+    }
+    log_set_json(settings->log_format == SETTING_LOG_JSON);
+    if (settings->syslog_enabled) {
+        enum { SYSLOG_USER = 1, SYSLOG_LOCAL0 = 16 };
+        log_use_syslog(settings->syslog_ident, settings->syslog_facility == 0
+                                                   ? SYSLOG_USER
+                                                   : SYSLOG_LOCAL0 + settings->syslog_facility - 1);
     }
     if (!log_open(settings->logfile, (enum log_level)settings->loglevel)) {
         snprintf(error, SETTING_ERROR_MAX, "cannot open the logfile %s: %s", settings->logfile,
@@ -115,23 +241,85 @@ static bool prepare(int argc, char **argv, char *error) {
     return program.persistence != NULL;
 }
 
+/* From the files that the settings name; what cannot be used changes nothing. */
+static void reload_certificates(void) {
+    char reason[SETTING_ERROR_MAX];
+    if (program.tls.context == NULL) {
+        return;
+    }
+    const char *failed = tls_settings_prepare(&program.tls, &program.server.settings, reason);
+    tls_settings_end(&program.tls, failed == NULL);
+    if (failed == NULL) {
+        log_write(LOG_NOTICE, "certificates reloaded signal=SIGHUP");
+    } else {
+        log_write(LOG_WARNING,
+                  "certificates cannot be reloaded, the old ones stay in use setting=%s: %s",
+                  failed, reason);
+    }
+}
+
+static void reload(void) {
+    bool is_ready = program.state == PROGRAM_IS_READY && !program.tick.is_draining;
+    if (is_ready) {
+        service_tell("RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_monotonic_us());
+    }
+    bool is_open = log_reopen();
+    log_write(is_open ? LOG_NOTICE : LOG_WARNING, "log %s signal=SIGHUP",
+              is_open ? "reopened" : "cannot be reopened, the old file stays in use");
+    reload_certificates();
+    if (is_ready) {
+        service_tell("READY=1");
+    }
+}
+
+/* The first signal does as SHUTDOWN; another one ends what the server waits for. */
+static void end_by_signal(void) {
+    struct server *server = &program.server;
+    const struct shutdown_options options = {
+        .ending = PERSISTENCE_END_AS_SET,
+        .is_now = server->retiring.is_begun,
+    };
+    if (program.tick.is_draining) {
+        tick_shutdown(&program.tick, false);
+    } else if (shutdown_begin(server, &options)) {
+        tick_wake(&program.tick);
+    }
+}
+
 static void on_signal(uv_signal_t *signal, int number) {
     (void)signal;
     if (number == SIGHUP) {
-        bool is_open = log_reopen();
-        log_write(is_open ? LOG_NOTICE : LOG_WARNING, "log %s signal=SIGHUP",
-                  is_open ? "reopened" : "cannot be reopened, the old file stays in use");
+        reload();
         return;
     }
-    if (number == SIGUSR1 || number == SIGUSR2) {
-        log_write(LOG_NOTICE, "signal ignored signal=%s",
-                  number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
+    if (number == SIGUSR2) {
+        log_write(LOG_NOTICE, "signal ignored signal=SIGUSR2");
         return;
     }
     log_write(LOG_NOTICE, "signal received signal=%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
-    if (program.tick.is_draining || shutdown_prepare(&program.server, PERSISTENCE_END_AS_SET)) {
-        tick_shutdown(&program.tick, false);
+    end_by_signal();
+}
+
+/* INFO for a crash report, which cannot take memory any more. */
+static void keep_info(uv_timer_t *timer) {
+    (void)timer;
+    struct buffer text;
+    buffer_init(&text, 0);
+    info_print(&program.server, program.server.clock.now_ms, NULL, 0, &text);
+    if (!text.is_broken) {
+        fault_set_info(text.at, text.size);
     }
+    buffer_deinit(&text);
+}
+
+static bool watch_seconds(void) {
+    if (uv_timer_init(&program.loop, &program.second) != 0 ||
+        uv_timer_start(&program.second, keep_info, SECOND_MS, SECOND_MS) != 0) {
+        return false;
+    }
+    uv_unref((uv_handle_t *)&program.second);
+    keep_info(&program.second);
+    return true;
 }
 
 /* Signal handles do not keep the loop alive. */
@@ -156,7 +344,7 @@ static bool is_moved_by_periods(const struct settings *settings, const char *lay
         const struct setting_rule *rule = &settings->rules[i];
         if (strcmp(rule->layout_name, layout_name) == 0) {
             is_used = true;
-            if (rule->rules->period == PERIOD_NONE) {
+            if (rule->rules->period.unit == PERIOD_NONE) {
                 return false;
             }
         }
@@ -184,12 +372,13 @@ static void warn_of_layouts_without_today(void) {
     }
 }
 
-static const char *running_command(const void *context) {
-    return tick_running_command(context);
+static bool describe_command(const void *context, struct fault_command *command) {
+    return tick_describe_command(context, command);
 }
 
 static void stop_listening(void *context) {
-    listeners_close(context);
+    service_tell("STOPPING=1\nSTATUS=Answering what clients have sent");
+    listeners_leave(context);
 }
 
 /* Called when boards are loaded and served. */
@@ -197,6 +386,7 @@ static void note_ready(void) {
     if (program.state == PROGRAM_LOADS && !program.server.durability.is_loading) {
         program.state = PROGRAM_IS_READY;
         log_write(LOG_NOTICE, "ready version=%s pid=%d", SERVER_VERSION, (int)uv_os_getpid());
+        heartbeat_ready(&program.heartbeat);
     }
 }
 
@@ -236,15 +426,57 @@ static bool start_persistence(void) {
     if (program.server.durability.is_loading) {
         tick_wake(&program.tick);
     }
+    return heartbeat_start(&program.heartbeat, &program.loop, program.persistence);
+}
+
+/* The metrics-port. */
+static bool start_http(void) {
+    char error[HTTP_ERROR_MAX];
+    if (program.http_fd < 0) {
+        return true;
+    }
+    const struct settings *settings = &program.server.settings;
+    program.monitoring = monitoring_create(&program.server);
+    if (program.monitoring == NULL) {
+        return false;
+    }
+    program.http_options.hosts = settings->metrics_hosts != NULL ? settings->metrics_hosts : "";
+    monitoring_fill_options(program.monitoring, &program.http_options);
+    program.http = http_start(program.http_fd, &program.loop, &program.http_options, error);
+    if (program.http == NULL) {
+        log_write(LOG_WARNING, "cannot start: %s", error);
+        return false;
+    }
+    log_write(LOG_NOTICE, "metrics address=\"%s port %lld\" tls=%s", settings->metrics_bind,
+              (long long)settings->metrics_port,
+              program.http_options.certificate != NULL ? "yes" : "no");
     return true;
+}
+
+static void end_http(void) {
+    free_certificate();
+    if (program.http != NULL) {
+        http_destroy(program.http);
+        monitoring_destroy(program.monitoring);
+    }
 }
 
 static bool start(void) {
     program.tick.stop_listening = stop_listening;
     program.tick.context = &program.listeners;
-    return server_init(&program.server, command_count()) && uv_loop_init(&program.loop) == 0 &&
-           watch_signals() && tick_init(&program.tick, &program.loop, &program.server) &&
-           listeners_watch(&program.listeners, &program.tick) && start_persistence();
+    program.server.jobs.resume = player_resume;
+    program.tick.acceptor = &program.listeners.acceptor;
+    program.tick.tls = &program.tls;
+    program.server.tls.prepare = tls_settings_prepare;
+    program.server.tls.end = tls_settings_end;
+    program.server.tls.context = &program.tls;
+    if (!server_init(&program.server, command_count()) || uv_loop_init(&program.loop) != 0 ||
+        !watch_signals() || !tick_init(&program.tick, &program.loop, &program.server) ||
+        !watch_seconds()) {
+        return false;
+    }
+    listeners_log(&program.listeners);
+    return start_http() && start_persistence();
 }
 
 /* Closing libuv's handles restores the default actions of the signals. One of them could then kill
@@ -263,14 +495,21 @@ static void run(void) {
     block_signals();
     persistence_stop(program.persistence);
     end_if_fatal();
+    if (program.http != NULL) {
+        http_stop(program.http);
+    }
     for (int i = 0; i < SIGNALS; i++) {
         uv_close((uv_handle_t *)&program.signals[i], NULL);
     }
+    heartbeat_stop(&program.heartbeat);
+    uv_close((uv_handle_t *)&program.second, NULL);
     uv_run(&program.loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&program.loop) == 0);
     persistence_destroy(program.persistence);
     tick_deinit(&program.tick);
+    end_http();
     server_deinit(&program.server);
+    tls_settings_close(&program.tls);
 }
 
 int main(int argc, char **argv) {
@@ -278,9 +517,12 @@ int main(int argc, char **argv) {
         return EXIT_SUCCESS;
     }
     int status;
-    if (check_and_exit(argc, argv, &status)) {
+    if (ping_and_exit(argc, argv, &status) || check_and_exit(argc, argv, &status) ||
+        check_config_and_exit(argc, argv, &status) || import_rdb_and_exit(argc, argv, &status) ||
+        tools_run(argc, argv, &status)) {
         return status;
     }
+    service_init();
     char error[PERSISTENCE_ERROR_MAX];
     program.server.clock.is_to_be_reset = take_reset_clock(&argc, argv);
     execute_init(command_table);
@@ -295,14 +537,17 @@ int main(int argc, char **argv) {
     if (side == PROCESS_FAILED) {
         return fail_with("cannot go to the background");
     }
-    fault_watch(running_command, &program.tick);
+    fault_watch(describe_command, &program.tick);
+    fault_set_report(settings->crash_log_enabled);
+    process_leave_orphans();
     /* After daemonizing: the next calls start threads, which a fork would lose together with the
      * locks they hold. */
     memory_init();
     clock_calibrate();
-    settings->maxclients = process_raise_descriptor_limit(settings->maxclients);
+    settings->maxclients =
+        process_raise_descriptor_limit(settings->maxclients, settings->io_threads);
     if (!start()) {
-        listeners_close(&program.listeners);
+        listeners_leave(&program.listeners);
         return fail_with("cannot start: out of memory or descriptors");
     }
     const char *pidfile = settings->pidfile != NULL ? settings->pidfile : "";
@@ -310,6 +555,10 @@ int main(int argc, char **argv) {
         process_write_pidfile(pidfile);
     }
     warn_of_layouts_without_today();
+    surroundings_warn(&(struct surroundings){
+        .tcp_backlog = settings->tcp_backlog,
+        .maxmemory = settings->maxmemory,
+    });
     program.state = PROGRAM_LOADS;
     note_ready();
     run();

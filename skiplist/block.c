@@ -5,8 +5,11 @@
  * memmove handles faster than a single cache miss; so nothing here is linked or indirect. */
 #include "skiplist/block.h"
 
-#ifdef __SSE2__
+#if defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
+#define HAS_NEON
 #endif
 
 #include "codec/memory.h"
@@ -23,14 +26,16 @@ static char *heap_of(struct block *block) {
     return (char *)(keys_of(block) + block->capacity);
 }
 
-#ifdef __SSE2__
+#if defined(__SSE2__) || defined(HAS_NEON)
 /* Eight marks are compared at once. All BLOCK_ENTRIES_MAX are always read, because an early exit
  * would be a branch mispredicted half the time; even the smallest block is large enough for that.
  * The steps are unrolled by hand, because compilers do not unroll loops at -O2. */
 enum { MARK_VECTORS = (BLOCK_ENTRIES_MAX + 7) / 8 };
 _Static_assert(MARK_VECTORS <= 4, "four steps are written out");
 _Static_assert(MARK_VECTORS * 16 <= 10 * BLOCK_CAPACITY_MIN, "marks are read beyond the block");
+#endif
 
+#if defined(__SSE2__)
 static __m128i load_marks(const struct block *block, int vector) {
     return _mm_loadu_si128((const __m128i *)(const void *)block_marks(block) + vector);
 }
@@ -48,11 +53,28 @@ static __m128i equal_vector(const struct block *block, int vector, __m128i mark)
     return vector < MARK_VECTORS ? _mm_cmpeq_epi16(load_marks(block, vector), mark)
                                  : _mm_setzero_si128();
 }
+#elif defined(HAS_NEON)
+static uint16x8_t load_marks(const struct block *block, int vector) {
+    return vld1q_u16(block_marks(block) + 8 * vector);
+}
+
+/* Add the lens of one vector of marks to eight partial sums, counting those from count on as 0. */
+static uint16x8_t sum_vector(const struct block *block, int vector, uint16x8_t count) {
+    static const uint16_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    uint16x8_t number = vaddq_u16(vld1q_u16(lanes), vdupq_n_u16((uint16_t)(8 * vector)));
+    return vandq_u16(vshrq_n_u16(load_marks(block, vector), 8), vcltq_u16(number, count));
+}
+
+/* A byte of ones for every mark that is equal, otherwise of zeros. */
+static uint8x8_t equal_vector(const struct block *block, int vector, uint16x8_t mark) {
+    return vector < MARK_VECTORS ? vmovn_u16(vceqq_u16(load_marks(block, vector), mark))
+                                 : vdup_n_u8(0);
+}
 #endif
 
 /* Sum of the lens of the first count entries; a long member counts as 255. */
 static uint32_t sum_lens(const struct block *block, uint32_t count) {
-#ifdef __SSE2__
+#if defined(__SSE2__)
     __m128i count8 = _mm_set1_epi16((short)count);
     __m128i sum = sum_vector(block, 0, count8);
     if (MARK_VECTORS > 1) {
@@ -65,6 +87,19 @@ static uint32_t sum_lens(const struct block *block, uint32_t count) {
         sum = _mm_add_epi64(sum, sum_vector(block, 3, count8));
     }
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
+#elif defined(HAS_NEON)
+    uint16x8_t count8 = vdupq_n_u16((uint16_t)count);
+    uint16x8_t sum = sum_vector(block, 0, count8);
+    if (MARK_VECTORS > 1) {
+        sum = vaddq_u16(sum, sum_vector(block, 1, count8));
+    }
+    if (MARK_VECTORS > 2) {
+        sum = vaddq_u16(sum, sum_vector(block, 2, count8));
+    }
+    if (MARK_VECTORS > 3) {
+        sum = vaddq_u16(sum, sum_vector(block, 3, count8));
+    }
+    return vaddlvq_u16(sum);
 #else
     uint32_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -112,12 +147,26 @@ struct bytes block_member(const struct block *block, uint32_t index, uint32_t of
  * candidates. */
 static uint64_t block_match(const struct block *block, uint8_t tag, uint8_t len) {
     uint16_t mark = (uint16_t)(tag | len << 8);
-#ifdef __SSE2__
+#if defined(__SSE2__)
     __m128i mark8 = _mm_set1_epi16((short)mark);
     __m128i low = _mm_packs_epi16(equal_vector(block, 0, mark8), equal_vector(block, 1, mark8));
     __m128i high = _mm_packs_epi16(equal_vector(block, 2, mark8), equal_vector(block, 3, mark8));
     uint64_t matches = (uint32_t)_mm_movemask_epi8(low);
     matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(high) << 16;
+    /* The keys behind the marks may look like a match. */
+    return matches & (UINT64_MAX >> (63 - block->count) >> 1);
+#elif defined(HAS_NEON)
+    /* One bit of each byte is kept, another one for each of eight neighbours; then neighbours are
+     * added three times. */
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint16x8_t mark8 = vdupq_n_u16(mark);
+    uint8x16_t bit16 = vld1q_u8(bits);
+    uint8x16_t low = vcombine_u8(equal_vector(block, 0, mark8), equal_vector(block, 1, mark8));
+    uint8x16_t high = vcombine_u8(equal_vector(block, 2, mark8), equal_vector(block, 3, mark8));
+    uint8x16_t sum = vpaddq_u8(vandq_u8(low, bit16), vandq_u8(high, bit16));
+    sum = vpaddq_u8(sum, sum);
+    sum = vpaddq_u8(sum, sum);
+    uint64_t matches = vgetq_lane_u32(vreinterpretq_u32_u8(sum), 0);
     /* The keys behind the marks may look like a match. */
     return matches & (UINT64_MAX >> (63 - block->count) >> 1);
 #else

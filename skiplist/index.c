@@ -1,8 +1,11 @@
 /* The header describes the structure and its invariants. */
 #include "skiplist/index.h"
 
-#ifdef __SSE2__
+#if defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
+#define HAS_NEON
 #endif
 
 #include "codec/memory.h"
@@ -33,13 +36,15 @@ void index_copy(struct index_block *index, const struct index_block *from) {
     memcpy(index, from, size_of(from->capacity, from->spans_size));
 }
 
-#ifdef __SSE2__
+#if defined(__SSE2__) || defined(HAS_NEON)
 /* All INDEX_FANOUT spans are read and the unwanted ones masked off, because an early exit would be
  * unpredictable. Even the smallest index block is large enough for that. */
 enum { SPAN_VECTORS = (INDEX_FANOUT + 15) / 16 };
 _Static_assert(SPAN_VECTORS <= 4, "four steps are written out");
 _Static_assert(SPAN_VECTORS * 16 <= 16 + 12 * INDEX_FANOUT_FIRST, "spans are read too far");
+#endif
 
+#if defined(__SSE2__)
 static __m128i sum_vector(const uint8_t *spans, int vector, __m128i count) {
     const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m128i number = _mm_add_epi8(lane, _mm_set1_epi8((char)(16 * vector)));
@@ -63,6 +68,30 @@ uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
     }
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_srli_si128(sum, 8)));
 }
+#elif defined(HAS_NEON)
+/* Add neighbours of one vector of spans to eight partial sums, counting those from count on as 0. */
+static uint16x8_t add_vector(uint16x8_t sum, const uint8_t *spans, int vector, uint8x16_t count) {
+    static const uint8_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    uint8x16_t number = vaddq_u8(vld1q_u8(lanes), vdupq_n_u8((uint8_t)(16 * vector)));
+    uint8x16_t sixteen = vandq_u8(vld1q_u8(spans + 16 * vector), vcltq_u8(number, count));
+    return vpadalq_u8(sum, sixteen);
+}
+
+uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
+    const uint8_t *spans = index_narrow_spans(index);
+    uint8x16_t count16 = vdupq_n_u8((uint8_t)count);
+    uint16x8_t sum = add_vector(vdupq_n_u16(0), spans, 0, count16);
+    if (SPAN_VECTORS > 1) {
+        sum = add_vector(sum, spans, 1, count16);
+    }
+    if (SPAN_VECTORS > 2) {
+        sum = add_vector(sum, spans, 2, count16);
+    }
+    if (SPAN_VECTORS > 3) {
+        sum = add_vector(sum, spans, 3, count16);
+    }
+    return vaddlvq_u16(sum);
+}
 #else
 uint32_t index_narrow_sum(struct index_block *index, uint32_t count) {
     const uint8_t *spans = index_narrow_spans(index);
@@ -78,7 +107,7 @@ uint32_t index_wide_sum(struct index_block *index, uint32_t count) {
     const uint32_t *spans = index_wide_spans(index);
     uint32_t sum = 0;
     uint32_t i = 0;
-#ifdef __SSE2__
+#if defined(__SSE2__)
     __m128i four = _mm_setzero_si128();
     for (; i + 4 <= count; i += 4) {
         four = _mm_add_epi32(four, _mm_loadu_si128((const __m128i *)(const void *)(spans + i)));
@@ -86,6 +115,12 @@ uint32_t index_wide_sum(struct index_block *index, uint32_t count) {
     four = _mm_add_epi32(four, _mm_srli_si128(four, 8));
     four = _mm_add_epi32(four, _mm_srli_si128(four, 4));
     sum = (uint32_t)_mm_cvtsi128_si32(four);
+#elif defined(HAS_NEON)
+    uint32x4_t four = vdupq_n_u32(0);
+    for (; i + 4 <= count; i += 4) {
+        four = vaddq_u32(four, vld1q_u32(spans + i));
+    }
+    sum = vaddvq_u32(four);
 #endif
     for (; i < count; i++) {
         sum += spans[i];

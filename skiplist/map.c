@@ -27,6 +27,8 @@ enum {
     MAP_SMALL_SEGMENTS = 4,
     /* Empty buckets that one scan step may skip: 64 KiB. */
     MAP_SCAN_EMPTY_MAX = 1024,
+    /* So many buckets of a smaller table may have overflowed into each other. */
+    MAP_CROWDED_BUCKETS = 32,
 };
 
 /* Entries above which a table of this many slots starts to grow. At 0.88 of 15 slots a bucket about
@@ -55,6 +57,7 @@ void map_init(struct map *map, map_hashes *hashes, const void *owner) {
         .table = map_no_table,
         .next = map_no_table,
         .last = map_no_table,
+        .crowded_count = UINT64_MAX,
         .hashes = hashes,
         .owner = owner,
     };
@@ -80,22 +83,44 @@ static void **table_pieces(const struct map_table *table) {
     return (void **)(table->segments + segments_for(table->bucket_count));
 }
 
-static size_t segment_size(const struct map_table *table, uint32_t segment) {
+static uint32_t segment_buckets(const struct map_table *table, uint32_t segment) {
     uint32_t buckets = table->bucket_count - segment * MAP_SEGMENT_BUCKETS;
-    if (buckets > MAP_SEGMENT_BUCKETS) {
-        buckets = MAP_SEGMENT_BUCKETS;
-    }
-    return buckets * sizeof(struct map_bucket) + MAP_LINE_SIZE;
+    return buckets < MAP_SEGMENT_BUCKETS ? buckets : MAP_SEGMENT_BUCKETS;
+}
+
+/* Bytes of a segment's counts of groups. */
+static size_t segment_counts_size(const struct map_table *table, uint32_t segment) {
+    uint32_t groups = ((segment_buckets(table, segment) - 1) >> MAP_GROUP_BITS) + 1;
+    return groups * sizeof(uint16_t);
+}
+
+static size_t segment_buckets_size(const struct map_table *table, uint32_t segment) {
+    return segment_buckets(table, segment) * sizeof(struct map_bucket);
+}
+
+/* What is allocated for it, with what aligning may take. */
+static size_t segment_size(const struct map_table *table, uint32_t segment) {
+    return segment_counts_size(table, segment) + MAP_LINE_SIZE +
+           segment_buckets_size(table, segment);
+}
+
+/* How many entries are at home in the group of this bucket. The counts of a segment precede it, the
+ * last group's first. */
+static uint16_t *table_group(const struct map_table *table, uint32_t bucket) {
+    uint16_t *counts = (uint16_t *)(void *)table->segments[bucket >> MAP_SEGMENT_BITS];
+    return counts - 1 - ((bucket & (MAP_SEGMENT_BUCKETS - 1)) >> MAP_GROUP_BITS);
 }
 
 static bool table_add_segment(struct map_table *table) {
-    void *piece = memory_allocate_zeroed(segment_size(table, table->segment_count));
+    uint32_t segment = table->segment_count;
+    char *piece = memory_allocate_zeroed(segment_size(table, segment));
     if (piece == NULL) {
         return false;
     }
-    uintptr_t line = ((uintptr_t)piece + MAP_LINE_SIZE - 1) & ~(uintptr_t)(MAP_LINE_SIZE - 1);
-    table->segments[table->segment_count] = (struct map_bucket *)line;
-    table_pieces(table)[table->segment_count] = piece;
+    uintptr_t least = (uintptr_t)piece + segment_counts_size(table, segment);
+    uintptr_t line = (least + MAP_LINE_SIZE - 1) & ~(uintptr_t)(MAP_LINE_SIZE - 1);
+    table->segments[segment] = (struct map_bucket *)line;
+    table_pieces(table)[segment] = piece;
     table->segment_count++;
     return true;
 }
@@ -170,7 +195,9 @@ static bool table_copy(const struct map_table *table, struct map_table *to) {
         }
     }
     for (uint32_t i = 0; i < table->segment_count; i++) {
-        memcpy(to->segments[i], table->segments[i], segment_size(table, i) - MAP_LINE_SIZE);
+        size_t counts = segment_counts_size(table, i);
+        memcpy((char *)to->segments[i] - counts, (const char *)table->segments[i] - counts,
+               counts + segment_buckets_size(table, i));
     }
     to->entry_count = table->entry_count;
     return true;
@@ -225,6 +252,7 @@ static void table_put(struct map_table *table, uint64_t hash, uint32_t id) {
     CHECK(table->entry_count < table_slots(table));
     uint32_t index = map_home(table, hash);
     uint32_t free_slots;
+    ++*table_group(table, index);
     while ((free_slots = map_bucket_match(map_bucket(table, index), 0, UINT32_MAX)) == 0) {
         map_bucket(table, index)->overflow++;
         index = table_after(table, index);
@@ -253,10 +281,12 @@ static uint32_t *table_get(struct map_table *table, uint64_t hash, uint32_t id, 
  * and the counters stay correct because they only count passes. */
 static void table_remove(struct map_table *table, uint64_t hash, uint32_t id) {
     uint32_t last;
+    uint32_t home = map_home(table, hash);
     *table_get(table, hash, id, &last) = 0;
-    for (uint32_t i = map_home(table, hash); i != last; i = table_after(table, i)) {
+    for (uint32_t i = home; i != last; i = table_after(table, i)) {
         map_bucket(table, i)->overflow--;
     }
+    --*table_group(table, home);
     table->entry_count--;
 }
 
@@ -313,6 +343,7 @@ static void map_use_next(struct map *map) {
 
 /* Start to prepare a table with room for this many entries and more. */
 static bool map_begin_next(struct map *map, uint64_t entry_count, uint32_t id_end) {
+    map->crowded_count = UINT64_MAX;
     if (!table_begin(&map->next, map_buckets_for(entry_count), id_mask_for(id_end))) {
         return false;
     }
@@ -466,7 +497,7 @@ size_t map_growth_size(const struct map *map, uint32_t count, uint32_t id_end) {
     }
     uint32_t bucket_count = map_buckets_for(entry_count);
     size = bucket_count * sizeof(struct map_bucket);
-    return size + segments_for(bucket_count) * (MAP_LINE_SIZE + 2 * sizeof(void *));
+    return size + segments_for(bucket_count) * (2 * MAP_LINE_SIZE + 2 * sizeof(void *));
 }
 
 /* Have the entries for which a table was begun been removed since? */
@@ -500,6 +531,31 @@ static void map_retire(struct map *map) {
     table_free_segment(&map->last);
 }
 
+/* Would the entries of this table, in the order of their buckets, overflow far in one of so many
+ * buckets? */
+static bool table_is_crowded_in(const struct map_table *table, uint32_t bucket_count) {
+    enum { GROUP_BUCKETS = 1 << MAP_GROUP_BITS, UNITS = 1 << 16 /* of a slot */ };
+    const uint64_t most = (uint64_t)MAP_CROWDED_BUCKETS * MAP_BUCKET_SLOTS * UNITS;
+    const uint64_t room =
+        (uint64_t)bucket_count * GROUP_BUCKETS * MAP_BUCKET_SLOTS * UNITS / table->bucket_count;
+    uint64_t left = 0; /* what the groups so far could not hold */
+    for (uint32_t i = 0; i < table->bucket_count && left <= most; i += GROUP_BUCKETS) {
+        left += (uint64_t)*table_group(table, i) * UNITS;
+        left -= left < room ? left : room;
+    }
+    return left > most;
+}
+
+/* Begin a smaller table, or wait until there are fewer entries. */
+static bool map_shrink(struct map *map, uint32_t id_end) {
+    uint64_t count = map_count(map);
+    if (table_is_crowded_in(&map->table, map_buckets_for(count))) {
+        map->crowded_count = count - count / 8;
+        return true;
+    }
+    return map_begin_next(map, count, id_end);
+}
+
 bool map_step(struct map *map, uint32_t id_end) {
     bool has_memory = true;
     map_lower_id_end(map, id_end);
@@ -509,8 +565,8 @@ bool map_step(struct map *map, uint32_t id_end) {
         map_give_up_next(map);
     } else if (map_has_next(map) || map->last.segment_count > 0) {
         has_memory = map_work(map);
-    } else if (map_is_too_large(map, &map->table)) {
-        has_memory = map_begin_next(map, map_count(map), id_end);
+    } else if (map_may_shrink(map)) {
+        has_memory = map_shrink(map, id_end);
     } else {
         return false;
     }
@@ -642,17 +698,25 @@ static const char *map_check_entries(const struct map *map, const struct map_tab
 /* The flow out of a bucket is the flow in plus the entries at home there, minus those that stay. */
 static const char *table_check_flow(const struct map_table *table, const uint32_t *homes) {
     uint64_t used = 0;
+    uint32_t grouped = 0;
     uint32_t flow = map_bucket(table, table->bucket_count - 1)->overflow;
     for (uint32_t i = 0; i < table->bucket_count; i++) {
         const struct map_bucket *bucket = map_bucket(table, i);
         uint32_t free_slots = map_bucket_match(bucket, 0, UINT32_MAX);
         uint32_t stay = MAP_BUCKET_SLOTS - (uint32_t)__builtin_popcount(free_slots);
         used += stay;
+        grouped += homes[i];
         flow += homes[i];
         if (flow < stay || flow - stay != bucket->overflow) {
             return "map: an overflow counter is wrong";
         }
         flow = bucket->overflow;
+        if ((i + 1) % (1 << MAP_GROUP_BITS) == 0 || i + 1 == table->bucket_count) {
+            if (table->segment_count > 0 && *table_group(table, i) != grouped) {
+                return "map: the entries of a group are not counted right";
+            }
+            grouped = 0;
+        }
     }
     return used == table->entry_count ? NULL : "map: slots in use are not the entries";
 }

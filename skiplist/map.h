@@ -22,6 +22,11 @@
  * allocating. Tables consist of 64 KiB segments, which are also allocated and freed one by one,
  * because clearing a large table would take longer than everything else in a step.
  *
+ * Whoever removes what a scan returns removes in the order of hashes. What is left then lies close
+ * together, and would overflow every bucket of a table made for its number alone: a look-up would
+ * read all of them. So entries are counted by groups of neighbouring buckets, and a table shrinks
+ * only when the counts say that the smaller one overflows a little at most.
+ *
  * Entries (hash, id) may repeat; the map is a multiset of pairs. Not thread-safe. */
 #ifndef SKIPLIST_MAP_H
 #define SKIPLIST_MAP_H
@@ -29,8 +34,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#ifdef __SSE2__
+#if defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
+#define MAP_HAS_NEON
 #endif
 
 #include "codec/check.h"
@@ -39,9 +47,11 @@
 #ifdef SKIPLIST_TINY
 #define MAP_BUCKET_LINES 1 /* of 16 bytes */
 #define MAP_SEGMENT_BITS 2
+#define MAP_GROUP_BITS   2
 #else
 #define MAP_BUCKET_LINES 4
 #define MAP_SEGMENT_BITS 10
+#define MAP_GROUP_BITS   6
 #endif
 
 enum {
@@ -67,7 +77,8 @@ struct map_bucket {
 };
 
 struct map_table {
-    struct map_bucket **segments; /* each aligned to a cache line */
+    struct map_bucket *
+        *segments; /* each aligned to a cache line, preceded by its counts of groups */
     uint32_t bucket_count;
     uint32_t segment_count; /* 0: no table; segments is then one shared empty bucket */
     uint64_t entry_count;
@@ -82,7 +93,9 @@ struct map {
     uint32_t id_limit;     /* while moving: ids from here on are in next too */
     uint32_t id_end; /* every id is below: beyond the largest one put, or as given by the owner */
     uint32_t waited; /* reservations since a segment was added to next */
-    bool is_moving;  /* the entries are in two tables */
+    /* No smaller table until there are fewer entries: they lay too close together. */
+    uint64_t crowded_count;
+    bool is_moving; /* the entries are in two tables */
     map_hashes *hashes;
     const void *owner;
 };
@@ -129,7 +142,8 @@ void map_replace(struct map *map, uint64_t hash, uint32_t id, uint32_t new_id);
  * when map and owner are consistent again; every id is below id_end.
  *
  * true: another step will make progress. Once it returns false, the table sizes are in proportion
- * to the number of entries (or there was no memory for a smaller table). */
+ * to the number of entries (or there was no memory for a smaller table, or the entries' hashes are
+ * close together). */
 bool map_step(struct map *map, uint32_t id_end);
 /* Is a table being prepared or moved to? */
 static inline bool map_has_next(const struct map *map) {
@@ -140,9 +154,13 @@ static inline bool map_is_too_large(const struct map *map, const struct map_tabl
     return table->bucket_count >= MAP_SHRINK_BUCKETS_MIN &&
            map_count(map) * 10 < (uint64_t)table->bucket_count * (3 * MAP_BUCKET_SLOTS);
 }
+/* May map_step begin a smaller table? */
+static inline bool map_may_shrink(const struct map *map) {
+    return map_is_too_large(map, &map->table) && map_count(map) < map->crowded_count;
+}
 /* Does map_step have work left? Called on every removal. */
 static inline bool map_is_unfinished(const struct map *map) {
-    return map_has_next(map) || map->last.segment_count > 0 || map_is_too_large(map, &map->table) ||
+    return map_has_next(map) || map->last.segment_count > 0 || map_may_shrink(map) ||
            (map_count(map) == 0 && map->table.segment_count > 0);
 }
 /* Does the map hold so little memory that map_deinit need not run in steps? */
@@ -178,10 +196,22 @@ static inline uint32_t map_tag(const struct map_table *table, uint64_t hash) {
     return tag != 0 ? tag : table->id_mask + 1;
 }
 
+#ifdef MAP_HAS_NEON
+/* Of four slots: a 16-bit lane of ones for each that is equal, otherwise of zeros. */
+static inline uint16x4_t map_equal_line(const struct map_bucket *bucket, int line,
+                                        uint32x4_t wanted, uint32x4_t mask) {
+    if (line >= MAP_BUCKET_LINES) {
+        return vdup_n_u16(0);
+    }
+    const uint32_t *slots = (const uint32_t *)(const void *)bucket + 4 * line;
+    return vmovn_u32(vceqq_u32(vandq_u32(vld1q_u32(slots), mask), wanted));
+}
+#endif
+
 /* The slots that equal wanted under mask: bit i for slot i. */
 static inline uint32_t map_bucket_match(const struct map_bucket *bucket, uint32_t wanted,
                                         uint32_t mask) {
-#ifdef __SSE2__
+#if defined(__SSE2__)
     const __m128i *slots = (const __m128i *)(const void *)bucket;
     __m128i wanted4 = _mm_set1_epi32((int)wanted);
     __m128i mask4 = _mm_set1_epi32((int)mask);
@@ -198,6 +228,23 @@ static inline uint32_t map_bucket_match(const struct map_bucket *bucket, uint32_
     low = _mm_packs_epi32(low, high);
 #endif
     uint32_t matches = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+    /* The overflow counter was compared along with the slots. */
+    return matches & ((1U << MAP_BUCKET_SLOTS) - 1);
+#elif defined(MAP_HAS_NEON)
+    /* One bit of each byte is kept, another one for each of eight neighbours; then neighbours are
+     * added three times. */
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint32x4_t wanted4 = vdupq_n_u32(wanted);
+    uint32x4_t mask4 = vdupq_n_u32(mask);
+    uint16x8_t low = vcombine_u16(map_equal_line(bucket, 0, wanted4, mask4),
+                                  map_equal_line(bucket, 1, wanted4, mask4));
+    uint16x8_t high = vcombine_u16(map_equal_line(bucket, 2, wanted4, mask4),
+                                   map_equal_line(bucket, 3, wanted4, mask4));
+    uint8x16_t sum = vandq_u8(vcombine_u8(vmovn_u16(low), vmovn_u16(high)), vld1q_u8(bits));
+    sum = vpaddq_u8(sum, sum);
+    sum = vpaddq_u8(sum, sum);
+    sum = vpaddq_u8(sum, sum);
+    uint32_t matches = vgetq_lane_u16(vreinterpretq_u16_u8(sum), 0);
     /* The overflow counter was compared along with the slots. */
     return matches & ((1U << MAP_BUCKET_SLOTS) - 1);
 #else

@@ -6,7 +6,7 @@
 
 enum { LATENCY_EVENTS_MAX = 8, LATENCY_HISTORY_MAX = 160 };
 struct latency_event {
-    /* "command", "fast-command", "expire-cycle", "tick", "memory-give-back" */
+    /* "command", "fast-command", "expire-cycle", "roll-cycle", "tick", "tick-cpu" */
     char name[32];
     uint32_t longest_ms;
     uint32_t count, next; /* ring buffer */

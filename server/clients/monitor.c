@@ -75,14 +75,12 @@ void monitor_feed(struct server *server, const struct session *session,
     print_line(session, request, secrets, server->clock.now_us, &line);
     for (struct session *monitor = server->monitor_first; monitor != NULL;
          monitor = monitor->links[SESSION_MONITORS].next) {
-        if (monitor->is_killed) {
-            continue;
-        }
-        if (line.is_broken) {
+        struct buffer *out = server_push(server, monitor);
+        if (out != NULL && line.is_broken) {
             /* Close the monitor: silently missing lines would be worse than none. */
             server_kill_session(server, monitor);
-        } else {
-            buffer_append(&monitor->output, line.at, line.size);
+        } else if (out != NULL) {
+            buffer_append(out, line.at, line.size);
         }
     }
     buffer_deinit(&line);

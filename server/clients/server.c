@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/clients/notify.h"
 #include "server/system/disk.h"
 
 static uint64_t splitmix64(uint64_t *state) {
@@ -29,17 +30,42 @@ static void find_executable(struct server *server) {
     server->executable_path[size > 0 ? size : 0] = '\0';
 }
 
-/* Fan-out of key changes: the change counter and the watches. */
+/* Not inlined: mostly nobody watches, waits or follows. A database that is flushed has nothing for
+ * those who wait. */
+__attribute__((noinline)) static void tell_clients(struct server *server, uint32_t database,
+                                                   struct bytes name) {
+    if (server->follows.boards.count > 0) {
+        follow_touch(&server->follows, database, name);
+    }
+    if (name.at == NULL) {
+        watch_touch_all(&server->watches, database);
+        return;
+    }
+    watch_touch(&server->watches, database, name);
+    server->has_news |= wait_touch(&server->waits, database, name);
+}
+
+/* Fan-out of key changes: the change counter, the watches, who waits for the key and who follows
+ * it. */
 static void on_key_changed(void *context, uint32_t database, struct bytes name) {
     struct server *server = context;
     server->durability.change_count++;
-    if (server->watches.client_count == 0) {
-        return;
+    if (database < REGISTRY_DATABASES &&
+        (server->watches.client_count | server->waits.client_count |
+         server->follows.boards.count) != 0) {
+        tell_clients(server, database, name);
     }
-    if (name.at != NULL) {
-        watch_touch(&server->watches, database, name);
-    } else {
-        watch_touch_all(&server->watches, database);
+}
+
+static void on_key_expired(void *context, uint32_t database, struct bytes name) {
+    notify(context, SETTING_EVENT_EXPIRED, "expired", database, name);
+}
+
+static void on_board_rolled(void *context, uint32_t database, struct bytes name,
+                            const struct bytes archive[2]) {
+    struct server *server = context;
+    if (server->settings.notify_board_events) {
+        notify_board_rolled(server, database, name, archive);
     }
 }
 
@@ -54,6 +80,9 @@ bool server_init(struct server *server, uint32_t command_count) {
         server->hash_seed = disk_random_id(); /* against members chosen to collide */
         server->random_state = disk_random_id();
     }
+    if (server->users.count == 0 && !acl_users_init(&server->users, server->settings.requirepass)) {
+        return false;
+    }
     server->registry = registry_create(server->hash_seed, settings_rules_for, &server->settings);
     if (server->registry == NULL) {
         return false;
@@ -66,12 +95,19 @@ bool server_init(struct server *server, uint32_t command_count) {
         return false;
     }
     registry_set_listener(server->registry, on_key_changed, server);
+    registry_set_expired_listener(server->registry, on_key_expired);
+    registry_set_rolled_listener(server->registry, on_board_rolled);
+    server->auth_guard.seed = server->hash_seed;
     server->watches.hash_seed = server->hash_seed;
+    server->subscriptions.hash_seed = server->hash_seed;
+    server->waits.keys.hash_seed = server->hash_seed;
+    follow_init(server);
     server_update_time(server);
     server->started_at_ms = server->clock.monotonic_ms;
     server->started_at_s = server->clock.now_ms / 1000;
     server->session_next_id = 1;
-    server->tcp_port = server->settings.port;
+    server->tcp_port =
+        server->settings.port != 0 ? server->settings.port : server->settings.tls_port;
     make_run_id(server);
     find_executable(server);
     server->machine_memory_size = machine_memory_size();
@@ -80,16 +116,24 @@ bool server_init(struct server *server, uint32_t command_count) {
 
 void server_deinit(struct server *server) {
     CHECK(server->session_first == NULL);
+    jobs_end(server);
     session_table_deinit(&server->sessions_by_id);
     watch_deinit(&server->watches);
+    subscription_deinit(&server->subscriptions);
+    follow_deinit(&server->follows);
+    wait_deinit(&server->waits);
     slowlog_deinit(&server->slowlog);
+    acl_log_clear(&server->acl_log);
+    acl_users_deinit(&server->users);
+    memory_free(server->acl_path);
+    server->acl_path = NULL;
     stats_deinit(&server->stats);
     registry_destroy(server->registry);
     server->registry = NULL;
 }
 
 void server_add_session(struct server *server, struct session *session) {
-    session->is_authenticated = !server_has_password(server);
+    server_reset_user(server, session);
     session->previous = server->session_last;
     session->next = NULL;
     if (server->session_last != NULL) {
@@ -107,6 +151,12 @@ void server_remove_session(struct server *server, struct session *session) {
     CHECK(server->session_count > 0);
     server_set_monitor(server, session, false);
     server_end_transaction(server, session);
+    job_leave(server, session);
+    server_end_subscriptions(server, session);
+    wait_end(&server->waits, session);
+    if (session->is_pushed) {
+        server_end_push(server, session);
+    }
     session_table_take(&server->sessions_by_id, session);
     client_memory_forget(&server->client_memory, session);
     if (session->is_killed) {
@@ -138,8 +188,37 @@ void server_update_time(struct server *server) {
     registry_set_offset(server->registry, clock_offset_ms(clock));
 }
 
-bool server_has_password(const struct server *server) {
-    return server->settings.requirepass != NULL;
+const char *server_unready_reason(const struct server *server) {
+    if (server->durability.is_loading) {
+        return "loading";
+    }
+    return server->retiring.is_begun ? "draining" : NULL;
+}
+
+void server_refresh_rights(const struct server *server, struct session *session) {
+    session->is_unlimited =
+        server_is_authenticated(server, session) && acl_user_may_everything(session->user);
+}
+
+void server_set_user(struct server *server, struct session *session, struct acl_user *user,
+                     bool is_authenticated) {
+    session->user = user;
+    session->is_authenticated = is_authenticated;
+    server_refresh_rights(server, session);
+}
+
+void server_reset_user(struct server *server, struct session *session) {
+    server_set_user(server, session, server->users.default_user, !server_has_password(server));
+}
+
+void server_take_certificate(struct server *server, struct session *session, struct bytes name) {
+    if (server->settings.tls_auth_clients_user != SETTING_TLS_USER_CN) {
+        return;
+    }
+    struct acl_user *user = acl_users_find(&server->users, name);
+    if (user != NULL && user->is_on) {
+        server_set_user(server, session, user, true);
+    }
 }
 
 void server_end_transaction(struct server *server, struct session *session) {
@@ -158,6 +237,32 @@ void server_set_monitor(struct server *server, struct session *session, bool is_
     } else {
         session_unlink(&server->monitor_first, session, SESSION_MONITORS);
         server->monitor_count--;
+    }
+}
+
+struct buffer *server_push(struct server *server, struct session *session) {
+    if (session->is_killed) {
+        return NULL;
+    }
+    if (!session->is_pushed) {
+        session->is_pushed = true;
+        server->has_news = true;
+        session->pushed_from = session->output.size;
+        session->output.size_max = server_output_room(server, session);
+        session_link(&server->pushed_first, session, SESSION_PUSHED);
+    }
+    return &session->output;
+}
+
+void server_end_push(struct server *server, struct session *session) {
+    session->is_pushed = false;
+    session_unlink(&server->pushed_first, session, SESSION_PUSHED);
+}
+
+void server_end_subscriptions(struct server *server, struct session *session) {
+    for (unsigned kind = 0; kind < SUBSCRIPTION_KINDS; kind++) {
+        subscription_clear(&server->subscriptions, &session->subscriptions,
+                           (enum subscription_kind)kind);
     }
 }
 

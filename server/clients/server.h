@@ -3,7 +3,13 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
+#include "server/clients/acl_log.h"
+#include "server/clients/acl_user.h"
+#include "server/clients/audit.h"
+#include "server/clients/auth_guard.h"
 #include "server/clients/client_memory.h"
+#include "server/clients/follow.h"
+#include "server/clients/job.h"
 #include "server/clients/latency.h"
 #include "server/clients/session_table.h"
 #include "server/clients/slowlog.h"
@@ -18,6 +24,15 @@ enum server_pause { SERVER_PAUSE_NONE, SERVER_PAUSE_WRITE, SERVER_PAUSE_ALL };
 
 struct persistence;
 
+/* The time between SHUTDOWN and the end in which balancers are to notice (shutdown-drain-timeout). */
+struct server_retiring {
+    bool is_begun;    /* and stays so until the process ends, or SHUTDOWN ABORT */
+    bool is_over;     /* the time is over */
+    bool is_forced;   /* FORCE */
+    int64_t until_ms; /* monotonic */
+    uint64_t from_id; /* sessions from this id on have connected since it began */
+};
+
 struct server {
     struct settings settings;
     struct registry *registry;
@@ -26,6 +41,11 @@ struct server {
     struct stats stats;
     struct slowlog slowlog;
     struct latency latency;
+    struct audit audit;
+    struct auth_guard auth_guard; /* failed passwords by address */
+    struct acl_users users;
+    struct acl_log acl_log;
+    char *acl_path; /* of the aclfile, absolute; NULL: none */
     /* all sessions, oldest first */
     struct session *session_first, *session_last;
     uint32_t session_count;
@@ -33,12 +53,19 @@ struct server {
     struct session_table sessions_by_id;
     struct session *monitor_first; /* SESSION_MONITORS, newest first */
     struct session *killed_first;  /* SESSION_KILLED */
+    struct session *pushed_first;  /* SESSION_PUSHED */
     uint32_t monitor_count, killed_count;
     struct client_memory client_memory;
     uint64_t client_list_count; /* number of CLIENT LIST commands run so far */
     struct watches watches;     /* watched keys */
-    int64_t started_at_ms;      /* monotonic */
-    int64_t started_at_s;       /* unix */
+    struct jobs jobs;           /* commands that run in steps */
+    struct subscriptions subscriptions;
+    struct waits waits;
+    struct follows follows; /* boards that somebody follows */
+    /* A client was pushed to or begins to wait, or a key has changed for which one waits. */
+    bool has_news;
+    int64_t started_at_ms; /* monotonic */
+    int64_t started_at_s;  /* unix */
     /* When the previous command ended and this one began, so that one counter reading serves both.
      * Refreshed after a break. */
     uint64_t command_begin_ticks;
@@ -52,8 +79,15 @@ struct server {
     /* CLIENT PAUSE */
     enum server_pause pause;
     int64_t pause_until_ms; /* monotonic */
-    /* SHUTDOWN: the loop stops after this command */
-    bool is_shutdown_asked;
+    /* CONFIG SET of a tls- setting: prepare is a settings_check, then end. NULL: no TLS. */
+    struct {
+        settings_check *prepare;
+        void (*end)(void *context, bool is_set);
+        void *context;
+    } tls;
+    /* SHUTDOWN: see server/dispatch/shutdown.h */
+    struct server_retiring retiring;
+    bool is_shutdown_asked;   /* the loop stops after this command */
     bool is_shutdown_now;     /* NOW: do not wait for clients */
     unsigned shutdown_ending; /* enum persistence_ending: SAVE, NOSAVE or neither */
     bool is_end_failed;       /* the final save failed: the last changes are not on disk */
@@ -61,28 +95,73 @@ struct server {
     uint64_t random_state;    /* for ZRANDMEMBER, RANDOMKEY */
 };
 
-/* settings and the clock's sources must be set, and everything else zero. Call execute_init first.
+/* settings and the clock's sources must be set, and everything else zero, but for users, which may be
+ * there already. Call execute_init first.
  * A non-zero hash_seed is used as given, for reproducible measurements. false: out of memory. */
 MUST_CHECK bool server_init(struct server *server, uint32_t command_count);
 void server_deinit(struct server *server);
 
-/* Link a session set up by session_init. If no password is set, the session counts as
- * authenticated, and stays so if one is set later. */
+/* Link a session set up by session_init. It is the default user's. If that needs no password, the
+ * session counts as authenticated, and stays so if one is set later. */
 void server_add_session(struct server *server, struct session *session);
 void server_remove_session(struct server *server, struct session *session);
 struct session *server_find_session(const struct server *server, uint64_t id);
-/* Is a password configured? */
-bool server_has_password(const struct server *server);
-/* Has the session given the password, or is none configured? As in Redis, an unauthenticated client
+/* Must clients authenticate? Not while the default user is on and needs no password. */
+static inline bool server_has_password(const struct server *server) {
+    return acl_users_need_password(&server->users);
+}
+/* Has the session authenticated, or need it not? As in Redis, an unauthenticated client
  * may run anything while there is no password, and must authenticate if one is set later. */
 static inline bool server_is_authenticated(const struct server *server,
                                            const struct session *session) {
     return session->is_authenticated || !server_has_password(server);
 }
+/* The client has shown a certificate with this common name, and the certificate is right: with
+ * tls-auth-clients-user CN it is then the user of that name, if there is one. */
+void server_take_certificate(struct server *server, struct session *session, struct bytes name);
+/* Should a balancer send clients here? NULL: yes; otherwise why not: "loading", "draining". */
+const char *server_unready_reason(const struct server *server);
+/* Has this client connected while the server retires? Then its PING says that it does. */
+static inline bool server_is_late(const struct server *server, const struct session *session) {
+    return server->retiring.is_begun && session->id >= server->retiring.from_id;
+}
+/* Make it that user's session. */
+void server_set_user(struct server *server, struct session *session, struct acl_user *user,
+                     bool is_authenticated);
+/* The default user's, as after connecting. */
+void server_reset_user(struct server *server, struct session *session);
+/* Set is_unlimited anew: after a change of the session's user, of that user's rights, or of the
+ * default user. */
+void server_refresh_rights(const struct server *server, struct session *session);
+/* Whose session it is; borrowed. */
+static inline struct bytes session_user_name(const struct session *session) {
+    return session->user->name;
+}
 /* Discard the session's queued requests and its watches. */
 void server_end_transaction(struct server *server, struct session *session);
 /* Start or stop sending every command to this session (MONITOR). */
 void server_set_monitor(struct server *server, struct session *session, bool is_monitor);
+/* The output of a client, for what is not the reply to a request of its own. The loop sends it after
+ * the command that runs, once that command's changes are on disk. NULL: the client is killed. */
+struct buffer *server_push(struct server *server, struct session *session);
+/* The loop has taken note of its output. */
+void server_end_push(struct server *server, struct session *session);
+/* The limits on the unread output of this client. */
+static inline const struct setting_output_limit *
+server_output_limit(const struct server *server, const struct session *session) {
+    return &server->settings.output_limits[session_is_subscriber(session) ? SETTING_OUTPUT_PUBSUB
+                                                                          : SETTING_OUTPUT_NORMAL];
+}
+/* How large its output buffer may become: its limit, but never so little that a short reply, which can
+ * be sent at once, does not fit. 0: no limit. */
+static inline size_t server_output_room(const struct server *server,
+                                        const struct session *session) {
+    enum { ROOM_MIN = 16 * 1024 };
+    uint64_t size_max = server_output_limit(server, session)->hard_bytes;
+    return size_max > 0 && size_max < ROOM_MIN ? ROOM_MIN : size_max;
+}
+/* Remove all subscriptions of a client. */
+void server_end_subscriptions(struct server *server, struct session *session);
 /* Close this client as soon as the loop reaches it. Its remaining requests do not run, and its
  * remaining output is not sent. */
 void server_kill_session(struct server *server, struct session *session);

@@ -24,13 +24,13 @@ void session_deinit(struct session *session) {
     buffer_deinit(&session->output);
 }
 
-void session_reset(struct session *session, bool is_authenticated) {
+void session_reset(struct session *session) {
     forget(&session->name);
     session->protocol = 2;
     session->database = 0;
-    session->is_authenticated = is_authenticated;
     session->is_no_evict = false;
     session->is_no_touch = false;
+    session->has_strings = false;
     session->reply_mode = SESSION_REPLY_ON;
 }
 

@@ -5,10 +5,14 @@
 
 #include "protocol/buffer.h"
 #include "protocol/reply.h"
+#include "server/clients/subscription.h"
 #include "server/clients/transaction.h"
+#include "server/clients/wait.h"
 #include "server/clients/watch.h"
 
+struct acl_user;
 struct command;
+struct job;
 
 enum {
     SESSION_NAME_MAX = 256, /* bytes of a client name, library name or version */
@@ -26,6 +30,7 @@ enum session_reply_mode {
 enum session_list {
     SESSION_MONITORS,
     SESSION_KILLED,  /* killed but not yet removed */
+    SESSION_PUSHED,  /* with output that is not the reply to a request of its own */
     SESSION_BY_SIZE, /* one size class of client_memory.h */
     SESSION_LISTS,
 };
@@ -45,34 +50,45 @@ struct session {
     char *name;                              /* CLIENT SETNAME; NULL: none; owned, NUL-terminated */
     char *library_name;                      /* CLIENT SETINFO lib-name */
     char *library_version;                   /* CLIENT SETINFO lib-ver */
-    uint8_t protocol;                        /* 2 or 3 */
-    uint8_t database;
-    bool is_authenticated; /* no password needed: see server_is_authenticated */
-    bool is_unix_socket;
-    bool is_no_evict; /* CLIENT NO-EVICT: exempt from maxmemory-clients */
-    bool is_no_touch;
-    bool is_monitor;           /* MONITOR */
-    bool is_close_after_reply; /* QUIT, protocol errors */
-    bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
-    bool is_closed;            /* the server has it no more; it is freed later */
-    enum session_reply_mode reply_mode;
-    struct transaction transaction; /* ended by server_end_transaction, like the watches */
-    struct watch_list watches;
-    int64_t created_at_ms; /* this and the next two fields: monotonic */
-    int64_t active_at_ms;  /* last request received, or last output accepted */
-    const struct command *last_command;
+    int64_t created_at_ms;                   /* monotonic */
     /* Where this session's line is in the reply of the CLIENT LIST with this number. */
     struct {
         uint64_t list;
         size_t begin, size;
     } line;
+    size_t query_buffer_size; /* bytes of unfinished input */
+    struct wait wait;
+    /* What every request needs, from here to the end, lies together (see connection_fetch). */
+    size_t input_memory_size; /* memory of the connection and of its unfinished input */
+    struct subscription_list subscriptions;
+    struct watch_list watches;
+    struct transaction transaction; /* ended by server_end_transaction, like the watches */
+    uint8_t protocol;               /* 2 or 3 */
+    uint8_t database;
+    bool has_strings;      /* CLIENT NUMBERS STRINGS */
+    bool is_authenticated; /* set by server_set_user; see server_is_authenticated */
+    bool is_unlimited;     /* may run everything: see server_refresh_rights */
+    bool is_unix_socket;
+    bool is_no_evict; /* CLIENT NO-EVICT: exempt from maxmemory-clients */
+    bool is_no_touch;
+    bool is_monitor;           /* MONITOR */
+    bool is_close_after_reply; /* QUIT, protocol errors */
+    bool is_pushed;            /* in SESSION_PUSHED */
+    bool awaits_end;           /* SHUTDOWN: answered only if the server goes on */
+    bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
+    bool is_closed;            /* the server has it no more; it is freed later */
+    enum session_reply_mode reply_mode;
+    struct job *job;      /* the command that runs in steps; NULL: none */
+    int64_t active_at_ms; /* last request received, or last output accepted; monotonic */
+    const struct command *last_command;
+    struct acl_user *user; /* the default user before authentication */
     uint64_t command_count;
     uint64_t input_bytes, output_bytes;
-    size_t query_buffer_size;    /* bytes of unfinished input */
-    size_t input_memory_size;    /* memory of the connection and of its unfinished input */
     size_t counted_size;         /* its share of client_memory's total */
     uint8_t size_class;          /* its class there; 0: none */
     struct buffer output;        /* replies not yet written */
+    size_t job_size;             /* memory of its job's reply so far */
+    size_t pushed_from;          /* is_pushed: the size of output before */
     size_t handed_size;          /* bytes of replies that a network thread has yet to write */
     int64_t soft_limit_since_ms; /* when output exceeded the soft limit; 0: below it */
 };
@@ -80,9 +96,23 @@ struct session {
 /* Zero-initialise, with the given id and times. protocol 2, database 0. */
 void session_init(struct session *session, uint64_t id, int64_t monotonic_ms);
 void session_deinit(struct session *session);
-/* Reset to the state after connecting (RESET), except is_monitor, transaction and watches: the
- * server resets those. */
-void session_reset(struct session *session, bool is_authenticated);
+/* Reset to the state after connecting (RESET), except its user, is_monitor, transaction, watches and
+ * subscriptions: the server resets those. */
+void session_reset(struct session *session);
+
+/* Give the reply the form that the client has chosen. */
+static inline void session_shape_reply(const struct session *session, struct reply *reply) {
+    reply->version = session->protocol;
+    reply->numbers = session->has_strings ? REPLY_STRINGS : session->protocol;
+}
+
+/* Is the client a subscriber? In RESP2 most of its requests are then refused. */
+static inline bool session_is_subscriber(const struct session *session) {
+    return subscription_list_is_used(&session->subscriptions);
+}
+static inline bool session_is_restricted(const struct session *session) {
+    return session_is_subscriber(session) && session->protocol == 2;
+}
 
 /* Must its queued requests be skipped? */
 static inline bool session_is_void(const struct session *session) {
@@ -97,16 +127,19 @@ void session_unlink(struct session **first, struct session *session, enum sessio
  * bytes, so that it cannot break CLIENT LIST. */
 MUST_CHECK bool session_is_name(struct bytes text);
 #define SESSION_NAME_ERROR "ERR Client names cannot contain spaces, newlines or special characters."
-/* Bytes held until the client proceeds: unfinished input, queued requests, watches. */
+/* Bytes held until the client proceeds: unfinished input, queued requests, and the names that it
+ * watches, subscribes to or waits for. */
 static inline size_t session_held_size(const struct session *session) {
     return session->query_buffer_size + session->transaction.memory_size +
-           session->watches.memory_size;
+           session->watches.memory_size + session->subscriptions.memory_size +
+           session->wait.keys.memory_size;
 }
 /* All memory of the client. Buffers count with their capacity. */
 static inline size_t session_memory_size(const struct session *session) {
     return sizeof *session + session->input_memory_size + session->transaction.memory_size +
-           session->watches.memory_size + session->output.capacity + session->output.dropped +
-           session->handed_size;
+           session->watches.memory_size + session->subscriptions.memory_size +
+           session->wait.keys.memory_size + session->output.capacity + session->output.dropped +
+           session->handed_size + session->job_size;
 }
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
  * changed. */

@@ -1,4 +1,4 @@
-/* Counters of the running server. The hot path only increments fields (stats_count_call);
+/* Counters of the running server. The hot path only increments fields (durations_add);
  * everything here runs once a second, for slow commands, or on request. */
 #include "server/clients/stats.h"
 
@@ -27,12 +27,15 @@ void stats_deinit(struct stats *stats) {
 
 void stats_reset(struct stats *stats) {
     memset(stats->commands, 0, (size_t)stats->command_count * sizeof(struct stats_command));
+    const struct stats before = *stats;
     *stats = (struct stats){
-        .commands = stats->commands,
-        .command_count = stats->command_count,
-        .startup_memory_size = stats->startup_memory_size,
-        .sampled_at_ms = stats->sampled_at_ms,
+        .commands = before.commands,
+        .command_count = before.command_count,
+        .startup_memory_size = before.startup_memory_size,
+        .sampled_at_ms = before.sampled_at_ms,
+        .network_count = before.network_count,
     };
+    memcpy(stats->networks, before.networks, sizeof stats->networks);
 }
 
 void stats_count_error(struct stats *stats, const char *prefix) {
@@ -71,12 +74,12 @@ void stats_sample(struct stats *stats, int64_t monotonic_ms) {
 
 uint64_t stats_percentile_us(const struct stats_command *command, double share) {
     uint64_t total = 0;
-    for (int i = 0; i < STATS_HISTOGRAM_BUCKETS; i++) {
-        total += command->histogram[i];
+    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
+        total += command->calls.buckets[i];
     }
     uint64_t seen = 0;
-    for (int i = 0; i < STATS_HISTOGRAM_BUCKETS; i++) {
-        seen += command->histogram[i];
+    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
+        seen += command->calls.buckets[i];
         if (seen > 0 && (double)seen >= share * (double)total) {
             return (uint64_t)1 << i;
         }

@@ -7,26 +7,23 @@
 #include <stdint.h>
 
 #include "codec/check.h"
+#include "server/settings/setting.h"
+#include "server/system/durations.h"
 
 enum {
-    STATS_HISTOGRAM_BUCKETS = 32, /* bucket i counts calls of up to 2^i microseconds */
     STATS_ERROR_KINDS_MAX = 128,
 };
 
 struct stats_command {
-    uint64_t calls;
+    struct durations calls;
     uint64_t failed_calls;   /* ended in an error */
     uint64_t rejected_calls; /* refused before running: arity, authentication, memory */
-    uint64_t elapsed_ns;
-    uint64_t histogram[STATS_HISTOGRAM_BUCKETS];
 };
 
 struct stats_error {
     char prefix[32];
     uint64_t count;
 };
-
-enum { STATS_NETWORKS_MAX = 64 };
 
 /* One thread that reads and writes sockets; with io-threads 1 it is the server's own. */
 struct stats_network {
@@ -48,15 +45,18 @@ struct stats {
     uint64_t clients_evicted;          /* evicted by maxmemory-clients */
     /* The largest buffers of any one client at the last scan of all clients, about a second ago. */
     uint64_t input_buffer_max, output_buffer_max;
-    uint64_t ticks;
+    struct durations ticks;
+    /* Ticks of a millisecond or more: their wall time, and the time that their thread had a processor. */
+    uint64_t long_tick_count, long_tick_wall_ns, long_tick_cpu_ns;
     /* Rates per second over the last samples, updated by stats_sample once a second. */
     double commands_per_second, input_kbps, output_kbps;
     uint64_t sampled_commands, sampled_input, sampled_output;
     int64_t sampled_at_ms;
-    /* The longest tick since startup or CONFIG RESETSTAT, in microseconds. */
-    uint64_t tick_longest_us;
+    /* The longest tick since startup or CONFIG RESETSTAT, in microseconds, and the processor time of that
+     * one; 0: no tick has taken a millisecond. */
+    uint64_t tick_longest_us, tick_longest_cpu_us;
     /* As of the last second. */
-    struct stats_network networks[STATS_NETWORKS_MAX];
+    struct stats_network networks[SETTING_IO_THREADS_MAX];
     uint32_t network_count;
     uint64_t startup_memory_size; /* heap bytes in use when stats_init was called */
 };
@@ -64,7 +64,7 @@ struct stats {
 /* Zero all counters. false: out of memory. */
 MUST_CHECK bool stats_init(struct stats *stats, uint32_t command_count);
 void stats_deinit(struct stats *stats);
-/* CONFIG RESETSTAT: reset every counter to zero. */
+/* CONFIG RESETSTAT: reset every counter to zero. What the networks say stays. */
 void stats_reset(struct stats *stats);
 /* Count an error whose text begins with prefix. The caller counts error_replies. Once there are
  * STATS_ERROR_KINDS_MAX prefixes, new ones are not counted. */
@@ -74,12 +74,5 @@ void stats_sample(struct stats *stats, int64_t monotonic_ms);
 /* The upper bound, in microseconds, of the bucket that contains the given quantile (0.0 .. 1.0) of
  * a command's calls. 0 if there are no calls. */
 uint64_t stats_percentile_us(const struct stats_command *command, double share);
-static inline void stats_count_call(struct stats_command *command, uint64_t elapsed_ns) {
-    uint64_t us = elapsed_ns / 1000;
-    unsigned bucket = us <= 1 ? 0 : 64U - (unsigned)__builtin_clzll(us - 1);
-    command->calls++;
-    command->elapsed_ns += elapsed_ns;
-    command->histogram[bucket < STATS_HISTOGRAM_BUCKETS ? bucket : STATS_HISTOGRAM_BUCKETS - 1]++;
-}
 
 #endif

@@ -11,19 +11,12 @@
 #include "codec/memory.h"
 
 enum {
-    LINKS_MIN = 16,
     ENDED_AT_ONCE = 64,     /* detached watches freed after a list was emptied */
     ENDED_BY_A_NEW_ONE = 2, /* detached watches freed by each watch_add */
 };
 
-/* A key's or a watch's place in its table. */
-struct watch_link {
-    uint64_t hash;
-    uint32_t index;
-};
-
 struct watch_key {
-    struct watch_link link; /* first member: a link is cast to its key */
+    struct link link; /* first member: a link is cast to its key */
     uint32_t database;
     bool is_changed; /* it is no longer in its table, and all its watches are detached */
     struct watch *watches;
@@ -32,7 +25,7 @@ struct watch_key {
 };
 
 struct watch {
-    struct watch_link link; /* first member: a link is cast to its watch */
+    struct link link; /* first member: a link is cast to its watch */
     struct watcher *watcher;
     struct watch_key *key;
     struct watch *key_next, **key_at; /* among those of the same key; key_at: what points to it */
@@ -44,68 +37,6 @@ struct watcher {
     struct watch *newest;
     struct watcher *next_left;
 };
-
-/* ---- tables ---- */
-
-static uint32_t table_hashes(const void *owner, uint32_t index, uint64_t *hashes) {
-    const struct watch_table *table = owner;
-    if (index >= table->count) {
-        return 0;
-    }
-    hashes[0] = table->links[index]->hash;
-    return 1;
-}
-
-static bool table_resize(struct watch_table *table, uint32_t capacity) {
-    struct watch_link **links = memory_resize(table->links, capacity * sizeof(struct watch_link *));
-    if (links != NULL) {
-        table->links = links;
-        table->capacity = capacity;
-    }
-    return links != NULL;
-}
-
-/* Release unused memory. */
-static void table_shrink(struct watch_table *table) {
-    if (table->count == 0 && table->capacity > 0) {
-        map_deinit(&table->map);
-        memory_free(table->links);
-        *table = (struct watch_table){.count = 0};
-    } else if (table->capacity > LINKS_MIN && table->count <= table->capacity / 4) {
-        (void)table_resize(table, table->capacity / 2);
-    }
-}
-
-/* Make room for one more entry. false: no memory; table_shrink must be called. */
-static bool table_reserve(struct watch_table *table) {
-    if (table->capacity == 0) {
-        map_init(&table->map, table_hashes, table);
-    }
-    return (table->count < table->capacity ||
-            table_resize(table, table->capacity > 0 ? table->capacity * 2 : LINKS_MIN)) &&
-           map_reserve(&table->map, 1, table->count + 1);
-}
-
-/* table_reserve must have made room. */
-static void table_put(struct watch_table *table, struct watch_link *link) {
-    link->index = table->count++;
-    table->links[link->index] = link;
-    map_put(&table->map, link->hash, link->index);
-}
-
-/* The last link takes the free index. */
-static void table_take(struct watch_table *table, const struct watch_link *link) {
-    CHECK(table->links != NULL);
-    struct watch_link *last = table->links[--table->count];
-    map_remove(&table->map, link->hash, link->index);
-    if (last != link) {
-        map_replace(&table->map, last->hash, last->index, link->index);
-        last->index = link->index;
-        table->links[link->index] = last;
-    }
-    (void)map_step(&table->map, table->count);
-    table_shrink(table);
-}
 
 /* ---- keys ---- */
 
@@ -121,13 +52,12 @@ static struct watch_key *find_key(const struct watches *watches, uint32_t databa
                                   struct bytes name) {
     CHECK(database < REGISTRY_DATABASES);
     struct map_find find;
-    uint32_t index;
-    if (watches->keys.count == 0) {
+    struct link *link;
+    if (!link_table_find(&watches->keys, hash_name(watches, database, name), &find)) {
         return NULL;
     }
-    map_find(&watches->keys.map, hash_name(watches, database, name), &find);
-    while (map_find_next(&find, &index)) {
-        struct watch_key *key = (struct watch_key *)watches->keys.links[index];
+    while ((link = link_table_next(&watches->keys, &find)) != NULL) {
+        struct watch_key *key = (struct watch_key *)link;
         if (key->database == database && bytes_equal(key_name(key), name)) {
             return key;
         }
@@ -138,11 +68,11 @@ static struct watch_key *find_key(const struct watches *watches, uint32_t databa
 /* Add a key without watches. NULL: out of memory. */
 static struct watch_key *add_key(struct watches *watches, uint32_t database, struct bytes name) {
     struct watch_key *key = NULL;
-    if (table_reserve(&watches->keys)) {
+    if (link_table_reserve(&watches->keys)) {
         key = memory_allocate(sizeof *key + name.size);
     }
     if (key == NULL) {
-        table_shrink(&watches->keys);
+        link_table_shrink(&watches->keys);
         return NULL;
     }
     *key = (struct watch_key){
@@ -153,14 +83,14 @@ static struct watch_key *add_key(struct watches *watches, uint32_t database, str
     if (name.size > 0) {
         memcpy(key->name, name.at, name.size);
     }
-    table_put(&watches->keys, &key->link);
+    link_table_put(&watches->keys, &key->link);
     return key;
 }
 
 static void remove_key_if_unwatched(struct watches *watches, struct watch_key *key) {
     if (key->watches == NULL) {
         if (!key->is_changed) {
-            table_take(&watches->keys, &key->link);
+            link_table_take(&watches->keys, &key->link);
         }
         memory_free(key);
     }
@@ -177,13 +107,12 @@ static uint64_t hash_pair(const struct watches *watches, const struct watcher *w
 static struct watch *find_watch(const struct watches *watches, const struct watcher *watcher,
                                 const struct watch_key *key) {
     struct map_find find;
-    uint32_t index;
-    if (watches->pairs.count == 0) {
+    struct link *link;
+    if (!link_table_find(&watches->pairs, hash_pair(watches, watcher, key), &find)) {
         return NULL;
     }
-    map_find(&watches->pairs.map, hash_pair(watches, watcher, key), &find);
-    while (map_find_next(&find, &index)) {
-        struct watch *watch = (struct watch *)watches->pairs.links[index];
+    while ((link = link_table_next(&watches->pairs, &find)) != NULL) {
+        struct watch *watch = (struct watch *)link;
         if (watch->watcher == watcher && watch->key == key) {
             return watch;
         }
@@ -202,11 +131,11 @@ static bool add_watch(struct watches *watches, struct watch_list *list, struct w
     if (find_watch(watches, watcher, key) != NULL) {
         return true;
     }
-    if (table_reserve(&watches->pairs)) {
+    if (link_table_reserve(&watches->pairs)) {
         watch = memory_allocate(sizeof *watch);
     }
     if (watch == NULL) {
-        table_shrink(&watches->pairs);
+        link_table_shrink(&watches->pairs);
         return false;
     }
     *watch = (struct watch){
@@ -222,7 +151,7 @@ static bool add_watch(struct watches *watches, struct watch_list *list, struct w
     }
     key->watches = watch;
     watcher->newest = watch;
-    table_put(&watches->pairs, &watch->link);
+    link_table_put(&watches->pairs, &watch->link);
     list->count++;
     list->memory_size += watch_size(key);
     return true;
@@ -230,7 +159,7 @@ static bool add_watch(struct watches *watches, struct watch_list *list, struct w
 
 static void end_newest(struct watches *watches, struct watcher *watcher) {
     struct watch *watch = watcher->newest;
-    table_take(&watches->pairs, &watch->link);
+    link_table_take(&watches->pairs, &watch->link);
     watcher->newest = watch->older;
     *watch->key_at = watch->key_next;
     if (watch->key_next != NULL) {
@@ -354,7 +283,7 @@ void watch_touch(struct watches *watches, uint32_t database, struct bytes name) 
     if (key == NULL) {
         return;
     }
-    table_take(&watches->keys, &key->link);
+    link_table_take(&watches->keys, &key->link);
     key->is_changed = true;
     for (const struct watch *watch = key->watches; watch != NULL; watch = watch->key_next) {
         struct watch_list *list = watch->watcher->list;
@@ -436,15 +365,9 @@ static const char *check_lists(const struct watches *watches) {
     return count == watches->client_count ? NULL : "watch: lists are not counted right";
 }
 
-static bool validate_table(const struct watch_table *table, const char **reason) {
-    *reason = "watch: a table does not count its entries right";
-    return table->capacity == 0
-               ? table->count == 0
-               : map_count(&table->map) == table->count && map_validate(&table->map, reason);
-}
-
 bool watch_validate(const struct watches *watches, const char **reason) {
-    if (!validate_table(&watches->keys, reason) || !validate_table(&watches->pairs, reason)) {
+    if (!link_table_validate(&watches->keys, reason) ||
+        !link_table_validate(&watches->pairs, reason)) {
         return false;
     }
     const char *wrong = check_lists(watches);

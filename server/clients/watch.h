@@ -15,23 +15,15 @@
 #define SERVER_WATCH_H
 
 #include "codec/bytes.h"
+#include "server/clients/link_table.h"
 #include "skiplist/keyspace/registry.h"
-#include "skiplist/map.h"
 
-struct watch_link;
 struct watcher;
-
-/* Watched keys or watches, found by a hash. An empty table is all zeros and has no memory. */
-struct watch_table {
-    struct map map;            /* hash -> index in links */
-    struct watch_link **links; /* without gaps */
-    uint32_t count, capacity;
-};
 
 /* All watches of a server. Zero-initialised except hash_seed. */
 struct watches {
-    struct watch_table keys;  /* by database and name */
-    struct watch_table pairs; /* watches, by client and key: a client watches a key at most once */
+    struct link_table keys;  /* by database and name */
+    struct link_table pairs; /* watches, by client and key: a client watches a key at most once */
     uint64_t hash_seed;
     struct watch_list *first; /* non-empty lists, unordered */
     uint32_t client_count;    /* length of that list */

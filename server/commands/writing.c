@@ -1,12 +1,45 @@
 /* Puts members and applies the board's rules. See writing.h. */
 #include "server/commands/writing.h"
 
+#include "codec/timestamp.h"
 #include "server/clients/session.h"
 #include "server/commands/zset/zset.h"
 
+static void print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
+    text[timestamp_print(text, time_ms * 1000)] = '\0';
+}
+
+bool writing_explain(const struct call *call, const struct rules *rules) {
+    char time[TIMESTAMP_TEXT_MAX + 1];
+    if (!rules_refuse(rules, call->now_ms)) {
+        return false;
+    }
+    if ((rules->guards & RULES_FROZEN) != 0) {
+        reply_error(call->reply, "FROZEN board takes no writes: LB.ALTER with THAW ends that");
+    } else if ((rules->guards & RULES_OPENS) != 0 && call->now_ms < rules->opens_ms) {
+        print_time(rules->opens_ms, time);
+        reply_error_format(call->reply, "CLOSED board opens at %s", time);
+    } else {
+        print_time(rules->closes_ms, time);
+        reply_error_format(call->reply, "CLOSED board has been closed since %s", time);
+    }
+    return true;
+}
+
+/* Called seldom. */
+__attribute__((noinline)) static bool refuse(struct writing *writing) {
+    if (!writing_explain(writing->call, writing->rules)) {
+        return false;
+    }
+    if (writing->is_new) {
+        registry_take_back(writing->call->registry, writing->key);
+    }
+    return true;
+}
+
 bool writing_begin(const struct call *call, struct bytes name, struct writing *writing) {
-    *writing = (struct writing){.call = call};
-    if (!zset_check_key(call, name)) {
+    *writing = (struct writing){.call = call, .has_bans = ban_exists(call->registry)};
+    if (!call_check_key(call, name)) {
         return false;
     }
     writing->key = registry_find_or_create(call->registry, call->session->database, name,
@@ -14,8 +47,21 @@ bool writing_begin(const struct call *call, struct bytes name, struct writing *w
     if (writing->key == NULL) {
         return call_out_of_memory(call);
     }
+    if (!call_check_kind(call, writing->key, REGISTRY_BOARD)) {
+        return false;
+    }
     writing->board = &writing->key->board;
     writing->rules = registry_rules(writing->key);
+    return writing->rules->guards == 0 || !refuse(writing);
+}
+
+bool writing_refuse_banned(const struct writing *writing, struct bytes member) {
+    const struct call *call = writing->call;
+    if (!ban_holds(call->registry, call->session->database, registry_name(writing->key), member,
+                   call->now_ms)) {
+        return false;
+    }
+    reply_error(call->reply, "BANNED member is banned from this board: LB.UNBAN ends that");
     return true;
 }
 
@@ -31,9 +77,11 @@ static bool is_pushed_out(const struct writing *writing, uint64_t key) {
     return time->bits > 0 && time->is_latest ? key < last_key : key <= last_key;
 }
 
-void writing_refuse_full(const struct call *call) {
-    reply_error_format(call->reply, "ERR board is full: at most %u members",
-                       (unsigned)BOARD_MEMBERS_MAX);
+void writing_refuse_full(const struct call *call, const struct rules *rules) {
+    bool is_limited = rules->limit > 0;
+    reply_error_format(call->reply, "%s board is full: at most %u members",
+                       is_limited ? "FULL" : "ERR",
+                       is_limited ? (unsigned)rules->limit : (unsigned)BOARD_MEMBERS_MAX);
 }
 
 enum writing_status writing_put(struct writing *writing, const struct board_member *member,
@@ -45,18 +93,29 @@ enum writing_status writing_put(struct writing *writing, const struct board_memb
         is_pushed_out(writing, key)) {
         return WRITING_PUSHED_OUT;
     }
+    if (writing->rules->limit > 0 && !member->is_there && writing_room(writing) == 0) {
+        writing_refuse_full(writing->call, writing->rules);
+        return WRITING_FAILED;
+    }
     switch (registry_put_member(writing->call->registry, writing->key, member, key)) {
     case BOARD_OK:
         writing->is_changed = true;
         return WRITING_PUT;
     case BOARD_FULL:
-        writing_refuse_full(writing->call);
+        writing_refuse_full(writing->call, writing->rules);
         return WRITING_FAILED;
     case BOARD_OUT_OF_MEMORY:
         break;
     }
     call_out_of_memory(writing->call);
     return WRITING_FAILED;
+}
+
+void writing_notify(const struct writing *writing, const char *event) {
+    if (writing->is_new) {
+        call_notify(writing->call, SETTING_EVENT_NEW, "new", registry_name(writing->key));
+    }
+    call_notify(writing->call, SETTING_EVENT_ZSET, event, registry_name(writing->key));
 }
 
 void writing_cut(struct writing *writing) {

@@ -7,12 +7,16 @@
  *     reply
  *     writing_end(&writing);
  *
+ * A board that is frozen, not open yet or closed is refused at once, LIMIT before the first member.
+ *
  * CAP applies after the whole command, not between its members: the final ranks decide. Boards that
  * are replaced as a whole (zset_store.c) are cut before they are put in place. */
 #ifndef SERVER_WRITING_H
 #define SERVER_WRITING_H
 
-#include "server/dispatch/call.h"
+#include "server/commands/ban.h"
+#include "server/commands/zset/zset.h"
+#include "server/dispatch/call_notify.h"
 #include "server/dispatch/command.h"
 
 struct writing {
@@ -24,6 +28,7 @@ struct writing {
                         once whether it stays */
     bool is_new;     /* the board was created by writing_begin */
     bool is_changed; /* at least one member was put */
+    bool has_bans;   /* some member is banned (ban.h) */
     bool has_lost;   /* CAP: writing_settle removed members, new or old */
 };
 
@@ -34,8 +39,27 @@ enum writing_status {
     WRITING_FAILED,     /* the error was replied; nothing changed */
 };
 
+/* Does the board take no writes now: frozen, not open yet, or closed? Then the error was replied.
+ * Commands that write to boards in other ways, or remove members, ask here before they change
+ * anything. */
+bool writing_explain(const struct call *call, const struct rules *rules);
+MUST_CHECK static inline bool writing_refuses(const struct call *call,
+                                              const struct registry_key *key) {
+    const struct rules *rules = registry_rules(key);
+    return rules->guards != 0 && writing_explain(call, rules);
+}
+
 /* false: the error was replied. */
 MUST_CHECK bool writing_begin(const struct call *call, struct bytes name, struct writing *writing);
+
+/* Can this be a member, and is it not banned from the board? For every member before the first
+ * change. false: the error was replied. */
+bool writing_refuse_banned(const struct writing *writing, struct bytes member);
+MUST_CHECK static inline bool writing_check_member(const struct writing *writing,
+                                                   struct bytes member) {
+    return zset_check_member(writing->call, member) &&
+           (!writing->has_bans || !writing_refuse_banned(writing, member));
+}
 
 /* Would the member be written with this key? For callers that must know before their first
  * change. */
@@ -57,18 +81,28 @@ static inline void writing_settle(struct writing *writing) {
     }
 }
 
-/* Call last: notify the registry of a change, or remove a new board left empty by an error or by
- * XX. */
-static inline void writing_end(struct writing *writing) {
+void writing_notify(const struct writing *writing, const char *event);
+/* Call last: notify the registry of a change, and clients of this event, or remove a new board left
+ * empty by an error or by XX. */
+static inline void writing_end(struct writing *writing, const char *event) {
     writing_settle(writing);
     if (writing->is_changed) {
         registry_tell_members(writing->call->registry, writing->key);
+        if (__builtin_expect(notify_is_on(writing->call->server, ~0U), 0)) {
+            writing_notify(writing, event);
+        }
     } else if (writing->is_new) {
         registry_take_back(writing->call->registry, writing->key);
     }
 }
 
-/* Reply that the board has the maximum number of members. */
-void writing_refuse_full(const struct call *call);
+/* The number of newcomers for which the board has room: LIMIT, or the maximum of any board. */
+static inline uint32_t writing_room(const struct writing *writing) {
+    uint32_t count = board_count(writing->board);
+    uint32_t limit = writing->rules->limit > 0 ? writing->rules->limit : BOARD_MEMBERS_MAX;
+    return count < limit ? limit - count : 0;
+}
+/* Reply that the board has no room. */
+void writing_refuse_full(const struct call *call, const struct rules *rules);
 
 #endif

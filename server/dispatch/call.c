@@ -5,22 +5,44 @@
 #include <stdio.h>
 
 #include "codec/glob.h"
-#include "server/clients/server.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/call_notify.h"
+
+__attribute__((cold)) static void note_miss(const struct call *call, struct bytes name) {
+    call->server->stats.keyspace_misses++;
+    call_notify(call, SETTING_EVENT_MISS, "keymiss", name);
+}
 
 struct registry_key *call_find_key(const struct call *call, struct bytes name) {
     struct registry_key *key =
         registry_find(call->registry, call->session->database, name, call->now_ms);
     if ((call->command->flags & COMMAND_READ) != 0) {
-        call->server->stats.keyspace_hits += key != NULL;
-        call->server->stats.keyspace_misses += key == NULL;
+        if (key != NULL) {
+            call->server->stats.keyspace_hits++;
+        } else {
+            note_miss(call, name);
+        }
     }
     return key;
 }
 
-const struct board *call_find_board(const struct call *call, struct bytes name) {
-    const struct registry_key *key = call_find_key(call, name);
-    return key != NULL ? &key->board : NULL;
+bool call_need_board(const struct call *call, struct bytes name, struct registry_key **key) {
+    if (!call_find_kind(call, name, REGISTRY_BOARD, key)) {
+        return false;
+    }
+    if (*key == NULL) {
+        reply_error(call->reply, "ERR no such key");
+    }
+    return *key != NULL;
+}
+
+__attribute__((cold)) bool call_refuse_kind(const struct call *call) {
+    return call_refuse(call, "WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+bool call_check_key(const struct call *call, struct bytes key) {
+    return (key.size >= 1 && key.size <= REGISTRY_KEY_MAX) ||
+           call_refuse_format(call, "ERR key is %zu bytes long: 1..%d are allowed", key.size,
+                              (int)REGISTRY_KEY_MAX);
 }
 
 bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value) {
@@ -95,16 +117,26 @@ bool call_refuse_time(const struct call *call, const struct layout *layout, int6
     return false;
 }
 
+void call_print_name(const struct request *request, char *out) {
+    struct bytes name = request->args[0];
+    CHECK(name.size <= SETTING_RENAME_SIZE_MAX);
+    for (size_t i = 0; i < name.size; i++) {
+        out[i] = name.at[i] >= 'a' && name.at[i] <= 'z' ? (char)(name.at[i] & ~0x20) : name.at[i];
+    }
+    out[name.size] = '\0';
+}
+
 void call_help(struct call *call) {
     const char *const *lines = call->command->variant;
-    const struct command *container = command_find(call_arg(call, 0));
+    char name[SETTING_RENAME_SIZE_MAX + 1];
     uint64_t count = 0;
     while (lines[count] != NULL) {
         count++;
     }
-    char first[128];
+    char first[256];
+    call_print_name(call->request, name);
     snprintf(first, sizeof first,
-             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", container->name);
+             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
     reply_array(call->reply, count + 3);
     reply_simple(call->reply, first);
     for (uint64_t i = 0; i < count; i++) {

@@ -31,9 +31,43 @@ static inline struct bytes call_arg(const struct call *call, uint32_t index) {
 static inline bool call_arg_is(const struct call *call, uint32_t index, const char *word) {
     return bytes_is(call->request->args[index], word);
 }
-/* The board of a key in the session's database. NULL: no such key. */
+/* A key of any kind in the session's database. NULL: no such key. */
 struct registry_key *call_find_key(const struct call *call, struct bytes name);
-const struct board *call_find_board(const struct call *call, struct bytes name);
+/* Reply "WRONGTYPE ..."; returns false. */
+bool call_refuse_kind(const struct call *call);
+/* Is the key, which may be NULL, of this kind (skiplist/keyspace/key_kind.h)? false: "WRONGTYPE ..."
+ * was replied. */
+MUST_CHECK static inline bool call_check_kind(const struct call *call,
+                                              const struct registry_key *key, uint32_t kind) {
+    return __builtin_expect(key == NULL || key->kind == kind, 1) || call_refuse_kind(call);
+}
+/* Both in one, for a key, a board or a hash; NULL: no such key. false: the error was replied. */
+MUST_CHECK static inline bool call_find_kind(const struct call *call, struct bytes name,
+                                             uint32_t kind, struct registry_key **key) {
+    *key = call_find_key(call, name);
+    return call_check_kind(call, *key, kind);
+}
+/* The same for a board that must be there. */
+MUST_CHECK bool call_need_board(const struct call *call, struct bytes name,
+                                struct registry_key **key);
+MUST_CHECK static inline bool call_find_board(const struct call *call, struct bytes name,
+                                              const struct board **board) {
+    const struct registry_key *key = call_find_key(call, name);
+    *board = key != NULL ? &key->board : NULL;
+    return call_check_kind(call, key, REGISTRY_BOARD);
+}
+MUST_CHECK static inline bool call_find_hash(const struct call *call, struct bytes name,
+                                             const struct hash **hash) {
+    const struct registry_key *key = call_find_key(call, name);
+    *hash = key != NULL ? &key->hash : NULL;
+    return call_check_kind(call, key, REGISTRY_HASH);
+}
+/* The key's board; NULL: there is no key, or it is of another kind. */
+static inline const struct board *call_board(const struct registry_key *key) {
+    return key != NULL && key->kind == REGISTRY_BOARD ? &key->board : NULL;
+}
+/* Is the name valid for a new key? false: the error was replied. */
+MUST_CHECK bool call_check_key(const struct call *call, struct bytes key);
 /* On failure they reply "ERR value is not an integer or out of range", "ERR syntax error", and so
  * on. */
 MUST_CHECK bool call_parse_integer(const struct call *call, struct bytes text, int64_t *value);
@@ -62,6 +96,9 @@ static inline bool call_out_of_memory(const struct call *call) {
     return call_refuse(call, "OOM out of memory");
 }
 bool call_refuse_time(const struct call *call, const struct layout *layout, int64_t time_us);
+/* The name by which the client runs this container, in upper case; room for SETTING_RENAME_SIZE_MAX
+ * and a terminator. */
+void call_print_name(const struct request *request, char *out);
 /* The handler of HELP subcommands: replies the variant, which is lines up to NULL, between Redis's
  * first and last lines. */
 void call_help(struct call *call);

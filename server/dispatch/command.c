@@ -7,11 +7,13 @@
 #include <stdio.h>
 
 #include "server/clients/session.h"
+#include "server/settings/setting.h"
 
 enum {
     COMMANDS_MAX = 256,    /* subcommands included */
     COMMAND_NAME_MAX = 16, /* a name is compared as two words */
     COMMAND_SLOTS = 1024,  /* a power of two, at most a quarter full */
+    RENAMED_MAX = SETTING_RENAMES_MAX,
 };
 
 /* A name's letters in lower case as two overlapping words; equal names have equal words. */
@@ -28,6 +30,12 @@ struct command_slot {
 struct command_number command_numbers[COMMANDS_MAX];
 uint32_t command_number_count;
 static struct command_slot slots[COMMAND_SLOTS];
+/* New names, which may be longer than those in slots. A slot whose size is 0 had the old one. */
+static struct {
+    char name[SETTING_RENAME_SIZE_MAX + 1];
+    uint32_t index;
+} renamed[RENAMED_MAX];
+static uint32_t renamed_count;
 
 /* ---- numbers ---- */
 
@@ -35,6 +43,7 @@ static void add_number(const struct command *command, const struct command *cont
                        const char *group, command_complete *complete) {
     CHECK(command_number_count < COMMANDS_MAX);
     struct command_number *number = &command_numbers[command_number_count++];
+    number->is_gone = false;
     number->command = *command;
     number->command.since = command->since != NULL ? command->since : "1.0.0";
     number->command.complexity = command->complexity != NULL ? command->complexity : "O(1)";
@@ -106,7 +115,8 @@ static inline struct command_name_words name_words(const char *at, size_t size) 
 
 static inline uint32_t slot_of(struct command_name_words words, size_t size) {
     uint64_t hash = (words.low ^ (words.high << 1 | words.high >> 63)) + size;
-    return (uint32_t)(hash * 0x9e3779b97f4a7c15U >> 54);
+    /* With this factor (of Pelle Evensen's rrmxmx) hardly any two commands share a slot. */
+    return (uint32_t)(hash * 0xd6e8feb86659fd93U >> 54);
 }
 
 static void add_slot(uint32_t index, const char *name) {
@@ -132,6 +142,7 @@ static void add_slot(uint32_t index, const char *name) {
 
 void command_init(const struct command_row *table, command_complete *complete) {
     command_number_count = 0;
+    renamed_count = 0;
     memset(slots, 0, sizeof slots);
     for (const struct command_row *row = table; row->command != NULL; row++) {
         add_slot(command_number_count, row->command->name);
@@ -144,10 +155,25 @@ void command_init(const struct command_row *table, command_complete *complete) {
     CHECK(command_number_count <= COMMAND_SLOTS / 4);
 }
 
+/* Its place in renamed; RENAMED_MAX: none. */
+static uint32_t find_renamed(struct bytes name) {
+    for (uint32_t i = 0; i < renamed_count; i++) {
+        if (bytes_is(name, renamed[i].name)) {
+            return i;
+        }
+    }
+    return RENAMED_MAX;
+}
+
+__attribute__((noinline)) static uint32_t find_renamed_index(struct bytes name) {
+    uint32_t at = find_renamed(name);
+    return at != RENAMED_MAX ? renamed[at].index : COMMAND_NONE;
+}
+
 /* By name, case-insensitive. COMMAND_NONE: not found. */
 static uint32_t find_index(struct bytes name) {
     if (name.size < 1 || name.size > COMMAND_NAME_MAX) {
-        return COMMAND_NONE;
+        return find_renamed_index(name);
     }
     struct command_name_words words = name_words(name.at, name.size);
     uint32_t at = slot_of(words, name.size);
@@ -159,6 +185,15 @@ static uint32_t find_index(struct bytes name) {
         }
         uint32_t index = slot->number_plus_one - 1U;
         if (slot->has_letters_only || bytes_is(name, command_numbers[index].command.name)) {
+            return index;
+        }
+    }
+    return find_renamed_index(name);
+}
+
+uint32_t command_find_original(struct bytes full_name) {
+    for (uint32_t index = 0; index < command_number_count; index++) {
+        if (bytes_is(full_name, command_numbers[index].full_name)) {
             return index;
         }
     }
@@ -202,6 +237,52 @@ uint32_t command_find_full_name(struct bytes name) {
     };
     uint32_t index = command_find_request(&(struct request){.count = 2, .args = words});
     return index != COMMAND_NONE && command_is_subcommand(index) ? index : COMMAND_NONE;
+}
+
+/* ---- renaming ---- */
+
+/* Take the name away; the command has one. */
+static void forget_name(struct bytes name) {
+    uint32_t at = find_renamed(name);
+    if (at != RENAMED_MAX) {
+        renamed[at] = renamed[--renamed_count];
+        return;
+    }
+    struct command_name_words words = name_words(name.at, name.size);
+    uint32_t slot = slot_of(words, name.size);
+    while (slots[slot].size != name.size || slots[slot].words.low != words.low ||
+           slots[slot].words.high != words.high ||
+           !bytes_is(name, command_numbers[slots[slot].number_plus_one - 1].command.name)) {
+        slot = (slot + 1) % COMMAND_SLOTS;
+    }
+    slots[slot].size = 0; /* others may be found behind it */
+}
+
+const char *command_set_name(struct bytes name, struct bytes new_name) {
+    uint32_t index = find_index(name);
+    if (index == COMMAND_NONE) {
+        return "No such command in rename-command";
+    }
+    if (new_name.size > 0 && find_index(new_name) != COMMAND_NONE) {
+        return "Target command name already exists";
+    }
+    if (new_name.size > SETTING_RENAME_SIZE_MAX ||
+        (new_name.size > 0 && renamed_count == RENAMED_MAX)) {
+        return "Too many commands are renamed, or to names that are too long";
+    }
+    forget_name(name);
+    if (new_name.size > 0) {
+        memcpy(renamed[renamed_count].name, new_name.at, new_name.size);
+        renamed[renamed_count].name[new_name.size] = '\0';
+        renamed[renamed_count++].index = index;
+        return NULL;
+    }
+    const struct command *const *subcommand = command_numbers[index].command.subcommands;
+    command_numbers[index].is_gone = true;
+    for (; subcommand != NULL && *subcommand != NULL; subcommand++) {
+        command_numbers[++index].is_gone = true;
+    }
+    return NULL;
 }
 
 /* ---- keys ---- */

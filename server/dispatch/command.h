@@ -5,6 +5,7 @@
 #define SERVER_COMMAND_H
 
 #include "protocol/request.h"
+#include "server/clients/audit.h"
 #include "skiplist/keyspace/registry.h"
 
 struct call;
@@ -34,6 +35,17 @@ enum command_flag {
     COMMAND_NO_BOARDS = 1 << 14,   /* its reply reveals nothing about the boards: PING */
     COMMAND_RUNS_QUEUE = 1 << 15,  /* EXEC: needs what the queued commands need */
     COMMAND_SECRET_AUTH = 1 << 16, /* HELLO: only the arguments after AUTH are secret */
+    COMMAND_PUBSUB = 1 << 17,      /* about channels */
+    COMMAND_SUBSCRIBER = 1 << 18,  /* allowed to a subscriber in RESP2 */
+    COMMAND_BLOCKING = 1 << 19,    /* may wait */
+};
+
+/* Which of its arguments are channels that a user needs a right to. */
+enum command_channels {
+    COMMAND_CHANNELS_NONE,
+    COMMAND_CHANNELS_PUBLISH,   /* the first */
+    COMMAND_CHANNELS_SUBSCRIBE, /* all */
+    COMMAND_CHANNELS_PATTERNS,  /* all, and they are patterns */
 };
 
 /* Argument types of COMMAND DOCS: first those of a word, then the others. */
@@ -68,8 +80,13 @@ enum option_kind {
     OPTION_INTEGERS,     /* two, in neighbouring int64_t */
     OPTION_TEXT,         /* one value, a struct bytes */
     OPTION_TEXTS,        /* two, in neighbouring struct bytes */
+    OPTION_COUNTED,      /* a number and so many values, a struct option_values */
     OPTION_READ,         /* one value, read by the function alone */
     OPTION_READ_PER_KEY, /* as many values as "numkeys", which has been read */
+};
+struct option_values {
+    const struct bytes *at; /* of the request; NULL: not given */
+    uint32_t count;         /* at least 1 */
 };
 /* Called after the values were stored; index is that of the first value. false: the error was
  * replied. */
@@ -82,6 +99,9 @@ struct option_row {
 };
 
 typedef void command_run(struct call *call);
+
+/* For a command that waited for this key, which has what it wants: do it, and reply. */
+typedef void command_serve(const struct call *call, struct registry_key *key);
 
 /* For prefetching: the key that the request's only member will get on a board with this layout.
  * false: there are several members, the request is malformed, or the key cannot be determined. */
@@ -113,15 +133,22 @@ struct command {
     const char *syntax;     /* its arguments (server/dispatch/syntax.h); NULL: none */
     const struct option_row *options; /* or NULL */
     unsigned flags;
+    enum audit_class audit; /* AUDIT_NONE: its use is not logged */
+    /* What it does with its keys, for each key specification (server/dispatch/key_spec.h), '|'
+     * between them: "RW access delete|OW update". NULL: what follows from flags and names. */
+    const char *key_access;
+    enum command_channels channels;
     /* For prefetching: members are args[member_arg] (negative: from the end) and every
      * member_step-th argument after it (0: only one). member_arg 0: none. score_arg: index of the
      * score of a single new member (ZADD 2), else 0. new_key: used where score_arg is not enough,
      * or NULL. */
     int member_arg, member_step, score_arg;
     command_new_key *new_key;
+    bool reads_hash;                          /* for prefetching, too: the hash of the first key */
     const struct command *const *subcommands; /* NULL-terminated; NULL: none */
     const struct command_cost *cost;          /* NULL: at most O(log n), or incremental */
     command_run *run;                         /* NULL for a container: "CLIENT" */
+    command_serve *serve;                     /* of one that may wait */
     const void *variant; /* tells apart commands with the same handler, which knows its type */
 
     /* Set by command_init. A subcommand's group is its container's. */
@@ -151,18 +178,29 @@ typedef void command_complete(struct command *command, bool is_subcommand);
  * Commands and subcommands have numbers, used for statistics: 0 .. command_count() - 1. */
 void command_init(const struct command_row *table, command_complete *complete);
 uint32_t command_count(void);
+/* rename-command: clients run the command by another name only, or, with an empty one, not at all.
+ * Not for subcommands. Returns NULL, or Redis's error text. Statistics, the audit log and users'
+ * rights keep the original name. */
+const char *command_set_name(struct bytes name, struct bytes new_name);
 uint32_t command_index(const struct command *command);
 /* Here only so that this is inline: every request looks up its entry. */
 enum { COMMAND_FULL_NAME_MAX = 32 };
+/* Aligned, so that finding an entry by its number is a shift. */
 struct command_number {
-    struct command command; /* first: a pointer to it is one to its number */
+    _Alignas(256) struct command command; /* first: a pointer to it is one to its number */
     char full_name[COMMAND_FULL_NAME_MAX];
+    bool is_gone; /* renamed to nothing, or a subcommand of one that is */
 };
 extern struct command_number command_numbers[];
 extern uint32_t command_number_count;
 static inline const struct command *command_by_index(uint32_t index) {
     CHECK(index < command_number_count);
     return &command_numbers[index].command;
+}
+/* Can clients run it? */
+static inline bool command_is_reachable(uint32_t index) {
+    CHECK(index < command_number_count);
+    return !command_numbers[index].is_gone;
 }
 /* "zadd", "client|setname" (lower case, static storage). */
 const char *command_full_name(uint32_t index);
@@ -173,6 +211,9 @@ bool command_is_subcommand(uint32_t index);
 uint32_t command_find_request(const struct request *request);
 /* By full name, case-insensitive: "zadd", "config|get". COMMAND_NONE: not found. */
 uint32_t command_find_full_name(struct bytes name);
+/* The same, whatever it was renamed to: "config|get" is that of its entry. For users' rights, and for
+ * what is kept on disk. */
+uint32_t command_find_original(struct bytes full_name);
 /* By name, case-insensitive. NULL: not found. */
 const struct command *command_find(struct bytes name);
 /* Also true of a container, which cannot run. */

@@ -38,13 +38,15 @@ static uint32_t at_most_32_bits(uint64_t count) {
     return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
+const struct registry_key *cost_key(const struct cost_view *view, uint32_t key_arg) {
+    return key_arg < view->call->request->count
+               ? registry_find(view->call->registry, view->call->session->database,
+                               call_arg(view->call, key_arg), view->call->now_ms)
+               : NULL;
+}
+
 const struct board *cost_board(const struct cost_view *view, uint32_t key_arg) {
-    const struct registry_key *key = NULL;
-    if (key_arg < view->call->request->count) {
-        key = registry_find(view->call->registry, view->call->session->database,
-                            call_arg(view->call, key_arg), view->call->now_ms);
-    }
-    return key != NULL ? &key->board : NULL;
+    return call_board(cost_key(view, key_arg));
 }
 
 uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg) {
@@ -57,8 +59,12 @@ uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg) {
 }
 
 uint32_t cost_size(const struct cost_view *view, uint32_t key_arg) {
-    const struct board *board = cost_board(view, key_arg);
-    return cost_sum(board != NULL ? board_count(board) : 0, cost_growth(view, key_arg));
+    const struct registry_key *key = cost_key(view, key_arg);
+    uint32_t count = 0;
+    if (key != NULL) {
+        count = key->kind == REGISTRY_HASH ? hash_count(&key->hash) : board_count(&key->board);
+    }
+    return cost_sum(count, cost_growth(view, key_arg));
 }
 
 uint64_t cost_count_keys(const struct cost_view *view) {

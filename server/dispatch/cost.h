@@ -20,9 +20,11 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
-/* For count functions. The board of the key; NULL: none. */
+/* For count functions. The key, and its board; NULL: none. */
+const struct registry_key *cost_key(const struct cost_view *view, uint32_t key_arg);
 const struct board *cost_board(const struct cost_view *view, uint32_t key_arg);
-/* Current size of the board plus cost_growth, at most UINT32_MAX. */
+/* Current number of the board's members, or the hash's fields, plus cost_growth, at most
+ * UINT32_MAX. */
 uint32_t cost_size(const struct cost_view *view, uint32_t key_arg);
 /* Upper bound on the members that earlier commands of the transaction add to the key. */
 uint32_t cost_growth(const struct cost_view *view, uint32_t key_arg);
@@ -32,11 +34,11 @@ static inline uint32_t cost_sum(uint32_t a, uint32_t b) {
 }
 /* The arguments after the command name: keys of DEL. */
 command_work cost_count_keys;
-/* The arguments after the key: members of ZMSCORE. */
+/* The arguments after the key: members of ZMSCORE, fields of HMGET. */
 command_work cost_count_members;
-/* Half the arguments after the key: pairs of ZADD. */
+/* Half the arguments after the key: pairs of ZADD and HSET. */
 command_work cost_count_pairs;
-/* The members of the first key's board. */
+/* The members of the first key's board, or the fields of its hash. */
 command_work cost_count_whole;
 /* The keys of the database, or of all databases. */
 command_work cost_count_database;

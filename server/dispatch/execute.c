@@ -5,9 +5,14 @@
 
 #include "server/clients/monitor.h"
 #include "server/clients/server.h"
+#include "server/dispatch/absent.h"
+#include "server/dispatch/acl_check.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/cost.h"
+#include "server/dispatch/key_spec.h"
 #include "server/dispatch/options.h"
 #include "server/dispatch/syntax.h"
+#include "server/system/log.h"
 
 static void complete(struct command *command, bool is_subcommand) {
     syntax_apply(command, is_subcommand);
@@ -17,23 +22,25 @@ static void complete(struct command *command, bool is_subcommand) {
 void execute_init(const struct command_row *table) {
     syntax_reset();
     command_init(table, complete);
+    key_specs_init();
 }
 
 /* ---- refusals ---- */
 
 /* Redis's error texts show at most this many bytes of a client's words. */
-enum { WORD_SHOWN_MAX = 128 };
+enum { WORD_SHOWN_MAX = 128, HINT_MAX = 160 };
 
 static int shown_size(struct bytes word, size_t size_max) {
     return (int)(word.size < size_max ? word.size : size_max);
 }
 
 static void refuse_unknown(const struct request *request, struct reply *reply) {
-    const struct command *container = command_find(request->args[0]);
-    if (container != NULL) {
+    if (command_find(request->args[0]) != NULL) {
+        char container[SETTING_RENAME_SIZE_MAX + 1];
+        call_print_name(request, container);
         reply_error_format(reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
                            shown_size(request->args[1], WORD_SHOWN_MAX), request->args[1].at,
-                           container->name);
+                           container);
         return;
     }
     char args[WORD_SHOWN_MAX * 2];
@@ -45,10 +52,20 @@ static void refuse_unknown(const struct request *request, struct reply *reply) {
         CHECK(size > 0);
         used += (size_t)size;
     }
-    reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s",
+    const char *title = absent_title(request->args[0]);
+    char hint[HINT_MAX] = "";
+    if (title != NULL) {
+        snprintf(hint, sizeof hint, "(no %s here: see docs/differences-from-redis.md)%s", title,
+                 absent_is_backup(request->args[0])
+                     ? " (for a backup: leaderboard-server --backup HOST:PORT FILE)"
+                     : "");
+    }
+    reply_error_format(reply, "ERR unknown command '%.*s', with args beginning with: %.*s%s",
                        shown_size(request->args[0], WORD_SHOWN_MAX), request->args[0].at, (int)used,
-                       args);
+                       args, hint);
 }
+
+static const char over_memory[] = "OOM command not allowed when used memory > 'maxmemory'.";
 
 static bool is_over_memory(const struct server *server) {
     return server->settings.maxmemory > 0 && memory_used() > server->settings.maxmemory;
@@ -86,15 +103,25 @@ static void refuse_exec(struct server *server, struct session *session, const st
     }
 }
 
-/* Why a command is refused. NULL: it is not. arity_text: buffer for an arity error. */
-enum { ARITY_TEXT_MAX = COMMAND_FULL_NAME_MAX + 48 };
-static const char *find_refusal(const struct server *server, const struct session *session,
-                                uint32_t index, const struct request *request, char *arity_text) {
+/* Why the user may not run it. NULL: the user may. */
+static const char *find_denial(struct server *server, const struct session *session, uint32_t index,
+                               const struct request *request, bool is_changed, char *text) {
+    uint32_t position;
+    enum acl_denial denial = acl_check(session->user, index, request, &position);
+    return denial == ACL_ALLOWED
+               ? NULL
+               : acl_deny(server, session, index, request, denial, position, is_changed, text);
+}
+
+/* Why a command is refused. NULL: it is not. buffer: for a text with its name. */
+enum { REFUSAL_TEXT_MAX = ACL_DENIAL_MAX };
+static const char *find_refusal(struct server *server, const struct session *session,
+                                uint32_t index, const struct request *request, char *buffer) {
     const struct command *command = command_by_index(index);
     if (command_has_wrong_arity(command, request)) {
-        snprintf(arity_text, ARITY_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
+        snprintf(buffer, REFUSAL_TEXT_MAX, "ERR wrong number of arguments for '%s' command",
                  command_full_name(index));
-        return arity_text;
+        return buffer;
     }
     if ((command->flags & COMMAND_NO_AUTH) == 0 && !server_is_authenticated(server, session)) {
         return "NOAUTH Authentication required.";
@@ -102,12 +129,24 @@ static const char *find_refusal(const struct server *server, const struct sessio
     if (session->transaction.is_open && (command->flags & COMMAND_NO_MULTI) != 0) {
         return "ERR Command not allowed inside a transaction";
     }
+    const char *denial =
+        session->is_unlimited ? NULL : find_denial(server, session, index, request, false, buffer);
+    if (denial != NULL) {
+        return denial;
+    }
     if (takes_memory(session, command) && is_over_memory(server)) {
-        return "OOM command not allowed when used memory > 'maxmemory'.";
+        return over_memory;
     }
     if (server->durability.write_refusal != NULL &&
         (command_needs(session, command) & COMMAND_WRITE) != 0) {
         return server->durability.write_refusal;
+    }
+    if (session_is_restricted(session) && (command->flags & COMMAND_SUBSCRIBER) == 0) {
+        snprintf(buffer, REFUSAL_TEXT_MAX,
+                 "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
+                 "RESET are allowed in this context",
+                 command_full_name(index));
+        return buffer;
     }
     if (server->durability.is_loading && (command->flags & COMMAND_LOADING) == 0) {
         return "LOADING Redis is loading the dataset in memory";
@@ -126,22 +165,33 @@ static inline bool is_limited(const struct server *server, const struct command 
     return server->settings.busy_command_limit_ms > 0 && command->cost != NULL;
 }
 
+static void audit_memory(struct server *server, const struct session *session, uint32_t index) {
+    char details[128];
+    snprintf(details, sizeof details, "command=%s used=%llu maxmemory=%llu",
+             command_full_name(index), (unsigned long long)memory_used(),
+             (unsigned long long)server->settings.maxmemory);
+    audit_write(server, AUDIT_MAXMEMORY, audit_session(session), "maxmemory reached", details);
+}
+
 /* Refuse the request with an error if it may not run. false: it may. */
 static bool refuse(struct server *server, struct session *session, uint32_t index,
                    const struct request *request, struct reply *reply) {
-    char arity_text[ARITY_TEXT_MAX];
+    char refusal_text[REFUSAL_TEXT_MAX];
     char cost_text[COST_TEXT_MAX];
     if (index == COMMAND_NONE) {
         refuse_unknown(request, reply);
     } else {
         const struct command *command = command_by_index(index);
-        const char *text = find_refusal(server, session, index, request, arity_text);
+        const char *text = find_refusal(server, session, index, request, refusal_text);
         if (text == NULL && is_limited(server, command) && !is_queued(session, index) &&
             cost_is_refused(server, session, command, request, cost_text)) {
             text = cost_text;
         }
         if (text == NULL) {
             return false;
+        }
+        if (text == over_memory) {
+            audit_memory(server, session, index);
         }
         if ((command->flags & COMMAND_RUNS_QUEUE) != 0) {
             refuse_exec(server, session, command, request, reply, text);
@@ -196,6 +246,42 @@ static void count_errors(struct server *server, const struct reply *reply, uint6
     stats_count_error(&server->stats, reply->error_prefix);
 }
 
+/* Names of the settings of a CONFIG SET. A word that names none may be a password in the wrong
+ * place. */
+static size_t print_settings(const struct request *request, char *out, size_t size_max) {
+    size_t size = 0;
+    for (uint32_t i = 2; i < request->count && size + 1 < size_max; i += 2) {
+        const struct setting *setting = setting_find(request->args[i]);
+        int printed = snprintf(out + size, size_max - size, "%s%s", i > 2 ? " " : " settings=\"",
+                               setting != NULL ? setting->name : "?");
+        size += printed > 0 ? (size_t)printed : 0;
+    }
+    return size < size_max ? size : size_max - 1;
+}
+
+/* Log the use of a command that asks for it. Not inlined: hardly any does. */
+__attribute__((noinline)) static void audit_command(struct server *server,
+                                                    const struct session *session, uint32_t index,
+                                                    const struct request *request,
+                                                    bool has_failed) {
+    enum { DETAILS_MAX = 512, SETTINGS_SHOWN_MAX = 384 };
+    enum audit_class class = command_by_index(index)->audit;
+    char event[COMMAND_FULL_NAME_MAX + 16];
+    char details[DETAILS_MAX];
+    const char *result = has_failed ? "error" : session->job != NULL ? "begun" : "ok";
+    snprintf(event, sizeof event, "command=%s", command_full_name(index));
+    size_t size =
+        (size_t)snprintf(details, sizeof details, "db=%u result=%s", session->database, result);
+    if (class == AUDIT_CONFIG && request->count > 2) {
+        size += print_settings(request, details + size, SETTINGS_SHOWN_MAX);
+        memcpy(details + size, "\"", 2);
+    } else if (class == AUDIT_USERS && request->count > 2) {
+        snprintf(details + size, sizeof details - size, " target=\"%s\"",
+                 log_quote(request->args[2]).text);
+    }
+    audit_write(server, class, audit_session(session), event, details);
+}
+
 /* Run a request that passed all checks, and count it. */
 static void run(struct server *server, struct session *session, uint32_t index,
                 const struct command *command, const struct request *request, struct reply *reply) {
@@ -217,13 +303,16 @@ static void run(struct server *server, struct session *session, uint32_t index,
     uint64_t elapsed_ns = clock_ticks_to_ns(end_ticks - begin_ticks);
     server->command_begin_ticks = end_ticks;
     server->stats.commands_processed++;
-    stats_count_call(&server->stats.commands[index], elapsed_ns);
+    durations_add(&server->stats.commands[index].calls, elapsed_ns);
     /* Both thresholds are well above a microsecond, unless everything is logged. */
     if (elapsed_ns >= 1000 || server->settings.slowlog_log_slower_than_us == 0) {
         note_slow(server, session, command, request, elapsed_ns);
     }
     if (server->monitor_count > 0 && (command->flags & COMMAND_ADMIN) == 0) {
         monitor_feed(server, session, request, secrets_of(command));
+    }
+    if (command->audit != AUDIT_NONE) {
+        audit_command(server, session, index, request, reply->error_count != errors_before);
     }
     if (reply->error_count != errors_before) {
         server->stats.commands[index].failed_calls++;
@@ -235,9 +324,9 @@ static void run(struct server *server, struct session *session, uint32_t index,
 static inline bool is_plain(const struct server *server, const struct session *session,
                             const struct command *command, const struct request *request) {
     return command != NULL && session->reply_mode == SESSION_REPLY_ON &&
-           !command_has_wrong_arity(command, request) && server_is_authenticated(server, session) &&
-           !session->transaction.is_open && !is_restricted(server) &&
-           !is_limited(server, command) &&
+           !command_has_wrong_arity(command, request) && session->is_unlimited &&
+           !session->transaction.is_open && !session_is_restricted(session) &&
+           !is_restricted(server) && !is_limited(server, command) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
 }
 
@@ -262,9 +351,10 @@ static void run_if_allowed(struct server *server, struct session *session, uint3
     count_errors(server, reply, errors_before);
 }
 
-/* The slow path, for requests that are not plain. */
-static void execute_any(struct server *server, struct session *session, uint32_t index,
-                        const struct request *request, struct reply *reply) {
+/* The slow path, for requests that are not plain; not inlined, so that the others are faster. */
+__attribute__((noinline)) static void execute_any(struct server *server, struct session *session,
+                                                  uint32_t index, const struct request *request,
+                                                  struct reply *reply) {
     bool is_skipped = session->reply_mode == SESSION_REPLY_SKIP_NEXT;
     if (is_skipped) {
         session->reply_mode = SESSION_REPLY_SKIP;
@@ -293,7 +383,16 @@ void execute_request(struct server *server, struct session *session, uint32_t in
 void execute_queued(struct server *server, struct session *session, uint32_t index,
                     const struct request *request, struct reply *reply) {
     uint64_t errors_before = reply->error_count;
-    run(server, session, index, command_by_index(index), request, reply);
+    char text[ACL_DENIAL_MAX];
+    const char *denial =
+        session->is_unlimited ? NULL : find_denial(server, session, index, request, true, text);
+    if (denial == NULL) {
+        run(server, session, index, command_by_index(index), request, reply);
+    } else {
+        reply_error(reply, denial);
+        server->stats.commands[index].rejected_calls++;
+        count_errors(server, reply, errors_before);
+    }
     /* Count the errors for this command, not for EXEC. */
     reply->error_count = errors_before;
 }

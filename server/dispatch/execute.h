@@ -21,7 +21,7 @@ void execute_init(const struct command_row *table);
 void execute_request(struct server *server, struct session *session, uint32_t index,
                      const struct request *request, struct reply *reply);
 /* For EXEC: run a request queued by execute_request. Its reply and its time are counted as if
- * it were run alone; the checks are not repeated. */
+ * it were run alone; of the checks, only that of the user's rights is repeated. */
 void execute_queued(struct server *server, struct session *session, uint32_t index,
                     const struct request *request, struct reply *reply);
 

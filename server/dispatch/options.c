@@ -2,7 +2,7 @@
 #include "server/dispatch/options.h"
 
 static uint32_t value_count(enum option_kind kind) {
-    bool is_pair = kind == OPTION_INTEGERS || kind == OPTION_TEXTS;
+    bool is_pair = kind == OPTION_INTEGERS || kind == OPTION_TEXTS || kind == OPTION_COUNTED;
     return kind == OPTION_FLAG ? 0 : is_pair ? 2 : 1;
 }
 
@@ -18,6 +18,23 @@ static const struct option_row *find_row(const struct option_row *rows, struct b
         rows++;
     }
     return rows->word != NULL ? rows : NULL;
+}
+
+/* OPTION_COUNTED: the number at index, and the values after it. */
+static bool read_counted(const struct call *call, const struct option_row *row, uint32_t index,
+                         struct option_values *values) {
+    uint32_t left = call->request->count - index - 1;
+    int64_t count;
+    if (!call_parse_integer(call, call_arg(call, index), &count)) {
+        return false;
+    }
+    if (count < 1 || count > left) {
+        return call_refuse_format(
+            call, "ERR %s needs the number of values that follow it: 1..%u here", row->word, left);
+    }
+    *values =
+        (struct option_values){.at = &call->request->args[index + 1], .count = (uint32_t)count};
+    return true;
 }
 
 /* false: the error was replied. */
@@ -42,6 +59,11 @@ static bool read_option(const struct call *call, const struct option_row *row, u
             ((struct bytes *)value)[i] = call_arg(call, index + i);
         }
         break;
+    case OPTION_COUNTED:
+        if (!read_counted(call, row, index, value)) {
+            return false;
+        }
+        break;
     case OPTION_READ:
     case OPTION_READ_PER_KEY:
         break;
@@ -62,6 +84,9 @@ bool options_read_to(const struct call *call, uint32_t *index, void *target) {
             return false;
         }
         *index += 1 + values;
+        if (row->kind == OPTION_COUNTED) {
+            *index += ((struct option_values *)((char *)target + row->offset))->count - 1;
+        }
     }
     return true;
 }
@@ -78,6 +103,10 @@ static bool has_values(const struct argument *argument, const struct option_row 
     bool is_block = argument->type == ARGUMENT_BLOCK;
     const struct argument *value = is_block ? argument->children : argument;
     bool is_integer = row->kind == OPTION_INTEGER || row->kind == OPTION_INTEGERS;
+    if (row->kind == OPTION_COUNTED && (!is_block || value[0].type != ARGUMENT_INTEGER ||
+                                        (value[1].flags & ARGUMENT_MULTIPLE) == 0)) {
+        return false;
+    }
     uint32_t count = 0;
     for (; argument->type != ARGUMENT_PURE_TOKEN && value->name != NULL; value++) {
         count++;

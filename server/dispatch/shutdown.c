@@ -1,6 +1,7 @@
 /* See shutdown.h. */
 #include "server/dispatch/shutdown.h"
 
+#include "protocol/reply.h"
 #include "server/system/log.h"
 
 /* true: saved, or there is no persistence. */
@@ -24,6 +25,82 @@ bool shutdown_prepare(struct server *server, enum persistence_ending ending) {
     server->shutdown_ending = ending;
     return prepare(server, ending, "the server goes on; make room, or end it with SHUTDOWN FORCE");
 }
+
+/* ---- retiring ---- */
+
+static const char failed_text[] = "ERR Errors trying to SHUTDOWN. Check logs.";
+
+static bool end(struct server *server) {
+    server->is_shutdown_asked =
+        shutdown_prepare(server, (enum persistence_ending)server->shutdown_ending) ||
+        server->retiring.is_forced;
+    return server->is_shutdown_asked;
+}
+
+static void retire(struct server *server) {
+    int64_t seconds = server->settings.shutdown_drain_timeout_s;
+    server->retiring.is_begun = true;
+    server->retiring.is_over = false;
+    server->retiring.from_id = server->session_next_id;
+    server->retiring.until_ms = server->clock.monotonic_ms + seconds * 1000;
+    log_write(LOG_NOTICE,
+              "draining: PING of new connections is an error, for balancers; all else works "
+              "seconds=%lld clients=%u",
+              (long long)seconds, server->session_count);
+}
+
+bool shutdown_begin(struct server *server, const struct shutdown_options *options) {
+    if (server->retiring.is_begun) {
+        server->retiring.is_over |= options->is_now;
+        server->retiring.is_forced |= options->is_force;
+        return true;
+    }
+    server->shutdown_ending = options->ending;
+    server->is_shutdown_now = options->is_now;
+    server->retiring.is_forced = options->is_force;
+    if (server->settings.shutdown_drain_timeout_s > 0 && !options->is_now &&
+        !server->durability.is_loading) {
+        retire(server);
+        return true;
+    }
+    return end(server);
+}
+
+/* An error for all who wait for the end: it does not come. */
+static void tell_who_asked(struct server *server) {
+    struct session *session = server->session_first;
+    for (; session != NULL; session = session->next) {
+        if (!session->awaits_end) {
+            continue;
+        }
+        session->awaits_end = false;
+        struct buffer *output = server_push(server, session);
+        if (output != NULL && session->reply_mode == SESSION_REPLY_ON) {
+            struct reply reply;
+            reply_init(&reply, output, session->protocol);
+            reply_error(&reply, failed_text);
+        }
+    }
+}
+
+void shutdown_end_retiring(struct server *server) {
+    if (!end(server)) {
+        server->retiring.is_begun = false;
+        tell_who_asked(server);
+    }
+}
+
+bool shutdown_abort(struct server *server) {
+    if (!server->retiring.is_begun || server->is_shutdown_asked) {
+        return false;
+    }
+    server->retiring.is_begun = false;
+    log_write(LOG_NOTICE, "shutdown aborted");
+    tell_who_asked(server);
+    return true;
+}
+
+/* ---- the end ---- */
 
 /* SHUTDOWN SAVE has already saved. Save again only if something changed during the drain. */
 static bool has_changed(const struct server *server) {

@@ -215,7 +215,7 @@ static void find_keys(struct command *command, int position) {
             command->key_count_arg = position - 1;
         } else if (at->type == ARGUMENT_KEY) {
             command->first_key = command->first_key > 0 ? command->first_key : position;
-            command->last_key = is_many ? -1 : position;
+            command->last_key = is_many ? -1 - count_min(at + 1) : position;
             command->key_step = 1;
         }
         if (at->flags != 0 || at->children != NULL) {

@@ -1,6 +1,9 @@
 /* Encoding and decoding of effects. See effect_bytes.h for the format. */
 #include "server/durability/effect_bytes.h"
 
+#include "server/system/tzdata.h"
+#include "skiplist/keyspace/key_kind.h"
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "effects are written as little endian integers, by copying them"
 #endif
@@ -19,6 +22,12 @@ enum other_record {
     OTHER_PIECE,
     OTHER_CLOSE,
     OTHER_REOPEN,
+    /* Of keys with hashes. */
+    OTHER_HASH_CREATE,
+    OTHER_HASH_PUT,
+    OTHER_HASH_TAKE,
+    OTHER_HASH_RENAME,
+    OTHER_HASH_COPY,
     OTHER_COUNT,
 };
 /* What follows a record of kind 3, in this order. */
@@ -28,6 +37,9 @@ enum {
     HAS_RULES = 4,
     HAS_TIME = 8,
     HAS_RANGE = 16,
+    HAS_KIND = 32,
+    HAS_FIELD = 64,
+    HAS_VALUE = 128, /* its size is before the field */
 };
 static const struct {
     enum effect_record record;
@@ -46,12 +58,19 @@ static const struct {
     [OTHER_PIECE] = {EFFECT_RECORD_ENTRIES, EFFECT_FILL, 0},
     [OTHER_CLOSE] = {EFFECT_RECORD_CLOSE, EFFECT_FILL, 0},
     [OTHER_REOPEN] = {EFFECT_RECORD_REOPEN, EFFECT_FILL, 0},
+    [OTHER_HASH_CREATE] = {EFFECT_RECORD_EFFECT, EFFECT_CREATE, HAS_KIND},
+    [OTHER_HASH_PUT] = {EFFECT_RECORD_EFFECT, EFFECT_PUT, HAS_FIELD | HAS_VALUE},
+    [OTHER_HASH_TAKE] = {EFFECT_RECORD_EFFECT, EFFECT_TAKE, HAS_FIELD},
+    [OTHER_HASH_RENAME] = {EFFECT_RECORD_EFFECT, EFFECT_RENAME, HAS_DESTINATION | HAS_TIME},
+    [OTHER_HASH_COPY] = {EFFECT_RECORD_EFFECT, EFFECT_COPY, HAS_DESTINATION | HAS_TIME},
 };
 enum {
     VARINT_MAX = 10,
     KEY_CODE_MAX = 9, /* up to 8 more bytes are written, but not kept */
     KEY_ROOM = KEY_CODE_MAX + 8,
     SLOT_DEFINED = 0x80,
+    PERIOD_FURTHER = 0x80,
+    OPTIONS_FURTHER = 0x80,
 };
 
 /* ---- writing parts ---- */
@@ -205,9 +224,9 @@ static inline bool take_key(struct effect_decoder *decoder, uint64_t *key) {
     return true;
 }
 
-static bool take_database(struct effect_decoder *decoder, uint32_t *database) {
+static bool take_database(struct effect_decoder *decoder, uint32_t limit, uint32_t *database) {
     uint8_t byte;
-    if (!take_byte(decoder, &byte) || byte >= REGISTRY_DATABASES) {
+    if (!take_byte(decoder, &byte) || byte >= limit) {
         return false;
     }
     *database = byte;
@@ -251,22 +270,77 @@ static bool code_flags(struct rules_coder *coder, bool *first, bool *second) {
     return is_good;
 }
 
-static bool code_cap(struct rules_coder *coder, uint32_t *cap) {
+static bool code_u32(struct rules_coder *coder, uint32_t *value) {
     if (coder->from != NULL) {
-        return take_u32(coder->from, cap);
+        return take_u32(coder->from, value);
     }
-    coder->to = put_varint(coder->to, *cap);
+    coder->to = put_varint(coder->to, *value);
     return true;
 }
 
-static bool code_period(struct rules_coder *coder, struct rules *rules) {
-    uint8_t period = (uint8_t)rules->period;
-    if (!code_byte(coder, &period, PERIOD_MONTH)) {
+/* The first byte, and with OPTIONS_FURTHER what boards before 1.1 did not have. */
+static bool code_options(struct rules_coder *coder, struct rules *rules) {
+    bool has_further = rules->limit > 0 || rules->guards != 0 || rules->archives_are_writable;
+    uint8_t flags =
+        (uint8_t)((rules->keeps_best ? 1 : 0) | (rules->is_created ? 2 : 0) |
+                  (rules->archives_are_writable ? 4 : 0) | (has_further ? OPTIONS_FURTHER : 0));
+    if (!code_byte(coder, &flags, OPTIONS_FURTHER | 7)) {
         return false;
     }
-    rules->period = (enum period_unit)period;
-    return rules->period == PERIOD_NONE ||
-           (code_bytes(coder, &rules->zone_minutes, sizeof rules->zone_minutes) &&
+    rules->keeps_best = (flags & 1) != 0;
+    rules->is_created = (flags & 2) != 0;
+    rules->archives_are_writable = (flags & 4) != 0;
+    if ((flags & OPTIONS_FURTHER) == 0) {
+        return true;
+    }
+    return code_u32(coder, &rules->limit) && code_byte(coder, &rules->guards, UINT8_MAX) &&
+           code_bytes(coder, &rules->opens_ms, sizeof rules->opens_ms) &&
+           code_bytes(coder, &rules->closes_ms, sizeof rules->closes_ms);
+}
+
+static bool code_zone(struct rules_coder *coder, const struct zone **zone) {
+    char name[ZONE_NAME_MAX];
+    uint8_t size = 0;
+    if (*zone != NULL) {
+        size = (uint8_t)strlen(zone_name(*zone));
+        memcpy(name, zone_name(*zone), size);
+    }
+    if (!code_byte(coder, &size, ZONE_NAME_MAX) || !code_bytes(coder, name, size)) {
+        return false;
+    }
+    if (size > 0 && coder->from != NULL) {
+        *zone = tzdata_find_anyway((struct bytes){.at = name, .size = size});
+    }
+    return size == 0 || *zone != NULL;
+}
+
+/* What periods before 1.1 did not have. */
+static bool code_period_further(struct rules_coder *coder, struct period *period) {
+    return code_bytes(coder, &period->every, sizeof period->every) &&
+           code_bytes(coder, &period->weekday, sizeof period->weekday) &&
+           code_bytes(coder, &period->hour, sizeof period->hour) &&
+           code_bytes(coder, &period->from_day, sizeof period->from_day) &&
+           code_zone(coder, &period->zone);
+}
+
+static bool code_period(struct rules_coder *coder, struct rules *rules) {
+    struct period *period = &rules->period;
+    bool has_further =
+        period->every > 1 || period->weekday > 0 || period->hour > 0 || period->zone != NULL;
+    uint8_t head = (uint8_t)(period->unit | (has_further ? PERIOD_FURTHER : 0));
+    if (!code_byte(coder, &head, PERIOD_FURTHER | (PERIOD_UNITS - 1))) {
+        return false;
+    }
+    uint8_t unit = head & (uint8_t)~PERIOD_FURTHER;
+    has_further = (head & PERIOD_FURTHER) != 0;
+    if (unit >= PERIOD_UNITS || (unit == PERIOD_NONE && has_further)) {
+        return false;
+    }
+    period->unit = (enum period_unit)unit;
+    period->every = has_further ? period->every : unit != PERIOD_NONE;
+    return period->unit == PERIOD_NONE ||
+           ((!has_further || code_period_further(coder, period)) &&
+            code_bytes(coder, &period->zone_minutes, sizeof period->zone_minutes) &&
             code_bytes(coder, &rules->archives_max, sizeof rules->archives_max) &&
             code_bytes(coder, &rules->period_start_ms, sizeof rules->period_start_ms) &&
             code_bytes(coder, &rules->period_end_ms, sizeof rules->period_end_ms));
@@ -298,9 +372,8 @@ static bool code_field(struct rules_coder *coder, struct layout_field *field, un
 
 static bool code_rules(struct rules_coder *coder, struct rules *rules) {
     struct layout *layout = &rules->layout;
-    if (!code_flags(coder, &rules->keeps_best, &rules->is_created) ||
-        !code_cap(coder, &rules->cap) || !code_period(coder, rules) ||
-        !code_time(coder, &layout->time) ||
+    if (!code_options(coder, rules) || !code_u32(coder, &rules->cap) ||
+        !code_period(coder, rules) || !code_time(coder, &layout->time) ||
         !code_byte(coder, &layout->field_count, LAYOUT_FIELDS_MAX)) {
         return false;
     }
@@ -331,7 +404,14 @@ static bool define_rules(struct effect_decoder *decoder, struct rules *rules) {
         return false;
     }
     layout_complete(&rules->layout);
-    return rules_validate(rules, &reason);
+    if (!rules_validate(rules, &reason)) {
+        return false;
+    }
+    rules_renew_period(rules);
+    if (rules->period.zone != NULL && zone_is_missing(rules->period.zone)) {
+        decoder->missing_zone = rules->period.zone;
+    }
+    return true;
 }
 
 /* Find or choose the slot for these rules; is_new: its content must be written, too. */
@@ -369,11 +449,26 @@ static char *put_rules(struct effect_encoder *encoder, char *at, const struct ru
 
 /* ---- writing records ---- */
 
+static char *put_text(char *at, struct bytes text) {
+    return text.size > 0 ? put_bytes(at, text.at, text.size) : at;
+}
+
+static char *put_field(char *at, const struct effect *effect, bool has_value) {
+    at = put_varint(at, effect->member.size);
+    if (has_value) {
+        at = put_varint(at, effect->value.size);
+    }
+    at = put_text(at, effect->member);
+    return has_value ? put_text(at, effect->value) : at;
+}
+
 static void encode_other(struct effect_encoder *encoder, enum other_record other,
                          const struct effect *effect) {
-    char *at = buffer_reserve(encoder->out,
-                              3 * VARINT_MAX + 16 + effect->to_name.size + EFFECT_RULES_SIZE_MAX);
     unsigned operands = others[other].operands;
+    size_t text_size = (operands & HAS_FIELD) != 0 ? effect->member.size + effect->value.size
+                                                   : effect->to_name.size;
+    char *at =
+        buffer_reserve(encoder->out, 3 * VARINT_MAX + 16 + text_size + EFFECT_RULES_SIZE_MAX);
     if (at == NULL) {
         return;
     }
@@ -397,13 +492,30 @@ static void encode_other(struct effect_encoder *encoder, enum other_record other
         at = put_varint(at, effect->rank);
         at = put_varint(at, effect->count);
     }
+    if ((operands & HAS_KIND) != 0) {
+        *at++ = (char)key_kind_hash.number;
+    }
+    if ((operands & HAS_FIELD) != 0) {
+        at = put_field(at, effect, (operands & HAS_VALUE) != 0);
+    }
     commit(encoder, at);
 }
 
-static enum other_record other_of(enum effect_kind kind) {
-    unsigned other = 0;
-    while (others[other].kind != kind) {
+/* The record of this kind of effect among those from begin on; end: there is none. */
+static unsigned find_other(enum effect_kind kind, unsigned begin, unsigned end) {
+    unsigned other = begin;
+    while (other < end && others[other].kind != kind) {
         other++;
+    }
+    return other;
+}
+
+/* What is not special to hashes is the same for all keys. */
+static enum other_record other_of(const struct effect *effect, bool is_of_hash) {
+    unsigned other =
+        is_of_hash ? find_other(effect->kind, OTHER_HASH_CREATE, OTHER_COUNT) : OTHER_COUNT;
+    if (other == OTHER_COUNT) {
+        other = find_other(effect->kind, 0, OTHER_OPEN);
         CHECK(other < OTHER_OPEN);
     }
     return (enum other_record)other;
@@ -413,12 +525,13 @@ void effect_encode(struct effect_encoder *encoder, const struct effect *effect) 
     if (effect->kind != EFFECT_FLUSH) {
         encode_board(encoder, effect->database, effect->name);
     }
-    if (effect->kind == EFFECT_PUT) {
+    bool is_of_hash = effect->key_kind == &key_kind_hash;
+    if (effect->kind == EFFECT_PUT && !is_of_hash) {
         encode_member(encoder, KIND_PUT, effect);
-    } else if (effect->kind == EFFECT_TAKE) {
+    } else if (effect->kind == EFFECT_TAKE && !is_of_hash) {
         encode_member(encoder, KIND_TAKE, effect);
     } else {
-        encode_other(encoder, other_of(effect->kind), effect);
+        encode_other(encoder, other_of(effect, is_of_hash), effect);
     }
 }
 
@@ -476,18 +589,38 @@ static bool take_rules(struct effect_decoder *decoder, const struct rules **rule
     return decoder->has_slot[index];
 }
 
+/* A text of a hash, which may be empty. */
+static bool take_hash_text(struct effect_decoder *decoder, uint64_t size, struct bytes *text) {
+    *text = (struct bytes){.at = decoder->at, .size = 0};
+    return size == 0 || take_text(decoder, size, HASH_TEXT_MAX, text);
+}
+
+static bool take_field(struct effect_decoder *decoder, bool has_value) {
+    struct effect *effect = &decoder->effect;
+    uint64_t field_size;
+    uint64_t value_size = 0;
+    return take_varint(decoder, &field_size) && (!has_value || take_varint(decoder, &value_size)) &&
+           take_hash_text(decoder, field_size, &effect->member) &&
+           take_hash_text(decoder, value_size, &effect->value);
+}
+
 static bool take_operands(struct effect_decoder *decoder, unsigned operands) {
     struct effect *effect = &decoder->effect;
     uint64_t size;
-    return ((operands & HAS_DATABASE) == 0 || take_database(decoder, &effect->database)) &&
+    uint8_t kind = REGISTRY_HASH;
+    return ((operands & HAS_DATABASE) == 0 ||
+            take_database(decoder, REGISTRY_DATABASES, &effect->database)) &&
            ((operands & HAS_DESTINATION) == 0 ||
-            (take_database(decoder, &effect->to_database) && take_varint(decoder, &size) &&
+            (take_database(decoder, REGISTRY_DATABASES, &effect->to_database) &&
+             take_varint(decoder, &size) &&
              take_text(decoder, size, REGISTRY_NAME_MAX, &effect->to_name))) &&
            ((operands & HAS_RULES) == 0 || take_rules(decoder, &effect->rules)) &&
            ((operands & HAS_TIME) == 0 ||
             take_bytes(decoder, &effect->expire_at_ms, sizeof effect->expire_at_ms)) &&
            ((operands & HAS_RANGE) == 0 ||
-            (take_u32(decoder, &effect->rank) && take_u32(decoder, &effect->count)));
+            (take_u32(decoder, &effect->rank) && take_u32(decoder, &effect->count))) &&
+           ((operands & HAS_KIND) == 0 || take_byte(decoder, &kind)) && kind == REGISTRY_HASH &&
+           ((operands & HAS_FIELD) == 0 || take_field(decoder, (operands & HAS_VALUE) != 0));
 }
 
 void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
@@ -499,6 +632,7 @@ void effect_decode_begin(struct effect_decoder *decoder, struct bytes chunk) {
     decoder->last_key = 0;
     decoder->piece_left = 0;
     decoder->entry_count = 0;
+    decoder->missing_zone = NULL;
     memset(decoder->has_slot, 0, sizeof decoder->has_slot);
 }
 
@@ -519,12 +653,15 @@ static enum effect_record decode_entries(struct effect_decoder *decoder) {
 }
 
 static enum effect_record decode_other(struct effect_decoder *decoder, uint64_t other) {
-    bool needs_board = other != OTHER_FLUSH && other < OTHER_PIECE;
-    if (other >= OTHER_COUNT || (needs_board && decoder->name.size == 0) ||
+    bool is_of_hash = other >= OTHER_HASH_CREATE;
+    bool needs_key = other != OTHER_FLUSH && (other < OTHER_PIECE || is_of_hash);
+    decoder->effect.rules = NULL;
+    if (other >= OTHER_COUNT || (needs_key && decoder->name.size == 0) ||
         !take_operands(decoder, others[other].operands)) {
         return EFFECT_RECORD_BAD;
     }
     decoder->effect.kind = others[other].kind;
+    decoder->effect.key_kind = is_of_hash ? &key_kind_hash : NULL;
     if (other == OTHER_FLUSH) {
         decoder->effect.name = (struct bytes){.at = NULL};
     }
@@ -537,7 +674,7 @@ static enum effect_record decode_other(struct effect_decoder *decoder, uint64_t 
 }
 
 static bool decode_board(struct effect_decoder *decoder, uint64_t name_size) {
-    return take_database(decoder, &decoder->database) &&
+    return take_database(decoder, REGISTRY_ALL_DATABASES, &decoder->database) &&
            take_text(decoder, name_size, REGISTRY_NAME_MAX, &decoder->name);
 }
 
@@ -562,6 +699,7 @@ enum effect_record effect_decode(struct effect_decoder *decoder) {
     if ((head & 3) == KIND_OTHER) {
         return decode_other(decoder, head >> 2);
     }
+    effect->key_kind = NULL;
     bool is_put = (head & 3) == KIND_PUT;
     bool is_good = decoder->name.size > 0 && (!is_put || take_key(decoder, &effect->member_key)) &&
                    take_text(decoder, head >> 2, BOARD_MEMBER_MAX, &effect->member);

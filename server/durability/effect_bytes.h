@@ -14,11 +14,23 @@
  *     in snapshots only:
  *       8 OPEN     rules, time           9 PIECE   varint count, count * (varint size, key, member)
  *       10 CLOSE                         11 REOPEN
+ *     of keys with hashes, from version 3 on (server/durability/file_format.h):
+ *       12 CREATE  kind (1 byte)         13 PUT    varint size, varint size, field, value
+ *       14 TAKE    varint size, field    15 RENAME, 16 COPY  database, varint size, name, time
+ *
+ *     A key of kind 2 may be in a database of the server's own (REGISTRY_SYSTEM): orders and bans are
+ *     hashes there.
+ *
+ *     A hash in a snapshot is a CREATE, an EXPIRE if it has an expiry, and PUTs: the order of its
+ *     fields does not matter. A TAKE there may be of a field that is not there yet.
  *
  *     key     XOR with the previous key in the chunk, without leading and trailing zero bytes:
  *             (zero bytes below << 4 | bytes that follow), bytes. Keys from the same moment differ
  *             in few bits.
- *     rules   slot (1 byte); with 0x80 set, the slot's new content follows
+ *     rules   slot (1 byte); with 0x80 set, the slot's new content follows. In it, the unit of a
+ *             PERIOD has 0x80 set if EVERY, ON, AT, FROM or a named zone follow, and the first byte
+ *             if LIMIT, FREEZE, OPENS and CLOSES do. When it is read, the end of a period in a named
+ *             zone is that of today's tzdata
  *     time    8 bytes, unix milliseconds; REGISTRY_NO_EXPIRY: none
  *
  * All integers are little endian. A put of a 20-byte member takes 25 to 29 bytes.
@@ -33,14 +45,14 @@
 
 enum {
     EFFECT_RULES_SLOTS = 16,
-    EFFECT_RULES_SIZE_MAX = 64 + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8),
+    EFFECT_RULES_SIZE_MAX = 96 + ZONE_NAME_MAX + LAYOUT_FIELDS_MAX * (LAYOUT_NAME_MAX + 8),
 };
 
 /* ---- writing ---- */
 
 struct effect_encoder {
     struct buffer *out; /* borrowed; if it cannot grow, its is_broken is set */
-    size_t name_at;     /* offset in out of the current board's name */
+    size_t name_at;     /* offset in out of the current key's name */
     uint32_t name_size; /* 0: none yet */
     uint32_t database;
     uint64_t last_key;
@@ -94,6 +106,7 @@ struct effect_decoder {
     struct effect effect; /* pointers in it are valid until the next record; names and members as
                            * long as the chunk */
     struct board_entry entries[EFFECT_ENTRIES_MAX];
+    const struct zone *missing_zone; /* that a PERIOD in this chunk needs; NULL: none */
     bool has_slot[EFFECT_RULES_SLOTS];
     struct rules slots[EFFECT_RULES_SLOTS];
 };

@@ -212,6 +212,7 @@ static void note_sync_time(struct journal *journal, uint64_t sync_us) {
     if (sync_us > journal->sync_longest_us) {
         journal->sync_longest_us = sync_us;
     }
+    durations_add(&journal->syncs, sync_us * 1000);
 }
 
 /* Empty a buffer; do not keep one that has grown large. */

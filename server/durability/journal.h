@@ -33,6 +33,7 @@
 #include "server/durability/journal_file.h"
 #include "server/durability/store.h"
 #include "server/settings/setting.h"
+#include "server/system/durations.h"
 #include "server/system/worker.h"
 
 enum journal_state {
@@ -91,6 +92,7 @@ struct journal {
     uint64_t rotated_size;   /* of those before the file of the last rotation */
     uint64_t delayed_sync_count;
     uint64_t sync_longest_us;
+    struct durations syncs;
     struct journal_file file;
     enum journal_loss loss;
     const char *what; /* the operation that lost it */

@@ -13,9 +13,9 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
+#include "server/durability/file_format.h"
 
-static const char journal_magic[8] = "LBJRNL02";
-static const char journal_magic_old[8] = "LBJRNL01";
+static const char journal_prefix[] = "LBJRNL";
 
 /* Offsets in the file's head and in a group's head. */
 enum { FILE_ID = 8, FILE_SEQUENCE = 16, FILE_CHECKSUM = 24 };
@@ -39,7 +39,7 @@ bool journal_file_create(struct journal_file *file, int directory, const char *n
         return false;
     }
     char head[JOURNAL_FILE_HEAD];
-    memcpy(head, journal_magic, sizeof journal_magic);
+    file_format_put(head, journal_prefix);
     little_put_u64(head + FILE_ID, file->id);
     little_put_u64(head + FILE_SEQUENCE, first_sequence);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
@@ -131,6 +131,16 @@ static enum journal_status fail_without_memory(struct journal_reader *reader, si
 
 /* ---- reading ---- */
 
+bool journal_file_peek(int fd, uint64_t *first_sequence) {
+    char head[JOURNAL_FILE_HEAD];
+    if (!disk_read_whole(fd, head, sizeof head, 0) || file_format_of(head, journal_prefix) == 0 ||
+        little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
+        return false;
+    }
+    *first_sequence = little_get_u64(head + FILE_SEQUENCE);
+    return true;
+}
+
 enum journal_status journal_reader_open(struct journal_reader *reader, int fd, const char *path,
                                         uint64_t first_sequence, bool is_last) {
     *reader = (struct journal_reader){
@@ -150,8 +160,8 @@ enum journal_status journal_reader_open(struct journal_reader *reader, int fd, c
     if (head == NULL) {
         return fail(reader, 0);
     }
-    reader->is_old = memcmp(head, journal_magic_old, sizeof journal_magic_old) == 0;
-    if (!reader->is_old && memcmp(head, journal_magic, sizeof journal_magic) != 0) {
+    reader->format = file_format_of(head, journal_prefix);
+    if (reader->format == 0) {
         return refuse(reader, 0, "it does not begin as a journal of this version does");
     }
     if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
@@ -170,11 +180,12 @@ enum journal_status journal_reader_open(struct journal_reader *reader, int fd, c
 
 static uint32_t size_in(const struct journal_reader *reader, const char *head) {
     uint32_t word = little_get_u32(head + GROUP_SIZE);
-    return reader->is_old ? word : word & ~GROUP_IS_LINKED;
+    return reader->format < FILE_FORMAT_LINKED ? word : word & ~GROUP_IS_LINKED;
 }
 
 static bool is_linked(const struct journal_reader *reader, const char *head) {
-    return !reader->is_old && (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
+    return reader->format >= FILE_FORMAT_LINKED &&
+           (little_get_u32(head + GROUP_SIZE) & GROUP_IS_LINKED) != 0;
 }
 
 /* Is the group at offset, of the size that its head gives, whole? JOURNAL_TORN: it is not. Reads it
@@ -368,17 +379,21 @@ static enum journal_status look_ahead(struct journal_reader *reader, uint64_t en
         has_more = is_linked(reader, head);
         end += JOURNAL_GROUP_HEAD + (uint64_t)size_in(reader, head);
     }
+    reader->chain_us = little_get_u64(head + GROUP_TIME);
     reader->whole_until = end;
     return JOURNAL_GROUP;
 }
 
 static void take_group(struct journal_reader *reader, const char *head, uint32_t size,
                        struct journal_group *group) {
-    *group = (struct journal_group){.payload = head + JOURNAL_GROUP_HEAD,
-                                    .size = size,
-                                    .sequence = reader->next_sequence++,
-                                    .time_us = little_get_u64(head + GROUP_TIME),
-                                    .offset = reader->offset};
+    uint64_t time_us = little_get_u64(head + GROUP_TIME);
+    *group = (struct journal_group){
+        .payload = head + JOURNAL_GROUP_HEAD,
+        .size = size,
+        .sequence = reader->next_sequence++,
+        .time_us = time_us,
+        .end_us = reader->offset < reader->whole_until ? reader->chain_us : time_us,
+        .offset = reader->offset};
     reader->offset += (uint64_t)size + JOURNAL_GROUP_HEAD;
     reader->group_count++;
 }

@@ -1,6 +1,6 @@
 /* Journal files: groups of effects, each numbered and with its own checksum.
  *
- *     file     "LBJRNL02"  u64 id  u64 sequence of the first group  u64 checksum of these
+ *     file     "LBJRNL03"  u64 id  u64 sequence of the first group  u64 checksum of these
  *              group ...
  *     group    u64 checksum of all that follows, seeded with the file's id
  *              u32 size of the payload (1 .. 2^31 - 1); with bit 31: linked to the next group
@@ -17,8 +17,8 @@
  * than a reader's buffer. All but the last are linked to the next. They are valid together or not
  * at all: a reader returns the first only after it has verified all of them.
  *
- * Version 1 ("LBJRNL01") has no linked groups, and payloads of up to 2^31 bytes. It is read but not
- * appended to: the version that wrote it would take a linked group for a torn tail.
+ * Version 1 ("LBJRNL01") has no linked groups, and payloads of up to 2^31 bytes. Earlier versions
+ * are read but not appended to (server/durability/file_format.h).
  *
  * The tail rule. A crash may leave anything after the last sync: a partial group, zeroes, holes
  * between whole groups. At the first invalid group, the reader searches the rest of the file for a
@@ -86,12 +86,16 @@ enum journal_status {
     JOURNAL_FAILED,  /* a system call failed, or there is no memory: reader->error */
 };
 
+/* The sequence of the first group, as the file's head has it. false: it is no journal. */
+MUST_CHECK bool journal_file_peek(int fd, uint64_t *first_sequence);
+
 struct journal_group {
     const char *payload; /* valid until the next call of journal_reader_next */
     uint32_t size;
     uint64_t sequence;
-    uint64_t time_us;
-    uint64_t offset; /* of its head, in the file */
+    uint64_t time_us; /* 0: it is linked to the next */
+    uint64_t end_us;  /* time_us of the last group of its chain */
+    uint64_t offset;  /* of its head, in the file */
 };
 
 struct journal_torn {
@@ -105,9 +109,10 @@ struct journal_reader {
     struct disk_window window; /* the file and its size */
     const char *path;          /* borrowed, for messages */
     bool is_last;
-    bool is_old; /* version 1 */
+    unsigned format; /* the file's version (server/durability/file_format.h) */
     uint64_t id;
     uint64_t offset;          /* of the next group */
+    uint64_t chain_us;        /* time of the last of them */
     uint64_t whole_until;     /* linked groups before this offset are verified */
     uint64_t next_sequence;   /* expected at offset */
     uint64_t group_count;     /* read so far */

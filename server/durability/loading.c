@@ -12,6 +12,8 @@
 
 #include "codec/memory.h"
 #include "server/system/clock.h"
+#include "server/system/tzdata.h"
+#include "skiplist/keyspace/key_kind.h"
 
 enum {
 #ifdef SERVER_TINY
@@ -72,6 +74,13 @@ static void add_to_batch(struct loading *loading, const struct effect *effect) {
     loading->batch[loading->batch_count++] = *effect;
 }
 
+/* A member, or a field of a hash, that was removed before the walk reached it is in no piece. */
+static bool may_be_missing(const struct loading *loading, const struct effect *effect) {
+    return effect->kind == EFFECT_TAKE &&
+           (loading->applies_kept ||
+            (loading->phase == LOADING_BASE && effect->key_kind == &key_kind_hash));
+}
+
 static enum loading_status apply_batch(struct loading *loading) {
     uint32_t count = loading->batch_count;
     uint32_t done = 0;
@@ -87,11 +96,10 @@ static enum loading_status apply_batch(struct loading *loading) {
             break;
         }
         done += applied;
-        if (!loading->applies_kept || loading->batch[done].kind != EFFECT_TAKE) {
+        if (!may_be_missing(loading, &loading->batch[done])) {
             return fail_meaning_at(loading, loading->batch_offsets[done],
-                                   "a change does not fit the boards");
+                                   "a change does not fit the keys");
         }
-        /* A member that was removed before the walk reached it is in no piece. */
         done++;
     }
 }
@@ -156,8 +164,7 @@ static enum loading_status rename_open(struct loading *loading, const struct eff
 
 static enum loading_status change_open_rules(struct loading *loading, const struct effect *effect) {
     const struct rules *rules = &loading->open.rules;
-    if (!rules_are_akin(rules, effect->rules) ||
-        (rules->period != PERIOD_NONE) != (effect->rules->period != PERIOD_NONE)) {
+    if (!rules_are_akin(rules, effect->rules)) {
         return fail_meaning(loading, "a board that is being read cannot behave so");
     }
     return behave_like(loading, effect->rules);
@@ -166,6 +173,9 @@ static enum loading_status change_open_rules(struct loading *loading, const stru
 /* Handle an effect on the open board. */
 static enum loading_status change_open(struct loading *loading, const struct effect *effect) {
     struct loading_board *open = &loading->open;
+    if (effect->key_kind != NULL) {
+        return fail_meaning(loading, "a change of a hash cannot happen to a board");
+    }
     switch (effect->kind) {
     case EFFECT_PUT:
     case EFFECT_TAKE:
@@ -209,8 +219,10 @@ static enum loading_status take_effect(struct loading *loading) {
         return fail_meaning(loading, "two boards have the same name");
     }
     add_to_batch(loading, effect);
-    bool is_member = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE;
-    return is_member && loading->batch_count < LOADING_BATCH ? LOADING_MORE : apply_batch(loading);
+    /* Of a hash: without rules. */
+    bool is_creation = effect->kind == EFFECT_CREATE && effect->key_kind != NULL;
+    bool may_wait = effect->kind == EFFECT_PUT || effect->kind == EFFECT_TAKE || is_creation;
+    return may_wait && loading->batch_count < LOADING_BATCH ? LOADING_MORE : apply_batch(loading);
 }
 
 /* ---- boards of the base ---- */
@@ -361,6 +373,12 @@ static enum loading_status reopen_board(struct loading *loading) {
 
 /* ---- records ---- */
 
+static enum loading_status fail_zone(struct loading *loading) {
+    char error[TZDATA_ERROR_MAX];
+    tzdata_explain(loading->decoder.missing_zone, error);
+    return fail(loading, "a board's PERIOD needs a time zone that is missing: %s", error);
+}
+
 static enum loading_status take_record(struct loading *loading) {
     enum effect_record record = effect_decode(&loading->decoder);
     bool is_base = loading->phase == LOADING_BASE;
@@ -370,6 +388,9 @@ static enum loading_status take_record(struct loading *loading) {
         if (status != LOADING_MORE) {
             return status;
         }
+    }
+    if (loading->decoder.missing_zone != NULL) {
+        return fail_zone(loading);
     }
     switch (record) {
     case EFFECT_RECORD_END:

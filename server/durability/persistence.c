@@ -12,6 +12,9 @@
  * buffered (starting, restarting), and when the base is on disk they go to a new file (on). While
  * it is broken or restarting, writes are refused with -MISCONF.
  *
+ * A snapshot that is streamed to a client goes the way of a save, from due to idle, and changes nothing
+ * else: neither the journal nor the manifest nor what INFO says of saves.
+ *
  * A save while the journal is on: the journal continues in a new file (rotating), then boards are
  * walked; when the base is complete, the manifest names it and the new file. */
 #include "server/durability/persistence.h"
@@ -20,10 +23,13 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "server/durability/file_format.h"
 #include "server/durability/journal.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
+#include "server/durability/stream.h"
 #include "server/system/log.h"
+#include "server/system/service.h"
 #include "skiplist/keyspace/effect_listener.h"
 
 enum {
@@ -89,6 +95,10 @@ struct persistence {
     bool is_reserved;   /* the store was opened by persistence_prepare_settings, undecided */
     struct journal journal;
     struct snapshot snapshot;
+    bool is_streaming; /* what is being saved goes to a client */
+    bool is_streamed;  /* the last one is whole in its pipe */
+    bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
+    struct stream stream;
     struct loading *loading;       /* NULL once it is done */
     struct loading *ended_loading; /* its memory, until the loop has closed its handle */
     uint64_t loading_begin_us;
@@ -161,13 +171,18 @@ static void rotate_journal(struct persistence *persistence) {
 }
 
 static void note_begin(struct persistence *persistence) {
+    if (persistence->is_streaming) {
+        return;
+    }
     persistence->changes_before = persistence->state->change_count;
     persistence->jumps_before = persistence->clock->jump_count;
 }
 
 static void begin_end(struct persistence *persistence) {
     enum snapshot_journal journal_after = SNAPSHOT_NO_JOURNAL;
-    if (persistence->journaling == ON) {
+    if (persistence->is_streaming) {
+        /* the journal goes on as it is */
+    } else if (persistence->journaling == ON) {
         journal_after = SNAPSHOT_KEEPS_JOURNAL;
     } else if (persistence->settings->appendonly || persistence->journaling == BROKEN) {
         journal_after = SNAPSHOT_MAKES_JOURNAL;
@@ -177,6 +192,10 @@ static void begin_end(struct persistence *persistence) {
 }
 
 static void note_failed(struct persistence *persistence) {
+    if (persistence->is_streaming) {
+        persistence->is_streaming = false;
+        return;
+    }
     persistence->is_save_ok = false;
     persistence->save_seconds =
         (persistence->clock->monotonic_ms - persistence->save_begin_ms) / 1000;
@@ -185,8 +204,22 @@ static void note_failed(struct persistence *persistence) {
     }
 }
 
+static void print_snapshot(const char *what, const struct snapshot *snapshot) {
+    log_write(LOG_NOTICE,
+              "%s boards=%" PRIu64 " members=%" PRIu64 " bytes=%" PRIu64 " group=%" PRIu64
+              " seconds=%.2f",
+              what, snapshot->footer.board_count, snapshot->footer.member_count,
+              snapshot->file_size, snapshot->footer.sequence, seconds_since(snapshot->begin_us));
+}
+
 static void note_saved(struct persistence *persistence) {
     struct snapshot *snapshot = &persistence->snapshot;
+    if (persistence->is_streaming) {
+        persistence->is_streaming = false;
+        persistence->is_streamed = true;
+        print_snapshot("backup: sent", snapshot);
+        return;
+    }
     if (snapshot->journal_after == SNAPSHOT_KEEPS_JOURNAL) {
         persistence->journal.file_size_sum -= persistence->journal.rotated_size;
     } else if (is_awaiting_base(persistence)) {
@@ -203,11 +236,7 @@ static void note_saved(struct persistence *persistence) {
     persistence->save_seconds = (persistence->save_end_ms - persistence->save_begin_ms) / 1000;
     persistence->base_size = snapshot->file_size;
     persistence->journal_size_at_base = persistence->journal.file_size_sum;
-    log_write(LOG_NOTICE,
-              "snapshot: on disk boards=%" PRIu64 " members=%" PRIu64 " bytes=%" PRIu64
-              " group=%" PRIu64 " seconds=%.2f",
-              snapshot->footer.board_count, snapshot->footer.member_count, snapshot->file_size,
-              snapshot->footer.sequence, seconds_since(snapshot->begin_us));
+    print_snapshot("snapshot: on disk", snapshot);
 }
 
 struct transition {
@@ -524,8 +553,30 @@ void persistence_abandon_settings(struct persistence *persistence) {
     }
 }
 
+/* false: no memory, or the reader of a stream is gone. */
+static bool begin_snapshot(struct persistence *persistence) {
+    struct stream *stream = &persistence->stream;
+    int64_t now_us = persistence->clock->now_us;
+    if (!persistence->is_streaming) {
+        return snapshot_begin(&persistence->snapshot, now_us);
+    }
+    if (stream->state != STREAM_OPEN ||
+        !snapshot_begin_stream(&persistence->snapshot, stream->writer, now_us)) {
+        return false;
+    }
+    stream->writer = -1;
+    return true;
+}
+
+/* Not while a thread has the store. */
+static void follow_keep(struct store *store, const struct settings *settings) {
+    enum { DAY_SECONDS = 24 * 60 * 60 };
+    store->keep = (struct store_keep){.seconds = settings->appendonly_keep_days * DAY_SECONDS,
+                                      .size_max = settings->appendonly_keep_size};
+}
+
 static void begin_walk(struct persistence *persistence) {
-    if (!snapshot_begin(&persistence->snapshot, persistence->clock->now_us)) {
+    if (!begin_snapshot(persistence)) {
         log_write(LOG_WARNING, "snapshot: cannot begin: out of memory");
         move(persistence, &persistence->saving, SAVE_FAILED);
         return;
@@ -551,9 +602,115 @@ enum persistence_status persistence_begin_snapshot(struct persistence *persisten
         settle(persistence);
         return PERSISTENCE_FAILED;
     }
+    follow_keep(&persistence->store, persistence->settings);
     move(persistence, &persistence->saving,
          is_on(persistence) ? SAVE_ASKED_WITH_JOURNAL : SAVE_ASKED);
     return PERSISTENCE_OK;
+}
+
+/* ---- streaming ---- */
+
+bool persistence_may_stream(const struct persistence *persistence) {
+    return persistence->saving == IDLE && !persistence->has_reader &&
+           persistence->stream.state == STREAM_UNUSED;
+}
+
+enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
+    settle(persistence);
+    if (persistence->journaling == STOPPED) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+        return PERSISTENCE_FAILED;
+    }
+    if (!persistence_may_stream(persistence)) {
+        return PERSISTENCE_BUSY;
+    }
+    if (!stream_open(&persistence->stream, persistence->loop)) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "cannot make a pipe: %s", strerror(errno));
+        return PERSISTENCE_FAILED;
+    }
+    persistence->has_reader = true;
+    persistence->is_streaming = true;
+    persistence->is_streamed = false;
+    persistence->snapshot.is_overrun = false;
+    move(persistence, &persistence->saving, SAVE_ASKED);
+    return PERSISTENCE_OK;
+}
+
+static void explain_stream(const struct persistence *persistence, char *error) {
+    const struct snapshot *snapshot = &persistence->snapshot;
+    const char *what = snapshot->is_overrun
+                           ? "the backup was read more slowly than boards changed: try again with "
+                             "a higher rate, or when less is written"
+                           : "the backup was given up: see the server's log";
+    snprintf(error, PERSISTENCE_ERROR_MAX, "%s", what);
+}
+
+enum persistence_stream persistence_read_stream(struct persistence *persistence, char *at,
+                                                size_t room, size_t *size, char *error) {
+    bool is_lost = persistence->stream.state != STREAM_OPEN ||
+                   (!persistence->is_streaming && !persistence->is_streamed);
+    enum stream_status status = is_lost || persistence->snapshot.is_overrun
+                                    ? STREAM_FAILED
+                                    : stream_read(&persistence->stream, at, room, size);
+    switch (status) {
+    case STREAM_PIECE:
+        return PERSISTENCE_STREAM_PIECE;
+    case STREAM_WAITS:
+        return PERSISTENCE_STREAM_WAITS;
+    case STREAM_END:
+        if (persistence->is_streamed) {
+            return PERSISTENCE_STREAM_END;
+        }
+        break;
+    case STREAM_FAILED:
+        break;
+    }
+    explain_stream(persistence, error);
+    return PERSISTENCE_STREAM_FAILED;
+}
+
+bool persistence_stream_waits(const struct persistence *persistence) {
+    return persistence->stream.is_waiting && persistence->stream.state == STREAM_OPEN &&
+           (persistence->is_streaming || persistence->is_streamed) &&
+           !persistence->snapshot.is_failed;
+}
+
+struct persistence_streamed persistence_streamed(const struct persistence *persistence) {
+    const struct snapshot_footer *footer = &persistence->snapshot.footer;
+    return (struct persistence_streamed){.group = footer->sequence,
+                                         .time_us = (int64_t)footer->time_us,
+                                         .board_count = footer->board_count,
+                                         .member_count = footer->member_count};
+}
+
+static void close_stream(struct persistence *persistence) {
+    stream_close(&persistence->stream);
+    if (persistence->is_streaming) {
+        snapshot_give_up(&persistence->snapshot); /* in state DUE, begin_walk finds it closed */
+        persistence->has_news = true;
+    }
+}
+
+void persistence_end_stream(struct persistence *persistence) {
+    persistence->has_reader = false;
+    close_stream(persistence);
+}
+
+/* Before something that cannot wait for a stream's reader. */
+static void abort_stream(struct persistence *persistence) {
+    if (!persistence->is_streaming) {
+        return;
+    }
+    close_stream(persistence);
+    persistence->is_blocking = true;
+    while (persistence->is_streaming) {
+        if (persistence->saving == DUE) {
+            begin_walk(persistence);
+        }
+        worker_wait(&persistence->snapshot.worker);
+        settle(persistence);
+    }
+    persistence->is_blocking = false;
 }
 
 static void finish_rotation(struct persistence *persistence) {
@@ -584,6 +741,7 @@ static void finish_snapshot(struct persistence *persistence) {
             worker_wait(&persistence->snapshot.worker);
         }
         settle(persistence);
+        service_ping(); /* the loop stands still, but not for a fault */
     }
     persistence->is_blocking = false;
 }
@@ -608,6 +766,7 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
     if (persistence->state->is_loading) {
         return PERSISTENCE_OK;
     }
+    abort_stream(persistence);
     journal_end_group(journal, persistence->clock->now_us, policy_of(persistence));
     bool is_changed = persistence->state->change_count != persistence->changes_saved;
     bool is_asked = ending == PERSISTENCE_END_SAVE ||
@@ -697,7 +856,7 @@ static bool make_journal(struct persistence *persistence, char *error) {
 
 /* Continue after the last whole group. A new journal is needed if the current one ends before the
  * base does (its tail was torn, and the base is younger), because its groups would have a gap; and
- * if it is of version 1, once its tail is cut. */
+ * if it is of an earlier version, once its tail is cut. */
 static bool continue_journal(struct persistence *persistence, char *error) {
     const struct loading *loading = persistence->loading;
     struct store *store = &persistence->store;
@@ -714,7 +873,7 @@ static bool continue_journal(struct persistence *persistence, char *error) {
                  name.text, strerror(errno));
         return false;
     }
-    if (loading->journal.is_old) {
+    if (loading->journal.format < FILE_FORMAT) {
         journal_file_close(&file);
         return make_journal(persistence, error);
     }
@@ -916,7 +1075,7 @@ static bool has_jumped(const struct persistence *persistence) {
 static bool follow_appendonly(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
     bool is_wanted = persistence->settings->appendonly;
-    if (is_wanted || is_saving(persistence)) {
+    if (is_wanted || (is_saving(persistence) && !persistence->is_streaming)) {
         return is_wanted && !is_on(persistence);
     }
     if (persistence->journaling == OFF) {
@@ -955,6 +1114,9 @@ void persistence_second(struct persistence *persistence) {
     persistence->state->write_refusal = find_refusal(persistence);
     bool may_try = persistence->is_save_ok ||
                    persistence->clock->monotonic_ms - persistence->attempt_ms >= RETRY_MS;
+    if (persistence->journaling == BROKEN && persistence->is_streaming) {
+        abort_stream(persistence); /* writes are refused until a snapshot is on disk */
+    }
     if (is_due && may_try && !is_saving(persistence) && !persistence->journal.is_stalled) {
         (void)!persistence_begin_snapshot(persistence, error);
     }
@@ -995,6 +1157,7 @@ struct persistence *persistence_open(const struct settings *settings, char *erro
         memory_free(persistence);
         return NULL;
     }
+    follow_keep(&persistence->store, settings);
     return persistence;
 }
 
@@ -1074,6 +1237,7 @@ void persistence_stop(struct persistence *persistence) {
         (void)!journal_flush(&persistence->journal, true);
         settle(persistence); /* it may be fatal */
     }
+    stream_close(&persistence->stream);
     snapshot_deinit(&persistence->snapshot);
     journal_deinit(&persistence->journal);
 }
@@ -1115,12 +1279,13 @@ static void describe_journal(const struct persistence *persistence, struct persi
     info->synced_group = journal->synced_group;
     info->delayed_sync_count = journal->delayed_sync_count;
     info->sync_longest_us = journal->sync_longest_us;
+    info->syncs = journal->syncs;
 }
 
 void persistence_describe(const struct persistence *persistence, struct persistence_info *info) {
     *info = (struct persistence_info){
         .changes = persistence->state->change_count - persistence->changes_saved,
-        .is_saving = is_saving(persistence),
+        .is_saving = is_saving(persistence) && !persistence->is_streaming,
         .is_last_save_ok = persistence->is_save_ok,
         .last_save_s = persistence->save_end_s,
         .last_save_seconds = persistence->save_seconds,

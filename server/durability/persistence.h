@@ -14,6 +14,7 @@
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
 #include "server/system/disk.h"
+#include "server/system/durations.h"
 #include "skiplist/keyspace/registry.h"
 
 /* Room for any message of this module and of settings. */
@@ -94,6 +95,36 @@ MUST_CHECK enum persistence_status persistence_begin_snapshot(struct persistence
 /* Write a snapshot and wait for it (SAVE): on PERSISTENCE_OK it is on disk. */
 MUST_CHECK enum persistence_status persistence_save(struct persistence *persistence, char *error);
 
+/* A snapshot that is streamed to a client instead of written to disk: the bytes of a base
+ * (snapshot_file.h), which hold the boards as they are when the walk ends. It and a save exclude each
+ * other. It never makes commands wait: where its reader is too slow for what is changed meanwhile, it
+ * fails. */
+enum persistence_stream {
+    PERSISTENCE_STREAM_PIECE,
+    PERSISTENCE_STREAM_WAITS, /* the loop wakes when there is more */
+    PERSISTENCE_STREAM_END,   /* all of it was read */
+    PERSISTENCE_STREAM_FAILED,
+};
+/* May one begin now? No while a save or another one is going on. */
+bool persistence_may_stream(const struct persistence *persistence);
+/* Begin one. Call persistence_end_stream afterwards, also before it has been read to its end. */
+MUST_CHECK enum persistence_status persistence_begin_stream(struct persistence *persistence,
+                                                            char *error);
+/* Read the next bytes, at most room. PERSISTENCE_STREAM_FAILED: error (PERSISTENCE_ERROR_MAX). */
+MUST_CHECK enum persistence_stream persistence_read_stream(struct persistence *persistence,
+                                                           char *at, size_t room, size_t *size,
+                                                           char *error);
+/* Is there nothing to read until the loop wakes? */
+bool persistence_stream_waits(const struct persistence *persistence);
+/* After PERSISTENCE_STREAM_END: what the file says of itself. */
+struct persistence_streamed {
+    uint64_t group;
+    int64_t time_us;
+    uint64_t board_count, member_count;
+};
+struct persistence_streamed persistence_streamed(const struct persistence *persistence);
+void persistence_end_stream(struct persistence *persistence);
+
 /* What to do before the process may exit. */
 enum persistence_ending {
     PERSISTENCE_END_AS_SET, /* a snapshot if there are `save` points, the journal is off and
@@ -128,6 +159,7 @@ struct persistence_info {
     uint64_t group, written_group, synced_group;
     uint64_t delayed_sync_count; /* everysec: an fsync was still running when the next was due */
     uint64_t sync_longest_us;
+    struct durations syncs;
 };
 void persistence_describe(const struct persistence *persistence, struct persistence_info *info);
 /* Row `index` of the table of transitions, as the log has it at loglevel debug when it is taken.

@@ -8,6 +8,7 @@
 
 #include "server/system/clock.h"
 #include "server/system/log.h"
+#include "skiplist/keyspace/key_kind.h"
 
 enum {
     STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* per piece: the loader fills leaves with as many */
@@ -18,6 +19,7 @@ enum {
     BUFFER_SIZE = 512,
     AHEAD_MAX = 2000,
     FILLING_MAX = 4000,
+    STREAM_FILLING_MAX = 8000,
 #else
     CUT_NAMED_MAX = 4096,    /* members cut from the open board that are recorded by name */
     CHUNK_END = 896 * 1024,  /* a longer chunk is closed */
@@ -25,6 +27,7 @@ enum {
     BUFFER_SIZE = 5 * 1024 * 1024,
     AHEAD_MAX = 4 * 1024 * 1024,    /* walked but not yet taken by the thread; < BUFFER_SIZE */
     FILLING_MAX = 16 * 1024 * 1024, /* including effects */
+    STREAM_FILLING_MAX = 48 * 1024 * 1024,
 #endif
     REOPEN_MAX = 4, /* per board: a client that keeps cutting it must not stop the walk */
     KEPT_MAX = 8 * 1024 * 1024,
@@ -75,6 +78,13 @@ static void run_begin(void *context) {
     }
 }
 
+static void run_begin_stream(void *context) {
+    struct snapshot *snapshot = context;
+    if (!snapshot_writer_open_pipe(&snapshot->file, snapshot->file.fd, snapshot->created_ms)) {
+        (void)fail(snapshot, "cannot write");
+    }
+}
+
 static bool write_chunks(struct snapshot *snapshot) {
     const char *at = snapshot->writing.at;
     for (uint32_t i = 0; i < snapshot->writing_count; i++) {
@@ -122,7 +132,8 @@ static void run_end(void *context) {
         (void)fail(snapshot, "cannot write");
         return;
     }
-    if (snapshot->journal_after != SNAPSHOT_MAKES_JOURNAL || make_journal(snapshot)) {
+    if (!snapshot->is_streamed &&
+        (snapshot->journal_after != SNAPSHOT_MAKES_JOURNAL || make_journal(snapshot))) {
         (void)adopt(snapshot);
     }
 }
@@ -153,12 +164,13 @@ static void abort_snapshot(struct snapshot *snapshot) {
     if (snapshot->state == SNAPSHOT_WALKS) {
         registry_walk_end(snapshot->registry);
     }
-    log_write(LOG_WARNING, "snapshot: given up: %s%s%s",
-              snapshot->what != NULL ? snapshot->what : "no memory",
-              snapshot->error != 0 ? ": " : "",
+    const char *reason =
+        snapshot->is_overrun ? "it was read more slowly than boards changed" : "no memory";
+    log_write(LOG_WARNING, "%s: given up: %s%s%s", snapshot->is_streamed ? "backup" : "snapshot",
+              snapshot->what != NULL ? snapshot->what : reason, snapshot->error != 0 ? ": " : "",
               snapshot->error != 0 ? strerror(snapshot->error) : "");
     journal_file_close(&snapshot->journal);
-    if (!snapshot->is_kept) {
+    if (!snapshot->is_kept && !snapshot->is_streamed) {
         (void)store_remove(snapshot->store, STORE_BASE, snapshot->number);
         if (snapshot->journal_number != 0) {
             (void)store_remove(snapshot->store, STORE_JOURNAL, snapshot->journal_number);
@@ -190,7 +202,9 @@ static void go_on(struct snapshot *snapshot) {
     }
     if (snapshot->state == SNAPSHOT_ENDS) {
         close_chunk(snapshot);
-        prepare_state(snapshot);
+        if (!snapshot->is_streamed) {
+            prepare_state(snapshot);
+        }
         hand_over(snapshot, run_end);
     } else if (snapshot->state == SNAPSHOT_WALKS && snapshot->chunk_count > 0) {
         /* Hand over whole chunks only: records that follow open a new one. */
@@ -233,7 +247,7 @@ void snapshot_deinit(struct snapshot *snapshot) {
     worker_deinit(&snapshot->worker);
 }
 
-bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
+static bool begin(struct snapshot *snapshot, int64_t now_us, bool is_streamed) {
     CHECK(snapshot->state == SNAPSHOT_IDLE && !snapshot->worker.is_busy);
     /* Reserve now: growing later would move large buffers and touch many pages at once. */
     if (!snapshot_writer_init(&snapshot->file, SNAPSHOT_LEVEL) ||
@@ -242,7 +256,8 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
         close_files(snapshot);
         return false;
     }
-    snapshot->number = store_take_number(snapshot->store);
+    snapshot->is_streamed = is_streamed;
+    snapshot->is_overrun = false;
     snapshot->created_ms = (uint64_t)(now_us / 1000);
     snapshot->state = SNAPSHOT_WALKS;
     snapshot->is_failed = false;
@@ -258,14 +273,35 @@ bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
     snapshot->begin_us = clock_monotonic_us();
     begin_chunk(snapshot);
     registry_walk_begin(snapshot->registry);
+    return true;
+}
+
+bool snapshot_begin(struct snapshot *snapshot, int64_t now_us) {
+    if (!begin(snapshot, now_us, false)) {
+        return false;
+    }
+    snapshot->number = store_take_number(snapshot->store);
     worker_start(&snapshot->worker, run_begin);
     return true;
+}
+
+bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, int64_t now_us) {
+    if (!begin(snapshot, now_us, true)) {
+        return false;
+    }
+    snapshot->file.fd = pipe;
+    worker_start(&snapshot->worker, run_begin_stream);
+    return true;
+}
+
+void snapshot_give_up(struct snapshot *snapshot) {
+    snapshot->is_failed |= snapshot->state != SNAPSHOT_IDLE;
 }
 
 /* ---- effects ---- */
 
 bool snapshot_is_full(const struct snapshot *snapshot) {
-    return snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed &&
+    return snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed && !snapshot->is_streamed &&
            snapshot->filling.size >= FILLING_MAX;
 }
 
@@ -273,6 +309,10 @@ static void write_effect(struct snapshot *snapshot, const struct effect *effect)
     if (snapshot_is_full(snapshot)) {
         worker_wait(&snapshot->worker);
         go_on(snapshot); /* unless the thread has taken the buffer already */
+    }
+    if (snapshot->is_streamed && snapshot->filling.size >= STREAM_FILLING_MAX) {
+        snapshot->is_overrun = true;
+        snapshot->is_failed = true;
     }
     if (!snapshot->is_failed) {
         effect_encode(&snapshot->encoder, effect);
@@ -329,10 +369,9 @@ static uint32_t count_together(const struct board_entry *entries, uint32_t entri
     return count;
 }
 
-static void write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
-                        const struct board_entry *entries) {
+static void write_board_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
+                              const struct board_entry *entries) {
     struct effect_encoder *encoder = &snapshot->encoder;
-    size_t size_before = snapshot->filling.size;
     if (piece->is_first) {
         snapshot->reopen_count = 0;
         effect_encode_open(encoder, piece->key, registry_expiry(snapshot->registry, piece->key));
@@ -349,6 +388,44 @@ static void write_piece(struct snapshot *snapshot, const struct registry_walk_pi
         effect_encode_close(encoder);
     }
     check_chunk(snapshot);
+}
+
+static void write_hash_effect(struct snapshot *snapshot, const struct effect *effect) {
+    effect_encode(&snapshot->encoder, effect);
+    check_chunk(snapshot);
+}
+
+/* A hash is written as the effects that make it. */
+static void write_hash_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
+                             const struct hash_pair *pairs) {
+    struct effect effect = {.kind = EFFECT_CREATE,
+                            .key_kind = &key_kind_hash,
+                            .database = piece->key->database,
+                            .name = registry_name(piece->key)};
+    if (piece->is_first) {
+        write_hash_effect(snapshot, &effect);
+        effect.kind = EFFECT_EXPIRE;
+        effect.expire_at_ms = registry_expiry(snapshot->registry, piece->key);
+        if (effect.expire_at_ms != REGISTRY_NO_EXPIRY) {
+            write_hash_effect(snapshot, &effect);
+        }
+    }
+    effect.kind = EFFECT_PUT;
+    for (uint32_t i = 0; i < piece->count; i++) {
+        effect.member = pairs[i].field;
+        effect.value = pairs[i].value;
+        write_hash_effect(snapshot, &effect);
+    }
+}
+
+static void write_piece(struct snapshot *snapshot, const struct registry_walk_piece *piece,
+                        const void *entries) {
+    size_t size_before = snapshot->filling.size;
+    if (piece->key->kind == REGISTRY_HASH) {
+        write_hash_piece(snapshot, piece, entries);
+    } else {
+        write_board_piece(snapshot, piece, entries);
+    }
     snapshot->walked_size += snapshot->filling.size - size_before;
 }
 
@@ -368,14 +445,17 @@ static bool has_room(const struct snapshot *snapshot) {
 }
 
 bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group, int64_t now_us) {
-    struct board_entry entries[STEP_ENTRIES];
+    union {
+        struct board_entry of_board[STEP_ENTRIES];
+        struct hash_pair of_hash[STEP_ENTRIES];
+    } entries;
     struct registry_walk_piece piece;
     uint64_t begin = clock_ticks();
     while (snapshot->state == SNAPSHOT_WALKS && !snapshot->is_failed && has_room(snapshot)) {
-        if (!registry_walk_next(snapshot->registry, entries, STEP_ENTRIES, &piece)) {
+        if (!registry_walk_next(snapshot->registry, &entries, STEP_ENTRIES, &piece)) {
             end_walk(snapshot, group, now_us);
         } else if (piece.key != NULL) {
-            write_piece(snapshot, &piece, entries);
+            write_piece(snapshot, &piece, &entries);
         }
         if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
             break;

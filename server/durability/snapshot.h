@@ -15,7 +15,11 @@
  * snapshot fail or keep it from finishing.
  *
  * The file becomes the base when it is complete: the manifest then names it instead of the files it
- * replaces. */
+ * replaces.
+ *
+ * A snapshot may also be streamed: the thread writes the same bytes into a pipe, as its reader takes
+ * them. Then nobody ever waits: the walk goes on as the pipe empties, and when the effects that are
+ * gathered meanwhile exceed their limit, or the reader has closed the pipe, it is given up. */
 #ifndef SERVER_SNAPSHOT_H
 #define SERVER_SNAPSHOT_H
 
@@ -33,7 +37,7 @@ enum snapshot_state {
     SNAPSHOT_WALKS,
     SNAPSHOT_WALKED,  /* until snapshot_finish */
     SNAPSHOT_ENDS,    /* the thread writes the rest */
-    SNAPSHOT_ADOPTED, /* the manifest names the file */
+    SNAPSHOT_ADOPTED, /* the manifest names the file, or all is in the pipe */
 };
 
 /* What the owner has to decide about. */
@@ -54,6 +58,8 @@ enum snapshot_journal {
 struct snapshot {
     enum snapshot_state state;
     bool is_failed; /* the thread failed, or memory ran out */
+    bool is_streamed;
+    bool is_overrun; /* is_streamed: there were more effects than its reader took */
     struct worker worker;
     struct registry *registry; /* borrowed */
     struct store *store;       /* borrowed; the thread's during its first and last job */
@@ -90,15 +96,21 @@ void snapshot_deinit(struct snapshot *snapshot);
 /* Start a snapshot, between two ticks. The caller passes the registry's effects to
  * snapshot_add_effect. false: no memory. */
 MUST_CHECK bool snapshot_begin(struct snapshot *snapshot, int64_t now_us);
+/* The same into a pipe, of which this takes the writing end, unless it fails. Its reader must close
+ * the other end before snapshot_deinit, or the thread may wait for it forever. */
+MUST_CHECK bool snapshot_begin_stream(struct snapshot *snapshot, int pipe, int64_t now_us);
+/* Give up the current snapshot. */
+void snapshot_give_up(struct snapshot *snapshot);
 /* Record an effect. An EFFECT_FILL must be passed as its parts. May wait for the thread. */
 void snapshot_add_effect(struct snapshot *snapshot, const struct effect *effect);
-/* Is the buffer full? Then start no command. */
+/* Is the buffer full, and is the thread to be waited for? Then start no command. */
 MUST_CHECK bool snapshot_is_full(const struct snapshot *snapshot);
 /* Walk for about budget_ns, at the end of a tick; group is the tick's last group. true: there is
  * more to do at once. */
 MUST_CHECK bool snapshot_step(struct snapshot *snapshot, uint64_t budget_ns, uint64_t group,
                               int64_t now_us);
-/* After SNAPSHOT_IS_WALKED: write the rest, and change the manifest. */
+/* After SNAPSHOT_IS_WALKED: write the rest, and change the manifest. Of a stream:
+ * SNAPSHOT_NO_JOURNAL, and the manifest stays. */
 void snapshot_finish(struct snapshot *snapshot, enum snapshot_journal journal_after);
 /* What happened since the last call. Call it between two commands, after each step and whenever
  * changed was called. */

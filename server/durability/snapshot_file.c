@@ -14,8 +14,9 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
+#include "server/durability/file_format.h"
 
-static const char snapshot_magic[8] = "LBSNAP01";
+static const char snapshot_prefix[] = "LBSNAP";
 
 /* Offsets in the file's head, and in a block's head. */
 enum { FILE_ID = 8, FILE_CREATED = 16, FILE_CHECKSUM = 24 };
@@ -48,7 +49,7 @@ static uint64_t checksum_of(uint64_t seed, const char *head, const char *stored,
 
 static bool write_file_head(struct snapshot_writer *writer, uint64_t created_ms) {
     char head[SNAPSHOT_FILE_HEAD];
-    memcpy(head, snapshot_magic, sizeof snapshot_magic);
+    file_format_put(head, snapshot_prefix);
     little_put_u64(head + FILE_ID, writer->id);
     little_put_u64(head + FILE_CREATED, created_ms);
     little_put_u64(head + FILE_CHECKSUM, XXH3_64bits(head, FILE_CHECKSUM));
@@ -77,6 +78,12 @@ bool snapshot_writer_open(struct snapshot_writer *writer, int directory, const c
         return false;
     }
     return true;
+}
+
+bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd, uint64_t created_ms) {
+    writer->fd = fd;
+    writer->is_stream = true;
+    return write_file_head(writer, created_ms);
 }
 
 /* Keep the disk writing about as fast as blocks arrive. */
@@ -109,7 +116,7 @@ static bool write_block(struct snapshot_writer *writer, uint32_t raw_size, const
     writer->block_number++;
     writer->raw_size += raw_size;
     writer->size += SNAPSHOT_BLOCK_HEAD + (uint64_t)stored_size;
-    return write_back(writer);
+    return writer->is_stream || write_back(writer);
 }
 
 bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw, uint32_t raw_size) {
@@ -129,7 +136,8 @@ bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw, uint
 bool snapshot_writer_finish(struct snapshot_writer *writer, struct snapshot_footer *footer) {
     footer->raw_size = writer->raw_size;
     footer->offset = writer->size;
-    return write_block(writer, 0, (const char *)footer, SNAPSHOT_FOOTER) && disk_sync(writer->fd);
+    return write_block(writer, 0, (const char *)footer, SNAPSHOT_FOOTER) &&
+           (writer->is_stream || disk_sync(writer->fd));
 }
 
 void snapshot_writer_close(struct snapshot_writer *writer) {
@@ -164,7 +172,8 @@ static enum snapshot_status read_file_head(struct snapshot_reader *reader) {
     if (head == NULL) {
         return fail(reader, 0);
     }
-    if (memcmp(head, snapshot_magic, sizeof snapshot_magic) != 0) {
+    reader->format = file_format_of(head, snapshot_prefix);
+    if (reader->format == 0) {
         return refuse(reader, 0, "it does not begin as a snapshot of this version does");
     }
     if (little_get_u64(head + FILE_CHECKSUM) != XXH3_64bits(head, FILE_CHECKSUM)) {
@@ -194,6 +203,23 @@ enum snapshot_status snapshot_reader_open(struct snapshot_reader *reader, int fd
         return SNAPSHOT_FAILED;
     }
     return read_file_head(reader);
+}
+
+bool snapshot_file_peek(int fd, struct snapshot_footer *footer) {
+    enum { END = SNAPSHOT_BLOCK_HEAD + SNAPSHOT_FOOTER };
+    char head[SNAPSHOT_FILE_HEAD];
+    char end[END];
+    uint64_t size;
+    if (disk->size(fd, &size) != 0 || size < SNAPSHOT_FILE_HEAD + END ||
+        !disk_read_whole(fd, head, sizeof head, 0) ||
+        !disk_read_whole(fd, end, sizeof end, size - END)) {
+        return false;
+    }
+    memcpy(footer, end + SNAPSHOT_BLOCK_HEAD, SNAPSHOT_FOOTER);
+    return file_format_of(head, snapshot_prefix) != 0 &&
+           little_get_u32(end + BLOCK_RAW_SIZE) == 0 &&
+           little_get_u32(end + BLOCK_STORED_SIZE) == SNAPSHOT_FOOTER &&
+           footer->offset == size - END;
 }
 
 struct block {

@@ -1,6 +1,6 @@
 /* Snapshot files: a byte stream in compressed blocks, ended by a footer with totals.
  *
- *     file     "LBSNAP01"  u64 id  u64 created, unix milliseconds  u64 checksum of these
+ *     file     "LBSNAP03"  u64 id  u64 created, unix milliseconds  u64 checksum of these
  *              block ...
  *              end: a block of raw size 0 whose stored bytes are the footer; nothing follows it
  *     block    u64 checksum of all that follows, seeded with the file's id plus the block's number
@@ -11,7 +11,8 @@
  * that saves nothing, and in blocks larger than SNAPSHOT_BLOCK_SIZE, they are the raw bytes, and
  * both sizes are equal.
  *
- * This module does not interpret the stream. */
+ * Earlier versions are read, too (server/durability/file_format.h). This module does not interpret
+ * the stream. */
 #ifndef SERVER_SNAPSHOT_FILE_H
 #define SERVER_SNAPSHOT_FILE_H
 
@@ -48,6 +49,7 @@ struct snapshot_writer {
     uint64_t write_back_begin; /* the range passed to disk->write_back so far */
     uint64_t write_back_end;
     int level;
+    bool is_stream; /* fd is a pipe: nothing is synced */
     void *zstd;
     char *stored; /* buffer for a compressed block */
 };
@@ -57,6 +59,9 @@ MUST_CHECK bool snapshot_writer_init(struct snapshot_writer *writer, int level);
 /* Create the file. Any thread. false: errno says why, and the file is removed if possible. */
 MUST_CHECK bool snapshot_writer_open(struct snapshot_writer *writer, int directory,
                                      const char *name, uint64_t created_ms);
+/* The same into a pipe, which the writer takes. */
+MUST_CHECK bool snapshot_writer_open_pipe(struct snapshot_writer *writer, int fd,
+                                          uint64_t created_ms);
 /* Append a block of 1 .. SNAPSHOT_RAW_SIZE_MAX bytes. Any thread, one at a time; the same holds for
  * finish. false: errno says why, and the file is unusable. */
 MUST_CHECK bool snapshot_writer_block(struct snapshot_writer *writer, const char *raw,
@@ -69,6 +74,10 @@ void snapshot_writer_close(struct snapshot_writer *writer);
 
 /* ---- reading ---- */
 
+/* Read the footer of a whole file, without verifying what is before it. false: it does not begin or end
+ * as a snapshot does. */
+MUST_CHECK bool snapshot_file_peek(int fd, struct snapshot_footer *footer);
+
 enum snapshot_status {
     SNAPSHOT_BLOCK,
     SNAPSHOT_LARGER, /* the next block has *size raw bytes: call again with that much room */
@@ -80,6 +89,7 @@ enum snapshot_status {
 struct snapshot_reader {
     struct disk_window window; /* the file and its size */
     const char *path;          /* borrowed, for messages */
+    unsigned format;           /* the file's version */
     uint64_t id;
     uint64_t created_ms;
     uint64_t offset; /* of the next block */

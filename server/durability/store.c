@@ -9,11 +9,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "server/durability/snapshot_file.h"
 #include "server/system/log.h"
 
 #define MANIFEST_NEW_NAME STORE_MANIFEST_NAME ".new"
@@ -30,6 +33,10 @@ struct store_name store_name(enum store_kind kind, uint64_t number) {
 }
 
 int store_open_file(const struct store *store, enum store_kind kind, uint64_t number, char *path) {
+    if (store->is_file) {
+        snprintf(path, STORE_PATH_MAX + STORE_NAME_MAX, "%s", store->path);
+        return disk_open(AT_FDCWD, store->path, O_RDONLY, 0);
+    }
     const struct store_name name = store_name(kind, number);
     snprintf(path, STORE_PATH_MAX + STORE_NAME_MAX, "%s/%s", store->path, name.text);
     return disk_open(store->directory, name.text, O_RDONLY, 0);
@@ -66,8 +73,7 @@ static bool take_name(struct cursor *cursor, enum store_kind kind, uint64_t *num
            take_text(cursor, ".") && take_text(cursor, kind_names[kind]);
 }
 
-/* Is this the name of a base or a journal? */
-static bool parse_name(const char *name, enum store_kind *kind, uint64_t *number) {
+bool store_parse_name(const char *name, enum store_kind *kind, uint64_t *number) {
     for (int i = STORE_BASE; i <= STORE_JOURNAL; i++) {
         struct cursor cursor = {.text = bytes_from_text(name)};
         *kind = (enum store_kind)i;
@@ -222,16 +228,91 @@ bool store_remove(struct store *store, enum store_kind kind, uint64_t number) {
     return remove_name(store, store_name(kind, number).text);
 }
 
+/* ---- keeping ---- */
+
+struct kept_name {
+    char text[sizeof STORE_KEPT_NAME "/" + STORE_NAME_MAX];
+};
+static struct kept_name kept_name(const char *name) {
+    struct kept_name kept;
+    snprintf(kept.text, sizeof kept.text, STORE_KEPT_NAME "/%.*s", STORE_NAME_MAX - 1, name);
+    return kept;
+}
+
+static bool move_to_kept(const struct store *store, const char *name) {
+    const struct kept_name kept = kept_name(name);
+    int result = disk->rename_at(store->directory, name, kept.text);
+    if (result != 0 && errno == ENOENT) {
+        (void)disk->make_directory_at(store->directory, STORE_KEPT_NAME, 0750);
+        result = disk->rename_at(store->directory, name, kept.text);
+    }
+    return result == 0 || errno == ENOENT;
+}
+
+/* What is in kept/. */
+struct kept_files {
+    const struct store *store;
+    uint64_t size;   /* of all */
+    uint64_t oldest; /* the smallest number; 0: there is no file */
+    time_t written;  /* that one, last */
+    struct kept_name name;
+};
+
+static void see_kept(void *context, const char *name) {
+    struct kept_files *files = context;
+    enum store_kind kind;
+    uint64_t number;
+    struct stat status;
+    const struct kept_name kept = kept_name(name);
+    if (!store_parse_name(name, &kind, &number) ||
+        fstatat(files->store->directory, kept.text, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        return;
+    }
+    files->size += (uint64_t)status.st_size;
+    if (files->oldest == 0 || number < files->oldest) {
+        files->oldest = number;
+        files->written = status.st_mtime;
+        files->name = kept;
+    }
+}
+
+/* -1: there is no such directory. */
+static int open_kept(const struct store *store) {
+    return disk_open(store->directory, STORE_KEPT_NAME, O_RDONLY | O_DIRECTORY, 0);
+}
+
+/* Remove the oldest, until the rest is within the limits. */
+static void trim_kept(const struct store *store) {
+    int kept = open_kept(store);
+    struct kept_files files;
+    bool is_over = kept >= 0;
+    while (is_over) {
+        files = (struct kept_files){.store = store};
+        is_over = disk->list(kept, see_kept, &files) == 0 && files.oldest != 0 &&
+                  ((store->keep.size_max > 0 && files.size > store->keep.size_max) ||
+                   time(NULL) - files.written > store->keep.seconds) &&
+                  remove_name(store, files.name.text);
+    }
+    disk_close(kept);
+}
+
+static bool retire(const struct store *store, const char *name) {
+    return store->keep.seconds > 0 ? move_to_kept(store, name) : remove_name(store, name);
+}
+
 /* Unless the manifest names it. 0: there is no such file. */
 static bool remove_old(const struct store *store, enum store_kind kind, uint64_t number) {
     return number == 0 || is_named(&store->state, kind, number) ||
-           remove_name(store, store_name(kind, number).text);
+           retire(store, store_name(kind, number).text);
 }
 
 bool store_remove_old(struct store *store, const struct store_state *before) {
     bool is_done = remove_old(store, STORE_BASE, before->base_number);
     for (uint32_t i = 0; i < before->journal_count; i++) {
         is_done &= remove_old(store, STORE_JOURNAL, before->journals[i].number);
+    }
+    if (store->keep.seconds > 0) {
+        trim_kept(store);
     }
     return is_done;
 }
@@ -353,7 +434,7 @@ static void see_name(void *context, const char *name) {
     struct sighting *sighting = context;
     enum store_kind kind;
     uint64_t number;
-    bool is_ours = parse_name(name, &kind, &number);
+    bool is_ours = store_parse_name(name, &kind, &number);
     if (is_ours) {
         sighting->number_max = number > sighting->number_max ? number : sighting->number_max;
         if (sighting->first.text[0] == '\0') {
@@ -373,8 +454,20 @@ bool store_list_unnamed(const struct store *store, disk_visit_name *visit, void 
     return disk->list(store->directory, see_name, &sighting) == 0;
 }
 
+/* A crash may have come between a manifest and the keeping of what it replaced. */
+static bool keep_unnamed(const struct store *store, const char *name) {
+    enum store_kind kind;
+    uint64_t number;
+    int kept = store_parse_name(name, &kind, &number) ? open_kept(store) : -1;
+    disk_close(kept);
+    return kept >= 0 && move_to_kept(store, name);
+}
+
 static void remove_unnamed(void *context, const char *name) {
     const struct store *store = context;
+    if (keep_unnamed(store, name)) {
+        return;
+    }
     if (remove_name(store, name)) {
         log_write(LOG_NOTICE, "removed a file that no manifest names path=%s/%s", store->path,
                   name);
@@ -469,7 +562,16 @@ static enum store_status look_around(const struct opening *opening) {
     if (sighting.found_count < store->state.journal_count + (store->state.base_number != 0)) {
         return say_missing(opening);
     }
-    store->next_number = sighting.number_max + 1;
+    int kept = open_kept(store);
+    struct sighting sighting_kept = {.state = &store->state};
+    bool is_listed = kept < 0 || disk->list(kept, see_name, &sighting_kept) == 0;
+    disk_close(kept);
+    if (!is_listed) {
+        return fail(opening, "list", STORE_KEPT_NAME);
+    }
+    uint64_t number_max = sighting_kept.number_max > sighting.number_max ? sighting_kept.number_max
+                                                                         : sighting.number_max;
+    store->next_number = number_max + 1;
     if (opening->mode != STORE_READ && !store_list_unnamed(store, remove_unnamed, store)) {
         return fail(opening, "list", "");
     }
@@ -494,6 +596,27 @@ enum store_status store_open(struct store *store, const char *parent, const char
         store_abandon(store);
     }
     return status;
+}
+
+enum store_status store_open_base(struct store *store, const char *path, char *error) {
+    *store = (struct store){.directory = -1, .lock = -1, .next_number = 2, .is_file = true};
+    struct snapshot_footer footer;
+    int size = snprintf(store->path, sizeof store->path, "%s", path);
+    if (size < 0 || (size_t)size >= sizeof store->path) {
+        snprintf(error, DISK_ERROR_MAX, "the path %.100s is too long", path);
+        return STORE_FAILED;
+    }
+    int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
+    if (fd < 0) {
+        snprintf(error, DISK_ERROR_MAX, "cannot open %s: %s", path, strerror(errno));
+        return STORE_FAILED;
+    }
+    bool is_base = snapshot_file_peek(fd, &footer);
+    disk_close(fd);
+    /* Without its end, reading it says what is wrong, and where. */
+    store->state =
+        (struct store_state){.base_number = 1, .base_sequence = is_base ? footer.sequence : 0};
+    return STORE_OK;
 }
 
 void store_abandon(struct store *store) {

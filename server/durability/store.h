@@ -5,6 +5,7 @@
  *     leaderboard.3.base      a snapshot (snapshot_file.h); at most one
  *     leaderboard.4.journal   increments after it, in order (journal_file.h)
  *     leaderboard.5.journal
+ *     kept/                   superseded bases and journals, if they are kept
  *
  *     leaderboard manifest 1
  *     base leaderboard.3.base sequence 81250
@@ -16,6 +17,9 @@
  * files it names are on disk before it, and files it no longer names are removed after it. So a
  * crash at any point leaves a complete state, and possibly unused files, which the next open
  * removes.
+ *
+ * Superseded files are removed, or moved into kept/ for a restore to an earlier moment
+ * (server/tools/restore.h). No manifest names those: each says itself what it holds.
  *
  * Nothing here allocates. All functions block; any thread may call them, one at a time. */
 #ifndef SERVER_STORE_H
@@ -32,6 +36,7 @@ enum {
 };
 #define STORE_MANIFEST_NAME "leaderboard.manifest"
 #define STORE_LOCK_NAME     "lock"
+#define STORE_KEPT_NAME     "kept"
 /* Advice on damage, appended to messages that name file and offset. */
 #define STORE_ADVICE                                                                               \
     "restore the directory from a backup, or see what leaderboard-server --check says of it"
@@ -51,6 +56,12 @@ struct store_state {
     struct store_journal journals[STORE_JOURNALS_MAX]; /* numbers and sequences never decrease */
 };
 
+/* Which superseded files stay: of more, the oldest are removed first. */
+struct store_keep {
+    int64_t seconds;   /* since they were written last; 0: none is kept */
+    uint64_t size_max; /* of all, in bytes; 0: no limit */
+};
+
 struct store {
     int directory; /* descriptors; -1: none */
     int lock;
@@ -58,6 +69,9 @@ struct store {
     bool is_made;         /* the directory was created by opening it */
     uint64_t next_number; /* greater than the number of every file that is or was there */
     struct store_state state;
+    struct store_keep
+        keep;     /* set it after opening; the thread's while a job of its has the store */
+    bool is_file; /* path is a base, and all there is: store_open_base */
     char path[STORE_PATH_MAX]; /* for messages */
 };
 
@@ -85,6 +99,8 @@ enum store_mode {
  * directory that was created is removed. */
 MUST_CHECK enum store_status store_open(struct store *store, const char *parent, const char *name,
                                         enum store_mode mode, char *error);
+/* A base alone, as a backup is, to be read as if a manifest named nothing else. The same errors. */
+MUST_CHECK enum store_status store_open_base(struct store *store, const char *path, char *error);
 /* Create the manifest if there is none: from then on, a base or journal without a manifest is
  * recognized as damage. The only part of opening that waits for the disk. false: errno says why; it
  * may be retried. */
@@ -105,6 +121,8 @@ struct store_name {
     char text[STORE_NAME_MAX];
 };
 struct store_name store_name(enum store_kind kind, uint64_t number);
+/* Is this such a name? */
+MUST_CHECK bool store_parse_name(const char *name, enum store_kind *kind, uint64_t *number);
 /* Open such a file for reading. path (STORE_PATH_MAX + STORE_NAME_MAX): its name with the directory
  * in front, for messages. -1: errno says why. */
 MUST_CHECK int store_open_file(const struct store *store, enum store_kind kind, uint64_t number,
@@ -120,8 +138,8 @@ enum store_set_status {
 /* Write a manifest that names these files. They must be complete and synced; their directory
  * entries are synced here. Not STORE_SET: errno says why. */
 MUST_CHECK enum store_set_status store_set(struct store *store, const struct store_state *state);
-/* Remove the files in `before` that the store's state does not name. false: some file could not be
- * removed; the next open removes it. */
+/* Remove the files in `before` that the store's state does not name, or keep them, as store->keep
+ * says. false: some file could not be removed; the next open does that. */
 bool store_remove_old(struct store *store, const struct store_state *before);
 /* Remove one file that no manifest names, such as an aborted snapshot. */
 bool store_remove(struct store *store, enum store_kind kind, uint64_t number);

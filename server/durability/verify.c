@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "codec/memory.h"
 #include "codec/timestamp.h"
@@ -32,6 +33,10 @@ struct checking {
 /* Open DIRECTORY, or the store inside it that has the usual name. */
 static enum store_status open_store(struct checking *checking, const char *directory, char *error) {
     char parent[STORE_PATH_MAX];
+    struct stat file;
+    if (stat(directory, &file) == 0 && S_ISREG(file.st_mode)) {
+        return store_open_base(&checking->store, directory, error);
+    }
     size_t size = strlen(directory);
     while (size > 1 && directory[size - 1] == '/') {
         size--;
@@ -73,6 +78,9 @@ static void print_unnamed(void *context, const char *name) {
 
 static void print_manifest(struct checking *checking) {
     const struct store_state *state = &checking->store.state;
+    if (checking->store.is_file) {
+        return;
+    }
     fprintf(checking->out, "%s/" STORE_MANIFEST_NAME ": whole, %s, %" PRIu32 " journals\n",
             checking->store.path, state->base_number != 0 ? "a base" : "no base",
             state->journal_count);
@@ -133,8 +141,10 @@ static enum check_result check_base(struct checking *checking) {
     }
     snapshot_reader_close(&reader);
     if (status == SNAPSHOT_DAMAGED) {
-        fprintf(checking->out, "    a base cannot be repaired: restore the directory from a "
-                               "backup\n");
+        fprintf(checking->out, "    %s\n",
+                checking->store.is_file
+                    ? "a backup cannot be repaired: take another one"
+                    : "a base cannot be repaired: restore the directory from a backup");
     }
     return result_of_snapshot(status);
 }
@@ -265,22 +275,36 @@ static void ignore(void *context) {
     (void)context;
 }
 
-static void count_members(void *context, const struct registry_key *key) {
-    *(uint64_t *)context += board_count(&key->board);
+struct counts {
+    uint64_t boards, members;
+    uint64_t hashes, fields;
+};
+
+static void count_key(void *context, const struct registry_key *key) {
+    struct counts *counts = context;
+    if (key->kind == REGISTRY_HASH) {
+        counts->hashes++;
+        counts->fields += hash_count(&key->hash);
+    } else {
+        counts->boards++;
+        counts->members += board_count(&key->board);
+    }
 }
 
-static void print_boards(const struct checking *checking, const struct loading *loading) {
-    uint64_t board_count = 0;
-    uint64_t member_count = 0;
+static void print_counts(const struct checking *checking, const struct loading *loading) {
+    struct counts counts = {.boards = 0};
     char time[TIMESTAMP_TEXT_MAX];
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        board_count += registry_count(loading->registry, database);
-        registry_each(loading->registry, database, 0, count_members, &member_count);
+        registry_each(loading->registry, database, INT64_MIN, count_key, &counts);
     }
     size_t size = timestamp_print(time, (int64_t)loading->time_us);
     fprintf(checking->out,
             "boards: %" PRIu64 " with %" PRIu64 " members, as of group %" PRIu64 " (%.*s)\n",
-            board_count, member_count, loading->sequence, (int)size, time);
+            counts.boards, counts.members, loading->sequence, (int)size, time);
+    if (counts.hashes > 0) {
+        fprintf(checking->out, "hashes: %" PRIu64 " with %" PRIu64 " fields\n", counts.hashes,
+                counts.fields);
+    }
 }
 
 /* Load everything as the server does, and validate the result. */
@@ -292,12 +316,12 @@ static enum check_result load(struct checking *checking, struct loading *loading
     const char *reason = "";
     if (!registry_validate(loading->registry, &reason)) {
         fprintf(checking->out,
-                "the boards contradict themselves, though every file is whole: %s. This is a "
+                "the keys contradict themselves, though every file is whole: %s. This is a "
                 "fault of the server: please report it, and keep a copy of the directory\n",
                 reason);
         return CHECK_IS_DAMAGED;
     }
-    print_boards(checking, loading);
+    print_counts(checking, loading);
     return CHECK_IS_WHOLE;
 }
 
@@ -336,7 +360,59 @@ static enum check_result check_boards(struct checking *checking) {
     return result;
 }
 
+bool check_blocks(const char *path, struct snapshot_footer *footer, char *error) {
+    struct snapshot_reader reader;
+    int fd = disk_open(AT_FDCWD, path, O_RDONLY, 0);
+    if (fd < 0) {
+        snprintf(error, DISK_ERROR_MAX, "cannot open %s: %s", path, strerror(errno));
+        return false;
+    }
+    enum snapshot_status status = snapshot_reader_open(&reader, fd, path);
+    status = status == SNAPSHOT_BLOCK ? read_blocks(&reader) : status;
+    *footer = reader.footer;
+    snprintf(error, DISK_ERROR_MAX, "%s", reader.error);
+    snapshot_reader_close(&reader);
+    return status == SNAPSHOT_END;
+}
+
 /* ---- the interface ---- */
+
+static bool run_loading(struct loading *loading, uint64_t *time_us, char *error) {
+    uv_loop_t loop;
+    if (uv_loop_init(&loop) != 0) {
+        snprintf(error, DISK_ERROR_MAX, "cannot make a loop");
+        return false;
+    }
+    bool is_begun = loading_init(loading, &loop);
+    snprintf(loading->error, sizeof loading->error, "cannot start a thread");
+    bool is_done = is_begun && loading_run(loading);
+    snprintf(error, DISK_ERROR_MAX, "%s", loading->error);
+    *time_us = loading->time_us;
+    if (is_begun) {
+        loading_deinit(loading);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    CHECK(uv_loop_close(&loop) == 0);
+    return is_done;
+}
+
+bool check_load(const char *path, struct registry *registry, uint64_t *time_us, char *error) {
+    struct checking *checking = memory_allocate_zeroed(sizeof *checking);
+    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
+    bool is_done = false;
+    if (checking == NULL || loading == NULL) {
+        snprintf(error, DISK_ERROR_MAX, "out of memory");
+    } else if (open_store(checking, path, error) == STORE_OK) {
+        loading->registry = registry;
+        loading->store = &checking->store;
+        loading->changed = ignore;
+        is_done = run_loading(loading, time_us, error);
+        store_close(&checking->store);
+    }
+    memory_free(loading);
+    memory_free(checking);
+    return is_done;
+}
 
 static enum check_result worse_of(enum check_result a, enum check_result b) {
     /* Damage outweighs unknown: it is certain. */

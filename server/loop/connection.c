@@ -8,17 +8,20 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/dispatch/command.h"
 #include "server/system/log.h"
 
 enum {
     WRITE_MAX = 512 * 1024, /* per tick */
     UNKNOWN_OUTPUT_MAX = 1024,
     HANDED_FREE_MAX = 16 * 1024,
+    HANDED_UNSEEN_MAX = 2 * 1024,
+    HANDSHAKE_LIMIT_MS = 30 * 1000,
+    HANDSHAKE_LOG_MS = 10 * 1000,
 };
 
 /* Unauthenticated clients get smaller limits. */
@@ -79,16 +82,191 @@ void connection_open_gate(struct connection *connection, uint64_t group) {
     }
 }
 
+/* ---- waiting to authenticate ---- */
+
+static void leave_auth_wait(struct connection *connection) {
+    struct tick *tick = connection->tick;
+    struct connection *previous = connection->auth_previous;
+    struct connection *next = connection->auth_next;
+    *(previous != NULL ? &previous->auth_next : &tick->auth_first) = next;
+    if (next != NULL) {
+        next->auth_previous = previous;
+    }
+    connection->is_auth_waiting = false;
+    connection->auth_previous = NULL;
+    connection->auth_next = NULL;
+    auth_guard_end_wait(&tick->server->auth_guard, auth_guard_address(connection->session.address));
+}
+
+/* Does the request give a password? HELLO does behind AUTH. */
+static bool has_password(const struct queue_entry *entry) {
+    const unsigned wanted = COMMAND_NO_AUTH | COMMAND_SECRET;
+    unsigned flags = entry->command < command_count() ? command_by_index(entry->command)->flags : 0;
+    enum { HELLO_AUTH_COUNT = 5 };
+    return (flags & wanted) == wanted &&
+           ((flags & COMMAND_SECRET_AUTH) == 0 || entry->request.count >= HELLO_AUTH_COUNT);
+}
+
+bool connection_begin_auth_wait(struct connection *connection, const struct queue_entry *entry) {
+    enum { STEP_MS = 50 }; /* many whose waits end together are resumed in one walk */
+    struct tick *tick = connection->tick;
+    struct server *server = tick->server;
+    if (!has_password(entry) || tick->is_draining) {
+        return false;
+    }
+    if (connection->auth_due_ms != 0) {
+        connection->auth_due_ms = 0;
+        return false;
+    }
+    int64_t wait_ms = auth_guard_begin_wait(&server->auth_guard, &server->settings,
+                                            auth_guard_address(connection->session.address),
+                                            server->clock.monotonic_ms);
+    if (wait_ms == 0) {
+        return false;
+    }
+    int64_t due_ms = server->clock.monotonic_ms + wait_ms;
+    connection->auth_due_ms = (due_ms + STEP_MS - 1) / STEP_MS * STEP_MS;
+    if (tick->auth_first == NULL || connection->auth_due_ms < tick->auth_due_ms) {
+        tick->auth_due_ms = connection->auth_due_ms;
+    }
+    connection->auth_next = tick->auth_first;
+    if (tick->auth_first != NULL) {
+        tick->auth_first->auth_previous = connection;
+    }
+    tick->auth_first = connection;
+    connection->is_auth_waiting = true;
+    return true;
+}
+
+void connection_end_auth_waits(struct tick *tick) {
+    int64_t now_ms = tick->server->clock.monotonic_ms;
+    if (tick->auth_first == NULL || (now_ms < tick->auth_due_ms && !tick->is_draining)) {
+        return;
+    }
+    tick->auth_due_ms = INT64_MAX;
+    struct connection *connection = tick->auth_first;
+    while (connection != NULL) {
+        struct connection *next = connection->auth_next;
+        if (connection->auth_due_ms <= now_ms || tick->is_draining) {
+            leave_auth_wait(connection);
+            connection_resume(connection);
+        } else if (connection->auth_due_ms < tick->auth_due_ms) {
+            tick->auth_due_ms = connection->auth_due_ms;
+        }
+        connection = next;
+    }
+}
+
+/* ---- telling the transport ---- */
+
+/* What it holds for input, wherever that is. */
+static void count_input(struct connection *connection) {
+    struct session *session = &connection->session;
+    session->query_buffer_size = connection->unfinished_size + connection->held.memory_size;
+    session->input_memory_size = sizeof *connection - sizeof *session +
+                                 connection->transport_memory_size + connection->held.memory_size +
+                                 (connection->is_tls ? TLS_MEMORY_SIZE : 0);
+}
+
+static bool is_stopped(const struct connection *connection) {
+    return connection->session.is_close_after_reply;
+}
+
+/* What the transport is to know besides its output. */
+static void fill_message(const struct connection *connection, struct transport_message *message) {
+    message->done = connection->done;
+    message->is_authenticated = connection->session.is_authenticated;
+    message->is_stopped = is_stopped(connection);
+    message->is_report_wanted = is_stopped(connection) || connection->tick->is_draining;
+}
+
+/* It knows what was filled in. */
+static void note_told(struct connection *connection) {
+    connection->done = 0;
+    connection->was_authenticated = connection->session.is_authenticated;
+    connection->was_stopped = is_stopped(connection);
+    connection->was_draining = connection->tick->is_draining;
+    if (connection->unfinished_size == 0 && connection->transport_memory_size > 0) {
+        connection->transport_memory_size = 0; /* it frees what its requests were in */
+        count_input(connection);
+    }
+}
+
+static bool has_news(const struct connection *connection) {
+    return connection->done > 0 || connection->was_stopped != is_stopped(connection) ||
+           connection->was_draining != connection->tick->is_draining ||
+           connection->was_authenticated != connection->session.is_authenticated;
+}
+
+/* Without output. false: no memory. */
+static bool send_message(const struct transport_message *message) {
+    struct network *network = message->transport->network;
+    if (!network->has_thread) {
+        transport_apply(message->transport, message, NULL);
+        return true;
+    }
+    struct transport_message *sent = network_message(network, message->transport, 0, NULL);
+    if (sent != NULL) {
+        *sent = *message;
+    }
+    return sent != NULL;
+}
+
+/* No memory for a message: it is tried again in the next tick. */
+static void try_again(struct connection *connection) {
+    connection->tick->has_more = true;
+    tick_mark_dirty(connection->tick, connection);
+}
+
+static void tell(struct connection *connection) {
+    struct transport_message message = {.transport = &connection->transport};
+    if (!has_news(connection)) {
+        return;
+    }
+    fill_message(connection, &message);
+    message.is_report_wanted &= connection->transport.network->has_thread;
+    if (send_message(&message)) {
+        note_told(connection);
+    } else {
+        try_again(connection);
+    }
+}
+
+static void tell_close(struct connection *connection) {
+    const struct transport_message message = {
+        .transport = &connection->transport,
+        .is_closed = true,
+    };
+    connection->is_close_told = send_message(&message);
+    if (!connection->is_close_told) {
+        try_again(connection);
+    }
+}
+
+bool connection_end(struct connection *connection) {
+    struct transport_message message = {.transport = &connection->transport, .is_ending = true};
+    fill_message(connection, &message);
+    bool is_told = send_message(&message);
+    if (is_told) {
+        note_told(connection);
+    }
+    return is_told;
+}
+
+/* false: no memory. */
+static bool tell_open(struct connection *connection) {
+    struct transport_message message = {.transport = &connection->transport, .is_opened = true};
+    fill_message(connection, &message);
+    bool is_told = send_message(&message);
+    if (is_told) {
+        note_told(connection);
+    }
+    return is_told;
+}
+
 /* ---- open and close ---- */
 
-union socket_address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_storage storage;
-};
-
-static void print_address(const union socket_address *address, char *out) {
+void connection_print_address(const union socket_address *address, char out[SESSION_ADDRESS_MAX]) {
     char host[INET6_ADDRSTRLEN];
     if (address->any.sa_family == AF_INET) {
         inet_ntop(AF_INET, &address->v4.sin_addr, host, sizeof host);
@@ -97,7 +275,8 @@ static void print_address(const union socket_address *address, char *out) {
         inet_ntop(AF_INET6, &address->v6.sin6_addr, host, sizeof host);
         snprintf(out, SESSION_ADDRESS_MAX, "[%s]:%u", host, ntohs(address->v6.sin6_port));
     } else {
-        snprintf(out, SESSION_ADDRESS_MAX, "?:0");
+        bool has_path = address->any.sa_family == AF_UNIX && address->local.sun_path[0] != '\0';
+        snprintf(out, SESSION_ADDRESS_MAX, "%s:0", has_path ? address->local.sun_path : "?");
     }
 }
 
@@ -112,18 +291,21 @@ static bool is_loopback(const union socket_address *address) {
     return true;
 }
 
-/* Tell a rejected client why. What does not fit the empty socket buffer is not sent. */
-static void refuse(struct tick *tick, int fd, const char *text) {
-    tick->server->stats.connections_rejected++;
-    (void)!write(fd, text, strlen(text));
-    close(fd);
+static bool is_full(const struct server *server) {
+    return server->session_count >= (uint64_t)server->settings.maxclients;
 }
 
-static const char *refusal(const struct server *server, bool is_local) {
-    if (server->session_count >= (uint64_t)server->settings.maxclients) {
+/* Is the client on this machine? Through a balancer: so must that be. */
+static bool is_local(const struct accepted *accepted) {
+    return (accepted->is_unix_socket || is_loopback(&accepted->peer)) &&
+           (!accepted->is_proxied || is_loopback(&accepted->proxy));
+}
+
+static const char *refusal(const struct server *server, const struct accepted *accepted) {
+    if (is_full(server)) {
         return "-ERR max number of clients reached\r\n";
     }
-    if (server->settings.protected_mode && !server_has_password(server) && !is_local) {
+    if (server->settings.protected_mode && !server_has_password(server) && !is_local(accepted)) {
         return "-DENIED This server is in protected mode: no password is set, so only clients on "
                "the same machine are let in. To accept clients from elsewhere, set one "
                "('requirepass' in the configuration file, or CONFIG SET requirepass from this "
@@ -133,118 +315,19 @@ static const char *refusal(const struct server *server, bool is_local) {
     return NULL;
 }
 
-static void set_socket_options(int fd, const struct settings *settings) {
-    int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (settings->tcp_keepalive_s > 0) {
-        int interval_s = (int)(settings->tcp_keepalive_s / 3);
-        int idle_s = (int)settings->tcp_keepalive_s;
-        int probes = 3;
-        interval_s = interval_s > 0 ? interval_s : 1;
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-    }
-}
-
-static void fill_addresses(struct session *session, int fd, const union socket_address *peer,
+static void fill_addresses(struct session *session, const struct accepted *accepted,
                            const char *unix_path) {
-    if (unix_path != NULL) {
+    if (accepted->is_unix_socket) {
         snprintf(session->address, SESSION_ADDRESS_MAX, "%.*s:0", SESSION_ADDRESS_MAX - 3,
-                 unix_path);
+                 unix_path != NULL ? unix_path : "");
         snprintf(session->local_address, SESSION_ADDRESS_MAX, "%s", session->address);
         return;
     }
-    union socket_address local = {0};
-    socklen_t size = sizeof local;
-    print_address(peer, session->address);
-    getsockname(fd, &local.any, &size);
-    print_address(&local, session->local_address);
+    connection_print_address(&accepted->peer, session->address);
+    connection_print_address(&accepted->local, session->local_address);
 }
 
-/* What it holds for input, wherever that is. */
-static void count_input(struct connection *connection) {
-    struct session *session = &connection->session;
-    session->query_buffer_size = connection->unfinished_size + connection->held.memory_size;
-    session->input_memory_size = sizeof *connection - sizeof *session +
-                                 connection->transport_memory_size + connection->held.memory_size;
-}
-
-/* ---- telling the transport ---- */
-
-static bool is_stopped(const struct connection *connection) {
-    return connection->session.is_close_after_reply;
-}
-
-/* What the transport is to know besides its output. */
-static void fill_message(struct connection *connection, struct transport_message *message) {
-    message->done = connection->done;
-    message->is_authenticated = connection->session.is_authenticated;
-    message->is_stopped = is_stopped(connection);
-    message->is_report_wanted = is_stopped(connection) || connection->tick->is_draining;
-    connection->done = 0;
-    if (connection->unfinished_size == 0 && connection->transport_memory_size > 0) {
-        connection->transport_memory_size = 0; /* it frees what its requests were in */
-        count_input(connection);
-    }
-    connection->was_authenticated = message->is_authenticated;
-    connection->was_stopped = message->is_stopped;
-    connection->was_draining = connection->tick->is_draining;
-}
-
-static bool has_news(const struct connection *connection) {
-    return connection->done > 0 || connection->was_stopped != is_stopped(connection) ||
-           connection->was_draining != connection->tick->is_draining ||
-           connection->was_authenticated != connection->session.is_authenticated;
-}
-
-/* No memory for a message: it is tried again in the next tick. */
-static void try_again(struct connection *connection) {
-    connection->tick->has_more = true;
-    tick_mark_dirty(connection->tick, connection);
-}
-
-static void tell(struct connection *connection) {
-    if (!has_news(connection)) {
-        return;
-    }
-    struct transport *transport = &connection->transport;
-    if (!transport->network->has_thread) {
-        struct transport_message message = {.transport = transport};
-        fill_message(connection, &message);
-        message.is_report_wanted = false;
-        transport_apply(transport, &message, NULL);
-        return;
-    }
-    struct transport_message *message = network_message(transport->network, transport, 0, NULL);
-    if (message == NULL) {
-        try_again(connection);
-        return;
-    }
-    fill_message(connection, message);
-}
-
-static void tell_close(struct connection *connection) {
-    struct transport *transport = &connection->transport;
-    struct transport_message own = {.transport = transport, .is_closed = true};
-    connection->is_close_told = true;
-    if (!transport->network->has_thread) {
-        transport_apply(transport, &own, NULL);
-        return;
-    }
-    struct transport_message *message = network_message(transport->network, transport, 0, NULL);
-    if (message == NULL) {
-        connection->is_close_told = false;
-        try_again(connection);
-        return;
-    }
-    message->is_closed = true;
-}
-
-/* ---- open and close, continued ---- */
-
-static struct connection *create(struct tick *tick, int fd) {
+static struct connection *create(struct tick *tick, const struct accepted *accepted) {
     struct connection *connection = memory_allocate_zeroed(sizeof *connection);
     if (connection == NULL) {
         return NULL;
@@ -252,74 +335,72 @@ static struct connection *create(struct tick *tick, int fd) {
     connection->tick = tick;
     connection->known_at_ms = tick->server->clock.monotonic_ms;
     connection->transport.session = &connection->session;
-    connection->transport.fd = fd;
+    connection->transport.fd = accepted->fd;
     connection->transport.network = tick_least_network(tick);
+    connection->is_tls = accepted->is_tls;
+    connection->is_shaking = accepted->is_tls;
+    if (accepted->is_tls) {
+        connection->transport.tls_context = tls_context_share(tick->tls->context);
+    }
     return connection;
 }
 
-/* false: no memory. */
-static bool tell_open(struct connection *connection) {
-    struct transport *transport = &connection->transport;
-    struct transport_message own = {
-        .transport = transport,
-        .is_opened = true,
-        .is_authenticated = connection->session.is_authenticated,
-    };
-    connection->was_authenticated = own.is_authenticated;
-    if (!transport->network->has_thread) {
-        transport_apply(transport, &own, NULL);
-        return true;
+static bool refuse(struct tick *tick, const struct accepted *accepted, const char *text) {
+    tick->server->stats.connections_rejected++;
+    if (accepted->is_tls) {
+        close(accepted->fd); /* before its handshake it understands nothing */
+    } else {
+        network_refuse(&tick->networks[0], accepted->fd, text);
     }
-    struct transport_message *message = network_message(transport->network, transport, 0, NULL);
-    if (message != NULL) {
-        *message = own;
-    }
-    return message != NULL;
+    return false;
 }
 
-bool connection_open(struct tick *tick, int fd, bool is_unix_socket, const char *unix_path) {
+/* With TLS it can only be told after the handshake, for which it needs a place. It is not read. */
+static void refuse_later(struct connection *connection, const char *text) {
+    connection->tick->server->stats.connections_rejected++;
+    buffer_append(&connection->session.output, text, strlen(text));
+    tick_mark_dirty(connection->tick, connection);
+}
+
+bool connection_open(struct tick *tick, const struct accepted *accepted) {
     struct server *server = tick->server;
     server->stats.connections_received++;
-    union socket_address peer = {0};
-    socklen_t size = sizeof peer;
-    getpeername(fd, &peer.any, &size);
-    const char *text = refusal(server, is_unix_socket || is_loopback(&peer));
-    if (text != NULL) {
-        refuse(tick, fd, text);
-        return false;
+    const char *text = refusal(server, accepted);
+    if (text != NULL && (!accepted->is_tls || is_full(server))) {
+        return refuse(tick, accepted, text);
     }
-    server_update_time(server);
-    struct connection *connection = create(tick, fd);
+    struct connection *connection = create(tick, accepted);
     if (connection == NULL) {
-        refuse(tick, fd, "-ERR out of memory\r\n");
-        return false;
-    }
-    if (!is_unix_socket) {
-        set_socket_options(fd, &server->settings);
+        return refuse(tick, accepted, "-ERR out of memory\r\n");
     }
     struct session *session = &connection->session;
     session_init(session, server->session_next_id++, server->clock.monotonic_ms);
-    session->fd = fd;
-    session->is_unix_socket = is_unix_socket;
-    session->output.size_max = server->settings.output_limit.hard_bytes;
-    fill_addresses(session, fd, &peer, is_unix_socket ? unix_path : NULL);
+    session->fd = accepted->fd;
+    session->is_unix_socket = accepted->is_unix_socket;
+    session->output.size_max = server_output_limit(server, session)->hard_bytes;
+    fill_addresses(session, accepted, server->settings.unixsocket);
     count_input(connection);
     server_add_session(server, session);
+    session->is_close_after_reply = text != NULL; /* from the first message on */
     if (!tell_open(connection)) {
         server_remove_session(server, session);
         session_deinit(session);
+        tls_context_release(connection->transport.tls_context);
         memory_free(connection);
-        refuse(tick, fd, "-ERR out of memory\r\n");
-        return false;
+        return refuse(tick, accepted, "-ERR out of memory\r\n");
     }
     connection->transport.network->client_count++;
+    if (text != NULL) {
+        refuse_later(connection, text);
+    }
     log_write(LOG_VERBOSE, "client connected id=%llu addr=%s clients=%u",
               (unsigned long long)session->id, session->address, server->session_count);
     return true;
 }
 
 static void free_if_unused(struct connection *connection) {
-    if (connection->is_transport_closed && connection->entry_count == 0 && !connection->is_dirty) {
+    if (connection->is_transport_closed && connection->entry_count == 0 && !connection->is_dirty &&
+        !connection->is_pushed) {
         memory_free(connection);
     }
 }
@@ -338,6 +419,9 @@ void connection_close(struct connection *connection, const char *reason) {
     struct server *server = connection->tick->server;
     session->is_closed = true;
     leave_gate(connection);
+    if (connection->is_auth_waiting) {
+        leave_auth_wait(connection);
+    }
     if (connection->tick->check_next == connection) {
         connection->tick->check_next = session->next != NULL ? connection_of(session->next) : NULL;
     }
@@ -373,8 +457,37 @@ static const char *describe_failure(enum transport_failure failure) {
         [TRANSPORT_LOST] = "connection lost",
         [TRANSPORT_NO_MEMORY_FOR_INPUT] = "no memory for its input",
         [TRANSPORT_NO_MEMORY_FOR_REQUESTS] = "no memory for its requests",
+        [TRANSPORT_NO_HANDSHAKE] = "TLS handshake failed",
+        [TRANSPORT_TLS_BROKEN] = "TLS broken",
     };
     return texts[failure];
+}
+
+/* Whoever only connects and leaves, as health checks do, is not worth a line. */
+static void log_tls_failure(struct connection *connection, const struct transport_note *note) {
+    struct tick *tick = connection->tick;
+    int64_t now_ms = tick->server->clock.monotonic_ms;
+    if (note->tls_error == NULL) {
+        return;
+    }
+    if (tick->tls_logged_at_ms != 0 && now_ms - tick->tls_logged_at_ms < HANDSHAKE_LOG_MS) {
+        tick->tls_unlogged_count++;
+        return;
+    }
+    log_write(LOG_WARNING, "%s, closing the client id=%llu addr=%s error=\"%s\" more=%u",
+              describe_failure(note->failure), (unsigned long long)connection->session.id,
+              connection->session.address, note->tls_error, tick->tls_unlogged_count);
+    tick->tls_logged_at_ms = now_ms;
+    tick->tls_unlogged_count = 0;
+}
+
+static void end_handshake(struct connection *connection) {
+    const char *name = transport_peer_name(&connection->transport);
+    connection->is_shaking = false;
+    if (name != NULL) {
+        server_take_certificate(connection->tick->server, &connection->session,
+                                bytes_from_text(name));
+    }
 }
 
 void connection_take_note(const struct transport_note *note) {
@@ -390,9 +503,13 @@ void connection_take_note(const struct transport_note *note) {
     connection->unfinished_size = note->unfinished_size;
     connection->transport_memory_size = note->memory_size;
     connection->is_input_over |= (note->events & TRANSPORT_INPUT_OVER) != 0;
+    if ((note->events & TRANSPORT_SHAKEN) != 0) {
+        end_handshake(connection);
+    }
     count_input(connection);
     client_memory_count(&connection->tick->server->client_memory, &connection->session);
     if ((note->events & TRANSPORT_FAILED) != 0) {
+        log_tls_failure(connection, note);
         connection_close(connection, describe_failure(note->failure));
     } else if ((note->events & TRANSPORT_INPUT) == 0 || !is_over_query_limit(connection)) {
         tick_mark_dirty(connection->tick, connection);
@@ -417,6 +534,10 @@ void connection_hold(struct connection *connection, const struct queue_entry *en
     }
     connection->queued--;
     connection->hold = hold;
+    if (hold == CONNECTION_HELD_BY_WAIT && connection->held.count > connection->done_ahead) {
+        connection->done_ahead++;
+        connection->done++;
+    }
     count_input(connection);
     tick_mark_dirty(connection->tick, connection);
 }
@@ -440,13 +561,24 @@ void connection_resume(struct connection *connection) {
 
 /* ---- writing ---- */
 
+/* The output that was handed over and is not yet written. A little counts as written: to know it
+ * exactly, the engine would have to read what another thread writes after each request. */
+static size_t handed_size_of(struct connection *connection) {
+    if (connection->handed_total - connection->written_seen <= HANDED_UNSEEN_MAX) {
+        return 0;
+    }
+    connection->written_seen =
+        atomic_load_explicit(&connection->transport.written_total, memory_order_relaxed);
+    return (size_t)(connection->handed_total - connection->written_seen);
+}
+
 /* The output that counts for the limits. What was just handed over does not, if it is little: it may
  * be in the socket before long, and no limit is so low that a short reply closes the client. */
-static size_t limited_size(const struct connection *connection) {
+static size_t limited_size(struct connection *connection) {
     const struct transport *transport = &connection->transport;
     size_t output_size = connection->session.output.size;
-    size_t handed_size = connection_unsent_size(connection) - output_size;
-    if (handed_size <= HANDED_FREE_MAX &&
+    size_t handed_size = handed_size_of(connection);
+    if (handed_size > 0 && handed_size <= HANDED_FREE_MAX &&
         !atomic_load_explicit(&transport->has_backlog, memory_order_relaxed)) {
         handed_size = 0;
     }
@@ -457,7 +589,7 @@ static size_t limited_size(const struct connection *connection) {
 static bool is_over_output_limit(struct connection *connection) {
     struct session *session = &connection->session;
     struct server *server = connection->tick->server;
-    const struct setting_output_limit *limit = &server->settings.output_limit;
+    const struct setting_output_limit *limit = server_output_limit(server, session);
     size_t unsent_size = limited_size(connection);
     const char *reason = NULL;
     if (session->output.is_broken) {
@@ -503,7 +635,7 @@ static void drop_sent(struct connection *connection, size_t size) {
 static bool write_output(struct connection *connection, size_t sendable) {
     struct session *session = &connection->session;
     size_t size = sendable < WRITE_MAX ? sendable : (size_t)WRITE_MAX;
-    ssize_t written = write(session->fd, session->output.at, size);
+    ssize_t written = transport_write(&connection->transport, session->output.at, size);
     network_count_call(&connection->transport.network->writes);
     if (written < 0 && errno != EAGAIN && errno != EINTR) {
         connection_close(connection, "connection lost");
@@ -552,6 +684,7 @@ static void hand_over(struct connection *connection, size_t sendable) {
         return;
     }
     fill_message(connection, message);
+    note_told(connection);
     if (is_copied) {
         memcpy(bytes, output->at, sendable);
         buffer_drop_front(output, sendable);
@@ -564,7 +697,7 @@ static void hand_over(struct connection *connection, size_t sendable) {
     }
     connection->handed_total += sendable;
     drop_sent(connection, sendable);
-    message->is_report_wanted |= connection_unsent_size(connection) > CONNECTION_OUTPUT_LOW;
+    message->is_report_wanted |= handed_size_of(connection) + output->size > CONNECTION_OUTPUT_LOW;
 }
 
 bool connection_flush(struct connection *connection) {
@@ -578,8 +711,8 @@ bool connection_flush(struct connection *connection) {
             return false;
         }
     }
-    size_t unsent_size = connection_unsent_size(connection);
-    session->handed_size = unsent_size - output->size;
+    session->handed_size = handed_size_of(connection);
+    size_t unsent_size = output->size + session->handed_size;
     if (output->size == 0 && !output->is_broken) {
         tick_take_buffer(connection->tick, session);
     }
@@ -608,11 +741,17 @@ void connection_finish(struct connection *connection) {
         return;
     }
     struct session *session = &connection->session;
+    if ((session_is_subscriber(session) || connection->hold == CONNECTION_HELD_BY_WAIT) &&
+        is_over_query_limit(connection)) {
+        return;
+    }
     queue_held(connection);
     if (connection->session.is_closed) {
         return;
     }
-    if (connection->is_input_over && connection->queued == 0 && connection->held.count == 0) {
+    bool is_waited_for = connection->held.count > 0 && connection->hold != CONNECTION_HELD_BY_WAIT;
+    if (connection->is_input_over && connection->queued == 0 && !is_waited_for &&
+        connection->hold != CONNECTION_HELD_BY_JOB) {
         session->is_close_after_reply = true;
     }
     if (session->is_close_after_reply && connection_unsent_size(connection) == 0) {
@@ -644,11 +783,18 @@ void connection_check_time(struct connection *connection) {
     if (connection_unsent_size(connection) > 0 && is_over_output_limit(connection)) {
         return;
     }
+    if (connection->is_shaking &&
+        server->clock.monotonic_ms - session->created_at_ms >= HANDSHAKE_LIMIT_MS) {
+        connection_close(connection, "TLS handshake not finished in time");
+        return;
+    }
     if (is_late_to_authenticate(connection) && connection->hold != CONNECTION_HELD_BY_PAUSE) {
         connection_close(connection, "not authenticated within auth-timeout");
         return;
     }
-    if (timeout_s > 0 && !session->is_monitor && connection->hold != CONNECTION_HELD_BY_PAUSE &&
+    if (timeout_s > 0 && !session->is_monitor && !session_is_subscriber(session) &&
+        connection->hold != CONNECTION_HELD_BY_WAIT && connection->hold != CONNECTION_HELD_BY_JOB &&
+        connection->hold != CONNECTION_HELD_BY_PAUSE &&
         server->clock.monotonic_ms - session->active_at_ms > timeout_s * 1000) {
         connection_close(connection, "idle for longer than timeout");
     }

@@ -14,6 +14,10 @@ enum connection_hold {
     CONNECTION_RUNS,
     CONNECTION_HELD_BY_OUTPUT, /* the client does not read its replies */
     CONNECTION_HELD_BY_PAUSE,  /* CLIENT PAUSE */
+    CONNECTION_HELD_BY_WAIT,   /* it waits for a key */
+    CONNECTION_HELD_BY_JOB,    /* its command runs in steps (clients/job.h) */
+    CONNECTION_HELD_BY_END,    /* SHUTDOWN: the server retires */
+    CONNECTION_HELD_BY_GUARD,  /* its password is looked at later (clients/auth_guard.h) */
 };
 
 /* Output that must wait until the changes it shows are on disk. In output order:
@@ -30,32 +34,55 @@ struct connection_gate {
 struct connection {
     struct session session; /* first: every session of the loop is embedded in a connection */
     struct tick *tick;
-    struct connection *dirty_next;
+    struct connection *dirty_next, *pushed_next;
     uint32_t queued;      /* requests in the queue yet to run */
     uint32_t entry_count; /* queue entries that refer to it, including void ones */
     uint32_t done;        /* requests that have run and of which the transport was not yet told */
+    /* While the client waits for a key, the transport is to read on, and so to find out whether the
+     * client is there: so many of the requests that were held back count as done already. */
+    uint32_t done_ahead;
     enum connection_hold hold;
-    int64_t known_at_ms; /* when it connected or was last seen authenticated; monotonic */
-    bool is_dirty;
-    bool is_input_over; /* it sends no more */
-    bool is_close_told; /* the transport knows */
+    bool is_dirty, is_pushed; /* in the tick's lists */
+    bool is_tls;
+    bool is_shaking;      /* the handshake of TLS is not over */
+    bool is_auth_waiting; /* in the tick's list of those */
+    bool is_input_over;   /* it sends no more */
+    bool is_close_told;   /* the transport knows */
     bool is_transport_closed;
     bool was_authenticated; /* as the transport was told, like the next */
     bool was_stopped, was_draining;
     size_t unfinished_size; /* of the transport, as it last said */
     size_t transport_memory_size;
     uint64_t handed_total;   /* bytes of output handed to the transport */
+    uint64_t written_seen;   /* its written_total when the engine last looked */
     struct transaction held; /* requests that were held back, in order */
     struct connection_gate gate;
+    int64_t auth_due_ms; /* when its password may be looked at; 0: it waits for nothing */
+    struct connection *auth_previous, *auth_next; /* list of those that wait for that */
+    int64_t known_at_ms;         /* when it connected or was last seen authenticated; monotonic */
+    char apart[RING_CACHE_LINE]; /* what two threads write lies on different cache lines */
     struct transport transport;
 };
+
+/* Fetch what running a request will need of it. */
+static inline void connection_fetch(const struct session *session) {
+    enum { LINE = 64 };
+    const struct connection *connection = (const struct connection *)session;
+    const char *at = (const char *)&session->input_memory_size;
+    const char *end = (const char *)&connection->gate.rest_group;
+    for (; at < end; at += LINE) {
+        __builtin_prefetch(at, 1);
+    }
+}
 
 static inline struct connection *connection_of(struct session *session) {
     return (struct connection *)session;
 }
 
-/* Take ownership of an accepted, non-blocking socket. false: refused and closed. */
-bool connection_open(struct tick *tick, int fd, bool is_unix_socket, const char *unix_path);
+/* Take ownership of an accepted socket. false: refused; its network closes it. */
+bool connection_open(struct tick *tick, const struct accepted *accepted);
+/* As CLIENT LIST has it. */
+void connection_print_address(const union socket_address *address, char out[SESSION_ADDRESS_MAX]);
 /* Output appended since the size was size_before must wait for this group. */
 void connection_gate(struct connection *connection, size_t size_before, uint64_t group);
 /* Release the output that waits for groups up to this one. */
@@ -68,11 +95,28 @@ static inline size_t connection_sendable_size(const struct connection *connectio
 /* Close now, dropping unsent output and waiting requests. reason: for the log. */
 void connection_close(struct connection *connection, const char *reason);
 
+/* Its output is sent, and no request of it runs any more: close the socket in our direction, and wait
+ * until the client has closed it too. false: no memory. */
+MUST_CHECK bool connection_end(struct connection *connection);
+
 /* Keep a copy of this request, the next to run, until connection_resume. */
 void connection_hold(struct connection *connection, const struct queue_entry *entry,
                      enum connection_hold hold);
+/* A request has run, or will not. */
+static inline void connection_count_done(struct connection *connection) {
+    if (connection->done_ahead > 0) {
+        connection->done_ahead--;
+    } else {
+        connection->done++;
+    }
+}
 /* Continue after connection_hold. */
 void connection_resume(struct connection *connection);
+/* Must this AUTH or HELLO, the next to run, wait first? Then it waits from now on, and the caller
+ * holds it. Answers so once for each request: it may run when the wait is over. */
+bool connection_begin_auth_wait(struct connection *connection, const struct queue_entry *entry);
+/* Resume those whose wait is over. */
+void connection_end_auth_waits(struct tick *tick);
 /* Send what may be sent, apply the limits, and continue parsing or close, as the session says. */
 void connection_finish(struct connection *connection);
 /* Send what may be sent. false: the connection was closed. */

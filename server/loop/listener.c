@@ -1,8 +1,4 @@
-/* Opening sockets and accepting clients.
- *
- * accept() continues after errors: clients that have already disconnected (ECONNABORTED, EPROTO)
- * are skipped. When out of descriptors, the spare descriptor is closed in order to accept and close
- * the waiting clients; otherwise the listener would stay readable and the loop would spin. */
+/* Opening the listening sockets. See listener.h. */
 #include "server/loop/listener.h"
 
 #include <arpa/inet.h>
@@ -10,6 +6,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,12 +14,29 @@
 
 #include "server/loop/connection.h"
 #include "server/system/log.h"
+#include "server/system/service.h"
 
-enum {
-    ACCEPT_MAX = 256, /* per tick */
-    FULL_LOG_MS = 60000,
-    SOCKET_MODE_MASK = 0777,
-};
+enum { SOCKET_MODE_MASK = 0777, PROXY_HEADER_LIMIT_MS = 5000 };
+
+/* Do its clients begin with a PROXY header? name: a word of bind, or "unixsocket". */
+static bool is_proxied(const struct settings *settings, const char *name) {
+    uint32_t i = 0;
+    while (i < settings->proxied_count && strcmp(settings->proxied[i], name) != 0) {
+        i++;
+    }
+    return i < settings->proxied_count;
+}
+
+/* Returns where its address is to be written, as shown in the log. */
+static char *add(struct listeners *listeners, int fd, const struct settings *settings,
+                 const char *name, bool is_tls) {
+    char *address = listeners->addresses[listeners->acceptor.socket_count];
+    bool is_unix_socket = strcmp(name, "unixsocket") == 0;
+    struct acceptor_socket *socket = acceptor_add(&listeners->acceptor, fd, is_unix_socket);
+    socket->is_proxied = is_proxied(settings, name);
+    socket->is_tls = is_tls;
+    return address;
+}
 
 /* ---- TCP ---- */
 
@@ -73,11 +87,12 @@ static void explain_tcp(const char *name, long long port, int code, char *error)
 }
 
 static bool open_tcp(struct listeners *listeners, const char *bind, const struct settings *settings,
-                     char *error) {
+                     bool is_tls, char *error) {
+    long long number = is_tls ? settings->tls_port : settings->port;
     bool is_optional = bind[0] == '-';
     const char *name = is_optional ? bind + 1 : bind;
     char port[16];
-    snprintf(port, sizeof port, "%lld", (long long)settings->port);
+    snprintf(port, sizeof port, "%lld", number);
     struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     int status = getaddrinfo(host_of(name), port, &hints, &found);
@@ -93,12 +108,11 @@ static bool open_tcp(struct listeners *listeners, const char *bind, const struct
     int code = errno;
     freeaddrinfo(found);
     if (fd < 0) {
-        explain_tcp(name, (long long)settings->port, code, error);
+        explain_tcp(name, number, code, error);
         return is_optional && is_absent_address(code);
     }
-    struct listener *listener = &listeners->items[listeners->count++];
-    *listener = (struct listener){.fd = fd};
-    snprintf(listener->address, sizeof listener->address, "%.100s port %s", name, port);
+    snprintf(add(listeners, fd, settings, bind, is_tls), LISTENER_ADDRESS_MAX, "%.100s port %s%s",
+             name, port, is_tls ? " tls" : "");
     return true;
 }
 
@@ -168,16 +182,91 @@ static bool open_unix(struct listeners *listeners, const struct settings *settin
         }
         return false;
     }
-    struct listener *listener = &listeners->items[listeners->count++];
-    *listener = (struct listener){.fd = fd, .is_unix_socket = true};
-    snprintf(listener->address, sizeof listener->address, "%s", path);
+    snprintf(add(listeners, fd, settings, "unixsocket", false), LISTENER_ADDRESS_MAX, "%s", path);
     snprintf(listeners->unix_path, sizeof listeners->unix_path, "%s", path);
+    return true;
+}
+
+/* ---- sockets that the service manager has opened ---- */
+
+/* The option of a socket; -1: fd is no socket. */
+static int option_of(int fd, int option) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+/* "127.0.0.1 port 6379", "::1 port 6379", the path of a unix socket. */
+static bool print_address(int fd, char *out, bool *is_unix_socket) {
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof address;
+    char host[64], port[16];
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        return false;
+    }
+    *is_unix_socket = address.ss_family == AF_UNIX;
+    if (*is_unix_socket) {
+        const struct sockaddr_un *local = (const struct sockaddr_un *)(const void *)&address;
+        const char *path = local->sun_path[0] == '\0' ? "@" : local->sun_path;
+        snprintf(out, LISTENER_ADDRESS_MAX, "%s", path);
+        return true;
+    }
+    if (getnameinfo((const struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+        return false;
+    }
+    snprintf(out, LISTENER_ADDRESS_MAX, "%s port %s", host, port);
+    return true;
+}
+
+/* A stream socket that listens; the one named "tls" for clients with TLS. As for a socket of the
+ * server's own, proxy-protocol names its address or says unixsocket. */
+static bool take_socket(struct listeners *listeners, const struct settings *settings,
+                        const struct service_socket *given, char *error) {
+    char address[LISTENER_ADDRESS_MAX], name[LISTENER_ADDRESS_MAX];
+    bool is_unix_socket;
+    bool is_tls = strcmp(given->name, "tls") == 0;
+    if (is_tls && settings->tls_port == 0) {
+        snprintf(error, SETTING_ERROR_MAX,
+                 "the service manager's socket \"tls\" needs tls-port and tls-cert-file in the "
+                 "configuration");
+        return false;
+    }
+    if (option_of(given->fd, SO_TYPE) != SOCK_STREAM || option_of(given->fd, SO_ACCEPTCONN) != 1 ||
+        !print_address(given->fd, address, &is_unix_socket)) {
+        snprintf(error, SETTING_ERROR_MAX,
+                 "the service manager's socket \"%s\" is no listening stream socket; set "
+                 "ListenStream= and Accept=no in the socket unit",
+                 given->name);
+        return false;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(address, " "), address);
+    snprintf(add(listeners, given->fd, settings, is_unix_socket ? "unixsocket" : name, is_tls),
+             LISTENER_ADDRESS_MAX, "%.120s%s", address, is_tls ? " tls" : "");
+    return true;
+}
+
+static bool take_all(struct listeners *listeners, const struct settings *settings,
+                     const struct service_socket *given, unsigned count, char *error) {
+    for (unsigned i = 0; i < count; i++) {
+        if (!take_socket(listeners, settings, &given[i], error)) {
+            for (; i < count; i++) {
+                close(given[i].fd);
+            }
+            return false;
+        }
+    }
     return true;
 }
 
 static bool open_all(struct listeners *listeners, const struct settings *settings, char *error) {
     for (uint32_t i = 0; settings->port != 0 && i < settings->bind_count; i++) {
-        if (!open_tcp(listeners, settings->bind[i], settings, error)) {
+        if (!open_tcp(listeners, settings->bind[i], settings, false, error)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; settings->tls_port != 0 && i < settings->bind_count; i++) {
+        if (!open_tcp(listeners, settings->bind[i], settings, true, error)) {
             return false;
         }
     }
@@ -185,137 +274,45 @@ static bool open_all(struct listeners *listeners, const struct settings *setting
         !open_unix(listeners, settings, error)) {
         return false;
     }
-    if (listeners->count == 0) {
+    if (listeners->acceptor.socket_count == 0) {
         snprintf(error, SETTING_ERROR_MAX,
-                 "nothing to listen on: set bind and port, or unixsocket");
+                 "nothing to listen on: set bind and port or tls-port, or unixsocket");
         return false;
     }
     return true;
 }
 
+/* ---- begin and end ---- */
+
 bool listeners_open(struct listeners *listeners, const struct settings *settings, char *error) {
-    *listeners = (struct listeners){.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
-    if (open_all(listeners, settings, error)) {
+    struct service_socket given[SERVICE_SOCKETS_MAX];
+    unsigned count = service_take_sockets(given);
+    *listeners = (struct listeners){.acceptor.spare_fd = -1};
+    listeners->acceptor.header_limit_ms = PROXY_HEADER_LIMIT_MS;
+    listeners->acceptor.proxy_count = settings->proxy_count;
+    memcpy(listeners->acceptor.proxies, settings->proxies, sizeof settings->proxies);
+    if (count > 0 ? take_all(listeners, settings, given, count, error)
+                  : open_all(listeners, settings, error)) {
         return true;
     }
     listeners_close(listeners);
     return false;
 }
 
-/* ---- accepting ---- */
-
-static void log_full(struct listeners *listeners, int code) {
-    int64_t now_ms = listeners->tick->server->clock.monotonic_ms;
-    if (listeners->full_logged_at_ms != 0 && now_ms - listeners->full_logged_at_ms < FULL_LOG_MS) {
-        return;
-    }
-    listeners->full_logged_at_ms = now_ms;
-    log_write(LOG_WARNING,
-              "no descriptor left, rejecting new clients error=\"%s\" advice=\"raise "
-              "the limit (ulimit -n) or lower maxclients\"",
-              strerror(code));
-}
-
-/* Refuse one client using the spare descriptor. false: there is no spare descriptor, or no
- * client. */
-static bool turn_away(struct listeners *listeners, const struct listener *listener) {
-    if (listeners->spare_fd < 0) {
-        return false;
-    }
-    close(listeners->spare_fd);
-    int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
-    if (fd >= 0) {
-        close(fd);
-        listeners->tick->server->stats.connections_rejected++;
-    }
-    listeners->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return fd >= 0;
-}
-
-static void on_connection(uv_poll_t *poll, int status, int events);
-
-static void on_retry(uv_timer_t *timer) {
-    struct listeners *listeners = timer->data;
-    for (uint32_t i = 0; i < listeners->count; i++) {
-        uv_poll_start(&listeners->items[i].poll, UV_READABLE, on_connection);
+void listeners_log(const struct listeners *listeners) {
+    for (unsigned i = 0; i < listeners->acceptor.socket_count; i++) {
+        log_write(LOG_NOTICE, "listening address=\"%s\"", listeners->addresses[i]);
     }
 }
 
-/* Retry the listeners later. */
-static void pause_accepting(struct listeners *listeners) {
-    enum { RETRY_MS = 100 };
-    for (uint32_t i = 0; i < listeners->count; i++) {
-        uv_poll_stop(&listeners->items[i].poll);
-    }
-    uv_timer_start(&listeners->retry, on_retry, RETRY_MS, 0);
-}
-
-/* false: no client is waiting, or accepting must pause. */
-static bool accept_one(const struct listener *listener) {
-    struct listeners *listeners = listener->all;
-    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) {
-        connection_open(listeners->tick, fd, listener->is_unix_socket, listeners->unix_path);
-        return true;
-    }
-    int code = errno;
-    if (code == EAGAIN || code == EWOULDBLOCK) {
-        return false;
-    }
-    if (code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM) {
-        log_full(listeners, code);
-        if (turn_away(listeners, listener)) {
-            return true;
-        }
-        pause_accepting(listeners);
-        return false;
-    }
-    return true; /* this client has disconnected; try the next one */
-}
-
-static void on_connection(uv_poll_t *poll, int status, int events) {
-    (void)status;
-    (void)events;
-    const struct listener *listener = poll->data;
-    for (int i = 0; i < ACCEPT_MAX && accept_one(listener); i++) {}
-}
-
-bool listeners_watch(struct listeners *listeners, struct tick *tick) {
-    listeners->tick = tick;
-    listeners->retry.data = listeners;
-    if (uv_timer_init(tick->loop, &listeners->retry) != 0) {
-        return false;
-    }
-    for (uint32_t i = 0; i < listeners->count; i++) {
-        struct listener *listener = &listeners->items[i];
-        listener->all = listeners;
-        listener->poll.data = listener;
-        if (uv_poll_init(tick->loop, &listener->poll, listener->fd) != 0 ||
-            uv_poll_start(&listener->poll, UV_READABLE, on_connection) != 0) {
-            return false;
-        }
-        log_write(LOG_NOTICE, "listening address=\"%s\"", listener->address);
-    }
-    return true;
-}
-
-void listeners_close(struct listeners *listeners) {
-    for (uint32_t i = 0; i < listeners->count; i++) {
-        if (listeners->tick != NULL) {
-            uv_close((uv_handle_t *)&listeners->items[i].poll, NULL);
-        }
-        close(listeners->items[i].fd);
-    }
-    if (listeners->tick != NULL) {
-        uv_close((uv_handle_t *)&listeners->retry, NULL);
-    }
+void listeners_leave(struct listeners *listeners) {
     if (listeners->unix_path[0] != '\0') {
         unlink(listeners->unix_path);
     }
-    if (listeners->spare_fd >= 0) {
-        close(listeners->spare_fd);
-    }
-    listeners->count = 0;
-    listeners->spare_fd = -1;
     listeners->unix_path[0] = '\0';
+}
+
+void listeners_close(struct listeners *listeners) {
+    listeners_leave(listeners);
+    acceptor_close(&listeners->acceptor);
 }

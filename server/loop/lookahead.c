@@ -5,6 +5,7 @@
 #include "server/loop/lookahead.h"
 
 #include "server/dispatch/command.h"
+#include "skiplist/keyspace/registry_hash.h"
 #include "skiplist/lookup.h"
 
 /* Position of the request's first member; 0: none. */
@@ -14,13 +15,17 @@ static uint32_t member_position(const struct command *command, const struct requ
     return position > 0 && position < request->count ? (uint32_t)position : 0;
 }
 
-/* The entry's command if it has a member to prefetch, else NULL. */
+/* The entry's command if it has a member or a hash to prefetch, else NULL. */
 static const struct command *command_of(const struct queue_entry *entry) {
     if (entry->command >= QUEUE_CLOSE || session_is_void(entry->session)) {
         return NULL;
     }
     const struct command *command = command_by_index(entry->command);
-    return member_position(command, &entry->request) > 0 ? command : NULL;
+    if (member_position(command, &entry->request) > 0) {
+        return command;
+    }
+    bool has_hash = command->reads_hash && (uint32_t)command->first_key < entry->request.count;
+    return has_hash ? command : NULL;
 }
 
 /* Adjacent requests often name the same key; they share one look-up. */
@@ -54,18 +59,23 @@ static void look_up_keys(const struct server *server, const struct queue_entry *
     }
 }
 
-/* A small board that was used most recently is already cached. */
+/* A hash is fetched here, a board further on: a small one that was used most recently is already
+ * cached. */
 static const struct board *board_to_fetch(const struct server *server,
                                           struct registry_prefetch *state) {
     const struct registry_key *key =
         registry_prefetch_end(server->registry, server->clock.now_ms, state);
+    if (key != NULL && key->kind == REGISTRY_HASH) {
+        hash_prefetch(&key->hash);
+        return NULL;
+    }
     if (key == NULL || (state->is_recent && board_count(&key->board) < LOOKUP_BOARD_MIN)) {
         return NULL;
     }
     return &key->board;
 }
 
-static void find_boards(const struct server *server, unsigned count,
+static void find_values(const struct server *server, unsigned count,
                         struct lookahead_group *group) {
     const struct board *boards[LOOKAHEAD_GROUP];
     for (unsigned i = 0; i < group->key_count; i++) {
@@ -140,7 +150,7 @@ static void begin_members(const struct queue_entry *entries, unsigned count,
 void lookahead_entries(const struct server *server, const struct queue_entry *entries,
                        unsigned count, struct lookahead_group *group) {
     look_up_keys(server, entries, count, group);
-    find_boards(server, count, group);
+    find_values(server, count, group);
     begin_members(entries, count, group);
     for (unsigned i = 0; i < count; i++) {
         if (group->ahead[i] != NULL) {

@@ -1,7 +1,7 @@
 /* Prefetching: start the cache misses of a group of queued requests together before the requests
  * run.
  *
- *     boards         of the keys that the requests name
+ *     boards         of the keys that the requests name; hashes are fetched with their fields
  *     slots          of the member index; the command table says which arguments are members
  *     descriptors    of the members' blocks            and the index on the path to where
  *     blocks                                           a single new score will be inserted

@@ -7,10 +7,12 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"
+#include "server/dispatch/waiting.h"
 #include "server/durability/persistence.h"
 #include "server/loop/connection.h"
 #include "server/loop/lookahead.h"
@@ -19,28 +21,31 @@
 enum {
     LENT_CAPACITY_MAX = 256 * 1024,
     LENT_BYTES_MAX = 16 * 1024 * 1024, /* total capacity of the buffers available for lending */
-    OUTPUT_ROOM_MIN = 16 * 1024, /* for replies that can be sent immediately, whatever the limit */
-    TICK_BUDGET_NS = 1000000,    /* for running the queue */
-    CHORE_BUDGET_NS = 200000,    /* for ends of periods, expiry, and freeing */
-    FREE_SHARE = 4,              /* freeing may take 1/FREE_SHARE of a longer tick */
-    DUE_KEYS_MAX = 16,           /* between two clock readings */
+    TICK_BUDGET_NS = 1000000,          /* for running the queue */
+    CHORE_BUDGET_NS = 200000,          /* for ends of periods, expiry, and freeing */
+    JOB_BUDGET_NS = 200000,            /* for commands that run in steps */
+    FREE_SHARE = 4,                    /* freeing may take 1/FREE_SHARE of a longer tick */
+    DUE_KEYS_MAX = 16,                 /* between two clock readings */
     FREE_WORK_MAX = 256,
     CLOSED_MAX = 64,            /* clients closed per tick */
+    GIVEN_UP_MAX = 256,         /* clients per tick that wait no longer for a key */
+    PUSHED_MAX = 128,           /* clients per tick to which pushes alone are sent */
     CHECKED_MAX = 128,          /* clients checked for timeouts per tick */
     STRANGER_OUTPUT_MAX = 2048, /* room for replies before authentication */
     SECOND_MS = 1000,
+    LONG_TICK_NS = 1000000, /* a tick of which the processor time is kept */
     DRAIN_MS = 5000,
+    LINGER_MS = 500,
+    RETIRED_LOOK_MAX = 16, /* clients: with more, some are surely no balancer's checks */
+    FULL_LOG_MS = 60000,
 };
 
 /* ---- output buffers ---- */
 
 void tick_lend_buffer(struct tick *tick, struct session *session) {
-    size_t size_max = tick->server->settings.output_limit.hard_bytes;
-    if (!server_is_authenticated(tick->server, session)) {
-        size_max = STRANGER_OUTPUT_MAX;
-    } else if (size_max > 0 && size_max < OUTPUT_ROOM_MIN) {
-        size_max = OUTPUT_ROOM_MIN;
-    }
+    size_t size_max = server_is_authenticated(tick->server, session)
+                          ? server_output_room(tick->server, session)
+                          : STRANGER_OUTPUT_MAX;
     session->output.size_max = size_max;
     if (session->output.at != NULL || tick->buffer_count == 0 ||
         (size_max > 0 && size_max < LENT_CAPACITY_MAX)) {
@@ -94,13 +99,26 @@ static void free_idle_buffers(struct tick *tick) {
 
 /* ---- the queue ---- */
 
+/* Of a batch that another thread has filled; otherwise the connections were just used. */
+static void fetch_connections(const struct batch *batch, size_t begin, size_t end) {
+    if (batch->network == NULL || !batch->network->has_thread) {
+        return;
+    }
+    for (size_t i = begin; i < end && i < batch->count; i++) {
+        connection_fetch(batch->entries[i].session);
+    }
+}
+
 static void append_batch(struct tick *tick, struct batch *batch) {
+    enum { FETCHED_AHEAD = 4 };
+    fetch_connections(batch, 0, FETCHED_AHEAD);
     for (size_t i = 0; i < batch->count;) {
         struct session *session = batch->entries[i].session;
         struct connection *connection = connection_of(session);
         uint32_t count = 0;
         size_t size = 0;
         for (; i < batch->count && batch->entries[i].session == session; i++) {
+            fetch_connections(batch, i + FETCHED_AHEAD, i + FETCHED_AHEAD + 1);
             size += batch->entries[i].request.size;
             count++;
         }
@@ -184,6 +202,52 @@ static void release_batches(struct tick *tick) {
     }
 }
 
+static void log_turned_away(struct tick *tick, int error) {
+    int64_t now_ms = tick->server->clock.monotonic_ms;
+    if (tick->full_logged_at_ms != 0 && now_ms - tick->full_logged_at_ms < FULL_LOG_MS) {
+        return;
+    }
+    tick->full_logged_at_ms = now_ms;
+    log_write(LOG_WARNING,
+              "no descriptor left, rejecting new clients error=\"%s\" advice=\"raise "
+              "the limit (ulimit -n) or lower maxclients\"",
+              strerror(error));
+}
+
+static void log_proxy_refusals(struct tick *tick, const struct proxy_refusals *refusals) {
+    char address[SESSION_ADDRESS_MAX];
+    int64_t now_ms = tick->server->clock.monotonic_ms;
+    tick->server->stats.connections_rejected += refusals->count;
+    tick->proxy_refused_count += refusals->count;
+    if (tick->proxy_logged_at_ms != 0 && now_ms - tick->proxy_logged_at_ms < SECOND_MS) {
+        return;
+    }
+    connection_print_address(&refusals->peer, address);
+    log_write(LOG_WARNING,
+              "client refused on a listener of proxy-protocol addr=%s reason=\"%s\" "
+              "count=%u",
+              address, refusals->reason, tick->proxy_refused_count);
+    tick->proxy_logged_at_ms = now_ms;
+    tick->proxy_refused_count = 0;
+}
+
+static void take_accepted(struct tick *tick, const struct batch *batch) {
+    for (unsigned i = 0; i < batch->accepted_count; i++) {
+        if (tick->is_draining) {
+            close(batch->accepted[i].fd);
+        } else {
+            (void)connection_open(tick, &batch->accepted[i]);
+        }
+    }
+    tick->server->stats.connections_rejected += batch->turned_away.count;
+    if (batch->proxy_refusals.count > 0) {
+        log_proxy_refusals(tick, &batch->proxy_refusals);
+    }
+    if (batch->turned_away.error != 0) {
+        log_turned_away(tick, batch->turned_away.error);
+    }
+}
+
 /* Take what the networks have for the engine. */
 static void take_batches(struct tick *tick) {
     struct stats *stats = &tick->server->stats;
@@ -204,6 +268,7 @@ static void take_batches(struct tick *tick) {
             for (unsigned note = 0; note < batch->note_count; note++) {
                 connection_take_note(&batch->notes[note]);
             }
+            take_accepted(tick, batch);
         }
     }
 }
@@ -236,12 +301,14 @@ struct network *tick_least_network(struct tick *tick) {
     return least;
 }
 
-/* What the networks' parsers need to know. */
+/* What the networks need to know. */
 static void publish_limits(struct tick *tick) {
     const struct server *server = tick->server;
     atomic_store_explicit(&tick->limits.bulk_size_max, server->settings.proto_max_bulk_len,
                           memory_order_relaxed);
     atomic_store_explicit(&tick->limits.has_password, server_has_password(server),
+                          memory_order_relaxed);
+    atomic_store_explicit(&tick->limits.tcp_keepalive_s, (int)server->settings.tcp_keepalive_s,
                           memory_order_relaxed);
 }
 
@@ -259,7 +326,14 @@ void tick_mark_dirty(struct tick *tick, struct connection *connection) {
     tick->dirty_last = connection;
 }
 
+static void finish(struct connection *connection) {
+    if (!connection->session.is_killed || connection->session.is_closed) {
+        connection_finish(connection);
+    }
+}
+
 static void finish_dirty(struct tick *tick) {
+    publish_limits(tick); /* before the replies of CONFIG SET leave */
     while (tick->dirty_first != NULL) {
         struct connection *connection = tick->dirty_first;
         tick->dirty_first = connection->dirty_next;
@@ -267,8 +341,49 @@ static void finish_dirty(struct tick *tick) {
             tick->dirty_last = NULL;
         }
         connection->is_dirty = false;
-        if (!connection->session.is_killed || connection->session.is_closed) {
-            connection_finish(connection);
+        finish(connection);
+    }
+}
+
+/* ---- output that nobody asked for ---- */
+
+static void mark_pushed(struct tick *tick, struct connection *connection) {
+    if (connection->is_pushed) {
+        return;
+    }
+    connection->is_pushed = true;
+    connection->pushed_next = NULL;
+    if (tick->pushed_last != NULL) {
+        tick->pushed_last->pushed_next = connection;
+    } else {
+        tick->pushed_first = connection;
+    }
+    tick->pushed_last = connection;
+}
+
+/* Who waited for keys that have changed is served. Clients have received output without asking. It may show changes of the command that ran, so it
+ * waits for them as that command's reply does. */
+static void take_news(struct tick *tick) {
+    struct server *server = tick->server;
+    server->has_news = false;
+    waiting_serve(server);
+    while (server->pushed_first != NULL) {
+        struct session *session = server->pushed_first;
+        struct connection *connection = connection_of(session);
+        server_end_push(server, session);
+        if ((connection->hold == CONNECTION_HELD_BY_WAIT && session->wait.state == WAIT_NONE) ||
+            (connection->hold == CONNECTION_HELD_BY_END && !session->awaits_end)) {
+            connection->hold = CONNECTION_RUNS;
+        }
+        if (server->persistence != NULL && session->output.size > session->pushed_from) {
+            uint64_t group = persistence_last_group(server->persistence);
+            if (group > persistence_safe_group(server->persistence)) {
+                connection_gate(connection, session->pushed_from, group);
+            }
+        }
+        mark_pushed(tick, connection);
+        if (session->output.size + session->handed_size > CONNECTION_OUTPUT_HIGH) {
+            (void)!connection_flush(connection);
         }
     }
 }
@@ -305,19 +420,22 @@ static bool sees_boards(const struct command *command) {
 
 /* Gate the reply if it may show changes that must be on disk first: the command's own changes or,
  * with appendfsync always, any that it could see. A refused command has seen none. */
-static void gate_reply(const struct tick *tick, const struct queue_entry *entry, size_t size_before,
-                       bool has_changed) {
-    const struct persistence *persistence = tick->server->persistence;
-    struct connection *connection = connection_of(entry->session);
+static void gate_output(struct connection *connection, size_t size_before, bool has_changed,
+                        bool sees) {
+    const struct persistence *persistence = connection->tick->server->persistence;
     uint64_t group = persistence_last_group(persistence);
     if (group <= persistence_safe_group(persistence) ||
         connection->session.output.size == size_before) {
         return;
     }
-    if (has_changed || (persistence_holds_readers(persistence) && entry->command != COMMAND_NONE &&
-                        sees_boards(command_by_index(entry->command)))) {
+    if (has_changed || (persistence_holds_readers(persistence) && sees)) {
         connection_gate(connection, size_before, group);
     }
+}
+
+static void gate_reply(const struct queue_entry *entry, size_t size_before, bool has_changed) {
+    gate_output(connection_of(entry->session), size_before, has_changed,
+                entry->command != COMMAND_NONE && sees_boards(command_by_index(entry->command)));
 }
 
 /* Will it be refused because the disk cannot be written? */
@@ -330,11 +448,11 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     struct session *session = entry->session;
     struct connection *connection = connection_of(session);
     connection->queued--;
-    connection->done++;
+    connection_count_done(connection);
     tick_mark_dirty(tick, connection);
     tick_lend_buffer(tick, session);
     reply->out = &session->output;
-    reply->version = session->protocol;
+    session_shape_reply(session, reply);
     if (entry->command == QUEUE_PROTOCOL_ERROR || entry->command == QUEUE_CLOSE) {
         run_broken(session, entry, reply);
         return;
@@ -344,10 +462,21 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     uint64_t effects_before = server->durability.effect_count;
     bool is_refused = is_refused_write(server, entry);
     execute_request(server, session, entry->command, &entry->request, reply);
+    if (session->job != NULL) {
+        connection->hold = CONNECTION_HELD_BY_JOB;
+    }
     if (server->persistence != NULL && !is_refused) {
         bool has_changed = server->durability.effect_count != effects_before;
-        gate_reply(tick, entry, size_before, has_changed);
+        gate_reply(entry, size_before, has_changed);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
+    }
+    if (server->has_news) {
+        if (session->wait.state != WAIT_NONE) {
+            connection->hold = CONNECTION_HELD_BY_WAIT;
+        } else if (session->awaits_end) {
+            connection->hold = CONNECTION_HELD_BY_END;
+        }
+        take_news(tick);
     }
     /* A client that requests much and reads little delays only its own requests. A client with
      * broken output is closed, and its requests after this one do not run. */
@@ -363,7 +492,7 @@ static void run_or_drop(struct tick *tick, const struct queue_entry *entry, stru
     bool is_dropped = session_is_void(entry->session);
     if (!is_dropped && connection->session.is_close_after_reply) {
         connection->queued--;
-        connection->done++;
+        connection_count_done(connection);
         is_dropped = true;
     }
     if (!is_dropped) {
@@ -372,6 +501,9 @@ static void run_or_drop(struct tick *tick, const struct queue_entry *entry, stru
         } else if (is_paused(tick, entry)) {
             tick->is_pausing = true;
             connection_hold(connection, entry, CONNECTION_HELD_BY_PAUSE);
+        } else if (tick->server->auth_guard.failure_count > 0 &&
+                   connection_begin_auth_wait(connection, entry)) {
+            connection_hold(connection, entry, CONNECTION_HELD_BY_GUARD);
         } else {
             run_entry(tick, entry, reply);
         }
@@ -474,6 +606,39 @@ static bool is_behind(const struct server *server) {
     return server->persistence != NULL && persistence_is_behind(server->persistence);
 }
 
+/* ---- commands that run in steps ---- */
+
+static void answer_job(struct tick *tick, struct job *job) {
+    struct session *session = job->session;
+    struct connection *connection = connection_of(session);
+    struct reply reply;
+    bool has_changed = job->kind->writes;
+    tick_lend_buffer(tick, session);
+    size_t size_before = session->output.size;
+    reply_init(&reply, &session->output, session->protocol);
+    job_answer(tick->server, job, &reply);
+    if (tick->server->persistence != NULL) {
+        gate_output(connection, size_before, has_changed, true);
+    }
+    connection->hold = CONNECTION_RUNS;
+    tick_mark_dirty(tick, connection);
+}
+
+/* true: there is more to do. */
+static bool run_jobs(struct tick *tick) {
+    struct server *server = tick->server;
+    if (server->jobs.count == 0 && server->jobs.is_resumed) {
+        return false;
+    }
+    bool may_write = !tick->is_behind && server->pause == SERVER_PAUSE_NONE &&
+                     server->durability.write_refusal == NULL;
+    bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
+    for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
+        answer_job(tick, job);
+    }
+    return has_more;
+}
+
 /* ---- the end of a tick ---- */
 
 void tick_open_gates(struct tick *tick) {
@@ -489,14 +654,18 @@ void tick_open_gates(struct tick *tick) {
     }
 }
 
-/* Monitors may have received output without a request of their own in this tick. */
-static void mark_monitors(struct tick *tick) {
-    for (struct session *session = tick->server->monitor_first; session != NULL;
-         session = session->links[SESSION_MONITORS].next) {
-        if (session->output.size > 0 || session->output.is_broken) {
-            tick_mark_dirty(tick, connection_of(session));
+/* Send what clients received without asking, to some of them. true: more are left. */
+static bool finish_pushed(struct tick *tick) {
+    for (int i = 0; i < PUSHED_MAX && tick->pushed_first != NULL; i++) {
+        struct connection *connection = tick->pushed_first;
+        tick->pushed_first = connection->pushed_next;
+        if (tick->pushed_first == NULL) {
+            tick->pushed_last = NULL;
         }
+        connection->is_pushed = false;
+        finish(connection);
     }
+    return tick->pushed_first != NULL;
 }
 
 /* Close killed clients. true: more are left. None of their requests run any more, so the rest can
@@ -585,13 +754,15 @@ static bool check_times(struct tick *tick) {
     return tick->check_next != NULL;
 }
 
-static void note_latency(struct tick *tick, const char *event, uint64_t elapsed_ns) {
+/* Note a time, if what took elapsed_ns was long. */
+static void note_latency(struct tick *tick, const char *event, uint64_t elapsed_ns,
+                         uint64_t noted_ns) {
     struct server *server = tick->server;
-    uint64_t elapsed_ms = elapsed_ns / 1000000;
+    uint64_t noted_ms = noted_ns / 1000000;
     int64_t threshold_ms = server->settings.latency_monitor_threshold_ms;
-    if (threshold_ms > 0 && elapsed_ms >= (uint64_t)threshold_ms) {
+    if (threshold_ms > 0 && elapsed_ns / 1000000 >= (uint64_t)threshold_ms) {
         latency_add(&server->latency, event,
-                    elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX,
+                    noted_ms < UINT32_MAX ? (uint32_t)noted_ms : UINT32_MAX,
                     server->clock.now_ms / 1000);
     }
 }
@@ -607,7 +778,7 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
         count = run(tick->server->registry, tick->server->clock.now_ms, DUE_KEYS_MAX);
         elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
     } while (count == DUE_KEYS_MAX && elapsed_ns < CHORE_BUDGET_NS);
-    note_latency(tick, event, elapsed_ns);
+    note_latency(tick, event, elapsed_ns, elapsed_ns);
     return count == DUE_KEYS_MAX;
 }
 
@@ -630,7 +801,9 @@ static bool free_some(struct tick *tick, uint64_t elapsed_ns) {
     uint64_t budget_ns = elapsed_ns / FREE_SHARE;
     budget_ns = budget_ns > CHORE_BUDGET_NS ? budget_ns : CHORE_BUDGET_NS;
     while (registry_free_step(server->registry, FREE_WORK_MAX) ||
-           watch_free_step(&server->watches, FREE_WORK_MAX)) {
+           watch_free_step(&server->watches, FREE_WORK_MAX) ||
+           subscription_free_step(&server->subscriptions, FREE_WORK_MAX) ||
+           subscription_free_step(&server->waits.keys, FREE_WORK_MAX)) {
         if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
             return true;
         }
@@ -661,15 +834,32 @@ static void on_wake(uv_timer_t *timer) {
     set_idle(tick, true);
 }
 
-/* Wake up for the next expiry, the next end of a period, or the end of a pause. The timer's clock
- * does not follow clock steps: what a step makes due is found by the next tick, within a second. */
+/* Wake up for the next expiry, the next end of a period, a board that opens, the end of a pause, or
+ * what those who follow boards are told. The timer's clock does not follow clock steps: what a step
+ * makes due is found by the next tick, within a second. */
 static void set_wake(struct tick *tick) {
     const struct server *server = tick->server;
     int64_t at_ms = registry_next_due(server->registry);
     at_ms = at_ms == REGISTRY_NO_EXPIRY ? INT64_MAX : at_ms;
+    if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms) {
+        at_ms = server->waits.opens_ms;
+    }
     if (tick->is_pausing &&
         server->pause_until_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
         at_ms = server->pause_until_ms - server->clock.monotonic_ms + server->clock.now_ms;
+    }
+    if (tick->auth_first != NULL &&
+        tick->auth_due_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
+        at_ms = tick->auth_due_ms - server->clock.monotonic_ms + server->clock.now_ms;
+    }
+    int64_t give_up_ms = wait_next_due_ms(&server->waits);
+    if (give_up_ms != REGISTRY_NO_EXPIRY &&
+        give_up_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
+        at_ms = give_up_ms - server->clock.monotonic_ms + server->clock.now_ms;
+    }
+    int64_t follow_ms = follow_wait_ms(server);
+    if (follow_ms != INT64_MAX && follow_ms < at_ms - server->clock.now_ms) {
+        at_ms = server->clock.now_ms + follow_ms;
     }
     if (at_ms == tick->wake_at_ms) {
         return;
@@ -726,7 +916,8 @@ static void stop(struct tick *tick) {
     while (tick->server->session_first != NULL) {
         connection_close(connection_of(tick->server->session_first), "shutdown");
     }
-    while (tick->dirty_first != NULL) {
+    while (tick->dirty_first != NULL || tick->pushed_first != NULL) {
+        (void)finish_pushed(tick);
         finish_dirty(tick); /* again and again, where memory for a message is missing */
     }
     join_networks(tick);
@@ -739,8 +930,11 @@ static void stop(struct tick *tick) {
 }
 
 static void on_drain_over(uv_timer_t *timer) {
-    log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
-    stop(timer->data);
+    struct tick *tick = timer->data;
+    if (!tick->is_lingering) {
+        log_write(LOG_WARNING, "shutdown: some clients did not read their replies in time");
+    }
+    stop(tick);
 }
 
 void tick_shutdown(struct tick *tick, bool is_now) {
@@ -749,9 +943,19 @@ void tick_shutdown(struct tick *tick, bool is_now) {
     }
     bool is_second = tick->is_draining;
     tick->is_draining = true;
+    tick->server->is_shutdown_asked = true;
+    if (!tick->server->retiring.is_begun) {
+        tick->server->retiring = (struct server_retiring){
+            .is_begun = true,
+            .from_id = tick->server->session_next_id,
+        };
+    }
     if (!is_second) {
         log_write(LOG_NOTICE, "shutdown: clients=%u", tick->server->session_count);
         tick->stop_listening(tick->context);
+        for (unsigned i = 0; i < tick->network_count; i++) {
+            network_drain(&tick->networks[i]);
+        }
     }
     if (is_now || is_second) {
         stop(tick);
@@ -760,9 +964,6 @@ void tick_shutdown(struct tick *tick, bool is_now) {
     struct session *session = tick->server->session_first;
     for (; session != NULL; session = session->next) {
         tick_mark_dirty(tick, connection_of(session));
-    }
-    for (unsigned i = 0; i < tick->network_count; i++) {
-        network_drain(&tick->networks[i]);
     }
     uv_timer_start(&tick->drain, on_drain_over, DRAIN_MS, 0);
     set_idle(tick, true);
@@ -778,7 +979,9 @@ static bool is_drained(const struct tick *tick) {
     struct session *session = tick->server->session_first;
     for (; session != NULL; session = session->next) {
         const struct connection *connection = connection_of(session);
-        if (connection->queued > 0 || connection->held.count > 0 ||
+        bool is_held = connection->held.count > 0 && connection->hold != CONNECTION_HELD_BY_WAIT &&
+                       connection->hold != CONNECTION_HELD_BY_END;
+        if (connection->queued > 0 || is_held || connection->hold == CONNECTION_HELD_BY_JOB ||
             connection_unsent_size(connection) > 0) {
             return false;
         }
@@ -786,12 +989,76 @@ static bool is_drained(const struct tick *tick) {
     return true;
 }
 
+/* Everybody has their replies. If a client's next request arrived after its socket was closed, TCP
+ * would reset the connection, and a reply on its way could be lost: then the client could not know that
+ * its request has run, and would repeat it. So the sockets of clients that were active just now are
+ * first closed in one direction, and what still comes, which is not run, is read away. */
+static void linger(struct tick *tick) {
+    int64_t now_ms = tick->server->clock.monotonic_ms;
+    struct session *session = tick->server->session_first;
+    tick->is_lingering = true;
+    while (session != NULL) {
+        struct session *next = session->next;
+        if (session->awaits_end || now_ms - session->active_at_ms > LINGER_MS ||
+            !connection_end(connection_of(session))) {
+            connection_close(connection_of(session), "shutdown");
+        }
+        session = next;
+    }
+    uv_timer_start(&tick->drain, on_drain_over, LINGER_MS, 0);
+}
+
+static void on_retired(uv_timer_t *timer) {
+    struct tick *tick = timer->data;
+    tick->server->retiring.is_over = true;
+    tick_wake(tick);
+}
+
+/* Are only those connected who wait for the end? */
+static bool is_deserted(const struct server *server) {
+    if (server->session_count > RETIRED_LOOK_MAX) {
+        return false;
+    }
+    const struct session *session = server->session_first;
+    while (session != NULL && session->awaits_end) {
+        session = session->next;
+    }
+    return session == NULL;
+}
+
+static void check_retiring(struct tick *tick) {
+    struct server *server = tick->server;
+    bool is_retiring = server->retiring.is_begun && !server->is_shutdown_asked;
+    if (is_retiring && (server->retiring.is_over || is_deserted(server))) {
+        shutdown_end_retiring(server);
+        is_retiring = false;
+    }
+    if (is_retiring != tick->is_retiring) {
+        tick->is_retiring = is_retiring;
+        if (is_retiring) {
+            int64_t left_ms = server->retiring.until_ms - server->clock.monotonic_ms;
+            uv_timer_start(&tick->drain, on_retired, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
+        } else {
+            uv_timer_stop(&tick->drain);
+        }
+    }
+}
+
 static void check_shutdown(struct tick *tick) {
     struct server *server = tick->server;
+    if ((server->retiring.is_begun || tick->is_retiring) && !tick->is_draining) {
+        check_retiring(tick);
+    }
     if (server->is_shutdown_asked && !tick->is_draining) {
         tick_shutdown(tick, server->is_shutdown_now);
     }
-    if (tick->is_draining && !tick->is_stopping && is_drained(tick)) {
+    if (!tick->is_draining || tick->is_stopping) {
+        return;
+    }
+    if (!tick->is_lingering && is_drained(tick)) {
+        linger(tick);
+    }
+    if (tick->is_lingering && server->session_count == 0) {
         stop(tick);
     }
 }
@@ -805,31 +1072,86 @@ static void note_requests(struct tick *tick) {
     }
 }
 
+/* ---- the time of a tick ---- */
+
+static uint64_t thread_cpu_ns(void) {
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Reading the thread's processor time is a system call. So it is read at most once in LONG_TICK_NS before a
+ * tick, and once more behind a tick that took as long: what such a tick is said to have used is too much by
+ * less than LONG_TICK_NS, and exact where ticks are long. */
+static void begin_time(struct tick *tick, uint64_t begin_ticks) {
+    if (clock_ticks_to_ns(begin_ticks - tick->cpu_read_at_ticks) >= LONG_TICK_NS) {
+        tick->cpu_read_at_ticks = begin_ticks;
+        tick->cpu_ns = thread_cpu_ns();
+    }
+}
+
+static void end_long(struct tick *tick, uint64_t elapsed_ns) {
+    struct stats *stats = &tick->server->stats;
+    uint64_t now_ns = thread_cpu_ns();
+    uint64_t used_ns = now_ns - tick->cpu_ns;
+    used_ns = used_ns < elapsed_ns ? used_ns : elapsed_ns;
+    tick->cpu_read_at_ticks = clock_ticks();
+    tick->cpu_ns = now_ns;
+    stats->long_tick_count++;
+    stats->long_tick_wall_ns += elapsed_ns;
+    stats->long_tick_cpu_ns += used_ns;
+    if (elapsed_ns / 1000 > stats->tick_longest_us) {
+        stats->tick_longest_cpu_us = used_ns / 1000;
+    }
+    note_latency(tick, "tick", elapsed_ns, elapsed_ns);
+    note_latency(tick, "tick-cpu", elapsed_ns, used_ns);
+}
+
+static void end_time(struct tick *tick, uint64_t begin_ticks) {
+    struct stats *stats = &tick->server->stats;
+    uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
+    durations_add(&stats->ticks, elapsed_ns);
+    if (elapsed_ns >= LONG_TICK_NS) {
+        end_long(tick, elapsed_ns);
+    }
+    if (elapsed_ns / 1000 > stats->tick_longest_us) {
+        stats->tick_longest_us = elapsed_ns / 1000;
+    }
+}
+
 /* ---- the loop's callbacks ---- */
 
 static void on_check(uv_check_t *check) {
     struct tick *tick = check->data;
     struct server *server = tick->server;
     uint64_t begin = clock_ticks();
-    server->stats.ticks++;
+    begin_time(tick, begin);
     wakeup_wake(&tick->network_wake);
     server_update_time(server);
     check_pause_time(tick);
-    publish_limits(tick);
     take_batches(tick);
     tick->has_more = false;
     tick->is_behind = is_behind(server);
     if (tick->waiting_count > 0) {
         note_requests(tick);
         run_queue(tick);
-        mark_monitors(tick);
     }
     bool has_more = handle_due(tick);
+    has_more |= run_jobs(tick);
+    waiting_serve_opened(server);
+    has_more |= waiting_give_up(server, GIVEN_UP_MAX);
+    has_more |= follow_step(server);
+    if (server->has_news) {
+        take_news(tick);
+    }
     if (server->persistence != NULL) {
         has_more |= persistence_end_tick(server->persistence);
     }
     finish_dirty(tick);
+    has_more |= finish_pushed(tick);
+    has_more |= jobs_have_steps(server);
     resume_paused(tick);
+    connection_end_auth_waits(tick);
     has_more |= close_killed(tick);
     has_more |= evict_clients(tick);
     has_more |= check_times(tick);
@@ -839,11 +1161,7 @@ static void on_check(uv_check_t *check) {
     }
     release_batches(tick);
     has_more |= push_replies(tick);
-    uint64_t elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin);
-    if (elapsed_ns / 1000 > server->stats.tick_longest_us) {
-        server->stats.tick_longest_us = elapsed_ns / 1000;
-    }
-    note_latency(tick, "tick", elapsed_ns);
+    end_time(tick, begin);
     check_shutdown(tick);
     if (!tick->is_stopping) {
         /* If the queue waits for the disk, the loop is woken once the disk has caught up. */
@@ -875,6 +1193,7 @@ static void on_second(uv_timer_t *timer) {
     if (server->persistence != NULL) {
         persistence_second(server->persistence);
     }
+    audit_second(server);
     free_idle_buffers(tick);
     memory_settle();
     if (tick->check_next == NULL && server->session_first != NULL) {
@@ -884,11 +1203,25 @@ static void on_second(uv_timer_t *timer) {
     }
 }
 
-const char *tick_running_command(const struct tick *tick) {
+bool tick_describe_command(const struct tick *tick, struct fault_command *command) {
     const struct queue_entry *running = tick->running;
-    return running != NULL && running->command < command_count()
-               ? command_full_name(running->command)
-               : NULL;
+    if (running == NULL || running->command >= command_count()) {
+        return false;
+    }
+    const struct request *request = &running->request;
+    const struct session *session = running->session;
+    *command = (struct fault_command){
+        .name = command_full_name(running->command),
+        .arg_count = request->count,
+        .client = session->id,
+        .address = session->address,
+        .user = session_user_name(session),
+        .database = session->database,
+    };
+    for (uint32_t i = 0; i < request->count && i < FAULT_SIZES_MAX; i++) {
+        command->sizes[i] = request->args[i].size;
+    }
+    return true;
 }
 
 void tick_wake(struct tick *tick) {
@@ -897,24 +1230,8 @@ void tick_wake(struct tick *tick) {
 
 /* ---- networks ---- */
 
-static void spin(struct tick *tick) {
-    enum { ROUNDS = 32 };
-    if (!tick->is_request_near) {
-        return;
-    }
-    uint64_t end_ns = uv_hrtime() + (uint64_t)tick->spin_ns;
-    do {
-        for (int i = 0; i < ROUNDS; i++) {
-            if (has_batches(tick)) {
-                return;
-            }
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
-        }
-        sched_yield();
-    } while (uv_hrtime() < end_ns);
-    tick->is_request_near = false;
+static bool has_requests(void *context) {
+    return has_batches(context);
 }
 
 /* Before the loop waits: see ring.h. */
@@ -923,7 +1240,9 @@ static void on_prepare(uv_prepare_t *prepare) {
     if (tick->is_idle_active) {
         return;
     }
-    spin(tick);
+    if (tick->is_request_near) {
+        tick->is_request_near = wakeup_spin(tick->spin_ns, has_requests, tick);
+    }
     wakeup_sleep(&tick->network_wake);
     if (has_batches(tick)) {
         set_idle(tick, true);
@@ -942,6 +1261,16 @@ static int64_t spin_time(unsigned thread_count) {
     return CPU_COUNT(&set) > (int)thread_count ? SPIN_NS : 0;
 }
 
+static struct network_options options_of(struct tick *tick) {
+    return (struct network_options){
+        .limits = &tick->limits,
+        .find_command = command_find_request,
+        .acceptor = tick->acceptor,
+        .engine_wake = &tick->network_wake,
+        .spin_ns = tick->spin_ns,
+    };
+}
+
 static bool start_networks(struct tick *tick, unsigned count) {
     tick->spin_ns = spin_time(count);
     tick->prepare.data = tick;
@@ -950,11 +1279,13 @@ static bool start_networks(struct tick *tick, unsigned count) {
         uv_prepare_start(&tick->prepare, on_prepare) != 0) {
         return false;
     }
+    struct network_options options = options_of(tick);
     for (unsigned i = 0; i < count; i++) {
-        if (!network_start(&tick->networks[i], i + 1, tick->spin_ns, &tick->network_wake,
-                           &tick->limits, command_find_request)) {
+        options.number = i + 1;
+        if (!network_start(&tick->networks[i], &options)) {
             return false;
         }
+        options.acceptor = NULL; /* the first one's */
         tick->network_count++;
     }
     return true;
@@ -974,9 +1305,9 @@ static bool init_networks(struct tick *tick) {
     if (count > 1) {
         return start_networks(tick, count);
     }
-    network_init(&tick->networks[0], tick->loop, &tick->limits, command_find_request);
+    const struct network_options options = options_of(tick);
     tick->network_count = 1;
-    return true;
+    return network_init(&tick->networks[0], tick->loop, &options);
 }
 
 bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server) {

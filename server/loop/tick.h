@@ -18,7 +18,9 @@
 
 #include "server/clients/server.h"
 #include "server/loop/lookahead.h"
+#include "server/loop/tls_settings.h"
 #include "server/network/network.h"
+#include "server/system/fault.h"
 
 struct connection;
 
@@ -50,25 +52,40 @@ struct tick {
     struct queue_entry group[LOOKAHEAD_GROUP]; /* copies, where a group is of several batches */
     const struct queue_entry *running;         /* NULL: none */
     uint64_t done_total;
-    struct connection *dirty_first, *dirty_last; /* to be finished at the end of the tick */
-    struct connection *gated_first;              /* connections whose output waits for the disk */
+    struct connection *dirty_first, *dirty_last;   /* to be finished at the end of the tick */
+    struct connection *pushed_first, *pushed_last; /* with output that they did not ask for */
+    struct connection *gated_first;                /* connections whose output waits for the disk */
+    struct connection *auth_first;                 /* connections that wait to authenticate */
+    int64_t auth_due_ms;                           /* when the first of them may; monotonic */
     struct buffer buffers[TICK_BUFFERS_MAX];
     size_t buffer_bytes; /* sum of their capacities */
     uint32_t buffer_count;
     uint32_t idle_buffer_count;     /* how many were not lent within this second */
     struct connection *check_next;  /* next in the walk over all clients, once a second */
     uint64_t input_max, output_max; /* largest buffers of any client in this walk so far */
-    bool is_behind;   /* the disk is behind: the queue waits (persistence_is_behind) */
-    bool is_pausing;  /* CLIENT PAUSE holds connections back */
-    bool is_draining; /* no more reads; queued requests are answered */
-    bool is_stopping; /* the loop is ending */
-    /* Called once when draining begins, to stop accepting. */
+    bool is_behind;            /* the disk is behind: the queue waits (persistence_is_behind) */
+    bool is_pausing;           /* CLIENT PAUSE holds connections back */
+    bool is_retiring;          /* the server still serves: see dispatch/shutdown.h */
+    bool is_draining;          /* no more reads; queued requests are answered */
+    bool is_lingering;         /* all replies are sent: clients are to close */
+    bool is_stopping;          /* the loop is ending */
+    int64_t full_logged_at_ms; /* of monotonic_ms; 0: never */
+    int64_t tls_logged_at_ms;  /* a handshake that failed; as above */
+    unsigned tls_unlogged_count;
+    int64_t proxy_logged_at_ms;   /* likewise, of clients refused for their PROXY header */
+    unsigned proxy_refused_count; /* since then */
+    /* When the thread's processor time was read last, in clock_ticks, and what it was. */
+    uint64_t cpu_read_at_ticks, cpu_ns;
+    /* The listening sockets, or NULL. From tick_init on they are the first network's. */
+    struct acceptor *acceptor;
+    const struct tls_settings *tls; /* NULL: no listening socket is for TLS */
+    /* Called once when draining begins. */
     void (*stop_listening)(void *context);
     void *context;
 };
 
-/* *tick is zero-initialised except stop_listening and context. false: out of memory, or libuv
- * failed. */
+/* *tick is zero-initialised except acceptor, tls, stop_listening and context. false: out of memory, or
+ * libuv failed. */
 MUST_CHECK bool tick_init(struct tick *tick, uv_loop_t *loop, struct server *server);
 /* Call after the loop has ended and its handles are closed. */
 void tick_deinit(struct tick *tick);
@@ -77,8 +94,8 @@ void tick_deinit(struct tick *tick);
  * everything. is_now, or a second call: do not flush. */
 void tick_shutdown(struct tick *tick, bool is_now);
 
-/* Full name of the running command; NULL: none. Async-signal-safe. */
-const char *tick_running_command(const struct tick *tick);
+/* The command that runs; false: none. Async-signal-safe. */
+bool tick_describe_command(const struct tick *tick, struct fault_command *command);
 /* Run one iteration without blocking in poll. */
 void tick_wake(struct tick *tick);
 /* Send output that no longer has to wait for the disk. */

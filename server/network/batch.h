@@ -2,13 +2,16 @@
  * replies the other. Whoever fills a batch owns it until it is handed over; then the receiver owns
  * it, and gives it back when all that it holds has been used.
  *
- *     network thread   read, parse --> struct batch     entries, notes, input, arguments --> engine
- *     engine           run         --> struct replies   messages, bytes                  --> network
+ *     network thread   accept, read, parse --> struct batch    entries, notes, input --> engine
+ *     engine           run                 --> struct replies  messages, bytes       --> network
  *
  * What comes back travels with the next batch of the other direction. So memory is freed by the
  * thread that allocated it, and nothing is written by two threads at a time. */
 #ifndef SERVER_BATCH_H
 #define SERVER_BATCH_H
+
+#include <netinet/in.h>
+#include <sys/un.h>
 
 #include "protocol/buffer.h"
 #include "protocol/resp.h"
@@ -33,6 +36,8 @@ enum transport_failure {
     TRANSPORT_LOST,
     TRANSPORT_NO_MEMORY_FOR_INPUT,
     TRANSPORT_NO_MEMORY_FOR_REQUESTS,
+    TRANSPORT_NO_HANDSHAKE, /* of TLS */
+    TRANSPORT_TLS_BROKEN,
 };
 
 enum transport_event {
@@ -41,6 +46,7 @@ enum transport_event {
     TRANSPORT_FAILED = 1 << 2,     /* close it; failure says why */
     TRANSPORT_WRITTEN = 1 << 3,    /* output that could not be written at once now was */
     TRANSPORT_CLOSED = 1 << 4,     /* its descriptor is closed: the last that is heard of it */
+    TRANSPORT_SHAKEN = 1 << 5,     /* the handshake of TLS is over: transport_peer_name */
 };
 
 /* What happened to one connection besides its requests. */
@@ -50,9 +56,40 @@ struct transport_note {
     enum transport_failure failure;
     size_t unfinished_size; /* bytes */
     size_t memory_size;     /* held for input */
+    const char *tls_error;  /* static text behind the last two failures; NULL: none */
 };
 
-enum { BATCH_NOTES_MAX = 128 };
+union socket_address {
+    struct sockaddr any; /* of a unix socket here, no more than its family */
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un local; /* of a balancer's unix socket */
+};
+
+/* A client that was accepted: non-blocking, with its options set. */
+struct accepted {
+    int fd;
+    bool is_unix_socket;
+    bool is_tls;
+    bool is_proxied; /* it sent a PROXY header: peer and local are what that says */
+    union socket_address peer, local;
+    union socket_address proxy; /* is_proxied: whose connection it is */
+};
+
+/* Clients that were closed because the process had no descriptor left. */
+struct turned_away {
+    unsigned count;
+    int error; /* errno; 0: none */
+};
+
+/* Clients that were closed on a listener of proxy-protocol. */
+struct proxy_refusals {
+    unsigned count;
+    const char *reason; /* of the last one; a literal */
+    union socket_address peer;
+};
+
+enum { BATCH_NOTES_MAX = 128, BATCH_ACCEPTED_MAX = 8 };
 
 struct batch {
     struct batch *next;
@@ -62,6 +99,10 @@ struct batch {
     size_t position;              /* the engine: entries before it have run */
     struct transport_note *notes; /* room for BATCH_NOTES_MAX; apply after the entries are queued */
     unsigned note_count;
+    struct accepted *accepted; /* room for BATCH_ACCEPTED_MAX; the engine's to open or to close */
+    unsigned accepted_count;
+    struct turned_away turned_away;
+    struct proxy_refusals proxy_refusals;
     struct input_piece *pieces; /* newest first; reads use the first */
     unsigned piece_count;
     struct resp_arena arguments;
@@ -78,13 +119,16 @@ struct outgoing {
     bool is_engines; /* allocated by the engine, which frees it */
 };
 
-/* What the engine tells one transport. */
+/* What the engine tells one transport; or, without one, the network itself: is_closed: close all and
+ * end; output: send it to fd, a client that is refused, and close that; otherwise: drain. */
 struct transport_message {
     struct transport *transport;
+    int fd;
     uint32_t done;             /* so many of its requests have run */
     bool is_authenticated;     /* which limits apply to its next requests */
     bool is_opened;            /* the first message: start to read */
     bool is_stopped;           /* read no more */
+    bool is_ending;            /* all output is sent: half-close, and read away what still comes */
     bool is_closed;            /* the last message: close now; nothing else counts */
     bool is_report_wanted;     /* TRANSPORT_WRITTEN is to follow once all output is written */
     size_t begin, size;        /* output: these bytes of the batch */

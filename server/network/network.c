@@ -6,9 +6,12 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "codec/thread_signals.h"
+#include "server/network/acceptor.h"
 
 enum {
     PIECE_SIZE = 64 * 1024,     /* a read gets the free space of one piece */
@@ -20,7 +23,17 @@ enum {
     FULL_REQUESTS = 65536, /* waiting requests above which only a little more is read from each */
     ENTRIES_MIN = 64,
     ENTRIES_KEPT_MAX = 65536,
-    SPIN_ROUNDS = 32, /* looks at the ring between two looks at the clock */
+    DONE_MAX = 4, /* batches that wait for replies to go back with */
+    /* As many as may be in batches that wait so: then these go back, and there is room again. */
+    ACCEPTED_OUT_MAX = DONE_MAX * BATCH_ACCEPTED_MAX,
+    HANDSHAKES_MAX = 4, /* steps a turn: one takes as long as many requests */
+};
+
+/* A batch and all its arrays of fixed size. */
+struct network_batch {
+    struct batch batch; /* first */
+    struct transport_note notes[BATCH_NOTES_MAX];
+    struct accepted accepted[BATCH_ACCEPTED_MAX];
 };
 
 struct input_piece {
@@ -52,9 +65,17 @@ static void take_pieces_back(struct network *network, struct batch *batch) {
     }
 }
 
+static void resume_accepting(struct network *network) {
+    if (network->acceptor != NULL && network_may_accept(network)) {
+        acceptor_resume(network->acceptor);
+    }
+}
+
 /* All its requests have run. */
 static void recycle(struct network *network, struct batch *batch) {
     take_pieces_back(network, batch);
+    network->accepted_out -= batch->accepted_count;
+    resume_accepting(network);
     if (network->spare_count >= SPARE_BATCHES_MAX) {
         free_batch(batch);
         return;
@@ -81,20 +102,47 @@ static struct batch *filling(struct network *network) {
         network->spare = batch->next;
         network->spare_count--;
     } else {
-        batch = memory_allocate_zeroed(sizeof *batch + BATCH_NOTES_MAX * sizeof *batch->notes);
-        if (batch == NULL) {
+        struct network_batch *whole = memory_allocate_zeroed(sizeof *whole);
+        if (whole == NULL) {
             return NULL;
         }
-        batch->notes = (struct transport_note *)(void *)(batch + 1);
+        batch = &whole->batch;
+        batch->notes = whole->notes;
+        batch->accepted = whole->accepted;
     }
     batch->next = NULL;
     batch->network = network;
     batch->count = 0;
     batch->position = 0;
     batch->note_count = 0;
+    batch->accepted_count = 0;
     batch->is_drained = false;
     network->filling = batch;
     return batch;
+}
+
+bool network_may_accept(const struct network *network) {
+    return network->accepted_out < ACCEPTED_OUT_MAX &&
+           (network->filling == NULL || network->filling->accepted_count < BATCH_ACCEPTED_MAX);
+}
+
+struct accepted *network_next_accepted(struct network *network) {
+    struct batch *batch = filling(network);
+    return batch != NULL ? &batch->accepted[batch->accepted_count] : NULL;
+}
+
+void network_keep_accepted(struct network *network) {
+    CHECK(network->filling->accepted_count < BATCH_ACCEPTED_MAX);
+    network->filling->accepted_count++;
+    network->accepted_out++;
+}
+
+void network_refuse_proxied(struct network *network, const struct accepted *accepted,
+                            const char *reason) {
+    close(accepted->fd);
+    network->proxy_refusals.count++;
+    network->proxy_refusals.reason = reason;
+    network->proxy_refusals.peer = accepted->is_proxied ? accepted->proxy : accepted->peer;
 }
 
 char *network_input_room(struct network *network, size_t *size) {
@@ -156,6 +204,10 @@ bool network_is_full(const struct network *network) {
     return network->in_flight > FULL_REQUESTS || network->piece_count > FULL_PIECES;
 }
 
+bool network_may_shake(struct network *network) {
+    return network->handshakes_left-- > 0;
+}
+
 void network_note(struct network *network, struct transport *transport,
                   enum transport_event event) {
     if (transport->events == 0) {
@@ -188,17 +240,28 @@ static void fill_notes(struct network *network, struct batch *batch) {
             .failure = transport->failure,
             .unfinished_size = transport->unfinished.end - transport->unfinished.begin,
             .memory_size = transport_memory_size(transport),
+            .tls_error = transport->tls != NULL ? tls_error(transport->tls) : NULL,
         };
         transport->events = 0;
     }
 }
 
+static bool is_drained_news(const struct network *network) {
+    return network->is_draining && !network->is_drained_told && is_drained(network);
+}
+
+static bool has_news(const struct network *network) {
+    const struct batch *batch = network->filling;
+    return network->noted != NULL || network->written != NULL || network->turned_away.error != 0 ||
+           network->proxy_refusals.count > 0 ||
+           (batch != NULL && (batch->count > 0 || batch->accepted_count > 0)) ||
+           is_drained_news(network);
+}
+
 /* What was read and noted since the last batch, to be handed over. NULL: nothing, or no memory. */
 static struct batch *finish_batch(struct network *network) {
-    bool is_told = network->is_draining && !network->is_drained_told && is_drained(network);
-    bool has_news = network->noted != NULL || network->written != NULL || is_told ||
-                    (network->filling != NULL && network->filling->count > 0);
-    struct batch *batch = has_news ? filling(network) : NULL;
+    bool is_told = is_drained_news(network);
+    struct batch *batch = has_news(network) ? filling(network) : NULL;
     if (batch == NULL) {
         return NULL;
     }
@@ -206,6 +269,8 @@ static struct batch *finish_batch(struct network *network) {
     fill_notes(network, batch);
     batch->is_drained = is_told;
     network->is_drained_told |= is_told;
+    batch->turned_away = network->turned_away;
+    batch->proxy_refusals = network->proxy_refusals;
     batch->read_bytes = network->read_bytes;
     batch->written_bytes = network->written_bytes;
     batch->written = network->written;
@@ -214,11 +279,21 @@ static struct batch *finish_batch(struct network *network) {
     network->written_bytes = 0;
     network->written = NULL;
     network->used = NULL;
+    network->turned_away = (struct turned_away){0};
+    network->proxy_refusals = (struct proxy_refusals){0};
+    resume_accepting(network);
     return batch;
+}
+
+static void close_acceptor(struct network *network) {
+    if (network->acceptor != NULL) {
+        acceptor_close(network->acceptor);
+    }
 }
 
 static void drain(struct network *network) {
     network->is_draining = true;
+    close_acceptor(network);
     struct transport *transport = network->transports;
     for (; transport != NULL; transport = transport->next) {
         transport_update(transport);
@@ -228,39 +303,40 @@ static void drain(struct network *network) {
 /* ---- the thread ---- */
 
 static void hand_over(struct network *network) {
-    /* The only producer: a ring that has room now still has it below. */
-    for (;;) {
-        uint32_t tail = atomic_load_explicit(&network->to_engine.tail, memory_order_relaxed);
-        uint32_t head = atomic_load_explicit(&network->to_engine.head, memory_order_acquire);
-        struct batch *batch = tail - head < RING_SIZE ? finish_batch(network) : NULL;
-        if (batch == NULL) {
-            return;
-        }
+    struct batch *batch;
+    while (ring_has_room(&network->to_engine) && (batch = finish_batch(network)) != NULL) {
         CHECK(ring_put(&network->to_engine, batch));
         wakeup_send(network->engine_wake);
     }
 }
 
-/* The messages that ask a network, not a transport, have none. */
-static void apply_to_network(struct network *network, const struct transport_message *message) {
+static void refuse(int fd, const char *text, size_t size) {
+    (void)!write(fd, text, size);
+    close(fd);
+}
+
+static void apply_to_network(struct network *network, const struct transport_message *message,
+                             const char *bytes) {
     if (message->is_closed) {
         network->is_stopping = true;
+        close_acceptor(network);
+    } else if (message->size > 0) {
+        refuse(message->fd, bytes, message->size);
     } else {
         drain(network);
     }
 }
 
-static bool take_replies(struct network *network) {
-    bool has_taken = false;
+static void take_replies(struct network *network) {
     struct replies *replies;
     while ((replies = ring_take(&network->to_network)) != NULL) {
-        has_taken = true;
         for (unsigned i = 0; i < replies->count; i++) {
             const struct transport_message *message = &replies->messages[i];
+            const char *bytes = replies->bytes + message->begin;
             if (message->transport == NULL) {
-                apply_to_network(network, message);
+                apply_to_network(network, message, bytes);
             } else {
-                transport_apply(message->transport, message, replies->bytes + message->begin);
+                transport_apply(message->transport, message, bytes);
             }
         }
         while (replies->used != NULL) {
@@ -271,13 +347,6 @@ static bool take_replies(struct network *network) {
         replies->next = network->used;
         network->used = replies;
     }
-    return has_taken;
-}
-
-static void close_handle(uv_handle_t *handle) {
-    if (!uv_is_closing(handle)) {
-        uv_close(handle, NULL);
-    }
 }
 
 static void stop_if_asked(struct network *network) {
@@ -285,37 +354,25 @@ static void stop_if_asked(struct network *network) {
         return;
     }
     wakeup_close(&network->wake);
-    close_handle((uv_handle_t *)&network->prepare);
-    close_handle((uv_handle_t *)&network->check);
-    close_handle((uv_handle_t *)&network->idle);
+    uv_close((uv_handle_t *)&network->prepare, NULL);
+    uv_close((uv_handle_t *)&network->check, NULL);
+    uv_close((uv_handle_t *)&network->idle, NULL);
 }
 
 static void on_idle(uv_idle_t *idle) {
     (void)idle; /* an active idle handle only keeps poll from blocking */
 }
 
-/* The engine has requests of ours and is about to answer: look for the answer for a moment. */
-static void spin(struct network *network) {
-    if (network->spin_ns == 0 || network->in_flight == 0) {
-        return;
-    }
-    uint64_t end_ns = uv_hrtime() + (uint64_t)network->spin_ns;
-    do {
-        for (int i = 0; i < SPIN_ROUNDS; i++) {
-            if (!ring_is_empty(&network->to_network)) {
-                return;
-            }
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
-        }
-        sched_yield();
-    } while (uv_hrtime() < end_ns);
+static bool has_replies(void *context) {
+    struct network *network = context;
+    return !ring_is_empty(&network->to_network);
 }
 
 static void on_prepare(uv_prepare_t *prepare) {
     struct network *network = prepare->data;
-    spin(network);
+    if (network->in_flight > 0) { /* the engine has requests of ours and is about to answer */
+        (void)wakeup_spin(network->spin_ns, has_replies, network);
+    }
     wakeup_sleep(&network->wake);
     if (ring_is_empty(&network->to_network)) {
         uv_idle_stop(&network->idle);
@@ -327,7 +384,8 @@ static void on_prepare(uv_prepare_t *prepare) {
 static void on_check(uv_check_t *check) {
     struct network *network = check->data;
     wakeup_wake(&network->wake);
-    (void)take_replies(network);
+    network->handshakes_left = HANDSHAKES_MAX;
+    take_replies(network);
     hand_over(network);
     stop_if_asked(network);
 }
@@ -335,9 +393,7 @@ static void on_check(uv_check_t *check) {
 static void run_thread(void *context) {
     struct network *network = context;
     char name[16];
-    sigset_t signals;
-    sigfillset(&signals);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    thread_signals_begin();
     snprintf(name, sizeof name, "leaderboard-io%u", network->number % 10);
     (void)pthread_setname_np(pthread_self(), name);
     uv_run(network->loop, UV_RUN_DEFAULT);
@@ -346,9 +402,26 @@ static void run_thread(void *context) {
 
 /* ---- the engine ---- */
 
-void network_init(struct network *network, uv_loop_t *loop, const struct network_limits *limits,
-                  uint32_t (*find_command)(const struct request *request)) {
-    *network = (struct network){.loop = loop, .limits = limits, .find_command = find_command};
+static void fill(struct network *network, uv_loop_t *loop, const struct network_options *options) {
+    *network = (struct network){
+        .loop = loop,
+        .limits = options->limits,
+        .find_command = options->find_command,
+        .acceptor = options->acceptor,
+        .engine_wake = options->engine_wake,
+        .spin_ns = options->spin_ns,
+        .number = options->number,
+        .handshakes_left = HANDSHAKES_MAX,
+    };
+}
+
+static bool watch_acceptor(struct network *network) {
+    return network->acceptor == NULL || acceptor_watch(network->acceptor, network);
+}
+
+bool network_init(struct network *network, uv_loop_t *loop, const struct network_options *options) {
+    fill(network, loop, options);
+    return watch_acceptor(network);
 }
 
 static bool init_handles(struct network *network) {
@@ -370,18 +443,15 @@ static bool init_handles(struct network *network) {
     return true;
 }
 
-bool network_start(struct network *network, unsigned number, int64_t spin_ns,
-                   struct wakeup *engine_wake, const struct network_limits *limits,
-                   uint32_t (*find_command)(const struct request *request)) {
-    network_init(network, &network->own_loop, limits, find_command);
-    network->number = number;
-    network->spin_ns = spin_ns;
-    network->engine_wake = engine_wake;
+bool network_start(struct network *network, const struct network_options *options) {
+    fill(network, &network->own_loop, options);
     if (!init_handles(network)) {
+        close_acceptor(network);
         return false;
     }
-    if (uv_thread_create(&network->thread, run_thread, network) != 0) {
+    if (!watch_acceptor(network) || uv_thread_create(&network->thread, run_thread, network) != 0) {
         network->is_stopping = true;
+        close_acceptor(network);
         stop_if_asked(network);
         uv_run(&network->own_loop, UV_RUN_DEFAULT);
         CHECK(uv_loop_close(&network->own_loop) == 0);
@@ -395,6 +465,7 @@ bool network_start(struct network *network, unsigned number, int64_t spin_ns,
 struct batch *network_take(struct network *network) {
     struct batch *batch = network->has_thread ? ring_take(&network->to_engine) : NULL;
     if (batch == NULL && (!network->has_thread || network->is_joined)) {
+        network->handshakes_left = HANDSHAKES_MAX;
         batch = finish_batch(network);
     }
     if (batch != NULL) {
@@ -404,11 +475,7 @@ struct batch *network_take(struct network *network) {
 }
 
 bool network_has_batch(struct network *network) {
-    if (network->has_thread) {
-        return !ring_is_empty(&network->to_engine);
-    }
-    return network->noted != NULL || (network->filling != NULL && network->filling->count > 0) ||
-           (network->is_draining && !network->is_drained_told && is_drained(network));
+    return network->has_thread ? !ring_is_empty(&network->to_engine) : has_news(network);
 }
 
 void network_give_back(struct network *network, struct batch *batch) {
@@ -418,6 +485,7 @@ void network_give_back(struct network *network, struct batch *batch) {
     }
     batch->next = network->done_first;
     network->done_first = batch;
+    network->done_count++;
 }
 
 static void free_outgoing(struct outgoing *outgoing) {
@@ -472,6 +540,7 @@ static void put_replies(struct network *network) {
     network->replies = NULL;
     replies->used = network->done_first;
     network->done_first = NULL;
+    network->done_count = 0;
     if (network->waiting_last != NULL) {
         network->waiting_last->next = replies;
     } else {
@@ -482,7 +551,11 @@ static void put_replies(struct network *network) {
 
 bool network_push(struct network *network) {
     bool has_put = false;
-    if (network->replies != NULL && network->replies->count > 0) {
+    if (network->replies == NULL && network->done_count >= DONE_MAX) {
+        network->replies = new_replies(network); /* nothing to say for long: the batches go back */
+    }
+    if (network->replies != NULL &&
+        (network->replies->count > 0 || network->done_count >= DONE_MAX)) {
         put_replies(network);
     }
     while (network->waiting_first != NULL) {
@@ -530,6 +603,19 @@ struct transport_message *network_message(struct network *network, struct transp
         replies->size += size;
     }
     return message;
+}
+
+void network_refuse(struct network *network, int fd, const char *text) {
+    size_t size = strlen(text);
+    char *bytes = NULL;
+    struct transport_message *message =
+        network->has_thread ? network_message(network, NULL, size, &bytes) : NULL;
+    if (message == NULL) {
+        refuse(fd, text, size);
+        return;
+    }
+    message->fd = fd;
+    memcpy(bytes, text, size);
 }
 
 void network_drain(struct network *network) {

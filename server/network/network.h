@@ -6,6 +6,8 @@
  *     network thread 2  <-------------------------------------->
  *     sockets, parsing                                           boards, sessions, replies
  *
+ * The first network accepts for all (acceptor.h): the engine chooses each client's network.
+ *
  * Who owns what: a transport, its socket and its unfinished input belong to the network's thread; a
  * connection, its session and its output belong to the engine until they are handed over. Nothing is
  * written by two threads: what passes between them is in batches (batch.h) that have one owner at a
@@ -29,12 +31,25 @@
 struct network_limits {
     _Atomic size_t bulk_size_max; /* proto-max-bulk-len */
     _Atomic bool has_password;
+    _Atomic int tcp_keepalive_s;
+};
+
+/* What a network is made with. All is borrowed. */
+struct network_options {
+    const struct network_limits *limits;
+    uint32_t (*find_command)(const struct request *request);
+    struct acceptor *acceptor; /* NULL: it accepts nobody */
+    /* With a thread: */
+    struct wakeup *engine_wake; /* sent when a batch has come */
+    int64_t spin_ns;
+    unsigned number; /* for the thread's name */
 };
 
 struct network {
     uv_loop_t *loop;
     const struct network_limits *limits;
     uint32_t (*find_command)(const struct request *request);
+    struct acceptor *acceptor; /* NULL: none */
     unsigned number;
 
     /* the network's thread */
@@ -44,7 +59,11 @@ struct network {
     struct batch *spare;
     struct input_piece *spare_pieces;
     unsigned spare_count, spare_piece_count, piece_count;
-    uint32_t in_flight; /* requests of all its transports */
+    uint32_t in_flight;    /* requests of all its transports */
+    int handshakes_left;   /* steps that may still be made in this turn of the loop */
+    unsigned accepted_out; /* clients accepted, in batches that have not come back */
+    struct turned_away turned_away;
+    struct proxy_refusals proxy_refusals;
     uint64_t read_bytes, written_bytes;
     struct outgoing *written;
     struct replies *used;
@@ -69,20 +88,19 @@ struct network {
     struct replies *waiting_first, *waiting_last; /* the ring was full */
     struct replies *free_replies;
     struct batch *done_first; /* to go back with the next replies */
-    unsigned free_replies_count;
+    unsigned done_count, free_replies_count;
     uint32_t client_count;
     bool is_drained;
 };
 
 /* ---- the engine ---- */
 
-/* On the engine's own loop, without a thread. */
-void network_init(struct network *network, uv_loop_t *loop, const struct network_limits *limits,
-                  uint32_t (*find_command)(const struct request *request));
-/* With a thread: the same, and the thread runs. engine_wake is sent when a batch has come. false: no memory or no thread; nothing is left behind. */
-MUST_CHECK bool network_start(struct network *network, unsigned number, int64_t spin_ns,
-                              struct wakeup *engine_wake, const struct network_limits *limits,
-                              uint32_t (*find_command)(const struct request *request));
+/* On the engine's own loop, without a thread. false: libuv failed. */
+MUST_CHECK bool network_init(struct network *network, uv_loop_t *loop,
+                             const struct network_options *options);
+/* With a thread, which runs then. false: no memory or no thread; nothing is left behind, and the
+ * acceptor is closed. */
+MUST_CHECK bool network_start(struct network *network, const struct network_options *options);
 /* The thread closes all sockets and ends; what it still says is to be taken afterwards. */
 void network_join(struct network *network);
 /* Free what it holds. All its batches must be back (network_give_back). */
@@ -104,8 +122,25 @@ network_message(struct network *network, struct transport *transport, size_t siz
 /* Hand over what was gathered. true: the network has yet to make room for the rest; call again. */
 bool network_push(struct network *network);
 
-/* Ask for no more input: what was received is still answered, and then is_drained becomes true. */
+/* Send text to a client that is refused, and close its socket. What does not fit the empty socket
+ * buffer is not sent. */
+void network_refuse(struct network *network, int fd, const char *text);
+
+/* Accept nobody and ask for no more input: what was received is still answered, and then is_drained
+ * becomes true. */
 void network_drain(struct network *network);
+
+/* ---- for acceptor.c ---- */
+
+/* Is there room for another client in what the engine has not seen? If not, acceptor_resume is
+ * called once there is. */
+bool network_may_accept(const struct network *network);
+/* Where the next one goes, if network_may_accept; it counts once it is kept. NULL: no memory. */
+MUST_CHECK struct accepted *network_next_accepted(struct network *network);
+void network_keep_accepted(struct network *network);
+/* Close this client, and let the engine know. reason: a literal. */
+void network_refuse_proxied(struct network *network, const struct accepted *accepted,
+                            const char *reason);
 
 /* ---- for transport.c ---- */
 
@@ -121,6 +156,8 @@ static inline struct resp_arena *network_arguments(struct network *network) {
 }
 /* Do waiting requests hold so much that only a little more should be read from each client? */
 bool network_is_full(const struct network *network);
+/* May one more step of a handshake be made in this turn of the loop? Counts it. */
+MUST_CHECK bool network_may_shake(struct network *network);
 /* Count a system call; only the network's thread does. */
 static inline void network_count_call(_Atomic uint64_t *count) {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,

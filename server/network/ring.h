@@ -40,15 +40,21 @@ struct ring {
     alignas(RING_CACHE_LINE) void *items[RING_SIZE];
 };
 
-/* The producer: false: the ring is full, and nothing was put. */
-MUST_CHECK static inline bool ring_put(struct ring *ring, void *item) {
+/* The producer: will the next ring_put succeed? */
+static inline bool ring_has_room(struct ring *ring) {
     uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     if (tail - ring->head_seen == RING_SIZE) {
         ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
-        if (tail - ring->head_seen == RING_SIZE) {
-            return false;
-        }
     }
+    return tail - ring->head_seen < RING_SIZE;
+}
+
+/* The producer: false: the ring is full, and nothing was put. */
+MUST_CHECK static inline bool ring_put(struct ring *ring, void *item) {
+    if (!ring_has_room(ring)) {
+        return false;
+    }
+    uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     ring->items[tail % RING_SIZE] = item;
     atomic_store_explicit(&ring->tail, tail + 1, memory_order_seq_cst);
     return true;

@@ -195,7 +195,8 @@ static size_t read_size_max(const struct transport *transport) {
 /* read() with error handling. 0: nothing was read. */
 static size_t read_some(struct transport *transport, char *at, size_t room) {
     struct network *network = transport->network;
-    ssize_t size = read(transport->fd, at, room);
+    ssize_t size =
+        transport->tls == NULL ? read(transport->fd, at, room) : tls_read(transport->tls, at, room);
     network_count_call(&network->reads);
     if (size > 0) {
         network->read_bytes += (uint64_t)size;
@@ -203,6 +204,9 @@ static size_t read_some(struct transport *transport, char *at, size_t room) {
     }
     if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
         transport->is_input_over = true;
+        if (size < 0 && transport->tls != NULL) {
+            fail(transport, TRANSPORT_TLS_BROKEN);
+        }
     }
     return 0;
 }
@@ -272,6 +276,15 @@ static void read_input(struct transport *transport) {
     tell_end(transport);
 }
 
+/* Nothing of it is parsed, nor, of TLS, decrypted. When the client has closed, the engine is told. */
+static void read_away(struct transport *transport) {
+    char nowhere[4096];
+    ssize_t size = recv(transport->fd, nowhere, sizeof nowhere, 0);
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+        fail(transport, TRANSPORT_LOST);
+    }
+}
+
 /* ---- writing ---- */
 
 static void count_written(struct transport *transport, size_t size) {
@@ -282,7 +295,7 @@ static void count_written(struct transport *transport, size_t size) {
 /* Returns how much was written; the rest must wait, or the transport has failed. */
 static size_t write_some(struct transport *transport, const char *at, size_t size) {
     struct network *network = transport->network;
-    ssize_t written = write(transport->fd, at, size < WRITE_MAX ? size : (size_t)WRITE_MAX);
+    ssize_t written = transport_write(transport, at, size < WRITE_MAX ? size : (size_t)WRITE_MAX);
     network_count_call(&network->writes);
     if (written < 0) {
         if (errno != EAGAIN && errno != EINTR) {
@@ -390,6 +403,75 @@ static void report_written(struct transport *transport) {
     }
 }
 
+/* ---- TLS ---- */
+
+/* Is there something to do for which poll does not report input? It is done once the socket can be
+ * written to: mostly at once; and a client whose socket is full of replies waits for them first. */
+static bool has_hidden_input(const struct transport *transport) {
+    return may_read(transport) &&
+           (tls_has_input(transport->tls) || tls_wants_write(transport->tls));
+}
+
+static void on_handshake(uv_poll_t *poll, int status, int events) {
+    struct transport *transport = poll->data;
+    (void)events;
+    if (status < 0) {
+        transport->polled = 0;
+        fail(transport, TRANSPORT_LOST);
+        return;
+    }
+    if (transport->is_failed || !network_may_shake(transport->network)) {
+        return; /* poll reports it again in the next turn */
+    }
+    switch (tls_handshake(transport->tls)) {
+    case TLS_IS_OPEN:
+        transport->is_shaking = false;
+        transport->polled = 0; /* by on_handshake */
+        network_note(transport->network, transport, TRANSPORT_SHAKEN);
+        if (has_hidden_input(transport)) {
+            read_input(transport);
+        }
+        break;
+    case TLS_HAS_FAILED:
+        fail(transport, TRANSPORT_NO_HANDSHAKE);
+        break;
+    case TLS_IS_WAITING:
+    default:
+        break;
+    }
+    transport_update(transport);
+}
+
+static void open_tls(struct transport *transport) {
+    transport->tls = tls_create(transport->tls_context, transport->fd);
+    tls_context_release(transport->tls_context);
+    transport->tls_context = NULL;
+    transport->is_shaking = true;
+    if (transport->tls == NULL) {
+        shutdown(transport->fd, SHUT_RDWR); /* nothing may be sent as it is */
+        fail(transport, TRANSPORT_NO_MEMORY_FOR_INPUT);
+    }
+}
+
+static void end_tls(struct transport *transport) {
+    tls_end(transport->tls);
+    if (transport->is_shaking) {
+        transport->is_shaking = false;
+        transport->polled = 0; /* by on_handshake */
+    }
+}
+
+/* What to wait for, instead of that which a transport without TLS would wait for. */
+static int tls_events(const struct transport *transport, int polled) {
+    if (!transport->is_shaking) {
+        return has_hidden_input(transport) ? polled | UV_WRITABLE : polled;
+    }
+    if (transport->is_failed || transport->network->is_draining) {
+        return 0;
+    }
+    return tls_wants_write(transport->tls) ? UV_WRITABLE : UV_READABLE;
+}
+
 /* ---- events ---- */
 
 static void on_poll(uv_poll_t *poll, int status, int events) {
@@ -398,7 +480,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
         /* The socket has an error, and libuv has stopped watching it. Input that arrived before is
          * still read if it may be; otherwise poll would keep reporting the error. */
         transport->polled = 0;
-        if (!may_read(transport)) {
+        if (transport->is_ending || !may_read(transport)) {
             fail(transport, TRANSPORT_LOST);
             return;
         }
@@ -421,9 +503,14 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
             }
             report_written(transport);
         }
+        if (transport->tls != NULL && (events & UV_READABLE) == 0 && has_hidden_input(transport)) {
+            read_input(transport);
+        }
     }
     if ((events & UV_READABLE) != 0) {
-        if (may_read(transport)) {
+        if (transport->is_ending) {
+            read_away(transport);
+        } else if (may_read(transport)) {
             read_input(transport);
         } else {
             transport->is_muted = true;
@@ -437,20 +524,25 @@ void transport_update(struct transport *transport) {
     if (transport->is_closing || transport->polled < 0) {
         return;
     }
-    if (!transport->is_input_over && !transport->is_muted && !transport->is_stopped &&
-        !transport->is_failed && !transport->network->is_draining) {
+    bool is_wanted =
+        !transport->is_muted && !transport->is_stopped && !transport->network->is_draining;
+    if (!transport->is_failed &&
+        (transport->is_ending || (is_wanted && !transport->is_input_over))) {
         polled |= UV_READABLE;
     }
     if ((transport->outgoing_first != NULL || transport->is_write_wanted) &&
         !transport->is_failed) {
         polled |= UV_WRITABLE;
     }
+    if (transport->tls != NULL) {
+        polled = tls_events(transport, polled);
+    }
     if (polled == transport->polled) {
         return;
     }
     transport->polled = polled;
     if (polled != 0) {
-        uv_poll_start(&transport->poll, polled, on_poll);
+        uv_poll_start(&transport->poll, polled, transport->is_shaking ? on_handshake : on_poll);
     } else {
         uv_poll_stop(&transport->poll);
     }
@@ -470,6 +562,9 @@ static void open_transport(struct transport *transport) {
     if (uv_poll_init(network->loop, &transport->poll, transport->fd) != 0) {
         transport->polled = -1; /* there is no handle */
         fail(transport, TRANSPORT_LOST);
+    }
+    if (transport->tls_context != NULL) {
+        open_tls(transport);
     }
 }
 
@@ -504,6 +599,10 @@ static void close_transport(struct transport *transport) {
     } else {
         uv_close((uv_handle_t *)&transport->poll, on_closed);
     }
+    if (transport->tls != NULL) {
+        tls_destroy(transport->tls);
+        transport->tls = NULL;
+    }
     close(transport->fd);
 }
 
@@ -524,6 +623,13 @@ void transport_apply(struct transport *transport, const struct transport_message
     if (message->is_closed) {
         close_transport(transport);
         return;
+    }
+    if (message->is_ending) {
+        transport->is_ending = true;
+        if (transport->tls != NULL) {
+            end_tls(transport);
+        }
+        shutdown(transport->fd, SHUT_WR);
     }
     if (transport->in_flight == 0) {
         transport->is_muted = false;

@@ -3,14 +3,19 @@
  *
  * Reading only parses: whole requests go into the network's batch, and what is left of the input
  * stays in `unfinished`. A transport does not read while requests of its are in flight, that is, not
- * yet answered. So a client that sends faster than it is served is slowed down by TCP. */
+ * yet answered. So a client that sends faster than it is served is slowed down by TCP.
+ *
+ * With TLS (tls.h) a handshake comes first: until it is over nothing is read, and output waits. */
 #ifndef SERVER_TRANSPORT_H
 #define SERVER_TRANSPORT_H
 
 #include <stdatomic.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "server/network/batch.h"
+#include "server/network/tls.h"
+#include "server/network/tls_context.h"
 
 /* Input that is an incomplete request or not yet parsed: at[begin .. end-1]. */
 struct transport_input {
@@ -26,14 +31,18 @@ struct transport {
     unsigned events; /* to be noted in the next batch; enum transport_event */
     enum transport_failure failure;
     int fd;
-    int polled;         /* UV_READABLE, UV_WRITABLE */
-    uint32_t in_flight; /* requests handed over and not yet answered */
+    int polled;                     /* UV_READABLE, UV_WRITABLE */
+    uint32_t in_flight;             /* requests handed over and not yet answered */
+    struct ssl_ctx_st *tls_context; /* set before it is opened, which takes it; NULL: no TLS */
+    struct tls *tls;                /* NULL: no TLS */
+    bool is_shaking;                /* its handshake is not over */
     bool is_authenticated;
     bool is_unparsed;   /* unfinished may hold whole requests */
     bool is_muted;      /* readable, but not to be read before its requests are answered */
     bool is_input_over; /* end of file, a protocol error, or a socket error */
     bool is_stopped;    /* the engine wants no more of it */
     bool is_failed;     /* nothing is read or written any more */
+    bool is_ending;     /* closed in our direction; what comes is read away */
     bool is_closing;
     bool is_report_wanted;
     bool is_write_wanted; /* the engine, on its own thread, waits until it is writable */
@@ -53,6 +62,17 @@ void transport_apply(struct transport *transport, const struct transport_message
 void transport_update(struct transport *transport);
 /* Bytes held for its input. */
 size_t transport_memory_size(const struct transport *transport);
+
+/* For the engine, after TRANSPORT_SHAKEN: tls_peer_name. */
+static inline const char *transport_peer_name(const struct transport *transport) {
+    return tls_peer_name(transport->tls);
+}
+
+/* As write(), on the network's thread. */
+static inline ssize_t transport_write(struct transport *transport, const char *at, size_t size) {
+    return transport->tls == NULL ? write(transport->fd, at, size)
+                                  : tls_write(transport->tls, at, size);
+}
 
 /* For the engine, of a transport on its own thread: call me when it can be written to
  * (TRANSPORT_WRITTEN). */

@@ -1,6 +1,7 @@
 /* See wakeup.h. */
 #include "server/network/wakeup.h"
 
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -39,4 +40,26 @@ void wakeup_deinit(struct wakeup *wakeup) {
 void wakeup_write(struct wakeup *wakeup) {
     uint64_t one = 1;
     (void)!write(wakeup->fd, &one, sizeof one); /* cannot fail: the count stays small */
+}
+
+bool wakeup_spin(int64_t spin_ns, bool (*has_work)(void *context), void *context) {
+    enum { ROUNDS = 32 }; /* looks between two looks at the clock */
+    if (spin_ns == 0) {
+        return false;
+    }
+    uint64_t end_ns = uv_hrtime() + (uint64_t)spin_ns;
+    do {
+        for (int i = 0; i < ROUNDS; i++) {
+            if (has_work(context)) {
+                return true;
+            }
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#elif defined(__aarch64__)
+            __asm__ volatile("yield");
+#endif
+        }
+        sched_yield();
+    } while (uv_hrtime() < end_ns);
+    return false;
 }

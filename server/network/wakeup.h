@@ -34,6 +34,8 @@ static inline void wakeup_sleep(struct wakeup *wakeup) {
 static inline void wakeup_wake(struct wakeup *wakeup) {
     atomic_store_explicit(&wakeup->is_asleep, false, memory_order_relaxed);
 }
+/* Before sleeping: look for work for up to spin_ns, giving way to others. false: there was none. */
+bool wakeup_spin(int64_t spin_ns, bool (*has_work)(void *context), void *context);
 void wakeup_write(struct wakeup *wakeup);
 static inline void wakeup_send(struct wakeup *wakeup) {
     if (atomic_load_explicit(&wakeup->is_asleep, memory_order_seq_cst) &&

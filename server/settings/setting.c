@@ -4,8 +4,7 @@
  *                                          \-----------> abort: nothing has changed
  *
  * A draft borrows the strings that it does not change, so a commit frees the replaced strings and
- * an abort frees the new ones. Boards borrow layouts, so existing ones keep their addresses too,
- * and new ones are appended. */
+ * an abort frees the new ones. Layouts and rules are appended to, or replaced as a whole. */
 #include "server/settings/setting_private.h"
 
 const struct setting *setting_find(struct bytes name) {
@@ -34,6 +33,7 @@ static void free_strings(struct settings *settings) {
     }
     for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
         free_string(settings, &settings->bind[i]);
+        free_string(settings, &settings->proxied[i]);
     }
     free_string(settings, &settings->default_layout_origin);
     free_string(settings, &settings->file_path);
@@ -52,11 +52,14 @@ bool setting_draft_end(struct settings *draft, bool is_fine) {
         /* The other way round: free what the original does not share with the draft. */
         original->original = draft;
         free_strings(original);
+        setting_board_drop_replaced(original, draft);
         *original = *draft;
         original->original = NULL;
+        original->has_own_layouts = false;
+        original->has_own_rules = false;
     } else {
         free_strings(draft);
-        setting_board_truncate(draft, original->layout_count, original->rule_count);
+        setting_board_drop_own(draft);
     }
     return is_fine;
 }
@@ -94,12 +97,36 @@ void settings_deinit(struct settings *settings) {
     memset(settings, 0, sizeof *settings);
 }
 
-bool settings_finish(struct settings *settings, char *error) {
-    if (settings->port == 0 && settings->unixsocket == NULL) {
-        return setting_fail(error,
-                            "there is nothing to listen on: port is 0 and unixsocket is not set");
+/* Is there a listener of this name? */
+static bool has_listener(const struct settings *settings, const char *name) {
+    if (strcmp(name, "unixsocket") == 0) {
+        return settings->unixsocket != NULL;
     }
-    return setting_board_resolve(settings, error);
+    uint32_t i = 0;
+    while (i < settings->bind_count && strcmp(settings->bind[i], name) != 0) {
+        i++;
+    }
+    return i < settings->bind_count;
+}
+
+static bool check_proxied(const struct settings *settings, char *error) {
+    for (uint32_t i = 0; i < settings->proxied_count; i++) {
+        if (!has_listener(settings, settings->proxied[i])) {
+            return setting_fail(error,
+                                "proxy-protocol: there is no listener '%s': name addresses as bind "
+                                "has them, or unixsocket",
+                                settings->proxied[i]);
+        }
+    }
+    return true;
+}
+
+bool settings_finish(struct settings *settings, char *error) {
+    if (settings->port == 0 && settings->tls_port == 0 && settings->unixsocket == NULL) {
+        return setting_fail(error, "there is nothing to listen on: port and tls-port are 0 and "
+                                   "unixsocket is not set");
+    }
+    return check_proxied(settings, error) && setting_board_resolve(settings, error);
 }
 
 /* ---- CONFIG SET ---- */
@@ -115,7 +142,7 @@ static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *er
     for (uint32_t i = 0; i < pair_count; i++) {
         struct bytes name = pairs[2 * i];
         const struct setting *setting = setting_find(name);
-        if (setting == NULL) {
+        if (setting == NULL || (setting->flags & SETTING_IN_FILE) != 0) {
             return setting_fail(error,
                                 "Unknown option or number of arguments for CONFIG SET - '%s'",
                                 bytes_show(name).text);
@@ -131,6 +158,45 @@ static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *er
     return true;
 }
 
+/* Set the settings that repeat, or the others. The name of one that cannot be set, or NULL. */
+static const char *assign_pairs(struct settings *draft, const struct bytes *pairs,
+                                uint32_t pair_count, bool is_of_lines, char *reason) {
+    for (uint32_t i = 0; i < pair_count; i++) {
+        const struct setting *setting = setting_find(pairs[2 * i]);
+        CHECK(setting != NULL);
+        bool repeats = (setting->flags & SETTING_REPEATS) != 0;
+        struct setting_input input = {.settings = draft,
+                                      .setting = setting,
+                                      .words = &pairs[2 * i + 1],
+                                      .count = 1,
+                                      .place = &(struct setting_place){0},
+                                      .reason = reason};
+        if (repeats == is_of_lines &&
+            !(repeats ? setting_board_replace(&input) : setting_value_assign(&input))) {
+            return setting->name;
+        }
+    }
+    return NULL;
+}
+
+/* Layouts first: default-layout may name one that is new. */
+static const char *assign_all(struct settings *draft, const struct bytes *pairs,
+                              uint32_t pair_count, char *reason) {
+    const char *failed = assign_pairs(draft, pairs, pair_count, true, reason);
+    if (failed == NULL) {
+        failed = assign_pairs(draft, pairs, pair_count, false, reason);
+    }
+    if (failed == NULL && draft->has_own_layouts && !draft->has_own_rules &&
+        !setting_board_repeat_rules(draft, reason)) {
+        failed = "layout";
+    }
+    bool has_changed = draft->has_own_layouts || draft->has_own_rules;
+    if (failed == NULL && has_changed && !setting_board_resolve(draft, reason)) {
+        failed = draft->has_own_layouts ? "layout" : "board";
+    }
+    return failed;
+}
+
 bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t pair_count,
                   settings_check *check, void *context, char *error) {
     if (!check_names(pairs, pair_count, error)) {
@@ -138,19 +204,8 @@ bool settings_set(struct settings *settings, const struct bytes *pairs, uint32_t
     }
     struct settings draft;
     char reason[SETTING_ERROR_MAX];
-    const char *failed = NULL;
     setting_draft_begin(&draft, settings);
-    for (uint32_t i = 0; i < pair_count && failed == NULL; i++) {
-        const struct setting *setting = setting_find(pairs[2 * i]);
-        CHECK(setting != NULL);
-        struct setting_input input = {.settings = &draft,
-                                      .setting = setting,
-                                      .words = &pairs[2 * i + 1],
-                                      .count = 1,
-                                      .place = &(struct setting_place){0},
-                                      .reason = reason};
-        failed = setting_value_assign(&input) ? NULL : setting->name;
-    }
+    const char *failed = assign_all(&draft, pairs, pair_count, reason);
     if (failed == NULL && check != NULL) {
         failed = check(context, &draft, reason);
     }

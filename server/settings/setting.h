@@ -10,7 +10,7 @@
  * setting repeats.
  *
  * CONFIG SET notifies nobody: code that uses a setting that is not SETTING_FIXED reads it here each
- * time. The one exception is loglevel, which CONFIG SET passes to log_set_level. */
+ * time. The exceptions are loglevel and crash-log-enabled, which CONFIG SET passes on. */
 #ifndef SERVER_SETTING_H
 #define SERVER_SETTING_H
 
@@ -18,20 +18,24 @@
 
 #include "codec/layout.h"
 #include "codec/memory.h"
+#include "codec/subnet.h"
 #include "skiplist/keyspace/rules.h"
 
 enum {
     SETTING_LIST_MAX = 16, /* bind addresses */
+    SETTING_IO_THREADS_MAX = 64,
     SETTING_LAYOUTS_MAX = 256,
     SETTING_RULES_MAX = 1024,
-    SETTINGS_MAX = 64,
+    SETTINGS_MAX = 128,
+    SETTING_RENAMES_MAX = 64,
+    SETTING_RENAME_SIZE_MAX = 128, /* bytes of a command's new name */
     SETTING_SAVE_POINTS_MAX = 64,
     SETTING_ERROR_MAX = 512,   /* room for any message of this file */
-    SETTING_SYNTAX_MAX = 256,  /* room for what may be written for any setting */
+    SETTING_SYNTAX_MAX = 512,  /* room for what may be written for any setting */
     SETTING_VALUE_MAX = 16384, /* room for the text of any one-line value */
 };
 
-/* Allocated one by one, so that the layout can be borrowed for as long as the settings live. */
+/* Allocated one by one, so that the layout can be borrowed until CONFIG SET replaces it. */
 struct setting_layout {
     char *name;
     char *text;         /* as given, words separated by one blank */
@@ -47,15 +51,54 @@ struct setting_rule {
     const struct rules *rules; /* own or the layout's; set by settings_finish */
 };
 
-struct setting_output_limit { /* client-output-buffer-limit normal */
+/* "rename-command NAME NEW|""": new_name "" takes the command away. */
+struct setting_rename {
+    char name[SETTING_RENAME_SIZE_MAX + 1], new_name[SETTING_RENAME_SIZE_MAX + 1];
+};
+
+/* Classes of clients with output limits of their own. */
+enum setting_output_class {
+    SETTING_OUTPUT_NORMAL,
+    SETTING_OUTPUT_PUBSUB,
+    SETTING_OUTPUT_CLASSES,
+};
+struct setting_output_limit { /* client-output-buffer-limit */
     uint64_t hard_bytes, soft_bytes;
     int64_t soft_seconds;
 };
+
+/* notify-keyspace-events: classes of events, and the channels that get them. */
+enum setting_event {
+    SETTING_EVENT_GENERIC = 1 << 0, /* g */
+    SETTING_EVENT_STRING = 1 << 1,  /* $ */
+    SETTING_EVENT_LIST = 1 << 2,    /* l */
+    SETTING_EVENT_SET = 1 << 3,     /* s */
+    SETTING_EVENT_HASH = 1 << 4,    /* h */
+    SETTING_EVENT_ZSET = 1 << 5,    /* z */
+    SETTING_EVENT_EXPIRED = 1 << 6, /* x */
+    SETTING_EVENT_EVICTED = 1 << 7, /* e */
+    SETTING_EVENT_STREAM = 1 << 8,  /* t */
+    SETTING_EVENT_MODULE = 1 << 9,  /* d */
+    SETTING_EVENT_ALL = (1 << 10) - 1,
+    SETTING_EVENT_NEW = 1 << 10,      /* n */
+    SETTING_EVENT_KEYSPACE = 1 << 11, /* K */
+    SETTING_EVENT_KEYEVENT = 1 << 12, /* E */
+    SETTING_EVENT_MISS = 1 << 13,     /* m */
+};
+
+enum setting_tls_clients {
+    SETTING_TLS_CLIENTS_NO,
+    SETTING_TLS_CLIENTS_YES,
+    SETTING_TLS_CLIENTS_OPTIONAL,
+};
+enum setting_tls_user { SETTING_TLS_USER_OFF, SETTING_TLS_USER_CN };
 
 struct setting_save_point { /* a snapshot after this many seconds with this many changes */
     int64_t seconds;        /* 1 .. INT32_MAX */
     int64_t changes;        /* 0 .. INT64_MAX */
 };
+enum setting_log_format { SETTING_LOG_TEXT, SETTING_LOG_JSON };
+enum setting_acl_pubsub { SETTING_ACL_ALLCHANNELS, SETTING_ACL_RESETCHANNELS };
 enum setting_appendfsync {
     SETTING_APPENDFSYNC_EVERYSEC,
     SETTING_APPENDFSYNC_ALWAYS,
@@ -71,6 +114,11 @@ struct settings {
                                    * IPv6); a '-' in front: no error if this machine does not have
                                    * the address */
     uint32_t bind_count;
+    /* Listeners whose connections begin with a PROXY header: words of bind, and "unixsocket". */
+    char *proxied[SETTING_LIST_MAX];
+    uint32_t proxied_count;
+    struct subnet proxies[SETTING_LIST_MAX]; /* whose headers are believed */
+    uint32_t proxy_count;
     int64_t port;           /* 0: no TCP */
     char *unixsocket;       /* NULL: none */
     int64_t unixsocketperm; /* octal 700 is 0700 here; 0: the umask decides */
@@ -82,22 +130,55 @@ struct settings {
     bool protected_mode;
     char *requirepass;      /* NULL: no password */
     int64_t auth_timeout_s; /* 0: none */
+    /* TLS */
+    int64_t tls_port;    /* 0: no TLS */
+    char *tls_cert_file; /* NULL: not set, like the next */
+    char *tls_key_file, *tls_key_file_pass;
+    char *tls_ca_cert_file, *tls_ca_cert_dir;
+    int tls_auth_clients;      /* enum setting_tls_clients */
+    int tls_auth_clients_user; /* enum setting_tls_user */
+    char *tls_protocols, *tls_ciphers, *tls_ciphersuites;
+    bool tls_prefer_server_ciphers;
+    bool tls_session_caching;
+    int64_t tls_session_cache_size, tls_session_cache_timeout_s;
+    int64_t auth_delay_ms, auth_delay_max_ms, auth_delay_after;
+    /* users */
+    char *user_lines;       /* "name rule rule\n" of each `user` line; no password but as #hash */
+    char *aclfile;          /* NULL: none */
+    int acl_pubsub_default; /* enum setting_acl_pubsub */
+    int64_t acllog_max_len;
     /* limits */
     uint64_t maxmemory;        /* 0: no limit */
     int64_t maxmemory_clients; /* bytes; 0: no limit; negative: a percentage of maxmemory */
     uint64_t proto_max_bulk_len;
     uint64_t client_query_buffer_limit;
-    struct setting_output_limit output_limit;
+    struct setting_output_limit output_limits[SETTING_OUTPUT_CLASSES];
+    unsigned notify_keyspace_events;
+    bool notify_board_events;
     int64_t busy_command_limit_ms; /* 0: no command is refused for its cost */
     /* general */
     bool daemonize;
-    char *pidfile;                      /* NULL: none */
-    char *logfile;                      /* NULL: stdout */
-    int loglevel;                       /* enum log_level */
+    char *pidfile;                    /* NULL: none */
+    char *logfile;                    /* NULL: stdout */
+    int loglevel;                     /* enum log_level */
+    int64_t shutdown_drain_timeout_s; /* 0: do not wait for balancers */
+    int log_format;                   /* enum setting_log_format */
+    bool syslog_enabled;
+    char *syslog_ident;  /* never NULL */
+    int syslog_facility; /* 0: user, n: local(n - 1) */
+    bool crash_log_enabled;
+    bool audit_log;
+    struct setting_rename renames[SETTING_RENAMES_MAX];
+    uint32_t rename_count;
     int64_t slowlog_log_slower_than_us; /* -1: off */
     int64_t slowlog_max_len;
     int64_t latency_monitor_threshold_ms;
     bool latency_tracking;
+    /* monitoring */
+    int64_t metrics_port;                               /* 0: none */
+    char *metrics_bind;                                 /* never NULL */
+    char *metrics_hosts;                                /* NULL: none */
+    char *metrics_tls_cert_file, *metrics_tls_key_file; /* NULL: without TLS */
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */
     char *appenddirname; /* never NULL; a name in dir */
@@ -108,6 +189,8 @@ struct settings {
     bool is_save_begun;        /* a further `save` line of this file adds to the earlier ones */
     int64_t auto_aof_rewrite_percentage; /* 0: never */
     uint64_t auto_aof_rewrite_min_size;
+    int64_t appendonly_keep_days;  /* 0: nothing is kept */
+    uint64_t appendonly_keep_size; /* 0: no limit */
     bool stop_writes_on_bgsave_error;
     /* boards */
     struct setting_layout *layouts[SETTING_LAYOUTS_MAX]; /* [0] is the built-in "default" */
@@ -117,6 +200,7 @@ struct settings {
     const struct rules *default_rules;
     char *default_layout_name;
     char *default_layout_origin;
+    bool has_own_layouts, has_own_rules; /* of a draft: CONFIG SET replaces all of them */
     /* absolute path of the file, for CONFIG REWRITE; NULL: no file */
     char *file_path;
     /* Of a draft: what it was copied from, and borrows unchanged strings from. Otherwise NULL. */
@@ -139,6 +223,13 @@ MUST_CHECK bool settings_load_arguments(struct settings *settings, int argc, cha
  * there is something to listen on). */
 MUST_CHECK bool settings_finish(struct settings *settings, char *error);
 
+/* More that must hold of them, beyond what this room knows. false: error (SETTING_ERROR_MAX). */
+typedef bool settings_check_more(const struct settings *settings, char *error);
+/* --check-config: read a file as a start would, and print every error, a line each. Opens nothing for
+ * writing. true: there is none, which is printed too. check is called if
+ * there is none so far; may be NULL. */
+MUST_CHECK bool settings_check_file(const char *path, settings_check_more *check, FILE *out);
+
 /* The rules of a new board with this name: a registry_rules_for whose context is the settings. */
 const struct rules *settings_rules_for(void *settings, struct bytes key);
 /* Find a layout by name; NULL: there is none. */
@@ -148,14 +239,31 @@ void settings_explain_layout(const struct settings *settings, struct bytes name,
 
 /* Options of a board beside its layout, on `board` lines and in LB.CREATE: words of any case,
  * options in any order, each at most once. */
-#define SETTING_OPTIONS "[CAP n] [KEEP LAST|BEST] [PERIOD DAY|WEEK|MONTH [TZ +08:00] [ARCHIVE n]]"
-/* Parse options into *rules; the other fields stay. On false *rules is unchanged, and reason
+#define SETTING_PERIODS "HOUR|DAY|WEEK|MONTH|YEAR"
+#define SETTING_OPTIONS                                                                            \
+    "[CAP n | LIMIT n] [KEEP LAST|BEST] [FREEZE] [OPENS t] [CLOSES t] [PERIOD " SETTING_PERIODS    \
+    " [EVERY n] [ON weekday] [AT hour] [FROM date] [TZ +08:00|Europe/Berlin] [ARCHIVE n] "         \
+    "[ARCHIVED FROZEN|WRITABLE]]"
+/* Parse options into *rules, which may be those of a living board; the other fields stay. CAP,
+ * LIMIT, OPENS, CLOSES and PERIOD take NONE too, and there is THAW. A period is not begun. On
+ * false *rules is unchanged, and reason
  * (SETTING_ERROR_MAX) says which option is wrong, what was given and what is allowed. */
 MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_count,
                                        struct rules *rules, char *reason);
 /* Does the layout support the options: are its times fine enough for the PERIOD? On false reason
  * (as above) says how many bits are needed. */
 MUST_CHECK bool settings_check_rules(const struct rules *rules, char *reason);
+
+/* The users' lines instead of those there are; see user_lines. false: out of memory, nothing
+ * changed. */
+MUST_CHECK bool settings_set_user_lines(struct settings *settings, struct bytes lines);
+/* Read a whole file into *text (NULL on entry), *size bytes; the caller frees it, also after false.
+ * error: SETTING_ERROR_MAX. */
+MUST_CHECK bool setting_file_read(const char *path, char **text, size_t *size, char *error);
+/* Replace a file, whose path has a directory, by a text: temporary file, fsync, rename, fsync of the
+ * directory. Mode and owner stay; a new file is its owner's alone. false: errno says why. */
+struct buffer;
+MUST_CHECK bool setting_file_replace(const char *path, const struct buffer *text);
 
 /* What a value is, where it is kept, and which values are allowed. */
 enum setting_type {
@@ -170,9 +278,14 @@ enum setting_type {
     SETTING_TYPE_DIRECTORY,       /* the same, the path of a directory */
     SETTING_TYPE_FILE_NAME,       /* the same, a name without directories */
     SETTING_TYPE_DEFAULT_LAYOUT,  /* the same, a layout's name */
+    SETTING_TYPE_EVENTS,          /* unsigned: enum setting_event, a letter each */
+    SETTING_TYPE_USER,            /* the same: a line of words for each `user` */
     SETTING_TYPE_BIND,            /* from here on: several words, several fields */
+    SETTING_TYPE_PROXIED,
+    SETTING_TYPE_SUBNETS,
     SETTING_TYPE_OUTPUT_LIMIT,
     SETTING_TYPE_SAVE,
+    SETTING_TYPE_RENAME,
     SETTING_TYPE_LAYOUT,
     SETTING_TYPE_BOARD,
     SETTING_TYPE_COUNT,
@@ -191,6 +304,8 @@ struct setting_section {
 enum setting_flag {
     SETTING_FIXED = 1 << 0,   /* cannot be changed while running */
     SETTING_REPEATS = 1 << 1, /* may be on several lines: layout, board */
+    SETTING_IN_FILE = 1 << 2, /* only at start: CONFIG GET and SET do not know it */
+    SETTING_SECRET = 1 << 3,  /* CONFIG GET does not show it */
 };
 /* One row of the table. */
 struct setting {
@@ -223,7 +338,9 @@ MUST_CHECK bool setting_print_line(const struct settings *settings, const struct
  * keeps or releases, as settings_set succeeds or fails. Returns NULL if they can, otherwise the
  * name of the setting that cannot, with the reason (SETTING_ERROR_MAX). */
 typedef const char *settings_check(void *context, const struct settings *wanted, char *reason);
-/* CONFIG SET name value [name value ...]: all or none. On false nothing changed, and error has
+/* CONFIG SET name value [name value ...]: all or none. The value of a setting that repeats is all its
+ * lines, as CONFIG GET replies them; layouts and rules that were borrowed are then invalid. On
+ * false nothing changed, and error has
  * Redis's wording ("Unknown option or number of arguments for CONFIG SET - 'x'", "CONFIG SET failed
  * (possibly related to argument 'x') - ..."). pairs has 2 * pair_count entries. check: called
  * before anything changes; may be NULL. */
@@ -238,9 +355,20 @@ MUST_CHECK bool settings_set(struct settings *settings, const struct bytes *pair
  * No space left on device"), and the file is unchanged, except when only the fsync of the directory
  * failed: then the new file is already in place. */
 MUST_CHECK bool settings_rewrite(const struct settings *settings, char *error);
+/* A way to call the program: what follows its name, and what that does. */
+struct setting_use {
+    const char *words;
+    const char *summary;
+};
+extern const struct setting_use setting_uses[]; /* ends with words NULL */
 /* Write leaderboard.conf with every default and its explanation, docs/settings.md, --help. */
 void settings_write_example(FILE *file);
 void settings_write_docs(FILE *file);
 void settings_write_help(FILE *file);
+/* Write leaderboard-server(1), leaderboard.conf(5), and the completion of the command line for
+ * bash. */
+void settings_write_program_manual(FILE *file);
+void settings_write_file_manual(FILE *file);
+void settings_write_completion(FILE *file);
 
 #endif

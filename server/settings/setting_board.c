@@ -6,8 +6,8 @@
  *     default-layout default                         -> layouts[0], built in
  *
  * A rule may come before the layout that it names, so names are resolved at the end, after all
- * sources are read; until then a board line's rules are NULL. Layouts are borrowed, so they are
- * only added, never removed. */
+ * sources are read; until then a board line's rules are NULL. Layouts are borrowed by rules, so
+ * CONFIG SET replaces either all rules, or all layouts and all rules. */
 #include "server/settings/setting_private.h"
 
 #include "codec/glob.h"
@@ -229,6 +229,81 @@ void setting_board_truncate(struct settings *settings, uint32_t layout_count, ui
     }
 }
 
+/* ---- CONFIG SET ---- */
+
+static bool assign_line(const struct setting_input *in, struct bytes line) {
+    struct setting_words words = {.count = 0};
+    struct setting_input each = *in;
+    if (setting_words_is_silent(line)) {
+        return true;
+    }
+    if (!setting_words_split(line, &words, in->reason) ||
+        !setting_words_check(words.words, words.count, in->reason)) {
+        return false;
+    }
+    each.words = words.words;
+    each.count = words.count;
+    return in->setting->kind.type == SETTING_TYPE_LAYOUT ? setting_board_assign_layout(&each)
+                                                         : setting_board_assign_rule(&each);
+}
+
+bool setting_board_replace(const struct setting_input *in) {
+    struct settings *draft = in->settings;
+    struct bytes rest = in->words[0];
+    struct bytes line;
+    if (in->setting->kind.type == SETTING_TYPE_LAYOUT) {
+        draft->has_own_layouts = true;
+        draft->layout_count = 1;
+    } else {
+        draft->has_own_rules = true;
+        draft->rule_count = 0;
+    }
+    while (setting_words_next_line(&rest, &line)) {
+        if (!assign_line(in, line)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool setting_board_repeat_rules(struct settings *draft, char *reason) {
+    const struct settings *original = draft->original;
+    draft->has_own_rules = true;
+    draft->rule_count = 0;
+    for (uint32_t i = 0; i < original->rule_count; i++) {
+        const struct setting_rule *rule = &original->rules[i];
+        struct setting_rule *copy = &draft->rules[draft->rule_count++];
+        *copy = (struct setting_rule){
+            .pattern = setting_value_copy(bytes_from_text(rule->pattern)),
+            .layout_name = setting_value_copy(bytes_from_text(rule->layout_name)),
+            .origin = setting_value_copy(bytes_from_text(rule->origin)),
+            .options =
+                rule->options != NULL ? setting_value_copy(bytes_from_text(rule->options)) : NULL,
+            .own = rule->own != NULL ? memory_allocate(sizeof *rule->own) : NULL,
+        };
+        if (copy->pattern == NULL || copy->layout_name == NULL || copy->origin == NULL ||
+            (rule->options != NULL && copy->options == NULL) ||
+            (rule->own != NULL && copy->own == NULL)) {
+            return setting_fail(reason, "out of memory");
+        }
+        if (rule->own != NULL) {
+            rules_copy(rule->own, copy->own);
+        }
+    }
+    return true;
+}
+
+void setting_board_drop_own(struct settings *draft) {
+    const struct settings *original = draft->original;
+    setting_board_truncate(draft, draft->has_own_layouts ? 1 : original->layout_count,
+                           draft->has_own_rules ? 0 : original->rule_count);
+}
+
+void setting_board_drop_replaced(struct settings *original, const struct settings *draft) {
+    setting_board_truncate(original, draft->has_own_layouts ? 1 : original->layout_count,
+                           draft->has_own_rules ? 0 : original->rule_count);
+}
+
 /* ---- Names resolved ---- */
 
 static const char *next_layout_name(const void *context, uint32_t index) {
@@ -277,14 +352,8 @@ static bool resolve_rule(const struct settings *settings, struct setting_rule *r
     return settings_check_rules(rule->rules, reason);
 }
 
-bool setting_board_resolve(struct settings *settings, char *error) {
+static bool resolve_default(struct settings *settings, char *error) {
     char reason[SETTING_ERROR_MAX];
-    for (uint32_t i = 0; i < settings->rule_count; i++) {
-        struct setting_rule *rule = &settings->rules[i];
-        if (!resolve_rule(settings, rule, reason)) {
-            return setting_fail(error, "%s: %s", rule->origin, reason);
-        }
-    }
     struct bytes name = bytes_from_text(settings->default_layout_name);
     const struct setting_layout *found = find_layout(settings, name);
     if (found == NULL) {
@@ -293,6 +362,22 @@ bool setting_board_resolve(struct settings *settings, char *error) {
     }
     settings->default_rules = &found->rules;
     return true;
+}
+
+bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char *error) {
+    char reason[SETTING_ERROR_MAX];
+    while (*next < settings->rule_count) {
+        struct setting_rule *rule = &settings->rules[(*next)++];
+        if (!resolve_rule(settings, rule, reason)) {
+            return setting_fail(error, "%s: %s", rule->origin, reason);
+        }
+    }
+    return (*next)++ > settings->rule_count || resolve_default(settings, error);
+}
+
+bool setting_board_resolve(struct settings *settings, char *error) {
+    uint32_t next = 0;
+    return setting_board_resolve_from(settings, &next, error);
 }
 
 const struct rules *settings_rules_for(void *context, struct bytes key) {

@@ -213,21 +213,36 @@ void settings_write_docs(FILE *file) {
 
 /* ---- --help ---- */
 
+const struct setting_use setting_uses[] = {
+    {"", "all defaults: 127.0.0.1, port 6379"},
+    {"leaderboard.conf", "settings from a file"},
+    {"leaderboard.conf --port 7000", "options win over the file"},
+    {"- < leaderboard.conf", "settings from the standard input"},
+    {"leaderboard.conf --reset-clock",
+     "this once stamps follow the machine's clock, even back (docs/durability.md)"},
+    {"--check-config FILE", "print every error of a configuration file; status 0 if there is none"},
+    {"--ping PORT", "is a server ready? (HOST:PORT, a socket's path)"},
+    {"--ping PORT --alive", "does it answer at all?"},
+    {"--check DIR", "are the files in DIR whole?"},
+    {"--check DIR --fix", "and cut a damaged end off the journal"},
+    {"--backup HOST:PORT FILE", "all boards of a running server, in one file (docs/backup.md)"},
+    {"--restore FILE DIR", "a data directory from a backup, or from kept files to a second"},
+    {"--export FILE OUT --format csv|jsonl|redis", "a backup as text, or as commands for Redis"},
+    {"--import OUT DIR --format csv|jsonl", "a data directory from such a text"},
+    {"--import dump.rdb leaderboard.conf", "fill the data directory with a dump of Redis"},
+    {"--version", "the version and the commit"},
+    {"--help", "this text"},
+    {NULL, NULL},
+};
+
 void settings_write_help(FILE *file) {
-    fputs(
-        "Usage: leaderboard-server [leaderboard.conf | -] [--setting value ...] ...\n\n"
-        "  leaderboard-server                              all defaults: 127.0.0.1, port 6379\n"
-        "  leaderboard-server leaderboard.conf             settings from a file\n"
-        "  leaderboard-server leaderboard.conf --port 7000 options win over the file\n"
-        "  leaderboard-server - < leaderboard.conf         settings from the standard input\n"
-        "  leaderboard-server leaderboard.conf --reset-clock  this once stamps follow the "
-        "machine's\n"
-        "                                                  clock, even back (docs/durability.md)\n"
-        "  leaderboard-server --check DIR                  are the files in DIR whole?\n"
-        "  leaderboard-server --check DIR --fix            and cut a damaged end off the "
-        "journal\n\n"
-        "Settings, with their defaults (leaderboard.conf explains them):\n",
-        file);
+    fputs("Usage: leaderboard-server [leaderboard.conf | -] [--setting value ...] ...\n\n", file);
+    for (const struct setting_use *use = setting_uses; use->words != NULL; use++) {
+        char command[SETTING_SYNTAX_MAX];
+        snprintf(command, sizeof command, "leaderboard-server %s", use->words);
+        fprintf(file, "  %s\n      %s\n", command, use->summary);
+    }
+    fputs("\nSettings, with their defaults (leaderboard.conf explains them):\n", file);
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         if (is_first_of_section(setting)) {
             fprintf(file, "\n%s\n", setting->section->title);

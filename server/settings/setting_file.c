@@ -53,24 +53,43 @@ static bool assign_line(struct settings *settings, const struct bytes *words, si
 
 /* ---- Text ---- */
 
-static bool load_text(struct settings *settings, struct bytes text, const char *file_name,
-                      char *error) {
-    struct setting_place place = {.file_name = file_name};
-    struct setting_words words;
+/* line is not silent. */
+static bool load_line(struct settings *settings, struct bytes line,
+                      const struct setting_place *place, char *error) {
+    struct setting_words words = {.count = 0};
     char reason[SETTING_ERROR_MAX];
+    if (!setting_words_split(line, &words, reason)) {
+        return fail_at(error, place, BYTES(""), NULL, reason);
+    }
+    return assign_line(settings, words.words, words.count, place, error);
+}
+
+/* With errors, every error is counted and printed there, a line each, and the lines after it are
+ * read, too. */
+struct errors {
+    FILE *out;
+    uint32_t count;
+};
+
+static void print_error(struct errors *errors, const char *error) {
+    fprintf(errors->out, "%s\n", error);
+    errors->count++;
+}
+
+static bool load_text(struct settings *settings, struct bytes text, const char *file_name,
+                      struct errors *errors, char *error) {
+    struct setting_place place = {.file_name = file_name};
     struct bytes line;
     settings->is_save_begun = false;
     while (setting_words_next_line(&text, &line)) {
         place.line++;
-        if (setting_words_is_silent(line)) {
+        if (setting_words_is_silent(line) || load_line(settings, line, &place, error)) {
             continue;
         }
-        if (!setting_words_split(line, &words, reason)) {
-            return fail_at(error, &place, BYTES(""), NULL, reason);
-        }
-        if (!assign_line(settings, words.words, words.count, &place, error)) {
+        if (errors == NULL) {
             return false;
         }
+        print_error(errors, error);
     }
     return true;
 }
@@ -79,7 +98,7 @@ bool settings_load_text(struct settings *settings, struct bytes text, const char
                         char *error) {
     struct settings draft;
     setting_draft_begin(&draft, settings);
-    return setting_draft_end(&draft, load_text(&draft, text, file_name, error));
+    return setting_draft_end(&draft, load_text(&draft, text, file_name, NULL, error));
 }
 
 /* ---- Files ---- */
@@ -118,8 +137,9 @@ static bool read_all(int fd, const char *file_name, char **text, size_t *size, c
 static bool load_fd(struct settings *settings, int fd, const char *file_name, char *error) {
     char *text = NULL;
     size_t size = 0;
-    bool is_fine = read_all(fd, file_name, &text, &size, error) &&
-                   load_text(settings, (struct bytes){.at = text, .size = size}, file_name, error);
+    bool is_fine =
+        read_all(fd, file_name, &text, &size, error) &&
+        load_text(settings, (struct bytes){.at = text, .size = size}, file_name, NULL, error);
     memory_free(text);
     return is_fine;
 }
@@ -242,4 +262,47 @@ bool settings_load_arguments(struct settings *settings, int argc, char **argv, c
     struct settings draft;
     setting_draft_begin(&draft, settings);
     return setting_draft_end(&draft, load_arguments(&draft, argc, argv, error));
+}
+
+/* ---- checking a file ---- */
+
+static void check_text(struct settings *settings, struct bytes text, const char *path,
+                       struct errors *errors) {
+    char error[SETTING_ERROR_MAX];
+    uint32_t next = 0;
+    (void)!load_text(settings, text, path, errors, error);
+    uint32_t count_before = errors->count;
+    while (!setting_board_resolve_from(settings, &next, error)) {
+        print_error(errors, error);
+    }
+    /* What concerns several settings, once each of them is right. */
+    if (errors->count == count_before && !settings_finish(settings, error)) {
+        print_error(errors, error);
+    }
+}
+
+bool settings_check_file(const char *path, settings_check_more *check, FILE *out) {
+    struct settings settings;
+    struct errors errors = {.out = out};
+    char error[SETTING_ERROR_MAX];
+    char *text = NULL;
+    size_t size = 0;
+    if (!settings_init(&settings)) {
+        fprintf(out, "out of memory\n");
+        return false;
+    }
+    if (setting_file_read(path, &text, &size, error)) {
+        check_text(&settings, (struct bytes){.at = text, .size = size}, path, &errors);
+    } else {
+        print_error(&errors, error);
+    }
+    if (errors.count == 0 && check != NULL && !check(&settings, error)) {
+        print_error(&errors, error);
+    }
+    memory_free(text);
+    settings_deinit(&settings);
+    if (errors.count == 0) {
+        fprintf(out, "%s: no errors\n", path);
+    }
+    return errors.count == 0;
 }

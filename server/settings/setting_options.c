@@ -1,15 +1,64 @@
 /* Words <-> the options of a board beside its layout.
  *
  *     CAP 100 KEEP BEST         ->   .cap = 100, .keeps_best = true
- *     PERIOD WEEK TZ +08:00     ->   .period = PERIOD_WEEK, .zone_minutes = 480 */
+ *     PERIOD WEEK TZ +08:00     ->   .period = {PERIOD_WEEK, .zone_minutes = 480} */
 #include "server/settings/setting_private.h"
 
-static bool parse_cap(struct bytes word, struct rules *rules) {
-    uint64_t cap;
-    if (!bytes_parse_u64(word, &cap) || cap < 1 || cap > RULES_CAP_MAX) {
+#include "codec/timestamp.h"
+#include "server/system/tzdata.h"
+
+/* A number of members; NONE is 0. */
+static bool parse_members(struct bytes word, uint32_t *count) {
+    uint64_t value = 0;
+    if (!bytes_is(word, "NONE") &&
+        (!bytes_parse_u64(word, &value) || value < 1 || value > RULES_CAP_MAX)) {
         return false;
     }
-    rules->cap = (uint32_t)cap;
+    *count = (uint32_t)value;
+    return true;
+}
+
+static bool parse_cap(struct bytes word, struct rules *rules) {
+    return parse_members(word, &rules->cap);
+}
+
+static bool parse_limit(struct bytes word, struct rules *rules) {
+    return parse_members(word, &rules->limit);
+}
+
+/* NONE is 0, and takes the guard away. */
+static bool parse_time(struct bytes word, struct rules *rules, uint8_t guard, int64_t *time_ms) {
+    int64_t time_us = 0;
+    if (!bytes_is(word, "NONE") && (!timestamp_parse(word, &time_us) || time_us < 1000)) {
+        return false;
+    }
+    *time_ms = time_us / 1000;
+    rules->guards = (uint8_t)(time_us > 0 ? rules->guards | guard : rules->guards & ~guard);
+    return true;
+}
+
+static bool parse_opens(struct bytes word, struct rules *rules) {
+    return parse_time(word, rules, RULES_OPENS, &rules->opens_ms);
+}
+
+static bool parse_closes(struct bytes word, struct rules *rules) {
+    return parse_time(word, rules, RULES_CLOSES, &rules->closes_ms);
+}
+
+static bool parse_archived(struct bytes word, struct rules *rules) {
+    rules->archives_are_writable = bytes_is(word, "WRITABLE");
+    return rules->archives_are_writable || bytes_is(word, "FROZEN");
+}
+
+static bool freeze(struct bytes word, struct rules *rules) {
+    (void)word;
+    rules->guards |= RULES_FROZEN;
+    return true;
+}
+
+static bool thaw(struct bytes word, struct rules *rules) {
+    (void)word;
+    rules->guards &= (uint8_t)~RULES_FROZEN;
     return true;
 }
 
@@ -19,21 +68,53 @@ static bool parse_keep(struct bytes word, struct rules *rules) {
 }
 
 static bool parse_period(struct bytes word, struct rules *rules) {
-    rules->period = period_parse_unit(word);
-    return rules->period != PERIOD_NONE;
+    rules->period.unit = period_parse_unit(word);
+    return rules->period.unit != PERIOD_NONE || bytes_is(word, "NONE");
 }
 
-static bool parse_zone(struct bytes word, struct rules *rules) {
-    int zone_minutes;
-    if (!period_parse_zone(word, &zone_minutes)) {
+static bool parse_every(struct bytes word, struct rules *rules) {
+    uint64_t every;
+    if (!bytes_parse_u64(word, &every) || every < 1 || every > PERIOD_EVERY_MAX) {
         return false;
     }
-    rules->zone_minutes = (int16_t)zone_minutes;
+    rules->period.every = (uint16_t)every;
+    return true;
+}
+
+static bool parse_on(struct bytes word, struct rules *rules) {
+    return period_parse_weekday(word, &rules->period.weekday);
+}
+
+static bool parse_at(struct bytes word, struct rules *rules) {
+    uint64_t hour;
+    if (!bytes_parse_u64(word, &hour) || hour > 23) {
+        return false;
+    }
+    rules->period.hour = (uint8_t)hour;
+    return true;
+}
+
+static bool parse_from(struct bytes word, struct rules *rules) {
+    return period_parse_date(word, &rules->period.from_day);
+}
+
+/* A name is looked up afterwards: its error has a text of its own. */
+static bool parse_zone(struct bytes word, struct rules *rules) {
+    int zone_minutes = 0;
+    rules->period.zone = NULL;
+    if (!period_parse_zone(word, &zone_minutes) && !zone_is_name(word)) {
+        return false;
+    }
+    rules->period.zone_minutes = (int16_t)zone_minutes;
     return true;
 }
 
 static bool parse_archive(struct bytes word, struct rules *rules) {
     uint64_t count;
+    if (bytes_is(word, "ALL")) {
+        rules->archives_max = RULES_ARCHIVES_ALL;
+        return true;
+    }
     if (!bytes_parse_u64(word, &count) || count > PERIOD_COUNT_MAX) {
         return false;
     }
@@ -41,21 +122,51 @@ static bool parse_archive(struct bytes word, struct rules *rules) {
     return true;
 }
 
-enum { OPTION_CAP, OPTION_KEEP, OPTION_PERIOD, OPTION_TZ, OPTION_ARCHIVE, OPTION_COUNT };
+enum {
+    OPTION_CAP,
+    OPTION_LIMIT,
+    OPTION_KEEP,
+    OPTION_FREEZE,
+    OPTION_THAW,
+    OPTION_OPENS,
+    OPTION_CLOSES,
+    OPTION_PERIOD,
+    OPTION_EVERY,
+    OPTION_ON,
+    OPTION_AT,
+    OPTION_FROM,
+    OPTION_TZ,
+    OPTION_ARCHIVE,
+    OPTION_ARCHIVED,
+    OPTION_COUNT
+};
 
 static const struct option {
     const char *name;
     bool (*parse)(struct bytes word, struct rules *rules);
     /* "CAP needs a number", "CAP 'x' is not a valid number" */
-    const char *article, *error, *wanted;
+    const char *article, *error, *wanted; /* wanted NULL: the option has no value */
 } options[OPTION_COUNT] = {
     {"CAP", parse_cap, "a ", "not a valid", "number of members: 1..4294967295"},
+    {"LIMIT", parse_limit, "a ", "not a valid", "number of members: 1..4294967295"},
     {"KEEP", parse_keep, "", "unknown: use", "LAST or BEST"},
-    {"PERIOD", parse_period, "", "unknown: use", "DAY, WEEK or MONTH"},
-    {"TZ", parse_zone, "an ", "not a valid", "offset from UTC: -12:00..+14:00"},
+    {"FREEZE", freeze, NULL, NULL, NULL},
+    {"THAW", thaw, NULL, NULL, NULL},
+    {"OPENS", parse_opens, "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
+    {"CLOSES", parse_closes, "a ", "not a", "time: ISO 8601 with an offset, or unix milliseconds"},
+    {"PERIOD", parse_period, "", "unknown: use", "HOUR, DAY, WEEK, MONTH or YEAR"},
+    {"EVERY", parse_every, "a ", "not a valid", "number of periods in one: 1..1000"},
+    {"ON", parse_on, "a ", "not a", "weekday: MON, TUE, WED, THU, FRI, SAT or SUN"},
+    {"AT", parse_at, "an ", "not an", "hour of the day: 0..23"},
+    {"FROM", parse_from, "a ", "not a", "date: 2026-11-16"},
+    {"TZ", parse_zone, "an ", "not a valid",
+     "offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin"},
     {"ARCHIVE", parse_archive, "a ", "not a valid", "number of periods: 0..1000000"},
+    {"ARCHIVED", parse_archived, "", "unknown: use", "FROZEN or WRITABLE"},
 };
-_Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000, "options name them");
+_Static_assert(RULES_CAP_MAX == 4294967295 && PERIOD_COUNT_MAX == 1000000 &&
+                   PERIOD_EVERY_MAX == 1000,
+               "options name them");
 
 static bool fail_unknown(struct bytes word, char *reason) {
     if (bytes_is(word, "FIELD") || bytes_is(word, "TIME") || bytes_is(word, "LAYOUT")) {
@@ -66,9 +177,9 @@ static bool fail_unknown(struct bytes word, char *reason) {
                         bytes_show(word).text);
 }
 
-/* Parse words[0], the option's name, and its value; has: the options parsed so far. */
+/* Parse words[0], the option's name, and its value: *size words. has: the options parsed so far. */
 static bool parse_option(const struct bytes *words, size_t word_count, bool *has,
-                         struct rules *rules, char *reason) {
+                         struct rules *rules, size_t *size, char *reason) {
     size_t i = 0;
     while (i < OPTION_COUNT && !bytes_is(words[0], options[i].name)) {
         i++;
@@ -80,13 +191,80 @@ static bool parse_option(const struct bytes *words, size_t word_count, bool *has
     if (has[i]) {
         return setting_fail(reason, "%s may be given only once", option->name);
     }
+    has[i] = true;
+    *size = option->wanted != NULL ? 2 : 1;
+    if (option->wanted == NULL) {
+        return option->parse(words[0], rules);
+    }
     if (word_count == 1) {
         return setting_fail(reason, "%s needs %s%s", option->name, option->article, option->wanted);
     }
-    has[i] = true;
-    return option->parse(words[1], rules) ||
-           setting_fail(reason, "%s '%s' is %s %s", option->name, bytes_show(words[1]).text,
-                        option->error, option->wanted);
+    if (!option->parse(words[1], rules)) {
+        return setting_fail(reason, "%s '%s' is %s %s", option->name, bytes_show(words[1]).text,
+                            option->error, option->wanted);
+    }
+    int offset;
+    if (i == OPTION_TZ && !period_parse_zone(words[1], &offset)) {
+        rules->period.zone = tzdata_find(words[1], reason);
+        return rules->period.zone != NULL;
+    }
+    return true;
+}
+
+/* Do the options of the period fit each other? A unit other than before begins without EVERY, ON
+ * and FROM. */
+static bool finish_period(const bool *has, enum period_unit unit_before, struct rules *rules,
+                          char *reason) {
+    struct period *period = &rules->period;
+    if (period->unit == PERIOD_NONE) {
+        for (size_t i = OPTION_EVERY; i <= OPTION_ARCHIVED; i++) {
+            if (has[i]) {
+                return setting_fail(reason, "%s requires PERIOD " SETTING_PERIODS, options[i].name);
+            }
+        }
+        *period = (struct period){.unit = PERIOD_NONE};
+        rules->archives_max = 0;
+        rules->archives_are_writable = false;
+        rules->period_start_ms = 0;
+        rules->period_end_ms = 0;
+        return true;
+    }
+    if (period->unit != unit_before || has[OPTION_PERIOD]) {
+        period->every = has[OPTION_EVERY] ? period->every : 1;
+        period->weekday = has[OPTION_ON] ? period->weekday : 0;
+        period->from_day = has[OPTION_FROM] ? period->from_day : 0;
+    }
+    if (has[OPTION_ON] && period->unit != PERIOD_WEEK) {
+        return setting_fail(reason, "ON requires PERIOD WEEK");
+    }
+    if (period->every == 1 && has[OPTION_FROM]) {
+        return setting_fail(reason, "FROM requires EVERY 2 or more");
+    }
+    period->from_day = period->every == 1 ? 0 : period->from_day;
+    if (unit_before == PERIOD_NONE && !has[OPTION_ARCHIVE]) {
+        rules->archives_max = RULES_ARCHIVES_ALL;
+    }
+    return true;
+}
+
+/* Do the options fit each other? */
+static bool finish(const bool *has, const struct rules *before, struct rules *rules, char *reason) {
+    if (has[OPTION_FREEZE] && has[OPTION_THAW]) {
+        return setting_fail(reason, "FREEZE and THAW exclude each other");
+    }
+    /* One that is given replaces the other of a `board` line, or of a living board. */
+    if (rules->cap > 0 && rules->limit > 0) {
+        if (has[OPTION_CAP] == has[OPTION_LIMIT]) {
+            return setting_fail(reason, "CAP and LIMIT exclude each other: a full board either "
+                                        "drops its last member or refuses newcomers");
+        }
+        rules->cap = has[OPTION_CAP] ? rules->cap : 0;
+        rules->limit = has[OPTION_LIMIT] ? rules->limit : 0;
+    }
+    if (rules->opens_ms > 0 && rules->closes_ms > 0 && rules->opens_ms >= rules->closes_ms) {
+        return setting_fail(reason, "OPENS must be before CLOSES");
+    }
+    return finish_period(has, before->period.unit, rules, reason);
 }
 
 bool settings_parse_options(const struct bytes *words, size_t word_count, struct rules *rules,
@@ -94,17 +272,14 @@ bool settings_parse_options(const struct bytes *words, size_t word_count, struct
     struct rules parsed;
     bool has[OPTION_COUNT] = {false};
     rules_copy(rules, &parsed);
-    for (size_t i = 0; i < word_count; i += 2) {
-        if (!parse_option(words + i, word_count - i, has, &parsed, reason)) {
+    size_t size = 0;
+    for (size_t i = 0; i < word_count; i += size) {
+        if (!parse_option(words + i, word_count - i, has, &parsed, &size, reason)) {
             return false;
         }
     }
-    if (parsed.period == PERIOD_NONE && (has[OPTION_TZ] || has[OPTION_ARCHIVE])) {
-        return setting_fail(reason, "%s requires PERIOD DAY|WEEK|MONTH",
-                            has[OPTION_TZ] ? "TZ" : "ARCHIVE");
-    }
-    if (rules->period == PERIOD_NONE && has[OPTION_PERIOD] && !has[OPTION_ARCHIVE]) {
-        parsed.archives_max = RULES_ARCHIVES_ALL;
+    if (!finish(has, rules, &parsed, reason)) {
+        return false;
     }
     rules_copy(&parsed, rules);
     return true;
@@ -112,14 +287,14 @@ bool settings_parse_options(const struct bytes *words, size_t word_count, struct
 
 /* Bits needed to count the layout's time units in the longest period; at least 1. */
 static unsigned bits_for_period(const struct rules *rules) {
-    uint64_t span_us = (uint64_t)period_longest_ms(rules->period) * 1000;
+    uint64_t span_us = (uint64_t)period_longest_ms(&rules->period) * 1000;
     uint64_t last_unit = (span_us - 1) / (uint64_t)rules->layout.time.unit_us;
     return last_unit > 0 ? 64 - (unsigned)__builtin_clzll(last_unit) : 1;
 }
 
 bool settings_check_rules(const struct rules *rules, char *reason) {
     const struct layout_time *time = &rules->layout.time;
-    if (rules->period == PERIOD_NONE || time->bits == 0) {
+    if (rules->period.unit == PERIOD_NONE || time->bits == 0) {
         return true;
     }
     unsigned bits = bits_for_period(rules);
@@ -127,6 +302,11 @@ bool settings_check_rules(const struct rules *rules, char *reason) {
         return true;
     }
     const char *unit = layout_unit_name(time->unit);
-    return setting_fail(reason, "PERIOD %s needs at least TIME %u %s: TIME %u %s has too few bits",
-                        period_unit_name(rules->period), bits, unit, (unsigned)time->bits, unit);
+    char every[16] = "";
+    if (rules->period.every > 1) {
+        snprintf(every, sizeof every, " EVERY %u", (unsigned)rules->period.every);
+    }
+    return setting_fail(
+        reason, "PERIOD %s%s needs at least TIME %u %s: TIME %u %s has too few bits",
+        period_unit_name(rules->period.unit), every, bits, unit, (unsigned)time->bits, unit);
 }

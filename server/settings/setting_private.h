@@ -8,6 +8,7 @@
  *     setting_file.c    files and the command line
  *     setting_rewrite.c CONFIG REWRITE
  *     setting_docs.c    leaderboard.conf, docs/settings.md, --help
+ *     setting_man.c     manual pages, completion for bash
  *     setting.c         life cycle, CONFIG SET, drafts
  *
  * Every change is made on a draft, which replaces the settings only when all of it is valid: an
@@ -42,6 +43,8 @@ struct setting_words {
 };
 /* false: reason (SETTING_ERROR_MAX) says what is wrong with the line. */
 MUST_CHECK bool setting_words_split(struct bytes line, struct setting_words *words, char *reason);
+/* Words end up in terminated texts. false: one has a zero byte inside. */
+MUST_CHECK bool setting_words_check(const struct bytes *words, size_t count, char *reason);
 /* Is the line blank or a comment? */
 bool setting_words_is_silent(struct bytes line);
 /* Quote a word so that splitting returns it: quotes only if necessary, at most 4 * word.size + 2
@@ -97,19 +100,23 @@ MUST_CHECK bool setting_board_assign_default(const struct setting_input *input);
 /* Set the layouts of the rules and the default. false: error says which line names a missing
  * layout. */
 MUST_CHECK bool setting_board_resolve(struct settings *settings, char *error);
+/* The same from rule *next on. false: call it again for the errors after this one. */
+MUST_CHECK bool setting_board_resolve_from(struct settings *settings, uint32_t *next, char *error);
+/* Set all layouts, or all rules, of a draft from the lines of a text. If all layouts are set and the
+ * rules are not, call setting_board_repeat_rules before setting_board_resolve. */
+MUST_CHECK bool setting_board_replace(const struct setting_input *input);
+/* Give a draft rules of its own, equal to the original's. false: no memory. */
+MUST_CHECK bool setting_board_repeat_rules(struct settings *draft, char *reason);
+/* Free the layouts and rules that a draft shares with nobody, or those that the draft replaced. */
+void setting_board_drop_own(struct settings *draft);
+void setting_board_drop_replaced(struct settings *original, const struct settings *draft);
 /* Free the layouts and rules from these indices on. */
 void setting_board_truncate(struct settings *settings, uint32_t layout_count, uint32_t rule_count);
-
-/* ---- setting_file.c ---- */
-
-/* Read the whole file into *text (NULL on entry), *size bytes; the caller frees it, also after
- * false. error: SETTING_ERROR_MAX. */
-MUST_CHECK bool setting_file_read(const char *path, char **text, size_t *size, char *error);
 
 /* ---- setting.c ---- */
 
 /* A draft is a copy to change. It shares the existing strings, layouts and rules (boards borrow
- * them); new layouts and rules are appended. */
+ * them); new layouts and rules are appended, or CONFIG SET replaces all of them. */
 void setting_draft_begin(struct settings *draft, struct settings *original);
 /* Replace the original by the draft if is_fine, otherwise drop the draft. Returns is_fine. */
 bool setting_draft_end(struct settings *draft, bool is_fine);

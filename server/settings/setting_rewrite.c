@@ -206,8 +206,8 @@ static int open_directory(const char *path) {
     return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* On false errno says why, and the temporary file is removed. */
-static bool replace_file(const char *path, const struct buffer *text) {
+/* On false the temporary file is removed. */
+bool setting_file_replace(const char *path, const struct buffer *text) {
     char temporary[PATH_MAX + 16];
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     int directory = open_directory(path);
@@ -236,7 +236,7 @@ static bool write_changes(struct rewrite *rewrite, char *error) {
     if (rewrite->out.is_broken) {
         return fail(error, "out of memory");
     }
-    return replace_file(rewrite->settings->file_path, &rewrite->out) ||
+    return setting_file_replace(rewrite->settings->file_path, &rewrite->out) ||
            fail(error, strerror(errno));
 }
 

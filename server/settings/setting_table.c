@@ -12,6 +12,16 @@ static const struct setting_section network = {
     "Network",
     "Where the server listens, and who may connect.",
 };
+static const struct setting_section tls = {
+    "TLS",
+    "Encrypted connections: docs/tls.md shows how to make certificates and to change them. CONFIG "
+    "SET "
+    "of any of these reads the files again; clients that are connected stay connected.",
+};
+static const struct setting_section users = {
+    "Users",
+    "Who may log in, and what each may do: docs/users.md explains the rules.",
+};
 static const struct setting_section limits = {
     "Limits",
     "What clients may use. Sizes take units: 1k is 1000 bytes, 1kb is 1024 bytes, and so on with "
@@ -20,6 +30,10 @@ static const struct setting_section limits = {
 static const struct setting_section general = {
     "General",
     "How the server runs, and what it logs.",
+};
+static const struct setting_section monitoring = {
+    "Monitoring",
+    "Metrics and health over HTTP.",
 };
 static const struct setting_section durability = {
     "Durability",
@@ -31,10 +45,31 @@ static const struct setting_section boards = {
 };
 
 static const char *const loglevels[] = {
-    [LOG_DEBUG] = "debug",
-    [LOG_VERBOSE] = "verbose",
-    [LOG_NOTICE] = "notice",
-    [LOG_WARNING] = "warning",
+    [LOG_DEBUG] = "debug",     [LOG_VERBOSE] = "verbose", [LOG_NOTICE] = "notice",
+    [LOG_WARNING] = "warning", [LOG_NOTHING] = "nothing", NULL,
+};
+static const char *const log_formats[] = {
+    [SETTING_LOG_TEXT] = "text",
+    [SETTING_LOG_JSON] = "json",
+    NULL,
+};
+static const char *const tls_clients[] = {
+    [SETTING_TLS_CLIENTS_NO] = "no",
+    [SETTING_TLS_CLIENTS_YES] = "yes",
+    [SETTING_TLS_CLIENTS_OPTIONAL] = "optional",
+    NULL,
+};
+static const char *const tls_users[] = {
+    [SETTING_TLS_USER_OFF] = "off",
+    [SETTING_TLS_USER_CN] = "CN",
+    NULL,
+};
+static const char *const facilities[] = {
+    "user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7", NULL,
+};
+static const char *const acl_pubsub_defaults[] = {
+    [SETTING_ACL_ALLCHANNELS] = "allchannels",
+    [SETTING_ACL_RESETCHANNELS] = "resetchannels",
     NULL,
 };
 static const char *const appendfsyncs[] = {
@@ -44,6 +79,7 @@ static const char *const appendfsyncs[] = {
     NULL,
 };
 enum {
+    SYSLOG_IDENT_SIZE_MAX = 64,
     MEBIBYTE = 1024 * 1024,
     UNIXSOCKET_SIZE_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) - 1,
     FILE_NAME_SIZE_MAX = 255, /* Linux's NAME_MAX */
@@ -72,6 +108,8 @@ enum {
     }
 #define TEXT(type, field, minimum, maximum, syntax)                                                \
     { SETTING_TYPE_##type, syntax, FIELD(char *, field), minimum, maximum, NULL }
+#define EVENTS(field)                                                                              \
+    { SETTING_TYPE_EVENTS, "letters", FIELD(unsigned, field), 0, 0, NULL }
 #define WORDS(type, syntax)                                                                        \
     { SETTING_TYPE_##type, syntax, 0, 0, 0, NULL }
 
@@ -87,7 +125,7 @@ const struct setting setting_table[] = {
      "you open one."},
     {"port", &network, SETTING_FIXED, INTEGER(port, 0, 65535, ""), "6379", NULL,
      "The TCP port to listen on. The default is also the default of Redis clients. 0 opens no TCP "
-     "port; unixsocket must be set then."},
+     "port without TLS; tls-port or unixsocket must be set then."},
     {"unixsocket", &network, SETTING_FIXED,
      TEXT(STRING, unixsocket, 0, UNIXSOCKET_SIZE_MAX, "path"), "\"\"",
      "/run/leaderboard/leaderboard.sock",
@@ -95,6 +133,20 @@ const struct setting setting_table[] = {
     {"unixsocketperm", &network, SETTING_FIXED, OCTAL(unixsocketperm, 777), "0", "700",
      "The permissions of the Unix socket, as chmod takes them: 700 lets the server's own user in, "
      "770 its group too. 0 uses the umask."},
+    {"proxy-protocol", &network, SETTING_FIXED, WORDS(PROXIED, "address|unixsocket ..."), "\"\"",
+     "127.0.0.1",
+     "Listeners behind a balancer: the words of bind whose connections begin with a header of the "
+     "PROXY protocol, version 1 or 2, and unixsocket. The client that the header names counts as "
+     "the "
+     "client, in CLIENT LIST, in the log, and for protected-mode. A connection without a header is "
+     "closed. \"\" means none. See docs/load-balancer.md."},
+    {"proxy-protocol-from", &network, SETTING_FIXED, WORDS(SUBNETS, "network ..."), "127.0.0.1 ::1",
+     "10.0.0.0/24 fd00::/64",
+     "The balancers, as addresses or networks: whoever else connects to a listener of "
+     "proxy-protocol "
+     "is refused, and logged, since a header can claim any address. On the unix socket its "
+     "permissions "
+     "decide."},
     {"tcp-backlog", &network, SETTING_FIXED, INTEGER(tcp_backlog, 1, 65535, ""), "511", NULL,
      "How many connections may wait to be accepted. Linux limits it to net.core.somaxconn; raise "
      "both if many clients connect at the same moment."},
@@ -107,21 +159,111 @@ const struct setting setting_table[] = {
     {"protected-mode", &network, 0, BOOLEAN(protected_mode), "yes", NULL,
      "While this is on and no password is set, clients from other machines are refused, whatever "
      "bind says. Set requirepass rather than turn this off."},
-    {"requirepass", &network, 0, TEXT(STRING, requirepass, 0, SETTING_STRING_MAX, "password"),
-     "\"\"", "\"a long random text\"",
-     "The password that clients must give with AUTH or HELLO before anything else. A client can "
+    {"requirepass", &network, SETTING_SECRET,
+     TEXT(STRING, requirepass, 0, SETTING_STRING_MAX, "password"), "\"\"", "\"a long random text\"",
+     "The password of the user named default, which clients must give with AUTH or HELLO before "
+     "anything else, unless they log in as another user. A client can "
      "try many passwords per second, so choose a long random one: openssl rand -base64 32 prints "
      "one. \"\" requires none. If this file contains a password, make it readable only by the "
      "server's user."},
     {"auth-timeout", &network, 0, INTEGER(auth_timeout_s, 0, INT32_MAX, "seconds"), "60", NULL,
      "While requirepass is set: how long a client may stay connected without authenticating. "
      "Until then it may hold at most 20 KB, input and replies together. 0 closes none."},
+    {"tls-port", &tls, SETTING_FIXED, INTEGER(tls_port, 0, 65535, ""), "0", "6380",
+     "The TCP port that takes clients with TLS, at the addresses of bind. 0 means none. To take no "
+     "others, set port to 0."},
+    {"tls-cert-file", &tls, 0, TEXT(STRING, tls_cert_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
+     "/etc/leaderboard/server.crt",
+     "The server's certificate, in PEM; certificates between it and the authority's follow in the "
+     "same file. Give tls-cert-file and tls-key-file in one CONFIG SET to change both."},
+    {"tls-key-file", &tls, 0, TEXT(STRING, tls_key_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
+     "/etc/leaderboard/server.key",
+     "The key that belongs to the certificate, in PEM. Only the server's user should be able to "
+     "read "
+     "it."},
+    {"tls-key-file-pass", &tls, SETTING_SECRET,
+     TEXT(STRING, tls_key_file_pass, 0, SETTING_STRING_MAX, "password"), "\"\"", "secret",
+     "The password of the key file, if it is encrypted."},
+    {"tls-ca-cert-file", &tls, 0, TEXT(STRING, tls_ca_cert_file, 0, SETTING_STRING_MAX, "path"),
+     "\"\"", "/etc/leaderboard/ca.crt",
+     "The certificates of the authorities whose clients are trusted, in PEM."},
+    {"tls-ca-cert-dir", &tls, 0, TEXT(STRING, tls_ca_cert_dir, 0, SETTING_STRING_MAX, "path"),
+     "\"\"", "/etc/ssl/certs",
+     "A directory with such certificates, a file each, named as openssl rehash names them."},
+    {"tls-auth-clients", &tls, 0, CHOICE(tls_auth_clients, tls_clients), "yes", NULL,
+     "Must clients show a certificate that one of the authorities has signed? no: none is asked "
+     "for. "
+     "optional: one that is shown must be right. With yes and optional, tls-ca-cert-file or "
+     "tls-ca-cert-dir must be set."},
+    {"tls-auth-clients-user", &tls, 0, CHOICE(tls_auth_clients_user, tls_users), "off", NULL,
+     "CN: a client whose certificate names a user of this server (the common name, CN) is that "
+     "user, "
+     "without a password. With off, and for all other names, it has to authenticate as any other "
+     "client."},
+    {"tls-protocols", &tls, 0, TEXT(STRING, tls_protocols, 0, SETTING_STRING_MAX, "protocols"),
+     "\"\"", "\"TLSv1.3\"",
+     "Which versions clients may use, of TLSv1, TLSv1.1, TLSv1.2 and TLSv1.3, with blanks between "
+     "them. \"\" is \"TLSv1.2 TLSv1.3\"."},
+    {"tls-ciphers", &tls, 0, TEXT(STRING, tls_ciphers, 0, SETTING_STRING_MAX, "ciphers"), "\"\"",
+     "DEFAULT:!MEDIUM",
+     "The ciphers of TLSv1.2 and older, as openssl ciphers takes them. \"\" is OpenSSL's choice."},
+    {"tls-ciphersuites", &tls, 0,
+     TEXT(STRING, tls_ciphersuites, 0, SETTING_STRING_MAX, "ciphersuites"), "\"\"",
+     "TLS_CHACHA20_POLY1305_SHA256",
+     "The cipher suites of TLSv1.3, with colons between them. \"\" is OpenSSL's choice."},
+    {"tls-prefer-server-ciphers", &tls, 0, BOOLEAN(tls_prefer_server_ciphers), "no", NULL,
+     "Whose order of ciphers counts: yes: the server's; no: the client's."},
+    {"tls-session-caching", &tls, 0, BOOLEAN(tls_session_caching), "yes", NULL,
+     "May clients that connect again go on with their last session? That spares them and the "
+     "server "
+     "most of the handshake."},
+    {"tls-session-cache-size", &tls, 0, INTEGER(tls_session_cache_size, 0, INT32_MAX, ""), "20480",
+     NULL,
+     "How many sessions of TLSv1.2 are kept; 0: any number. Those of TLSv1.3 are with the "
+     "clients."},
+    {"tls-session-cache-timeout", &tls, 0,
+     INTEGER(tls_session_cache_timeout_s, 0, INT32_MAX, "seconds"), "300", NULL,
+     "How long a session can be gone on with."},
+    {"auth-delay", &network, 0, INTEGER(auth_delay_ms, 0, 60000, "milliseconds"), "100", NULL,
+     "Against guessing: once an address has given auth-delay-after wrong passwords, its next AUTH "
+     "or "
+     "HELLO with a password waits this long before it is looked at, and twice as long after each "
+     "further failure, up to auth-delay-max. Other addresses, and clients that are authenticated, "
+     "wait for nothing. A right password, or ten minutes without a failure, end it. IPv6 addresses "
+     "count by network (/64), all clients of Unix sockets as one address. 0 never delays."},
+    {"auth-delay-max", &network, 0, INTEGER(auth_delay_max_ms, 0, 60000, "milliseconds"), "5000",
+     NULL, "The longest auth-delay, however many passwords were wrong."},
+    {"auth-delay-after", &network, 0, INTEGER(auth_delay_after, 1, 1000000, ""), "5", NULL,
+     "How many wrong passwords an address may give before auth-delay begins."},
+
+    {"user", &users, SETTING_FIXED | SETTING_REPEATS | SETTING_IN_FILE,
+     TEXT(USER, user_lines, 0, 0, "name [rule ...]"), NULL,
+     "dashboard on >password %R~top:* +@read +@connection -@dangerous",
+     "Define a user: a name, and rules as ACL SETUSER takes them. Up to 10000 lines, each with a "
+     "new "
+     "name; a line for the user named default replaces what requirepass says. Write a password as "
+     "its SHA-256 in hexadecimal behind #, or as text behind >. CONFIG REWRITE writes the users "
+     "that "
+     "there are, with hashes. Either this file has `user` lines or there is an aclfile, not both.\n"
+     "    user dashboard on #hash ~top:* -@all +@read +ping\n"
+     "    user game on >password ~* &* +@all -@admin -@dangerous"},
+    {"aclfile", &users, SETTING_FIXED, TEXT(STRING, aclfile, 0, SETTING_STRING_MAX, "path"), "\"\"",
+     "/etc/leaderboard/users.acl",
+     "A file of users, one `user` line each, without comments. ACL LOAD reads it again, ACL SAVE "
+     "writes it. \"\" means none."},
+    {"acl-pubsub-default", &users, 0, CHOICE(acl_pubsub_default, acl_pubsub_defaults),
+     "resetchannels", NULL,
+     "Which channels a new user may use before its rules name any: none (resetchannels) or all."},
+    {"acllog-max-len", &users, 0, INTEGER(acllog_max_len, 0, 1000000, ""), "128", NULL,
+     "How many entries ACL LOG keeps: logins that failed, and requests that a user had no right "
+     "to."},
     {"maxclients", &limits, 0, INTEGER(maxclients, 1, UINT32_MAX, ""), "10000", NULL,
      "How many clients may be connected at a time; others get an error and are closed. Every "
      "client takes one file descriptor. At start the server raises its descriptor limit as far as "
      "the system allows; if that is not enough it lowers maxclients and logs the new value. "
      "CONFIG SET refuses more clients than there are descriptors for."},
-    {"io-threads", &limits, SETTING_FIXED, INTEGER(io_threads, 1, 64, ""), "1", NULL,
+    {"io-threads", &limits, SETTING_FIXED, INTEGER(io_threads, 1, SETTING_IO_THREADS_MAX, ""), "1",
+     NULL,
      "How many threads read requests and write replies. With 1, the thread that has the boards "
      "also "
      "does that. With 2 or more, that thread has no sockets, and so many others do: a server with "
@@ -149,10 +291,12 @@ const struct setting setting_table[] = {
      "The most unfinished input that is buffered for one client. A client that sends a longer "
      "request is closed."},
     {"client-output-buffer-limit", &limits, 0,
-     WORDS(OUTPUT_LIMIT, "normal hard-size soft-size soft-seconds"), "normal 256mb 64mb 60", NULL,
+     WORDS(OUTPUT_LIMIT, "normal|pubsub hard-size soft-size soft-seconds ..."),
+     "normal 256mb 64mb 60 pubsub 32mb 8mb 60", NULL,
      "The most unread replies that are buffered for a client. It is closed at once above the hard "
      "size, and after soft-seconds without a break above the soft size. A size of 0 means no "
-     "limit. All clients are of class normal."},
+     "limit. Clients with a subscription are of class pubsub, all others of class normal. A class "
+     "that is not named keeps its limits."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "0", "250",
      "A command that would block all other clients for longer than this is rejected before it "
@@ -172,7 +316,45 @@ const struct setting setting_table[] = {
      "that logrotate can move it away."},
     {"loglevel", &general, 0, CHOICE(loglevel, loglevels), "notice", NULL,
      "How much is logged. warning: what needs attention. notice: also what an operator wants to "
-     "know. verbose and debug: for finding faults."},
+     "know. verbose and debug: for finding faults. nothing: not a line, but for crash reports. "
+     "docs/logging.md says what the lines mean."},
+    {"shutdown-drain-timeout", &general, 0,
+     INTEGER(shutdown_drain_timeout_s, 0, INT32_MAX, "seconds"), "0", "10",
+     "How long SHUTDOWN and SIGTERM wait for balancers to send clients elsewhere. In that time "
+     "PING is "
+     "an error for connections made since then, such as a balancer's checks, and all else works. "
+     "It "
+     "ends early if no other client is connected. Then, and with 0 at once, the server accepts "
+     "nobody, "
+     "answers what it has received, and ends. SHUTDOWN NOW and a second signal skip the wait, "
+     "SHUTDOWN ABORT calls it off. See docs/load-balancer.md."},
+    {"log-format", &general, SETTING_FIXED, CHOICE(log_format, log_formats), "text", NULL,
+     "text: time, level, message and name=value fields. json: each line is an object with these as "
+     "members, the time in UTC to the millisecond."},
+    {"syslog-enabled", &general, SETTING_FIXED, BOOLEAN(syslog_enabled), "no", "yes",
+     "Send each line to syslog, too. The server never waits for it: while the daemon does not take "
+     "lines, they are only in logfile."},
+    {"syslog-ident", &general, SETTING_FIXED,
+     TEXT(STRING, syslog_ident, 1, SYSLOG_IDENT_SIZE_MAX, "name"), "leaderboard", NULL,
+     "The program's name in syslog."},
+    {"syslog-facility", &general, SETTING_FIXED, CHOICE(syslog_facility, facilities), "local0",
+     NULL, "Where syslog files the lines."},
+    {"crash-log-enabled", &general, 0, BOOLEAN(crash_log_enabled), "yes", NULL,
+     "When a signal ends the server, log where it was, which command ran, and INFO: see "
+     "docs/logging.md. With no, there is only one line. It dumps core in both cases, if the system "
+     "allows it."},
+    {"audit-log", &general, 0, BOOLEAN(audit_log), "yes", NULL,
+     "Log who did what an operator may have to account for, a line each with level audit: FLUSHALL "
+     "FLUSHDB SHUTDOWN, CONFIG SET and REWRITE, changes of users, LB.FORGET LB.MOVE LB.BAN "
+     "LB.UNBAN LB.SNAPSHOT, wrong passwords, and that maxmemory was reached. Passwords, values of "
+     "settings and "
+     "members are not logged. Of many lines of a kind in ten seconds some are left out, and "
+     "counted."},
+    {"rename-command", &general, SETTING_FIXED | SETTING_REPEATS | SETTING_IN_FILE,
+     WORDS(RENAME, "NAME NEW|\"\""), NULL, "FLUSHALL \"\"",
+     "Give a command another name, at most 128 bytes, or with \"\" none, so that no client can run "
+     "it. Up to 64 lines. A user with fewer rights is the better way to keep clients from "
+     "commands."},
     {"databases", &general, SETTING_FIXED, ONLY("16", "the number of databases is fixed"), "16",
      NULL,
      "The number of databases, selected by SELECT 0 to 15. It is fixed; the setting exists "
@@ -183,11 +365,49 @@ const struct setting setting_table[] = {
      "that of the command alone, without waiting and sending. 0 logs every command, -1 none."},
     {"slowlog-max-len", &general, 0, INTEGER(slowlog_max_len, 0, 1000000, ""), "128", NULL,
      "How many commands SLOWLOG keeps, the newest ones."},
+    {"notify-keyspace-events", &general, 0, EVENTS(notify_keyspace_events), "\"\"", "KEA",
+     "Publish changes of keys to channels, as Redis does. K publishes to __keyspace@0__:key, E to "
+     "__keyevent@0__:event. g stands for events of any kind of key (del, expire, rename_to), z for "
+     "those of boards (zadd, zrem), x for keys that expire, n for new keys, m for keys that a "
+     "command that reads did not find, and A for all but n and m. Redis's other letters are "
+     "accepted. Nothing is "
+     "published without K or E."},
+    {"notify-board-events", &general, 0, BOOLEAN(notify_board_events), "no", "yes",
+     "Publish what happens to boards to channels of their own. __board@0__:daily gets \"rolled "
+     "daily@2026-11-16\", with the archive's name, when daily rolls over, or \"rolled\" if there "
+     "is "
+     "no archive; and opened and closed. Those who subscribe to __top@0__:10:daily, __toplist@, "
+     "__topmembers@ or __overtaken@ are told of changes of the first members: see push.md."},
     {"latency-monitor-threshold", &general, 0,
      INTEGER(latency_monitor_threshold_ms, 0, INT64_MAX, "milliseconds"), "0", NULL,
      "Events that take at least this many milliseconds are kept for LATENCY. 0 keeps none."},
     {"latency-tracking", &general, 0, BOOLEAN(latency_tracking), "yes", NULL,
      "Keep a histogram of every command's running times, for LATENCY HISTOGRAM."},
+    {"metrics-port", &monitoring, SETTING_FIXED, INTEGER(metrics_port, 0, 65535, ""), "0", "9121",
+     "The TCP port that answers GET /metrics, /healthz and /readyz over HTTP. 0 opens none. "
+     "docs/monitoring.md says how to use them."},
+    {"metrics-bind", &monitoring, SETTING_FIXED,
+     TEXT(STRING, metrics_bind, 1, FILE_NAME_SIZE_MAX, "address"), "127.0.0.1", NULL,
+     "The address of the metrics-port: one, or * for every IPv4 address, ::* for every IPv6 "
+     "address. While requirepass is set, /metrics wants it (HTTP Basic, user default); without "
+     "one, and with protected-mode on, only this machine gets /metrics. /healthz and /readyz are "
+     "answered to everybody who can reach the port."},
+    {"metrics-tls-cert-file", &monitoring, SETTING_FIXED,
+     TEXT(STRING, metrics_tls_cert_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
+     "/etc/leaderboard/server.crt",
+     "The certificate of the metrics-port, a PEM file with those that vouch for it behind it. With "
+     "it the port speaks HTTPS, and nothing else; TLS 1.2 or 1.3. A new certificate takes a "
+     "restart."},
+    {"metrics-tls-key-file", &monitoring, SETTING_FIXED,
+     TEXT(STRING, metrics_tls_key_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
+     "/etc/leaderboard/server.key", "Its key, a PEM file without a password."},
+    {"metrics-hosts", &monitoring, SETTING_FIXED,
+     TEXT(STRING, metrics_hosts, 0, SETTING_STRING_MAX, "\"name name ...\""), "\"\"",
+     "\"boards.example.com\"",
+     "Names with a dot under which the metrics-port is asked, for instance by Prometheus. "
+     "Addresses and names without a dot need not be listed. Requests that name another host are "
+     "refused, so that no page in a browser on this machine can read the metrics (DNS rebinding). "
+     "* allows all."},
     {"dir", &durability, SETTING_FIXED, TEXT(DIRECTORY, dir, 1, SETTING_STRING_MAX, "path"), "./",
      "/var/lib/leaderboard",
      "The directory under which the server keeps its files. It must exist. A path that does not "
@@ -215,6 +435,14 @@ const struct setting setting_table[] = {
      "since the last one: 100 means twice as large. 0 never does."},
     {"auto-aof-rewrite-min-size", &durability, 0, SIZE(auto_aof_rewrite_min_size, 0, "size"),
      "64mb", NULL, "The automatic rewrite waits until the files are at least this large."},
+    {"appendonly-keep-days", &durability, 0, INTEGER(appendonly_keep_days, 0, 36500, "days"), "0",
+     "7",
+     "Keep superseded snapshots and journals for this many days, in the directory kept beside the "
+     "current ones, instead of removing them. From them leaderboard-server --restore --until makes "
+     "a directory as it was at any second of these days: see backup.md. 0 keeps none."},
+    {"appendonly-keep-size", &durability, 0, SIZE(appendonly_keep_size, 0, "size"), "10gb", NULL,
+     "The most that kept files may take together: of more, the oldest are removed. 0 means no "
+     "limit."},
     {"save", &durability, 0, WORDS(SAVE, "seconds changes [seconds changes ...] | \"\""),
      "3600 1 300 100 60 10000", NULL,
      "With appendonly no: write a snapshot when, for any of the pairs, that many seconds have "
@@ -229,13 +457,14 @@ const struct setting setting_table[] = {
      "After a snapshot of a save line has failed, reject changes with an error that begins with "
      "MISCONF until one succeeds, so that the failure is noticed. Reads still work. If the "
      "journal cannot be written, changes are rejected in any case."},
-    {"layout", &boards, SETTING_FIXED | SETTING_REPEATS,
+    {"layout", &boards, SETTING_REPEATS,
      WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] "
                    "[TIME bits US|MS|S|M|H|D [START t|END t] [LATEST]]"),
      NULL, "laps FIELD lap_ms 32 ASC TIME 32 S",
      "Define a layout. A layout divides a member's 64 bits between its score and the time at "
      "which it reached it; docs/layouts.md explains the words and helps to choose widths. Up to "
-     "255 lines, each with a new name.\n"
+     "255 lines, each with a new name. CONFIG SET layout takes all lines at once, as CONFIG GET "
+     "replies them, separated by line ends; boards keep the layout that they have.\n"
      "One layout, default, is built in, for whole scores from -4294967296 to 4294967295 and times "
      "in seconds until 2088:\n"
      "    FIELD score 33 SIGNED TIME 31 S\n"
@@ -244,23 +473,29 @@ const struct setting setting_table[] = {
      "    layout laps   FIELD lap_ms 32 ASC TIME 32 S\n"
      "    layout money  FIELD balance 40 SCALE 2 TIME 24 M\n"
      "    layout week47 FIELD score 34 TIME 30 MS START 2026-11-16T00:00:00Z"},
-    {"board", &boards, SETTING_FIXED | SETTING_REPEATS, WORDS(BOARD, "GLOB NAME " SETTING_OPTIONS),
-     NULL, "race:* laps",
+    {"board", &boards, SETTING_REPEATS, WORDS(BOARD, "GLOB NAME " SETTING_OPTIONS), NULL,
+     "race:* laps",
      "New boards whose key matches the pattern get the named layout and the options after it. Up "
      "to 1024 lines; the first match wins, so put narrow patterns first. The layout may be "
-     "defined above or below. A board keeps the layout and the options that it was created with.\n"
+     "defined above or below. A board keeps the layout and the options that it was created with. "
+     "CONFIG SET board "
+     "takes all lines at once, as CONFIG GET replies them.\n"
      "CAP n keeps the best n members: on a full board, a newcomer ranked below the last is "
      "dropped. KEEP BEST keeps a member's best result: a write that is not strictly better "
      "changes nothing, unless it is an increment. Both apply to every command, also of clients "
-     "that do not know these options.\n"
-     "PERIOD starts a board over with every day, week (on Monday) or month of the time zone that "
-     "is TZ ahead of UTC: at the end of the period the board becomes an archive named after the "
-     "date on which the period began, such as top:eu@2026-11-16, and START of the board's times "
-     "moves to the next period. ARCHIVE n keeps an archive for n periods; without it archives are "
-     "kept forever.\n"
+     "that do not know these options. LIMIT n refuses newcomers on a full board instead. FREEZE, "
+     "OPENS and CLOSES refuse all writes: always, before a time, and from a time on.\n"
+     "PERIOD starts a board over with every hour, day, week (on Monday, or ON another weekday), "
+     "month or year, or with EVERY n of them, counted FROM a date, AT an hour of the day other "
+     "than 0. TZ is how far the local clock is ahead of UTC, or a time zone's name: then "
+     "periods follow summer time. At the end of the period the board becomes an archive named "
+     "after the date on which the period began, such as top:eu@2026-11-16, and START of the "
+     "board's times moves to the next period. ARCHIVE n keeps an archive for n periods; without "
+     "it archives are kept forever. They are frozen, unless ARCHIVED is WRITABLE.\n"
      "    board top:*  default CAP 1000\n"
      "    board race:* laps    CAP 100 KEEP BEST\n"
      "    board week:* default PERIOD WEEK TZ +08:00 ARCHIVE 8\n"
+     "    board raid:* default PERIOD WEEK ON WED AT 5 TZ Europe/Berlin\n"
      "In a pattern, * matches any run of characters, ? one character, [abc] and [a-z] one of "
      "these, [^a] any other one, and \\ makes the next character literal. A pattern has at most "
      "1024 bytes."},

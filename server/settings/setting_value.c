@@ -14,6 +14,9 @@
 #include <net/if.h>
 #include <stdlib.h>
 
+#include "protocol/buffer.h"
+#include "server/system/digest.h"
+
 enum {
     MEBIBYTE = 1024 * 1024,
     HOST_NAME_SIZE_MAX = 253, /* RFC 1035 */
@@ -210,6 +213,24 @@ static bool check_only(const struct setting_input *in) {
            setting_fail(in->reason, "%s, so the only value is %s", choices[1], choices[0]);
 }
 
+/* Letters of enum setting_event, from the lowest bit up, as Redis prints them. */
+static const char event_letters[] = "g$lshzxetdnKEm";
+
+static bool assign_events(const struct setting_input *in) {
+    struct bytes word = in->words[0];
+    unsigned events = 0;
+    for (size_t i = 0; i < word.size; i++) {
+        const char *letter = memchr(event_letters, word.at[i], sizeof event_letters - 1);
+        if (letter == NULL && word.at[i] != 'A') {
+            return setting_fail(in->reason,
+                                "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+        }
+        events |= letter != NULL ? 1U << (letter - event_letters) : (unsigned)SETTING_EVENT_ALL;
+    }
+    *(unsigned *)field_of(in->settings, in->setting) = events;
+    return true;
+}
+
 /* ---- Many words in ---- */
 
 /* A host name must contain a letter, so that a mistyped IPv4 address is not accepted as one. */
@@ -253,10 +274,26 @@ static bool is_address(struct bytes word) {
     return inet_pton(AF_INET6, text, parsed) == 1 && (zone == NULL || is_interface_name(zone + 1));
 }
 
+static bool check_list(const struct setting_input *in) {
+    return in->count <= SETTING_LIST_MAX ||
+           setting_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
+}
+
+/* Copies of the words. slots: SETTING_LIST_MAX. */
+static bool assign_texts(const struct setting_input *in, char **slots, uint32_t *count) {
+    for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
+        struct bytes word = i < in->count ? in->words[i] : BYTES("");
+        if (!setting_value_replace(in->settings, &slots[i], word)) {
+            return setting_fail(in->reason, "out of memory");
+        }
+    }
+    *count = (uint32_t)in->count;
+    return true;
+}
+
 static bool assign_bind(const struct setting_input *in) {
-    struct settings *settings = in->settings;
-    if (in->count > SETTING_LIST_MAX) {
-        return setting_fail(in->reason, "at most %d addresses are allowed", SETTING_LIST_MAX);
+    if (!check_list(in)) {
+        return false;
     }
     for (size_t i = 0; i < in->count; i++) {
         if (!is_address(in->words[i])) {
@@ -266,36 +303,68 @@ static bool assign_bind(const struct setting_input *in) {
                                 bytes_show(in->words[i]).text);
         }
     }
-    for (size_t i = 0; i < SETTING_LIST_MAX; i++) {
-        struct bytes word = i < in->count ? in->words[i] : BYTES("");
-        if (!setting_value_replace(settings, &settings->bind[i], word)) {
-            return setting_fail(in->reason, "out of memory");
+    return assign_texts(in, in->settings->bind, &in->settings->bind_count);
+}
+
+/* Whether each is a word of bind is checked once that is known. */
+static bool assign_proxied(const struct setting_input *in) {
+    if (!check_list(in)) {
+        return false;
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        if (!is_address(in->words[i])) {
+            return setting_fail(in->reason, "'%s' is neither an address nor unixsocket",
+                                bytes_show(in->words[i]).text);
         }
     }
-    settings->bind_count = (uint32_t)in->count;
+    return assign_texts(in, in->settings->proxied, &in->settings->proxied_count);
+}
+
+static bool assign_subnets(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    if (!check_list(in)) {
+        return false;
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        if (!subnet_parse(in->words[i], &settings->proxies[i])) {
+            return setting_fail(in->reason,
+                                "'%s' is not a network: 10.0.0.0/8, 192.0.2.7, fd00::/8 are; bits "
+                                "behind the prefix must be 0",
+                                bytes_show(in->words[i]).text);
+        }
+    }
+    settings->proxy_count = (uint32_t)in->count;
     return true;
 }
 
+static const char *const output_classes[SETTING_OUTPUT_CLASSES] = {"normal", "pubsub"};
+
 static bool assign_output_limit(const struct setting_input *in) {
-    struct setting_output_limit limit = in->settings->output_limit;
+    struct setting_output_limit limits[SETTING_OUTPUT_CLASSES];
+    memcpy(limits, in->settings->output_limits, sizeof limits);
     if (in->count % 4 != 0) {
         return setting_fail(in->reason, "Wrong number of arguments in buffer limit configuration.");
     }
     for (const struct bytes *word = in->words; word < in->words + in->count; word += 4) {
-        if (!bytes_is(word[0], "normal")) {
+        unsigned class = 0;
+        while (class < SETTING_OUTPUT_CLASSES && !bytes_is(word[0], output_classes[class])) {
+            class ++;
+        }
+        if (class == SETTING_OUTPUT_CLASSES) {
             return setting_fail(in->reason,
                                 "Invalid client class '%s' specified in buffer limit "
-                                "configuration: all clients here are of class normal",
+                                "configuration: the classes here are normal and pubsub",
                                 bytes_show(word[0]).text);
         }
-        if (!parse_size(word[1], &limit.hard_bytes) || !parse_size(word[2], &limit.soft_bytes) ||
-            !bytes_parse_i64(word[3], &limit.soft_seconds) || limit.soft_seconds < 0 ||
-            limit.soft_seconds > INT32_MAX) {
+        struct setting_output_limit *limit = &limits[class];
+        if (!parse_size(word[1], &limit->hard_bytes) || !parse_size(word[2], &limit->soft_bytes) ||
+            !bytes_parse_i64(word[3], &limit->soft_seconds) || limit->soft_seconds < 0 ||
+            limit->soft_seconds > INT32_MAX) {
             return setting_fail(in->reason, "Error in hard, soft or soft_seconds setting in buffer "
                                             "limit configuration.");
         }
     }
-    in->settings->output_limit = limit;
+    memcpy(in->settings->output_limits, limits, sizeof limits);
     return true;
 }
 
@@ -319,6 +388,27 @@ static bool assign_save(const struct setting_input *in) {
     }
     settings->save_point_count = in->count > 0 ? before + (uint32_t)(in->count / 2) : 0;
     settings->is_save_begun = is_list;
+    return true;
+}
+
+static bool assign_rename(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    if (in->count != 2) {
+        return setting_fail(in->reason, "wrong number of arguments, the form is: rename-command %s",
+                            in->setting->kind.text);
+    }
+    if (settings->rename_count == SETTING_RENAMES_MAX) {
+        return setting_fail(in->reason, "at most %d lines are allowed", SETTING_RENAMES_MAX);
+    }
+    if (in->words[0].size > SETTING_RENAME_SIZE_MAX ||
+        in->words[1].size > SETTING_RENAME_SIZE_MAX) {
+        return setting_fail(in->reason, "a name may have at most %d bytes",
+                            SETTING_RENAME_SIZE_MAX);
+    }
+    struct setting_rename *rename = &settings->renames[settings->rename_count++];
+    *rename = (struct setting_rename){.name = ""};
+    memcpy(rename->name, in->words[0].at, in->words[0].size);
+    memcpy(rename->new_name, in->words[1].at, in->words[1].size);
     return true;
 }
 
@@ -390,6 +480,23 @@ static size_t print_string(const struct printing *p) {
     return print_text(p, *(char *const *)p->field);
 }
 
+static size_t print_events(const struct printing *p) {
+    unsigned events = *(const unsigned *)p->field;
+    char letters[sizeof event_letters + 1];
+    size_t size = 0;
+    if ((events & SETTING_EVENT_ALL) == SETTING_EVENT_ALL) {
+        letters[size++] = 'A';
+        events &= ~(unsigned)SETTING_EVENT_ALL;
+    }
+    for (unsigned i = 0; i < sizeof event_letters - 1; i++) {
+        if ((events >> i & 1) != 0) {
+            letters[size++] = event_letters[i];
+        }
+    }
+    letters[size] = '\0';
+    return print_text(p, letters);
+}
+
 /* As in Redis: an absolute path, if the directory exists. */
 static size_t print_directory(const struct printing *p) {
     char absolute[PATH_MAX];
@@ -397,21 +504,53 @@ static size_t print_directory(const struct printing *p) {
     return print_text(p, !p->is_for_file && realpath(path, absolute) != NULL ? absolute : path);
 }
 
-static size_t print_bind(const struct printing *p) {
+static size_t print_texts(char *const *texts, uint32_t count, char *out) {
     size_t size = 0;
-    for (uint32_t i = 0; i < p->settings->bind_count; i++) {
-        size += (size_t)sprintf(p->out + size, "%s%s", i > 0 ? " " : "", p->settings->bind[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        size += (size_t)sprintf(out + size, "%s%s", i > 0 ? " " : "", texts[i]);
     }
     return size;
 }
 
+static size_t print_bind(const struct printing *p) {
+    return print_texts(p->settings->bind, p->settings->bind_count, p->out);
+}
+
+/* Of an empty list: "" in a file, nothing for CONFIG GET. */
+static size_t print_nothing(const struct printing *p) {
+    memcpy(p->out, "\"\"", 2);
+    return p->is_for_file ? 2 : 0;
+}
+
+static size_t print_proxied(const struct printing *p) {
+    const struct settings *settings = p->settings;
+    return settings->proxied_count > 0
+               ? print_texts(settings->proxied, settings->proxied_count, p->out)
+               : print_nothing(p);
+}
+
+static size_t print_subnets(const struct printing *p) {
+    size_t size = 0;
+    for (uint32_t i = 0; i < p->settings->proxy_count; i++) {
+        char text[SUBNET_TEXT_MAX];
+        subnet_print(&p->settings->proxies[i], text);
+        size += (size_t)sprintf(p->out + size, "%s%s", i > 0 ? " " : "", text);
+    }
+    return size > 0 ? size : print_nothing(p);
+}
+
 static size_t print_output_limit(const struct printing *p) {
-    const struct setting_output_limit *limit = &p->settings->output_limit;
-    size_t size = (size_t)sprintf(p->out, "normal ");
-    size += put_size(p->out + size, limit->hard_bytes, p->is_for_file);
-    p->out[size++] = ' ';
-    size += put_size(p->out + size, limit->soft_bytes, p->is_for_file);
-    return size + (size_t)sprintf(p->out + size, " %" PRId64, limit->soft_seconds);
+    size_t size = 0;
+    for (unsigned class = 0; class < SETTING_OUTPUT_CLASSES; class ++) {
+        const struct setting_output_limit *limit = &p->settings->output_limits[class];
+        size +=
+            (size_t)sprintf(p->out + size, "%s%s ", class > 0 ? " " : "", output_classes[class]);
+        size += put_size(p->out + size, limit->hard_bytes, p->is_for_file);
+        p->out[size++] = ' ';
+        size += put_size(p->out + size, limit->soft_bytes, p->is_for_file);
+        size += (size_t)sprintf(p->out + size, " %" PRId64, limit->soft_seconds);
+    }
+    return size;
 }
 
 static size_t print_save(const struct printing *p) {
@@ -422,6 +561,13 @@ static size_t print_save(const struct printing *p) {
                                 point->seconds, point->changes);
     }
     return size > 0 ? size : print_text(p, "");
+}
+
+static size_t print_rename(const struct printing *p) {
+    const struct setting_rename *rename = &p->settings->renames[p->index];
+    size_t size = setting_words_quote(p->out, bytes_from_text(rename->name));
+    p->out[size++] = ' ';
+    return size + setting_words_quote(p->out + size, bytes_from_text(rename->new_name));
 }
 
 /* layouts[0] is built in: no line gave it. */
@@ -436,6 +582,113 @@ static size_t print_rule(const struct printing *p) {
     return size + (size_t)sprintf(p->out + size, " %s%s%s", rule->layout_name,
                                   rule->options != NULL ? " " : "",
                                   rule->options != NULL ? rule->options : "");
+}
+
+/* ---- Users ---- */
+
+/* The line after the name of the user; NULL: none. */
+static bool has_user(const char *lines, struct bytes name) {
+    for (const char *at = lines; at != NULL && *at != '\0'; at = strchr(at, '\n') + 1) {
+        if (strcspn(at, " \n") == name.size && memcmp(at, name.at, name.size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Passwords are kept as hashes. */
+static void put_rule(struct buffer *line, struct bytes rule) {
+    bool is_password = rule.size > 0 && (rule.at[0] == '>' || rule.at[0] == '<');
+    char digest[DIGEST_TEXT_SIZE];
+    if (is_password) {
+        digest_print((struct bytes){.at = rule.at + 1, .size = rule.size - 1}, digest);
+        buffer_append(line, rule.at[0] == '>' ? " #" : " !", 2);
+        buffer_append(line, digest, sizeof digest);
+    } else {
+        buffer_append(line, " ", 1);
+        buffer_append(line, rule.at, rule.size);
+    }
+}
+
+static bool assign_user(const struct setting_input *in) {
+    struct settings *settings = in->settings;
+    if (has_user(settings->user_lines, in->words[0])) {
+        return setting_fail(in->reason, "Duplicate user found. A user can only be defined once in "
+                                        "config files");
+    }
+    struct buffer lines;
+    buffer_init(&lines, 0);
+    if (settings->user_lines != NULL) {
+        buffer_append(&lines, settings->user_lines, strlen(settings->user_lines));
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        for (size_t j = 0; j < in->words[i].size; j++) {
+            if (in->words[i].at[j] == '\n' || (i == 0 && in->words[i].at[j] == ' ')) {
+                buffer_deinit(&lines);
+                return setting_fail(in->reason, "Spaces not allowed in ACL usernames");
+            }
+        }
+        if (i == 0) {
+            buffer_append(&lines, in->words[0].at, in->words[0].size);
+        } else {
+            put_rule(&lines, in->words[i]);
+        }
+    }
+    buffer_append(&lines, "\n", 1);
+    bool is_fine =
+        !lines.is_broken &&
+        settings_set_user_lines(settings, (struct bytes){.at = lines.at, .size = lines.size});
+    buffer_deinit(&lines);
+    return is_fine || setting_fail(in->reason, "out of memory");
+}
+
+bool settings_set_user_lines(struct settings *settings, struct bytes lines) {
+    return setting_value_replace(settings, &settings->user_lines, lines);
+}
+
+/* The line with this index; NULL: it is after the last. */
+static const char *find_user_line(const struct settings *settings, uint32_t index) {
+    const char *at = settings->user_lines;
+    while (at != NULL && *at != '\0' && index-- > 0) {
+        at = strchr(at, '\n') + 1;
+    }
+    return at != NULL && *at != '\0' ? at : NULL;
+}
+
+/* Rules have many signs that need no quotes inside a line: ~* &* +@all #hash. */
+static bool is_plain(const char *at, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (at[i] <= ' ' || at[i] > '~' || strchr("\"'\\", at[i]) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Its words, quoted where that is necessary. 0: they do not fit a line. */
+static size_t print_user(const struct printing *p) {
+    enum { ROOM = SETTING_LINE_MAX - 16 };
+    const char *at = find_user_line(p->settings, p->index);
+    size_t size = 0;
+    for (uint32_t count = 1; at != NULL && *at != '\n'; count++) {
+        struct bytes word = {.at = at, .size = strcspn(at, " \n")};
+        bool is_bare = is_plain(word.at, word.size);
+        if (size + (is_bare ? word.size : 4 * word.size + 2) >= ROOM ||
+            count >= SETTING_WORDS_MAX) {
+            return 0;
+        }
+        if (is_bare) {
+            memcpy(p->out + size, word.at, word.size);
+            size += word.size;
+        } else {
+            size += setting_words_quote(p->out + size, word);
+        }
+        at += word.size;
+        if (*at == ' ') {
+            p->out[size++] = *at++;
+        }
+    }
+    return size;
 }
 
 /* ---- Types ---- */
@@ -457,9 +710,14 @@ static const struct {
     [SETTING_TYPE_DIRECTORY] = {assign_string, print_directory, false, true},
     [SETTING_TYPE_FILE_NAME] = {assign_file_name, print_string, false, true},
     [SETTING_TYPE_DEFAULT_LAYOUT] = {setting_board_assign_default, print_string, false, true},
+    [SETTING_TYPE_EVENTS] = {assign_events, print_events, false, false},
+    [SETTING_TYPE_USER] = {assign_user, print_user, true, true},
     [SETTING_TYPE_BIND] = {assign_bind, print_bind, true, false},
+    [SETTING_TYPE_PROXIED] = {assign_proxied, print_proxied, true, false},
+    [SETTING_TYPE_SUBNETS] = {assign_subnets, print_subnets, true, false},
     [SETTING_TYPE_OUTPUT_LIMIT] = {assign_output_limit, print_output_limit, true, false},
     [SETTING_TYPE_SAVE] = {assign_save, print_save, true, false},
+    [SETTING_TYPE_RENAME] = {assign_rename, print_rename, true, false},
     [SETTING_TYPE_LAYOUT] = {setting_board_assign_layout, print_layout, true, false},
     [SETTING_TYPE_BOARD] = {setting_board_assign_rule, print_rule, true, false},
 };
@@ -478,13 +736,16 @@ static bool fail_count(const struct setting_input *in) {
 static bool assign_list(const struct setting_input *in) {
     enum setting_type type = in->setting->kind.type;
     struct setting_input each = *in;
-    struct setting_words words;
-    if (!setting_words_split(in->words[0], &words, in->reason)) {
+    struct setting_words words = {.count = 0};
+    if (!setting_words_split(in->words[0], &words, in->reason) ||
+        !setting_words_check(words.words, words.count, in->reason)) {
         return false;
     }
     each.words = words.words;
     each.count = words.count;
-    return each.count > 0 || type == SETTING_TYPE_SAVE ? types[type].assign(&each) : fail_count(in);
+    bool may_be_empty =
+        type == SETTING_TYPE_SAVE || type == SETTING_TYPE_PROXIED || type == SETTING_TYPE_SUBNETS;
+    return each.count > 0 || may_be_empty ? types[type].assign(&each) : fail_count(in);
 }
 
 bool setting_value_assign(const struct setting_input *in) {
@@ -492,12 +753,12 @@ bool setting_value_assign(const struct setting_input *in) {
     if (in->count == 0 || (in->count > 1 && !types[type].has_many_words)) {
         return fail_count(in);
     }
-    for (size_t i = 0; i < in->count; i++) {
-        if (in->words[i].size > 0 && memchr(in->words[i].at, '\0', in->words[i].size) != NULL) {
-            return setting_fail(in->reason, "a zero byte is not allowed");
-        }
+    if (!setting_words_check(in->words, in->count, in->reason)) {
+        return false;
     }
-    return types[type].has_many_words && in->count == 1 ? assign_list(in) : types[type].assign(in);
+    return types[type].has_many_words && in->count == 1 && type != SETTING_TYPE_USER
+               ? assign_list(in)
+               : types[type].assign(in);
 }
 
 static size_t print(const struct settings *settings, const struct setting *setting, uint32_t index,
@@ -518,10 +779,12 @@ size_t setting_print(const struct settings *settings, const struct setting *sett
 bool setting_print_line(const struct settings *settings, const struct setting *setting,
                         uint32_t index, char *out, size_t *size) {
     enum setting_type type = setting->kind.type;
-    uint32_t line_count = type == SETTING_TYPE_LAYOUT  ? settings->layout_count - 1
-                          : type == SETTING_TYPE_BOARD ? settings->rule_count
-                                                       : 1;
-    if (index >= line_count) {
+    uint32_t line_count = type == SETTING_TYPE_LAYOUT   ? settings->layout_count - 1
+                          : type == SETTING_TYPE_BOARD  ? settings->rule_count
+                          : type == SETTING_TYPE_RENAME ? settings->rename_count
+                                                        : 1;
+    bool is_user = type == SETTING_TYPE_USER;
+    if (is_user ? find_user_line(settings, index) == NULL : index >= line_count) {
         return false;
     }
     *size = print(settings, setting, index, true, out);

@@ -67,6 +67,15 @@ bool setting_words_split(struct bytes line, struct setting_words *words, char *r
                                 "by a blank or the end of the line");
 }
 
+bool setting_words_check(const struct bytes *words, size_t count, char *reason) {
+    for (size_t i = 0; i < count; i++) {
+        if (words[i].size > 0 && memchr(words[i].at, '\0', words[i].size) != NULL) {
+            return setting_fail(reason, "a zero byte is not allowed");
+        }
+    }
+    return true;
+}
+
 /* ---- Quoting ---- */
 
 bool setting_words_is_of(struct bytes word, const char *others) {

@@ -1,44 +1,75 @@
-/* See fault.h. Everything below on_fault is async-signal-safe (signal-safety(7)). */
+/* See fault.h. Everything below "the report" is async-signal-safe (signal-safety(7)); of backtrace(3)
+ * that holds once libgcc is loaded, which fault_watch sees to. */
 #include "server/system/fault.h"
 
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#endif
 
 #include "codec/check.h"
-#include "codec/timestamp.h"
+#include "codec/thread_signals.h"
 #include "server/system/log.h"
 #include "server/system/version.h"
 
 enum {
     LINE_MAX_SIZE = 512,
-    STACK_SIZE = 64 * 1024, /* the handler needs its own stack when the thread's has overflowed */
+    MODULES_MAX = 32,
+    MODULE_NAME_MAX = 255,
+    BUILD_ID_MAX = 32,
+    INFO_MAX = 32 * 1024,
+    FRAMES_MAX = 64,
+    HANG_LIMIT_S = 20,
 };
 
 static const struct {
     int number;
     const char *name;
 } fatal_signals[] = {
-    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},       {SIGILL, "SIGILL"},
-    {SIGABRT, "SIGABRT"}, {SIGSYS, "SIGSYS"},   {SIGTRAP, "SIGTRAP"},     {SIGQUIT, "SIGQUIT"},
-    {SIGALRM, "SIGALRM"}, {SIGXCPU, "SIGXCPU"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"},
+    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},       {SIGFPE, "SIGFPE"},   {SIGILL, "SIGILL"},
+    {SIGABRT, "SIGABRT"}, {SIGSYS, "SIGSYS"},       {SIGTRAP, "SIGTRAP"}, {SIGQUIT, "SIGQUIT"},
+    {SIGALRM, "SIGALRM"}, {SIGXCPU, "SIGXCPU"},     {SIGPROF, "SIGPROF"}, {SIGVTALRM, "SIGVTALRM"},
+    {SIGIO, "SIGIO"},     {SIGSTKFLT, "SIGSTKFLT"}, {SIGPWR, "SIGPWR"},
 };
 enum { FATAL_SIGNALS = sizeof fatal_signals / sizeof fatal_signals[0] };
+
+/* A program or library in memory. */
+struct module {
+    char name[MODULE_NAME_MAX + 1];
+    uintptr_t base, begin, end;
+};
 
 static struct {
     fault_describe *describe;
     const void *context;
     pthread_t thread;
-    char stack[STACK_SIZE];
+    time_t started_at_s; /* monotonic */
+    struct module modules[MODULES_MAX];
+    unsigned module_count;
+    unsigned char build_id[BUILD_ID_MAX];
+    size_t build_id_size;
 } watched;
 
-/* ---- the line ---- */
+static atomic_bool is_report_wanted = true;
+
+/* Two copies, so that one is always whole. */
+static struct {
+    char text[2][INFO_MAX];
+    size_t size[2];
+    atomic_uint at;
+} last_info;
+
+/* ---- a line ---- */
 
 struct line {
     char text[LINE_MAX_SIZE];
@@ -46,8 +77,14 @@ struct line {
 };
 
 static void put(struct line *line, const char *text) {
-    for (; *text != '\0' && line->size < LINE_MAX_SIZE - 1; text++) {
+    for (; *text != '\0' && line->size < LINE_MAX_SIZE; text++) {
         line->text[line->size++] = *text;
+    }
+}
+
+static void put_bytes(struct line *line, struct bytes text) {
+    for (size_t i = 0; i < text.size && line->size < LINE_MAX_SIZE; i++) {
+        line->text[line->size++] = text.at[i];
     }
 }
 
@@ -62,41 +99,197 @@ static void put_number(struct line *line, uint64_t number, unsigned base) {
     put(line, digits + at);
 }
 
-static const char *name_of(int number) {
-    for (size_t i = 0; i < FATAL_SIGNALS; i++) {
-        if (fatal_signals[i].number == number) {
-            return fatal_signals[i].name;
-        }
-    }
-    return "unknown";
+static void put_field(struct line *line, const char *name, uint64_t number) {
+    put(line, name);
+    put_number(line, number, 10);
 }
 
-static void put_time(struct line *line) {
-    struct timespec now;
-    char text[TIMESTAMP_TEXT_MAX + 1];
-    clock_gettime(CLOCK_REALTIME, &now);
-    size_t size = timestamp_print(text, (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
-    text[size] = '\0';
-    put(line, text);
+static void write_line(const struct line *line) {
+    log_write_from_signal(LOG_WARNING, line->text, line->size);
+}
+
+/* ---- the first line ---- */
+
+static void put_name(struct line *line, int number) {
+    for (size_t i = 0; i < FATAL_SIGNALS; i++) {
+        if (fatal_signals[i].number == number) {
+            put(line, fatal_signals[i].name);
+            return;
+        }
+    }
+    put(line, number == SIGUSR1 ? "SIGUSR1" : "");
+    if (number != SIGUSR1) {
+        put_field(line, "SIGRTMIN+", (uint64_t)(number - SIGRTMIN));
+    }
 }
 
 static void put_origin(struct line *line, const siginfo_t *signal) {
     if (signal->si_code <= 0) {
-        put(line, " sender=");
-        put_number(line, (uint64_t)signal->si_pid, 10);
+        put_field(line, " sender=", (uint64_t)signal->si_pid);
         return;
     }
-    put(line, " code=");
-    put_number(line, (uint64_t)signal->si_code, 10);
+    put_field(line, " code=", (uint64_t)signal->si_code);
     put(line, " address=0x");
     put_number(line, (uint64_t)(uintptr_t)signal->si_addr, 16);
 }
 
-static const char *find_command(void) {
-    bool is_ours = pthread_equal(pthread_self(), watched.thread) != 0;
-    const char *name = is_ours ? watched.describe(watched.context) : NULL;
-    return name != NULL ? name : "none";
+static bool find_command(struct fault_command *command) {
+    return pthread_equal(pthread_self(), watched.thread) != 0 &&
+           watched.describe(watched.context, command);
 }
+
+static void write_first(const char *event, int number, const siginfo_t *signal) {
+    struct fault_command command;
+    struct line line = {.size = 0};
+    put(&line, event);
+    put(&line, " signal=");
+    put_name(&line, number);
+    put_origin(&line, signal);
+    put(&line, " command=");
+    put(&line, find_command(&command) ? command.name : "none");
+    put(&line, " version=" SERVER_VERSION " build=\"" __VERSION__ "\"");
+    put_field(&line, " pid=", (uint64_t)getpid());
+    write_line(&line);
+}
+
+/* ---- the report ---- */
+
+static void write_build(const ucontext_t *context) {
+    (void)context;
+    struct line line = {.size = 0};
+    struct timespec now;
+    char thread[17] = "";
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)prctl(PR_GET_NAME, thread);
+    put(&line, "report build_id=");
+    for (size_t i = 0; i < watched.build_id_size; i++) {
+        put_number(&line, watched.build_id[i] >> 4, 16);
+        put_number(&line, watched.build_id[i] & 15, 16);
+    }
+    put(&line, watched.build_id_size == 0 ? "none thread=\"" : " thread=\"");
+    put(&line, thread);
+    put_field(&line, "\" uptime_s=", (uint64_t)(now.tv_sec - watched.started_at_s));
+    write_line(&line);
+}
+
+static void write_command(const ucontext_t *context) {
+    (void)context;
+    struct fault_command command = {.name = NULL};
+    struct line line = {.size = 0};
+    if (!find_command(&command)) {
+        return;
+    }
+    put(&line, "report command=");
+    put(&line, command.name);
+    put_field(&line, " args=", command.arg_count);
+    for (uint32_t i = 0; i < command.arg_count && i < FAULT_SIZES_MAX; i++) {
+        put_field(&line, i == 0 ? " sizes=" : ",", command.sizes[i]);
+    }
+    put(&line, command.arg_count > FAULT_SIZES_MAX ? ",..." : "");
+    put_field(&line, " client=", command.client);
+    put(&line, " addr=");
+    put(&line, command.address);
+    put(&line, " user=\"");
+    put_bytes(&line, command.user);
+    put_field(&line, "\" db=", command.database);
+    write_line(&line);
+}
+
+/* For addr2line: the module's file, and the place in it. */
+static void write_frame(unsigned number, uintptr_t at) {
+    struct line line = {.size = 0};
+    const struct module *module = watched.modules;
+    const struct module *end = module + watched.module_count;
+    while (module < end && (at < module->begin || at >= module->end)) {
+        module++;
+    }
+    put_field(&line, "report frame=", number);
+    put(&line, " module=");
+    put(&line, module < end ? module->name : "none");
+    put(&line, " offset=0x");
+    put_number(&line, at - (module < end ? module->base : 0), 16);
+    write_line(&line);
+}
+
+/* The instruction that the signal interrupted; 0: unknown. */
+static uintptr_t interrupted_at(const ucontext_t *context) {
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)context->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+static int find_frames(void **frames) {
+#if __has_include(<execinfo.h>)
+    return backtrace(frames, FRAMES_MAX);
+#else
+    (void)frames;
+    return 0;
+#endif
+}
+
+/* From the interrupted instruction outwards; the frames of this handler are left out. Where a call
+ * into nowhere hides the interrupted frame, all are written. A return address is that behind the
+ * call: the byte before it belongs to the call. */
+static void write_frames(const ucontext_t *context) {
+    void *frames[FRAMES_MAX];
+    uintptr_t at = interrupted_at(context);
+    int count = find_frames(frames);
+    int next = 0;
+    unsigned number = 0;
+    while (next < count && (uintptr_t)frames[next] != at) {
+        next++;
+    }
+    next = next < count ? next + 1 : 0;
+    write_frame(number++, at);
+    for (; next < count; next++) {
+        write_frame(number++, (uintptr_t)frames[next] - 1);
+    }
+}
+
+static void write_info(const ucontext_t *context) {
+    (void)context;
+    unsigned copy = atomic_load(&last_info.at);
+    const char *text = last_info.text[copy];
+    const char *end = text + last_info.size[copy];
+    while (text < end) {
+        struct line line = {.size = 0};
+        const char *begin = text;
+        while (text < end && *text != '\r' && *text != '\n') {
+            text++;
+        }
+        put(&line, "report info ");
+        put_bytes(&line, (struct bytes){.at = begin, .size = (size_t)(text - begin)});
+        if (text > begin) {
+            write_line(&line);
+        }
+        text += text < end;
+    }
+}
+
+static void write_end(const ucontext_t *context) {
+    (void)context;
+    struct line line = {.size = 0};
+    put(&line, "report end: docs/logging.md says how to read it");
+    write_line(&line);
+}
+
+/* A part that fails in its turn is left out. */
+static void (*const report_parts[])(const ucontext_t *) = {write_build, write_command, write_frames,
+                                                           write_info, write_end};
+enum { REPORT_PARTS = sizeof report_parts / sizeof report_parts[0] };
+
+static void write_report(const ucontext_t *context, volatile unsigned *part) {
+    while (*part < REPORT_PARTS) {
+        report_parts[(*part)++](context);
+    }
+}
+
+/* ---- the handlers ---- */
 
 /* Will returning from the handler trigger the same fault again? */
 static bool is_repeated(int number, const siginfo_t *signal) {
@@ -104,23 +297,48 @@ static bool is_repeated(int number, const siginfo_t *signal) {
            (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
 }
 
-/* The signal's default action is restored (SA_RESETHAND) and taken right after the return. */
-static void on_fault(int number, siginfo_t *signal, void *context) {
-    (void)context;
-    struct line line = {.size = 0};
-    put_time(&line);
-    put(&line, " warning fatal signal=");
-    put(&line, name_of(number));
-    put_origin(&line, signal);
-    put(&line, " command=");
-    put(&line, find_command());
-    put(&line, " version=" SERVER_VERSION " build=\"" __VERSION__ "\" pid=");
-    put_number(&line, (uint64_t)getpid(), 10);
-    put(&line, "\n");
-    log_write_line(line.text, line.size);
-    if (!is_repeated(number, signal)) {
+static void take_default_action(int number, const siginfo_t *origin) {
+    signal(number, SIG_DFL);
+    if (!is_repeated(number, origin)) {
         raise(number);
+        if (getpid() == 1) {
+            _exit(128 + number); /* the kernel lets no signal's default action end process 1 */
+        }
     }
+}
+
+/* One thread writes; another that fails meanwhile waits for the end. What fails while the report is
+ * written comes back here, and goes on behind what failed. */
+static void on_fault(int number, siginfo_t *signal_info, void *context) {
+    static atomic_flag is_begun = ATOMIC_FLAG_INIT;
+    static volatile pthread_t writer;
+    static volatile unsigned part;
+    if (!atomic_flag_test_and_set(&is_begun)) {
+        writer = pthread_self();
+        signal(SIGALRM, SIG_DFL);
+        alarm(HANG_LIMIT_S);
+        write_first("fatal", number, signal_info);
+        part = atomic_load(&is_report_wanted) ? 0 : REPORT_PARTS;
+    }
+    while (pthread_equal(writer, pthread_self()) == 0) {
+        pause();
+    }
+    write_report(context, &part);
+    alarm(0);
+    take_default_action(number, signal_info);
+}
+
+/* The report is about the watched thread: another one passes the signal on. */
+static void on_asked(int number, siginfo_t *signal_info, void *context) {
+    int error = errno;
+    if (pthread_equal(pthread_self(), watched.thread) == 0) {
+        pthread_kill(watched.thread, number);
+    } else {
+        volatile unsigned part = 0;
+        write_first("report asked for", number, signal_info);
+        write_report(context, &part);
+    }
+    errno = error;
 }
 
 /* ---- watching ---- */
@@ -135,23 +353,100 @@ static void on_claim(const char *claim, const char *file, int line) {
     log_write(LOG_WARNING, "%s:%d: claim does not hold: %s", file, line, claim);
 }
 
+/* Notes are (name size, content size, type, name, content), each padded to four bytes. */
+static void read_build_id(const char *at, size_t size) {
+    while (size >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        memcpy(&note, at, sizeof note);
+        size_t name_size = (note.n_namesz + 3U) & ~3U;
+        size_t whole = sizeof note + name_size + ((note.n_descsz + 3U) & ~3U);
+        if (whole > size) {
+            return;
+        }
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof "GNU" &&
+            memcmp(at + sizeof note, "GNU", sizeof "GNU") == 0) {
+            size_t id_size = note.n_descsz < BUILD_ID_MAX ? note.n_descsz : BUILD_ID_MAX;
+            memcpy(watched.build_id, at + sizeof note + name_size, id_size);
+            watched.build_id_size = id_size;
+        }
+        at += whole;
+        size -= whole;
+    }
+}
+
+/* The first module is the program itself, which has no name here. */
+static int add_module(struct dl_phdr_info *loaded, size_t size, void *context) {
+    (void)size;
+    (void)context;
+    if (watched.module_count == MODULES_MAX) {
+        return 1;
+    }
+    bool is_program = watched.module_count == 0;
+    struct module *module = &watched.modules[watched.module_count++];
+    *module = (struct module){.base = loaded->dlpi_addr, .begin = UINTPTR_MAX};
+    for (unsigned i = 0; i < loaded->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &loaded->dlpi_phdr[i];
+        uintptr_t begin = loaded->dlpi_addr + header->p_vaddr;
+        if (header->p_type == PT_LOAD) {
+            module->begin = begin < module->begin ? begin : module->begin;
+            module->end =
+                begin + header->p_memsz > module->end ? begin + header->p_memsz : module->end;
+        } else if (header->p_type == PT_NOTE && is_program) {
+            read_build_id((const char *)begin, header->p_memsz);
+        }
+    }
+    if (is_program) {
+        (void)!readlink("/proc/self/exe", module->name, MODULE_NAME_MAX);
+    } else {
+        strncpy(module->name, loaded->dlpi_name, MODULE_NAME_MAX);
+    }
+    return 0;
+}
+
+static void prepare_report(void) {
+    struct timespec now;
+    void *frames[FRAMES_MAX];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    watched.started_at_s = now.tv_sec;
+    watched.module_count = 0;
+    (void)find_frames(frames); /* loads libgcc, which takes memory */
+    (void)dl_iterate_phdr(add_module, NULL);
+}
+
+static void install(int number, void (*handler)(int, siginfo_t *, void *), int flags) {
+    struct sigaction action = {.sa_sigaction = handler};
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
+    if (is_default(number)) {
+        sigaction(number, &action, NULL);
+    }
+}
+
 void fault_watch(fault_describe *describe, const void *context) {
     watched.describe = describe;
     watched.context = context;
     watched.thread = pthread_self();
     check_set_handler(on_claim);
+    prepare_report();
+    thread_signals_use_stack();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    stack_t stack = {.ss_sp = watched.stack, .ss_size = STACK_SIZE};
-    struct sigaction action = {.sa_sigaction = on_fault};
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_SIGINFO | (int)SA_RESETHAND;
-    if (sigaltstack(&stack, NULL) == 0) {
-        action.sa_flags |= SA_ONSTACK;
-    }
     for (size_t i = 0; i < FATAL_SIGNALS; i++) {
-        if (is_default(fatal_signals[i].number)) {
-            sigaction(fatal_signals[i].number, &action, NULL);
-        }
+        install(fatal_signals[i].number, on_fault, SA_NODEFER);
     }
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+        install(number, on_fault, SA_NODEFER);
+    }
+    install(SIGUSR1, on_asked, SA_RESTART);
+}
+
+void fault_set_report(bool is_wanted) {
+    atomic_store(&is_report_wanted, is_wanted);
+}
+
+void fault_set_info(const char *text, size_t size) {
+    unsigned other = 1 - atomic_load(&last_info.at);
+    last_info.size[other] = size < INFO_MAX ? size : INFO_MAX;
+    memcpy(last_info.text[other], text, last_info.size[other]);
+    atomic_store(&last_info.at, other);
 }

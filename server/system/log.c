@@ -1,45 +1,96 @@
 /* One line per event, written with one write(2), so that lines of several writers never mix.
  *
- *     2026-11-21T10:59:01.250000Z notice listening address=127.0.0.1:6379
+ *     text -> head or JSON -> is there room? -> write
  *
- * A line that cannot be written is dropped: the server does not stop because of its log. */
+ * The server does not stop because of its log, and does not wait for it. A regular file always has
+ * room, or says at once that it has none. Of everything else poll(2) is asked first: a pipe that is
+ * ready takes PIPE_BUF bytes at once, and no line is longer. syslog(3) would wait for a daemon that
+ * hangs, so datagrams are sent from here. */
 #include "server/system/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "codec/bytes.h"
 #include "codec/timestamp.h"
+#include "server/system/log_json.h"
 
-enum { LOG_LINE_MAX = 1024, LOG_PATH_MAX = 4096 };
+enum {
+    LOG_TEXT_MAX = 1024,
+    LOG_LINE_MAX = LOG_JSON_MAX(LOG_TEXT_MAX),
+    LOG_PATH_MAX = 4096,
+    IDENT_MAX = 64,
+};
+_Static_assert(LOG_LINE_MAX < PIPE_BUF, "a ready pipe takes a line at once");
+#define SYSLOG_PATH "/dev/log"
 
 static struct {
     int fd;
     enum log_level level;
+    bool is_json;
+    bool is_file;            /* a regular file */
+    bool is_torn;            /* the last line was not written whole */
+    uint64_t dropped;        /* lines since the last that was written */
     char path[LOG_PATH_MAX]; /* "": stdout */
-} log_state = {.fd = STDOUT_FILENO, .level = LOG_NOTICE};
+    struct {
+        bool is_on;
+        int fd; /* -1: not connected */
+        int facility;
+        char ident[IDENT_MAX + 1];
+    } syslog;
+} log_state = {.fd = STDOUT_FILENO, .level = LOG_NOTICE, .syslog = {.fd = -1}};
+/* Of log_state, for all but signal handlers. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static const char *level_name(enum log_level level) {
-    static const char *const names[] = {"debug", "verbose", "notice", "warning"};
-    return names[level];
+static const struct {
+    const char *name;
+    int syslog_severity; /* RFC 5424, 6.2.1 */
+} levels[] = {
+    [LOG_DEBUG] = {"debug", 7},     [LOG_VERBOSE] = {"verbose", 6}, [LOG_NOTICE] = {"notice", 5},
+    [LOG_WARNING] = {"warning", 4}, [LOG_NOTHING] = {"nothing", 5}, [LOG_AUDIT] = {"audit", 5},
+};
+
+/* ---- opening ---- */
+
+static void close_file(void) {
+    if (log_state.fd != STDOUT_FILENO) {
+        close(log_state.fd);
+        log_state.fd = STDOUT_FILENO;
+    }
+}
+
+static void close_syslog(void) {
+    if (log_state.syslog.fd >= 0) {
+        close(log_state.syslog.fd);
+        log_state.syslog.fd = -1;
+    }
 }
 
 static bool open_path(const char *path) {
     int fd = STDOUT_FILENO;
+    struct stat status;
     if (path[0] != '\0') {
-        fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+        /* A FIFO without a reader is an error, too, instead of a wait for one. */
+        fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
         if (fd < 0) {
             return false;
         }
     }
-    log_close();
+    close_file();
     log_state.fd = fd;
+    log_state.is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    log_state.is_torn = false;
     return true;
 }
 
@@ -50,66 +101,220 @@ bool log_open(const char *path, enum log_level level) {
         errno = ENAMETOOLONG;
         return false;
     }
-    if (!open_path(wanted)) {
-        return false;
+    pthread_mutex_lock(&log_lock);
+    bool is_open = open_path(wanted);
+    if (is_open) {
+        memmove(log_state.path, wanted, size + 1);
+        log_state.level = level;
     }
-    memmove(log_state.path, wanted, size + 1);
-    log_state.level = level;
-    return true;
+    pthread_mutex_unlock(&log_lock);
+    return is_open;
 }
 
 void log_set_level(enum log_level level) {
     log_state.level = level;
 }
 
+void log_set_json(bool is_json) {
+    log_state.is_json = is_json;
+}
+
+void log_use_syslog(const char *ident, int facility) {
+    pthread_mutex_lock(&log_lock);
+    snprintf(log_state.syslog.ident, sizeof log_state.syslog.ident, "%s", ident);
+    log_state.syslog.facility = facility;
+    log_state.syslog.is_on = true;
+    pthread_mutex_unlock(&log_lock);
+}
+
 bool log_reopen(void) {
-    return open_path(log_state.path);
+    pthread_mutex_lock(&log_lock);
+    close_syslog();
+    bool is_open = open_path(log_state.path);
+    pthread_mutex_unlock(&log_lock);
+    return is_open;
 }
 
 void log_close(void) {
-    if (log_state.fd != STDOUT_FILENO) {
-        close(log_state.fd);
-        log_state.fd = STDOUT_FILENO;
+    pthread_mutex_lock(&log_lock);
+    close_file();
+    close_syslog();
+    pthread_mutex_unlock(&log_lock);
+}
+
+/* ---- syslog ---- */
+
+static bool connect_syslog(void) {
+    const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SYSLOG_PATH};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    log_state.syslog.fd = fd;
+    return fd >= 0;
+}
+
+static size_t add(char *out, size_t size, const char *text, size_t text_size) {
+    memcpy(out + size, text, text_size);
+    return size + text_size;
+}
+
+static size_t add_text(char *out, size_t size, const char *text) {
+    return add(out, size, text, strlen(text));
+}
+
+/* "<133>leaderboard[4711]: ready". The time is left to the daemon: it knows it, and the local zone. */
+static void send_to_syslog(enum log_level level, struct bytes text) {
+    char line[LOG_TEXT_MAX + IDENT_MAX + 2 * BYTES_INTEGER_TEXT_MAX + 8];
+    uint64_t priority =
+        (uint64_t)log_state.syslog.facility * 8 + (uint64_t)levels[level].syslog_severity;
+    size_t size = add_text(line, 0, "<");
+    size += bytes_print_u64(line + size, priority);
+    size = add_text(line, size, ">");
+    size = add_text(line, size, log_state.syslog.ident);
+    size = add_text(line, size, "[");
+    size += bytes_print_u64(line + size, (uint64_t)getpid());
+    size = add_text(line, size, "]: ");
+    size = add(line, size, text.at, text.size);
+    /* Once more, if the daemon was restarted. */
+    for (int i = 0; i < 2; i++) {
+        if (log_state.syslog.fd < 0 && !connect_syslog()) {
+            return;
+        }
+        if (send(log_state.syslog.fd, line, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+            errno == EAGAIN || errno == ENOBUFS || errno == EINTR) {
+            return;
+        }
+        close_syslog();
     }
 }
 
-/* Print "2026-11-21T10:59:01.250000Z notice "; returns its size. */
-static size_t print_head(char *line, enum log_level level) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    size_t size =
-        timestamp_print(line, (int64_t)now.tv_sec * 1000000 + (int64_t)now.tv_nsec / 1000);
-    int printed = snprintf(line + size, LOG_LINE_MAX - size, " %s ", level_name(level));
-    CHECK(printed > 0);
-    return size + (size_t)printed;
+/* ---- writing ---- */
+
+/* Would a write wait? */
+static bool has_room(void) {
+    struct pollfd ready = {.fd = log_state.fd, .events = POLLOUT};
+    return log_state.is_file || (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0);
 }
 
-void log_write_line(const char *line, size_t size) {
+/* false: it was not written, or not whole. */
+static bool write_whole(const char *line, size_t size) {
     ssize_t written;
     do {
         written = write(log_state.fd, line, size);
     } while (written < 0 && errno == EINTR);
+    log_state.is_torn = written > 0 ? (size_t)written < size : log_state.is_torn && written < 0;
+    return written == (ssize_t)size;
+}
+
+/* "2026-11-21T10:59:01.250000Z": all six digits, so that lines sort. */
+static size_t print_time(char *out) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    size_t size = timestamp_print(out, us - us % 1000000);
+    if (size == 0 || out[size - 1] != 'Z') {
+        return size; /* a year beyond 9999 */
+    }
+    out[size - 1] = '.';
+    for (int64_t unit = 100000, left = us % 1000000; unit > 0; unit /= 10) {
+        out[size++] = (char)('0' + left / unit % 10);
+    }
+    out[size++] = 'Z';
+    return size;
+}
+
+/* The whole line with its end; returns its size. */
+static size_t print_line(char *line, enum log_level level, struct bytes text) {
+    enum { MILLISECONDS_SIZE = 23 }; /* "2026-11-21T10:59:01.250" */
+    char time[TIMESTAMP_TEXT_MAX];
+    size_t time_size = print_time(time);
+    size_t size;
+    if (log_state.is_json) {
+        if (time_size > MILLISECONDS_SIZE) {
+            time[MILLISECONDS_SIZE] = 'Z';
+            time_size = MILLISECONDS_SIZE + 1;
+        }
+        size = log_json_print(line, (struct bytes){.at = time, .size = time_size},
+                              levels[level].name, text);
+    } else {
+        size = add(line, 0, time, time_size);
+        size = add_text(line, size, " ");
+        size = add_text(line, size, levels[level].name);
+        size = add_text(line, size, " ");
+        size = add(line, size, text.at, text.size);
+    }
+    line[size++] = '\n';
+    return size;
+}
+
+static bool put_line(enum log_level level, struct bytes text) {
+    char line[LOG_LINE_MAX];
+    size_t begin = log_state.is_torn ? add_text(line, 0, "\n") : 0;
+    size_t size = begin + print_line(line + begin, level, text);
+    return has_room() && write_whole(line, size);
+}
+
+static void put_dropped(void) {
+    char text[64];
+    size_t size = add_text(text, 0, "log: lines were dropped count=");
+    size += bytes_print_u64(text + size, log_state.dropped);
+    if (put_line(LOG_WARNING, (struct bytes){.at = text, .size = size})) {
+        log_state.dropped = 0;
+    }
+}
+
+static void put_everywhere(enum log_level level, char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == '\x7f') {
+            text[i] = '?';
+        }
+    }
+    const struct bytes bytes = {.at = text, .size = size};
+    if (log_state.syslog.is_on) {
+        send_to_syslog(level, bytes);
+    }
+    if (log_state.dropped > 0) {
+        put_dropped();
+    }
+    log_state.dropped += log_state.dropped > 0 || !put_line(level, bytes);
 }
 
 void log_write(enum log_level level, const char *format, ...) {
-    if (level < log_state.level) {
+    enum log_level least = log_state.level;
+    if (level < least || least == LOG_NOTHING) {
         return;
     }
-    char line[LOG_LINE_MAX + 1];
-    size_t size = print_head(line, level);
+    char text[LOG_TEXT_MAX + 1];
     va_list arguments;
     va_start(arguments, format);
-    int printed = vsnprintf(line + size, LOG_LINE_MAX - size, format, arguments);
+    int printed = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (printed > 0) {
-        size_t room = LOG_LINE_MAX - size - 1;
-        size += (size_t)printed < room ? (size_t)printed : room;
-    }
-    for (size_t i = 0; i < size; i++) {
-        if ((unsigned char)line[i] < ' ' || line[i] == '\x7f') {
-            line[i] = '?';
+    size_t size = printed < 0 ? 0 : (size_t)printed;
+    pthread_mutex_lock(&log_lock);
+    put_everywhere(level, text, size < LOG_TEXT_MAX ? size : LOG_TEXT_MAX);
+    pthread_mutex_unlock(&log_lock);
+}
+
+void log_write_from_signal(enum log_level level, const char *text, size_t size) {
+    char copy[LOG_TEXT_MAX];
+    size = size < LOG_TEXT_MAX ? size : LOG_TEXT_MAX;
+    memcpy(copy, text, size);
+    put_everywhere(level, copy, size);
+}
+
+struct log_quoted log_quote(struct bytes text) {
+    enum { ESCAPE_SIZE = 4 };
+    struct log_quoted quoted = {.text = ""};
+    size_t size = 0;
+    for (size_t i = 0; i < text.size && size + ESCAPE_SIZE <= LOG_QUOTED_MAX; i++) {
+        unsigned byte = (unsigned char)text.at[i];
+        if (byte < ' ' || byte == '"' || byte == '\\' || byte == 0x7f) {
+            size += (size_t)snprintf(quoted.text + size, ESCAPE_SIZE + 1, "\\x%02x", byte);
+        } else {
+            quoted.text[size++] = (char)byte;
         }
     }
-    line[size++] = '\n';
-    log_write_line(line, size);
+    return quoted;
 }

@@ -1,23 +1,53 @@
-/* The server's log: one line per event, "time level message key=value ...", to stdout or a file.
+/* The server's log: one line per event, to stdout or a file, and to syslog where asked.
+ *
+ *     2026-11-21T10:59:01.250000Z notice listening address="127.0.0.1:6379"
+ *     {"time":"2026-11-21T10:59:01.250Z","level":"notice","message":"listening",
+ *      "address":"127.0.0.1:6379"}                       (is_json; one line)
+ *
  * Each line tells an operator what to know or do; requests are not logged. Control characters in
- * values are written as '?'. */
+ * values are written as '?'.
+ *
+ * A line never waits for its reader: what a pipe, a terminal or syslog has no room for is dropped,
+ * and the next line that can be written is preceded by one that counts them. */
 #ifndef SERVER_LOG_H
 #define SERVER_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum log_level { LOG_DEBUG, LOG_VERBOSE, LOG_NOTICE, LOG_WARNING };
+#include "codec/bytes.h"
+
+enum log_level {
+    LOG_DEBUG,
+    LOG_VERBOSE,
+    LOG_NOTICE,
+    LOG_WARNING,
+    LOG_NOTHING, /* as a setting: no line is written */
+    LOG_AUDIT,   /* of a line: who did what; written with every level but LOG_NOTHING */
+};
 
 /* path NULL or "": stdout. false: it cannot be opened (errno says why); the old log stays open. */
 bool log_open(const char *path, enum log_level level);
 void log_set_level(enum log_level level);
-/* SIGHUP: reopen the same path. */
+/* JSON lines instead of text. */
+void log_set_json(bool is_json);
+/* Send each line to syslog, too. facility: 1 is user, 16 to 23 are local0 to local7. ident is
+ * copied, as far as it has room. */
+void log_use_syslog(const char *ident, int facility);
+/* SIGHUP: reopen the same path, and syslog. */
 bool log_reopen(void);
 void log_close(void);
 
-/* Write one line unchanged. Async-signal-safe. */
-void log_write_line(const char *line, size_t size);
 __attribute__((format(printf, 2, 3))) void log_write(enum log_level level, const char *format, ...);
+/* Write text as one line, whatever the level is. Async-signal-safe. */
+void log_write_from_signal(enum log_level level, const char *text, size_t size);
+
+/* A value to stand between quotes in a line: '"', '\\' and control characters as \xHH, at most
+ * LOG_QUOTED_MAX bytes, terminated. */
+enum { LOG_QUOTED_MAX = 128 };
+struct log_quoted {
+    char text[LOG_QUOTED_MAX + 1];
+};
+struct log_quoted log_quote(struct bytes text);
 
 #endif

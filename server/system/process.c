@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,12 +12,17 @@
 #include "codec/bytes.h"
 #include "server/system/log.h"
 
-/* Listeners, the log, the loop's own descriptors, and a reserve. */
-enum { DESCRIPTORS_OWN = 64 };
+/* Listeners, the log, the loop's own descriptors, and a reserve; each further loop has five. */
+enum { DESCRIPTORS_OWN = 64, DESCRIPTORS_LOOP = 6 };
 
-bool process_reserve_descriptors(int64_t clients, int64_t *clients_max) {
+static int64_t own_descriptors(int64_t io_threads) {
+    return DESCRIPTORS_OWN + (io_threads > 1 ? io_threads * DESCRIPTORS_LOOP : 0);
+}
+
+bool process_reserve_descriptors(int64_t clients, int64_t io_threads, int64_t *clients_max) {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)clients + DESCRIPTORS_OWN;
+    rlim_t own = (rlim_t)own_descriptors(io_threads);
+    rlim_t wanted = (rlim_t)clients + own;
     *clients_max = clients;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return true;
@@ -28,22 +34,23 @@ bool process_reserve_descriptors(int64_t clients, int64_t *clients_max) {
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
         return true;
     }
-    *clients_max = limit.rlim_max > DESCRIPTORS_OWN ? (int64_t)limit.rlim_max - DESCRIPTORS_OWN : 1;
+    *clients_max = limit.rlim_max > own ? (int64_t)(limit.rlim_max - own) : 1;
     return false;
 }
 
-int64_t process_raise_descriptor_limit(int64_t clients) {
+int64_t process_raise_descriptor_limit(int64_t clients, int64_t io_threads) {
     int64_t clients_max;
-    if (process_reserve_descriptors(clients, &clients_max)) {
+    if (process_reserve_descriptors(clients, io_threads, &clients_max)) {
         log_write(LOG_NOTICE, "descriptors reserved maxclients=%lld", (long long)clients);
         return clients;
     }
     int64_t allowed = clients_max;
-    (void)!process_reserve_descriptors(allowed, &clients_max);
+    (void)!process_reserve_descriptors(allowed, io_threads, &clients_max);
     log_write(LOG_WARNING,
               "maxclients lowered, too few descriptors allowed maxclients=%lld wanted=%lld "
               "advice=\"ulimit -n %lld\"",
-              (long long)allowed, (long long)clients, (long long)clients + DESCRIPTORS_OWN);
+              (long long)allowed, (long long)clients,
+              (long long)clients + own_descriptors(io_threads));
     return allowed;
 }
 
@@ -61,6 +68,12 @@ enum process_side process_daemonize(void) {
         dup2(fd, STDIN_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0;
     close(fd);
     return is_done ? PROCESS_DAEMON : PROCESS_FAILED;
+}
+
+void process_leave_orphans(void) {
+    if (getpid() == 1) {
+        signal(SIGCHLD, SIG_IGN);
+    }
 }
 
 void process_write_pidfile(const char *path) {
@@ -90,4 +103,17 @@ void process_remove_pidfile(const char *path) {
         pid == getpid()) {
         unlink(path);
     }
+}
+
+uint64_t process_memory_size(void) {
+    char text[128];
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return 0;
+    }
+    ssize_t size = read(file, text, sizeof text - 1);
+    close(file);
+    text[size > 0 ? size : 0] = '\0';
+    const char *second = strchr(text, ' ');
+    return second != NULL ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

@@ -7,12 +7,13 @@
 
 #include "codec/check.h"
 
-/* Raise the descriptor limit so that it covers this many clients. false: the system does not allow
- * it, and nothing changed; *clients_max is the number that it allows. */
-MUST_CHECK bool process_reserve_descriptors(int64_t clients, int64_t *clients_max);
+/* Raise the descriptor limit so that it covers this many clients, served by io_threads. false: the
+ * system does not allow it, and nothing changed; *clients_max is the number that it allows. */
+MUST_CHECK bool process_reserve_descriptors(int64_t clients, int64_t io_threads,
+                                            int64_t *clients_max);
 /* The same at start, where fewer clients are acceptable: logs and returns the number that is
  * possible. */
-int64_t process_raise_descriptor_limit(int64_t clients);
+int64_t process_raise_descriptor_limit(int64_t clients, int64_t io_threads);
 
 /* Continue in a child without a terminal. */
 enum process_side {
@@ -22,8 +23,15 @@ enum process_side {
 };
 MUST_CHECK enum process_side process_daemonize(void);
 
+/* As process 1, the init of a container, the process inherits others whose parents have ended: let
+ * the system bury them. Otherwise nothing. */
+void process_leave_orphans(void);
+
 /* Write and remove the pidfile. It is removed only if it still holds our process id. */
 void process_write_pidfile(const char *path);
 void process_remove_pidfile(const char *path);
+
+/* Resident memory of the process, in bytes; 0: unknown. Any thread may ask. */
+uint64_t process_memory_size(void);
 
 #endif

@@ -4,6 +4,11 @@
 
 #define SERVER_NAME    "leaderboard"
 #define SERVER_VERSION "1.0.0"
+/* The commit that was built: the build gives it to main.c, and to nothing else, so that a new commit
+ * compiles one file. */
+#ifndef SERVER_COMMIT
+#define SERVER_COMMIT "unknown"
+#endif
 /* Clients choose features by it. */
 #define SERVER_REDIS_VERSION "7.4.0"
 

@@ -4,10 +4,12 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "codec/thread_signals.h"
+
 enum { BEHIND_NICE = 10 };
 
 /* Both calls affect only this thread on Linux. If they fail, only the loop is slower. */
-static void step_behind(void) {
+void worker_step_behind(void) {
     const struct sched_param none = {0};
     (void)!sched_setscheduler(0, SCHED_BATCH, &none);
     (void)!setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + BEHIND_NICE);
@@ -15,8 +17,9 @@ static void step_behind(void) {
 
 static void run_jobs(void *argument) {
     struct worker *worker = argument;
+    thread_signals_begin();
     if (worker->priority == WORKER_BEHIND) {
-        step_behind();
+        worker_step_behind();
     }
     uv_mutex_lock(&worker->mutex);
     for (;;) {

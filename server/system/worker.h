@@ -49,4 +49,7 @@ void worker_wait(struct worker *worker);
  * memory may be freed: is_closed is then set. */
 void worker_deinit(struct worker *worker);
 
+/* The calling thread takes WORKER_BEHIND from now on. */
+void worker_step_behind(void);
+
 #endif

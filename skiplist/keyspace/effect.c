@@ -32,7 +32,7 @@ static uint32_t kind_of(const struct effect *effect) {
 
 /* The key an effect refers to, or NULL. */
 static struct registry_key *find(struct registry *registry, const struct effect *effect) {
-    return effect->database < REGISTRY_DATABASES && is_name(effect->name)
+    return effect->database < REGISTRY_ALL_DATABASES && is_name(effect->name)
                ? registry_find_again(&registry->databases[effect->database], effect->name)
                : NULL;
 }
@@ -54,13 +54,15 @@ static enum effect_status status_if(bool has_memory) {
 
 /* ---- members ---- */
 
-static enum effect_status put_member(struct registry_key *key, const struct effect *effect,
+static enum effect_status put_member(struct registry *registry, struct registry_key *key,
+                                     const struct effect *effect,
                                      const struct board_member *member) {
     if (!layout_has_room(board_layout(&key->board), effect->member_key)) {
         return EFFECT_IMPOSSIBLE;
     }
     switch (board_put_member(&key->board, member, effect->member_key)) {
     case BOARD_OK:
+        registry_count_members(registry, key, !member->is_there);
         return EFFECT_OK;
     case BOARD_FULL:
         return EFFECT_IMPOSSIBLE;
@@ -71,20 +73,21 @@ static enum effect_status put_member(struct registry_key *key, const struct effe
 }
 
 /* PUT and TAKE. key: NULL if there is none. ahead: as for board_look_up. */
-static enum effect_status apply_member(struct registry_key *key, const struct effect *effect,
-                                       const struct lookup *ahead) {
+static enum effect_status apply_member(struct registry *registry, struct registry_key *key,
+                                       const struct effect *effect, const struct lookup *ahead) {
     struct board_member member;
     if (key == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
     board_look_up(&key->board, effect->member, ahead, &member);
     if (effect->kind == EFFECT_PUT) {
-        return put_member(key, effect, &member);
+        return put_member(registry, key, effect, &member);
     }
     if (!member.is_there) {
         return EFFECT_IMPOSSIBLE;
     }
     board_remove_member(&key->board, &member);
+    registry_count_members(registry, key, -1);
     return EFFECT_OK;
 }
 
@@ -124,8 +127,8 @@ static void begin_member(struct registry *registry, struct flight *flight,
         flight->key = before->key;
     } else {
         struct registry_prefetch *name = &flight->name;
-        bool is_there = registry_prefetch_end(registry, BEFORE_ALL, name) != NULL;
-        flight->key = is_there ? name->key : NULL;
+        const struct registry_key *key = registry_prefetch_end(registry, BEFORE_ALL, name);
+        flight->key = key != NULL && key->kind == REGISTRY_BOARD ? name->key : NULL;
         registry_prefetch_recall(registry, name);
     }
     const struct board *board = flight->key != NULL ? &flight->key->board : NULL;
@@ -207,7 +210,7 @@ static enum effect_status apply_members(struct registry *registry, const struct 
         uint32_t i = now - STAGES;
         if (i < members) {
             const struct flight *flight = &flights[i % IN_FLIGHT];
-            enum effect_status status = apply_member(flight->key, flight->effect,
+            enum effect_status status = apply_member(registry, flight->key, flight->effect,
                                                      flight->is_fetched ? &flight->ahead : NULL);
             if (status != EFFECT_OK) {
                 *applied = i;
@@ -236,7 +239,8 @@ enum effect_status effect_apply_to_board(struct registry *registry, struct regis
     if (effect->kind == EFFECT_CUT) {
         return apply_cut(registry, key, effect);
     }
-    return is_member(effect->member) ? apply_member(key, effect, NULL) : EFFECT_IMPOSSIBLE;
+    return is_member(effect->member) ? apply_member(registry, key, effect, NULL)
+                                     : EFFECT_IMPOSSIBLE;
 }
 
 static enum effect_status apply_create(struct registry *registry, const struct effect *effect) {
@@ -244,26 +248,28 @@ static enum effect_status apply_create(struct registry *registry, const struct e
     if (!may_put(registry, effect->database, effect->name, kind, effect->rules)) {
         return EFFECT_IMPOSSIBLE;
     }
-    return status_if(
-        registry_make_key(registry, effect->database, effect->name, kind, effect->rules) != NULL);
+    struct registry_key *key =
+        registry_make_key(registry, effect->database, effect->name, kind, effect->rules);
+    if (key == NULL) {
+        return EFFECT_OUT_OF_MEMORY;
+    }
+    registry->databases[effect->database].recent = key; /* its members come next */
+    return EFFECT_OK;
 }
 
 static enum effect_status apply_rules(struct registry *registry, struct registry_key *key,
                                       const struct effect *effect) {
-    if (key->kind != REGISTRY_BOARD || effect->rules == NULL || board_count(&key->board) > 0 ||
-        !are_akin(key, effect->rules) ||
-        (effect->rules->period != PERIOD_NONE) != key->is_periodic) {
+    if (key->kind != REGISTRY_BOARD || effect->rules == NULL) {
         return EFFECT_IMPOSSIBLE;
     }
-    const struct rules *rules = rules_hold(&registry->rules, effect->rules);
-    if (rules == NULL) {
-        return EFFECT_OUT_OF_MEMORY;
+    bool is_fit = board_count(&key->board) > 0
+                      ? layout_equal(board_layout(&key->board), &effect->rules->layout)
+                      : are_akin(key, effect->rules);
+    if (!is_fit ||
+        (effect->rules->period.unit != PERIOD_NONE && key->name_size > REGISTRY_KEY_MAX)) {
+        return EFFECT_IMPOSSIBLE;
     }
-    registry_set_rules(registry, key, rules);
-    if (key->is_periodic) {
-        registry_await_roll(registry, key);
-    }
-    return EFFECT_OK;
+    return status_if(registry_alter(registry, key, effect->rules) != NULL);
 }
 
 /* ---- renames and copies ---- */
@@ -300,7 +306,7 @@ static enum effect_status apply_move(struct registry *registry, struct registry_
     struct registry_key *successor = registry_reserve_key(
         registry, effect->to_database, (struct registry_new_name){.first = effect->to_name},
         key->kind, effect->expire_at_ms != REGISTRY_NO_EXPIRY,
-        rules != NULL && rules->period != PERIOD_NONE);
+        rules != NULL && rules->period.unit != PERIOD_NONE);
     if (successor == NULL || !fill_successor(registry, effect, key, successor, rules)) {
         memory_free(successor);
         rules_release(&registry->rules, rules);
@@ -360,6 +366,15 @@ static enum effect_status apply_one(struct registry *registry, const struct effe
     return key != NULL ? apply_to_key(registry, key, effect) : EFFECT_IMPOSSIBLE;
 }
 
+/* A snapshot with many hashes creates many keys: prefetch where the map will put them. */
+static void fetch_key_to_create(const struct registry *registry, const struct effect *effect) {
+    struct registry_prefetch unused;
+    if (effect->kind == EFFECT_CREATE && effect->database < REGISTRY_DATABASES &&
+        is_name(effect->name)) {
+        registry_prefetch_slots(registry, effect->database, effect->name, &unused);
+    }
+}
+
 /* The number of leading effects that are about boards. */
 static uint32_t count_of_boards(const struct effect *effects, uint32_t count) {
     uint32_t leading = 0;
@@ -384,6 +399,9 @@ enum effect_status effect_apply(struct registry *registry, const struct effect *
         if (*applied < boards_end && is_of_member(next)) {
             status = apply_members(registry, next, boards_end - *applied, &done);
         } else {
+            if (count - *applied > IN_FLIGHT) {
+                fetch_key_to_create(registry, next + IN_FLIGHT);
+            }
             status = apply_one(registry, next);
             done = status == EFFECT_OK;
         }

@@ -8,16 +8,17 @@
  * members, order, rules and expiries. Effects do not depend on a clock: an expiry or a period's end
  * is reported when it is carried out.
  *
- *     PUT      a member was added or moved: it is placed behind its equals (LATEST: before)
- *     TAKE     a member was removed
+ *     PUT      a member was added or moved: it is placed behind its equals (LATEST: before); or a
+ *              field of a hash has this value
+ *     TAKE     a member, or a field, was removed
  *     CUT      count members from rank on are removed
- *     CREATE   an empty board was created
+ *     CREATE   an empty board, or hash, was created
  *     REMOVE   a key was removed, with its board
  *     FLUSH    a database was emptied
  *     RENAME   a key got another name or database, and possibly other rules
  *     COPY     the same, and the old key remains
  *     EXPIRE   a key's expiry was set or removed
- *     RULES    the rules of an empty board changed
+ *     RULES    the rules of a board changed; START only if it is empty
  *     FILL     a key was created together with all its members
  *
  * A key that is replaced at a destination is reported as REMOVE first. A board created by a write

@@ -45,6 +45,8 @@ struct key_kind {
 
 /* Boards, REGISTRY_BOARD: kind_board.c. Every registry knows them. */
 extern const struct key_kind key_kind_board;
+/* Hashes, REGISTRY_HASH: kind_hash.c. The same. */
+extern const struct key_kind key_kind_hash;
 
 /* Add another kind, before there are keys of it. Borrowed for good. */
 void registry_add_kind(struct registry *registry, const struct key_kind *kind);

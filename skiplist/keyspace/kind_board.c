@@ -54,6 +54,7 @@ __attribute__((noinline)) static enum board_status put_observed(struct registry 
     }
     enum board_status status = board_put_member(&key->board, member, packed_key);
     if (status == BOARD_OK) {
+        registry_count_members(registry, key, !member->is_there);
         registry_emit(
             registry, key,
             (struct effect){.kind = EFFECT_PUT, .member = member->name, .member_key = packed_key});
@@ -63,10 +64,24 @@ __attribute__((noinline)) static enum board_status put_observed(struct registry 
     return status;
 }
 
+__attribute__((noinline)) static enum board_status put_new(struct registry *registry,
+                                                           struct registry_key *key,
+                                                           const struct board_member *member,
+                                                           uint64_t packed_key) {
+    enum board_status status = board_put_member(&key->board, member, packed_key);
+    if (status == BOARD_OK) {
+        registry_count_members(registry, key, 1);
+    }
+    return status;
+}
+
 enum board_status registry_put_member(struct registry *registry, struct registry_key *key,
                                       const struct board_member *member, uint64_t packed_key) {
-    return registry->is_observed ? put_observed(registry, key, member, packed_key)
-                                 : board_put_member(&key->board, member, packed_key);
+    if (registry->is_observed) {
+        return put_observed(registry, key, member, packed_key);
+    }
+    return member->is_there ? board_put_member(&key->board, member, packed_key)
+                            : put_new(registry, key, member, packed_key);
 }
 
 __attribute__((noinline)) static void take_observed(struct registry *registry,
@@ -81,6 +96,7 @@ __attribute__((noinline)) static void take_observed(struct registry *registry,
 
 void registry_take_member(struct registry *registry, struct registry_key *key,
                           const struct board_member *member) {
+    registry_count_members(registry, key, -1);
     if (registry->is_observed) {
         take_observed(registry, key, member);
     } else {
@@ -98,6 +114,7 @@ void registry_remove_range(struct registry *registry, struct registry_key *key, 
         note_cut(&registry->walk.cursor, rank, count);
     }
     board_remove_range(&key->board, rank, count);
+    registry_count_members(registry, key, -(int64_t)count);
     board_chain_put(&registry->remains, &key->board);
     registry_tell(registry, key->database, registry_name(key));
 }
@@ -195,7 +212,7 @@ static const char *check(const struct registry *registry, const struct registry_
     if (!rules_are_in(&registry->rules, registry_rules(key))) {
         return "registry: a board's rules are not those of the set";
     }
-    if (key->is_periodic != (registry_rules(key)->period != PERIOD_NONE)) {
+    if (key->is_periodic != (registry_rules(key)->period.unit != PERIOD_NONE)) {
         return "registry: a key and its board differ about having a period";
     }
     if (cursor != NULL) {

@@ -17,6 +17,7 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry_emit.h"
+#include "skiplist/keyspace/registry_hash.h"
 #include "skiplist/keyspace/registry_roll.h"
 #include "skiplist/prefetch.h"
 
@@ -98,6 +99,10 @@ static void put(struct registry *registry, struct registry_key *key,
     }
     key->expiry_place = EXPIRY_NOWHERE;
     *registry_list_at(&database->list, key->index) = key;
+    if (key->kind == REGISTRY_BOARD) {
+        database->board_count++;
+        database->member_count += board_count(&key->board);
+    }
     map_put(&database->map, registry_hash(database, key), key->index);
     registry_walk_note_put(registry, key, state);
     if (key->is_periodic) {
@@ -110,6 +115,10 @@ void registry_take(struct registry *registry, struct registry_key *key) {
     registry_walk_note_taken(registry, key);
     database->recent = NULL;
     database->gone_count++;
+    if (key->kind == REGISTRY_BOARD) {
+        database->board_count--;
+        database->member_count -= board_count(&key->board);
+    }
     if (key->expiry_place != EXPIRY_NOWHERE) {
         expiry_remove(&database->heaps[key->is_lasting], &key->expiry_place);
     }
@@ -180,11 +189,27 @@ struct registry *registry_create(uint64_t hash_seed, registry_rules_for *rules_f
     registry->roll_at_ms = INT64_MAX;
     registry->roll_failed_ms = INT64_MIN;
     registry_add_kind(registry, &key_kind_board);
+    registry_add_kind(registry, &key_kind_hash);
     rules_set_init(&registry->rules, hash_seed);
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         init_database(registry, &registry->databases[i]);
     }
     return registry;
+}
+
+static uint64_t flush_database(struct registry *registry, uint32_t number) {
+    struct database *database = registry_database(registry, number);
+    uint32_t count = database->count;
+    if (count == 0) {
+        return 0;
+    }
+    registry_tell(registry, number, (struct bytes){.at = NULL});
+    registry_walk_note_flush(registry, database);
+    database->gone_count++;
+    registry_free_database_later(registry, database);
+    init_database(registry, database);
+    registry_emit_flush(registry, number);
+    return count;
 }
 
 void registry_destroy(struct registry *registry) {
@@ -193,9 +218,11 @@ void registry_destroy(struct registry *registry) {
     }
     /* The flush below is not reported: a record of effects keeps the boards. */
     registry->listeners = NULL;
-    registry_flush(registry, REGISTRY_DATABASES);
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
+        (void)flush_database(registry, i);
+    }
     while (registry_free_step(registry, UINT32_MAX)) {}
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         struct database *database = &registry->databases[i];
         map_deinit(&database->map);
         pages_deinit(&database->list);
@@ -212,6 +239,14 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
                            void *context) {
     registry->key_changed = key_changed;
     registry->listener_context = context;
+}
+
+void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled) {
+    registry->board_rolled = board_rolled;
+}
+
+void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired) {
+    registry->key_expired = key_expired;
 }
 
 void registry_tell_members(struct registry *registry, const struct registry_key *key) {
@@ -236,9 +271,12 @@ void registry_add_kind(struct registry *registry, const struct key_kind *kind) {
     registry->kinds[kind->number] = kind;
 }
 
-void registry_move_value(const struct registry *registry, struct registry_key *key,
+void registry_move_value(struct registry *registry, struct registry_key *key,
                          struct registry_key *to) {
     const struct key_kind *kind = registry->kinds[key->kind];
+    if (key->kind == REGISTRY_BOARD) {
+        registry_count_members(registry, key, -(int64_t)board_count(&key->board));
+    }
     if (kind->move != NULL) {
         kind->move(key, to);
     } else {
@@ -282,6 +320,9 @@ static struct registry_key *create_key(uint32_t database, struct registry_new_na
 
 void registry_expire(struct registry *registry, struct registry_key *key) {
     registry->totals.expired++;
+    if (registry->key_expired != NULL) {
+        registry->key_expired(registry->listener_context, key->database, registry_name(key));
+    }
     registry_remove(registry, key);
 }
 
@@ -295,21 +336,6 @@ void registry_remove(struct registry *registry, struct registry_key *key) {
     registry_take_back(registry, key);
     registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
     registry_tell(registry, key->database, registry_name(key));
-}
-
-static uint64_t flush_database(struct registry *registry, uint32_t number) {
-    struct database *database = registry_database(registry, number);
-    uint32_t count = database->count;
-    if (count == 0) {
-        return 0;
-    }
-    registry_tell(registry, number, (struct bytes){.at = NULL});
-    registry_walk_note_flush(registry, database);
-    database->gone_count++;
-    registry_free_database_later(registry, database);
-    init_database(registry, database);
-    registry_emit_flush(registry, number);
-    return count;
 }
 
 uint64_t registry_flush(struct registry *registry, uint32_t database) {
@@ -406,8 +432,7 @@ const struct registry_key *registry_prefetch_end(const struct registry *registry
         /* Another name with the same tag: rare enough to do a blocking look-up. */
         state->key = registry_find_name(in, state->name);
     }
-    return is_current(in, state->key, now_ms) && state->key->kind == REGISTRY_BOARD ? state->key
-                                                                                    : NULL;
+    return is_current(in, state->key, now_ms) ? state->key : NULL;
 }
 
 void registry_prefetch_recall(struct registry *registry, const struct registry_prefetch *state) {
@@ -435,7 +460,7 @@ bool registry_create_board_like(struct registry *registry, const struct rules *l
 /* The rules `like`, moved to the current period if they have one; room is storage for a copy. */
 static const struct rules *rules_from_now(const struct rules *like, int64_t now_ms,
                                           struct rules *room) {
-    if (like->period == PERIOD_NONE) {
+    if (like->period.unit == PERIOD_NONE) {
         return like;
     }
     rules_copy(like, room);
@@ -465,7 +490,7 @@ void registry_discard_board(struct registry *registry, struct board *board) {
 struct registry_key *registry_make_key(struct registry *registry, uint32_t database,
                                        struct bytes name, uint32_t kind,
                                        const struct rules *rules) {
-    bool is_periodic = rules != NULL && rules->period != PERIOD_NONE;
+    bool is_periodic = rules != NULL && rules->period.unit != PERIOD_NONE;
     struct registry_key *key = registry_reserve_key(
         registry, database, (struct registry_new_name){.first = name}, kind, false, is_periodic);
     if (key != NULL && rules != NULL && !registry_create_board_like(registry, rules, &key->board)) {
@@ -570,14 +595,15 @@ void registry_put_reserved(struct registry *registry, struct registry_key *key,
 
 static enum registry_status put_board(struct registry *registry, uint32_t database,
                                       struct bytes name, struct board *board, int64_t expire_at_ms,
-                                      int64_t now_ms) {
-    bool is_periodic = rules_of(board_layout(board))->period != PERIOD_NONE;
+                                      bool is_lasting, int64_t now_ms) {
+    bool is_periodic = rules_of(board_layout(board))->period.unit != PERIOD_NONE;
     struct registry_key *key =
         registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
                              REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, is_periodic);
     if (key == NULL) {
         return REGISTRY_OUT_OF_MEMORY;
     }
+    key->is_lasting = is_lasting;
     board_move_to(board, &key->board);
     registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
     registry_emit_key(registry, EFFECT_FILL, key);
@@ -586,25 +612,54 @@ static enum registry_status put_board(struct registry *registry, uint32_t databa
 
 enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                         struct bytes name, struct board *board, int64_t now_ms) {
+    return registry_put_board_until(registry, database, name, board, REGISTRY_NO_EXPIRY, false,
+                                    now_ms);
+}
+
+enum registry_status registry_put_board_until(struct registry *registry, uint32_t database,
+                                              struct bytes name, struct board *board,
+                                              int64_t expire_at_ms, bool is_lasting,
+                                              int64_t now_ms) {
     const struct rules *rules = rules_of(board_layout(board));
     CHECK(rules->cap == 0 || board_count(board) <= rules->cap);
     return registry_settle(registry, database, name, now_ms)
-               ? put_board(registry, database, name, board, REGISTRY_NO_EXPIRY, now_ms)
+               ? put_board(registry, database, name, board, expire_at_ms, is_lasting, now_ms)
                : REGISTRY_OUT_OF_MEMORY;
+}
+
+enum registry_status registry_put_hash(struct registry *registry, uint32_t database,
+                                       struct bytes name, struct hash *hash, int64_t expire_at_ms,
+                                       bool is_lasting, int64_t now_ms) {
+    if (!registry_settle(registry, database, name, now_ms)) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    struct registry_key *key =
+        registry_reserve_key(registry, database, (struct registry_new_name){.first = name},
+                             REGISTRY_HASH, expire_at_ms != REGISTRY_NO_EXPIRY, false);
+    if (key == NULL) {
+        return REGISTRY_OUT_OF_MEMORY;
+    }
+    key->is_lasting = is_lasting;
+    key->hash = *hash;
+    *hash = (struct hash){0};
+    registry_put_reserved(registry, key, REGISTRY_WALK_DONE, expire_at_ms, now_ms);
+    registry_emit_key(registry, EFFECT_FILL, key);
+    return REGISTRY_OK;
 }
 
 bool registry_may_put(const struct registry *registry, uint32_t database, struct bytes name,
                       const struct rules *rules) {
     size_t size_max =
-        rules != NULL && rules->period != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
-    return database < REGISTRY_DATABASES && name.size >= 1 && name.size <= size_max &&
+        rules != NULL && rules->period.unit != PERIOD_NONE ? REGISTRY_KEY_MAX : REGISTRY_NAME_MAX;
+    uint32_t databases = rules != NULL ? REGISTRY_DATABASES : REGISTRY_ALL_DATABASES;
+    return database < databases && name.size >= 1 && name.size <= size_max &&
            registry_find_name(registry_read(registry, database), name) == NULL;
 }
 
 enum registry_status registry_put_loaded(struct registry *registry, uint32_t database,
                                          struct bytes name, struct board *board,
                                          int64_t expire_at_ms) {
-    return put_board(registry, database, name, board, expire_at_ms, INT64_MIN);
+    return put_board(registry, database, name, board, expire_at_ms, false, INT64_MIN);
 }
 
 /* ---- expiry ---- */
@@ -636,7 +691,7 @@ void registry_set_offset(struct registry *registry, int64_t offset_ms) {
         return;
     }
     registry->offset_ms = offset_ms;
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry->databases[i].heaps[HEAP_LASTING].offset_ms = offset_ms;
     }
 }
@@ -685,6 +740,14 @@ uint32_t registry_count(const struct registry *registry, uint32_t database) {
     return registry_read(registry, database)->count;
 }
 
+uint32_t registry_board_count(const struct registry *registry, uint32_t database) {
+    return registry_read(registry, database)->board_count;
+}
+
+uint64_t registry_member_count(const struct registry *registry, uint32_t database) {
+    return registry_read(registry, database)->member_count;
+}
+
 uint32_t registry_expiring_count(const struct registry *registry, uint32_t database) {
     const struct expiry *heaps = registry_read(registry, database)->heaps;
     return heaps[HEAP_EXPIRY].count + heaps[HEAP_LASTING].count;
@@ -728,10 +791,12 @@ static const char *check_key(const struct registry *registry, uint32_t number, u
 }
 
 static const char *check_database(const struct registry *registry, uint32_t number,
-                                  uint64_t *board_count) {
+                                  uint64_t *boards) {
     const struct database *database = registry_read(registry, number);
     uint32_t expiring_count = 0;
     uint32_t periodic_count = 0;
+    uint32_t own_count = 0;
+    uint64_t member_count = 0;
     for (uint32_t i = 0; i < database->count; i++) {
         const char *wrong = check_key(registry, number, i);
         if (wrong != NULL) {
@@ -740,7 +805,14 @@ static const char *check_database(const struct registry *registry, uint32_t numb
         const struct registry_key *key = registry_key_at(database, i);
         expiring_count += key->expiry_place != EXPIRY_NOWHERE;
         periodic_count += key->is_periodic;
-        *board_count += key->kind == REGISTRY_BOARD;
+        if (key->kind == REGISTRY_BOARD) {
+            own_count++;
+            member_count += board_count(&key->board);
+        }
+    }
+    *boards += own_count;
+    if (own_count != database->board_count || member_count != database->member_count) {
+        return "registry: boards or members are not counted right";
     }
     if (expiring_count != registry_expiring_count(registry, number) ||
         periodic_count != database->heaps[HEAP_ROLLS].count) {
@@ -785,7 +857,7 @@ static uint64_t count_unfreed(const struct registry *registry, uint64_t *board_c
 static const char *check_registry(const struct registry *registry) {
     uint64_t board_count = 0;
     const char *wrong = registry_check_walk(registry);
-    for (uint32_t i = 0; i < REGISTRY_DATABASES && wrong == NULL; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES && wrong == NULL; i++) {
         wrong = check_database(registry, i, &board_count);
     }
     if (wrong != NULL) {

@@ -33,6 +33,10 @@ void registry_destroy(struct registry *registry);
 /* Set the listener for changes of keys, or NULL for none. */
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
                            void *context);
+/* The same for boards that roll over, and for keys that expire, called before the key is removed; the
+ * context is the listener's. */
+void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled);
+void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired);
 
 /* When the key expires; REGISTRY_NO_EXPIRY: never. */
 int64_t registry_expiry(const struct registry *registry, const struct registry_key *key);
@@ -59,7 +63,7 @@ const struct registry_key *registry_peek(const struct registry *registry, uint32
  *     slots   hash the name, fetch its map slots
  *     place   read the slots, fetch the place in the list
  *     key     read the place, fetch the key
- *     end     compare the name: the key, or NULL if it does not exist, has expired or is no board
+ *     end     compare the name: the key, of any kind; NULL if it does not exist or has expired
  */
 struct registry_prefetch {
     struct bytes name; /* borrowed */
@@ -125,6 +129,12 @@ MUST_CHECK enum registry_status registry_copy(struct registry *registry,
                                               const struct registry_key *key, uint32_t to_database,
                                               struct bytes to_name, int64_t now_ms);
 
+/* Give a board other rules, whose layout is the same except for START; that may differ only if the
+ * board is empty. Members beyond a CAP stay. The key may get another address, which is returned.
+ * NULL: no memory, nothing changed. */
+MUST_CHECK struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
+                                               const struct rules *rules);
+
 /* Create an empty board, outside the keyspace, with the rules that rules_for returns for this name.
  * Fill it, then pass it to registry_put_board or registry_discard_board. false: no memory. */
 MUST_CHECK bool registry_create_board(struct registry *registry, struct bytes name, int64_t now_ms,
@@ -137,6 +147,11 @@ void registry_discard_board(struct registry *registry, struct board *board);
 MUST_CHECK enum registry_status registry_put_board(struct registry *registry, uint32_t database,
                                                    struct bytes name, struct board *board,
                                                    int64_t now_ms);
+/* The same with an expiry, as registry_set_expiry takes it. */
+MUST_CHECK enum registry_status registry_put_board_until(struct registry *registry,
+                                                         uint32_t database, struct bytes name,
+                                                         struct board *board, int64_t expire_at_ms,
+                                                         bool is_lasting, int64_t now_ms);
 
 /* Can a board with these rules be created under this name, which was read from a file? The name
  * must be free and not too long; with a PERIOD it must leave room for the dates of archives. */
@@ -196,6 +211,9 @@ const struct registry_totals *registry_totals(const struct registry *registry);
  * expiry. */
 uint32_t registry_count(const struct registry *registry, uint32_t database);
 uint32_t registry_expiring_count(const struct registry *registry, uint32_t database);
+/* Those of the keys that hold boards, and the members of these boards. */
+uint32_t registry_board_count(const struct registry *registry, uint32_t database);
+uint64_t registry_member_count(const struct registry *registry, uint32_t database);
 /* Mean remaining milliseconds of the keys with an expiry; expired ones count as negative. At least
  * 0, and 0 without such keys. */
 int64_t registry_average_ttl_ms(const struct registry *registry, uint32_t database, int64_t now_ms);
@@ -213,6 +231,18 @@ typedef void registry_visit(void *context, const struct registry_key *key);
 uint64_t registry_scan(const struct registry *registry, uint32_t database, uint64_t cursor,
                        const struct scan_limits *limits, int64_t now_ms, registry_visit *visit,
                        void *context);
+/* A step of a pass over all keys of one database while they change, also by the caller between two
+ * steps: visit at most count of the keys that are left, UINT32_MAX at first, that have not expired;
+ * fewer, but at least one, if names are long.
+ * Returns how many are left then. A key that is there all the time under one name is visited at
+ * least once, and again if it takes the place of a removed key. Unlike a scan it does not go in the
+ * order of the hashes: removing all keys in that order would crowd what is left. */
+uint32_t registry_pass(const struct registry *registry, uint32_t database, uint32_t left,
+                       uint32_t count, int64_t now_ms, registry_visit *visit, void *context);
+/* Will the pass not come to this key? */
+static inline bool registry_has_passed(const struct registry_key *key, uint32_t left) {
+    return key->index >= left;
+}
 /* Visit every key of one database that has not expired, in no particular order. */
 void registry_each(const struct registry *registry, uint32_t database, int64_t now_ms,
                    registry_visit *visit, void *context);

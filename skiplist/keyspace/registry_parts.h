@@ -3,6 +3,7 @@
  *     registry.c          keys: finding, creating, removing, expiring
  *     registry_free.c     deferred freeing of what is removed
  *     kind_board.c        boards as values of keys; changes of their members
+ *     kind_hash.c         hashes as values of keys; changes of their fields
  *     registry_emit.c     reporting every change, member by member
  *     effect_listener.c   who receives them
  *     registry_rename.c   renaming and copying keys
@@ -20,7 +21,7 @@
 
 enum {
     /* The suffix of an archive's name: '@' and a date. */
-    PERIOD_NAME_MAX = 1 + PERIOD_DATE_TEXT_MAX,
+    PERIOD_NAME_MAX = 1 + PERIOD_NAME_TEXT_MAX,
 };
 
 /* The heaps of a database; is_lasting is the index of the one that holds a key's expiry. */
@@ -35,7 +36,9 @@ struct database {
     struct map map;
     struct pages list; /* struct registry_key * */
     uint32_t count;
-    uint32_t ahead_count; /* the first so many keys of the list have not been walked yet */
+    uint32_t board_count;  /* keys that hold a board */
+    uint64_t member_count; /* of all its boards */
+    uint32_t ahead_count;  /* the first so many keys of the list have not been walked yet */
     struct expiry heaps[HEAPS];
     struct registry_key *recent;  /* found last, often looked up again; or NULL */
     struct flushed_keys *flushed; /* reserved for a flush; NULL before the first key */
@@ -59,11 +62,13 @@ struct registry_walk {
 };
 
 struct registry {
-    struct database databases[REGISTRY_DATABASES];
+    struct database databases[REGISTRY_ALL_DATABASES];
     struct rules_set rules;
     registry_rules_for *rules_for;
     void *context;
-    registry_key_changed *key_changed; /* or NULL */
+    registry_key_changed *key_changed;   /* or NULL */
+    registry_key_changed *key_expired;   /* or NULL */
+    registry_board_rolled *board_rolled; /* or NULL */
     void *listener_context;
     struct effect_listener *listeners; /* of effects */
     const struct key_kind *kinds[REGISTRY_KINDS_MAX];
@@ -86,19 +91,25 @@ struct registry {
 };
 
 static inline struct database *registry_database(struct registry *registry, uint32_t index) {
-    CHECK(index < REGISTRY_DATABASES);
+    CHECK(index < REGISTRY_ALL_DATABASES);
     return &registry->databases[index];
 }
 static inline const struct database *registry_read(const struct registry *registry,
                                                    uint32_t index) {
-    CHECK(index < REGISTRY_DATABASES);
+    CHECK(index < REGISTRY_ALL_DATABASES);
     return &registry->databases[index];
+}
+
+/* Members came to the board of a key that is in its database; negative: they left. */
+static inline void registry_count_members(struct registry *registry, const struct registry_key *key,
+                                          int64_t change) {
+    registry->databases[key->database].member_count += (uint64_t)change;
 }
 
 /* The earliest entry of this heap of all databases; place is NULL if there is none. */
 static inline struct expiry_entry registry_first(const struct registry *registry, uint32_t heap) {
     struct expiry_entry first = {.place = NULL};
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         first = expiry_earlier(first, expiry_first(&registry->databases[i].heaps[heap]));
     }
     return first;
@@ -138,8 +149,8 @@ MUST_CHECK struct registry_key *registry_make_key(struct registry *registry, uin
 MUST_CHECK struct registry_key *registry_reserve_key(struct registry *registry, uint32_t database,
                                                      struct registry_new_name name, uint32_t kind,
                                                      bool expires, bool is_periodic);
-/* Move the value of a key to another one of its kind. */
-void registry_move_value(const struct registry *registry, struct registry_key *key,
+/* Move the value of a key, which is in its database, to another one of its kind, which is not yet. */
+void registry_move_value(struct registry *registry, struct registry_key *key,
                          struct registry_key *to);
 /* Insert it with its value, replacing an existing key of its name, and report it. state: its state
  * in the walk. */

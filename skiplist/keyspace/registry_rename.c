@@ -1,4 +1,4 @@
-/* Renaming and copying keys. Everything that may fail is reserved first. */
+/* Renaming and copying keys, and other rules for them. Everything that may fail is reserved first. */
 #include "codec/memory.h"
 #include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_roll.h"
@@ -63,4 +63,50 @@ enum registry_status registry_copy(struct registry *registry, const struct regis
                           registry_expiry(registry, key), now_ms);
     registry_emit_move(registry, EFFECT_COPY, key, successor);
     return REGISTRY_OK;
+}
+
+/* ---- other rules ---- */
+
+/* Move the board to a key of the same name with a tail, or without one. NULL: no memory. */
+static struct registry_key *replace_key(struct registry *registry, struct registry_key *key,
+                                        const struct rules *rules) {
+    int64_t expire_at_ms = registry_expiry(registry, key);
+    struct registry_key *successor = registry_reserve_key(
+        registry, key->database, (struct registry_new_name){.first = registry_name(key)},
+        REGISTRY_BOARD, expire_at_ms != REGISTRY_NO_EXPIRY, !key->is_periodic);
+    if (successor == NULL) {
+        return NULL;
+    }
+    enum registry_walk_state state = registry_walk_state(registry, key);
+    successor->is_lasting = key->is_lasting;
+    successor->is_unreported = key->is_unreported;
+    registry_move_value(registry, key, successor);
+    registry_set_rules(registry, successor, rules);
+    registry_take(registry, key);
+    registry_put_reserved(registry, successor, state, expire_at_ms, INT64_MIN);
+    memory_free(key);
+    return successor;
+}
+
+struct registry_key *registry_alter(struct registry *registry, struct registry_key *key,
+                                    const struct rules *rules) {
+    const struct rules *held = rules_hold(&registry->rules, rules);
+    if (held == NULL) {
+        return NULL;
+    }
+    if ((held->period.unit != PERIOD_NONE) != key->is_periodic) {
+        key = replace_key(registry, key, held);
+        if (key == NULL) {
+            rules_release(&registry->rules, held);
+            return NULL;
+        }
+    } else {
+        registry_set_rules(registry, key, held);
+        if (key->is_periodic) {
+            registry_await_roll(registry, key);
+        }
+    }
+    registry_emit_key(registry, EFFECT_RULES, key);
+    registry_tell(registry, key->database, registry_name(key));
+    return key;
 }

@@ -104,7 +104,7 @@ static void move_members(struct registry *registry, struct registry_key *key,
                          int64_t now_ms) {
     struct registry_key *successor = rolling->successor;
     enum registry_walk_state state = registry_walk_state(registry, key);
-    board_move_to(&key->board, &successor->board);
+    registry_move_value(registry, key, successor);
     if (archive == NULL || rolling->archived == NULL) {
         registry_free_later(registry, successor);
         registry_emit(registry, key, (struct effect){.kind = EFFECT_REMOVE});
@@ -138,6 +138,13 @@ static void begin_next(struct registry *registry, struct registry_key *key,
 static void roll(struct registry *registry, struct registry_key *key, const struct archive *archive,
                  const struct rolling *rolling, int64_t now_ms) {
     uint32_t number = key->database;
+    if (registry->board_rolled != NULL) {
+        bool has_archive = rolling->successor != NULL && archive != NULL;
+        const struct bytes none = {.at = "", .size = 0};
+        const struct bytes parts[2] = {has_archive ? archive->name.first : none,
+                                       has_archive ? archive->name.second : none};
+        registry->board_rolled(registry->listener_context, number, registry_name(key), parts);
+    }
     if (rolling->successor != NULL) {
         move_members(registry, key, archive, rolling, now_ms);
     }
@@ -162,9 +169,8 @@ static void roll(struct registry *registry, struct registry_key *key, const stru
 /* The suffix of the archive's name at the end of the board's period. */
 static struct bytes print_suffix(const struct rules *rules, char suffix[PERIOD_NAME_MAX]) {
     suffix[0] = '@';
-    size_t date_size =
-        period_print_date(suffix + 1, rules->period, rules->zone_minutes, rules->period_start_ms);
-    return (struct bytes){.at = suffix, .size = 1 + date_size};
+    size_t size = period_print_name(suffix + 1, &rules->period, rules->period_start_ms);
+    return (struct bytes){.at = suffix, .size = 1 + size};
 }
 
 /* Does the key expire before its period is over? */
@@ -369,7 +375,7 @@ enum registry_status registry_roll(struct registry *registry, struct registry_ke
         rules_copy(registry_rules(key), &same);
         next = &same;
     }
-    CHECK(next == NULL || (next->period != PERIOD_NONE) == key->is_periodic);
+    CHECK(next == NULL || (next->period.unit != PERIOD_NONE) == key->is_periodic);
     if (!registry_settle(registry, key->database, archive_name, now_ms) ||
         !reserve(registry, key, next, &archive, &rolling)) {
         return REGISTRY_OUT_OF_MEMORY;

@@ -4,18 +4,24 @@
 #define SKIPLIST_REGISTRY_TYPES_H
 
 #include "skiplist/board.h"
+#include "skiplist/keyspace/hash.h"
 #include "skiplist/keyspace/rules.h"
 
 enum {
     REGISTRY_DATABASES = 16,
+    /* Databases of the server's own, which no client can select or flush: from
+     * REGISTRY_SYSTEM on. They have hashes only. */
+    REGISTRY_SYSTEM = REGISTRY_DATABASES,
+    REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 2,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The same including the suffix of an archive's name: '@' and a date. */
-    REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + 1 + PERIOD_DATE_TEXT_MAX,
+    REGISTRY_NAME_MAX = REGISTRY_KEY_MAX + 1 + PERIOD_NAME_TEXT_MAX,
 };
 
 /* Kinds of what a key holds (skiplist/keyspace/key_kind.h). */
 enum {
     REGISTRY_BOARD = 0,
+    REGISTRY_HASH = 1,
     REGISTRY_KINDS_MAX = 16,
 };
 
@@ -30,12 +36,17 @@ typedef const struct rules *registry_rules_for(void *context, struct bytes key);
  * its keys still exist, with name.at NULL. It must not change the registry. */
 typedef void registry_key_changed(void *context, uint32_t database, struct bytes name);
 
+/* Listener for boards that roll over, called before: the archive's name is in two parts, which are
+ * empty if there is no archive. It must not change the registry. */
+typedef void registry_board_rolled(void *context, uint32_t database, struct bytes name,
+                                   const struct bytes archive[2]);
+
 /* One key of a database. Borrowed; valid until that key is removed, renamed or expired. There may
- * be millions of keys, so a key is a single, compact allocation. Today's commands know boards only;
- * where there are other kinds, look at kind before board. */
+ * be millions of keys, so a key is a single, compact allocation. Look at kind before the value. */
 struct registry_key {
     union {
         struct board board; /* if kind is REGISTRY_BOARD */
+        struct hash hash;   /* if kind is REGISTRY_HASH: skiplist/keyspace/registry_hash.h */
         void *value[3];     /* of another kind: the room of its value */
     };
     /* From here on private to the registry. */

@@ -12,7 +12,7 @@ void registry_walk_begin(struct registry *registry) {
     registry_walk_end(registry);
     registry->walk.is_going = true;
     registry_observe(registry);
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry->databases[i].ahead_count = registry->databases[i].count;
     }
 }
@@ -20,7 +20,7 @@ void registry_walk_begin(struct registry *registry) {
 void registry_walk_end(struct registry *registry) {
     registry->walk = (struct registry_walk){.open = NULL};
     registry_observe(registry);
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         registry->databases[i].ahead_count = 0;
     }
 }
@@ -73,7 +73,7 @@ void registry_walk_reopen(struct registry *registry) {
 
 /* Open the next key that is ahead. false: none left. */
 static bool open_next(struct registry *registry) {
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         struct database *database = &registry->databases[i];
         if (database->ahead_count > 0) {
             registry->walk.open = registry_key_at(database, --database->ahead_count);
@@ -106,7 +106,7 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
 
 const char *registry_check_walk(const struct registry *registry) {
     const struct registry_walk *walk = &registry->walk;
-    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         const struct database *database = registry_read(registry, i);
         if (database->ahead_count > (walk->is_going ? database->count : 0)) {
             return "registry: more keys are ahead of the walk than there are";

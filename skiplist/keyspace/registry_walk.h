@@ -18,6 +18,9 @@
  * returned once, in the right order. A touched member may be returned once, twice or never: its
  * last effect has its final position.
  *
+ * Hashes are walked from their last field to the first, in pieces of limited bytes. Every field that
+ * is there is returned at least once, with the value it then has, as struct hash_pair.
+ *
  * There is one walk at a time. Only changes on the open board cost more. */
 #ifndef SKIPLIST_REGISTRY_WALK_H
 #define SKIPLIST_REGISTRY_WALK_H
@@ -34,7 +37,8 @@ struct registry_walk_piece {
 /* Start: all keys are ahead. */
 void registry_walk_begin(struct registry *registry);
 /* The next entries (at most entries_max, which is at least 1), borrowed until the next change, with
- * room for so many of any kind: those of a board are struct board_entry, in rank order. false: all
+ * room for so many of any kind: those of a board are struct board_entry, in rank order; of a hash
+ * struct hash_pair. false: all
  * keys are done. */
 MUST_CHECK bool registry_walk_next(struct registry *registry, void *entries, uint32_t entries_max,
                                    struct registry_walk_piece *piece);

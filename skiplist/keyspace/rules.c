@@ -23,9 +23,11 @@ void rules_copy(const struct rules *rules, struct rules *copy) {
 
 bool rules_equal(const struct rules *a, const struct rules *b) {
     return a->cap == b->cap && a->keeps_best == b->keeps_best && a->is_created == b->is_created &&
-           a->period == b->period && a->zone_minutes == b->zone_minutes &&
-           a->archives_max == b->archives_max && a->period_start_ms == b->period_start_ms &&
-           a->period_end_ms == b->period_end_ms && layout_equal(&a->layout, &b->layout);
+           a->limit == b->limit && a->guards == b->guards && a->opens_ms == b->opens_ms &&
+           a->closes_ms == b->closes_ms && a->archives_are_writable == b->archives_are_writable &&
+           period_equal(&a->period, &b->period) && a->archives_max == b->archives_max &&
+           a->period_start_ms == b->period_start_ms && a->period_end_ms == b->period_end_ms &&
+           layout_equal(&a->layout, &b->layout);
 }
 
 bool rules_are_akin(const struct rules *a, const struct rules *b) {
@@ -38,19 +40,37 @@ bool rules_are_akin(const struct rules *a, const struct rules *b) {
 
 /* ---- periods ---- */
 
+void rules_enter_period(struct rules *rules, int64_t now_ms) {
+    rules->period_start_ms = period_start(&rules->period, now_ms);
+    rules->period_end_ms = period_start_after(&rules->period, now_ms, 1);
+}
+
 void rules_begin_period(struct rules *rules, int64_t now_ms) {
-    rules->period_start_ms = period_start(rules->period, rules->zone_minutes, now_ms);
-    rules->period_end_ms = period_start_after(rules->period, rules->zone_minutes, now_ms, 1);
+    rules_enter_period(rules, now_ms);
     if (rules->layout.time.bits > 0) {
         layout_set_start(&rules->layout, rules->period_start_ms * 1000);
+    }
+}
+
+void rules_renew_period(struct rules *rules) {
+    const struct zone *zone = rules->period.zone;
+    if (zone != NULL && !zone_is_missing(zone)) {
+        rules->period_end_ms =
+            period_nearest_end(&rules->period, rules->period_end_ms, rules->period_start_ms);
     }
 }
 
 void rules_end_period(const struct rules *rules, struct rules *archive) {
     rules_copy(rules, archive);
     archive->is_created = false;
-    archive->zone_minutes = 0;
-    archive->period = PERIOD_NONE;
+    archive->archives_are_writable = false;
+    archive->guards = rules->guards & RULES_FROZEN;
+    if (rules->period.unit != PERIOD_NONE) {
+        archive->guards = rules->archives_are_writable ? 0 : RULES_FROZEN;
+    }
+    archive->opens_ms = 0;
+    archive->closes_ms = 0;
+    archive->period = (struct period){.unit = PERIOD_NONE};
     archive->archives_max = 0;
     archive->period_start_ms = 0;
     archive->period_end_ms = 0;
@@ -60,8 +80,7 @@ int64_t rules_archive_end_ms(const struct rules *rules) {
     if (rules->archives_max == RULES_ARCHIVES_ALL) {
         return INT64_MAX;
     }
-    return period_start_after(rules->period, rules->zone_minutes, rules->period_start_ms,
-                              rules->archives_max + 1);
+    return period_start_after(&rules->period, rules->period_start_ms, rules->archives_max + 1);
 }
 
 /* ---- hashing ---- */
@@ -79,6 +98,7 @@ static uint64_t hash_field(const struct layout_field *field, uint64_t seed) {
 static uint64_t hash_rules(const struct rules *rules, uint64_t seed) {
     const struct layout *layout = &rules->layout;
     const struct layout_time *time = &layout->time;
+    const struct period *period = &rules->period;
     uint64_t fields_hash = seed;
     for (unsigned i = 0; i < layout->field_count; i++) {
         fields_hash = hash_field(&layout->fields[i], fields_hash);
@@ -86,8 +106,14 @@ static uint64_t hash_rules(const struct rules *rules, uint64_t seed) {
     const uint64_t words[] = {
         fields_hash,
         (uint64_t)rules->cap << 32 | (uint64_t)rules->keeps_best << 1 | (uint64_t)rules->is_created,
-        (uint64_t)rules->archives_max << 32 | (uint64_t)(uint16_t)rules->zone_minutes << 8 |
-            (uint64_t)rules->period,
+        (uint64_t)rules->archives_max << 32 | (uint64_t)(uint16_t)period->zone_minutes << 16 |
+            (uint64_t)period->every,
+        (uint64_t)(uint32_t)period->from_day << 32 | (uint64_t)period->unit << 16 |
+            (uint64_t)period->weekday << 8 | (uint64_t)period->hour,
+        (uint64_t)(uintptr_t)period->zone,
+        (uint64_t)rules->limit << 32 | (uint64_t)rules->archives_are_writable << 8 | rules->guards,
+        (uint64_t)rules->opens_ms,
+        (uint64_t)rules->closes_ms,
         (uint64_t)rules->period_start_ms,
         (uint64_t)rules->period_end_ms,
         (uint64_t)time->start_us,
@@ -211,26 +237,42 @@ bool rules_are_in(const struct rules_set *set, const struct rules *rules) {
 
 /* ---- validation ---- */
 
-/* Is the period a calendar period, and is START where rules_begin_period puts it? */
+/* Is the period a calendar period? In a zone the calendar may have changed since: only ends are
+ * corrected. START may be elsewhere: a board that had members got its PERIOD later. */
 static bool is_period_right(const struct rules *rules) {
     struct rules same;
-    if (rules->zone_minutes < PERIOD_ZONE_MIN || rules->zone_minutes > PERIOD_ZONE_MAX ||
+    if (!period_is_valid(&rules->period) ||
         (rules->archives_max > PERIOD_COUNT_MAX && rules->archives_max != RULES_ARCHIVES_ALL)) {
         return false;
     }
     rules_copy(rules, &same);
-    rules_begin_period(&same, rules->period_start_ms);
-    return rules_equal(rules, &same);
+    if (rules->period.zone == NULL) {
+        rules_enter_period(&same, rules->period_start_ms);
+    }
+    return rules->period_start_ms < rules->period_end_ms && rules_equal(rules, &same);
+}
+
+/* Do the guards say which times there are, and do the limits leave each other room? */
+static bool are_guards_right(const struct rules *rules) {
+    bool opens = (rules->guards & RULES_OPENS) != 0;
+    bool closes = (rules->guards & RULES_CLOSES) != 0;
+    return rules->guards <= (RULES_FROZEN | RULES_OPENS | RULES_CLOSES) &&
+           opens == (rules->opens_ms != 0) && closes == (rules->closes_ms != 0) &&
+           (rules->cap == 0 || rules->limit == 0) &&
+           (!rules->archives_are_writable || rules->period.unit != PERIOD_NONE);
 }
 
 bool rules_validate(const struct rules *rules, const char **reason) {
     if (!layout_validate(&rules->layout, reason)) {
         return false;
     }
-    return rules->period == PERIOD_NONE || is_period_right(rules) ||
-           check_passed("rules: their period is none of the calendar's, START is not its start, or "
-                        "they keep too many archives",
-                        reason);
+    if (!are_guards_right(rules)) {
+        return check_passed("rules: what refuses writes contradicts itself", reason);
+    }
+    return rules->period.unit == PERIOD_NONE || is_period_right(rules) ||
+           check_passed(
+               "rules: their period is none of the calendar's, or they keep too many archives",
+               reason);
 }
 
 static const char *check_rules(const struct rules_set *set, uint32_t index) {

@@ -6,7 +6,7 @@
  * layout inside its rules, and rules_of leads from there to the rest. The rules in use form a set,
  * each stored once with a reference count, and are immutable.
  *
- * A board with a PERIOD rolls over every day, week or month. It then gets the rules of the new
+ * A board with a PERIOD rolls over at the end of each. It then gets the rules of the new
  * period, where START of the layout's TIME is the period's start. */
 #ifndef SKIPLIST_RULES_H
 #define SKIPLIST_RULES_H
@@ -20,14 +20,23 @@
 /* No ARCHIVE limit: all are kept. */
 #define RULES_ARCHIVES_ALL UINT32_MAX
 
+enum {
+    RULES_FROZEN = 1,
+    RULES_OPENS = 2,  /* opens_ms is given */
+    RULES_CLOSES = 4, /* closes_ms is */
+};
+
 /* Zeroed except for the layout: a board without options. */
 struct rules {
-    uint32_t cap;    /* number of best members that the board keeps; 0: all */
-    bool keeps_best; /* only strictly better results count, increments excepted */
-    bool is_created; /* by LB.CREATE: the board stays when its last member is removed */
+    uint32_t cap;               /* number of best members that the board keeps; 0: all */
+    bool keeps_best;            /* only strictly better results count, increments excepted */
+    bool is_created;            /* by LB.CREATE: the board stays when its last member is removed */
+    bool archives_are_writable; /* with a PERIOD: its archives are not frozen */
+    uint8_t guards;             /* RULES_FROZEN etc.: what can refuse a write; 0: nothing */
+    uint32_t limit;             /* number of members from which on newcomers are refused; 0: none */
+    int64_t opens_ms, closes_ms; /* writes are refused before and from then on; 0: no such time */
     /* PERIOD; zero without one. */
-    int16_t zone_minutes;
-    enum period_unit period;
+    struct period period;
     uint32_t archives_max;   /* periods with an archive, or RULES_ARCHIVES_ALL */
     int64_t period_start_ms; /* of the board's current period; 0: none yet */
     int64_t period_end_ms;
@@ -52,12 +61,23 @@ bool rules_are_akin(const struct rules *a, const struct rules *b);
 
 /* Move rules with a PERIOD to the period that contains this time, and START with it. */
 void rules_begin_period(struct rules *rules, int64_t now_ms);
+/* The same, but START stays: of a board with members. */
+void rules_enter_period(struct rules *rules, int64_t now_ms);
+/* May nothing be written at this time? */
+static inline bool rules_refuse(const struct rules *rules, int64_t now_ms) {
+    return (rules->guards & RULES_FROZEN) != 0 ||
+           ((rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms) ||
+           ((rules->guards & RULES_CLOSES) != 0 && now_ms >= rules->closes_ms);
+}
+/* After an update of tzdata: move the period's end to where the zone's calendar has it now. */
+void rules_renew_period(struct rules *rules);
 /* Is the period over at this time? Never true without a PERIOD. */
 static inline bool rules_are_over(const struct rules *rules, int64_t now_ms) {
-    return rules->period != PERIOD_NONE && rules->period_end_ms <= now_ms;
+    return rules->period.unit != PERIOD_NONE && rules->period_end_ms <= now_ms;
 }
-/* Set archive to the rules of the archive of a board whose period is over: no PERIOD, and removed
- * with its last member. */
+/* Set archive to the rules of the archive of a board that rolls over: no PERIOD, no times, and
+ * removed with its last member. It is frozen if the board has a PERIOD and does not say
+ * otherwise. */
 void rules_end_period(const struct rules *rules, struct rules *archive);
 /* When an archive of this period drops out of the newest that are kept; INT64_MAX: never. */
 int64_t rules_archive_end_ms(const struct rules *rules);

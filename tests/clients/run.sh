@@ -4,18 +4,20 @@
 #     tests/clients/run.sh            all of them; the last line is "N passed, M failed"
 #
 # The server is $LEADERBOARD_SERVER, else build/leaderboard-server. A client that is missing counts
-# as a failure. redis-server works too, and then the tie-break is not asked for.
+# as a failure. redis-server works too, and then the tie-break is not asked for. The small
+# applications are run against both.
 set -u
 cd "$(dirname "$0")" || exit 1
 root=$(cd ../.. && pwd)
 server=${LEADERBOARD_SERVER:-$root/build/leaderboard-server}
 kind=""
 case $server in *redis-server*) kind=redis ;; esac
-directory=$(mktemp -d)
+scratch=$(mktemp -d)
+directory=$scratch # the server's
 server_pid=""
 finish() {
     [ -z "$server_pid" ] || { kill "$server_pid" && wait "$server_pid"; } 2>/dev/null
-    rm -rf "$directory"
+    rm -rf "$scratch"
 }
 trap finish EXIT
 
@@ -34,9 +36,24 @@ start_server() {
     done
     return 1
 }
-for _ in 1 2 3 4 5; do
-    start_server && break
-done
+begin() {
+    for _ in 1 2 3 4 5; do
+        start_server && break
+    done
+}
+# The server ends, and well.
+end() {
+    local status
+    kill "$server_pid" 2>/dev/null
+    wait "$server_pid"
+    status=$?
+    server_pid=""
+    if [ "$status" != 0 ]; then
+        echo "FAIL  the server ended with status $status"
+        tail -50 "$directory/log"
+        failed=$((failed + 1))
+    fi
+}
 
 passed=0 failed=0
 story() { # story NAME COMMAND ...
@@ -55,9 +72,12 @@ story() { # story NAME COMMAND ...
     fi
 }
 
+begin
 story redis-cli ./story_cli.sh "$port" $kind
 # Debian's interpreter: another one in PATH does not see python3-redis.
 story redis-py /usr/bin/python3 story.py "$port" $kind
+story erasing ./story_erasing.sh "$server" $kind
+story backup ./story_backup.sh "$server" $kind
 story phpredis php story.php "$port" $kind
 if ${CC:-cc} -std=c11 -D_GNU_SOURCE story_hiredis.c -lhiredis -o "$directory/hiredis"; then
     story hiredis "$directory/hiredis" "$port" $kind
@@ -69,20 +89,30 @@ if [ node/node_modules/.package-lock.json -nt node/package-lock.json ] ||
     npm ci --prefix node --no-audit --no-fund --loglevel=error; then
     story ioredis node node/story_ioredis.js "$port" $kind
     story node-redis node node/story_redis.js "$port" $kind
+    story "ioredis 6" node node/story_ioredis.js "$port" "$kind" ioredis-6
+    story "node-redis 6" node node/story_redis.js "$port" "$kind" redis-6
+    story "exact numbers" ./story_exact.sh "$port" $kind
+    story TLS ./story_tls.sh "$server" $kind
     story README ./story_readme.sh "$port" $kind
+    story README.zh-CN env README=README.zh-CN.md ./story_readme.sh "$port" $kind
 else
     echo "FAIL  npm ci"
-    failed=$((failed + 3))
+    failed=$((failed + 8))
 fi
 
-kill "$server_pid" 2>/dev/null
-wait "$server_pid"
-status=$?
-server_pid=""
-if [ "$status" != 0 ]; then
-    echo "FAIL  the server ended with status $status"
-    tail -50 "$directory/log"
-    failed=$((failed + 1))
+story "app in Python" /usr/bin/python3 app.py "$port" $kind
+story "app in Node" node node/app.js "$port" "$kind"
+end
+
+if [ -z "$kind" ]; then
+    server=$(dirname "$server")/peers/redis-server
+    [ -x "$server" ] || server=redis-server
+    directory=$scratch/redis
+    mkdir "$directory"
+    begin
+    story "app in Python, redis-server" /usr/bin/python3 app.py "$port" redis
+    story "app in Node, redis-server" node node/app.js "$port" redis
+    end
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # The examples of README.md, run as they are printed: story_readme.sh PORT [redis]. Redis breaks ties
-# by name and keeps fractions, so it is not asked.
+# by name and keeps fractions, so it is not asked. README names another file, a translation.
 set -u
 port=$1
 cd "$(dirname "$0")" || exit 1
-readme=../../README.md
+name=${README:-README.md}
+readme=../../$name
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 if [ -n "${2:-}" ]; then
-    echo "ok README: not asked of redis-server"
+    echo "ok $name: not asked of redis-server"
     exit 0
 fi
 
 same() { # same SENTENCE EXPECTED ACTUAL
     if [ -n "$2" ] && [ "$2" = "$3" ]; then
-        echo "ok README: $1"
+        echo "ok $name: $1"
     else
-        printf 'not ok README: %s\nprinted in README:\n%s\nseen:\n%s\n' "$1" "$2" "$3"
+        printf 'not ok %s: %s\nprinted there:\n%s\nseen:\n%s\n' "$name" "$1" "$2" "$3"
         exit 1
     fi
 }
@@ -30,7 +31,7 @@ block() {
 promised() { grep -E '(print|console\.log)\(' "$1" | sed -E "s|.*$2 ||"; }
 # change FILE OLD NEW: the example must hold OLD; only the port is another one.
 change() {
-    grep -qF "$2" "$1" || { echo "not ok README: no '$2' in the example"; exit 1; }
+    grep -qF "$2" "$1" || { echo "not ok $name: no '$2' in the example"; exit 1; }
     sed -i "s|$2|$3|" "$1"
 }
 

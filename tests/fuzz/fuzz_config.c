@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/settings/setting.h"
+#include "server/system/tzdata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
@@ -81,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
         CHECK(settings_rules_for(&settings, text) != NULL);
     }
     settings_deinit(&settings);
+    tzdata_deinit();
     CHECK(memory_live_count() == live_count);
     return 0;
 }

@@ -32,11 +32,19 @@ static bool is_in(struct bytes text, const uint8_t *data, size_t size) {
     return text.size > 0 && at >= data && at + text.size <= data + size;
 }
 
+/* NULL: of a hash. */
+static bool are_equal_rules(const struct rules *a, const struct rules *b) {
+    return a == NULL || b == NULL ? a == b : rules_equal(a, b);
+}
+
 static void check_equal(const struct effect *a, const struct effect *b) {
     CHECK(a->kind == b->kind && a->database == b->database && bytes_equal(a->name, b->name));
+    CHECK(a->key_kind == b->key_kind);
     switch (a->kind) {
     case EFFECT_PUT:
-        CHECK(a->member_key == b->member_key && bytes_equal(a->member, b->member));
+        CHECK(bytes_equal(a->member, b->member));
+        CHECK(a->key_kind != NULL ? bytes_equal(a->value, b->value)
+                                  : a->member_key == b->member_key);
         break;
     case EFFECT_TAKE:
         CHECK(bytes_equal(a->member, b->member));
@@ -47,14 +55,14 @@ static void check_equal(const struct effect *a, const struct effect *b) {
     case EFFECT_RENAME:
     case EFFECT_COPY:
         CHECK(a->to_database == b->to_database && bytes_equal(a->to_name, b->to_name));
-        CHECK(a->expire_at_ms == b->expire_at_ms && rules_equal(a->rules, b->rules));
+        CHECK(a->expire_at_ms == b->expire_at_ms && are_equal_rules(a->rules, b->rules));
         break;
     case EFFECT_EXPIRE:
         CHECK(a->expire_at_ms == b->expire_at_ms);
         break;
     case EFFECT_CREATE:
     case EFFECT_RULES:
-        CHECK(rules_equal(a->rules, b->rules));
+        CHECK(are_equal_rules(a->rules, b->rules));
         break;
     case EFFECT_REMOVE:
     case EFFECT_FLUSH:

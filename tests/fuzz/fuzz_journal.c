@@ -11,6 +11,7 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
+#include "server/durability/file_format.h"
 #include "server/durability/journal_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
@@ -26,7 +27,7 @@ struct file {
 /* ---- a file from instructions ---- */
 
 static void put_file_head(struct file *file) {
-    memcpy(file->bytes, "LBJRNL02", 8);
+    file_format_put(file->bytes, "LBJRNL");
     little_put_u64(file->bytes + 8, FILE_ID);
     little_put_u64(file->bytes + 16, FIRST);
     little_put_u64(file->bytes + 24, XXH3_64bits(file->bytes, 24));
@@ -125,8 +126,7 @@ static struct verdict judge(const struct file *file, uint64_t first, bool is_las
     if (file->size < JOURNAL_FILE_HEAD) {
         return verdict;
     }
-    if ((!is_old(file) && memcmp(file->bytes, "LBJRNL02", 8) != 0) ||
-        little_get_u64(file->bytes + 16) != first ||
+    if (file_format_of(file->bytes, "LBJRNL") == 0 || little_get_u64(file->bytes + 16) != first ||
         little_get_u64(file->bytes + 24) != XXH3_64bits(file->bytes, 24)) {
         return verdict;
     }

@@ -13,8 +13,10 @@
 
 #include "codec/little.h"
 #include "codec/memory.h"
+#include "server/durability/file_format.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot_file.h"
+#include "skiplist/keyspace/registry_hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
@@ -56,7 +58,7 @@ static void repair(char *bytes, size_t size) {
     if (size < SNAPSHOT_FILE_HEAD) {
         return;
     }
-    memcpy(bytes, "LBSNAP01", 8);
+    file_format_put(bytes, "LBSNAP");
     little_put_u64(bytes + 24, XXH3_64bits(bytes, 24));
     uint64_t seed = little_get_u64(bytes + 8);
     for (size_t at = SNAPSHOT_FILE_HEAD; size - at >= SNAPSHOT_BLOCK_HEAD; seed++) {
@@ -135,6 +137,20 @@ static int write_records(const char *bytes, size_t size) {
     return fd;
 }
 
+static void take_hash_apart(struct registry *registry, struct registry_key *key) {
+    while (hash_count(&key->hash) > 0) {
+        struct hash_pair pair;
+        struct bytes value;
+        hash_at(&key->hash, hash_count(&key->hash) / 2, &pair);
+        CHECK(hash_find(&key->hash, pair.field, &value) && value.at == pair.value.at);
+        char *field = memory_allocate(pair.field.size + 1);
+        CHECK(field != NULL);
+        memcpy(field, pair.field.at, pair.field.size);
+        CHECK(registry_remove_field(registry, key, (struct bytes){field, pair.field.size}));
+        memory_free(field);
+    }
+}
+
 /* What is there can be taken away again, member by member. */
 static void take_apart(void *context, const struct registry_key *key) {
     struct registry *registry = context;
@@ -143,6 +159,10 @@ static void take_apart(void *context, const struct registry_key *key) {
     struct board_cursor cursor;
     struct board_entry entry;
     CHECK(own == key);
+    if (own->kind == REGISTRY_HASH) {
+        take_hash_apart(registry, own);
+        return;
+    }
     while (board_count(&own->board) > 0) {
         struct board_member member;
         board_seek(&own->board, 0, &cursor);

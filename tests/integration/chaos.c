@@ -247,7 +247,7 @@ TEST(a_server_outlives_whatever_its_clients_do) {
     witness = wire_open(process_connect_tcp(&server));
     wire_check(&witness, "CLIENT UNPAUSE", "OK");
     wait_until_alone(&witness);
-    assert_int_equal(process_descriptor_count(&server), descriptors);
+    assert_int_equal(process_wait_descriptors(&server, descriptors, WIRE_LIMIT_MS), descriptors);
     for (unsigned board = 0; board < BOARDS; board++) {
         check_board(&witness, board);
     }

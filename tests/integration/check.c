@@ -435,7 +435,7 @@ IN_FIXTURE(the_program_exits_with_what_it_found) {
     assert_int_equal(run_program("--check"), 1);
     assert_int_equal(run_program("--check a --repair"), 1);
     char *text = file_read(directory_join(directory, "out"), &size);
-    assert_non_null(strstr(text, "usage: leaderboard-server --check DIR [--fix]"));
+    assert_non_null(strstr(text, "usage: leaderboard-server --check DIR|FILE [--fix]"));
     free(text);
 }
 

@@ -393,6 +393,96 @@ IN_TURN(monitor_shows_what_runs) {
     wire_check(&witness, "ZADD b 2 adam", ":1");
 }
 
+/* ---- network threads ---- */
+
+struct thread_figures {
+    unsigned clients;
+    unsigned long long reads, writes;
+};
+
+/* One line of INFO; *at moves behind it. */
+static struct thread_figures read_figures(const char **at, unsigned thread) {
+    struct thread_figures figures;
+    unsigned number;
+    *at = strstr(*at, "io_thread_");
+    assert_non_null(*at);
+    assert_int_equal(sscanf(*at, "io_thread_%u:clients=%u,reads=%llu,writes=%llu\r\n", &number,
+                            &figures.clients, &figures.reads, &figures.writes),
+                     4);
+    assert_int_equal(number, thread);
+    *at += strlen("io_thread_");
+    return figures;
+}
+
+/* Until every thread has so many clients, and has read and written at least so often. The lines are as
+ * of the last second. */
+static void wait_for_threads(struct wire *client, unsigned threads, unsigned clients,
+                             unsigned calls) {
+    int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
+    for (unsigned ready = 0; ready < threads;) {
+        assert_true(process_now_ms() < give_up_at);
+        const char *info = wire_ask(client, "INFO server");
+        assert_non_null(strstr(info, "\nio_threads_active:1\r\n"));
+        ready = 0;
+        for (unsigned i = 0; i < threads; i++) {
+            const struct thread_figures seen = read_figures(&info, i);
+            ready += seen.clients == clients && seen.reads >= calls && seen.writes >= calls;
+        }
+        assert_null(strstr(info, "io_thread_")); /* there are no more */
+    }
+}
+
+TEST(clients_are_spread_evenly_over_the_network_threads) {
+    enum { THREADS = 4, CLIENTS = 40, PINGS = 5 };
+    static const char *const arguments[] = {"--io-threads", "4", NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct process many;
+    if (server.is_redis) {
+        skip(); /* it has no such figures */
+    }
+    assert_true(process_start(&many, &options));
+    struct wire clients[CLIENTS];
+    clients[0] = wire_open(process_connect_unix(&many));
+    wire_wait_info(&clients[0], "connected_clients", 1); /* the probe of process_start has left */
+    for (int i = 1; i < CLIENTS; i++) {
+        clients[i] = wire_open(i % 2 ? process_connect_tcp(&many) : process_connect_unix(&many));
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        for (int ping = 0; ping < PINGS; ping++) {
+            wire_check(&clients[i], "PING", "PONG");
+        }
+    }
+    wait_for_threads(&clients[0], THREADS, CLIENTS / THREADS, CLIENTS / THREADS * PINGS);
+    wire_check(&clients[0], "CONFIG RESETSTAT", "OK");
+    assert_non_null(strstr(wire_ask(&clients[0], "INFO server"), "\nio_threads_active:1\r\n"));
+    wire_check(&clients[0], "CONFIG GET io-threads", "[io-threads 4]");
+    wire_check(&clients[0], "CONFIG SET io-threads 2",
+               "-ERR CONFIG SET failed (possibly related to argument 'io-threads') - can't set "
+               "immutable config");
+    wire_check(&clients[0], "CONFIG GET io-threads", "[io-threads 4]");
+    for (int i = 0; i < CLIENTS; i++) {
+        wire_close(&clients[i]);
+    }
+    assert_int_equal(process_stop(&many), 0);
+}
+
+TEST(one_thread_has_a_line_as_well) {
+    static const char *const arguments[] = {"--io-threads", "1", NULL};
+    const struct process_options options = {.arguments = arguments};
+    struct process one;
+    if (server.is_redis) {
+        skip();
+    }
+    assert_true(process_start(&one, &options));
+    struct wire client = wire_open(process_connect_unix(&one));
+    const char *info = wire_ask(&client, "INFO server");
+    assert_non_null(strstr(info, "\nio_threads_active:0\r\n"));
+    (void)read_figures(&info, 0);
+    assert_null(strstr(info, "io_thread_"));
+    wire_close(&client);
+    assert_int_equal(process_stop(&one), 0);
+}
+
 /* ---- limits of connections ---- */
 
 TEST(the_client_past_maxclients_is_turned_away) {
@@ -439,6 +529,38 @@ TEST(the_client_past_maxclients_is_turned_away) {
         wire_close(&clients[i]);
     }
     assert_int_equal(process_stop(&small), 0);
+}
+
+/* Network threads have descriptors of their own. With those the server lowers maxclients, or raises its
+ * limit of descriptors where it may. */
+TEST(every_client_up_to_maxclients_is_served_however_many_threads_there_are) {
+    enum { CLIENTS = 600, FILES = CLIENTS + 100 };
+    static const char *const arguments[] = {"--maxclients", "600", "--io-threads", "64", NULL};
+    const struct process_options options = {.arguments = arguments, .files_max = FILES};
+    struct process full;
+    if (server.is_redis) {
+        skip();
+    }
+    assert_true(process_start(&full, &options));
+    struct wire clients[CLIENTS];
+    clients[0] = wire_open(process_connect_unix(&full));
+    wire_wait_info(&clients[0], "connected_clients", 1);
+    int count = 0;
+    assert_int_equal(
+        sscanf(wire_ask(&clients[0], "CONFIG GET maxclients"), "[maxclients %d]", &count), 1);
+    assert_in_range(count, 100, CLIENTS);
+    for (int i = 1; i < count; i++) {
+        clients[i] = wire_open(process_connect_unix(&full));
+        wire_check(&clients[i], "PING", "PONG");
+    }
+    struct wire late = wire_open(process_connect_unix(&full));
+    wire_expect(&late, "-ERR max number of clients reached\r\n");
+    assert_true(wire_is_closed(&late, WIRE_LIMIT_MS));
+    wire_close(&late);
+    for (int i = 0; i < count; i++) {
+        wire_close(&clients[i]);
+    }
+    assert_int_equal(process_stop(&full), 0);
 }
 
 TEST(idle_clients_are_closed_after_the_timeout) {

@@ -12,7 +12,10 @@
  * stays so: sums in that family or over all sources, weights that are alike elsewhere. Everything
  * else is random: options, limits, arguments that are no numbers, arguments missing and to spare.
  *
- * Where Redis promises no order (SCAN, KEYS, ZRANDMEMBER ...), sets or sizes are compared; where
+ * Hashes are in families of their own. A few sorted-set commands go there, too, and a few hash
+ * commands to boards, so that the wrong kind of key is met everywhere.
+ *
+ * Where Redis promises no order (SCAN, KEYS, HGETALL ...), sets or sizes are compared; where
  * the answer is a time that is left, a minute of difference is none: whoever sends the commands to
  * one server after the other may be held up between. */
 #include "tests/support/test.h"
@@ -30,6 +33,7 @@ enum {
     COMMANDS_DEFAULT = 200000,
     COMMANDS_SHORT = 30000, /* LEADERBOARD_TEST_SHORT: make test */
     BATCH = 200,            /* commands in flight */
+    DUMPED = 6,             /* of them, at the end: what keys hold */
     WORDS_MAX = 64,
     WORD_MAX = 64, /* bytes of a word, with its terminator */
     KEYS = 4,      /* of a family, in each database */
@@ -42,7 +46,7 @@ enum {
 /* How replies to a command are compared. */
 enum how {
     HOW_EXACT, /* byte for byte */
-    HOW_SET,   /* arrays with the same values in any order */
+    HOW_SET,   /* arrays or maps with the same values in any order */
     HOW_SCAN,  /* the same, inside [cursor, array]; the cursors are equal */
     HOW_SIZE,  /* arrays of the same size; other values of the same kind */
     HOW_CLOSE, /* integers that are close, times that run */
@@ -54,6 +58,7 @@ struct family {
     const char *prefix;
     int member_count;
     bool has_drawn_scores; /* not by member */
+    bool has_hashes;
 };
 
 static const char config[] = "layout exact FIELD score 64 SIGNED\n"
@@ -63,11 +68,13 @@ static const char config[] = "layout exact FIELD score 64 SIGNED\n"
                              "board a:* laps\n"
                              "board t:* three\n";
 static const struct family families[] = {
-    {"x:", 24, true},
-    {"k:", 24, false},
-    {"a:", 24, false},
-    {"t:", 24, false},
-    {"big:", MEMBERS_MAX, false},
+    {"x:", 24, true, false},
+    {"k:", 24, false, false},
+    {"a:", 24, false, false},
+    {"t:", 24, false, false},
+    {"big:", MEMBERS_MAX, false, false},
+    {"h:", 24, false, true},
+    {"hbig:", MEMBERS_MAX, false, true},
 };
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
 
@@ -145,7 +152,9 @@ static void same_family_key(struct generator *g) {
 
 /* For writing: of a family whose boards have the layout that its scores need. */
 static void written_key(struct generator *g) {
-    g->family = &PICK(g, families);
+    do {
+        g->family = &PICK(g, families);
+    } while (g->family->has_hashes && !one_in(g, 8));
     same_family_key(g);
 }
 
@@ -154,6 +163,20 @@ static void key(struct generator *g) {
     if (one_in(g, 40)) {
         g->word_count--;
         word(g, "none");
+    }
+}
+
+static void hash_key(struct generator *g) {
+    g->family = &families[one_in(g, 4) ? FAMILIES - 1 : FAMILIES - 2];
+    same_family_key(g);
+}
+
+/* For reading: also such as are no hashes. */
+static void any_hash_key(struct generator *g) {
+    if (one_in(g, 30)) {
+        key(g);
+    } else {
+        hash_key(g);
     }
 }
 
@@ -235,6 +258,11 @@ static void score_text(struct generator *g, int64_t score) {
 static const char *const odd_scores[] = {"x",  "",    "nan", "-nan", "1x",
                                          "(5", "--1", "1 ",  "+",    "e5"};
 
+/* Not where the key may be of the wrong kind: Redis refuses the score first. */
+static bool is_score_odd(struct generator *g, uint64_t n) {
+    return !g->family->has_hashes && one_in(g, n);
+}
+
 /* A score that only this member of its family can have. */
 static int64_t new_score(struct generator *g, int id) {
     int64_t *last = last_score(g, id);
@@ -289,7 +317,7 @@ static void limits(struct generator *g, bool is_highest_first) {
 static void zadd_pairs(struct generator *g, int count) {
     for (; count > 0; count--) {
         int id = (int)below(g, (uint64_t)g->family->member_count);
-        if (one_in(g, 100)) {
+        if (is_score_odd(g, 100)) {
             word(g, "%s", PICK(g, odd_scores));
         } else {
             score_text(g, new_score(g, id));
@@ -315,7 +343,7 @@ static void increment_text(struct generator *g, bool may_be_zero) {
     int64_t delta = (int64_t)below(g, (uint64_t)(2 * steps)) - steps;
     if (may_be_zero && one_in(g, 10)) {
         word(g, "0");
-    } else if (one_in(g, 60)) {
+    } else if (is_score_odd(g, 60)) {
         word(g, "%s", PICK(g, odd_scores));
     } else {
         score_text(g, g->family->has_drawn_scores ? delta : delta * SCORE_STEP);
@@ -596,9 +624,13 @@ static void zrangestore(struct generator *g) {
     limit_option(g, is_by_score ? 2 : 30);
 }
 
-static void zrandmember(struct generator *g) {
-    command(g, "ZRANDMEMBER");
-    key(g);
+static void random_entry(struct generator *g, const char *name, const char *option) {
+    command(g, name);
+    if (*name == 'Z') {
+        key(g);
+    } else {
+        any_hash_key(g);
+    }
     g->how = HOW_SIZE;
     if (one_in(g, 4)) {
         return;
@@ -621,9 +653,17 @@ static void zrandmember(struct generator *g) {
         word(g, "%d", (int)below(g, 60) - 20);
     }
     if (one_in(g, 2)) {
-        word(g, "WITHSCORES");
+        word(g, "%s", option);
         g->slack = g->protocol == 2 ? 2 : 1;
     }
+}
+
+static void zrandmember(struct generator *g) {
+    random_entry(g, "ZRANDMEMBER", "WITHSCORES");
+}
+
+static void hrandfield(struct generator *g) {
+    random_entry(g, "HRANDFIELD", "WITHVALUES");
 }
 
 static void pattern(struct generator *g) {
@@ -634,20 +674,163 @@ static void pattern(struct generator *g) {
 }
 
 /* In one step, so that Redis's cursor is 0 as well. */
-static void zscan(struct generator *g) {
-    command(g, "ZSCAN");
-    key(g);
+static void scan_value(struct generator *g, const char *name) {
+    command(g, name);
+    if (*name == 'Z') {
+        key(g);
+    } else {
+        any_hash_key(g);
+    }
     g->how = HOW_SCAN;
     g->slack = 2;
     static const char *const bad[] = {"x", "1x", "18446744073709551616", "0x1"};
     word(g, "%s", one_in(g, 30) ? PICK(g, bad) : "0");
     if (one_in(g, 2)) {
         word(g, "MATCH");
-        pattern(g);
+        do {
+            g->word_count -= g->word_count > 4;
+            pattern(g);
+            /* In Redis ** is the one pattern of stars that an empty field does not match. */
+        } while (*name == 'H' && strcmp(g->words[4], "**") == 0);
     }
     word(g, "COUNT");
     static const char *const counts[] = {"0", "-1", "x", "-9223372036854775808"};
     word(g, "%s", one_in(g, 30) ? PICK(g, counts) : "1000000");
+}
+
+static void zscan(struct generator *g) {
+    scan_value(g, "ZSCAN");
+}
+
+static void hscan(struct generator *g) {
+    scan_value(g, "HSCAN");
+}
+
+/* ---- hash commands ---- */
+
+static void field(struct generator *g) {
+    if (one_in(g, 30)) {
+        static const char *const odd[] = {"", "0", "12345", "-1", "a field with a longer name"};
+        word(g, "%s", PICK(g, odd));
+    } else {
+        word(g, "f%d", (int)below(g, (uint64_t)g->family->member_count));
+    }
+}
+
+/* Also all that two ways of reading numbers may disagree about. */
+static void number(struct generator *g) {
+    static const char *const odd[] = {"9223372036854775807",
+                                      "-9223372036854775808",
+                                      "9223372036854775808",
+                                      "1e3",
+                                      "0x1p4",
+                                      "-0",
+                                      "0.1",
+                                      "1e-20",
+                                      "1e300",
+                                      "-1e4932",
+                                      "1e4933",
+                                      "1e-4950",
+                                      "inf",
+                                      "-inf",
+                                      "nan",
+                                      "+1",
+                                      " 1",
+                                      "1 ",
+                                      "01",
+                                      ".5",
+                                      "5.",
+                                      "3.0e3",
+                                      "9007199254740993.21",
+                                      "",
+                                      "x"};
+    switch (below(g, 5)) {
+    case 0:
+        word(g, "%s", PICK(g, odd));
+        break;
+    case 1:
+        word(g, "%d.%d", (int)below(g, 2000) - 1000, (int)below(g, 100000));
+        break;
+    default:
+        word(g, "%d", (int)below(g, 2000) - 1000);
+        break;
+    }
+}
+
+static void value(struct generator *g) {
+    static const char *const texts[] = {
+        "", "zoe", "https://example.com/avatars/0123456789abcdef.png", "gold", "\x01\xff\r\n"};
+    if (one_in(g, 2)) {
+        word(g, "%s", PICK(g, texts));
+    } else {
+        number(g);
+    }
+}
+
+static void hset(struct generator *g) {
+    static const char *const names[] = {"HSET", "HSET", "HMSET"};
+    command(g, PICK(g, names));
+    hash_key(g);
+    bool is_big = g->family->member_count > 100;
+    for (int left = is_big ? 10 + (int)below(g, 15) : 1 + (int)below(g, 4); left > 0; left--) {
+        field(g);
+        value(g);
+    }
+}
+
+static void hsetnx(struct generator *g) {
+    command(g, "HSETNX");
+    hash_key(g);
+    field(g);
+    value(g);
+}
+
+static void hincrby(struct generator *g) {
+    bool is_float = one_in(g, 2);
+    command(g, is_float ? "HINCRBYFLOAT" : "HINCRBY");
+    hash_key(g);
+    field(g);
+    number(g);
+}
+
+static void hdel(struct generator *g) {
+    command(g, "HDEL");
+    any_hash_key(g);
+    int most = one_in(g, 10) ? 24 : 3;
+    for (int left = 1 + (int)below(g, (uint64_t)most); left > 0; left--) {
+        field(g);
+    }
+}
+
+static void read_field(struct generator *g) {
+    static const char *const names[] = {"HGET", "HMGET", "HEXISTS", "HSTRLEN"};
+    int index = (int)below(g, 4);
+    command(g, names[index]);
+    any_hash_key(g);
+    for (int left = index == 1 ? 1 + (int)below(g, 5) : 1; left > 0; left--) {
+        field(g);
+    }
+}
+
+static void read_hash(struct generator *g) {
+    static const char *const names[] = {"HGETALL", "HKEYS", "HVALS", "HLEN"};
+    int index = (int)below(g, 4);
+    command(g, names[index]);
+    any_hash_key(g);
+    g->how = index < 3 ? HOW_SET : HOW_EXACT;
+    g->slack = index == 0 ? 2 : 1;
+}
+
+static void hencoding(struct generator *g) {
+    command(g, "OBJECT");
+    word(g, "ENCODING");
+    any_hash_key(g);
+}
+
+/* Otherwise a key of the wrong kind would stay for long. */
+static void hash_removal(struct generator *g) {
+    command(g, "DEL");
+    hash_key(g);
 }
 
 /* ---- commands on keys ---- */
@@ -754,7 +937,8 @@ static void list_keys(struct generator *g) {
     }
     if (one_in(g, 3)) {
         word(g, "TYPE");
-        word(g, "%s", one_in(g, 2) ? "zset" : "hash");
+        static const char *const types[] = {"zset", "hash", "ZSET", "Hash", "string", "x"};
+        word(g, "%s", PICK(g, types));
     }
     word(g, "COUNT");
     word(g, "%s", one_in(g, 20) ? "0" : "1000000");
@@ -802,7 +986,9 @@ static const struct {
     {zremrange, 4},  {zpop, 3},           {zmpop, 2},      {zrandmember, 3}, {zscan, 2},
     {zcombine, 6},   {zcombine_store, 3}, {zintercard, 2}, {zrangestore, 2}, {read_result, 1},
     {rename_key, 1}, {keys_counted, 2},   {key_alone, 4},  {copy, 1},        {expire, 3},
-    {list_keys, 2},  {database, 4},
+    {list_keys, 2},  {database, 4},       {hset, 26},      {hsetnx, 4},      {hincrby, 12},
+    {hdel, 6},       {read_field, 14},    {read_hash, 6},  {hrandfield, 3},  {hscan, 3},
+    {hencoding, 2},  {hash_removal, 1},
 };
 
 /* Sometimes a word is missing, or there is one too many; not both, which would be a member FOO. */
@@ -849,14 +1035,19 @@ static void batch_add(struct batch *batch, const struct generator *g) {
     batch->count++;
 }
 
-/* Now and then a look at whole boards. */
+/* Now and then a look at whole boards and hashes. */
 static void add_dump(struct batch *batch, struct generator *g) {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < DUMPED / 2; i++) {
         command(g, "ZRANGE");
         key(g);
         word(g, "0");
         word(g, "-1");
         word(g, "WITHSCORES");
+        batch_add(batch, g);
+        command(g, "HGETALL");
+        hash_key(g);
+        g->how = HOW_SET;
+        g->slack = 2;
         batch_add(batch, g);
     }
 }
@@ -869,7 +1060,7 @@ static void fill_batch(struct batch *batch, struct generator *g) {
     word(g, "%d", g->protocol);
     g->how = HOW_NOT;
     batch_add(batch, g);
-    while (batch->count < BATCH - 3) {
+    while (batch->count < BATCH - DUMPED) {
         generate(g);
         batch_add(batch, g);
     }
@@ -969,13 +1160,13 @@ static int compare_texts(const void *left, const void *right) {
     return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* The values of an array, sorted, without repeats; step values are taken together (member, score).
- * Returns how many there are; -1: this is no array. */
+/* The values of an array or a map, sorted; step values are taken together (member, score). Returns
+ * how many there are; -1: this is no array. */
 static int collect(struct reply_text reply, int step, struct reply_text *values) {
-    if (*reply.at != '*' && *reply.at != '~') {
+    if (strchr("*~%", *reply.at) == NULL) {
         return -1;
     }
-    long left = strtol(reply.at + 1, NULL, 10);
+    long left = strtol(reply.at + 1, NULL, 10) * (*reply.at == '%' ? 2 : 1);
     const char *at = strstr(reply.at, "\r\n") + 2;
     int count = 0;
     for (; left > 0; left -= step) {
@@ -988,13 +1179,7 @@ static int collect(struct reply_text reply, int step, struct reply_text *values)
         at = end;
     }
     qsort(values, (size_t)count, sizeof(values[0]), compare_texts);
-    int kept = 0;
-    for (int i = 0; i < count; i++) {
-        if (kept == 0 || !is_same(values[i], values[kept - 1])) {
-            values[kept++] = values[i];
-        }
-    }
-    return kept;
+    return count;
 }
 
 static bool is_same_set(struct reply_text a, struct reply_text b, int step) {
@@ -1002,7 +1187,7 @@ static bool is_same_set(struct reply_text a, struct reply_text b, int step) {
     static struct reply_text b_values[VALUES_MAX];
     int a_count = collect(a, step, a_values);
     int b_count = collect(b, step, b_values);
-    if (a_count != b_count) {
+    if (a_count != b_count || *a.at != *b.at) {
         return false;
     }
     if (a_count < 0) {
@@ -1263,6 +1448,95 @@ TEST(both_servers_read_patterns_alike) {
     assert_true(found > (uint64_t)patterns / 10);
     assert_int_equal(side_stop(&run.ours), 0);
     assert_int_equal(side_stop(&run.theirs), 0);
+}
+
+/* Both servers, to be asked for the same things. */
+struct compared {
+    struct process ours, theirs;
+    struct wire our_wire, their_wire;
+};
+
+/* Returns the names of Redis's commands, to be freed. */
+static char *begin_comparing(struct compared *compared) {
+    const struct process_options redis = {.program = process_redis_program()};
+    assert_true(process_start(&compared->ours, NULL));
+    assert_true(process_start(&compared->theirs, &redis));
+    compared->our_wire = wire_open(process_connect_unix(&compared->ours));
+    compared->their_wire = wire_open(process_connect_unix(&compared->theirs));
+    return strdup(wire_ask(&compared->their_wire, "COMMAND LIST"));
+}
+
+static void end_comparing(struct compared *compared) {
+    wire_close(&compared->our_wire);
+    wire_close(&compared->their_wire);
+    assert_int_equal(process_stop(&compared->ours), 0);
+    assert_int_equal(process_stop(&compared->theirs), 0);
+}
+
+/* A client that sends what is not here is told so, and where to read on. */
+TEST(every_command_of_redis_is_here_or_said_to_be_missing) {
+    struct compared compared;
+    char *names = begin_comparing(&compared);
+    int here = 0, missing = 0;
+    char *save = NULL;
+    for (char *name = strtok_r(names, "[] ", &save); name; name = strtok_r(NULL, "[] ", &save)) {
+        char ask[64];
+        snprintf(ask, sizeof ask, "COMMAND INFO %s", name);
+        if (strchr(name, '|') != NULL || strcmp(wire_ask(&compared.our_wire, ask), "[nil]") != 0) {
+            here++;
+            continue;
+        }
+        const char *reply = wire_ask(&compared.our_wire, name);
+        if (strstr(reply, "see docs/differences-from-redis.md") == NULL) {
+            fail_msg("%s answers %s", name, reply);
+        }
+        missing++;
+    }
+    assert_true(here > 100);
+    assert_true(missing > 100);
+    free(names);
+    end_comparing(&compared);
+}
+
+/* Is the flag among those that COMMAND INFO replies, "[[name arity [flag flag] ..."? */
+static bool has_flag(const char *reply, const char *flag) {
+    char flags[512];
+    const char *begin = strchr(reply + 2, '[');
+    assert_non_null(begin);
+    snprintf(flags, sizeof flags, "%.*s", (int)strcspn(begin + 1, "]"), begin + 1);
+    char *save = NULL;
+    char *word = strtok_r(flags, " +", &save);
+    while (word != NULL && strcmp(word, flag) != 0) {
+        word = strtok_r(NULL, " +", &save);
+    }
+    return word != NULL;
+}
+
+/* A server that loads answers what Redis answers while it loads, and refuses the rest, PING too. */
+TEST(the_commands_that_run_while_boards_are_loaded_are_those_of_redis) {
+    struct compared compared;
+    char *names = begin_comparing(&compared);
+    int with = 0, without = 0;
+    char *save = NULL;
+    for (char *name = strtok_r(names, "[] ", &save); name; name = strtok_r(NULL, "[] ", &save)) {
+        char ask[64];
+        snprintf(ask, sizeof ask, "COMMAND INFO %s", name);
+        const char *reply = wire_ask(&compared.our_wire, ask);
+        if (strcmp(reply, "[nil]") == 0) {
+            continue;
+        }
+        bool is_ours = has_flag(reply, "loading");
+        if (is_ours != has_flag(wire_ask(&compared.their_wire, ask), "loading")) {
+            fail_msg("%s: %s while loading here, unlike there", name, is_ours ? "runs" : "refused");
+        }
+        with += is_ours;
+        without += !is_ours;
+    }
+    assert_true(with > 50);
+    assert_true(without > 80);
+    assert_false(has_flag(wire_ask(&compared.our_wire, "COMMAND INFO ping"), "loading"));
+    free(names);
+    end_comparing(&compared);
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,8 @@
 /* What README.md and the pages of docs/ say is asked of the server: every layout line parses, every
  * range of scores is the server's, every last moment is the layout's, and the transcripts are
  * replayed (those of moving-from-redis.md by tests/moving; those of guides.md in this process, by
- * the clock that the page sets). The test is run from the repository's root. */
+ * the clock that the page sets, except where several clients talk). The test is run from the
+ * repository's root. */
 #include "tests/support/test.h"
 
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 
 #include "codec/layout.h"
 #include "codec/timestamp.h"
+#include "server/dispatch/absent.h"
 #include "tests/support/harness.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/process.h"
@@ -17,8 +19,11 @@
 enum { LINE_MAX_SIZE = 1024, CELLS_MAX = 8, TEXT_SIZE = 64 };
 
 static const char readme[] = "README.md", layouts[] = "docs/layouts.md",
-                  leaderboards[] = "docs/leaderboards.md", moving[] = "docs/moving-from-redis.md",
-                  guides[] = "docs/guides.md";
+                  leaderboards[] = "docs/leaderboards.md", hashes[] = "docs/hashes.md",
+                  moving[] = "docs/moving-from-redis.md", guides[] = "docs/guides.md",
+                  push[] = "docs/push.md", users[] = "docs/users.md", players[] = "docs/players.md",
+                  exact_numbers[] = "docs/exact-numbers.md",
+                  unlike_redis[] = "docs/differences-from-redis.md";
 
 /* ---- reading the pages ---- */
 
@@ -240,6 +245,31 @@ TEST(the_table_for_those_who_come_from_redis_is_right) {
     assert_int_equal(rows, 15);
 }
 
+/* "`SET` `GET`" and "SET GET" both become "SET GET". */
+static void drop_backticks(char *text) {
+    char *out = text;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at != '`') {
+            *out++ = *at;
+        }
+    }
+    *out = '\0';
+}
+
+TEST(the_table_of_commands_that_are_not_here_is_the_servers) {
+    struct page page;
+    page_open(&page, unlike_redis, "| no | commands |");
+    const struct absent_group *group = absent_groups;
+    for (; page_row(&page); group++) {
+        assert_int_equal(page.cell_count, 3);
+        assert_non_null(group->title);
+        drop_backticks(page.cells[1]);
+        assert_string_equal(page.cells[0], group->title);
+        assert_string_equal(page.cells[1], group->names);
+    }
+    assert_null(group->title);
+}
+
 /* ---- the lines of configuration and the transcripts ---- */
 
 /* All lines of a page that begin with "layout " or "board ". */
@@ -341,7 +371,23 @@ TEST(the_transcripts_of_the_layouts_page_are_replayed) {
 }
 
 TEST(the_transcripts_of_the_leaderboards_page_are_replayed) {
-    replay(leaderboards, false, 31, 31);
+    replay(leaderboards, false, 45, 45);
+}
+
+TEST(the_transcripts_of_the_hashes_page_are_replayed) {
+    replay(hashes, false, 16, 16);
+}
+
+TEST(the_transcripts_of_the_players_page_are_replayed) {
+    replay(players, false, 16, 16);
+}
+
+TEST(the_transcripts_of_the_page_on_exact_numbers_are_replayed) {
+    replay(exact_numbers, false, 2, 2);
+}
+
+TEST(the_transcripts_of_the_differences_page_are_replayed) {
+    replay(unlike_redis, false, 24, 24);
 }
 
 /* A server in this process, whose clock is ours, and a socket behind which its replies are read. */
@@ -412,7 +458,114 @@ TEST(the_transcripts_of_the_guides_are_replayed) {
     fclose(page.file);
     clocked_stop(&clocked);
     assert_int_equal(differences, 0);
-    assert_int_equal(commands, 72);
+    assert_int_equal(commands, 113);
+}
+
+/* "ann> PING" is sent by a client of that name, "ann< PONG" is what it receives next. */
+struct named_client {
+    char name[16];
+    struct wire wire;
+};
+
+static struct wire *client_of(struct process *server, struct named_client *clients,
+                              const char *name, size_t size) {
+    enum { NAMED_MAX = 4 };
+    for (int i = 0; i < NAMED_MAX; i++) {
+        if (clients[i].name[0] == '\0') {
+            assert_true(size < sizeof clients[i].name);
+            memcpy(clients[i].name, name, size);
+            clients[i].wire = wire_open(process_connect_unix(server));
+        }
+        if (strlen(clients[i].name) == size && memcmp(clients[i].name, name, size) == 0) {
+            return &clients[i].wire;
+        }
+    }
+    fail_msg("too many clients");
+    return NULL;
+}
+
+/* ":1" is "1" on the page. */
+static void without_colons(const char *reply, char *out) {
+    for (const char *at = reply; *at != '\0'; at++) {
+        bool is_first = at == reply || at[-1] == ' ' || at[-1] == '[';
+        if (*at != ':' || !is_first) {
+            *out++ = *at;
+        }
+    }
+    *out = '\0';
+}
+
+/* Whoever waits sends nothing else until somebody else has received a reply. */
+static void replay_clients(const char *name, unsigned commands_wanted, unsigned received_wanted) {
+    struct named_client clients[4] = {{.name = ""}};
+    struct process server;
+    struct page page;
+    unsigned commands = 0;
+    unsigned received = 0;
+    assert_true(process_start(&server, NULL));
+    struct wire witness = wire_open(process_connect_unix(&server));
+    page_open(&page, name, "## ");
+    while (page_read(&page)) {
+        size_t size = strcspn(page.line, " <>");
+        if (size == 0 || size > 8 || (page.line[size] != '>' && page.line[size] != '<') ||
+            page.line[size + 1] != ' ') {
+            continue;
+        }
+        struct wire *wire = client_of(&server, clients, page.line, size);
+        const char *text = page.line + size + 2;
+        if (page.line[size] == '<') {
+            char reply[LINE_MAX_SIZE];
+            without_colons(wire_reply(wire), reply);
+            assert_string_equal(reply, text);
+            received++;
+            continue;
+        }
+        int64_t waiting = wire_info(&witness, "blocked_clients");
+        wire_send_text(wire, text);
+        wire_send_text(wire, "\r\n");
+        if (strncmp(text, "BZPOPMIN", 8) == 0) {
+            wire_wait_info(&witness, "blocked_clients", waiting + 1);
+        }
+        commands++;
+    }
+    fclose(page.file);
+    for (int i = 0; i < 4 && clients[i].name[0] != '\0'; i++) {
+        wire_close(&clients[i].wire);
+    }
+    wire_close(&witness);
+    assert_int_equal(process_stop(&server), 0);
+    assert_int_equal(commands, commands_wanted);
+    assert_int_equal(received, received_wanted);
+}
+
+TEST(the_transcripts_of_several_clients_are_replayed) {
+    replay_clients(push, 30, 41);
+    replay_clients(guides, 14, 19);
+    replay_clients(users, 27, 27);
+}
+
+TEST(the_users_of_the_page_on_users_are_there) {
+    struct process server;
+    struct page page;
+    struct text config = {0};
+    page_open(&page, users, "#");
+    while (page_read(&page)) {
+        if (strncmp(page.line, "user ", 5) == 0) {
+            text_format(&config, "%s\n", page.line);
+        }
+    }
+    fclose(page.file);
+    const struct process_options options = {.config = config.at};
+    assert_true(process_start(&server, &options));
+    struct wire wire = wire_open(process_connect_tcp(&server));
+    wire_check_prefix(&wire, "PING", "-NOAUTH");
+    wire_check(&wire, "AUTH game a", "OK");
+    wire_check_prefix(&wire, "CONFIG GET port", "-NOPERM");
+    wire_check(&wire, "AUTH dash d4shb0ard", "OK");
+    wire_check(&wire, "ZCARD top:eu", ":0");
+    wire_close(&wire);
+    assert_int_equal(process_stop(&server), 0);
+    text_free(&config);
 }
 
 static void a_documented_refusal_is_in_the_log(const char *config, const char *line) {

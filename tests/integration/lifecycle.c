@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -173,55 +172,6 @@ TEST(several_addresses_are_listened_on) {
         wire_close(&client);
     }
     assert_int_equal(process_stop(&both), 0);
-}
-
-/* ---- installing ---- */
-
-/* Runs in the root of the sources, as all tests do. */
-static void run_install(const char *directory) {
-    char build[PATH_MAX], command[2 * PATH_MAX];
-    snprintf(build, sizeof build, "%s", process_default_program());
-    *strrchr(build, '/') = '\0';
-    snprintf(command, sizeof command,
-             "make -s install-files B='%s' PREFIX=/usr DESTDIR='%s' >'%s/said'", build, directory,
-             directory);
-    assert_int_equal(system(command), 0);
-}
-
-static void assert_file(const char *path, const char *expected, size_t size) {
-    size_t found_size;
-    char *found = file_read(path, &found_size);
-    assert_int_equal(found_size, size);
-    assert_memory_equal(found, expected, size);
-    free(found);
-}
-
-TEST(make_install_keeps_a_configuration_that_was_edited) {
-    static const char edited[] = "port 7000\nrequirepass secret\n";
-    char directory[DIRECTORY_PATH_MAX], conf[PATH_MAX], beside[PATH_MAX + 8], said[PATH_MAX];
-    struct stat found;
-    size_t size, said_size;
-    char *ours = file_read("leaderboard.conf", &size);
-    directory_make(directory);
-    snprintf(conf, sizeof conf, "%s/usr/etc/leaderboard/leaderboard.conf", directory);
-    snprintf(beside, sizeof beside, "%s.new", conf);
-    snprintf(said, sizeof said, "%s/said", directory);
-    run_install(directory);
-    assert_file(conf, ours, size);
-    run_install(directory);
-    assert_false(file_exists(beside));
-    file_write(conf, edited, strlen(edited));
-    assert_int_equal(chmod(conf, 0640), 0);
-    run_install(directory);
-    assert_file(conf, edited, strlen(edited));
-    assert_file(beside, ours, size);
-    assert_int_equal(stat(beside, &found), 0);
-    assert_int_equal(found.st_mode & 0777, 0640);
-    char *text = file_read(said, &said_size);
-    assert_non_null(memmem(text, said_size, "leaderboard.conf.new", 20));
-    free(text);
-    free(ours);
-    directory_remove(directory);
 }
 
 /* ---- in the background ---- */

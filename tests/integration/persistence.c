@@ -136,6 +136,13 @@ static void write_story(void) {
     wire_check(&wire, "LB.CREATE laps FIELD ms 32 ASC TIME 32 S CAP 2 KEEP BEST", "OK");
     wire_check(&wire, "ZADD laps 300 a 200 b 100 c", ":2");
     wire_check(&wire, "LB.CREATE empty FIELD s 20 TIME 44 MS", "OK");
+    wire_check(&wire, "LB.CREATE altered FIELD s 20", "OK");
+    wire_check(&wire, "ZADD altered 1 a 2 b 3 c", ":3");
+    wire_check(&wire, "LB.ALTER altered CAP 2 PERIOD YEAR EVERY 1000 AT 7 TZ Asia/Tokyo", "OK");
+    wire_check(&wire, "LB.ALTER altered CLOSES 2001-01-01T00:00:00Z", "OK");
+    wire_check(&wire, "LB.CREATE lodge LIMIT 1 FREEZE", "OK");
+    wire_check(&wire, "LB.ALTER lodge THAW", "OK");
+    wire_check(&wire, "ZADD lodge 5 a", ":1");
     wire_check(&wire, "SELECT 9", "OK");
     wire_check(&wire, "ZADD far 7 away", ":1");
     wire_check(&wire, "EXPIREAT far 4102444800", ":1");
@@ -152,6 +159,15 @@ static void check_story(void) {
     wire_check(&wire, "ZRANGE laps 0 -1 WITHSCORES", "[c 100 b 200]");
     wire_check(&wire, "EXISTS arena laps empty hall", ":3");
     /* Options hold for what comes. */
+    wire_check(&wire, "ZRANGE altered 0 -1", "[b c]");
+    wire_check(&wire, "ZREM altered b", "-CLOSED board has been closed since 2001-01-01T00:00:00Z");
+    wire_check(&wire, "ZADD lodge 6 b", "-FULL board is full: at most 1 members");
+    wire_check(&wire, "LB.LIST MATCH altered COUNT 50",
+               "[0 [[name altered layout FIELD s 20 count :2 cap :2 keep last "
+               "created :1 period [unit YEAR tz Asia/Tokyo start :-7200000 end :31556988000000 "
+               "archive nil every :1000 "
+               "on nil at :7 from 1970-01-01 archived frozen] limit nil frozen :0 opens nil closes "
+               ":978307200000 archives []]]]");
     wire_check(&wire, "MULTI", "OK");
     wire_check(&wire, "ZADD laps 90 d 500 c", "QUEUED");
     wire_check(&wire, "ZRANGE laps 0 -1 WITHSCORES", "QUEUED");

@@ -1,6 +1,9 @@
 /* A server, a parser and a reply buffer in one process; no sockets, no loop. */
 #include "tests/support/harness.h"
 #include "server/commands/table.h"
+#include "server/dispatch/acl_file.h"
+#include "server/dispatch/waiting.h"
+#include "server/system/tzdata.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +41,8 @@ static void load_settings(struct harness *harness, const char *text) {
                                             "harness.conf", error)) {
         stop_test(error);
     }
-    if (!settings_finish(&harness->server.settings, error)) {
+    if (!settings_finish(&harness->server.settings, error) ||
+        !acl_file_begin(&harness->server, error)) {
         stop_test(error);
     }
 }
@@ -72,12 +76,17 @@ void harness_destroy(struct harness *harness) {
         harness_disconnect(harness, harness->server.session_first);
     }
     while (watch_free_step(&harness->server.watches, 100)) {}
+    if (!subscription_validate(&harness->server.subscriptions, &reason) ||
+        !wait_validate(&harness->server.waits, &reason)) {
+        stop_test(reason);
+    }
     assert_int_equal(watch_key_count(&harness->server.watches), 0);
     if (!registry_validate(harness->server.registry, &reason)) {
         stop_test(reason);
     }
     server_deinit(&harness->server);
     settings_deinit(&harness->server.settings);
+    tzdata_deinit();
     resp_arena_deinit(&harness->arena);
     buffer_deinit(&harness->reply);
     uint64_t live_count_before = harness->live_count_before;
@@ -118,6 +127,14 @@ void harness_execute(struct server *server, struct session *session, const struc
                      struct reply *reply) {
     server->command_begin_ticks = clock_ticks();
     execute_request(server, session, command_find_request(request), request, reply);
+    while (session->job != NULL) {
+        (void)jobs_step(server, 0, true);
+        if (jobs_find_done(server) != NULL) {
+            job_answer(server, jobs_find_done(server), reply);
+        }
+    }
+    server->has_news = false;
+    waiting_serve(server);
 }
 
 /* Parse and run the first request of input into harness->reply; false: the client is to be
@@ -137,6 +154,7 @@ static bool run_one(struct harness *harness, struct session *session, struct byt
         resp_parse(&parser, input.at, input.size, &limits, &harness->arena, &request, used, &error);
     struct reply reply;
     reply_init(&reply, &harness->reply, session->protocol);
+    session_shape_reply(session, &reply);
     if (status == RESP_REQUEST) {
         server_update_time(&harness->server);
         harness_execute(&harness->server, session, &request, &reply);

@@ -1,6 +1,8 @@
 /* See loop_server.h. */
 #include "tests/support/loop_server.h"
 
+#include "server/commands/lb/player.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,6 +42,7 @@ static void start_loop(struct loop_server *looped, const char *settings) {
     signal(SIGPIPE, SIG_IGN);
     looped->harness = harness_create(settings);
     looped->server = &looped->harness->server;
+    looped->server->jobs.resume = player_resume;
     looped->tick = (struct tick){.stop_listening = stop_listening};
     assert_int_equal(uv_loop_init(&looped->loop), 0);
     assert_true(tick_init(&looped->tick, &looped->loop, looped->server));
@@ -113,7 +116,8 @@ int loop_connect(struct loop_server *looped) {
     }
     assert_true(slot < LOOP_CLIENTS_MAX);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    assert_true(connection_open(&looped->tick, ends[0], true, "test"));
+    const struct accepted accepted = {.fd = ends[0], .is_unix_socket = true};
+    assert_true(connection_open(&looped->tick, &accepted));
     looped->clients[slot] = ends[1];
     looped->client_count += slot == looped->client_count;
     return ends[1];

@@ -267,11 +267,15 @@ static void fill_words(const struct process *process, const struct process_optio
                                  "--appendonly", "no",
                                  "--daemonize",  "no",
                                  "--dir",        process->directory,
-                                 "--port",       port_text,
+                                 "--port",       process->has_tls ? "0" : port_text,
                                  "--bind",       "127.0.0.1",
                                  "--unixsocket", process->socket_path};
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
         words[count++] = usual[i];
+    }
+    if (process->has_tls) {
+        words[count++] = "--tls-port";
+        words[count++] = port_text;
     }
     /* All tests can be run with several network threads. */
     const char *threads = getenv("LEADERBOARD_TEST_IO_THREADS");
@@ -339,7 +343,8 @@ static void become_server(const struct process *process, const struct process_op
 }
 
 static bool answers_ping(const struct process *process) {
-    int fd = process->port ? process_connect_tcp(process) : process_connect_unix(process);
+    int fd = process->port && !process->has_tls ? process_connect_tcp(process)
+                                                : process_connect_unix(process);
     if (fd < 0) {
         return false;
     }
@@ -376,6 +381,7 @@ bool process_start(struct process *process, const struct process_options *option
     snprintf(process->program, sizeof process->program, "%s",
              options->program ? options->program : process_default_program());
     process->is_redis = is_redis_program(process->program);
+    process->has_tls = options->has_tls;
     if (!make_directory(process, options) || !choose_port(process, options)) {
         return false;
     }
@@ -519,7 +525,7 @@ uint64_t process_resident_size(const struct process *process) {
     return is_read ? (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-int process_descriptor_count(const struct process *process) {
+static int count_descriptors(const struct process *process) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd", (int)process->pid);
     DIR *directory = process->pid > 0 ? opendir(path) : NULL;
@@ -532,5 +538,28 @@ int process_descriptor_count(const struct process *process) {
         return -1;
     }
     closedir(directory);
+    return count;
+}
+
+int process_descriptor_count(const struct process *process) {
+    enum { STEP_MS = 5, STEADY_MS = 100 };
+    int count = count_descriptors(process);
+    for (int steady_ms = 0; steady_ms < STEADY_MS; steady_ms += STEP_MS) {
+        process_sleep_ms(STEP_MS);
+        int now = count_descriptors(process);
+        if (now != count) {
+            count = now;
+            steady_ms = 0;
+        }
+    }
+    return count;
+}
+
+int process_wait_descriptors(const struct process *process, int wanted, int limit_ms) {
+    int64_t give_up_at = process_now_ms() + limit_ms;
+    int count;
+    while ((count = count_descriptors(process)) != wanted && process_now_ms() < give_up_at) {
+        process_sleep_ms(5);
+    }
     return count;
 }

@@ -36,12 +36,14 @@ struct process_options {
     uint16_t port;                  /* 0: a free one */
     uint64_t files_max;             /* limit of open files; 0: left alone */
     bool has_no_tcp;                /* port 0: the unix socket alone */
+    bool has_tls;                   /* the port is for TLS; certificates are among the arguments */
     bool is_start_failure_expected; /* process_start waits for the exit, not for PING */
 };
 
 struct process {
     pid_t pid; /* 0: not running */
     bool is_redis;
+    bool has_tls;
     bool is_directory_kept;             /* it was given */
     uint16_t port;                      /* 0: no TCP */
     int port_holder;                    /* keeps others off the port until process_stop; 0: none */
@@ -89,8 +91,11 @@ int process_connect_address(const char *address, uint16_t port); /* IPv4 text */
 char *process_log(const struct process *process);
 /* Resident memory now, in bytes; 0 if it does not run. */
 uint64_t process_resident_size(const struct process *process);
-/* Open file descriptors now; -1 if it does not run. */
+/* Open file descriptors, once their number is steady; -1 if it does not run. */
 int process_descriptor_count(const struct process *process);
+/* The same, once it is as wanted or the time is over: a network thread closes the descriptor of a client
+ * that is no longer counted. */
+int process_wait_descriptors(const struct process *process, int wanted, int limit_ms);
 /* What process_start runs by itself, and the Redis server that replies are compared with
  * (BUILD/peers/redis-server, else the one in PATH). Static memory. */
 const char *process_default_program(void);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "codec/memory.h"
+#include "skiplist/keyspace/registry_hash.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"
 
@@ -41,13 +42,16 @@ static void make_kinds(void) {
     }
     kinds[CAPPED].cap = 30;
     kinds[CAPPED].keeps_best = true;
-    kinds[DAYS].period = PERIOD_DAY;
-    kinds[DAYS].zone_minutes = 480;
+    kinds[DAYS].period.unit = PERIOD_DAY;
+    kinds[DAYS].period.every = 1;
+    kinds[DAYS].period.zone_minutes = 480;
     kinds[DAYS].archives_max = RULES_ARCHIVES_ALL;
-    kinds[WEEKS].period = PERIOD_WEEK;
+    kinds[WEEKS].period.unit = PERIOD_WEEK;
+    kinds[WEEKS].period.every = 1;
     kinds[WEEKS].archives_max = 2;
-    kinds[MONTHS].period = PERIOD_MONTH;
-    kinds[MONTHS].zone_minutes = -210;
+    kinds[MONTHS].period.unit = PERIOD_MONTH;
+    kinds[MONTHS].period.every = 1;
+    kinds[MONTHS].period.zone_minutes = -210;
     kinds[MONTHS].archives_max = 0;
 }
 
@@ -114,6 +118,11 @@ static struct registry_key *pick_key(struct workload *workload) {
                : registry_random(workload->registry, database, bits, workload->now_ms);
 }
 
+static struct registry_key *pick_kind(struct workload *workload, uint32_t kind) {
+    struct registry_key *key = pick_key(workload);
+    return key != NULL && key->kind == kind ? key : NULL;
+}
+
 static struct bytes pick_member(struct workload *workload, char *text) {
     /* Some are so long that they lie in pieces of their own. */
     uint32_t number = below(workload, MEMBERS);
@@ -163,7 +172,7 @@ static void write_board(struct workload *workload) {
         registry_find_or_create(workload->registry, database, name, workload->now_ms, &is_new);
     if (key == NULL) {
         workload->failures++;
-    } else {
+    } else if (key->kind == REGISTRY_BOARD) {
         put_members(workload, key, is_new);
     }
 }
@@ -181,7 +190,7 @@ static void create_board(struct workload *workload) {
 }
 
 static void take_members(struct workload *workload) {
-    struct registry_key *key = pick_key(workload);
+    struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
     if (key == NULL) {
         return;
     }
@@ -198,7 +207,7 @@ static void take_members(struct workload *workload) {
 }
 
 static void cut(struct workload *workload) {
-    struct registry_key *key = pick_key(workload);
+    struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
     if (key == NULL) {
         return;
     }
@@ -207,6 +216,71 @@ static void cut(struct workload *workload) {
     registry_remove_range(workload->registry, key, rank, count);
     remove_if_empty(workload, key);
 }
+
+/* ---- hashes ---- */
+
+/* An eighth of the values are long. */
+static struct bytes pick_value(struct workload *workload, char *text) {
+    uint32_t number = below(workload, 1000);
+    int size = snprintf(text, 512, "v%0*u", number % 8 == 0 ? 400 : (int)(number % 30), number);
+    return (struct bytes){text, (size_t)size};
+}
+
+static void write_hash(struct workload *workload) {
+    enum { PUT_MAX = 8 };
+    char text[WORKLOAD_NAME_MAX];
+    char fields[PUT_MAX][512];
+    char values[PUT_MAX][512];
+    struct bytes args[2 * PUT_MAX];
+    bool is_new;
+    uint32_t added_count;
+    uint32_t database;
+    uint32_t count = 1 + below(workload, PUT_MAX);
+    uint32_t times = below(workload, 4) == 0 ? 1 + below(workload, workload->members_max) : 1;
+    struct bytes name = pick_place(workload, &database, text);
+    struct registry_key *key =
+        registry_find_or_create_hash(workload->registry, database, name, workload->now_ms, &is_new);
+    if (key == NULL || key->kind != REGISTRY_HASH) {
+        workload->failures += key == NULL;
+        return;
+    }
+    for (uint32_t i = 0; i < times; i++) {
+        for (uint32_t j = 0; j < count; j++) {
+            args[(size_t)j * 2] = pick_member(workload, fields[j]);
+            args[(size_t)j * 2 + 1] = pick_value(workload, values[j]);
+        }
+        if (registry_put_fields(workload->registry, key, args, count, &added_count) != HASH_OK) {
+            workload->failures++;
+        }
+    }
+    if (hash_count(&key->hash) > 0) {
+        registry_tell_members(workload->registry, key);
+    } else if (is_new) {
+        registry_take_back(workload->registry, key);
+    }
+}
+
+static void take_fields(struct workload *workload) {
+    struct registry_key *key = pick_kind(workload, REGISTRY_HASH);
+    char text[512];
+    if (key == NULL) {
+        return;
+    }
+    for (uint32_t left = below(workload, 9); left > 0 && hash_count(&key->hash) > 0; left--) {
+        struct hash_pair pair;
+        hash_at(&key->hash, below(workload, hash_count(&key->hash)), &pair);
+        memcpy(text, pair.field.at, pair.field.size);
+        assert_true(
+            registry_remove_field(workload->registry, key, (struct bytes){text, pair.field.size}));
+    }
+    if (hash_count(&key->hash) == 0) {
+        registry_remove(workload->registry, key);
+    } else {
+        registry_tell_members(workload->registry, key);
+    }
+}
+
+/* ---- keys ---- */
 
 static void put_board(struct workload *workload) {
     char name_text[WORKLOAD_NAME_MAX];
@@ -270,13 +344,13 @@ static void set_expiry(struct workload *workload) {
 
 static void roll_by_hand(struct workload *workload) {
     char text[WORKLOAD_NAME_MAX];
-    struct registry_key *key = pick_key(workload);
+    struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
     if (key == NULL) {
         return;
     }
     struct rules next;
     rules_copy(registry_rules(key), &next);
-    bool has_next = next.period == PERIOD_NONE && below(workload, 2) == 0;
+    bool has_next = next.period.unit == PERIOD_NONE && below(workload, 2) == 0;
     if (has_next && next.layout.time.bits > 0) {
         layout_set_start(&next.layout, workload->now_ms * 1000);
     }
@@ -286,6 +360,55 @@ static void roll_by_hand(struct workload *workload) {
     workload->failures +=
         registry_roll(workload->registry, key, (struct bytes){text, (size_t)size},
                       has_next ? &next : NULL, expire_at_ms, workload->now_ms) != REGISTRY_OK;
+}
+
+static void pick_options(struct workload *workload, struct rules *rules) {
+    uint32_t size = below(workload, 3);
+    rules->cap = size == 1 ? 1 + below(workload, 60) : 0;
+    rules->limit = size == 2 ? 1 + below(workload, 60) : 0;
+    rules->keeps_best = below(workload, 2) == 0;
+    rules->guards = (uint8_t)below(workload, 8);
+    rules->opens_ms = (rules->guards & RULES_OPENS) != 0 ? 1 + below(workload, 1000) : 0;
+    rules->closes_ms =
+        (rules->guards & RULES_CLOSES) != 0 ? workload->now_ms + below(workload, 1000) : 0;
+}
+
+static void pick_period(struct workload *workload, struct rules *rules) {
+    static const enum period_unit units[] = {PERIOD_NONE, PERIOD_HOUR, PERIOD_WEEK, PERIOD_YEAR};
+    rules->period = (struct period){.unit = units[below(workload, 4)]};
+    rules->archives_max = 0;
+    rules->archives_are_writable = false;
+    rules->period_start_ms = 0;
+    rules->period_end_ms = 0;
+    if (rules->period.unit != PERIOD_NONE) {
+        rules->period.every = (uint16_t)(1 + below(workload, 30));
+        rules->period.hour = (uint8_t)below(workload, 24);
+        rules->archives_max = below(workload, 4);
+        rules->archives_are_writable = below(workload, 2) == 0;
+        rules_enter_period(rules, workload->now_ms);
+    }
+}
+
+static void alter(struct workload *workload) {
+    struct registry_key *key = pick_kind(workload, REGISTRY_BOARD);
+    if (key == NULL || key->name_size > REGISTRY_KEY_MAX) {
+        return;
+    }
+    struct rules rules;
+    rules_copy(registry_rules(key), &rules);
+    pick_options(workload, &rules);
+    if (below(workload, 2) == 0) {
+        pick_period(workload, &rules);
+    }
+    if (rules.period.unit != PERIOD_NONE && board_count(&key->board) == 0) {
+        rules_begin_period(&rules, workload->now_ms);
+    }
+    key = registry_alter(workload->registry, key, &rules);
+    workload->failures += key == NULL;
+    if (key != NULL && rules.cap > 0 && board_count(&key->board) > rules.cap) {
+        registry_remove_range(workload->registry, key, rules.cap,
+                              board_count(&key->board) - rules.cap);
+    }
 }
 
 /* Time goes by, now and then so much that periods end, or archives go. */
@@ -309,11 +432,12 @@ void workload_step(struct workload *workload) {
     } commands[] = {
         {40, write_board},   {10, take_members}, {4, cut},
         {5, put_board},      {4, create_board},  {5, remove_key},
-        {8, rename_or_copy}, {5, set_expiry},    {3, roll_by_hand},
-        {3, wait_some},
+        {8, rename_or_copy}, {5, set_expiry},    {4, roll_by_hand},
+        {3, wait_some},      {10, write_hash},   {6, take_fields},
+        {4, alter},
     };
-    uint32_t turn = below(workload, 88);
-    if (turn == 87 && below(workload, 8) == 0) {
+    uint32_t turn = below(workload, 108);
+    if (turn == 107 && below(workload, 4) == 0) {
         uint32_t database = below(workload, REGISTRY_DATABASES + 3);
         registry_flush(workload->registry,
                        database < REGISTRY_DATABASES ? database : REGISTRY_DATABASES);
@@ -353,12 +477,28 @@ static void compare_boards(const struct board *a, const struct board *b) {
     }
 }
 
+static void compare_hashes(const struct hash *a, const struct hash *b) {
+    struct hash_cursor cursor = hash_begin(a);
+    struct hash_pair pair;
+    struct bytes value;
+    assert_int_equal(hash_count(a), hash_count(b));
+    while (hash_next(&cursor, &pair)) {
+        assert_true(hash_find(b, pair.field, &value));
+        assert_true(bytes_equal(value, pair.value));
+    }
+}
+
 static void compare_key(void *context, const struct registry_key *key) {
     const struct comparison *comparison = context;
     const struct registry_key *other =
         registry_peek(comparison->b, key->database, registry_name(key), INT64_MIN);
     assert_non_null(other);
     assert_int_equal(registry_expiry(comparison->a, key), registry_expiry(comparison->b, other));
+    assert_int_equal(key->kind, other->kind);
+    if (key->kind == REGISTRY_HASH) {
+        compare_hashes(&key->hash, &other->hash);
+        return;
+    }
     assert_true(rules_equal(registry_rules(key), registry_rules(other)));
     compare_boards(&key->board, &other->board);
 }
@@ -405,8 +545,15 @@ static void digest_rules(uint64_t *hash, const struct rules *rules) {
     digest_number(hash, rules->cap);
     digest_number(hash, rules->keeps_best);
     digest_number(hash, rules->is_created);
-    digest_number(hash, rules->period);
-    digest_number(hash, rules->zone_minutes);
+    digest_number(hash, rules->limit);
+    digest_number(hash, rules->guards);
+    digest_number(hash, rules->opens_ms);
+    digest_number(hash, rules->closes_ms);
+    digest_number(hash, rules->archives_are_writable);
+    digest_number(hash, rules->period.unit);
+    digest_number(hash, rules->period.every);
+    digest_number(hash, rules->period.hour);
+    digest_number(hash, rules->period.zone_minutes);
     digest_number(hash, rules->archives_max);
     digest_number(hash, rules->period_start_ms);
     digest_number(hash, rules->period_end_ms);
@@ -417,19 +564,41 @@ struct digest {
     uint64_t sum; /* of the keys', for they come in no order */
 };
 
+static void digest_board(uint64_t *hash, const struct registry_key *key) {
+    struct board_cursor cursor;
+    struct board_entry entry;
+    digest_rules(hash, registry_rules(key));
+    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
+         board_cursor_next(&cursor)) {
+        digest_number(hash, (int64_t)entry.key);
+        digest_text(hash, entry.member);
+    }
+}
+
+/* Fields come in no order. */
+static void digest_hash(uint64_t *hash, const struct registry_key *key) {
+    struct hash_cursor cursor = hash_begin(&key->hash);
+    struct hash_pair pair;
+    uint64_t sum = 0;
+    while (hash_next(&cursor, &pair)) {
+        uint64_t of_pair = 1;
+        digest_text(&of_pair, pair.field);
+        digest_text(&of_pair, pair.value);
+        sum += of_pair;
+    }
+    digest_number(hash, (int64_t)sum);
+}
+
 static void digest_key(void *context, const struct registry_key *key) {
     struct digest *digest = context;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    struct board_cursor cursor;
-    struct board_entry entry;
     digest_number(&hash, key->database);
     digest_text(&hash, registry_name(key));
     digest_number(&hash, registry_expiry(digest->registry, key));
-    digest_rules(&hash, registry_rules(key));
-    for (board_seek(&key->board, 0, &cursor); board_cursor_read(&cursor, &entry);
-         board_cursor_next(&cursor)) {
-        digest_number(&hash, (int64_t)entry.key);
-        digest_text(&hash, entry.member);
+    if (key->kind == REGISTRY_HASH) {
+        digest_hash(&hash, key);
+    } else {
+        digest_board(&hash, key);
     }
     struct random mixed = {.state = hash};
     digest->sum += random_next(&mixed);

@@ -23,7 +23,7 @@ struct workload {
 };
 
 /* A registry whose new boards behave as the first letters of their names say: LATEST layouts,
- * layouts without a time, periods of all kinds, caps. */
+ * layouts without a time, periods of all kinds, caps. Some keys hold hashes. */
 void workload_begin(struct workload *workload, const char *test_name, uint32_t members_max);
 void workload_end(struct workload *workload);
 /* One command's worth. Whoever makes allocations fail (memory_fail_at) does it before: the workload

@@ -1,10 +1,11 @@
 """Everything that a server holds, as its clients can see it."""
 from collections import namedtuple
 
+import hashes
 import resp
 
-# records: as LB.RANGE answers them, best first (Redis: [name, None, None, score], lowest first).
-# rules: layout, cap, keep, created. expire_at_ms: -1 for none.
+# records: as LB.RANGE answers them, best first (Redis: [name, None, None, score], lowest first); of
+# a hash its fields and values, sorted. rules: layout, cap, keep, created. expire_at_ms: -1 for none.
 Seen = namedtuple("Seen", "records expire_at_ms rules")
 DATABASE_COUNT = 16
 
@@ -52,18 +53,25 @@ def read_board(replies, is_redis):
     return Seen(records, expire_at_ms, rules) if rules else None
 
 
+def read_hash(replies):
+    """The same by the replies to hashes.requests."""
+    found = hashes.seen_of(replies)
+    return found and Seen(*found)
+
+
 def take(port, is_redis=False):
-    """All boards: (database, key) -> Seen."""
+    """All boards and hashes: (database, key) -> Seen."""
     seen = {}
     with resp.Client(port) as client:
         for database in used_databases(client):
             client.ask("SELECT", database)
             names = keys_of(client, database)
-            requests = [request for name in names for request in board_requests(name, is_redis)]
-            replies = client.ask_all(requests)
-            step = len(board_requests("", is_redis))
-            for i, name in enumerate(names):
-                board = read_board(replies[i * step:(i + 1) * step], is_redis)
-                if board is not None:
-                    seen[database, name] = board
+            asked = [hashes.requests(name) if hashes.is_key(name) else
+                     board_requests(name, is_redis) for name in names]
+            replies = iter(client.ask_all([one for requests in asked for one in requests]))
+            for name, requests in zip(names, asked):
+                of_key = [next(replies) for _ in requests]
+                found = read_hash(of_key) if hashes.is_key(name) else read_board(of_key, is_redis)
+                if found is not None:
+                    seen[database, name] = found
     return seen

@@ -6,6 +6,7 @@ key of a player allows some lengths; the player's prefix must be allowed by all 
 from collections import namedtuple
 
 import big
+import hashes
 import rolling
 from player import CLOCK_SLACK_MS, SHARED_BOARD, stored
 from twin import REDIS, Board, Entry, Expiry, Rules, rules_of
@@ -67,8 +68,12 @@ def is_board(player, board, seen, window):
     if seen is None:
         return board.expiry is not None and \
             expiry_bounds(player, board.expiry, window)[0] <= window.last_ms
-    if len(seen.records) != len(board.members) or not has_rules(board, seen) or \
+    if len(seen.records) != len(board.members) or \
             not is_expiry(player, board.expiry, seen.expire_at_ms, window):
+        return False
+    if isinstance(board, hashes.Hash):
+        return seen.rules == hashes.RULES and seen.records == hashes.records(board)
+    if not has_rules(board, seen):
         return False
     names = [record[0].decode() for record in seen.records]
     is_ordered = set(names) == set(board.members) if board.is_loose else names == board.order()
@@ -294,7 +299,9 @@ class Judgement:
 
 
 def adopted(player, seen):
-    """The twin's board of what was seen."""
+    """The twin's board of what was seen, or its hash."""
+    if seen.rules == hashes.RULES:
+        return hashes.adopted(seen)
     if seen.rules is None:
         rules = REDIS
     else:

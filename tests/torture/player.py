@@ -8,6 +8,7 @@ import time
 from decimal import Decimal
 
 import big
+import hashes
 import resp
 import rolling
 import twin
@@ -466,13 +467,22 @@ def doom(player):
 
 # ---- boards made of others ----
 
+def target_of(player):
+    """Where a board made of others goes: not onto one that LB.CREATE made, which keeps its layout and
+    options, and refuses what does not fit."""
+    key = player.any_key()
+    board = player.board(key)
+    return None if board is not None and board.rules.is_created else key
+
+
 def zstore(player):
     """ZUNIONSTORE, ZINTERSTORE, ZDIFFSTORE of two boards."""
     kind = player.random.choice(("ZUNIONSTORE", "ZINTERSTORE", "ZDIFFSTORE"))
     keys = [player.pick(is_plain)[0] for _ in range(2)]
-    if keys[0] is None:
+    target = target_of(player)
+    if keys[0] is None or target is None:
         return None
-    target, sources = player.any_key(), [player.board(key).members for key in keys]
+    sources = [player.board(key).members for key in keys]
     aggregate = player.random.choice(("SUM", "MIN", "MAX")) if kind != "ZDIFFSTORE" else None
     names = {"ZUNIONSTORE": [*sources[0], *(n for n in sources[1] if n not in sources[0])],
              "ZINTERSTORE": [name for name in sources[0] if name in sources[1]],
@@ -506,9 +516,9 @@ def combined(parts, aggregate, arrival):
 
 def zrangestore(player):
     key, board = player.pick(lambda board: is_plain(board) and usable(board))
-    if key is None:
+    target, first = target_of(player), player.random.randint(0, 3)
+    if key is None or target is None:
         return None
-    target, first = player.any_key(), player.random.randint(0, 3)
     last = first + player.random.randint(0, 10)
     names = board.ascending()[first:last + 1]
     members = {name: board.members[name] for name in names}
@@ -660,7 +670,8 @@ def block(player):
     """MULTI, some writes, EXEC: all of them or nothing."""
     requests, expected = [("MULTI",)], []
     for _ in range(player.random.randint(2, 6)):
-        made = player.random.choice((zadd, zadd, zincrby, zrem, rename, copy, delete, pop))(player)
+        made = player.random.choice((zadd, zadd, zincrby, zrem, rename, copy, delete, pop,
+                                     hashes.put, hashes.put, hashes.remove))(player)
         if made is not None:
             requests.append(made[0])
             expected.append(made[1])
@@ -683,6 +694,7 @@ OPERATIONS = (
     (read_score, 3, False), (read_order, 2, False), (lb_create, 3, True), (lb_add, 12, True),
     (lb_increase, 3, True), (lb_roll, 0.8, True), (read_records, 3, True),
     (rolling.create, 0.3, True), (rolling.add, 1.5, True), (big.act, 25, True),
+    *hashes.OPERATIONS,
 )
 # Those whose effects come or go by themselves, later.
 TIMED = (doom, rolling.create, rolling.add)

@@ -5,6 +5,7 @@ import shutil
 import time
 
 import crash
+import hashes
 import judge
 
 CHANGES_EACH = 25
@@ -28,6 +29,17 @@ def is_player_key(place):
 
 def with_records(place, board):
     return is_player_key(place) and bool(board.records)
+
+
+def is_hash(place, board):
+    return board.rules == hashes.RULES
+
+
+def change_value(randomness, seen, place):
+    records = list(seen[place].records)
+    at = randomness.randrange(len(records))
+    records[at] = (records[at][0], records[at][1] + b"?")
+    seen[place] = changed(seen[place], records=records)
 
 
 def lose_member(randomness, seen, place):
@@ -97,6 +109,8 @@ CHANGES = (
     (lose_key, lambda place, board: is_player_key(place) and board.expire_at_ms == -1, True),
     (rename_key, lambda place, board: is_player_key(place), True),
     (move_key, lambda place, board: is_player_key(place), True),
+    (lose_member, is_hash, True), (change_value, is_hash, True), (change_expiry, is_hash, True),
+    (lose_key, lambda place, board: is_hash(place, board) and board.expire_at_ms == -1, True),
 )
 
 

@@ -63,6 +63,8 @@ class Server:
             words += ["--appendfsync", self.policy]
         if self.is_redis:
             words += ["--aof-use-rdb-preamble", "yes"]
+        elif os.environ.get("LEADERBOARD_TEST_IO_THREADS"):
+            words += ["--io-threads", os.environ["LEADERBOARD_TEST_IO_THREADS"]]
         return [self.program, *words, *self.settings, *more]
 
     def spawn(self, *more):

@@ -4,74 +4,18 @@
 #include <stdio.h>
 
 #include "server/clients/server.h"
+#include "server/dispatch/client_line.h"
 #include "server/dispatch/options.h"
+#include "server/dispatch/waiting.h"
 
 /* ---- one line of CLIENT LIST ---- */
-
-static void print_flags(const struct session *session, char *out) {
-    const struct {
-        bool is_set;
-        char letter;
-    } flags[] = {
-        {session->is_monitor, 'O'},       {session->transaction.is_open, 'x'},
-        {session->watches.is_stale, 'd'}, {session->is_close_after_reply, 'c'},
-        {session->is_killed, 'A'},        {session->is_unix_socket, 'U'},
-        {session->is_no_evict, 'e'},      {session->is_no_touch, 'T'},
-    };
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (flags[i].is_set) {
-            out[count++] = flags[i].letter;
-        }
-    }
-    out[count > 0 ? count : 1] = '\0';
-    out[0] = count > 0 ? out[0] : 'N';
-}
-
-static const char *text_or_empty(const char *text) {
-    return text != NULL ? text : "";
-}
-
-/* Room for numbers and addresses; each name takes up to SESSION_NAME_MAX more. */
-enum { CLIENT_LINE_MAX = 2048 };
-
-static void print_client(const struct session *session, int64_t monotonic_ms, struct buffer *out) {
-    char flags[16];
-    print_flags(session, flags);
-    const struct buffer *output = &session->output;
-    const struct transaction *transaction = &session->transaction;
-    size_t memory = session_memory_size(session);
-    char *line = buffer_reserve(out, CLIENT_LINE_MAX);
-    if (line == NULL) {
-        return;
-    }
-    const char *command = session->last_command != NULL
-                              ? command_full_name(command_index(session->last_command))
-                              : "NULL";
-    int size = snprintf(
-        line, CLIENT_LINE_MAX,
-        "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d sub=0 psub=0 "
-        "ssub=0 multi=%lld watch=%u qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=%zu rbs=%zu rbp=%zu "
-        "obl=%zu oll=0 omem=%zu tot-mem=%zu events=%s cmd=%s user=default redir=-1 resp=%d "
-        "lib-name=%s lib-ver=%s\n",
-        (unsigned long long)session->id, session->address, session->local_address, session->fd,
-        text_or_empty(session->name), (long long)((monotonic_ms - session->created_at_ms) / 1000),
-        (long long)((monotonic_ms - session->active_at_ms) / 1000), flags, session->database,
-        transaction->is_open ? (long long)transaction->count : -1, session->watches.count,
-        session->query_buffer_size, transaction->memory_size, output->capacity, output->capacity,
-        output->size, output->capacity, memory, output->size > 0 ? "rw" : "r", command,
-        session->protocol, text_or_empty(session->library_name),
-        text_or_empty(session->library_version));
-    CHECK(size > 0 && size < CLIENT_LINE_MAX);
-    buffer_commit(out, (size_t)size);
-}
 
 /* Lines are written directly into the reply. So a long list is in memory only once, stops at the
  * client's output limit, and is not generated at all if replies are off. */
 static void info_run(struct call *call) {
     size_t mark = reply_verbatim_begin(call->reply);
     if (!reply_is_lost(call->reply)) {
-        print_client(call->session, call->server->clock.monotonic_ms, call->reply->out);
+        client_line_print(call->session, call->server->clock.monotonic_ms, call->reply->out);
     }
     reply_verbatim_end(call->reply, mark);
 }
@@ -85,27 +29,40 @@ static const struct command client_info = {
 
 /* ---- CLIENT LIST ---- */
 
-/* Every client here is normal, monitors included. (Redis counts those as replicas, which would hide
- * them from anyone listing clients.) */
-static bool parse_type(const struct call *call, struct bytes word, bool *is_other) {
-    static const char *const others[] = {"REPLICA", "SLAVE", "MASTER", "PUBSUB"};
-    bool is_known = bytes_is(word, "NORMAL");
-    *is_other = !is_known;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        is_known = is_known || bytes_is(word, others[i]);
-    }
-    if (!is_known) {
-        reply_error_format(call->reply, "ERR Unknown client type '%.*s'",
-                           (int)(word.size < 128 ? word.size : 128), word.at);
-    }
-    return is_known;
+/* Types of clients. (Redis counts monitors as replicas, which would hide them from anyone listing
+ * normal clients.) */
+enum client_type { CLIENT_ANY, CLIENT_NORMAL, CLIENT_PUBSUB, CLIENT_OTHER /* there are none */ };
+
+static bool has_type(const struct session *session, enum client_type type) {
+    return type == CLIENT_ANY ||
+           type == (session_is_subscriber(session) ? CLIENT_PUBSUB : CLIENT_NORMAL);
 }
 
-static void list_all(const struct call *call, bool is_other_type) {
+static bool parse_type(const struct call *call, struct bytes word, enum client_type *type) {
+    static const struct {
+        const char *word;
+        enum client_type type;
+    } types[] = {
+        {"NORMAL", CLIENT_NORMAL}, {"PUBSUB", CLIENT_PUBSUB}, {"REPLICA", CLIENT_OTHER},
+        {"SLAVE", CLIENT_OTHER},   {"MASTER", CLIENT_OTHER},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (bytes_is(word, types[i].word)) {
+            *type = types[i].type;
+            return true;
+        }
+    }
+    return call_refuse_format(call, "ERR Unknown client type '%.*s'",
+                              (int)(word.size < 128 ? word.size : 128), word.at);
+}
+
+static void list_all(const struct call *call, enum client_type type) {
     size_t mark = reply_verbatim_begin(call->reply);
-    const struct session *session = is_other_type ? NULL : call->server->session_first;
+    const struct session *session = type != CLIENT_OTHER ? call->server->session_first : NULL;
     for (; session != NULL && !reply_is_lost(call->reply); session = session->next) {
-        print_client(session, call->server->clock.monotonic_ms, call->reply->out);
+        if (has_type(session, type)) {
+            client_line_print(session, call->server->clock.monotonic_ms, call->reply->out);
+        }
     }
     reply_verbatim_end(call->reply, mark);
 }
@@ -131,7 +88,7 @@ static void list_client(const struct call *call, struct session *session) {
     struct buffer *out = call->reply->out;
     session->line.list = list;
     session->line.begin = out->size;
-    print_client(session, call->server->clock.monotonic_ms, out);
+    client_line_print(session, call->server->clock.monotonic_ms, out);
     session->line.size = out->size - session->line.begin;
 }
 
@@ -155,13 +112,13 @@ static void list_ids(const struct call *call) {
 
 static void list_run(struct call *call) {
     uint32_t count = call->request->count;
-    bool is_other = false;
+    enum client_type type = CLIENT_ANY;
     if (count > 3 && call_arg_is(call, 2, "ID")) {
         list_ids(call);
     } else if (count != 2 && (count != 4 || !call_arg_is(call, 2, "TYPE"))) {
         call_syntax_error(call);
-    } else if (count == 2 || parse_type(call, call_arg(call, 3), &is_other)) {
-        list_all(call, is_other);
+    } else if (count == 2 || parse_type(call, call_arg(call, 3), &type)) {
+        list_all(call, type);
     }
 }
 
@@ -179,19 +136,18 @@ static const struct command client_list = {
 struct kill_filter {
     int64_t id;                                    /* 0: any */
     struct bytes address_text, local_address_text; /* at NULL: any */
-    bool is_other_type;                            /* TYPE names one that no client has */
+    enum client_type type;
+    const struct acl_user *user; /* NULL: any */
     bool is_me_spared;
     int64_t age_s_min; /* 0: any */
 };
 
-static bool check_kill_user(const struct call *call, uint32_t index, void *target) {
+static bool read_kill_user(const struct call *call, uint32_t index, void *target) {
     struct bytes name = call_arg(call, index);
-    (void)target;
-    if (!bytes_equal(name, BYTES("default"))) {
-        return call_refuse_format(call, "ERR No such user '%.*s'",
-                                  (int)(name.size < 128 ? name.size : 128), name.at);
-    }
-    return true;
+    const struct acl_user **user = &((struct kill_filter *)target)->user;
+    *user = acl_users_find(&call->server->users, name);
+    return *user != NULL || call_refuse_format(call, "ERR No such user '%.*s'",
+                                               (int)(name.size < 128 ? name.size : 128), name.at);
 }
 
 static bool read_kill_id(const struct call *call, uint32_t index, void *target) {
@@ -215,13 +171,13 @@ static bool read_kill_skipme(const struct call *call, uint32_t index, void *targ
 }
 
 static bool read_kill_type(const struct call *call, uint32_t index, void *target) {
-    return parse_type(call, call_arg(call, index), &((struct kill_filter *)target)->is_other_type);
+    return parse_type(call, call_arg(call, index), &((struct kill_filter *)target)->type);
 }
 
 static const struct option_row kill_options[] = {
     {"ID", OPTION_READ, 0, read_kill_id},
     {"TYPE", OPTION_READ, 0, read_kill_type},
-    {"USER", OPTION_READ, 0, check_kill_user},
+    {"USER", OPTION_READ, 0, read_kill_user},
     {"ADDR", OPTION_TEXT, offsetof(struct kill_filter, address_text), NULL},
     {"LADDR", OPTION_TEXT, offsetof(struct kill_filter, local_address_text), NULL},
     {"SKIPME", OPTION_READ, 0, read_kill_skipme},
@@ -236,8 +192,9 @@ static bool has_address(const char *address, struct bytes wanted) {
 static bool is_killed_by(const struct call *call, const struct kill_filter *filter,
                          const struct session *session) {
     int64_t age_s = (call->server->clock.monotonic_ms - session->created_at_ms) / 1000;
-    return !session->is_killed && !filter->is_other_type && age_s >= filter->age_s_min &&
+    return !session->is_killed && has_type(session, filter->type) && age_s >= filter->age_s_min &&
            (filter->id == 0 || (uint64_t)filter->id == session->id) &&
+           (filter->user == NULL || filter->user == session->user) &&
            has_address(session->address, filter->address_text) &&
            has_address(session->local_address, filter->local_address_text) &&
            !(filter->is_me_spared && session == call->session);
@@ -471,18 +428,54 @@ static const struct command client_unpause = {
     .run = unpause_run,
 };
 
+/* ---- CLIENT UNBLOCK ---- */
+
+static void unblock_run(struct call *call) {
+    int64_t id;
+    bool is_error = false;
+    if (call->request->count > 4) {
+        reply_error(call->reply, "ERR unknown subcommand or wrong number of arguments for "
+                                 "'unblock'. Try CLIENT HELP.");
+        return;
+    }
+    if (call->request->count == 4) {
+        is_error = call_arg_is(call, 3, "ERROR");
+        if (!is_error && !call_arg_is(call, 3, "TIMEOUT")) {
+            reply_error(call->reply, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+            return;
+        }
+    }
+    if (call_parse_integer(call, call_arg(call, 2), &id)) {
+        struct session *session = server_find_session(call->server, (uint64_t)id);
+        bool is_unblocked = session != NULL && waiting_unblock(call->server, session, is_error);
+        reply_integer(call->reply, is_unblocked);
+    }
+}
+
+static const struct command client_unblock = {
+    .name = "UNBLOCK",
+    .syntax = "client-id:integer unblock-type=[TIMEOUT | ERROR]",
+    .summary = "End the waiting of a client, as if its time were over or with an error",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_NO_PAUSE,
+    .run = unblock_run,
+};
+
 /* ---- switches ---- */
 
-static void set_switch(const struct call *call, bool *is_on) {
-    if (call_arg_is(call, 2, "ON")) {
+static void set_choice(const struct call *call, const char *on, const char *off, bool *is_on) {
+    if (call_arg_is(call, 2, on)) {
         *is_on = true;
-    } else if (call_arg_is(call, 2, "OFF")) {
+    } else if (call_arg_is(call, 2, off)) {
         *is_on = false;
     } else {
         call_syntax_error(call);
         return;
     }
     reply_ok(call->reply);
+}
+
+static void set_switch(const struct call *call, bool *is_on) {
+    set_choice(call, "ON", "OFF", is_on);
 }
 
 static void no_evict_run(struct call *call) {
@@ -506,6 +499,19 @@ static const struct command client_no_touch = {
     .summary = "Accepted and shown in CLIENT LIST; keys have no access times",
     .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
     .run = no_touch_run,
+};
+
+static void numbers_run(struct call *call) {
+    set_choice(call, "STRINGS", "NATIVE", &call->session->has_strings);
+    session_shape_reply(call->session, call->reply);
+}
+
+static const struct command client_numbers = {
+    .name = "NUMBERS",
+    .syntax = "form=<STRINGS | NATIVE>",
+    .summary = "How numbers that may exceed 2^53 are sent to this connection",
+    .flags = COMMAND_LOADING | COMMAND_NO_PAUSE,
+    .run = numbers_run,
 };
 
 /* ---- CLIENT HELP ---- */
@@ -534,6 +540,8 @@ static const char *const help_lines[] = {
     "    Exempt the current connection when maxmemory-clients is exceeded.",
     "NO-TOUCH (ON|OFF)",
     "    Accepted; keys have no access times.",
+    "NUMBERS (STRINGS|NATIVE)",
+    "    Send numbers that may exceed 2^53 as strings, or as the protocol has them.",
     "PAUSE <timeout> [WRITE|ALL]",
     "    Delay all commands, or those that write, for <timeout> milliseconds.",
     "REPLY (ON|OFF|SKIP)",
@@ -542,6 +550,8 @@ static const char *const help_lines[] = {
     "    Set the name or version of the client library.",
     "SETNAME <name>",
     "    Name the current connection.",
+    "UNBLOCK <clientid> [TIMEOUT|ERROR]",
+    "    Unblock the specified blocked client.",
     "UNPAUSE",
     "    End a pause.",
     NULL,
@@ -556,9 +566,10 @@ static const struct command client_help = {
 };
 
 static const struct command *const client_subcommands[] = {
-    &client_getname, &client_help,     &client_id,       &client_info,  &client_kill,
-    &client_list,    &client_no_evict, &client_no_touch, &client_pause, &client_reply,
-    &client_setinfo, &client_setname,  &client_unpause,  NULL,
+    &client_getname, &client_help,    &client_id,       &client_info,
+    &client_kill,    &client_list,    &client_no_evict, &client_no_touch,
+    &client_numbers, &client_pause,   &client_reply,    &client_setinfo,
+    &client_setname, &client_unblock, &client_unpause,  NULL,
 };
 const struct command command_client = {
     .name = "CLIENT",

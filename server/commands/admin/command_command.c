@@ -5,6 +5,7 @@
 #include "codec/memory.h"
 #include "server/commands/admin/describe.h"
 #include "server/dispatch/call.h"
+#include "server/dispatch/category.h"
 
 /* ---- COMMAND, COMMAND INFO, COMMAND DOCS ---- */
 
@@ -19,7 +20,7 @@ static void docs_run(struct call *call) {
 static void count_run(struct call *call) {
     int64_t count = 0;
     for (uint32_t index = 0; index < command_count(); index++) {
-        count += !command_is_subcommand(index);
+        count += !command_is_subcommand(index) && command_is_reachable(index);
     }
     reply_integer(call->reply, count);
 }
@@ -29,12 +30,15 @@ static void count_run(struct call *call) {
 /* Which commands COMMAND LIST shows. */
 struct filter {
     bool is_module;          /* none: modules do not exist */
-    struct bytes category;   /* at NULL: any */
+    uint32_t category_mask;  /* 0: any */
     const struct glob *glob; /* NULL: any name */
 };
 
 static bool is_listed(uint32_t index, const struct filter *filter) {
-    if (filter->category.at != NULL && !command_describe_is_in(index, filter->category)) {
+    if (!command_is_reachable(index)) {
+        return false;
+    }
+    if (filter->category_mask != 0 && (category_mask(index) & filter->category_mask) == 0) {
         return false;
     }
     return !filter->is_module &&
@@ -53,7 +57,8 @@ static bool read_filter(const struct call *call, struct glob *glob, struct filte
         return call_syntax_error(call);
     }
     if (is_category) {
-        filter->category = call_arg(call, 4);
+        /* Nothing is in a category that does not exist. */
+        filter->category_mask = UINT32_C(1) << category_find(call_arg(call, 4));
     }
     filter->glob = is_pattern ? glob : NULL;
     return !is_pattern || call_prepare_glob_lower(call, call_arg(call, 4), glob);

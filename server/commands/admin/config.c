@@ -4,7 +4,10 @@
 
 #include "codec/glob.h"
 #include "server/clients/server.h"
+#include "server/dispatch/acl_check.h"
+#include "server/dispatch/acl_file.h"
 #include "server/durability/persistence.h"
+#include "server/system/fault.h"
 #include "server/system/log.h"
 #include "server/system/process.h"
 
@@ -23,6 +26,9 @@ struct wanted {
 };
 
 static void want(struct wanted *wanted, const struct setting *setting) {
+    if ((setting->flags & SETTING_IN_FILE) != 0) {
+        return;
+    }
     bool *is_matched = &wanted->is_matched[setting - setting_table];
     wanted->count += !*is_matched;
     *is_matched = true;
@@ -48,6 +54,7 @@ static bool match_pattern(const struct call *call, struct bytes pattern, struct 
     }
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         if (!wanted->is_matched[setting - setting_table] &&
+            (setting->flags & SETTING_IN_FILE) == 0 &&
             glob_takes(&glob, bytes_from_text(setting->name))) {
             want(wanted, setting);
         }
@@ -61,7 +68,7 @@ static bool match(const struct call *call, struct bytes pattern, struct wanted *
         return match_pattern(call, pattern, wanted);
     }
     const struct setting *setting = setting_find(pattern);
-    if (setting != NULL) {
+    if (setting != NULL && (setting->flags & SETTING_IN_FILE) == 0) {
         want(wanted, setting);
     }
     return true;
@@ -95,6 +102,10 @@ static void reply_setting(struct call *call, const struct setting *setting) {
     }
     char value[SETTING_VALUE_MAX];
     size_t size = setting_print(&call->server->settings, setting, value);
+    if (size > 0 && (setting->flags & SETTING_SECRET) != 0) {
+        reply_bulk_text(call->reply, "(redacted)");
+        return;
+    }
     reply_bulk(call->reply, (struct bytes){.at = value, .size = size});
 }
 
@@ -109,8 +120,8 @@ static void reply_wanted(struct call *call, const struct wanted *wanted) {
 
 static uint32_t count_settings(void) {
     uint32_t count = 0;
-    while (setting_table[count].name != NULL) {
-        count++;
+    for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
+        count += (setting->flags & SETTING_IN_FILE) == 0;
     }
     return count;
 }
@@ -137,16 +148,31 @@ static const struct command config_get = {
 
 /* ---- CONFIG SET ---- */
 
-/* Persistence first: what it reserves is committed or abandoned by config_set_run. Descriptors stay
- * reserved, so they come last: nothing can fail after them. */
+/* Files are read again even if their names are the same. */
+static bool names_tls(const struct request *request) {
+    for (uint32_t i = 2; i < request->count; i += 2) {
+        struct bytes name = request->args[i];
+        if (name.size > 4 && bytes_is((struct bytes){.at = name.at, .size = 4}, "tls-")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Persistence first: what it reserves is committed or abandoned by config_set_run, like TLS.
+ * Descriptors stay reserved, so they come last: nothing can fail after them. */
 static const char *prepare_settings(void *context, const struct settings *wanted, char *reason) {
-    const struct server *server = context;
+    const struct call *call = context;
+    const struct server *server = call->server;
     const char *failed = server->persistence != NULL
                              ? persistence_prepare_settings(server->persistence, wanted, reason)
                              : NULL;
+    if (failed == NULL && server->tls.prepare != NULL && names_tls(call->request)) {
+        failed = server->tls.prepare(server->tls.context, wanted, reason);
+    }
     int64_t clients_max;
     if (failed != NULL || wanted->maxclients <= server->settings.maxclients ||
-        process_reserve_descriptors(wanted->maxclients, &clients_max)) {
+        process_reserve_descriptors(wanted->maxclients, wanted->io_threads, &clients_max)) {
         return failed;
     }
     snprintf(reason, SETTING_ERROR_MAX,
@@ -156,24 +182,59 @@ static const char *prepare_settings(void *context, const struct settings *wanted
     return "maxclients";
 }
 
+/* A draft of the default user, if requirepass is among the settings: its password is that user's.
+ * false: the error was replied. */
+static bool prepare_default_user(const struct call *call, struct acl_user **draft) {
+    struct bytes password = {.at = NULL};
+    char *text = NULL;
+    *draft = NULL;
+    for (uint32_t i = 2; i + 1 < call->request->count; i += 2) {
+        password = call_arg_is(call, i, "requirepass") ? call_arg(call, i + 1) : password;
+    }
+    if (password.at == NULL) {
+        return true;
+    }
+    bool is_fine = session_set_text(&text, password);
+    *draft = is_fine ? acl_user_copy(call->server->users.default_user) : NULL;
+    if (*draft == NULL || !acl_user_set_password(*draft, text) || !acl_user_finish(*draft)) {
+        acl_user_destroy(*draft);
+        memory_free(text);
+        return call_out_of_memory(call);
+    }
+    memory_free(text);
+    return true;
+}
+
 static void config_set_run(struct call *call) {
+    struct acl_user *draft;
     if (call->request->count % 2 != 0) {
         call_syntax_error(call);
+        return;
+    }
+    if (!prepare_default_user(call, &draft)) {
         return;
     }
     struct settings *settings = &call->server->settings;
     char error[SETTING_ERROR_MAX];
     struct persistence *persistence = call->server->persistence;
     bool is_set = settings_set(settings, call->request->args + 2, call->request->count / 2 - 1,
-                               prepare_settings, call->server, error);
+                               prepare_settings, call, error);
     if (persistence != NULL) {
         (is_set ? persistence_commit_settings : persistence_abandon_settings)(persistence);
     }
+    if (call->server->tls.end != NULL) {
+        call->server->tls.end(call->server->tls.context, is_set);
+    }
     if (!is_set) {
+        acl_user_destroy(draft);
         reply_error_format(call->reply, "ERR %s", error);
         return;
     }
+    if (draft != NULL) {
+        acl_refresh(call->server, acl_users_replace(&call->server->users, draft));
+    }
     log_set_level((enum log_level)settings->loglevel);
+    fault_set_report(settings->crash_log_enabled);
     reply_ok(call->reply);
 }
 
@@ -184,6 +245,7 @@ static const struct command config_set = {
     .complexity = "O(n) in the settings given",
     /* The values may include a password. */
     .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
+    .audit = AUDIT_CONFIG,
     .run = config_set_run,
 };
 
@@ -192,7 +254,7 @@ static const struct command config_set = {
 static void config_rewrite_run(struct call *call) {
     const struct settings *settings = &call->server->settings;
     char error[SETTING_ERROR_MAX];
-    if (!settings_rewrite(settings, error)) {
+    if (!acl_file_to_settings(call->server, error) || !settings_rewrite(settings, error)) {
         log_write(LOG_WARNING, "settings not written error=\"%s\"", error);
         reply_error_format(call->reply, "ERR %s", error);
         return;
@@ -206,6 +268,7 @@ static const struct command config_rewrite = {
     .summary = "Write the current settings to the file that the server was started with",
     .complexity = "O(n) in the size of the file",
     .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .audit = AUDIT_CONFIG,
     .run = config_rewrite_run,
 };
 

@@ -2,32 +2,17 @@
  * connection. */
 #include <stdio.h>
 
-#include "server/clients/server.h"
+#include "server/dispatch/login.h"
 #include "server/dispatch/options.h"
 
 /* ---- passwords ---- */
 
-/* The time taken depends only on the sizes of what the client sent, so it reveals nothing about the
- * password. */
-static bool equal_in_constant_time(struct bytes given, struct bytes secret) {
-    size_t difference = given.size ^ secret.size;
-    for (size_t i = 0; i < given.size; i++) {
-        size_t at = secret.size > 0 ? i % secret.size : 0;
-        difference |= (unsigned char)(given.at[i] ^ (secret.size > 0 ? secret.at[at] : 0));
-    }
-    return difference == 0;
-}
-
-/* The only user is "default". If no password is set, any password is accepted. */
 static bool authenticate(const struct call *call, struct bytes user, struct bytes password) {
-    bool is_right =
-        !server_has_password(call->server) ||
-        equal_in_constant_time(password, bytes_from_text(call->server->settings.requirepass));
-    if (!bytes_equal(user, BYTES("default")) || !is_right) {
-        return call_refuse(call, "WRONGPASS invalid username-password pair or user is disabled.");
+    if (!auth_guard_allows_queued(call->server, call->session)) {
+        return call_refuse(call, "ERR too many wrong passwords: authenticate outside of MULTI");
     }
-    call->session->is_authenticated = true;
-    return true;
+    return login_try(call->server, call->session, user, password, call_arg(call, 0)) ||
+           call_refuse(call, "WRONGPASS invalid username-password pair or user is disabled.");
 }
 
 static void auth_run(struct call *call) {
@@ -36,7 +21,7 @@ static void auth_run(struct call *call) {
         return;
     }
     bool has_user = call->request->count == 3;
-    if (!has_user && !server_has_password(call->server)) {
+    if (!has_user && call->server->users.default_user->has_no_password) {
         reply_error(call->reply,
                     "ERR AUTH <password> called without any password configured for the default "
                     "user. Are you sure your configuration is correct?");
@@ -51,7 +36,7 @@ static void auth_run(struct call *call) {
 const struct command command_auth = {
     .name = "AUTH",
     .syntax = "[username] password",
-    .summary = "Authenticate with the password",
+    .summary = "Authenticate as a user, by default as the user named default",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING | COMMAND_SECRET,
     .run = auth_run,
 };
@@ -135,7 +120,7 @@ static void hello_run(struct call *call) {
     }
     if (options.protocol != 0) {
         call->session->protocol = (uint8_t)options.protocol;
-        call->reply->version = call->session->protocol;
+        session_shape_reply(call->session, call->reply);
     }
     reply_hello(call);
 }
@@ -156,6 +141,16 @@ const struct command command_hello = {
 static void ping_run(struct call *call) {
     if (call->request->count > 2) {
         reply_error(call->reply, "ERR wrong number of arguments for 'ping' command");
+    } else if (server_is_late(call->server, call->session)) {
+        /* Clients know this prefix: try again, or elsewhere. Closed, because HAProxy would wait for
+         * more of the reply that it expects. */
+        call->session->is_close_after_reply = true;
+        reply_error(call->reply, "LOADING the server is shutting down");
+    } else if (session_is_restricted(call->session)) {
+        /* Like a message, because the client reads only those. */
+        reply_array(call->reply, 2);
+        reply_bulk_text(call->reply, "pong");
+        reply_bulk(call->reply, call->request->count == 2 ? call_arg(call, 1) : BYTES(""));
     } else if (call->request->count == 2) {
         reply_bulk(call->reply, call_arg(call, 1));
     } else {
@@ -168,7 +163,7 @@ const struct command command_ping = {
     .syntax = "[message]",
     .summary = "Reply PONG, or the given message",
     /* Not while loading: a server that replies PONG must be able to serve boards. */
-    .flags = COMMAND_FAST | COMMAND_NO_BOARDS,
+    .flags = COMMAND_FAST | COMMAND_NO_BOARDS | COMMAND_SUBSCRIBER,
     .run = ping_run,
 };
 
@@ -214,7 +209,7 @@ const struct command command_quit = {
     .summary = "Close the connection after the reply",
     .arity = -1,
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
-             COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
+             COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI | COMMAND_SUBSCRIBER,
     .run = quit_run,
 };
 
@@ -223,8 +218,10 @@ static void reset_run(struct call *call) {
     call->reply->is_silent = call->session->reply_mode == SESSION_REPLY_SKIP;
     server_set_monitor(call->server, call->session, false);
     server_end_transaction(call->server, call->session);
-    session_reset(call->session, !server_has_password(call->server));
-    call->reply->version = call->session->protocol;
+    server_end_subscriptions(call->server, call->session);
+    session_reset(call->session);
+    server_reset_user(call->server, call->session);
+    session_shape_reply(call->session, call->reply);
     reply_simple(call->reply, "RESET");
 }
 
@@ -232,7 +229,7 @@ const struct command command_reset = {
     .name = "RESET",
     .summary = "Reset the connection to its initial state",
     .flags = COMMAND_FAST | COMMAND_NO_PAUSE | COMMAND_NO_AUTH | COMMAND_LOADING |
-             COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI,
+             COMMAND_NOT_QUEUED | COMMAND_ENDS_MULTI | COMMAND_SUBSCRIBER,
     .run = reset_run,
 };
 

@@ -2,49 +2,9 @@
 #include "server/commands/admin/describe.h"
 
 #include "codec/memory.h"
+#include "server/dispatch/category.h"
+#include "server/dispatch/key_spec.h"
 #include "server/dispatch/syntax.h"
-
-/* ---- keys ---- */
-
-/* The name of the nth key argument. Keys are never inside blocks. */
-static const char *key_argument_name(const struct command *command, uint32_t nth) {
-    const struct argument *argument = command->arguments;
-    for (; argument != NULL && argument->name != NULL; argument++) {
-        if (argument->type == ARGUMENT_KEY && nth-- == 0) {
-            return argument->name;
-        }
-    }
-    return NULL;
-}
-
-/* A key specification: a group of keys that are found in the same way. */
-struct keys {
-    bool is_counted;       /* the argument at begin is the number of keys after it */
-    int begin, last, step; /* otherwise up to last, relative to begin; negative: from the end */
-    const char *name;      /* of the argument; NULL: not documented */
-};
-enum { KEYS_MAX = 4 }; /* COPY has two: source and destination */
-
-/* Returns the number of key specifications. */
-static uint32_t find_keys(const struct command *command, struct keys *keys) {
-    uint32_t count = 0;
-    if (command->first_key > 0 && command->last_key >= command->first_key) {
-        for (int at = command->first_key; at <= command->last_key; at += command->key_step) {
-            CHECK(count + 1 < KEYS_MAX);
-            keys[count++] = (struct keys){false, at, 0, 1, NULL};
-        }
-    } else if (command->first_key > 0) {
-        keys[count++] =
-            (struct keys){false, command->first_key, command->last_key, command->key_step, NULL};
-    }
-    if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
-        keys[count++] = (struct keys){true, command->key_count_arg, 0, 1, NULL};
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        keys[i].name = key_argument_name(command, i);
-    }
-    return count;
-}
 
 /* ---- arguments ---- */
 
@@ -129,9 +89,9 @@ uint64_t command_describe_docs(struct call *call, uint32_t index) {
     reply_named_text(reply, "group", command->group);
     reply_named_text(reply, "complexity", command->complexity);
     if (command->arguments != NULL) {
-        struct keys keys[KEYS_MAX];
+        const struct key_spec *specs;
         uint32_t key_count = 0;
-        put_arguments(reply, command->arguments, find_keys(command, keys), &key_count);
+        put_arguments(reply, command->arguments, key_specs_of(index, &specs), &key_count);
     }
     if (subcommand_count > 0) {
         reply_bulk_text(reply, "subcommands");
@@ -178,9 +138,11 @@ static struct words flag_words(const struct command *command) {
     add(&words, (flags & COMMAND_READ) != 0, "readonly");
     add(&words, (flags & COMMAND_DENYOOM) != 0, "denyoom");
     add(&words, (flags & COMMAND_ADMIN) != 0, "admin");
+    add(&words, (flags & COMMAND_PUBSUB) != 0, "pubsub");
     add(&words, (flags & COMMAND_LOADING) != 0, "loading");
     add(&words, (flags & COMMAND_LOADING) != 0, "stale");
     add(&words, (flags & COMMAND_NO_SLOWLOG) != 0, "skip_slowlog");
+    add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
     add(&words, (flags & COMMAND_FAST) != 0, "fast");
     add(&words, (flags & COMMAND_NO_AUTH) != 0, "no_auth");
     add(&words, (flags & COMMAND_NO_MULTI) != 0, "no_multi");
@@ -188,57 +150,13 @@ static struct words flag_words(const struct command *command) {
     return words;
 }
 
-/* Redis's categories that do not follow from group and flags. */
-static bool is_exception(const char *full_name, const char *category) {
-    static const char *const exceptions[][2] = {
-        {"command", "connection"},      {"command|count", "connection"},
-        {"command|docs", "connection"}, {"command|getkeys", "connection"},
-        {"command|help", "connection"}, {"command|info", "connection"},
-        {"command|list", "connection"}, {"dbsize", "keyspace"},
-        {"flushall", "dangerous"},      {"flushall", "keyspace"},
-        {"flushdb", "dangerous"},       {"flushdb", "keyspace"},
-        {"info", "dangerous"},          {"keys", "dangerous"},
-        {"lastsave", "admin"},          {"lastsave", "dangerous"},
-    };
-    for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
-        if (strcmp(exceptions[i][0], full_name) == 0 && strcmp(exceptions[i][1], category) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* In the order of Redis's category table. A container is only in slow. To Redis, the native
- * commands work on sorted sets. */
 static struct words category_words(uint32_t index) {
-    const struct command *command = command_by_index(index);
-    const char *name = command_full_name(index);
-    const char *group = command->run != NULL ? command->group : "";
-    unsigned flags = command->flags;
-    bool is_admin = (flags & COMMAND_ADMIN) != 0;
-    bool is_fast = (flags & COMMAND_FAST) != 0;
     struct words words = {.count = 0};
-    add(&words, strcmp(group, "generic") == 0 || is_exception(name, "keyspace"), "keyspace");
-    add(&words, (flags & COMMAND_READ) != 0, "read");
-    add(&words, (flags & COMMAND_WRITE) != 0, "write");
-    add(&words, strcmp(group, "sorted-set") == 0 || strcmp(group, "leaderboard") == 0, "sortedset");
-    add(&words, is_admin || is_exception(name, "admin"), "admin");
-    add(&words, is_fast, "fast");
-    add(&words, !is_fast, "slow");
-    add(&words, is_admin || is_exception(name, "dangerous"), "dangerous");
-    add(&words, strcmp(group, "connection") == 0 || is_exception(name, "connection"), "connection");
-    add(&words, strcmp(group, "transactions") == 0, "transaction");
-    return words;
-}
-
-bool command_describe_is_in(uint32_t index, struct bytes category) {
-    struct words words = category_words(index);
-    for (uint32_t i = 0; i < words.count; i++) {
-        if (bytes_is(category, words.words[i])) {
-            return true;
-        }
+    uint32_t mask = category_mask(index);
+    for (uint32_t category = 0; category < CATEGORIES; category++) {
+        add(&words, (mask >> category & 1) != 0, category_name(category));
     }
-    return false;
+    return words;
 }
 
 /* ---- key specifications ---- */
@@ -251,41 +169,29 @@ static void reply_search(struct reply *reply, const char *name, const char *type
     reply_map(reply, pairs);
 }
 
-/* RO: read only; OW: overwritten; RM: removed; RW: modified. */
-static struct words key_words(const struct command *command, const struct keys *keys) {
+static struct words key_words(const struct key_spec *spec) {
     struct words words = {.count = 0};
-    const char *name = keys->name;
-    /* Counted keys next to a single one are the sources of a STORE. */
-    bool is_source = (keys->is_counted && command->first_key > 0) ||
-                     (name != NULL && (strcmp(name, "source") == 0 || strcmp(name, "src") == 0));
-    bool is_target = name != NULL && (strcmp(name, "destination") == 0 ||
-                                      strcmp(name, "dst") == 0 || strcmp(name, "newkey") == 0);
-    bool is_read = (command->flags & COMMAND_WRITE) == 0 || is_source;
-    bool is_removed = strcmp(command->name, "DEL") == 0 || strcmp(command->name, "UNLINK") == 0;
-    add(&words, true, is_read ? "RO" : is_target ? "OW" : is_removed ? "RM" : "RW");
-    /* WATCH does not read the contents of its keys. */
-    add(&words, !is_read || is_source || (command->flags & COMMAND_READ) != 0,
-        is_read      ? "access"
-        : is_removed ? "delete"
-                     : "update");
+    for (unsigned flag = 1; key_flag_name(flag) != NULL; flag <<= 1) {
+        add(&words, (spec->flags & flag) != 0, key_flag_name(flag));
+    }
     return words;
 }
 
-static void reply_keys(struct reply *reply, const struct command *command) {
-    struct keys keys[KEYS_MAX];
-    uint32_t count = find_keys(command, keys);
+static void reply_keys(struct reply *reply, uint32_t index) {
+    const struct key_spec *specs;
+    uint32_t count = key_specs_of(index, &specs);
     reply_set(reply, count);
     for (uint32_t i = 0; i < count; i++) {
-        struct words words = key_words(command, &keys[i]);
-        bool is_range = !keys[i].is_counted;
+        struct words words = key_words(&specs[i]);
+        bool is_range = !specs[i].is_counted;
         reply_map(reply, 3);
         reply_bulk_text(reply, "flags");
         reply_words(reply, &words, "");
         reply_search(reply, "begin_search", "index", 1);
-        reply_named_integer(reply, "index", keys[i].begin);
+        reply_named_integer(reply, "index", specs[i].begin);
         reply_search(reply, "find_keys", is_range ? "range" : "keynum", 3);
-        reply_named_integer(reply, is_range ? "lastkey" : "keynumidx", keys[i].last);
-        reply_named_integer(reply, is_range ? "keystep" : "firstkey", keys[i].step);
+        reply_named_integer(reply, is_range ? "lastkey" : "keynumidx", specs[i].last);
+        reply_named_integer(reply, is_range ? "keystep" : "firstkey", specs[i].step);
         reply_named_integer(reply, is_range ? "limit" : "keystep", is_range ? 0 : 1);
     }
 }
@@ -306,7 +212,7 @@ uint64_t command_describe_info(struct call *call, uint32_t index) {
     reply_integer(reply, command->key_step);
     reply_words(reply, &categories, "@");
     reply_set(reply, 0); /* tips are for cluster clients */
-    reply_keys(reply, command);
+    reply_keys(reply, index);
     uint32_t subcommand_count = count_subcommands(command);
     if (subcommand_count == 0) {
         reply_set(reply, 0);
@@ -349,7 +255,8 @@ void command_describe_each(struct call *call, command_describe *describe, bool i
     uint64_t count = 0;
     size_t mark = reply_array_begin(call->reply);
     for (uint32_t index = 0; call->request->count <= 2 && index < command_count(); index++) {
-        count += command_is_subcommand(index) ? 0 : describe(call, index);
+        bool is_shown = !command_is_subcommand(index) && command_is_reachable(index);
+        count += is_shown ? describe(call, index) : 0;
     }
     for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
         uint32_t index = command_find_full_name(call_arg(call, i));

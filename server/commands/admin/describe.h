@@ -18,7 +18,4 @@ command_describe command_describe_docs;
  * copied: even a million repetitions cost no more than copying the reply. */
 void command_describe_each(struct call *call, command_describe *describe, bool is_map);
 
-/* Is the command in this category ("sortedset", "fast", case-insensitive)? */
-bool command_describe_is_in(uint32_t index, struct bytes category);
-
 #endif

@@ -3,7 +3,6 @@
  * (leaderboard_version, tick_longest_us) are added to them. */
 #include "server/commands/admin/info.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,19 +13,7 @@
 #include "codec/memory.h"
 #include "server/dispatch/command.h"
 #include "server/durability/persistence.h"
-
-static uint64_t resident_size(void) {
-    char text[128];
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return 0;
-    }
-    ssize_t size = read(file, text, sizeof text - 1);
-    close(file);
-    text[size > 0 ? size : 0] = '\0';
-    const char *second = strchr(text, ' ');
-    return second != NULL ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
+#include "server/system/process.h"
 
 double info_percent(uint64_t part, uint64_t whole) {
     return whole > 0 ? (double)part * 100 / (double)whole : 0;
@@ -36,7 +23,7 @@ struct info_memory info_measure_memory(const struct server *server) {
     struct info_memory memory = {
         .used = memory_used(),
         .peak = memory_used_peak(),
-        .resident = resident_size(),
+        .resident = process_memory_size(),
         .startup = server->stats.startup_memory_size,
         .clients = server->client_memory.total,
     };
@@ -118,6 +105,10 @@ static void print_server(struct info *info) {
     put(info, "executable:%s", server->executable_path);
     put(info, "config_file:%s",
         server->settings.file_path != NULL ? server->settings.file_path : "");
+    if (server->retiring.is_begun) {
+        int64_t left_ms = server->retiring.until_ms - server->clock.monotonic_ms;
+        put(info, "shutdown_in_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
+    }
     put_u64(info, "io_threads_active", server->stats.network_count > 1);
     for (uint32_t i = 0; i < server->stats.network_count; i++) {
         const struct stats_network *network = &server->stats.networks[i];
@@ -132,9 +123,9 @@ static void print_clients(struct info *info) {
     put_u64(info, "maxclients", (uint64_t)info->server->settings.maxclients);
     put_u64(info, "client_recent_max_input_buffer", info->server->stats.input_buffer_max);
     put_u64(info, "client_recent_max_output_buffer", info->server->stats.output_buffer_max);
-    put(info, "blocked_clients:0");
+    put_u64(info, "blocked_clients", info->server->waits.client_count);
     put(info, "tracking_clients:0");
-    put(info, "pubsub_clients:0");
+    put_u64(info, "pubsub_clients", info->server->subscriptions.client_count);
     put_u64(info, "watching_clients", info->server->watches.client_count);
     put_u64(info, "total_watched_keys", watch_key_count(&info->server->watches));
 }
@@ -245,6 +236,10 @@ static void print_persistence(struct info *info) {
     }
 }
 
+static uint64_t topic_count(const struct info *info, enum subscription_kind kind) {
+    return subscription_topic_count(&info->server->subscriptions, kind);
+}
+
 static void print_stats(struct info *info) {
     const struct stats *stats = &info->server->stats;
     put_u64(info, "total_connections_received", stats->connections_received);
@@ -261,14 +256,20 @@ static void print_stats(struct info *info) {
     put_u64(info, "evicted_clients", stats->clients_evicted);
     put_u64(info, "keyspace_hits", stats->keyspace_hits);
     put_u64(info, "keyspace_misses", stats->keyspace_misses);
-    put(info, "pubsub_channels:0");
-    put(info, "pubsub_patterns:0");
+    put_u64(info, "pubsub_channels", topic_count(info, SUBSCRIPTION_CHANNEL));
+    put_u64(info, "pubsub_patterns", topic_count(info, SUBSCRIPTION_PATTERN));
+    put_u64(info, "pubsubshard_channels", topic_count(info, SUBSCRIPTION_SHARD));
     put(info, "latest_fork_usec:0");
     put(info, "total_forks:0");
     put_u64(info, "total_error_replies", stats->error_replies);
     put_u64(info, "client_output_buffer_limit_disconnections", stats->unexpected_closed_output);
-    put_u64(info, "eventloop_cycles", stats->ticks);
+    put_u64(info, "eventloop_cycles", stats->ticks.count);
     put_u64(info, "tick_longest_us", stats->tick_longest_us);
+    put_u64(info, "tick_longest_cpu_us", stats->tick_longest_cpu_us);
+    put_u64(info, "tick_total_us", stats->ticks.total_ns / 1000);
+    put_u64(info, "tick_long_count", stats->long_tick_count);
+    put_u64(info, "tick_long_us", stats->long_tick_wall_ns / 1000);
+    put_u64(info, "tick_long_cpu_us", stats->long_tick_cpu_ns / 1000);
 }
 
 static void print_replication(struct info *info) {
@@ -314,16 +315,16 @@ static void print_commandstats(struct info *info) {
     const struct stats *stats = &info->server->stats;
     for (uint32_t i = 0; i < stats->command_count; i++) {
         const struct stats_command *command = &stats->commands[i];
-        if (command->calls == 0 && command->rejected_calls == 0) {
+        if (command->calls.count == 0 && command->rejected_calls == 0) {
             continue;
         }
-        double us = (double)command->elapsed_ns / 1000;
+        double us = (double)command->calls.total_ns / 1000;
         put(info,
             "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,"
             "failed_calls=%llu",
-            command_full_name(i), (unsigned long long)command->calls,
-            (unsigned long long)(command->elapsed_ns / 1000),
-            command->calls > 0 ? us / (double)command->calls : 0,
+            command_full_name(i), (unsigned long long)command->calls.count,
+            (unsigned long long)(command->calls.total_ns / 1000),
+            command->calls.count > 0 ? us / (double)command->calls.count : 0,
             (unsigned long long)command->rejected_calls, (unsigned long long)command->failed_calls);
     }
 }

@@ -69,8 +69,8 @@ static const struct command latency_reset_command = {
 
 static uint64_t count_calls(const struct stats_command *stats) {
     uint64_t calls = 0;
-    for (int i = 0; i < STATS_HISTOGRAM_BUCKETS; i++) {
-        calls += stats->histogram[i];
+    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
+        calls += stats->calls.buckets[i];
     }
     return calls;
 }
@@ -80,9 +80,9 @@ static void reply_buckets(struct call *call, const struct stats_command *stats) 
     uint64_t seen = 0;
     uint64_t pair_count = 0;
     size_t mark = reply_array_begin(call->reply);
-    for (int i = 0; i < STATS_HISTOGRAM_BUCKETS; i++) {
-        if (stats->histogram[i] > 0) {
-            seen += stats->histogram[i];
+    for (int i = 0; i < DURATIONS_BUCKETS; i++) {
+        if (stats->calls.buckets[i] > 0) {
+            seen += stats->calls.buckets[i];
             reply_integer(call->reply, (int64_t)1 << i);
             reply_integer(call->reply, (int64_t)seen);
             pair_count++;

@@ -32,8 +32,9 @@ static const struct command memory_usage = {
     .name = "USAGE",
     .syntax = "key [SAMPLES count:integer]",
     .options = usage_options,
-    .summary = "Bytes that a key and its board take, exactly",
+    .summary = "Bytes that a key and its value take, exactly",
     .flags = COMMAND_READ,
+    .key_access = "RO",
     .run = usage_run,
 };
 

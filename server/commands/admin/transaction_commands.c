@@ -139,6 +139,11 @@ static void watch_run(struct call *call) {
         reply_error(call->reply, "ERR WATCH inside MULTI is not allowed");
         return;
     }
+    /* While keys are loaded, each may still change. */
+    if (call->server->durability.is_loading) {
+        watch_clear(&call->server->watches, &call->session->watches);
+        call->session->watches.is_stale = true;
+    }
     /* If something has already changed, EXEC will be aborted in any case. */
     if (call->session->watches.is_stale || watch_keys(call)) {
         reply_ok(call->reply);
@@ -152,7 +157,7 @@ const struct command command_watch = {
     .syntax = "key...",
     .summary = "Make the next EXEC run nothing if one of these keys changes first",
     .complexity = "O(1) for each key",
-    .flags = COMMAND_FAST | COMMAND_NOT_QUEUED, /* not while loading: keys are still being added */
+    .flags = COMMAND_FAST | COMMAND_LOADING | COMMAND_NOT_QUEUED,
     .cost =
         &(const struct command_cost){
             .count = cost_count_keys, .unit_ns = 500, .unit = "key", .instead = "fewer keys"},

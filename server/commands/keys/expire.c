@@ -1,7 +1,7 @@
 /* Expiry: EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST. Times are
  * stored as unix milliseconds; call->now_ms is the current time. A time in the past removes the key
  * immediately. */
-#include "server/clients/server.h"
+#include "server/dispatch/call_notify.h"
 #include "server/dispatch/options.h"
 
 /* The command's variant: what its times mean. */
@@ -95,10 +95,13 @@ static void expire_run(struct call *call) {
     }
     if (time_ms <= call->now_ms) {
         registry_remove(call->registry, key);
+        call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, 1));
     } else if (registry_set_expiry(call->registry, key, time_ms, !form_of(call)->is_absolute) !=
                REGISTRY_OK) {
         call_out_of_memory(call);
         return;
+    } else {
+        call_notify(call, SETTING_EVENT_GENERIC, "expire", call_arg(call, 1));
     }
     reply_integer(call->reply, 1);
 }
@@ -154,6 +157,7 @@ static void persist_run(struct call *call) {
         call_out_of_memory(call);
         return;
     }
+    call_notify(call, SETTING_EVENT_GENERIC, "persist", call_arg(call, 1));
     reply_integer(call->reply, 1);
 }
 

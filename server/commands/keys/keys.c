@@ -1,8 +1,8 @@
-/* Commands on keys, independent of board contents: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX
- * COPY. A removed board is detached, and the tick frees it in steps. */
+/* Commands on keys, independent of what they hold: DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX
+ * COPY. A removed value is detached, and the tick frees it in steps. */
 #include "server/clients/server.h"
-#include "server/commands/zset/zset.h"
 #include "server/dispatch/call.h"
+#include "server/dispatch/call_notify.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
@@ -15,6 +15,7 @@ static void del_run(struct call *call) {
         struct registry_key *key = call_find_key(call, call_arg(call, i));
         if (key != NULL) {
             registry_remove(call->registry, key);
+            call_notify(call, SETTING_EVENT_GENERIC, "del", call_arg(call, i));
             removed++;
         }
     }
@@ -43,8 +44,8 @@ static const struct command_cost removing_cost = {.count = cost_count_keys,
 const struct command command_del = {
     .name = "DEL",
     .syntax = "key...",
-    .summary = "Removes keys and their boards",
-    .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
+    .summary = "Removes keys and their values",
+    .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
     .cost = &removing_cost,
     .run = del_run,
@@ -52,8 +53,8 @@ const struct command command_del = {
 const struct command command_unlink = {
     .name = "UNLINK",
     .syntax = "key...",
-    .summary = "Removes keys and their boards, as DEL does",
-    .complexity = "O(1) for each key; the boards' memory is freed in steps afterwards",
+    .summary = "Removes keys and their values, as DEL does",
+    .complexity = "O(1) for each key; the values' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE | COMMAND_FAST,
     .cost = &removing_cost,
     .run = del_run,
@@ -69,6 +70,7 @@ const struct command command_exists = {
     .summary = "Counts how many of the given keys exist",
     .complexity = "O(1) for each key",
     .flags = COMMAND_READ | COMMAND_FAST,
+    .key_access = "RO",
     .cost = &finding_cost,
     .run = exists_run,
 };
@@ -78,14 +80,16 @@ const struct command command_touch = {
     .summary = "Counts how many of the given keys exist; access times are not kept",
     .complexity = "O(1) for each key",
     .flags = COMMAND_READ | COMMAND_FAST,
+    .key_access = "RO",
     .cost = &finding_cost,
     .run = exists_run,
 };
 const struct command command_type = {
     .name = "TYPE",
     .syntax = "key",
-    .summary = "Replies zset for a board, none for a missing key",
+    .summary = "Replies zset for a board, hash for a hash, none for a missing key",
     .flags = COMMAND_READ | COMMAND_FAST,
+    .key_access = "RO",
     .run = type_run,
 };
 
@@ -98,24 +102,31 @@ static void rename_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
         reply_error(call->reply, "ERR no such key");
-    } else if (!zset_check_key(call, to)) {
+    } else if (!call_check_key(call, to)) {
         return;
     } else if (only_new && call_find_key(call, to) != NULL) {
         reply_integer(call->reply, 0);
     } else if (registry_rename(call->registry, key, call->session->database, to, call->now_ms) !=
                REGISTRY_OK) {
         call_out_of_memory(call);
-    } else if (only_new) {
-        reply_integer(call->reply, 1);
     } else {
-        reply_ok(call->reply);
+        if (!bytes_equal(call_arg(call, 1), to)) {
+            call_notify(call, SETTING_EVENT_NEW, "new", to);
+            call_notify(call, SETTING_EVENT_GENERIC, "rename_from", call_arg(call, 1));
+            call_notify(call, SETTING_EVENT_GENERIC, "rename_to", to);
+        }
+        if (only_new) {
+            reply_integer(call->reply, 1);
+        } else {
+            reply_ok(call->reply);
+        }
     }
 }
 
 static const struct command_cost renaming_cost = {.count = cost_count_whole,
                                                   .unit_ns = 0,
                                                   .grown_key = 2,
-                                                  .unit = "member of the board",
+                                                  .unit = "member or field",
                                                   .instead = ""};
 
 const struct command command_rename = {
@@ -123,6 +134,7 @@ const struct command command_rename = {
     .syntax = "key newkey:key",
     .summary = "Renames a key; a key with the new name is replaced",
     .flags = COMMAND_WRITE,
+    .key_access = "RW access delete|OW update",
     .cost = &renaming_cost,
     .variant = &(const bool){false},
     .run = rename_run,
@@ -132,6 +144,7 @@ const struct command command_renamenx = {
     .syntax = "key newkey:key",
     .summary = "Renames a key if the new name is free",
     .flags = COMMAND_WRITE | COMMAND_FAST,
+    .key_access = "RW access delete|OW insert",
     .cost = &renaming_cost,
     .variant = &(const bool){true},
     .run = rename_run,
@@ -168,7 +181,7 @@ static void copy_run(struct call *call) {
     const struct registry_key *key = call_find_key(call, from);
     if (key == NULL) {
         reply_integer(call->reply, 0);
-    } else if (!zset_check_key(call, to)) {
+    } else if (!call_check_key(call, to)) {
         return;
     } else if (!copy.is_replacing &&
                registry_find(call->registry, database, to, call->now_ms) != NULL) {
@@ -176,22 +189,33 @@ static void copy_run(struct call *call) {
     } else if (registry_copy(call->registry, key, database, to, call->now_ms) != REGISTRY_OK) {
         call_out_of_memory(call);
     } else {
+        notify(call->server, SETTING_EVENT_NEW, "new", database, to);
+        notify(call->server, SETTING_EVENT_GENERIC, "copy_to", database, to);
         reply_integer(call->reply, 1);
     }
+}
+
+/* A field has memory of its own, unlike a member. */
+enum { MEMBERS_PER_FIELD = 8 };
+static uint64_t count_copied(const struct cost_view *view) {
+    const struct registry_key *key = cost_key(view, 1);
+    bool is_hash = key != NULL && key->kind == REGISTRY_HASH;
+    return (uint64_t)cost_size(view, 1) * (is_hash ? MEMBERS_PER_FIELD : 1);
 }
 
 const struct command command_copy = {
     .name = "COPY",
     .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]",
     .options = copy_options,
-    .summary = "Copies a board with its layout, reach times and expiry to another key",
-    .complexity = "O(n) in the members of the board",
+    .summary = "Copies a hash, or a board with its layout and reach times, to another key, with "
+               "its expiry",
+    .complexity = "O(n) in the members of the board or the fields of the hash",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
     .cost =
-        &(const struct command_cost){.count = cost_count_whole,
+        &(const struct command_cost){.count = count_copied,
                                      .unit_ns = 25,
                                      .grown_key = 2,
-                                     .unit = "member of the board",
+                                     .unit = "member of the board; a field of a hash counts as 8",
                                      .instead =
                                          "nothing; copy when few clients wait, such as at night"},
     .run = copy_run,

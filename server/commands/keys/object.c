@@ -3,30 +3,32 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
-/* Does the key exist? If not, nil is replied. */
-static bool find_object(struct call *call) {
-    if (call_find_key(call, call_arg(call, 2)) != NULL) {
-        return true;
+/* NULL: there is no such key, and nil is replied. */
+static const struct registry_key *find_object(struct call *call) {
+    const struct registry_key *key = call_find_key(call, call_arg(call, 2));
+    if (key == NULL) {
+        reply_null(call->reply);
     }
-    reply_null(call->reply);
-    return false;
+    return key;
 }
 
 static void encoding_run(struct call *call) {
-    if (find_object(call)) {
-        reply_bulk_text(call->reply, "skiplist");
+    const struct registry_key *key = find_object(call);
+    if (key != NULL) {
+        reply_bulk_text(call->reply,
+                        key->kind == REGISTRY_HASH ? hash_encoding(&key->hash) : "skiplist");
     }
 }
 
 static void refcount_run(struct call *call) {
-    if (find_object(call)) {
+    if (find_object(call) != NULL) {
         reply_integer(call->reply, 1);
     }
 }
 
 /* The variant is the error. */
 static void untracked_run(struct call *call) {
-    if (find_object(call)) {
+    if (find_object(call) != NULL) {
         reply_error(call->reply, call->command->variant);
     }
 }
@@ -34,7 +36,7 @@ static void untracked_run(struct call *call) {
 static const char *const help_lines[] = {
     "ENCODING <key>",
     "    Return the kind of internal representation used in order to store the value",
-    "    associated with a <key>: skiplist.",
+    "    associated with a <key>: skiplist, listpack or hashtable.",
     "FREQ <key>",
     "    Return an error: access frequencies are not tracked.",
     "IDLETIME <key>",
@@ -48,8 +50,10 @@ static const char *const help_lines[] = {
 static const struct command object_encoding = {
     .name = "ENCODING",
     .syntax = "key",
-    .summary = "How a board is kept in memory: skiplist",
+    .summary =
+        "How a value is kept in memory: skiplist for a board, listpack or hashtable for a hash",
     .flags = COMMAND_READ,
+    .key_access = "RO",
     .run = encoding_run,
 };
 static const struct command object_freq = {
@@ -57,6 +61,7 @@ static const struct command object_freq = {
     .syntax = "key",
     .summary = "Replies an error: access frequencies are not tracked",
     .flags = COMMAND_READ,
+    .key_access = "RO",
     .variant = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
                "Please note that when switching between policies at runtime LRU and LFU data "
                "will take some time to adjust.",
@@ -67,14 +72,16 @@ static const struct command object_idletime = {
     .syntax = "key",
     .summary = "Replies an error: access times are not tracked",
     .flags = COMMAND_READ,
+    .key_access = "RO",
     .variant = "ERR Idle times are not tracked, as nothing is ever evicted",
     .run = untracked_run,
 };
 static const struct command object_refcount = {
     .name = "REFCOUNT",
     .syntax = "key",
-    .summary = "How many keys share a board: always 1",
+    .summary = "How many keys share a value: always 1",
     .flags = COMMAND_READ,
+    .key_access = "RO",
     .run = refcount_run,
 };
 static const struct command object_help = {
@@ -89,7 +96,7 @@ static const struct command *const object_subcommands[] = {
 };
 const struct command command_object = {
     .name = "OBJECT",
-    .summary = "How a key's board is kept",
+    .summary = "How a key's value is kept",
     .complexity = "Depends on subcommand.",
     .subcommands = object_subcommands,
 };

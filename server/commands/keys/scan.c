@@ -1,32 +1,21 @@
 /* Commands that find keys: KEYS SCAN RANDOMKEY. */
-#include "codec/glob.h"
 #include "server/clients/server.h"
-#include "server/dispatch/call.h"
+#include "server/commands/scanning.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
-#include "server/dispatch/options.h"
 
-/* The cursor of a scan that has not begun; 0 would mean that it is complete. All others are
- * smaller. */
-#define CURSOR_BEGIN (UINT64_C(1) << 33)
-
-/* Collects names for KEYS and SCAN. */
 struct name_list {
     struct reply *reply;
-    const struct glob *glob; /* NULL: all names */
+    const struct glob *glob;
     uint64_t count;
 };
 
 static void visit_name(void *context, struct bytes name) {
     struct name_list *names = context;
-    if (names->glob == NULL || glob_takes(names->glob, name)) {
+    if (glob_takes(names->glob, name)) {
         reply_bulk(names->reply, name);
         names->count++;
     }
-}
-
-static void visit_key(void *context, const struct registry_key *key) {
-    visit_name(context, registry_name(key));
 }
 
 static void keys_run(struct call *call) {
@@ -72,80 +61,43 @@ const struct command command_randomkey = {
     .run = randomkey_run,
 };
 
-struct scan_options {
-    struct name_list names;
-    struct glob *glob; /* storage for the pattern */
-    int64_t count;
-    bool is_other_type; /* TYPE names a type that no key has */
+struct key_scan {
+    struct scanning scanning; /* first: see SCANNING_OPTIONS */
+    struct bytes type;        /* TYPE; at NULL: any */
+    const struct registry *registry;
 };
 
-static bool check_count(const struct call *call, uint32_t index, void *target) {
-    (void)index;
-    return ((struct scan_options *)target)->count >= 1 || call_syntax_error(call);
-}
-
-/* MATCH */
-static bool read_pattern(const struct call *call, uint32_t index, void *target) {
-    struct scan_options *options = target;
-    options->names.glob = options->glob;
-    return call_prepare_glob(call, call_arg(call, index), options->glob);
-}
-
-/* TYPE */
-static bool read_type(const struct call *call, uint32_t index, void *target) {
-    ((struct scan_options *)target)->is_other_type = !call_arg_is(call, index, "zset");
-    return true;
-}
-
-static const struct option_row scan_rows[] = {
-    {"MATCH", OPTION_READ, 0, read_pattern},
-    {"COUNT", OPTION_INTEGER, offsetof(struct scan_options, count), check_count},
-    {"TYPE", OPTION_READ, 0, read_type},
+static const struct option_row scan_options[] = {
+    SCANNING_OPTIONS,
+    {"TYPE", OPTION_TEXT, offsetof(struct key_scan, type), NULL},
     {0},
 };
 
-static void skip_key(void *context, const struct registry_key *key) {
-    (void)context;
-    (void)key;
-}
-
-/* One step of the scan; returns the next cursor. An archive exists from the exact millisecond at
- * which its period ends, so a scan that continued before all due boards have rolled over could skip
- * the archive's position. Until they have, a step rolls over some of them and visits nothing. */
-static uint64_t scan_step(struct call *call, struct scan_options *options, uint64_t cursor) {
-    struct scan_limits limits = {
-        .count = options->count < UINT32_MAX ? (uint32_t)options->count : UINT32_MAX,
-        .work_max = COMMAND_SCAN_WORK_MAX,
-        .byte_work = options->names.glob != NULL ? glob_byte_work(options->names.glob) : 0,
-    };
-    if (!registry_roll_some(call->registry, call->now_ms)) {
-        return cursor != 0 ? cursor : CURSOR_BEGIN;
+static void visit_key(void *context, const struct registry_key *key) {
+    struct key_scan *scan = context;
+    if ((scan->type.at == NULL || bytes_is(scan->type, registry_kind_name(scan->registry, key))) &&
+        scanning_takes(&scan->scanning, registry_name(key))) {
+        reply_bulk(&scan->scanning.found, registry_name(key));
+        scan->scanning.found_count++;
     }
-    return registry_scan(call->registry, call->session->database,
-                         cursor != CURSOR_BEGIN ? cursor : 0, &limits, call->now_ms,
-                         options->is_other_type ? skip_key : visit_key, &options->names);
 }
 
 static void scan_run(struct call *call) {
-    uint64_t cursor;
     struct glob glob;
-    struct scan_options options = {.count = 10, .glob = &glob};
-    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !options_read(call, 2, &options)) {
+    struct key_scan scan = {.registry = call->registry};
+    uint64_t cursor;
+    scanning_begin(&scan.scanning, call, &glob);
+    if (!call_parse_cursor(call, call_arg(call, 1), &cursor) || !options_read(call, 2, &scan)) {
         return;
     }
-    struct buffer text;
-    struct reply aside;
-    buffer_init(&text, 0);
-    reply_init(&aside, &text, call->reply->version);
-    options.names.reply = &aside;
-    cursor = scan_step(call, &options, cursor);
-    call_reply_scan(call, cursor, options.names.count, &text);
+    cursor = scanning_keys(&scan.scanning, call, cursor, UINT32_MAX, visit_key, &scan);
+    scanning_end(&scan.scanning, call, cursor);
 }
 
 const struct command command_scan = {
     .name = "SCAN",
     .syntax = "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type]",
-    .options = scan_rows,
+    .options = scan_options,
     .summary =
         "Walks over the keys of the database in steps, from one cursor to the next; COUNT is a "
         "hint, and a step may be empty",

@@ -50,6 +50,8 @@ static const char *read_option(const struct request *request, struct lb_add *add
         add->is_existing_only = true;
     } else if (bytes_is(word, "WITHRANK")) {
         add->with_rank = true;
+    } else if (bytes_is(word, "STRINGS")) {
+        add->with_strings = true;
     } else if (bytes_is(word, "SET")) {
         return set_operation(add, LB_ADD_SET);
     } else if (bytes_is(word, "INCR")) {
@@ -194,20 +196,21 @@ static void lb_add_run(struct call *call) {
     struct writing writing;
     if (writing_begin(call, call_arg(call, 1), &writing)) {
         run_on_board(call, &writing, &add);
-        writing_end(&writing);
+        writing_end(&writing, add.operation == LB_ADD_INCREMENT ? "zincr" : "zadd");
     }
 }
 
 const struct command command_lb_add = {
     .name = "LB.ADD",
     .syntax = "key condition=[NX | XX] operator=[SET | INCR | BEST] time=[AT "
-              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [WITHRANK] "
+              "unix-time-milliseconds:unix-time | TOUCH | KEEPTIME] [WITHRANK] [STRINGS] "
               "members=<fields_member=(field... member)... | PACKED "
               "packed_member=(packed-key:integer member)...>",
     .summary = "Write fields and times of members, all of them or nothing; count those added or "
                "changed",
     .complexity = "O(log n) for each member named, n being the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW access update",
     .member_arg = -1,
     .new_key = new_key,
     .cost = &(const struct command_cost){.count = cost_count_pairs,

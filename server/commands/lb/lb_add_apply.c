@@ -16,16 +16,6 @@ enum {
     STEPS_ON_STACK = 16,
 };
 
-/* The planned result for one member. */
-struct add_step {
-    uint64_t key;   /* after the command, if is_there */
-    bool is_there;  /* after the command */
-    bool was_there; /* before the command; so are had_rank and previous_rank */
-    bool is_written;
-    bool had_rank;
-    uint32_t previous_rank;
-};
-
 /* ---- planning a member ---- */
 
 /* Add to a field of *key. */
@@ -93,7 +83,7 @@ static bool apply_values(const struct call *call, const struct layout *layout,
 /* Set the time of the step's key, and determine whether it is written. On entry the key has the
  * member's previous time. */
 static bool stamp(const struct call *call, const struct layout *layout, const struct lb_add *add,
-                  const struct add_step *before, struct add_step *step) {
+                  const struct lb_add_step *before, struct lb_add_step *step) {
     bool is_changed = !before->is_there || layout_without_time(layout, step->key) !=
                                                layout_without_time(layout, before->key);
     bool is_kept = add->time == ADD_TIME_OF_CHANGE
@@ -112,7 +102,7 @@ static bool stamp(const struct call *call, const struct layout *layout, const st
 
 /* Is the current key kept because it is as good as the new one or better (KEEP BEST, BEST)? */
 static bool is_beaten(const struct rules *rules, const struct lb_add *add,
-                      const struct add_step *before, uint64_t key) {
+                      const struct lb_add_step *before, uint64_t key) {
     if (!before->is_there) {
         return false;
     }
@@ -123,15 +113,17 @@ static bool is_beaten(const struct rules *rules, const struct lb_add *add,
                                                 layout_without_time(&rules->layout, before->key);
 }
 
-/* Plan the result for a member whose current state is before. false: the error was replied. */
-static bool plan(const struct call *call, const struct rules *rules, const struct lb_add *add,
-                 const struct bytes *values, const struct add_step *before, struct add_step *step) {
+bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
+                 const struct bytes *values, const struct lb_add_step *before,
+                 struct lb_add_step *step) {
+    const struct call *call = writing->call;
+    const struct rules *rules = writing->rules;
     const struct layout *layout = &rules->layout;
     bool is_skipped = before->is_there ? add->is_new_only : add->is_existing_only;
     *step = *before;
     step->is_written = false;
     uint64_t key = before->is_there ? before->key : layout_zero_key(layout);
-    if (!zset_check_member(call, values[add->value_count]) ||
+    if (!writing_check_member(writing, values[add->value_count]) ||
         !apply_values(call, layout, add, values, is_skipped, &key)) {
         return false;
     }
@@ -145,11 +137,10 @@ static bool plan(const struct call *call, const struct rules *rules, const struc
 
 /* ---- putting ---- */
 
-/* The member's state before the command. */
-static struct add_step step_of(const struct board *board, const struct lb_add *add,
-                               const struct board_member *member) {
+struct lb_add_step lb_add_step_of(const struct board *board, const struct lb_add *add,
+                                  const struct board_member *member) {
     bool has_rank = add->with_rank && member->is_there;
-    return (struct add_step){
+    return (struct lb_add_step){
         .key = member->key,
         .is_there = member->is_there,
         .was_there = member->is_there,
@@ -160,8 +151,8 @@ static struct add_step step_of(const struct board *board, const struct lb_add *a
 
 /* ---- replies ---- */
 
-static void answer_rank(const struct call *call, struct lb_writer *writer,
-                        const struct board_member *member, const struct add_step *step) {
+static void write_rank(const struct call *call, struct lb_writer *writer,
+                       const struct board_member *member, const struct lb_add_step *step) {
     reply_array(call->reply, 2);
     if (member->is_there) {
         lb_write_record(writer, member->name, member->key, board_rank_of(writer->board, member));
@@ -175,12 +166,21 @@ static void answer_rank(const struct call *call, struct lb_writer *writer,
     }
 }
 
+void lb_add_answer_rank(const struct call *call, const struct board *board,
+                        const struct lb_add *add, const struct lb_add_step *step) {
+    struct lb_writer writer;
+    struct board_member member;
+    lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
+    board_look_up(board, lb_add_name(call->request, add, 0), NULL, &member);
+    write_rank(call, &writer, &member, step);
+}
+
 /* Ranks as they are after the whole command. */
 static void answer_ranks(const struct call *call, const struct board *board,
-                         const struct lb_add *add, const struct add_step *steps) {
+                         const struct lb_add *add, const struct lb_add_step *steps) {
     struct lb_writer writer;
     struct lookup ahead[LOOKUP_GROUP];
-    lb_begin_records(call, board, (struct lb_shape){0}, &writer);
+    lb_begin_records(call, board, (struct lb_shape){.with_strings = add->with_strings}, &writer);
     reply_array(call->reply, add->member_count);
     for (uint32_t i = 0; i < add->member_count; i++) {
         if (i % LOOKUP_GROUP == 0) {
@@ -189,12 +189,12 @@ static void answer_ranks(const struct call *call, const struct board *board,
         }
         struct board_member member;
         board_look_up(board, lb_add_name(call->request, add, i), &ahead[i % LOOKUP_GROUP], &member);
-        answer_rank(call, &writer, &member, &steps[i]);
+        write_rank(call, &writer, &member, &steps[i]);
     }
 }
 
 static void answer(const struct call *call, const struct board *board, const struct lb_add *add,
-                   const struct add_step *steps) {
+                   const struct lb_add_step *steps) {
     if (add->with_rank) {
         answer_ranks(call, board, add, steps);
         return;
@@ -210,10 +210,10 @@ static void answer(const struct call *call, const struct board *board, const str
 
 static void add_one(const struct call *call, struct writing *writing, const struct lb_add *add) {
     struct board_member member;
-    struct add_step step;
+    struct lb_add_step step;
     board_look_up(writing->board, lb_add_name(call->request, add, 0), call->ahead, &member);
-    struct add_step before = step_of(writing->board, add, &member);
-    if (!plan(call, writing->rules, add, lb_add_values(call->request, add, 0), &before, &step)) {
+    struct lb_add_step before = lb_add_step_of(writing->board, add, &member);
+    if (!lb_add_plan(writing, add, lb_add_values(call->request, add, 0), &before, &step)) {
         return;
     }
     if (step.is_written) {
@@ -241,7 +241,7 @@ struct many {
     const struct lb_add *add;
     struct writing *writing;
     struct board *board;
-    struct add_step *steps;
+    struct lb_add_step *steps;
     struct step_table table;
     uint64_t new_count; /* members that the command adds to the board */
 };
@@ -267,10 +267,10 @@ static bool plan_group(struct many *many, uint32_t begin, unsigned count) {
         struct board_member member;
         board_look_up(many->board, lb_add_name(call->request, add, i), &ahead[i - begin], &member);
         uint32_t *slot = find_slot(many, member.name, member.hash);
-        struct add_step before =
-            *slot != 0 ? many->steps[*slot - 1] : step_of(many->board, add, &member);
-        if (!plan(call, many->writing->rules, add, lb_add_values(call->request, add, i), &before,
-                  &many->steps[i])) {
+        struct lb_add_step before =
+            *slot != 0 ? many->steps[*slot - 1] : lb_add_step_of(many->board, add, &member);
+        if (!lb_add_plan(many->writing, add, lb_add_values(call->request, add, i), &before,
+                         &many->steps[i])) {
             return false;
         }
         many->new_count += !before.is_there && many->steps[i].is_there;
@@ -338,8 +338,8 @@ static void plan_and_put(struct many *many) {
     if (!for_each_group(many, plan_group)) {
         return;
     }
-    if (many->new_count > BOARD_MEMBERS_MAX - board_count(many->board)) {
-        writing_refuse_full(many->call);
+    if (many->new_count > writing_room(many->writing)) {
+        writing_refuse_full(many->call, many->writing->rules);
         return;
     }
     if (!reserve(many)) {
@@ -358,7 +358,7 @@ static void plan_and_put(struct many *many) {
 }
 
 static void add_many(const struct call *call, struct writing *writing, const struct lb_add *add) {
-    struct add_step steps[STEPS_ON_STACK];
+    struct lb_add_step steps[STEPS_ON_STACK];
     uint32_t slots[4 * STEPS_ON_STACK] = {0};
     struct many many = {
         .call = call, .add = add, .writing = writing, .board = writing->board, .steps = steps};

@@ -1,4 +1,5 @@
-/* LB.ADD in two parts: lb_add.c parses the request, lb_add_apply.c applies it. */
+/* LB.ADD in two parts: lb_add.c parses the request, lb_add_apply.c applies it. lb_submit.c plans in
+ * the same way. */
 #ifndef SERVER_COMMAND_LB_ADD_APPLY_H
 #define SERVER_COMMAND_LB_ADD_APPLY_H
 
@@ -25,6 +26,7 @@ struct lb_add {
     bool is_new_only;      /* NX */
     bool is_existing_only; /* XX */
     bool with_rank;        /* WITHRANK */
+    bool with_strings;     /* STRINGS */
     enum lb_add_operation operation;
     enum lb_add_time time;
     int64_t at_us;
@@ -43,6 +45,29 @@ static inline struct bytes lb_add_name(const struct request *request, const stru
                                        uint32_t index) {
     return lb_add_values(request, add, index)[add->value_count];
 }
+
+/* The planned result for one member. */
+struct lb_add_step {
+    uint64_t key;   /* after the command, if is_there */
+    bool is_there;  /* after the command */
+    bool was_there; /* before the command; so are had_rank and previous_rank */
+    bool is_written;
+    bool had_rank;
+    uint32_t previous_rank;
+};
+
+/* The member's state before the command. */
+struct lb_add_step lb_add_step_of(const struct board *board, const struct lb_add *add,
+                                  const struct board_member *member);
+/* Plan the result for a member whose current state is before; its name follows its values. false:
+ * the error was replied. */
+MUST_CHECK bool lb_add_plan(const struct writing *writing, const struct lb_add *add,
+                            const struct bytes *values, const struct lb_add_step *before,
+                            struct lb_add_step *step);
+
+/* Reply [record, previous rank | nil] of the only member, as it is after the whole command. */
+void lb_add_answer_rank(const struct call *call, const struct board *board,
+                        const struct lb_add *add, const struct lb_add_step *step);
 
 /* Apply the command to the board and reply. An error leaves the board unchanged. If AT is given,
  * the layout must be able to hold it. */

@@ -22,6 +22,8 @@ struct around {
 
 static const struct option_row lb_around_options[] = {
     {"COMP", OPTION_FLAG, offsetof(struct around, shape.is_competition), NULL},
+    {"STRINGS", OPTION_FLAG, offsetof(struct around, shape.with_strings), NULL},
+    LB_DATA_OPTIONS(struct around, shape.data),
     {0},
 };
 
@@ -36,7 +38,7 @@ static bool read_arguments(const struct call *call, struct around *around) {
     if (around->count < 1) {
         return call_refuse(call, "ERR value is out of range, must be positive");
     }
-    return options_read(call, ARG_OPTIONS, around);
+    return options_read(call, ARG_OPTIONS, around) && lb_data_check(call, &around->shape.data);
 }
 
 /* The rank of a new member with this score and 0 in its other fields, if it were added now: after
@@ -70,7 +72,10 @@ static void lb_around_run(struct call *call) {
     if (!read_arguments(call, &around)) {
         return;
     }
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
     bool is_there = board != NULL;
     if (around.is_score) {
         if (!find_score(call, board, &rank)) {
@@ -94,12 +99,13 @@ static uint64_t count_window(const struct cost_view *view) {
     if (!read_arguments(view->call, &around)) {
         return 0;
     }
-    return (uint64_t)(around.count < size ? around.count : size);
+    return lb_data_work(&around.shape.data, (uint64_t)(around.count < size ? around.count : size));
 }
 
 const struct command command_lb_around = {
     .name = "LB.AROUND",
-    .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP]",
+    .syntax = "key where=<MEMBER member | SCORE score:double> count:integer [COMP] "
+              "[STRINGS] " LB_DATA_SYNTAX,
     .options = lb_around_options,
     .summary = "A window of records around a member, or around the place of a score",
     .complexity = "O(log n + m) for m of the board's n members",

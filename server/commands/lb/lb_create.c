@@ -67,7 +67,7 @@ static void lb_create_run(struct call *call) {
     struct rules rules;
     struct bytes name = call_arg(call, 1);
     bool is_new;
-    if (!zset_check_key(call, name) || !read_rules(call, &rules)) {
+    if (!call_check_key(call, name) || !read_rules(call, &rules)) {
         return;
     }
     if (registry_find_or_create_like(call->registry, call->session->database, name, &rules,
@@ -84,8 +84,11 @@ const struct command command_lb_create = {
     .name = "LB.CREATE",
     .syntax = "key layout=[LAYOUT name | fields=((FIELD name bits:integer order=[ASC | DESC] "
               "[SIGNED] [SCALE scale:integer])... [TIME bits:integer unit=<US | MS | S | M | H | "
-              "D> window=[START start | END end] [LATEST]])] [CAP cap:integer] [KEEP <LAST | "
-              "BEST>] [PERIOD unit=<DAY | WEEK | MONTH> [TZ offset] [ARCHIVE periods:integer]]",
+              "D> window=[START start | END end] [LATEST]])] size=[CAP cap:integer | LIMIT "
+              "limit:integer] [KEEP <LAST | BEST>] [FREEZE] [OPENS time] [CLOSES time] [PERIOD "
+              "unit=<HOUR | DAY | WEEK | MONTH | YEAR> [EVERY units:integer] [ON weekday] [AT "
+              "hour:integer] [FROM date] [TZ zone] [ARCHIVE periods:integer] [ARCHIVED <FROZEN | "
+              "WRITABLE>]]",
     .summary = "Make an empty board with a layout and options of its own, which stays when it is "
                "empty",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,

@@ -52,6 +52,8 @@ static const struct option_row lb_get_options[] = {
     {"SORT", OPTION_FLAG, offsetof(struct get, is_sorted), NULL},
     {"PCT", OPTION_FLAG, offsetof(struct get, shape.with_percent), NULL},
     {"WITHKEY", OPTION_FLAG, offsetof(struct get, shape.with_key), NULL},
+    {"STRINGS", OPTION_FLAG, offsetof(struct get, shape.with_strings), NULL},
+    LB_DATA_OPTIONS(struct get, shape.data),
     {0},
 };
 
@@ -116,14 +118,40 @@ static void write_places(const struct call *call, const struct lb_writer *writer
     }
 }
 
+/* The same with DATA. Missing members end a group, so that the order stays. */
+static void write_with_data(const struct call *call, struct lb_writer *writer,
+                            const struct place *places, uint32_t count) {
+    struct lb_group group;
+    group.count = 0;
+    for (uint32_t i = 0; i < count && !reply_is_lost(call->reply); i++) {
+        if (places[i].rank == NOWHERE) {
+            lb_group_write(writer, &group);
+            reply_null_array(call->reply);
+        } else {
+            lb_group_add(writer, &group, call_arg(call, FIRST_MEMBER + places[i].index),
+                         places[i].key, places[i].shown_rank);
+        }
+    }
+    lb_group_write(writer, &group);
+}
+
+static void write_as_asked(const struct call *call, struct lb_writer *writer,
+                           const struct place *places, uint32_t count) {
+    if (lb_data_is_asked(&writer->shape.data)) {
+        write_with_data(call, writer, places, count);
+    } else {
+        write_places(call, writer, places, count);
+    }
+}
+
 static void reply_as_asked(const struct call *call, const struct get *get,
-                           const struct board *board, const struct lb_writer *writer) {
+                           const struct board *board, struct lb_writer *writer) {
     struct place places[LOOKUP_GROUP];
     reply_array(call->reply, get->member_count);
     for (uint32_t begin = 0; begin < get->member_count && !reply_is_lost(call->reply);) {
         unsigned count = lookup_group_size(get->member_count, begin);
         find_group(call, get, board, begin, count, places);
-        write_places(call, writer, places, count);
+        write_as_asked(call, writer, places, count);
         begin += count;
     }
 }
@@ -136,7 +164,7 @@ static int compare_places(const void *left, const void *right) {
 }
 
 static void reply_sorted(const struct call *call, const struct get *get, const struct board *board,
-                         const struct lb_writer *writer) {
+                         struct lb_writer *writer) {
     struct place *places = memory_allocate(get->member_count * sizeof(places[0]));
     if (places == NULL) {
         call_out_of_memory(call);
@@ -149,18 +177,31 @@ static void reply_sorted(const struct call *call, const struct get *get, const s
     }
     qsort(places, get->member_count, sizeof(places[0]), compare_places);
     reply_array(call->reply, get->member_count);
-    write_places(call, writer, places, get->member_count);
+    write_as_asked(call, writer, places, get->member_count);
     memory_free(places);
+}
+
+static bool read_arguments(const struct call *call, struct get *get) {
+    return read_member_count(call, get) &&
+           options_read(call, FIRST_MEMBER + get->member_count, get) &&
+           lb_data_check(call, &get->shape.data);
+}
+
+static uint64_t count_members(const struct cost_view *view) {
+    struct get get = {.is_sorted = false};
+    return read_arguments(view->call, &get) ? lb_data_work(&get.shape.data, get.member_count) : 0;
 }
 
 static void lb_get_run(struct call *call) {
     struct get get = {.is_sorted = false};
     struct lb_writer writer;
-    if (!read_member_count(call, &get) ||
-        !options_read(call, FIRST_MEMBER + get.member_count, &get)) {
+    if (!read_arguments(call, &get)) {
         return;
     }
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
     if (board == NULL) {
         lb_reply_nils(call, get.member_count);
         return;
@@ -175,14 +216,14 @@ static void lb_get_run(struct call *call) {
 
 const struct command command_lb_get = {
     .name = "LB.GET",
-    .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY]",
+    .syntax = "key n:integer member... [COMP] [SORT] [PCT] [WITHKEY] [STRINGS] " LB_DATA_SYNTAX,
     .options = lb_get_options,
     .summary = "Rank, reach time and fields of many members at once, in the order asked for or by "
                "rank",
     .complexity = "O(m log n) for m of the board's n members; SORT adds O(m log m)",
     .flags = COMMAND_READ | COMMAND_FAST,
     .member_arg = FIRST_MEMBER,
-    .cost = &(const struct command_cost){.count = cost_count_members,
+    .cost = &(const struct command_cost){.count = count_members,
                                          .unit_ns = 300,
                                          .unit = "requested member",
                                          .instead = "several commands of a thousand each"},

@@ -42,7 +42,10 @@ static uint32_t count_at_or_above(const struct board *board, struct decimal edge
 }
 
 static void lb_hist_run(struct call *call) {
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
     const struct layout_field *lead = &lb_layout(call, board, call_arg(call, 1))->fields[0];
     if (!check_edges(call, lead)) {
         return;

@@ -1,4 +1,6 @@
 /* LB.INFO: a board's layout, the ranges of its fields and times, its options, and its memory. */
+#include "server/commands/lb/lb_info.h"
+
 #include "server/commands/lb/lb_record.h"
 
 static void put_flag(const struct call *call, const char *name, bool is_true) {
@@ -44,15 +46,17 @@ static void put_time(const struct call *call, const struct layout *layout) {
 }
 
 static void put_period(const struct call *call, const struct rules *rules) {
-    char zone[PERIOD_ZONE_TEXT_SIZE + 1] = "";
-    if (rules->period == PERIOD_NONE) {
+    const struct period *period = &rules->period;
+    char zone[PERIOD_ZONE_TEXT_MAX];
+    char from[PERIOD_DATE_TEXT_MAX];
+    if (rules->period.unit == PERIOD_NONE) {
         reply_null(call->reply);
         return;
     }
-    period_print_zone(zone, rules->zone_minutes);
-    reply_map(call->reply, 5);
-    reply_named_text(call->reply, "unit", period_unit_name(rules->period));
-    reply_named_text(call->reply, "tz", zone);
+    reply_map(call->reply, 10);
+    reply_named_text(call->reply, "unit", period_unit_name(period->unit));
+    reply_bulk_text(call->reply, "tz");
+    reply_bulk(call->reply, (struct bytes){zone, period_print_zone(zone, period)});
     reply_named_integer(call->reply, "start", rules->period_start_ms);
     reply_named_integer(call->reply, "end", rules->period_end_ms);
     reply_bulk_text(call->reply, "archive");
@@ -61,31 +65,54 @@ static void put_period(const struct call *call, const struct rules *rules) {
     } else {
         reply_integer(call->reply, rules->archives_max);
     }
-}
-
-static void put_options(const struct call *call, const struct rules *rules) {
-    reply_bulk_text(call->reply, "cap");
-    if (rules->cap > 0) {
-        reply_integer(call->reply, rules->cap);
+    reply_named_integer(call->reply, "every", period->every);
+    reply_bulk_text(call->reply, "on");
+    if (period->unit == PERIOD_WEEK) {
+        reply_bulk_text(call->reply, period_weekday_name(period->weekday));
     } else {
         reply_null(call->reply);
     }
+    reply_named_integer(call->reply, "at", period->hour);
+    reply_bulk_text(call->reply, "from");
+    if (period->every > 1) {
+        reply_bulk(call->reply, (struct bytes){from, period_print_date(from, period->from_day)});
+    } else {
+        reply_null(call->reply);
+    }
+    reply_named_text(call->reply, "archived", rules->archives_are_writable ? "writable" : "frozen");
+}
+
+/* nil for 0. */
+static void put_given(const struct call *call, const char *name, int64_t value) {
+    reply_bulk_text(call->reply, name);
+    if (value > 0) {
+        reply_integer(call->reply, value);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+void lb_put_options(const struct call *call, const struct rules *rules) {
+    put_given(call, "cap", rules->cap);
     reply_named_text(call->reply, "keep", rules->keeps_best ? "best" : "last");
     put_flag(call, "created", rules->is_created);
     reply_bulk_text(call->reply, "period");
     put_period(call, rules);
+    put_given(call, "limit", rules->limit);
+    put_flag(call, "frozen", (rules->guards & RULES_FROZEN) != 0);
+    put_given(call, "opens", rules->opens_ms);
+    put_given(call, "closes", rules->closes_ms);
 }
 
 static void lb_info_run(struct call *call) {
-    const struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    if (key == NULL) {
-        reply_error(call->reply, "ERR no such key");
+    struct registry_key *key;
+    if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
     const struct layout *layout = board_layout(&key->board);
     char text[LAYOUT_TEXT_MAX];
     layout_print(layout, text);
-    reply_map(call->reply, 10);
+    reply_map(call->reply, 6 + LB_OPTIONS);
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "bits", layout->bits_total);
     reply_named_integer(call->reply, "count", board_count(&key->board));
@@ -97,7 +124,7 @@ static void lb_info_run(struct call *call) {
     }
     reply_bulk_text(call->reply, "time");
     put_time(call, layout);
-    put_options(call, registry_rules(key));
+    lb_put_options(call, registry_rules(key));
 }
 
 const struct command command_lb_info = {

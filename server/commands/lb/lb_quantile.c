@@ -41,52 +41,92 @@ static uint32_t rank_from_worst(uint64_t q, uint32_t count) {
     return (uint32_t)(high / Q_UNIT + rest / one + (rest % one != 0));
 }
 
-static void write_quantile(const struct board *board, uint64_t q, struct lb_writer *writer) {
+static void write_quantile(const struct board *board, uint64_t q, struct lb_writer *writer,
+                           struct lb_group *group) {
     uint32_t count = board_count(board);
     uint32_t from_worst = rank_from_worst(q, count);
     uint32_t rank = count - (from_worst > 0 ? from_worst : 1);
     struct board_entry entry = board_at(board, rank);
-    lb_write_record(writer, entry.member, entry.key, rank);
+    if (lb_data_is_asked(&writer->shape.data)) {
+        lb_group_add(writer, group, entry.member, entry.key, rank);
+    } else {
+        lb_write_record(writer, entry.member, entry.key, rank);
+    }
 }
 
-static bool check_quantiles(const struct call *call) {
-    for (uint32_t i = FIRST_Q; i < call->request->count; i++) {
+struct quantiles {
+    uint32_t count;
+    struct lb_shape shape;
+};
+
+static const struct option_row lb_quantile_options[] = {
+    {"STRINGS", OPTION_FLAG, offsetof(struct quantiles, shape.with_strings), NULL},
+    LB_DATA_OPTIONS(struct quantiles, shape.data),
+    {0},
+};
+
+static bool is_option(const struct call *call, uint32_t index) {
+    return call_arg_is(call, index, "DATA") || call_arg_is(call, index, "STRINGS");
+}
+
+/* Quantiles end where an option begins. */
+static bool read_arguments(const struct call *call, struct quantiles *quantiles) {
+    uint32_t end = FIRST_Q;
+    while (end < call->request->count && !is_option(call, end)) {
         uint64_t q;
-        if (!parse_q(call, call_arg(call, i), &q)) {
+        if (!parse_q(call, call_arg(call, end), &q)) {
             return false;
         }
+        end++;
     }
-    return true;
+    quantiles->count = end - FIRST_Q;
+    return quantiles->count > 0 ? options_read(call, end, quantiles) : call_syntax_error(call);
+}
+
+static uint64_t count_records(const struct cost_view *view) {
+    struct quantiles quantiles = {.count = 0};
+    return read_arguments(view->call, &quantiles)
+               ? lb_data_work(&quantiles.shape.data, quantiles.count)
+               : 0;
 }
 
 static void lb_quantile_run(struct call *call) {
-    uint32_t q_count = call->request->count - FIRST_Q;
+    struct quantiles quantiles = {.count = 0};
     struct lb_writer writer;
-    if (!check_quantiles(call)) {
+    struct lb_group group;
+    if (!read_arguments(call, &quantiles)) {
         return;
     }
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
     if (board == NULL || board_count(board) == 0) {
-        lb_reply_nils(call, q_count);
+        lb_reply_nils(call, quantiles.count);
         return;
     }
-    lb_begin_records(call, board, (struct lb_shape){0}, &writer);
-    reply_array(call->reply, q_count);
-    for (uint32_t i = FIRST_Q; i < call->request->count && !reply_is_lost(call->reply); i++) {
+    lb_begin_records(call, board, quantiles.shape, &writer);
+    group.count = 0;
+    reply_array(call->reply, quantiles.count);
+    for (uint32_t i = 0; i < quantiles.count && !reply_is_lost(call->reply); i++) {
         uint64_t q = 0;
-        bool is_parsed = parse_q(call, call_arg(call, i), &q);
+        bool is_parsed = parse_q(call, call_arg(call, FIRST_Q + i), &q);
         CHECK(is_parsed);
-        write_quantile(board, q, &writer);
+        write_quantile(board, q, &writer, &group);
+    }
+    if (lb_data_is_asked(&quantiles.shape.data)) {
+        lb_group_write(&writer, &group);
     }
 }
 
 const struct command command_lb_quantile = {
     .name = "LB.QUANTILE",
-    .syntax = "key q:double...",
+    .syntax = "key q:double... [STRINGS] " LB_DATA_SYNTAX,
+    .options = lb_quantile_options,
     .summary = "The members at given quantiles, from the worst (0) to the best (1)",
     .complexity = "O(log n) for each quantile, n being the members of the board",
     .flags = COMMAND_READ | COMMAND_FAST,
-    .cost = &(const struct command_cost){.count = cost_count_members,
+    .cost = &(const struct command_cost){.count = count_records,
                                          .unit_ns = 700,
                                          .unit = "quantile",
                                          .instead = "several commands of a thousand each"},

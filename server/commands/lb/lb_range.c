@@ -27,11 +27,13 @@ static const struct option_row lb_range_options[] = {
     {"LIMIT", OPTION_INTEGERS, offsetof(struct range, offset), NULL},
     {"COMP", OPTION_FLAG, offsetof(struct range, shape.is_competition), NULL},
     {"WITHKEY", OPTION_FLAG, offsetof(struct range, shape.with_key), NULL},
+    {"STRINGS", OPTION_FLAG, offsetof(struct range, shape.with_strings), NULL},
+    LB_DATA_OPTIONS(struct range, shape.data),
     {0},
 };
 
 static bool read_options(const struct call *call, struct range *range) {
-    if (!options_read(call, FIRST_OPTION, range)) {
+    if (!options_read(call, FIRST_OPTION, range) || !lb_data_check(call, &range->shape.data)) {
         return false;
     }
     /* As in ZRANGE, a count of -1 means no limit, and is always accepted. */
@@ -75,8 +77,9 @@ static void lb_range_run(struct call *call) {
     if (!read_options(call, &range)) {
         return;
     }
-    const struct board *board = call_find_board(call, call_arg(call, 1));
-    if (find_span(call, &range, board, 0, &span)) {
+    const struct board *board;
+    if (call_find_board(call, call_arg(call, 1), &board) &&
+        find_span(call, &range, board, 0, &span)) {
         lb_reply_span(call, board, span, !range.is_reverse, range.shape);
     }
 }
@@ -91,13 +94,14 @@ static uint64_t count_span(const struct cost_view *view) {
         return 0;
     }
     bool is_slow = range.shape.is_competition && range.is_reverse;
-    return (uint64_t)span.count * (is_slow ? COMPETITION_UNITS : 1);
+    return lb_data_work(&range.shape.data,
+                        (uint64_t)span.count * (is_slow ? COMPETITION_UNITS : 1));
 }
 
 const struct command command_lb_range = {
     .name = "LB.RANGE",
     .syntax = "key start stop [BYSCORE] [REV] offset_count=[LIMIT offset:integer count:integer] "
-              "[COMP] [WITHKEY]",
+              "[COMP] [WITHKEY] [STRINGS] " LB_DATA_SYNTAX,
     .options = lb_range_options,
     .summary = "Records by rank or by score, best first or (REV) worst first",
     .complexity = "O(log n + m) for m of the board's n members, also with a LIMIT far inside; with "

@@ -10,6 +10,13 @@
 
 /* Decimals of PCT: 100 / 10^8 is less than one member of the largest board. */
 enum { PERCENT_SCALE = 8 };
+/* Every integer up to 2^53 is a double. */
+#define EXACT_MAX (UINT64_C(1) << 53)
+
+/* Values below this are written without a call; none as strings. */
+static inline uint64_t plain_limit(uint8_t numbers) {
+    return numbers != REPLY_STRINGS ? PUT_SMALL_LIMIT : 0;
+}
 
 /* Most layouts convert their times with a single multiplication. */
 static void prepare_time(struct lb_writer *writer) {
@@ -24,58 +31,65 @@ static void prepare_time(struct lb_writer *writer) {
     writer->unit_ms = (uint64_t)time->unit_us / 1000;
     writer->is_time_plain = !__builtin_mul_overflow(time->mask, writer->unit_ms, &span_ms) &&
                             !__builtin_add_overflow(span_ms, writer->start_ms, &last_ms) &&
-                            last_ms <= INT64_MAX / 1000;
+                            last_ms <= EXACT_MAX;
 }
 
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer) {
     const struct layout *layout = board_layout(board);
-    uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key;
+    uint32_t element_count = 3U + layout->field_count + shape.with_percent + shape.with_key +
+                             lb_data_is_asked(&shape.data);
     *writer = (struct lb_writer){
+        .call = call,
         .reply = call->reply,
         .board = board,
         .layout = layout,
         .shape = shape,
+        .numbers = shape.with_strings ? REPLY_STRINGS : call->reply->numbers,
         .element_count = element_count,
         .room = (element_count + 1) * (size_t)PUT_NUMBER_ROOM,
     };
+    writer->limit = plain_limit(writer->numbers);
     prepare_time(writer);
 }
 
 static char *put_any_value(char *out, const struct layout_field *field, uint64_t ordinal,
-                           bool is_resp3) {
+                           uint8_t numbers) {
     struct decimal value = layout_field_decimal(field, ordinal);
-    return field->scale == 0 ? put_integer(out, value, is_resp3)
-                             : put_decimal(out, value, field->scale, is_resp3);
+    return field->scale == 0 && numbers != REPLY_STRINGS
+               ? put_integer(out, value, numbers == 3)
+               : put_decimal(out, value, field->scale, numbers == 3);
 }
 
 static inline char *put_value(char *out, const struct layout_field *field, uint64_t ordinal,
-                              bool is_resp3) {
+                              uint64_t limit, uint8_t numbers) {
     /* A negative value wraps around and becomes large. */
     uint64_t value = ordinal - layout_field_zero(field);
-    if (field->scale == 0 && value < PUT_SMALL_LIMIT) {
+    if (field->scale == 0 && value < limit) {
         *out = ':';
         return put_line_end(put_small(out + 1, (uint32_t)value));
     }
-    return put_any_value(out, field, ordinal, is_resp3);
+    return put_any_value(out, field, ordinal, numbers);
 }
 
-static char *put_any_time(char *out, const struct layout *layout, uint64_t key, bool is_resp3) {
+static char *put_any_time(char *out, const struct lb_writer *writer, uint64_t key) {
     int64_t time_ms;
-    if (!layout_time_ms(layout, key, &time_ms)) {
+    bool is_resp3 = writer->reply->version == 3;
+    if (!layout_time_ms(writer->layout, key, &time_ms)) {
         memcpy(out, is_resp3 ? "_\r\n" : "$-1\r\n", is_resp3 ? 3 : 5);
         return out + (is_resp3 ? 3 : 5);
     }
     bool is_negative = time_ms < 0;
-    uint64_t magnitude = is_negative ? 0 - (uint64_t)time_ms : (uint64_t)time_ms;
-    return put_integer(out, (struct decimal){magnitude, is_negative}, is_resp3);
+    struct decimal time = {is_negative ? 0 - (uint64_t)time_ms : (uint64_t)time_ms, is_negative};
+    return writer->numbers == REPLY_STRINGS && time.magnitude > EXACT_MAX
+               ? put_decimal(out, time, 0, false)
+               : put_integer(out, time, is_resp3);
 }
 
-static inline char *put_time(char *out, const struct lb_writer *writer, uint64_t key,
-                             bool is_resp3) {
+static inline char *put_time(char *out, const struct lb_writer *writer, uint64_t key) {
     const struct layout_time *time = &writer->layout->time;
     if (!writer->is_time_plain) {
-        return put_any_time(out, writer->layout, key, is_resp3);
+        return put_any_time(out, writer, key);
     }
     uint64_t stored = key & time->mask;
     uint64_t unit_index = time->is_latest ? stored : stored ^ time->mask;
@@ -90,13 +104,13 @@ static inline char *put_time(char *out, const struct lb_writer *writer, uint64_t
 }
 
 /* floor(100 * (count - rank) / count * 10^8), in two steps that fit 64 bits. */
-static char *put_percent(char *out, uint32_t count, uint32_t rank, bool is_resp3) {
+static char *put_percent(char *out, uint32_t count, uint32_t rank, bool is_double) {
     const uint64_t half = 100000; /* 10^10 = half * half */
     uint64_t part = (count - rank) * half;
     uint64_t high = part / count;
     uint64_t low = part % count * half / count;
     struct decimal percent = {.magnitude = high * half + low};
-    return put_decimal(out, percent, PERCENT_SCALE, is_resp3);
+    return put_decimal(out, percent, PERCENT_SCALE, is_double);
 }
 
 static char *put_key(char *out, const struct layout *layout, uint64_t key) {
@@ -108,7 +122,7 @@ static char *put_key(char *out, const struct layout *layout, uint64_t key) {
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank) {
     struct buffer *buffer = writer->reply->out;
-    bool is_resp3 = writer->reply->version == 3;
+    uint8_t numbers = writer->numbers;
     char *out =
         writer->reply->is_silent ? NULL : buffer_reserve(buffer, writer->room + member.size);
     if (out == NULL) {
@@ -118,13 +132,13 @@ void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uin
     out = put_header(out, '*', writer->element_count);
     out = put_bulk(out, member);
     out = put_header(out, ':', shown_rank);
-    out = put_time(out, writer, key, is_resp3);
+    out = put_time(out, writer, key);
     for (unsigned i = 0; i < writer->layout->field_count; i++) {
         out = put_value(out, &writer->layout->fields[i], layout_ordinal(writer->layout, key, i),
-                        is_resp3);
+                        writer->limit, numbers);
     }
     if (writer->shape.with_percent) {
-        out = put_percent(out, board_count(writer->board), shown_rank, is_resp3);
+        out = put_percent(out, board_count(writer->board), shown_rank, numbers == 3);
     }
     if (writer->shape.with_key) {
         out = put_key(out, writer->layout, key);
@@ -148,9 +162,36 @@ static uint32_t shared_rank(struct lb_writer *writer, uint64_t key, uint32_t ran
     return writer->last_shared_rank;
 }
 
+static inline uint32_t shown_rank(struct lb_writer *writer, uint64_t key, uint32_t rank) {
+    return writer->shape.is_competition ? shared_rank(writer, key, rank) : rank;
+}
+
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank) {
-    uint32_t shown = writer->shape.is_competition ? shared_rank(writer, key, rank) : rank;
-    lb_write_record_as(writer, member, key, shown);
+    lb_write_record_as(writer, member, key, shown_rank(writer, key, rank));
+}
+
+void lb_group_write(const struct lb_writer *writer, struct lb_group *group) {
+    const struct hash *hashes[LB_DATA_GROUP];
+    const struct lb_data *data = &writer->shape.data;
+    if (!lb_data_find(writer->call, data, group->members, group->count, hashes)) {
+        writer->reply->out->is_broken = true; /* as where there is no memory for the reply */
+        return;
+    }
+    for (unsigned i = 0; i < group->count; i++) {
+        lb_write_record_as(writer, group->members[i], group->keys[i], group->shown_ranks[i]);
+        lb_data_reply(writer->reply, data, hashes[i]);
+    }
+    group->count = 0;
+}
+
+void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
+                  uint64_t key, uint32_t shown_rank) {
+    group->members[group->count] = member;
+    group->keys[group->count] = key;
+    group->shown_ranks[group->count] = shown_rank;
+    if (++group->count == LB_DATA_GROUP) {
+        lb_group_write(writer, group);
+    }
 }
 
 void lb_reply_nils(const struct call *call, uint32_t count) {
@@ -160,34 +201,60 @@ void lb_reply_nils(const struct call *call, uint32_t count) {
     }
 }
 
-void lb_reply_span(const struct call *call, const struct board *board, struct zset_span span,
-                   bool is_best_first, struct lb_shape shape) {
-    struct lb_writer writer;
+/* group: NULL without DATA. */
+__attribute__((always_inline)) static inline void write_span(struct lb_writer *writer,
+                                                             struct zset_span span,
+                                                             bool is_best_first,
+                                                             struct lb_group *group) {
     struct board_cursor cursor;
     struct board_run run;
-    reply_array(call->reply, span.count);
-    if (span.count == 0) {
-        return;
-    }
-    lb_begin_records(call, board, shape, &writer);
     uint32_t rank = zset_part(span, is_best_first, 0, 1).rank;
-    board_seek(board, rank, &cursor);
-    for (uint32_t left = span.count; left > 0 && !reply_is_lost(call->reply);) {
+    board_seek(writer->board, rank, &cursor);
+    for (uint32_t left = span.count; left > 0 && !reply_is_lost(writer->reply);) {
         bool is_there = board_cursor_run(&cursor, is_best_first, left, &run);
         CHECK(is_there);
         left -= run.count;
         uint64_t key;
         for (struct bytes member; board_run_read(&run, &key, &member);) {
-            lb_write_record(&writer, member, key, rank);
+            if (group != NULL) {
+                lb_group_add(writer, group, member, key, shown_rank(writer, key, rank));
+            } else {
+                lb_write_record(writer, member, key, rank);
+            }
             rank = is_best_first ? rank + 1 : rank - 1;
         }
     }
 }
 
+/* Apart, so that a group takes no room on the stack of those that need none. */
+__attribute__((noinline)) static void
+write_span_with_data(struct lb_writer *writer, struct zset_span span, bool is_best_first) {
+    struct lb_group group;
+    group.count = 0;
+    write_span(writer, span, is_best_first, &group);
+    lb_group_write(writer, &group);
+}
+
+void lb_reply_span(const struct call *call, const struct board *board, struct zset_span span,
+                   bool is_best_first, struct lb_shape shape) {
+    struct lb_writer writer;
+    reply_array(call->reply, span.count);
+    if (span.count == 0) {
+        return;
+    }
+    lb_begin_records(call, board, shape, &writer);
+    if (lb_data_is_asked(&shape.data)) {
+        write_span_with_data(&writer, span, is_best_first);
+    } else {
+        write_span(&writer, span, is_best_first, NULL);
+    }
+}
+
 void lb_reply_value(const struct call *call, const struct layout_field *field, uint64_t ordinal) {
-    bool is_resp3 = call->reply->version == 3;
+    uint8_t numbers = call->reply->numbers;
     char *out = call->reply->is_silent ? NULL : buffer_reserve(call->reply->out, PUT_NUMBER_ROOM);
     if (out != NULL) {
-        buffer_commit(call->reply->out, (size_t)(put_value(out, field, ordinal, is_resp3) - out));
+        char *end = put_value(out, field, ordinal, plain_limit(numbers), numbers);
+        buffer_commit(call->reply->out, (size_t)(end - out));
     }
 }

@@ -2,7 +2,8 @@
  *
  * A record describes one member:
  *
- *     [member, rank, time | nil, field 1, field 2, ...]      PCT, WITHKEY append: [..., pct, key]
+ *     [member, rank, time | nil, field 1, field 2, ...]
+ *                                            PCT, WITHKEY, DATA append: [..., pct, key, data]
  *
  *     rank     0-based, best first, on every board; with COMP the rank of the first member with
  *              the same fields, whatever their times
@@ -12,11 +13,17 @@
  *     pct      100 * (count - rank) / count, truncated to eight decimals, so that no two ranks
  *              of a board have the same: a decimal string (RESP3: a double)
  *     key      the packed key as a decimal string: layout_key_print
+ *     data     of the member's hash: server/commands/lb/lb_data.h
+ *
+ * With STRINGS, or after CLIENT NUMBERS STRINGS, every field and percentage is a string, in both
+ * versions of the protocol. Ranks and times stay integers: a time above 2^53 is a string, but the
+ * first is in the year 287396.
  *
  * The record of a missing member is nil (RESP2: a nil array). */
 #ifndef SERVER_COMMAND_LB_RECORD_H
 #define SERVER_COMMAND_LB_RECORD_H
 
+#include "server/commands/lb/lb_data.h"
 #include "server/commands/zset/zset.h"
 
 /* Which parts a record has. */
@@ -24,14 +31,19 @@ struct lb_shape {
     bool is_competition; /* COMP */
     bool with_percent;   /* PCT */
     bool with_key;       /* WITHKEY */
+    bool with_strings;   /* STRINGS */
+    struct lb_data data; /* DATA */
 };
 
 /* Writes records of one board. Valid until the board's next change. */
 struct lb_writer {
+    const struct call *call;
     struct reply *reply;
     const struct board *board;
     const struct layout *layout;
     struct lb_shape shape;
+    uint8_t numbers; /* as in struct reply; REPLY_STRINGS with STRINGS */
+    uint64_t limit;  /* integers below it take the fast path */
     uint32_t element_count;
     size_t room; /* reserved for everything but the member's bytes */
     /* If the whole TIME window is whole milliseconds from 1970 on: time = start_ms + u *
@@ -49,11 +61,24 @@ struct lb_writer {
 
 void lb_begin_records(const struct call *call, const struct board *board, struct lb_shape shape,
                       struct lb_writer *writer);
-/* The record of the member with this rank and key. */
+/* The record of the member with this rank and key; without DATA. */
 void lb_write_record(struct lb_writer *writer, struct bytes member, uint64_t key, uint32_t rank);
 /* The same if the rank to show is already known. */
 void lb_write_record_as(const struct lb_writer *writer, struct bytes member, uint64_t key,
                         uint32_t shown_rank);
+
+/* Records with DATA are written in groups, whose hashes are looked up together. */
+struct lb_group {
+    struct bytes members[LB_DATA_GROUP]; /* of the board */
+    uint64_t keys[LB_DATA_GROUP];
+    uint32_t shown_ranks[LB_DATA_GROUP];
+    unsigned count; /* 0 at first: set by the caller, the rest need not be */
+};
+/* Add a record to the group, and write the group when it is full. */
+void lb_group_add(struct lb_writer *writer, struct lb_group *group, struct bytes member,
+                  uint64_t key, uint32_t shown_rank);
+/* Write what is left in the group. */
+void lb_group_write(const struct lb_writer *writer, struct lb_group *group);
 /* An array with the records of count missing members. */
 void lb_reply_nils(const struct call *call, uint32_t count);
 /* An array with the record of every member of span, best first or in reverse. */

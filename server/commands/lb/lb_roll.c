@@ -10,6 +10,7 @@
 #include "codec/timestamp.h"
 #include "server/clients/session.h"
 #include "server/commands/lb/lb.h"
+#include "server/commands/writing.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
 
@@ -76,7 +77,7 @@ static bool move_window(const struct call *call, const struct rules *rules,
     if (rules->layout.time.bits == 0) {
         return call_refuse_format(call, "ERR %s is not allowed: this layout has no TIME", word);
     }
-    if (rules->period != PERIOD_NONE) {
+    if (rules->period.unit != PERIOD_NONE) {
         return call_refuse_format(call, "ERR %s is not allowed: PERIOD moves the times", word);
     }
     rules_copy(rules, next);
@@ -98,12 +99,11 @@ static void lb_roll_run(struct call *call) {
     if (!options_read(call, ARG_OPTIONS, &roll)) {
         return;
     }
-    struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    if (key == NULL) {
-        reply_error(call->reply, "ERR no such key");
+    struct registry_key *key;
+    if (!call_need_board(call, call_arg(call, 1), &key)) {
         return;
     }
-    if (!zset_check_key(call, archive) ||
+    if (writing_refuses(call, key) || !call_check_key(call, archive) ||
         (roll.has_window && !move_window(call, registry_rules(key), &roll, &next))) {
         return;
     }
@@ -127,6 +127,7 @@ const struct command command_lb_roll = {
     .summary =
         "Move a board's members to an archive, start over with an empty board, and count them",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW access delete|OW update",
     .cost = &(const struct command_cost){.count = cost_count_whole,
                                          .unit_ns = 0,
                                          .grown_key = 2,

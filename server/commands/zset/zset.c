@@ -2,6 +2,7 @@
  * 0-based, best first, the board's own order. */
 #include "server/commands/zset/zset.h"
 
+#include "server/dispatch/call_notify.h"
 static struct zset_span empty_span(struct zset_span span) {
     return (struct zset_span){.rank = span.rank, .count = 0};
 }
@@ -52,20 +53,10 @@ bool zset_span_of_scores(const struct call *call, const struct board *board, str
     return true;
 }
 
-static bool check_size(const struct call *call, const char *what, size_t size, size_t size_max) {
-    if (size >= 1 && size <= size_max) {
-        return true;
-    }
-    return call_refuse_format(call, "ERR %s is %zu bytes long: 1..%zu are allowed", what, size,
-                              size_max);
-}
-
-bool zset_check_key(const struct call *call, struct bytes key) {
-    return check_size(call, "key", key.size, REGISTRY_KEY_MAX);
-}
-
 bool zset_check_member(const struct call *call, struct bytes member) {
-    return check_size(call, "member", member.size, BOARD_MEMBER_MAX);
+    return zset_is_member(member) ||
+           call_refuse_format(call, "ERR member is %zu bytes long: 1..%d are allowed", member.size,
+                              (int)BOARD_MEMBER_MAX);
 }
 
 bool zset_refuse_value(const struct call *call, const struct layout_field *field, struct bytes text,
@@ -82,15 +73,18 @@ bool zset_refuse_sum(const struct call *call, const struct layout_field *field, 
     return call_refuse_format(call, "ERR %s", error);
 }
 
-void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span) {
+void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span,
+                      const char *event) {
     if (span.count > 0) {
         registry_remove_range(call->registry, key, span.rank, span.count);
-        zset_remove_if_empty(call, key);
+        zset_end_removal(call, key, event);
     }
 }
 
-void zset_remove_if_empty(const struct call *call, struct registry_key *key) {
+void zset_end_removal(const struct call *call, struct registry_key *key, const char *event) {
+    call_notify(call, SETTING_EVENT_ZSET, event, registry_name(key));
     if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+        call_notify(call, SETTING_EVENT_GENERIC, "del", registry_name(key));
         registry_remove(call->registry, key);
     }
 }

@@ -83,8 +83,7 @@ MUST_CHECK bool zset_span_of_scores(const struct call *call, const struct board 
 static inline bool zset_is_member(struct bytes member) {
     return member.size >= 1 && member.size <= BOARD_MEMBER_MAX;
 }
-/* Is the name valid for a new key, or the member for a new member? false: the error was replied. */
-MUST_CHECK bool zset_check_key(const struct call *call, struct bytes key);
+/* Is it valid for a new member? false: the error was replied. */
 MUST_CHECK bool zset_check_member(const struct call *call, struct bytes member);
 
 /* Reply why a text is not a value of the field, or a sum is out of its range; return false. */
@@ -110,10 +109,13 @@ MUST_CHECK static inline bool zset_look_up(const struct call *call, const struct
     return zset_look_up_ahead(board, name, call->ahead, member);
 }
 
-/* Remove span from the key's board, and the key with its last member if a write created it. */
-void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span);
-/* Remove the key if its board is empty and was not created by LB.CREATE. */
-void zset_remove_if_empty(const struct call *call, struct registry_key *key);
+/* Remove span from the key's board, and the key with its last member if a write created it. Clients
+ * are notified of the event. */
+void zset_remove_span(const struct call *call, struct registry_key *key, struct zset_span span,
+                      const char *event);
+/* Members were removed, and the registry knows: notify clients of the event, and remove the key if
+ * its board is empty and was not created by LB.CREATE. */
+void zset_end_removal(const struct call *call, struct registry_key *key, const char *event);
 
 /* Reply with the error for anything that asks for order by name. */
 void zset_reply_no_lex(const struct call *call, const char *what);

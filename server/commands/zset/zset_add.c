@@ -104,15 +104,15 @@ static bool read_score(const struct call *call, const struct layout_field *lead,
 }
 
 /* Check every score and every member before changing anything. */
-static bool read_pairs(const struct call *call, const struct layout_field *lead,
-                       struct zadd *zadd) {
+static bool read_pairs(const struct call *call, const struct writing *writing, struct zadd *zadd) {
+    const struct layout_field *lead = zset_lead(writing->board);
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
         if (!read_score(call, lead, zadd, pair)) {
             return false;
         }
     }
     for (uint32_t pair = 0; pair < zadd->pair_count; pair++) {
-        if (!zset_check_member(call, pair_member(call, zadd, pair))) {
+        if (!writing_check_member(writing, pair_member(call, zadd, pair))) {
             return false;
         }
     }
@@ -201,15 +201,17 @@ static uint32_t count_found(const struct call *call, const struct board *board,
     return found_count;
 }
 
-/* Does the board have room for every pair's member? Only counted when the board is nearly full. */
-static bool has_room(const struct call *call, const struct board *board, const struct zadd *zadd) {
-    uint32_t room = BOARD_MEMBERS_MAX - board_count(board);
-    if (zadd->pair_count <= room) {
+/* Does the board have room for every pair's member? Only counted when the board is nearly full; a
+ * newcomer that is named twice then counts twice. */
+static bool has_room(const struct call *call, const struct writing *writing,
+                     const struct zadd *zadd) {
+    uint32_t room = writing_room(writing);
+    if (zadd->pair_count <= room || zadd->is_existing_only) {
         return true;
     }
     uint32_t new_count = zadd->pair_count;
     for (uint32_t pair = 0; pair < zadd->pair_count; pair += LOOKUP_GROUP) {
-        new_count -= count_found(call, board, zadd, pair, false);
+        new_count -= count_found(call, writing->board, zadd, pair, false);
     }
     return new_count <= room;
 }
@@ -278,8 +280,8 @@ static bool apply_pairs(const struct call *call, struct writing *writing, struct
     if (zadd->pair_count == 1) {
         return apply_pair(call, writing, zadd, 0, call->ahead);
     }
-    if (!has_room(call, writing->board, zadd)) {
-        writing_refuse_full(call);
+    if (!has_room(call, writing, zadd)) {
+        writing_refuse_full(call, writing->rules);
         return false;
     }
     if (!reserve(call, writing->board, zadd)) {
@@ -312,7 +314,7 @@ static void run_on_board(const struct call *call, struct writing *writing, struc
             return;
         }
     }
-    if (read_pairs(call, lead, zadd) && apply_pairs(call, writing, zadd)) {
+    if (read_pairs(call, writing, zadd) && apply_pairs(call, writing, zadd)) {
         answer(call, lead, zadd);
     }
     if (zadd->ordinals != zadd->ordinals_on_stack) {
@@ -326,7 +328,7 @@ static void run(const struct call *call, struct zadd *zadd) {
     if (writing_begin(call, call_arg(call, 1), &writing)) {
         writing.is_only = zadd->pair_count == 1;
         run_on_board(call, &writing, zadd);
-        writing_end(&writing);
+        writing_end(&writing, zadd->is_increment ? "zincr" : "zadd");
     }
 }
 
@@ -368,6 +370,7 @@ const struct command command_zincrby = {
     .summary = "Add to a member's score, which begins at 0, and return the sum",
     .complexity = "O(log n) in the members of the board",
     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+    .key_access = "RW access update",
     .member_arg = 3,
     .run = zincrby_run,
 };

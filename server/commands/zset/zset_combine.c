@@ -152,11 +152,14 @@ static const struct option_row count_options[] = {
 
 /* ---- combining ---- */
 
-static void find_boards(const struct call *call, struct query *query) {
+static bool find_boards(const struct call *call, struct query *query) {
     for (uint32_t i = 0; i < query->combine.source_count; i++) {
-        query->combine.sources[i].board =
-            call_find_board(call, call_arg(call, query->first_source + i));
+        if (!call_find_board(call, call_arg(call, query->first_source + i),
+                             &query->combine.sources[i].board)) {
+            return false;
+        }
     }
+    return true;
 }
 
 static void reply_value(const struct call *call, wide value, unsigned scale) {
@@ -231,9 +234,9 @@ static void run(struct call *call) {
     if (!read_source_count(call, &query) || !make_sources(call, &query)) {
         return;
     }
-    if (options_read(call, query.first_source + query.combine.source_count, &query) &&
-        (!is_stored(call) || zset_check_key(call, call_arg(call, 1)))) {
-        find_boards(call, &query);
+    if (find_boards(call, &query) &&
+        options_read(call, query.first_source + query.combine.source_count, &query) &&
+        (!is_stored(call) || call_check_key(call, call_arg(call, 1)))) {
         answer(call, &query, combining->is_counted);
     }
     tally_deinit(&query.combine.tally);

@@ -36,5 +36,6 @@ const struct command command_zremrangebylex = {
     .syntax = "key min max",
     .summary = "Replies an error: equal scores are ordered by time here, never by name",
     .flags = COMMAND_WRITE,
+    .key_access = "RW delete",
     .run = lex_run,
 };

@@ -1,5 +1,11 @@
-/* ZPOPMIN, ZPOPMAX and ZMPOP: remove the members at one end of a board and return them. */
-#include "server/clients/session.h"
+/* ZPOPMIN, ZPOPMAX and ZMPOP: remove the members at one end of a board and return them. BZPOPMIN,
+ * BZPOPMAX and BZMPOP: the same, but if there are none, wait for them. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "server/clients/server.h"
+#include "server/commands/writing.h"
 #include "server/commands/zset/zset_reply.h"
 #include "server/dispatch/cost.h"
 #include "server/dispatch/options.h"
@@ -13,7 +19,7 @@ static void pop(const struct call *call, struct registry_key *key, bool is_rever
     struct zset_span span = zset_part_of_limit(zset_whole(&key->board), is_best_first, 0, count);
     zset_reply_span(call, &key->board, span, is_best_first, shape);
     if (!call->reply->out->is_broken || call->session->transaction.is_running) {
-        zset_remove_span(call, key, span);
+        zset_remove_span(call, key, span, is_reverse ? "zpopmax" : "zpopmin");
     }
 }
 
@@ -30,9 +36,15 @@ static void pop_run(struct call *call) {
         reply_error(call->reply, "ERR value is out of range, must be positive");
         return;
     }
-    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    struct registry_key *key;
+    if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key)) {
+        return;
+    }
     if (key == NULL) {
         reply_array(call->reply, 0);
+        return;
+    }
+    if (writing_refuses(call, key)) {
         return;
     }
     pop(call, key, is_reverse, count, has_count ? zset_shape_with_scores(call) : ZSET_FLAT);
@@ -61,6 +73,7 @@ const struct command command_zpopmin = {
     .summary = "Remove the members with the lowest scores from a board, and return them",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_FAST,
+    .key_access = "RW access delete",
     .cost = &popping_cost,
     .variant = &(const bool){false},
     .run = pop_run,
@@ -72,14 +85,15 @@ const struct command command_zpopmax = {
     .summary = "Remove the members with the highest scores from a board, and return them",
     .complexity = "O(log n + m) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_FAST,
+    .key_access = "RW access delete",
     .cost = &popping_cost,
     .variant = &(const bool){true},
     .run = pop_run,
 };
 
 struct zmpop {
-    uint32_t key_count; /* from args[2] on */
-    bool is_reverse;    /* MAX */
+    uint32_t first_key, key_count;
+    bool is_reverse; /* MAX */
     int64_t count;
 };
 
@@ -109,7 +123,7 @@ static const struct option_row zmpop_options[] = {
 
 /* The arguments after the keys: MIN|MAX [COUNT count]. */
 static bool read_zmpop_options(const struct call *call, struct zmpop *zmpop) {
-    uint32_t where = 2 + zmpop->key_count;
+    uint32_t where = zmpop->first_key + zmpop->key_count;
     zmpop->is_reverse = call_arg_is(call, where, "MAX");
     if (!zmpop->is_reverse && !call_arg_is(call, where, "MIN")) {
         return call_syntax_error(call);
@@ -124,12 +138,14 @@ static bool read_zmpop_options(const struct call *call, struct zmpop *zmpop) {
 
 static bool read_zmpop(const struct call *call, struct zmpop *zmpop) {
     int64_t key_count;
-    if (!read_positive(call, 1, "ERR numkeys should be greater than 0", &key_count)) {
+    uint32_t count_at = (uint32_t)call->command->key_count_arg;
+    if (!read_positive(call, count_at, "ERR numkeys should be greater than 0", &key_count)) {
         return false;
     }
-    if (key_count >= (int64_t)call->request->count - 2) {
+    if (key_count >= (int64_t)(call->request->count - count_at) - 1) {
         return call_syntax_error(call);
     }
+    zmpop->first_key = count_at + 1;
     zmpop->key_count = (uint32_t)key_count;
     return read_zmpop_options(call, zmpop);
 }
@@ -140,7 +156,7 @@ static uint64_t count_zmpop(const struct cost_view *view) {
         return 0;
     }
     for (uint32_t i = 0; i < zmpop.key_count; i++) {
-        uint32_t size = cost_size(view, 2 + i);
+        uint32_t size = cost_size(view, zmpop.first_key + i);
         if (size > 0) {
             return i + least(zmpop.count, size);
         }
@@ -148,21 +164,45 @@ static uint64_t count_zmpop(const struct cost_view *view) {
     return zmpop.key_count;
 }
 
+/* *found: the first of the keys that has members; NULL: none has. false: one before it holds no
+ * board, or it takes no writes; the error was replied. */
+static bool find_filled(const struct call *call, uint32_t first_key, uint32_t key_count,
+                        struct registry_key **found) {
+    *found = NULL;
+    for (uint32_t i = 0; i < key_count; i++) {
+        struct registry_key *key;
+        if (!call_find_kind(call, call_arg(call, first_key + i), REGISTRY_BOARD, &key)) {
+            return false;
+        }
+        if (key != NULL && board_count(&key->board) > 0) {
+            *found = key;
+            return !writing_refuses(call, key);
+        }
+    }
+    return true;
+}
+
+static void reply_zmpop(const struct call *call, struct registry_key *key, bool is_reverse,
+                        int64_t count) {
+    reply_array(call->reply, 2);
+    reply_bulk(call->reply, registry_name(key));
+    pop(call, key, is_reverse, count, ZSET_PAIRS);
+}
+
 static void zmpop_run(struct call *call) {
     struct zmpop zmpop;
     if (!read_zmpop(call, &zmpop)) {
         return;
     }
-    for (uint32_t i = 0; i < zmpop.key_count; i++) {
-        struct registry_key *key = call_find_key(call, call_arg(call, 2 + i));
-        if (key != NULL && board_count(&key->board) > 0) {
-            reply_array(call->reply, 2);
-            reply_bulk(call->reply, call_arg(call, 2 + i));
-            pop(call, key, zmpop.is_reverse, zmpop.count, ZSET_PAIRS);
-            return;
-        }
+    struct registry_key *key;
+    if (!find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
+        return;
     }
-    reply_null_array(call->reply);
+    if (key != NULL) {
+        reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
+    } else {
+        reply_null_array(call->reply);
+    }
 }
 
 const struct command command_zmpop = {
@@ -172,6 +212,7 @@ const struct command command_zmpop = {
     .summary = "Remove members from the first of several boards that has any, and return them",
     .complexity = "O(k + log n + m) for k keys and m of the board's n members",
     .flags = COMMAND_WRITE,
+    .key_access = "RW access delete",
     .cost =
         &(const struct command_cost){
             .count = count_zmpop,
@@ -179,4 +220,168 @@ const struct command command_zmpop = {
             .unit = "member popped",
             .instead = "fewer of them; `ZREMRANGEBYRANK` if you do not need the members"},
     .run = zmpop_run,
+};
+
+/* ---- BZPOPMIN BZPOPMAX BZMPOP ---- */
+
+/* Seconds as strtold reads them, as in Redis, rounded up to milliseconds. *due_ms is
+ * REGISTRY_NO_EXPIRY for 0. */
+static bool read_timeout(const struct call *call, struct bytes text, int64_t *due_ms) {
+    enum { TEXT_MAX = 5 * 1024 };
+    char copy[TEXT_MAX];
+    char *end = copy;
+    long double seconds = 0;
+    errno = 0;
+    if (text.size > 0 && text.size < sizeof copy && strchr(" \t\n\v\f\r", text.at[0]) == NULL) {
+        memcpy(copy, text.at, text.size);
+        copy[text.size] = '\0';
+        seconds = strtold(copy, &end);
+    }
+    if (end == copy || end != copy + text.size || errno != 0 || isnan(seconds)) {
+        return call_refuse(call, "ERR timeout is not a float or out of range");
+    }
+    long double exact_ms = seconds * 1000;
+    /* To Redis, what does not fit its integers is negative. */
+    if (exact_ms <= -1 || exact_ms >= (long double)INT64_MAX) {
+        return call_refuse(call, "ERR timeout is negative");
+    }
+    int64_t wait_ms = (int64_t)exact_ms;
+    wait_ms += exact_ms > (long double)wait_ms;
+    if (wait_ms == 0) {
+        *due_ms = REGISTRY_NO_EXPIRY;
+    } else if (__builtin_add_overflow(call->server->clock.monotonic_ms, wait_ms, due_ms)) {
+        *due_ms = INT64_MAX;
+    }
+    return true;
+}
+
+/* None of the keys has members: wait until one has. A transaction does not wait. */
+static void wait_for(const struct call *call, uint32_t first_key, uint32_t key_count,
+                     int64_t due_ms, bool is_reverse, int64_t count) {
+    struct session *session = call->session;
+    if (session->transaction.is_running) {
+        reply_null_array(call->reply);
+        return;
+    }
+    session->wait.command = call->command;
+    session->wait.is_silent = call->reply->is_silent;
+    session->wait.is_reverse = is_reverse;
+    session->wait.count = count;
+    if (!wait_begin(&call->server->waits, session, session->database,
+                    &call->request->args[first_key], key_count, due_ms)) {
+        call_out_of_memory(call);
+    }
+    call->server->has_news = true;
+}
+
+/* key, member, score: not nested. */
+static void reply_bzpop(const struct call *call, struct registry_key *key, bool is_reverse) {
+    bool is_best_first = zset_is_best_first(&key->board, is_reverse);
+    struct zset_span span = zset_part_of_limit(zset_whole(&key->board), is_best_first, 0, 1);
+    struct board_entry entry = board_at(&key->board, span.rank);
+    reply_array(call->reply, 3);
+    reply_bulk(call->reply, registry_name(key));
+    zset_reply_entry(call, &key->board, &entry, ZSET_FLAT);
+    if (!call->reply->out->is_broken || call->session->transaction.is_running) {
+        zset_remove_span(call, key, span, is_reverse ? "zpopmax" : "zpopmin");
+    }
+}
+
+static void bzpop_run(struct call *call) {
+    bool is_reverse = *(const bool *)call->command->variant;
+    uint32_t key_count = call->request->count - 2;
+    int64_t due_ms;
+    if (!read_timeout(call, call_arg(call, key_count + 1), &due_ms)) {
+        return;
+    }
+    struct registry_key *key;
+    if (!find_filled(call, 1, key_count, &key)) {
+        return;
+    }
+    if (key != NULL) {
+        reply_bzpop(call, key, is_reverse);
+    } else {
+        wait_for(call, 1, key_count, due_ms, is_reverse, 1);
+    }
+}
+
+static void bzpop_serve(const struct call *call, struct registry_key *key) {
+    reply_bzpop(call, key, call->session->wait.is_reverse);
+}
+
+static uint64_t count_waited_for(const struct cost_view *view) {
+    return view->call->request->count - 2;
+}
+
+static const struct command_cost waiting_cost = {
+    .count = count_waited_for,
+    .unit_ns = 800,
+    .unit = "key named",
+    .instead = "fewer keys",
+};
+
+const struct command command_bzpopmin = {
+    .name = "BZPOPMIN",
+    .syntax = "key... timeout:double",
+    .summary = "Remove the member with the lowest score from the first of several boards that has "
+               "any, and return it; if none has, wait for it",
+    .complexity = "O(k + log n) for k keys and n members",
+    .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,
+    .key_access = "RW access delete",
+    .cost = &waiting_cost,
+    .variant = &(const bool){false},
+    .run = bzpop_run,
+    .serve = bzpop_serve,
+};
+
+const struct command command_bzpopmax = {
+    .name = "BZPOPMAX",
+    .syntax = "key... timeout:double",
+    .summary = "Remove the member with the highest score from the first of several boards that has "
+               "any, and return it; if none has, wait for it",
+    .complexity = "O(k + log n) for k keys and n members",
+    .flags = COMMAND_WRITE | COMMAND_FAST | COMMAND_BLOCKING,
+    .key_access = "RW access delete",
+    .cost = &waiting_cost,
+    .variant = &(const bool){true},
+    .run = bzpop_run,
+    .serve = bzpop_serve,
+};
+
+static void bzmpop_run(struct call *call) {
+    struct zmpop zmpop;
+    int64_t due_ms;
+    if (!read_zmpop(call, &zmpop) || !read_timeout(call, call_arg(call, 1), &due_ms)) {
+        return;
+    }
+    struct registry_key *key;
+    if (!find_filled(call, zmpop.first_key, zmpop.key_count, &key)) {
+        return;
+    }
+    if (key != NULL) {
+        reply_zmpop(call, key, zmpop.is_reverse, zmpop.count);
+    } else {
+        wait_for(call, zmpop.first_key, zmpop.key_count, due_ms, zmpop.is_reverse, zmpop.count);
+    }
+}
+
+static void bzmpop_serve(const struct call *call, struct registry_key *key) {
+    reply_zmpop(call, key, call->session->wait.is_reverse, call->session->wait.count);
+}
+
+const struct command command_bzmpop = {
+    .name = "BZMPOP",
+    .syntax = "timeout:double numkeys:integer key... where=<MIN | MAX> [COUNT count:integer]",
+    .options = zmpop_options,
+    .summary = "Remove members from the first of several boards that has any, and return them; if "
+               "none has, wait for them",
+    .complexity = "O(k + log n + m) for k keys and m of the board's n members",
+    .flags = COMMAND_WRITE | COMMAND_BLOCKING,
+    .key_access = "RW access delete",
+    .cost = &(const struct command_cost){.count = count_zmpop,
+                                         .unit_ns = 800,
+                                         .unit = "member popped, and key named",
+                                         .instead = "fewer of them"},
+    .run = bzmpop_run,
+    .serve = bzmpop_serve,
 };

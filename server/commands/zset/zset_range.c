@@ -128,16 +128,18 @@ static void run(struct call *call) {
     if (!read_options(call, &range)) {
         return;
     }
-    const struct board *board = call_find_board(call, call_arg(call, key_index(&range)));
+    const struct registry_key *key = call_find_key(call, call_arg(call, key_index(&range)));
+    const struct board *board = call_board(key);
     bool is_best_first = board != NULL && zset_is_best_first(board, range.is_reverse);
     struct zset_span span;
-    if (!find_span(call, &range, board, 0, is_best_first, &span)) {
+    if (!find_span(call, &range, board, 0, is_best_first, &span) ||
+        !call_check_kind(call, key, REGISTRY_BOARD)) {
         return;
     }
     if (!range.is_stored) {
         zset_reply_span(call, board, span, is_best_first,
                         range.with_scores ? zset_shape_with_scores(call) : ZSET_MEMBERS);
-    } else if (zset_check_key(call, call_arg(call, 1))) {
+    } else if (call_check_key(call, call_arg(call, 1))) {
         zset_store_span(call, call_arg(call, 1), board, span);
     }
 }

@@ -21,7 +21,10 @@ static void rank_run(struct call *call) {
         call_syntax_error(call);
         return;
     }
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
     struct board_member member;
     if (!zset_look_up(call, board, call_arg(call, 2), &member)) {
         reply_missing(call, with_score);

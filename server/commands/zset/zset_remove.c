@@ -1,4 +1,5 @@
 /* ZREM, ZREMRANGEBYRANK and ZREMRANGEBYSCORE. A board is removed with its last member. */
+#include "server/commands/writing.h"
 #include "server/commands/zset/zset.h"
 #include "server/dispatch/cost.h"
 #include "skiplist/lookup.h"
@@ -44,14 +45,18 @@ __attribute__((noinline)) static uint32_t take_all(const struct call *call,
 }
 
 static void zrem_run(struct call *call) {
-    struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    struct registry_key *key;
     int64_t removed_count = 0;
+    if (!call_find_kind(call, call_arg(call, 1), REGISTRY_BOARD, &key) ||
+        (key != NULL && writing_refuses(call, key))) {
+        return;
+    }
     if (key != NULL) {
         removed_count = call->request->count == 3 ? take(call, key, call_arg(call, 2), call->ahead)
                                                   : take_all(call, key);
         if (removed_count > 0) {
             registry_tell_members(call->registry, key);
-            zset_remove_if_empty(call, key);
+            zset_end_removal(call, key, "zrem");
         }
     }
     reply_integer(call->reply, removed_count);
@@ -63,6 +68,7 @@ const struct command command_zrem = {
     .summary = "Remove members from a board",
     .complexity = "O(m * log n) for m of the board's n members",
     .flags = COMMAND_WRITE | COMMAND_FAST,
+    .key_access = "RW delete",
     .member_arg = 2,
     .member_step = 1,
     .cost =
@@ -74,20 +80,25 @@ const struct command command_zrem = {
     .run = zrem_run,
 };
 
-static void remove_span(const struct call *call, struct registry_key *key, struct zset_span span) {
+static void remove_span(const struct call *call, struct registry_key *key, struct zset_span span,
+                        const char *event) {
+    if (key != NULL && writing_refuses(call, key)) {
+        return;
+    }
     if (key != NULL) {
-        zset_remove_span(call, key, span);
+        zset_remove_span(call, key, span, event);
     }
     reply_integer(call->reply, span.count);
 }
 
 static void zremrangebyrank_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
-    const struct board *board = key != NULL ? &key->board : NULL;
+    const struct board *board = call_board(key);
     bool is_best_first = board != NULL && zset_is_best_first(board, false);
     struct zset_span span;
-    if (zset_span_of_places(call, board, 0, is_best_first, 2, &span)) {
-        remove_span(call, key, span);
+    if (zset_span_of_places(call, board, 0, is_best_first, 2, &span) &&
+        call_check_kind(call, key, REGISTRY_BOARD)) {
+        remove_span(call, key, span, "zremrangebyrank");
     }
 }
 
@@ -98,15 +109,16 @@ const struct command command_zremrangebyrank = {
         "Remove the members in a range of places from a board, counted from the lowest score",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
+    .key_access = "RW delete",
     .run = zremrangebyrank_run,
 };
 
 static void zremrangebyscore_run(struct call *call) {
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     struct zset_span span;
-    if (zset_span_of_scores(call, key != NULL ? &key->board : NULL, call_arg(call, 2),
-                            call_arg(call, 3), &span)) {
-        remove_span(call, key, span);
+    if (zset_span_of_scores(call, call_board(key), call_arg(call, 2), call_arg(call, 3), &span) &&
+        call_check_kind(call, key, REGISTRY_BOARD)) {
+        remove_span(call, key, span, "zremrangebyscore");
     }
 }
 
@@ -116,5 +128,6 @@ const struct command command_zremrangebyscore = {
     .summary = "Remove the members with a score between two limits from a board",
     .complexity = "O(log n); the members' memory is freed in steps afterwards",
     .flags = COMMAND_WRITE,
+    .key_access = "RW delete",
     .run = zremrangebyscore_run,
 };

@@ -49,7 +49,8 @@ static void begin_writing(struct writer *writer, const struct call *call, const 
         .zero = layout_field_zero(lead),
         .shift = lead->shift,
         .is_plain =
-            shape == ZSET_MEMBERS || (lead->scale == 0 && shape == zset_shape_with_scores(call)),
+            shape == ZSET_MEMBERS || (lead->scale == 0 && shape == zset_shape_with_scores(call) &&
+                                      (shape == ZSET_FLAT || call->reply->numbers == 3)),
     };
 }
 

@@ -1,37 +1,14 @@
 /* ZSCAN: all members of a board, in steps. A member that stays on the board during the whole scan
  * is returned at least once, whatever else changes. */
-#include "codec/glob.h"
+#include "server/commands/scanning.h"
 #include "server/commands/zset/zset.h"
-#include "server/dispatch/options.h"
-
-enum { COUNT_DEFAULT = 10 };
 
 struct zscan {
-    const struct call *call;
+    struct scanning scanning; /* first: see SCANNING_OPTIONS */
     const struct board *board;
-    struct glob *glob; /* room for the pattern */
-    bool has_pattern;
-    int64_t count;       /* approximate members per step */
-    uint64_t text_count; /* members and scores written */
 };
 
-static bool check_count(const struct call *call, uint32_t index, void *target) {
-    (void)index;
-    return ((struct zscan *)target)->count >= 1 || call_syntax_error(call);
-}
-
-/* MATCH */
-static bool read_pattern(const struct call *call, uint32_t index, void *target) {
-    struct zscan *scan = target;
-    scan->has_pattern = true;
-    return call_prepare_glob(call, call_arg(call, index), scan->glob);
-}
-
-static const struct option_row zscan_options[] = {
-    {"MATCH", OPTION_READ, 0, read_pattern},
-    {"COUNT", OPTION_INTEGER, offsetof(struct zscan, count), check_count},
-    {0},
-};
+static const struct option_row zscan_options[] = {SCANNING_OPTIONS, {0}};
 
 static bool read_options(const struct call *call, struct zscan *scan) {
     uint32_t index = 3;
@@ -47,48 +24,32 @@ static bool read_options(const struct call *call, struct zscan *scan) {
 /* Scores are bulk strings here, in RESP3, too. */
 static void visit(void *context, const struct board_entry *entry) {
     struct zscan *scan = context;
-    if (scan->has_pattern && !glob_takes(scan->glob, entry->member)) {
+    struct scanning *scanning = &scan->scanning;
+    if (!scanning_takes(scanning, entry->member)) {
         return;
     }
     const struct layout_field *lead = zset_lead(scan->board);
     uint64_t ordinal = layout_ordinal(board_layout(scan->board), entry->key, 0);
     char text[DECIMAL_TEXT_MAX];
     size_t size = decimal_print(text, layout_field_decimal(lead, ordinal), lead->scale);
-    reply_bulk(scan->call->reply, entry->member);
-    reply_bulk(scan->call->reply, (struct bytes){.at = text, .size = size});
-    scan->text_count += 2;
-}
-
-/* One step of the scan; returns the next cursor. */
-static uint64_t scan_step(struct zscan *scan, uint64_t cursor, struct buffer *found) {
-    struct reply *reply = scan->call->reply;
-    struct buffer *out = reply->out;
-    struct scan_limits limits = {
-        .count = scan->count < UINT32_MAX ? (uint32_t)scan->count : UINT32_MAX,
-        .work_max = COMMAND_SCAN_WORK_MAX,
-        .byte_work = scan->has_pattern ? glob_byte_work(scan->glob) : 0,
-    };
-    reply->out = found;
-    uint64_t next = board_scan(scan->board, cursor, &limits, visit, scan);
-    reply->out = out;
-    return next;
+    reply_bulk(&scanning->found, entry->member);
+    reply_bulk(&scanning->found, (struct bytes){.at = text, .size = size});
+    scanning->found_count += 2;
 }
 
 static void zscan_run(struct call *call) {
-    uint64_t cursor;
-    if (!call_parse_cursor(call, call_arg(call, 2), &cursor)) {
-        return;
-    }
     struct glob glob;
-    struct zscan scan = {.call = call, .count = COUNT_DEFAULT, .glob = &glob};
-    scan.board = call_find_board(call, call_arg(call, 1));
-    if (scan.board != NULL && !read_options(call, &scan)) {
+    struct zscan scan;
+    uint64_t cursor;
+    scanning_begin(&scan.scanning, call, &glob);
+    if (!call_parse_cursor(call, call_arg(call, 2), &cursor) ||
+        !call_find_board(call, call_arg(call, 1), &scan.board) ||
+        (scan.board != NULL && !read_options(call, &scan))) {
         return;
     }
-    struct buffer found;
-    buffer_init(&found, 0);
-    cursor = scan.board != NULL ? scan_step(&scan, cursor, &found) : 0;
-    call_reply_scan(call, cursor, scan.text_count, &found);
+    struct scan_limits limits = scanning_limits(&scan.scanning);
+    cursor = scan.board != NULL ? board_scan(scan.board, cursor, &limits, visit, &scan) : 0;
+    scanning_end(&scan.scanning, call, cursor);
 }
 
 const struct command command_zscan = {

@@ -15,7 +15,10 @@ static void reply_score_of(const struct call *call, const struct board *board, s
 }
 
 static void zscore_run(struct call *call) {
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
     reply_score_of(call, board, call_arg(call, 2), call->ahead);
 }
 
@@ -38,7 +41,10 @@ static void reply_group(const struct call *call, const struct board *board,
 }
 
 static void zmscore_run(struct call *call) {
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
     const struct bytes *names = &call->request->args[2];
     uint32_t count = call->request->count - 2;
     bool is_grouped = board != NULL && count >= LOOKUP_OWN_MIN;
@@ -70,7 +76,10 @@ const struct command command_zmscore = {
 };
 
 static void zcard_run(struct call *call) {
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct board *board;
+    if (!call_find_board(call, call_arg(call, 1), &board)) {
+        return;
+    }
     reply_integer(call->reply, board != NULL ? board_count(board) : 0);
 }
 
@@ -79,13 +88,15 @@ const struct command command_zcard = {
     .syntax = "key",
     .summary = "How many members a board has",
     .flags = COMMAND_READ | COMMAND_FAST,
+    .key_access = "RO",
     .run = zcard_run,
 };
 
 static void zcount_run(struct call *call) {
-    const struct board *board = call_find_board(call, call_arg(call, 1));
+    const struct registry_key *key = call_find_key(call, call_arg(call, 1));
     struct zset_span span;
-    if (zset_span_of_scores(call, board, call_arg(call, 2), call_arg(call, 3), &span)) {
+    if (zset_span_of_scores(call, call_board(key), call_arg(call, 2), call_arg(call, 3), &span) &&
+        call_check_kind(call, key, REGISTRY_BOARD)) {
         reply_integer(call->reply, span.count);
     }
 }

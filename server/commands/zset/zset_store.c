@@ -2,6 +2,7 @@
 #include "server/commands/zset/zset_store.h"
 
 #include "server/clients/server.h"
+#include "server/commands/writing.h"
 #include "skiplist/keyspace/rules.h"
 #include "skiplist/run.h"
 
@@ -14,17 +15,53 @@ enum {
 struct filling {
     struct board board;
     bool is_put; /* in place: owned by the registry */
+    bool has_bans;
     enum board_status status;
     uint32_t count;
     struct board_entry entries[PORTION];
 };
 
-/* false: out of memory; the error was replied. */
-static bool begin(const struct call *call, struct bytes destination, struct filling *filling) {
-    if (!registry_create_board(call->registry, destination, call->now_ms, &filling->board)) {
+/* NULL: there is no such key, or it holds no board and is replaced. */
+static struct registry_key *find_board(const struct call *call, struct bytes destination) {
+    struct registry_key *key = call_find_key(call, destination);
+    return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
+}
+
+/* The rules that a board made by LB.CREATE keeps, or NULL. */
+static const struct rules *kept_rules(const struct call *call, struct bytes destination) {
+    const struct registry_key *key = find_board(call, destination);
+    return key != NULL && registry_rules(key)->is_created ? registry_rules(key) : NULL;
+}
+
+/* Is the destination a board that takes no writes now? Then the error was replied. */
+static bool refuses(const struct call *call, struct bytes destination) {
+    const struct registry_key *key = find_board(call, destination);
+    return key != NULL && writing_refuses(call, key);
+}
+
+/* false: the error was replied. count: members that the board is to get. */
+static bool begin(const struct call *call, struct bytes destination, uint32_t count,
+                  struct filling *filling) {
+    const struct rules *rules = kept_rules(call, destination);
+    bool is_made =
+        rules != NULL
+            ? registry_create_board_like(call->registry, rules, &filling->board)
+            : registry_create_board(call->registry, destination, call->now_ms, &filling->board);
+    if (!is_made) {
         return call_out_of_memory(call);
     }
+    rules = rules_of(board_layout(&filling->board));
+    bool is_refused = rules->guards != 0 && writing_explain(call, rules);
+    if (!is_refused && rules->limit > 0 && count > rules->limit) {
+        writing_refuse_full(call, rules);
+        is_refused = true;
+    }
+    if (is_refused) {
+        registry_discard_board(call->registry, &filling->board);
+        return false;
+    }
     filling->is_put = false;
+    filling->has_bans = ban_exists(call->registry);
     filling->status = BOARD_OK;
     filling->count = 0;
     return true;
@@ -59,10 +96,15 @@ static uint32_t kept(const struct filling *filling, uint32_t count) {
 
 /* ---- replies ---- */
 
-static void remove_destination(const struct call *call, struct bytes destination) {
+/* A board made by LB.CREATE stays, empty. */
+static void clear_destination(const struct call *call, struct bytes destination) {
     struct registry_key *key = call_find_key(call, destination);
-    if (key != NULL) {
+    if (kept_rules(call, destination) != NULL) {
+        zset_remove_span(call, key, zset_whole(&key->board),
+                         command_full_name(command_index(call->command)));
+    } else if (key != NULL) {
         registry_remove(call->registry, key);
+        call_notify(call, SETTING_EVENT_GENERIC, "del", destination);
     }
     reply_integer(call->reply, 0);
 }
@@ -71,6 +113,12 @@ static void remove_destination(const struct call *call, struct bytes destination
 static void put_in_place(const struct call *call, struct bytes destination,
                          struct filling *filling) {
     uint32_t count = board_count(&filling->board);
+    if (filling->status == BOARD_OK && count == 0) { /* all are banned */
+        clear_destination(call, destination);
+        return;
+    }
+    bool is_new =
+        notify_is_on(call->server, SETTING_EVENT_NEW) && call_find_key(call, destination) == NULL;
     if (filling->status != BOARD_OK ||
         registry_put_board(call->registry, call->session->database, destination, &filling->board,
                            call->now_ms) != REGISTRY_OK) {
@@ -78,6 +126,10 @@ static void put_in_place(const struct call *call, struct bytes destination,
         return;
     }
     filling->is_put = true;
+    if (is_new) {
+        call_notify(call, SETTING_EVENT_NEW, "new", destination);
+    }
+    call_notify_command(call, SETTING_EVENT_ZSET, destination);
     reply_integer(call->reply, count);
 }
 
@@ -105,6 +157,13 @@ void zset_reply_failure(const struct call *call, const struct combine *combine,
         break;
     }
     refuse(call, combine->culprit, "value is out of range: at most 38 digits, decimals included");
+}
+
+/* Banned members are left out. */
+static bool is_left_out(const struct call *call, const struct filling *filling,
+                        struct bytes destination, struct bytes member) {
+    return filling->has_bans &&
+           ban_holds(call->registry, call->session->database, destination, member, call->now_ms);
 }
 
 /* ---- results ---- */
@@ -137,13 +196,18 @@ static bool pack(const struct call *call, const struct layout *layout, unsigned 
 }
 
 /* false: the error was replied. */
-static bool put_results(const struct call *call, struct filling *filling,
+static bool put_results(const struct call *call, struct bytes destination, struct filling *filling,
                         const struct combine *combine) {
     const struct layout *layout = board_layout(&filling->board);
     struct tally_walk walk = tally_walk(&combine->tally, true);
-    for (uint32_t left = kept(filling, combine->tally.count); left > 0; left--) {
-        const struct tally_entry *entry = tally_walk_next(&walk);
+    uint32_t room = kept(filling, combine->tally.count);
+    const struct tally_entry *entry;
+    while (room > 0 && (entry = tally_walk_next(&walk)) != NULL) {
         uint64_t key;
+        if (is_left_out(call, filling, destination, tally_member(entry))) {
+            continue;
+        }
+        room--;
         if (!pack(call, layout, combine->scale, entry, &key)) {
             return false;
         }
@@ -158,19 +222,22 @@ static void store_results(const struct call *call, struct bytes destination,
     const struct layout *layout = board_layout(&filling->board);
     if (!tally_sort(&combine->tally, layout->fields[0].is_ascending, layout->time.is_latest)) {
         call_out_of_memory(call);
-    } else if (put_results(call, filling, combine)) {
+    } else if (put_results(call, destination, filling, combine)) {
         put_in_place(call, destination, filling);
     }
 }
 
 void zset_store_results(const struct call *call, struct bytes destination,
                         struct combine *combine) {
+    if (refuses(call, destination)) {
+        return;
+    }
     if (combine->tally.count == 0) {
-        remove_destination(call, destination);
+        clear_destination(call, destination);
         return;
     }
     struct filling filling;
-    if (begin(call, destination, &filling)) {
+    if (begin(call, destination, combine->tally.count, &filling)) {
         store_results(call, destination, &filling, combine);
         discard_unless_put(call, &filling);
     }
@@ -187,12 +254,16 @@ static void store_as_they_are(const struct call *call, struct bytes destination,
     uint64_t key;
     struct bytes member;
     board_seek(board, span.rank, &cursor);
-    for (uint32_t left = kept(filling, span.count); left > 0;) {
+    uint32_t room = kept(filling, span.count);
+    for (uint32_t left = filling->has_bans ? span.count : room; left > 0;) {
         bool is_there = board_cursor_run(&cursor, true, left, &run);
         CHECK(is_there);
         left -= run.count;
         while (board_run_read(&run, &key, &member)) {
-            put(filling, key, member);
+            if (room > 0 && !is_left_out(call, filling, destination, member)) {
+                put(filling, key, member);
+                room--;
+            }
         }
     }
     end(filling);
@@ -217,12 +288,15 @@ static void store_converted(const struct call *call, struct bytes destination,
 
 void zset_store_span(const struct call *call, struct bytes destination, const struct board *board,
                      struct zset_span span) {
+    if (refuses(call, destination)) {
+        return;
+    }
     if (span.count == 0) {
-        remove_destination(call, destination);
+        clear_destination(call, destination);
         return;
     }
     struct filling filling;
-    if (!begin(call, destination, &filling)) {
+    if (!begin(call, destination, span.count, &filling)) {
         return;
     }
     if (layout_equal(board_layout(&filling.board), board_layout(board))) {

@@ -1,8 +1,9 @@
 /* Storing results as boards: ZRANGESTORE, ZUNIONSTORE and their relatives.
  *
- * The new board is built separately, with the layout that the settings give the destination's name,
- * and then replaces the destination, which may be one of the sources. An error leaves everything
- * unchanged. A result without members removes the destination. */
+ * The new board is built separately, and then replaces the destination, which may be one of the
+ * sources. A destination made by LB.CREATE keeps its layout and options; any other has those that
+ * the settings give its name. An error leaves everything unchanged. A result without members removes
+ * the destination, unless LB.CREATE made it. */
 #ifndef SERVER_COMMAND_ZSET_STORE_H
 #define SERVER_COMMAND_ZSET_STORE_H
 

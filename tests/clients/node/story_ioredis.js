@@ -1,11 +1,12 @@
-// ioredis: one leaderboard's life, in the client's default way. story_ioredis.js PORT [redis]
+// ioredis: one leaderboard's life, in the client's default way. story_ioredis.js PORT [redis|""] [PACKAGE]
 "use strict";
-const Redis = require("ioredis");
+const installed = process.argv[4] ?? "ioredis";
+const Redis = require(installed);
 const { Story, sleep } = require("./story");
 
 const board = "ioredis:board";
 const isRedis = process.argv[3] === "redis";
-const story = new Story(`ioredis ${require("ioredis/package.json").version}`);
+const story = new Story(`ioredis ${require(`${installed}/package.json`).version}`);
 
 async function main() {
     const client = new Redis({ port: Number(process.argv[2]), connectionName: "story" });

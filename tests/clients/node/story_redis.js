@@ -1,11 +1,12 @@
-// node-redis: one leaderboard's life, in RESP3. story_redis.js PORT [redis]
+// node-redis: one leaderboard's life, in RESP3. story_redis.js PORT [redis|""] [PACKAGE]
 "use strict";
-const { createClient } = require("redis");
+const installed = process.argv[4] ?? "redis";
+const { createClient } = require(installed);
 const { Story, sleep } = require("./story");
 
 const board = "node:board";
 const isRedis = process.argv[3] === "redis";
-const story = new Story(`node-redis ${require("redis/package.json").version}`);
+const story = new Story(`node-redis ${require(`${installed}/package.json`).version}`);
 
 async function main() {
     const url = `redis://127.0.0.1:${process.argv[2]}`;

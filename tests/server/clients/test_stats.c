@@ -36,14 +36,14 @@ static void a_call_is_counted_in_the_bucket_of_its_microseconds(void **state) {
                  {5000, 3},
                  {1024000, 10},
                  {1025000, 11},
-                 {UINT64_C(1) << 62, STATS_HISTOGRAM_BUCKETS - 1},
-                 {UINT64_MAX, STATS_HISTOGRAM_BUCKETS - 1}};
+                 {UINT64_C(1) << 62, DURATIONS_BUCKETS - 1},
+                 {UINT64_MAX, DURATIONS_BUCKETS - 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct stats_command command = {0};
-        stats_count_call(&command, cases[i].ns);
-        assert_int_equal(command.histogram[cases[i].bucket], 1);
-        assert_int_equal(command.calls, 1);
-        assert_int_equal(command.elapsed_ns, cases[i].ns);
+        durations_add(&command.calls, cases[i].ns);
+        assert_int_equal(command.calls.buckets[cases[i].bucket], 1);
+        assert_int_equal(command.calls.count, 1);
+        assert_int_equal(command.calls.total_ns, cases[i].ns);
     }
 }
 
@@ -54,15 +54,15 @@ static void reset_zeroes_every_counter(void **state) {
     size_t startup = stats.startup_memory_size;
     stats.commands_processed = stats.keyspace_hits = stats.tick_longest_us = 7;
     stats_count_error(&stats, "ERR");
-    stats_count_call(&stats.commands[2], 5000);
+    durations_add(&stats.commands[2].calls, 5000);
     stats_sample(&stats, 1000);
     stats_reset(&stats);
     assert_int_equal(stats.commands_processed, 0);
     assert_int_equal(stats.keyspace_hits, 0);
     assert_int_equal(stats.tick_longest_us, 0);
     assert_int_equal(stats.error_kind_count, 0);
-    assert_int_equal(stats.commands[2].calls, 0);
-    assert_int_equal(stats.commands[2].histogram[3], 0);
+    assert_int_equal(stats.commands[2].calls.count, 0);
+    assert_int_equal(stats.commands[2].calls.buckets[3], 0);
     assert_int_equal(stats.startup_memory_size, startup);
     stats.commands_processed = 10;
     stats_sample(&stats, 2000);
@@ -113,8 +113,8 @@ static void a_percentile_is_the_upper_end_of_its_bucket(void **state) {
     (void)state;
     struct stats_command command = {0};
     assert_int_equal(stats_percentile_us(&command, 0.5), 0);
-    stats_count_call(&command, 1000);
-    stats_count_call(&command, 100000);
+    durations_add(&command.calls, 1000);
+    durations_add(&command.calls, 100000);
     assert_int_equal(stats_percentile_us(&command, 0), 1);
     assert_int_equal(stats_percentile_us(&command, 0.5), 1);
     assert_int_equal(stats_percentile_us(&command, 0.51), 128);

@@ -184,13 +184,13 @@ static void a_wrong_number_of_arguments_names_the_command_in_lower_case(void **s
 static void without_a_password_only_a_few_commands_run(void **state) {
     BEGIN;
     harness_expect(h, s, "CONFIG SET requirepass secret", "+OK\r\n");
-    s->is_authenticated = false;
+    server_set_user(&h->server, s, s->user, false);
     harness_expect(h, s, "PING", "-NOAUTH Authentication required.\r\n");
     harness_expect(h, s, "CLIENT ID", "-NOAUTH Authentication required.\r\n");
     harness_expect(h, s, "CONFIG GET requirepass", "-NOAUTH Authentication required.\r\n");
     harness_expect(h, s, "RESET", "+RESET\r\n");
     /* What is no command, or has the wrong arity, is said first, as Redis does. */
-    s->is_authenticated = false;
+    server_set_user(&h->server, s, s->user, false);
     harness_expect_prefix(h, s, "foo", "-ERR unknown command 'foo'");
     harness_expect_prefix(h, s, "ECHO", "-ERR wrong number of arguments");
 }
@@ -215,7 +215,7 @@ static void while_boards_are_loaded_only_what_needs_none_runs(void **state) {
     h->server.settings.slowlog_log_slower_than_us = -1; /* any command may be slow */
     for (const struct command_row *row = command_table; row->command != NULL; row++) {
         bool reads = (row->command->flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
-        if (reads || strcmp(row->command->name, "WATCH") == 0) {
+        if (reads) {
             assert_int_equal(row->command->flags & COMMAND_LOADING, 0);
         }
     }
@@ -235,11 +235,15 @@ static void while_boards_are_loaded_only_what_needs_none_runs(void **state) {
     harness_expect(h, s, "KEYS *", LOADING);
     harness_expect(h, s, "FLUSHALL", LOADING);
     harness_expect(h, s, "MEMORY STATS", LOADING);
-    harness_expect(h, s, "WATCH k", LOADING);
+    harness_expect(h, s, "WATCH k", "+OK\r\n");
     /* What is wrong with the request itself is said first. */
     harness_expect_prefix(h, s, "ZCARD", "-ERR wrong number of arguments");
     assert_int_equal(stats_of(h, "ZADD")->rejected_calls, 1);
     h->server.durability.is_loading = false;
+    /* What was watched may have been loaded since. */
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "ZADD k 1 a", "+QUEUED\r\n");
+    harness_expect(h, s, "EXEC", "*-1\r\n");
     harness_expect(h, s, "ZADD k 1 a", ":1\r\n");
 }
 
@@ -340,10 +344,10 @@ static void calls_failures_and_refusals_are_counted_apart(void **state) {
     harness_run(h, s, "ECHO a");
     harness_run(h, s, "ECHO");
     harness_run(h, s, "SELECT 99");
-    assert_int_equal(stats_of(h, "ECHO")->calls, 1);
+    assert_int_equal(stats_of(h, "ECHO")->calls.count, 1);
     assert_int_equal(stats_of(h, "ECHO")->failed_calls, 0);
     assert_int_equal(stats_of(h, "ECHO")->rejected_calls, 1);
-    assert_int_equal(stats_of(h, "SELECT")->calls, 1);
+    assert_int_equal(stats_of(h, "SELECT")->calls.count, 1);
     assert_int_equal(stats_of(h, "SELECT")->failed_calls, 1);
     assert_int_equal(h->server.stats.error_replies, 2);
     assert_int_equal(h->server.stats.commands_processed, 2);

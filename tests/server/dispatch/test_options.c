@@ -17,6 +17,7 @@ struct target {
     struct bytes login[2];
     struct bytes name;
     uint32_t read_index;
+    struct option_values fields;
 };
 
 static bool read_even(const struct call *call, uint32_t index, void *target) {
@@ -31,6 +32,7 @@ static const struct option_row rows[] = {
     {"AUTH", OPTION_TEXTS, offsetof(struct target, login), NULL},
     {"NAME", OPTION_TEXT, offsetof(struct target, name), NULL},
     {"EVEN", OPTION_READ, 0, read_even},
+    {"FIELDS", OPTION_COUNTED, offsetof(struct target, fields), NULL},
     {0},
 };
 
@@ -41,7 +43,8 @@ static void run(struct call *call) {
 static const struct command entry = {
     .name = "SAMPLE",
     .syntax = "key where=<MIN | MAX> sort=[REV] both=[LIMIT offset:integer count:integer] "
-              "[COUNT count:integer] [AUTH user password] which=[NAME name | EVEN word]",
+              "[COUNT count:integer] [AUTH user password] which=[NAME name | EVEN word] [FIELDS "
+              "n:integer field...]",
     .options = rows,
     .run = run,
 };
@@ -101,6 +104,23 @@ static void options_come_in_any_order_and_case_and_the_last_one_counts(void **st
     assert_int_equal(target.read_index, 17);
 }
 
+static void counted_values_follow_their_number(void **state) {
+    (void)state;
+    assert_null(expect("SAMPLE REV", NULL).fields.at);
+    struct target target = expect("SAMPLE FIELDS 1 x COUNT 4 FIELDS 3 a REV b COUNT 5", NULL);
+    assert_int_equal(target.fields.count, 3);
+    assert_int_equal(target.count, 5);
+    assert_false(target.is_reverse);
+    (void)expect("SAMPLE FIELDS 1", "-ERR syntax error\r\n");
+    (void)expect("SAMPLE FIELDS x a", "-ERR value is not an integer or out of range\r\n");
+    static const char *const lines[] = {"SAMPLE FIELDS 0 a b", "SAMPLE FIELDS 3 a b",
+                                        "SAMPLE FIELDS -1 a b", "SAMPLE FIELDS 4294967297 a b"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        (void)expect(lines[i],
+                     "-ERR FIELDS needs the number of values that follow it: 1..2 here\r\n");
+    }
+}
+
 static void what_is_no_option_or_lacks_a_value_is_a_syntax_error(void **state) {
     (void)state;
     static const char *const lines[] = {"SAMPLE FOO",     "SAMPLE REV MIN", "SAMPLE LIMIT 1",
@@ -151,6 +171,7 @@ static int setup(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(options_come_in_any_order_and_case_and_the_last_one_counts, setup),
+        cmocka_unit_test_setup(counted_values_follow_their_number, setup),
         cmocka_unit_test_setup(what_is_no_option_or_lacks_a_value_is_a_syntax_error, setup),
         cmocka_unit_test_setup(the_first_mistake_decides_the_error, setup),
         cmocka_unit_test_setup(reading_to_the_first_other_argument_stops_there, setup),

@@ -171,6 +171,40 @@ static void a_reader_who_could_see_it_waits_too(void **state) {
     end(f);
 }
 
+/* Nobody hears of a change before it is on disk. */
+static void a_message_waits_as_a_reply_does(void **state) {
+    (void)state;
+    struct loop_server *f = begin(ALWAYS);
+    int ann = loop_connect(f);
+    int bob = loop_connect(f);
+    loop_send(bob, "SUBSCRIBE a\r\n");
+    loop_expect(f, bob, "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+    hold_syncs();
+    loop_send(ann, "MULTI\r\nZADD k 5 m\r\nPUBLISH a x\r\nEXEC\r\n");
+    loop_expect(f, ann, "+OK\r\n+QUEUED\r\n+QUEUED\r\n");
+    loop_expect_nothing(f, bob);
+    let_one_sync_end();
+    loop_expect(f, bob, "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n");
+    loop_expect(f, ann, "*2\r\n:1\r\n:1\r\n");
+    end(f);
+}
+
+static void whoever_waited_for_a_member_waits_for_the_disk(void **state) {
+    (void)state;
+    struct loop_server *f = begin(ALWAYS);
+    int ann = loop_connect(f);
+    int bob = loop_connect(f);
+    loop_send(bob, "BZPOPMIN k 0\r\nPING\r\n");
+    loop_expect_nothing(f, bob);
+    hold_syncs();
+    loop_send(ann, "ZADD k 5 m\r\n");
+    loop_expect_nothing(f, bob);
+    let_one_sync_end();
+    loop_expect(f, ann, ":1\r\n");
+    loop_expect(f, bob, "*3\r\n$1\r\nk\r\n$1\r\nm\r\n$1\r\n5\r\n+PONG\r\n");
+    end(f);
+}
+
 static void who_sees_no_boards_does_not_wait(void **state) {
     (void)state;
     struct loop_server *f = begin(ALWAYS);
@@ -960,6 +994,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_writers_reply_waits_for_the_disk),
         cmocka_unit_test(a_reader_who_could_see_it_waits_too),
+        cmocka_unit_test(a_message_waits_as_a_reply_does),
+        cmocka_unit_test(whoever_waited_for_a_member_waits_for_the_disk),
         cmocka_unit_test(who_sees_no_boards_does_not_wait),
         cmocka_unit_test(the_order_of_a_clients_replies_is_kept),
         cmocka_unit_test(replies_leave_up_to_what_is_on_disk),

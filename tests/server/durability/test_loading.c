@@ -4,6 +4,8 @@
 
 #include "codec/memory.h"
 #include "server/durability/loading.h"
+#include "server/system/tzdata.h"
+#include "skiplist/keyspace/key_kind.h"
 #include "tests/support/directory.h"
 #include "tests/support/registry_workload.h"
 
@@ -403,7 +405,7 @@ IN_FIXTURE(a_board_with_a_period_has_no_longer_name_than_a_client_can_give) {
     uint64_t offset = end_block(base);
     *name = 'd';
     put_effect(base, EFFECT_RENAME, "da", name, rules_like(base, "da"));
-    assert_refused(base, offset, "a change does not fit the boards");
+    assert_refused(base, offset, "a change does not fit the keys");
     memory_free(name);
 }
 
@@ -414,6 +416,20 @@ IN_FIXTURE(rules_keep_no_more_archives_than_can_be_counted) {
     rules.archives_max = PERIOD_COUNT_MAX + 1;
     put_effect(base, EFFECT_CREATE, "da", "", &rules);
     assert_refused(base, 32, "it holds an unknown record");
+}
+
+IN_FIXTURE(a_board_whose_time_zone_is_missing_is_not_loaded) {
+    struct base *base = *state;
+    struct rules rules;
+    rules_copy(rules_like(base, "da"), &rules);
+    rules.period.zone_minutes = 0;
+    rules.period.zone = tzdata_find_anyway(BYTES("Mars/Base"));
+    assert_non_null(rules.period.zone);
+    put_effect(base, EFFECT_CREATE, "da", "", &rules);
+    assert_error(base, "a board's PERIOD needs a time zone that is missing: time zone 'Mars/Base' "
+                       "cannot be used: /usr/share/zoneinfo: there is no zone of this name (is the "
+                       "package tzdata installed?)");
+    tzdata_deinit();
 }
 
 /* ---- what is counted ---- */
@@ -452,6 +468,102 @@ IN_FIXTURE(what_changed_while_it_was_written_is_counted_as_written) {
     assert_loaded(base);
     const struct registry_key *key = registry_find(base->registry, 0, BYTES("pd"), 0);
     assert_int_equal(board_count(&key->board), 1);
+}
+
+/* ---- hashes ---- */
+
+static void put_hash_effect(struct base *base, struct buffer *chunk, enum effect_kind kind,
+                            const char *name, const char *field, const char *value) {
+    const struct effect effect = {.kind = kind,
+                                  .key_kind = &key_kind_hash,
+                                  .name = bytes_from_text(name),
+                                  .member = bytes_from_text(field),
+                                  .value = bytes_from_text(value)};
+    base->encoder.out = chunk;
+    effect_encode(&base->encoder, &effect);
+    base->encoder.out = &base->chunk;
+}
+
+static void assert_field(struct base *base, const char *name, const char *field,
+                         const char *expected) {
+    const struct registry_key *key = registry_find(base->registry, 0, bytes_from_text(name), 0);
+    struct bytes value;
+    assert_non_null(key);
+    assert_int_equal(key->kind, REGISTRY_HASH);
+    assert_int_equal(hash_find(&key->hash, bytes_from_text(field), &value), expected != NULL);
+    if (expected != NULL) {
+        assert_true(bytes_equal(value, bytes_from_text(expected)));
+    }
+}
+
+/* A field that changed while its hash was written may be there several times, or be removed before
+ * it is there. */
+IN_FIXTURE(a_hash_is_what_its_last_changes_make_it) {
+    struct base *base = *state;
+    put_hash_effect(base, &base->chunk, EFFECT_CREATE, "h", "", "");
+    put_hash_effect(base, &base->chunk, EFFECT_PUT, "h", "tier", "silver");
+    put_open(base, "pa");
+    put_member(base, "ann", 9);
+    put_hash_effect(base, &base->chunk, EFFECT_TAKE, "h", "gone", "");
+    put_hash_effect(base, &base->chunk, EFFECT_PUT, "h", "name", "Ann");
+    put_close(base);
+    put_hash_effect(base, &base->chunk, EFFECT_PUT, "h", "tier", "gold");
+    put_hash_effect(base, &base->chunk, EFFECT_TAKE, "h", "name", "");
+    assert_loaded(base);
+    assert_field(base, "h", "tier", "gold");
+    assert_field(base, "h", "name", NULL);
+    assert_int_equal(registry_count(base->registry, 0), 2);
+}
+
+IN_FIXTURE(a_field_of_no_hash_is_refused) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    put_close(base);
+    uint64_t offset = end_block(base);
+    put_hash_effect(base, &base->chunk, EFFECT_PUT, "pa", "tier", "gold");
+    assert_refused(base, offset, "a change does not fit the keys");
+}
+
+IN_FIXTURE(a_hash_is_not_made_twice) {
+    struct base *base = *state;
+    put_hash_effect(base, &base->chunk, EFFECT_CREATE, "h", "", "");
+    put_hash_effect(base, &base->chunk, EFFECT_CREATE, "h", "", "");
+    assert_refused(base, 32, "a change does not fit the keys");
+}
+
+IN_FIXTURE(a_board_that_is_read_does_not_take_the_changes_of_a_hash) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    put_hash_effect(base, &base->chunk, EFFECT_PUT, "pa", "", "gold");
+    assert_refused(base, 32, "a change of a hash cannot happen to a board");
+}
+
+IN_FIXTURE(a_board_that_is_read_is_not_renamed_as_a_hash_is) {
+    struct base *base = *state;
+    put_open(base, "pa");
+    struct effect rename = {.kind = EFFECT_RENAME,
+                            .key_kind = &key_kind_hash,
+                            .name = BYTES("pa"),
+                            .to_name = BYTES("pb"),
+                            .expire_at_ms = NEVER};
+    effect_encode(&base->encoder, &rename);
+    assert_refused(base, 32, "a change of a hash cannot happen to a board");
+}
+
+/* Only a snapshot is written while its hashes change. */
+IN_FIXTURE(a_journal_does_not_remove_what_is_not_there) {
+    struct base *base = *state;
+    struct buffer group;
+    buffer_init(&group, 0);
+    put_hash_effect(base, &base->chunk, EFFECT_CREATE, "h", "", "");
+    put_hash_effect(base, &base->chunk, EFFECT_PUT, "h", "tier", "gold");
+    (void)end_block(base);
+    effect_encode_begin(&base->encoder, &group);
+    put_hash_effect(base, &group, EFFECT_TAKE, "h", "name", "");
+    put_journal(base, 8, &group);
+    effect_encode_begin(&base->encoder, &base->chunk);
+    assert_error(base, "a change does not fit the keys");
+    buffer_deinit(&group);
 }
 
 /* ---- where ---- */

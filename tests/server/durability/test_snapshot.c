@@ -2,6 +2,11 @@
  * all of its steps, and a comparison of what is loaded with what was there. */
 #include "tests/support/test.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include "codec/memory.h"
 #include "server/durability/loading.h"
 #include "server/durability/snapshot.h"
@@ -271,6 +276,155 @@ IN_FIXTURE(without_memory_it_is_given_up_or_whole) {
     run_snapshots(__func__,
                   &(struct weather){.steps_max = 10, .commands_max = 6, .is_failing = true}, 12,
                   is_short() ? 25 : 100);
+}
+
+/* ---- streams ---- */
+
+/* A snapshot that goes through a pipe into a file, which a reader fills as it likes. */
+struct streamed {
+    int pipe;
+    FILE *file;
+    char path[DIRECTORY_PATH_MAX + 16];
+    bool is_at_end;
+};
+
+static void begin_stream(struct fixture *fixture, struct streamed *streamed) {
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    (void)!fcntl(ends[0], F_SETPIPE_SZ, 4096);
+    *streamed = (struct streamed){.pipe = ends[0]};
+    snprintf(streamed->path, sizeof streamed->path, "%s/streamed", directory);
+    streamed->file = fopen(streamed->path, "w");
+    assert_non_null(streamed->file);
+    fixture->is_over = false;
+    assert_true(
+        snapshot_begin_stream(&fixture->snapshot, ends[1], fixture->workload.now_ms * 1000));
+    fixture->listener = (struct effect_listener){.receive = on_effect, .context = fixture};
+    effect_listener_add(fixture->workload.registry, &fixture->listener);
+}
+
+static void read_some(struct streamed *streamed, size_t size_max) {
+    char bytes[8192];
+    size_t room = size_max < sizeof bytes ? size_max : sizeof bytes;
+    ssize_t size = room > 0 ? read(streamed->pipe, bytes, room) : -1;
+    if (size > 0) {
+        assert_int_equal(fwrite(bytes, 1, (size_t)size, streamed->file), size);
+    }
+    streamed->is_at_end |= size == 0;
+}
+
+static void end_stream(struct streamed *streamed) {
+    while (!streamed->is_at_end) {
+        read_some(streamed, SIZE_MAX);
+    }
+    fclose(streamed->file);
+    close(streamed->pipe);
+}
+
+/* The file is a base, and holds what was there. */
+static void check_streamed(struct fixture *fixture, const struct streamed *streamed) {
+    struct store store_before = fixture->store;
+    char error[DISK_ERROR_MAX];
+    assert_int_equal(store_open_base(&fixture->store, streamed->path, error), STORE_OK);
+    check_base(fixture);
+    fixture->store = store_before;
+}
+
+static void stream_once(struct fixture *fixture, const struct weather *weather) {
+    struct streamed streamed;
+    begin_stream(fixture, &streamed);
+    while (!fixture->is_over) {
+        if (fixture->snapshot.state == SNAPSHOT_WALKS) {
+            workload_some(fixture, weather);
+            step(fixture, ++fixture->group, fixture->workload.now_ms * 1000);
+        }
+        read_some(&streamed, below(fixture, 9000));
+        turn(fixture);
+    }
+    end_stream(&streamed);
+    fixture->done_count += fixture->is_done;
+    fixture->failed_count += !fixture->is_done;
+    if (fixture->is_done) {
+        check_streamed(fixture, &streamed);
+    } else {
+        assert_true(fixture->snapshot.is_overrun || weather->is_failing);
+    }
+    assert_int_equal(directory_count(directory_join(directory, "kept")), 2);
+}
+
+static void stream_some(const char *test_name, const struct weather *weather) {
+    struct fixture *fixture = begin(test_name, 30);
+    signal(SIGPIPE, SIG_IGN);
+    for (uint32_t i = 0; i < (is_short() ? 20U : 150U) || fixture->done_count == 0; i++) {
+        workload_some(fixture, &(struct weather){.commands_max = 100});
+        stream_once(fixture, weather);
+    }
+    printf("%llu streamed, %llu given up\n", (unsigned long long)fixture->done_count,
+           (unsigned long long)fixture->failed_count);
+    end(fixture);
+}
+
+IN_FIXTURE(a_stream_in_a_storm_holds_the_boards_as_they_end) {
+    stream_some(__func__, &(struct weather){.commands_max = 3});
+}
+
+IN_FIXTURE(a_stream_without_memory_is_given_up_or_whole) {
+    stream_some(__func__, &(struct weather){.commands_max = 6, .is_failing = true});
+}
+
+/* Its reader takes nothing: nobody waits for it, and it ends. */
+IN_FIXTURE(a_stream_that_is_not_read_is_given_up) {
+    struct fixture *fixture = begin(__func__, 1000);
+    struct streamed streamed;
+    static char name[40000];
+    bool is_new;
+    signal(SIGPIPE, SIG_IGN);
+    memset(name, 'x', sizeof name);
+    begin_stream(fixture, &streamed);
+    /* It is new, so its changes are not left to the walk, which does not go on. */
+    struct registry_key *key = registry_find_or_create(fixture->workload.registry, 0, BYTES("pa"),
+                                                       fixture->workload.now_ms, &is_new);
+    while (!fixture->snapshot.is_overrun) {
+        struct board_member member;
+        snprintf(name, sizeof name, "%llu", (unsigned long long)fixture->received_count);
+        name[strlen(name)] = 'x';
+        board_look_up(&key->board, (struct bytes){.at = name, .size = sizeof name}, NULL, &member);
+        assert_int_equal(registry_put_member(fixture->workload.registry, key, &member, 7),
+                         BOARD_OK);
+        assert_false(snapshot_is_full(&fixture->snapshot));
+    }
+    assert_true(fixture->snapshot.is_overrun);
+    close(streamed.pipe);
+    fclose(streamed.file);
+    while (!fixture->is_over) {
+        turn(fixture);
+    }
+    assert_false(fixture->is_done);
+    write_snapshot(fixture, &(struct weather){.steps_max = 5});
+    assert_true(fixture->is_done);
+    end(fixture);
+}
+
+IN_FIXTURE(a_stream_whose_reader_goes_is_given_up) {
+    struct fixture *fixture = begin(__func__, 12);
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < 20; i++) {
+        struct streamed streamed;
+        workload_some(fixture, &(struct weather){.commands_max = 100});
+        begin_stream(fixture, &streamed);
+        for (int steps = i % 5; steps > 0 && fixture->snapshot.state == SNAPSHOT_WALKS; steps--) {
+            step(fixture, 0, 0);
+            read_some(&streamed, 100);
+        }
+        close(streamed.pipe);
+        fclose(streamed.file);
+        snapshot_give_up(&fixture->snapshot);
+        while (!fixture->is_over) {
+            turn(fixture);
+        }
+    }
+    end(fixture);
 }
 
 /* ---- allocations that fail ---- */

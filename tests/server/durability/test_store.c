@@ -2,6 +2,7 @@
 #include "tests/support/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -277,6 +278,85 @@ IN_FIXTURE(a_state_that_was_set_is_found_again) {
     store_close(&store);
     assert_int_equal(open_kept(&store, STORE_READ), STORE_OK);
     assert_state_is(&store.state, &state_second);
+    store_close(&store);
+}
+
+/* ---- keeping ---- */
+
+static bool has_kept(enum store_kind kind, uint64_t number) {
+    char name[STORE_NAME_MAX + 8];
+    snprintf(name, sizeof name, STORE_KEPT_NAME "/%s", store_name(kind, number).text);
+    return file_exists(path_of(name));
+}
+
+IN_FIXTURE(superseded_files_are_kept_if_that_is_wanted) {
+    struct store store;
+    make_first();
+    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    store.keep = (struct store_keep){.seconds = 1000};
+    put_files_of(&state_second);
+    assert_int_equal(store_set(&store, &state_second), STORE_SET);
+    assert_true(store_remove_old(&store, &state_first));
+    assert_false(has_file(STORE_BASE, 3) || has_file(STORE_JOURNAL, 4));
+    assert_true(has_kept(STORE_BASE, 3) && has_kept(STORE_JOURNAL, 4) &&
+                has_kept(STORE_JOURNAL, 5));
+    assert_true(store_remove_old(&store, &state_first));
+    store_close(&store);
+    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_true(has_kept(STORE_BASE, 3));
+    store_close(&store);
+}
+
+/* Killed between the manifest and the keeping. */
+IN_FIXTURE(what_a_crash_left_is_kept_by_the_next_start) {
+    struct store store;
+    make_first();
+    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    put_files_of(&state_second);
+    assert_int_equal(store_set(&store, &state_second), STORE_SET);
+    store_close(&store);
+    assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
+    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_true(has_kept(STORE_BASE, 3) && has_kept(STORE_JOURNAL, 4) &&
+                has_kept(STORE_JOURNAL, 5));
+    assert_true(has_file(STORE_BASE, 6) && has_file(STORE_JOURNAL, 7));
+    assert_int_equal(store_take_number(&store), 8);
+    store_close(&store);
+}
+
+IN_FIXTURE(no_new_file_has_the_number_of_a_kept_one) {
+    struct store store;
+    make_first();
+    assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
+    file_write(path_of(STORE_KEPT_NAME "/leaderboard.77.journal"), "x", 1);
+    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(store_take_number(&store), 78);
+    store_close(&store);
+}
+
+IN_FIXTURE(of_more_than_is_wanted_the_oldest_go) {
+    struct store store;
+    struct store_state nothing = {0};
+    make_first();
+    assert_int_equal(open_kept(&store, STORE_USE), STORE_OK);
+    assert_int_equal(mkdir(path_of(STORE_KEPT_NAME), 0700), 0);
+    for (int i = 1; i <= 12; i++) {
+        char name[STORE_NAME_MAX + 8];
+        snprintf(name, sizeof name, STORE_KEPT_NAME "/leaderboard.%d.journal", i);
+        file_write(path_of(name), "0123456789", 10);
+    }
+    file_write(path_of(STORE_KEPT_NAME "/notes"), "mine", 4);
+    store.keep = (struct store_keep){.seconds = 1000, .size_max = 35};
+    assert_true(store_remove_old(&store, &nothing));
+    assert_false(has_kept(STORE_JOURNAL, 9));
+    assert_true(has_kept(STORE_JOURNAL, 10) && has_kept(STORE_JOURNAL, 12));
+    const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(
+        utimensat(AT_FDCWD, path_of(STORE_KEPT_NAME "/leaderboard.10.journal"), long_ago, 0), 0);
+    assert_true(store_remove_old(&store, &nothing));
+    assert_false(has_kept(STORE_JOURNAL, 10));
+    assert_true(has_kept(STORE_JOURNAL, 11));
+    assert_true(file_exists(path_of(STORE_KEPT_NAME "/notes")));
     store_close(&store);
 }
 

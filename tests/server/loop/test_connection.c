@@ -476,7 +476,8 @@ TEST(the_client_over_maxclients_is_told_and_closed) {
     int second = loop_connect(f);
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    assert_false(connection_open(&f->tick, ends[0], true, "test"));
+    const struct accepted accepted = {.fd = ends[0], .is_unix_socket = true};
+    assert_false(connection_open(&f->tick, &accepted));
     loop_expect(f, ends[1], "-ERR max number of clients reached\r\n");
     loop_expect_end(f, ends[1]);
     close(ends[1]);

@@ -135,12 +135,13 @@ static void add_small_key(struct queue_entry *entry, struct random *random) {
     }
 }
 
-/* Many small boards, created, changed, renamed, expiring, rolling over and deleted within one
+/* Many small boards and hashes, created, changed, renamed, expiring, rolling over and deleted within one
  * group: keys appear and disappear after prefetching has looked them up. */
 static void make_small_request(struct queue_entry *entry, struct random *random) {
     static const char *const names[] = {"ZADD",    "LB.ADD",    "ZADD",    "ZINCRBY", "ZREM",
                                         "ZSCORE",  "ZREVRANK",  "DEL",     "RENAME",  "PEXPIRE",
-                                        "PERSIST", "LB.CREATE", "LB.ROLL", "FLUSHDB"};
+                                        "PERSIST", "LB.CREATE", "LB.ROLL", "FLUSHDB", "HSET",
+                                        "HGETALL", "HDEL"};
     uint64_t kind = random_below(random, sizeof names / sizeof *names);
     if (kind == 13 && random_below(random, 10) > 0) {
         kind = 6;
@@ -154,8 +155,11 @@ static void make_small_request(struct queue_entry *entry, struct random *random)
     if (kind <= 3) {
         add_arg(entry, "%u", (unsigned)random_below(random, 9));
     }
-    if (kind <= 6) {
+    if (kind <= 6 || kind == 14 || kind == 16) {
         add_arg(entry, "m%u", (unsigned)random_below(random, 40));
+    }
+    if (kind == 14) {
+        add_arg(entry, "%0*u", 1 + (int)random_below(random, 90), 7);
     } else if (kind == 8 || kind == 12) {
         add_small_key(entry, random);
     } else if (kind == 9) {

@@ -14,6 +14,8 @@ struct fixture {
     struct tick tick;
     int64_t ahead_us;   /* of the real clock */
     int64_t stopped_us; /* what a clock that stands still shows; 0: it goes on */
+    int64_t sleeps_us;  /* once, when the clock is read, so in a tick; 0: not */
+    int64_t works_us;   /* the same: until the thread has had a processor for so long */
 };
 
 static int64_t real_us(void) {
@@ -22,9 +24,24 @@ static int64_t real_us(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+static int64_t thread_cpu_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void delay(struct fixture *fixture) {
+    int64_t end_us = thread_cpu_us() + fixture->works_us;
+    const struct timespec sleep = {.tv_nsec = fixture->sleeps_us * 1000};
+    while (fixture->works_us > 0 && thread_cpu_us() < end_us) {}
+    nanosleep(&sleep, NULL);
+    fixture->works_us = fixture->sleeps_us = 0;
+}
+
 /* And the monotonic one: what is set forward is time that passes. */
 static int64_t wall_us(void *context) {
-    const struct fixture *fixture = context;
+    struct fixture *fixture = context;
+    delay(fixture);
     return fixture->stopped_us != 0 ? fixture->stopped_us : real_us() + fixture->ahead_us;
 }
 
@@ -38,6 +55,10 @@ static void stop_clock(struct fixture *fixture, int64_t now_us) {
     fixture->stopped_us = now_us;
 }
 
+static void stop_listening(void *context) {
+    (void)context;
+}
+
 static void begin(struct fixture *fixture) {
     *fixture = (struct fixture){.harness = harness_create(NULL)};
     struct server *server = &fixture->harness->server;
@@ -47,19 +68,13 @@ static void begin(struct fixture *fixture) {
     set_clock(fixture, HARNESS_START_US);
     clock_reset(&server->clock);
     fixture->session = harness_connect(fixture->harness);
+    fixture->tick.stop_listening = stop_listening;
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     assert_true(tick_init(&fixture->tick, &fixture->loop, server));
 }
 
-static void close_handle(uv_handle_t *handle, void *context) {
-    (void)context;
-    if (!uv_is_closing(handle)) {
-        uv_close(handle, NULL);
-    }
-}
-
 static void end(struct fixture *fixture) {
-    uv_walk(&fixture->loop, close_handle, NULL);
+    tick_shutdown(&fixture->tick, true);
     assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     tick_deinit(&fixture->tick);
@@ -111,6 +126,35 @@ TEST(the_loop_wakes_up_for_the_end_of_a_period) {
     end(&fixture);
 }
 
+TEST(the_processor_time_of_a_long_tick_is_told_from_its_wall_time) {
+    enum { LONG_US = 30000, LESS_US = 25000 };
+    struct fixture fixture;
+    begin(&fixture);
+    struct stats *stats = &fixture.harness->server.stats;
+    fixture.harness->server.settings.latency_monitor_threshold_ms = 20;
+    let_client_go(&fixture);
+    fixture.sleeps_us = LONG_US;
+    uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    assert_int_equal(stats->long_tick_count, 1);
+    assert_true(stats->long_tick_wall_ns >= LONG_US * UINT64_C(1000));
+    assert_true(stats->long_tick_cpu_ns + LESS_US * UINT64_C(1000) <= stats->long_tick_wall_ns);
+    assert_true(stats->tick_longest_us >= LONG_US);
+    assert_int_equal(stats->tick_longest_cpu_us, stats->long_tick_cpu_ns / 1000);
+    uint64_t slept_cpu_ns = stats->long_tick_cpu_ns;
+    fixture.works_us = LONG_US;
+    uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    assert_int_equal(stats->long_tick_count, 2);
+    assert_true(stats->long_tick_cpu_ns - slept_cpu_ns >= LONG_US * UINT64_C(1000));
+    assert_true(stats->long_tick_cpu_ns <= stats->long_tick_wall_ns);
+    const struct latency *latency = &fixture.harness->server.latency;
+    assert_non_null(latency_find(latency, BYTES("tick")));
+    assert_non_null(latency_find(latency, BYTES("tick-cpu")));
+    assert_true(latency_find(latency, BYTES("tick-cpu"))->longest_ms >= LONG_US / 1000);
+    assert_int_equal(stats->ticks.count, 2);
+    assert_true(stats->ticks.total_ns >= stats->long_tick_wall_ns);
+    end(&fixture);
+}
+
 TEST(thousands_of_boards_begin_anew_over_many_turns) {
     struct fixture fixture;
     begin(&fixture);
@@ -121,14 +165,14 @@ TEST(thousands_of_boards_begin_anew_over_many_turns) {
     }
     let_client_go(&fixture);
     set_clock(&fixture, HARNESS_START_US + 7 * INT64_C(86400000000));
-    uint64_t ticks_before = fixture.harness->server.stats.ticks;
+    uint64_t ticks_before = fixture.harness->server.stats.ticks.count;
     uv_run(&fixture.loop, UV_RUN_NOWAIT);
     uint64_t rolled_at_once = registry_totals(registry_of(&fixture))->rolled;
     assert_in_range(rolled_at_once, 1, BOARDS - 1);
     assert_true(fixture.tick.is_idle_active);
     turn_until_rolled(&fixture, BOARDS);
     printf("%d boards in %llu turns, the longest %llu us\n", BOARDS,
-           (unsigned long long)(fixture.harness->server.stats.ticks - ticks_before),
+           (unsigned long long)(fixture.harness->server.stats.ticks.count - ticks_before),
            (unsigned long long)fixture.harness->server.stats.tick_longest_us);
     assert_int_equal(registry_count(registry_of(&fixture), 0), 2 * BOARDS);
     end(&fixture);

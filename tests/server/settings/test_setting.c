@@ -174,9 +174,9 @@ static void the_defaults_are_those_of_the_documentation(void **state) {
     assert_int_equal(settings->maxmemory, 0);
     assert_int_equal(settings->proto_max_bulk_len, 64 * 1024 * 1024);
     assert_int_equal(settings->client_query_buffer_limit, 256 * 1024 * 1024);
-    assert_int_equal(settings->output_limit.hard_bytes, 256 * 1024 * 1024);
-    assert_int_equal(settings->output_limit.soft_bytes, 64 * 1024 * 1024);
-    assert_int_equal(settings->output_limit.soft_seconds, 60);
+    assert_int_equal(settings->output_limits[SETTING_OUTPUT_NORMAL].hard_bytes, 256 * 1024 * 1024);
+    assert_int_equal(settings->output_limits[SETTING_OUTPUT_NORMAL].soft_bytes, 64 * 1024 * 1024);
+    assert_int_equal(settings->output_limits[SETTING_OUTPUT_NORMAL].soft_seconds, 60);
     assert_false(settings->daemonize);
     assert_null(settings->pidfile);
     assert_null(settings->logfile);
@@ -213,7 +213,7 @@ static void what_clients_ask_for_is_answered(void **state) {
     assert_string_equal(value_of(settings, "maxmemory"), "0");
     assert_string_equal(value_of(settings, "proto-max-bulk-len"), "67108864");
     assert_string_equal(value_of(settings, "client-output-buffer-limit"),
-                        "normal 268435456 67108864 60");
+                        "normal 268435456 67108864 60 pubsub 33554432 8388608 60");
     assert_string_equal(value_of(settings, "bind"), "127.0.0.1 -::1");
     assert_string_equal(value_of(settings, "requirepass"), "");
     assert_string_equal(value_of(settings, "loglevel"), "notice");
@@ -254,6 +254,13 @@ static const struct good good_values[] = {
     {"bind *", "bind", "*", "*"},
     {"bind 10.0.0.1 ::1 -fe80::1%eth0 -::*", "bind", "10.0.0.1 ::1 -fe80::1%eth0 -::*",
      "10.0.0.1 ::1 -fe80::1%eth0 -::*"},
+    {"proxy-protocol 127.0.0.1", "proxy-protocol", "127.0.0.1", "127.0.0.1"},
+    {"proxy-protocol 127.0.0.1 -::1", "proxy-protocol", "127.0.0.1 -::1", "127.0.0.1 -::1"},
+    {"proxy-protocol \"\"", "proxy-protocol", "", "\"\""},
+    {"proxy-protocol-from 10.0.0.0/8 fd00::/8 192.0.2.7", "proxy-protocol-from",
+     "10.0.0.0/8 fd00::/8 192.0.2.7", "10.0.0.0/8 fd00::/8 192.0.2.7"},
+    {"proxy-protocol-from \"\"", "proxy-protocol-from", "", "\"\""},
+    {"shutdown-drain-timeout 10", "shutdown-drain-timeout", "10", "10"},
     {"bind localhost -db-1.example", "bind", "localhost -db-1.example", "localhost -db-1.example"},
     {"bind \"127.0.0.1 ::1\"", "bind", "127.0.0.1 ::1", "127.0.0.1 ::1"},
     {"port 0", "port", "0", "0"},
@@ -292,15 +299,22 @@ static const struct good good_values[] = {
     {"maxmemory-policy NOEVICTION", "maxmemory-policy", "noeviction", "noeviction"},
     {"proto-max-bulk-len 1mb", "proto-max-bulk-len", "1048576", "1mb"},
     {"client-query-buffer-limit 1gb", "client-query-buffer-limit", "1073741824", "1gb"},
-    {"client-output-buffer-limit normal 0 0 0", "client-output-buffer-limit", "normal 0 0 0",
-     "normal 0 0 0"},
+    {"client-output-buffer-limit normal 0 0 0", "client-output-buffer-limit",
+     "normal 0 0 0 pubsub 33554432 8388608 60", "normal 0 0 0 pubsub 32mb 8mb 60"},
     {"client-output-buffer-limit \"normal 1mb 512kb 5\"", "client-output-buffer-limit",
-     "normal 1048576 524288 5", "normal 1mb 512kb 5"},
+     "normal 1048576 524288 5 pubsub 33554432 8388608 60", "normal 1mb 512kb 5 pubsub 32mb 8mb 60"},
+    {"client-output-buffer-limit PubSub 1mb 2 5\nclient-output-buffer-limit normal 1 2 3 pubsub 0 "
+     "3 4",
+     "client-output-buffer-limit", "normal 1 2 3 pubsub 0 3 4", "normal 1 2 3 pubsub 0 3 4"},
     {"daemonize yes", "daemonize", "yes", "yes"},
     {"pidfile /run/l.pid", "pidfile", "/run/l.pid", "/run/l.pid"},
     {"logfile \"/var/my log\"", "logfile", "/var/my log", "\"/var/my log\""},
     {"loglevel Debug", "loglevel", "debug", "debug"},
     {"loglevel warning", "loglevel", "warning", "warning"},
+    {"loglevel nothing", "loglevel", "nothing", "nothing"},
+    {"log-format json", "log-format", "json", "json"},
+    {"syslog-facility LOCAL7", "syslog-facility", "local7", "local7"},
+    {"rename-command CONFIG \"a b\"", "rename-command", "CONFIG \"a b\"", "CONFIG \"a b\""},
     {"databases 16", "databases", "16", "16"},
     {"save \"\"", "save", "", "\"\""},
     {"save 900 1 60 0", "save", "900 1 60 0", "900 1 60 0"},
@@ -386,9 +400,9 @@ static const char *const bad_values[][2] = {
     {"client-output-buffer-limit normal 1 2",
      AT "client-output-buffer-limit: Wrong number of arguments in buffer limit "
         "configuration."},
-    {"client-output-buffer-limit pubsub 32mb 8mb 60",
-     AT "client-output-buffer-limit: Invalid client class 'pubsub' specified in buffer limit "
-        "configuration: all clients here are of class normal"},
+    {"client-output-buffer-limit replica 32mb 8mb 60",
+     AT "client-output-buffer-limit: Invalid client class 'replica' specified in buffer limit "
+        "configuration: the classes here are normal and pubsub"},
     {"client-output-buffer-limit normal 1mb x 60",
      AT "client-output-buffer-limit: Error in hard, soft or soft_seconds setting in buffer "
         "limit configuration."},
@@ -397,7 +411,7 @@ static const char *const bad_values[][2] = {
         "limit configuration."},
     {"loglevel loud",
      AT "loglevel: argument(s) must be one of the following: debug, verbose, notice, "
-        "warning"},
+        "warning, nothing"},
     {"bind 127.0.0.300",
      AT "bind: '127.0.0.300' is not an address: IPv4, IPv6, a host's name, * and ::* are "
         "allowed, with '-' in front if it may be missing"},
@@ -415,6 +429,10 @@ static const char *const bad_values[][2] = {
                     "allowed, with '-' in front if it may be missing"},
     {"bind -", AT "bind: '-' is not an address: IPv4, IPv6, a host's name, * and ::* are "
                   "allowed, with '-' in front if it may be missing"},
+    {"proxy-protocol a/b", AT "proxy-protocol: 'a/b' is neither an address nor unixsocket"},
+    {"proxy-protocol-from 10.0.0.1/8",
+     AT "proxy-protocol-from: '10.0.0.1/8' is not a network: 10.0.0.0/8, 192.0.2.7, fd00::/8 are; "
+        "bits behind the prefix must be 0"},
     {"bind ''", AT "bind: wrong number of arguments, the form is: bind address [address ...]"},
     {"bind 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", AT "bind: at most 16 addresses are allowed"},
     {"unixsocket /23456789012345678901234567890123456789012345678901234567890123456789"
@@ -423,6 +441,11 @@ static const char *const bad_values[][2] = {
     {"requirepass a\\x00", NULL},
     {"requirepass \"a\\x00b\"", AT "requirepass: a zero byte is not allowed"},
     {"databases 4", AT "databases: the number of databases is fixed, so the only value is 16"},
+    {"syslog-ident \"\"", AT "syslog-ident: argument can't be empty"},
+    {"rename-command CONFIG", AT "rename-command: wrong number of arguments, the form is: "
+                                 "rename-command NAME NEW|\"\""},
+    {"rename-command A B C", AT "rename-command: wrong number of arguments, the form is: "
+                                "rename-command NAME NEW|\"\""},
     {"save", AT "save: wrong number of arguments, the form is: save seconds changes [seconds "
                 "changes ...] | \"\""},
     {"save 3600", AT "save: Invalid save parameters"},
@@ -657,7 +680,7 @@ static void options_are_taken_as_redis_server_takes_them(void **state) {
     assert_string_equal(settings->requirepass, "--dashes");
     assert_true(load_arguments(
         fixture, ARGUMENTS("--client-output-buffer-limit", "normal", "1mb", "1mb", "1")));
-    assert_int_equal(settings->output_limit.hard_bytes, 1048576);
+    assert_int_equal(settings->output_limits[SETTING_OUTPUT_NORMAL].hard_bytes, 1048576);
     assert_true(
         load_arguments(fixture, ARGUMENTS("--layout", "laps", "FIELD", "t", "32", "ASC", "--board",
                                           "a*", "laps", "--port", "1", "--port", "2")));
@@ -818,15 +841,15 @@ static void a_rule_may_give_periods(void **state) {
                           "layout bare FIELD s 34\n");
     assert_finishes(fixture);
     const struct rules *rules = settings_rules_for(&fixture->settings, BYTES("a1"));
-    assert_int_equal(rules->period, PERIOD_WEEK);
-    assert_int_equal(rules->zone_minutes, 345);
+    assert_int_equal(rules->period.unit, PERIOD_WEEK);
+    assert_int_equal(rules->period.zone_minutes, 345);
     assert_int_equal(rules->archives_max, 4);
     assert_int_equal(rules->period_end_ms, 0);
     rules = settings_rules_for(&fixture->settings, BYTES("b1"));
-    assert_int_equal(rules->period, PERIOD_DAY);
+    assert_int_equal(rules->period.unit, PERIOD_DAY);
     assert_int_equal(rules->archives_max, 0);
     rules = settings_rules_for(&fixture->settings, BYTES("c1"));
-    assert_int_equal(rules->period, PERIOD_MONTH);
+    assert_int_equal(rules->period.unit, PERIOD_MONTH);
     assert_true(rules->archives_max == RULES_ARCHIVES_ALL);
     assert_string_equal(line_of(&fixture->settings, "board", 0),
                         "a* fine PERIOD week tz +05:45 ARCHIVE 4");
@@ -924,13 +947,17 @@ static void bad_layouts_and_rules_are_refused(void **state) {
         {"board a b KEEP", AT "board: KEEP needs LAST or BEST"},
         {"board a b KEEP WORST", AT "board: KEEP 'WORST' is unknown: use LAST or BEST"},
         {"board a b KEEP LAST KEEP LAST", AT "board: KEEP may be given only once"},
-        {"board a b PERIOD", AT "board: PERIOD needs DAY, WEEK or MONTH"},
-        {"board a b PERIOD HOUR", AT "board: PERIOD 'HOUR' is unknown: use DAY, WEEK or MONTH"},
-        {"board a b PERIOD DAY TZ 8",
-         AT "board: TZ '8' is not a valid offset from UTC: -12:00..+14:00"},
-        {"board a b TZ +08:00", AT "board: TZ requires PERIOD DAY|WEEK|MONTH"},
-        {"board a b PERIOD DAY ARCHIVE all",
-         AT "board: ARCHIVE 'all' is not a valid number of periods: 0..1000000"},
+        {"board a b PERIOD", AT "board: PERIOD needs HOUR, DAY, WEEK, MONTH or YEAR"},
+        {"board a b PERIOD AGE",
+         AT "board: PERIOD 'AGE' is unknown: use HOUR, DAY, WEEK, MONTH or YEAR"},
+        {"board a b PERIOD DAY TZ 8", AT "board: TZ '8' is not a valid offset from UTC or name of "
+                                         "a time zone: -12:00..+14:00, Europe/Berlin"},
+        {"board a b PERIOD DAY TZ No/Where",
+         AT "board: time zone 'No/Where' cannot be used: /usr/share/zoneinfo: there is no zone of "
+            "this name (is the package tzdata installed?)"},
+        {"board a b TZ +08:00", AT "board: TZ requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR"},
+        {"board a b PERIOD DAY ARCHIVE some",
+         AT "board: ARCHIVE 'some' is not a valid number of periods: 0..1000000"},
         {"board a b FIELD s 3",
          AT "board: 'FIELD' is misplaced: give one layout, before the options"},
         {"board '' default", AT "board: a pattern of 1 to 1024 bytes is needed"},
@@ -977,8 +1004,9 @@ static void there_are_at_most_255_layouts_and_1024_rules(void **state) {
 static void there_must_be_something_to_listen_on(void **state) {
     struct fixture *fixture = *state;
     assert_loads(fixture, "port 0");
-    assert_not_finished(fixture,
-                        "there is nothing to listen on: port is 0 and unixsocket is not set");
+    assert_not_finished(
+        fixture, "there is nothing to listen on: port and tls-port are 0 and unixsocket is not "
+                 "set");
     assert_loads(fixture, "unixsocket /tmp/l.sock");
     assert_finishes(fixture);
 }
@@ -1004,7 +1032,7 @@ static void set_takes_several_pairs(void **state) {
     assert_int_equal(fixture->settings.maxmemory, INT64_C(2) << 30);
     assert_int_equal(fixture->settings.loglevel, LOG_DEBUG);
     assert_string_equal(fixture->settings.requirepass, "a b\"c");
-    assert_int_equal(fixture->settings.output_limit.soft_bytes, 2097152);
+    assert_int_equal(fixture->settings.output_limits[SETTING_OUTPUT_NORMAL].soft_bytes, 2097152);
     assert_true(set(fixture, "requirepass", ""));
     assert_null(fixture->settings.requirepass);
 }
@@ -1033,8 +1061,24 @@ static void set_refuses_in_the_words_of_redis(void **state) {
         {"DATABASES", "16",
          "CONFIG SET failed (possibly related to argument 'DATABASES') - can't set immutable "
          "config"},
-        {"layout", "a FIELD s 1",
-         "CONFIG SET failed (possibly related to argument 'layout') - can't set immutable config"},
+        {"layout", "a FIELD s 1\nb FIELD s 65",
+         "CONFIG SET failed (possibly related to argument 'layout') - field 's': '65' bits is "
+         "out of range: 1..64 are allowed"},
+        {"layout", "a FIELD s 1\na FIELD s 2",
+         "CONFIG SET failed (possibly related to argument 'layout') - layout 'a' already exists"},
+        {"board", "a* default\nb* defualt",
+         "CONFIG SET failed (possibly related to argument 'board') - board: there is no layout "
+         "'defualt'; did you mean 'default'?"},
+        {"board", "a*",
+         "CONFIG SET failed (possibly related to argument 'board') - a pattern of keys and a "
+         "layout's name are needed: board GLOB NAME " SETTING_OPTIONS},
+        {"board", "\"a\\x00*\" default",
+         "CONFIG SET failed (possibly related to argument 'board') - a zero byte is not allowed"},
+        {"layout", "\"a\\x00\" FIELD s 1",
+         "CONFIG SET failed (possibly related to argument 'layout') - a zero byte is not allowed"},
+        {"client-output-buffer-limit", "\"normal\\x00x\" 0 0 0",
+         "CONFIG SET failed (possibly related to argument 'client-output-buffer-limit') - a zero "
+         "byte is not allowed"},
         {"TIMEOUT", "x",
          "CONFIG SET failed (possibly related to argument 'timeout') - argument couldn't be "
          "parsed into an integer"},

@@ -165,6 +165,14 @@ IN_FIXTURE(of_several_lines_the_old_ones_go) {
     assert_rewrites(fixture, "requirepass new\n# and\nport 7\n");
 }
 
+IN_FIXTURE(renamed_commands_stay_as_they_are) {
+    struct fixture *fixture = *state;
+    begin(fixture, "rename-command FLUSHALL \"\"\n# and\nrename-command  CONFIG \"a b\"\n");
+    set(fixture, "timeout", "30");
+    assert_rewrites(fixture, "rename-command FLUSHALL \"\"\n# and\nrename-command  CONFIG \"a b\"\n"
+                             "# Written by CONFIG REWRITE:\ntimeout 30\n");
+}
+
 IN_FIXTURE(the_command_lines_settings_are_written_too) {
     struct fixture *fixture = *state;
     write_text(fixture, "# mine\nlayout a  FIELD s 3 # 1\n");

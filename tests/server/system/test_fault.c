@@ -8,14 +8,22 @@
 #include <unistd.h>
 
 #include "codec/check.h"
+#include "codec/thread_signals.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
 #include "tests/support/directory.h"
 
 static char directory[DIRECTORY_PATH_MAX];
 
-static const char *describe(const void *context) {
-    return context;
+static bool describe(const void *context, struct fault_command *command) {
+    *command = (struct fault_command){.name = context,
+                                      .arg_count = 4,
+                                      .sizes = {4, 6, 2, 8},
+                                      .client = 7,
+                                      .address = "10.0.0.9:50412",
+                                      .user = BYTES("ann"),
+                                      .database = 3};
+    return true;
 }
 
 /* Cause the fault in a child; returns the child's log, which the caller frees. */
@@ -30,8 +38,9 @@ static char *log_of(void (*commit)(void), int expected_signal) {
         setrlimit(RLIMIT_CORE, &no_core);
         struct rlimit small = {.rlim_cur = 1024 * 1024, .rlim_max = 1024 * 1024};
         setrlimit(RLIMIT_STACK, &small);
-        /* The signals that the test program or a sanitizer turns it into. */
-        static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+        /* The signals that the test program or a sanitizer turns it into, or that a shell ignores in
+         * the background. */
+        static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
         for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
             signal(numbers[i], SIG_DFL);
         }
@@ -39,6 +48,10 @@ static char *log_of(void (*commit)(void), int expected_signal) {
             _exit(1);
         }
         fault_watch(describe, "ZADD");
+        static const char before[] = "# Stats\r\nused_memory:1\r\n";
+        static const char last[] = "# Stats\r\nused_memory:2\r\n";
+        fault_set_info(before, sizeof before - 1);
+        fault_set_info(last, sizeof last - 1);
         commit();
         _exit(0);
     }
@@ -98,6 +111,119 @@ __attribute__((noinline, no_sanitize("address"))) static int descend(int level) 
 
 static void overflow_the_stack(void) {
     (void)descend(0);
+}
+
+/* A small stack, so that it is soon full. */
+static void *descend_in_thread(void *context) {
+    (void)context;
+    thread_signals_begin();
+    (void)descend(0);
+    return NULL;
+}
+
+static void overflow_elsewhere(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, descend_in_thread, NULL) == 0) {
+        pthread_join(thread, NULL);
+    }
+}
+
+TEST(a_thread_whose_stack_overflows_has_its_report) {
+    assert_logs(overflow_elsewhere, SIGSEGV,
+                (const char *[]){"fatal signal=SIGSEGV code=", "command=none", "report frame=20 ",
+                                 "report end", NULL});
+}
+
+TEST(the_report_says_what_ran_and_what_info_said_last) {
+    char *log = log_of(write_to_nowhere, SIGSEGV);
+    static const char *const texts[] = {
+        "report build_id=",
+        " thread=\"",
+        " uptime_s=",
+        "report command=ZADD args=4 sizes=4,6,2,8 client=7 addr=10.0.0.9:50412 user=\"ann\" db=3\n",
+        "report frame=0 module=",
+        "report info # Stats\n",
+        "report info used_memory:2\n",
+        "report end"};
+    const char *at = log;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *found = strstr(at, texts[i]);
+        if (found == NULL) {
+            fail_msg("the log does not say \"%s\" in its place: %s", texts[i], log);
+        }
+        at = found;
+    }
+    assert_null(strstr(log, "used_memory:1"));
+    free(log);
+}
+
+static void write_without_report(void) {
+    fault_set_report(false);
+    write_to_nowhere();
+}
+
+TEST(without_crash_log_enabled_there_is_one_line) {
+    char *log = log_of(write_without_report, SIGSEGV);
+    assert_non_null(strstr(log, "fatal signal=SIGSEGV"));
+    assert_ptr_equal(strchr(log, '\n'), log + strlen(log) - 1);
+    free(log);
+}
+
+static void end_in_real_time(void) {
+    raise(SIGRTMIN + 3);
+}
+
+TEST(a_real_time_signal_ends_it_not_without_a_word) {
+    assert_logs(end_in_real_time, SIGRTMIN + 3,
+                (const char *[]){"fatal signal=SIGRTMIN+3 sender=", "report end", NULL});
+}
+
+static void ask_twice(void) {
+    raise(SIGUSR1);
+    kill(getpid(), SIGUSR1);
+    raise(SIGQUIT);
+}
+
+TEST(asked_for_the_report_is_written_and_it_goes_on) {
+    char *log = log_of(ask_twice, SIGQUIT);
+    const char *at = log;
+    for (int i = 0; i < 2; i++) {
+        at = strstr(at, "report asked for signal=SIGUSR1 sender=");
+        assert_non_null(at);
+        at = strstr(at, "report end");
+        assert_non_null(at);
+    }
+    assert_non_null(strstr(at, "fatal signal=SIGQUIT"));
+    free(log);
+}
+
+static void *fail_at_once(void *context) {
+    write_to_nowhere();
+    return context;
+}
+
+static void fail_in_many_threads(void) {
+    enum { THREADS = 8 };
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        if (pthread_create(&threads[i], NULL, fail_at_once, NULL) != 0) {
+            return;
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+TEST(of_threads_that_fail_together_one_writes_a_whole_report) {
+    for (int round = 0; round < 20; round++) {
+        char *log = log_of(fail_in_many_threads, SIGSEGV);
+        const char *first = strstr(log, "fatal signal=");
+        assert_non_null(first);
+        assert_null(strstr(first + 1, "fatal signal="));
+        assert_non_null(strstr(first, "report end"));
+        free(log);
+    }
 }
 
 TEST(a_stack_that_overflows_has_its_line_too) {

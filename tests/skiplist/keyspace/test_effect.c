@@ -19,6 +19,7 @@ struct queue {
     struct effect effects[QUEUE_MAX];
     char names[QUEUE_MAX][NAME_ROOM];
     char members[QUEUE_MAX][MEMBER_ROOM];
+    char values[QUEUE_MAX][MEMBER_ROOM];
     uint32_t count;
 };
 
@@ -93,6 +94,11 @@ static void add_to_queue(struct twin *twin, const struct effect *effect) {
     assert_true(effect->member.size <= MEMBER_ROOM);
     memcpy(queue->members[at], effect->member.at, effect->member.size);
     queue->effects[at].member.at = queue->members[at];
+    if (effect->value.size > 0) {
+        assert_true(effect->value.size <= MEMBER_ROOM);
+        memcpy(queue->values[at], effect->value.at, effect->value.size);
+        queue->effects[at].value.at = queue->values[at];
+    }
 }
 
 static void on_effect(void *context, const struct effect *effect) {
@@ -332,7 +338,8 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing) {
          .to_name = BYTES("p"),
          .rules = rules},
         {.kind = EFFECT_EXPIRE, .name = BYTES("no"), .expire_at_ms = 5},
-        {.kind = EFFECT_RULES, .name = BYTES("p"), .rules = rules},
+        {.kind = EFFECT_RULES, .name = BYTES("p"), .rules = &other},
+        {.kind = EFFECT_RULES, .name = BYTES("p")},
         {.kind = EFFECT_RULES, .name = BYTES("no"), .rules = rules},
         {.kind = EFFECT_FILL, .name = BYTES("r"), .rules = rules},
     };

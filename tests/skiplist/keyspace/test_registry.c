@@ -1,4 +1,5 @@
 /* The databases against a twin that is an array of (database, name, expiry). */
+#include "tests/support/key_put.h"
 #include "tests/support/test.h"
 
 #include "codec/memory.h"
@@ -68,6 +69,18 @@ static bool fill_board(struct board *board, uint64_t mark, uint32_t count) {
         }
     }
     return true;
+}
+
+/* The same on the board of a key. */
+static bool fill_key(struct registry *registry, struct registry_key *key, uint64_t mark,
+                     uint32_t count) {
+    char member[32];
+    bool is_put = key_put(registry, key, BYTES("mark"), mark);
+    for (uint32_t i = 1; i < count && is_put; i++) {
+        int size = snprintf(member, sizeof member, "member:%u", i);
+        is_put = key_put(registry, key, (struct bytes){member, (size_t)size}, i);
+    }
+    return is_put;
 }
 
 static uint64_t board_mark(const struct board *board) {
@@ -159,7 +172,7 @@ TEST(other_keys_stay_where_they_are_when_one_goes) {
 TEST(removing_takes_no_memory_and_frees_no_board) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "big", 0);
-    assert_true(fill_board(&key->board, 1, 5000));
+    assert_true(fill_key(registry, key, 1, 5000));
     create_key(registry, 0, "other", 0);
     uint64_t live_before = memory_live_count();
     memory_fail_at(1);
@@ -175,7 +188,7 @@ TEST(removing_takes_no_memory_and_frees_no_board) {
 TEST(removed_boards_are_freed_in_bounded_steps) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "big", 0);
-    assert_true(fill_board(&key->board, 1, 20000));
+    assert_true(fill_key(registry, key, 1, 20000));
     registry_remove(registry, key);
     int steps = 0;
     bool has_more = true;
@@ -202,7 +215,7 @@ TEST(flushing_touches_no_key) {
     for (int i = 0; i < KEYS; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 5, name, 0);
-        assert_true(fill_board(&key->board, 1, 3));
+        assert_true(fill_key(registry, key, 1, 3));
         assert_int_equal(registry_set_expiry(registry, key, 1000 + i, false), REGISTRY_OK);
     }
     create_key(registry, 6, "stays", 0);
@@ -245,7 +258,7 @@ TEST(destroying_leaves_nothing_whatever_is_half_freed) {
         for (int i = 0; i < 20; i++) {
             snprintf(name, sizeof name, "key:%d", i);
             struct registry_key *key = create_key(registry, (uint32_t)i % 3, name, 0);
-            assert_true(fill_board(&key->board, 1, 20));
+            assert_true(fill_key(registry, key, 1, 20));
             assert_int_equal(registry_set_expiry(registry, key, i, false), REGISTRY_OK);
         }
         registry_remove(registry, find_key(registry, 0, "key:3", -1));
@@ -379,7 +392,7 @@ TEST(the_average_is_of_the_milliseconds_left) {
 TEST(a_renamed_key_keeps_its_board_and_its_expiry) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "from", 0);
-    assert_true(fill_board(&key->board, 42, 1000));
+    assert_true(fill_key(registry, key, 42, 1000));
     assert_int_equal(registry_set_expiry(registry, key, 5000, false), REGISTRY_OK);
     assert_int_equal(registry_rename(registry, key, 0, BYTES("to"), 0), REGISTRY_OK);
     assert_null(find_key(registry, 0, "from", 0));
@@ -408,7 +421,7 @@ TEST(a_key_renamed_onto_itself_stays) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 1, "same", 0);
     assert_int_equal(registry_set_expiry(registry, key, 5000, false), REGISTRY_OK);
-    assert_true(fill_board(&key->board, 7, 3));
+    assert_true(fill_key(registry, key, 7, 3));
     memory_fail_at(1);
     assert_int_equal(registry_rename(registry, key, 1, registry_name(key), 0), REGISTRY_OK);
     assert_int_equal(registry_copy(registry, key, 1, BYTES("same"), 0), REGISTRY_OK);
@@ -432,7 +445,7 @@ TEST(what_stood_at_the_destination_is_removed) {
             assert_int_equal(registry_set_expiry(registry, old, is_expired ? 50 : 500, false),
                              REGISTRY_OK);
             struct registry_key *key = create_key(registry, 0, "from", 0);
-            assert_true(fill_board(&key->board, 42, 30));
+            assert_true(fill_key(registry, key, 42, 30));
             assert_int_equal(is_copy ? registry_copy(registry, key, 0, BYTES("to"), 100)
                                      : registry_rename(registry, key, 0, BYTES("to"), 100),
                              REGISTRY_OK);
@@ -452,7 +465,7 @@ TEST(what_stood_at_the_destination_is_removed) {
 TEST(a_copy_is_a_board_of_its_own) {
     struct registry *registry = create_registry();
     struct registry_key *key = create_key(registry, 0, "other", 0);
-    assert_true(fill_board(&key->board, 7, 100));
+    assert_true(fill_key(registry, key, 7, 100));
     assert_int_equal(registry_set_expiry(registry, key, 900, false), REGISTRY_OK);
     assert_int_equal(registry_copy(registry, key, 4, BYTES("copy"), 0), REGISTRY_OK);
     struct registry_key *copy = find_key(registry, 4, "copy", 0);
@@ -472,7 +485,7 @@ TEST(a_copy_is_a_board_of_its_own) {
 TEST(a_board_is_put_in_place_of_what_stood_there) {
     struct registry *registry = create_registry();
     struct registry_key *old = create_key(registry, 2, "daily", 0);
-    assert_true(fill_board(&old->board, 1, 5));
+    assert_true(fill_key(registry, old, 1, 5));
     assert_int_equal(registry_set_expiry(registry, old, 5000, false), REGISTRY_OK);
     for (int i = 0; i < 2; i++) {
         struct bytes name = i == 0 ? BYTES("daily") : BYTES("other");
@@ -506,7 +519,7 @@ TEST(every_key_is_drawn_equally_often) {
     for (int i = 0; i < KEYS; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 0, name, 0);
-        assert_true(fill_board(&key->board, (uint64_t)i, 1));
+        assert_true(fill_key(registry, key, (uint64_t)i, 1));
     }
     int drawn[KEYS] = {0};
     for (uint64_t i = 0; i < DRAWS; i++) {
@@ -729,7 +742,7 @@ static struct registry *create_small_world(void) {
     for (int i = 0; i < 6; i++) {
         snprintf(name, sizeof name, "key:%d", i);
         struct registry_key *key = create_key(registry, 0, name, 0);
-        assert_true(fill_board(&key->board, (uint64_t)i, 20));
+        assert_true(fill_key(registry, key, (uint64_t)i, 20));
         if (i % 2 == 0) {
             assert_int_equal(registry_set_expiry(registry, key, 1000 + i, false), REGISTRY_OK);
         }
@@ -864,7 +877,7 @@ static void twin_create(struct twin *twin) {
                                  .expire_at_ms = REGISTRY_NO_EXPIRY,
                                  .mark = twin->next_mark++,
                                  .member_count = 1 + (uint32_t)random_below(&twin->random, 12)};
-        assert_true(fill_board(&found->board, key->mark, key->member_count));
+        assert_true(fill_key(twin->registry, found, key->mark, key->member_count));
     }
 }
 
@@ -1155,7 +1168,7 @@ TEST(many_small_boards_are_cheap) {
     for (int i = 0; i < KEYS; i++) {
         snprintf(name, sizeof name, "board:%08d", i);
         struct registry_key *key = create_key(registry, 0, name, 0);
-        assert_true(fill_board(&key->board, (uint64_t)i, 10));
+        assert_true(fill_key(registry, key, (uint64_t)i, 10));
         boards_size += board_memory_size(&key->board);
     }
     size_t overhead = (memory_used() - used_before - boards_size) / KEYS;
@@ -1206,7 +1219,7 @@ TEST(every_change_of_a_key_is_told_once_it_is_made) {
     registry_set_listener(registry, note_change, told);
     struct registry_key *key = create_key(registry, 0, "a", 1);
     expect_told("");
-    assert_true(fill_board(&key->board, 1, 3));
+    assert_true(fill_key(registry, key, 1, 3));
     registry_tell_members(registry, key);
     expect_told("0:a ");
     registry_remove_range(registry, key, 0, 1);

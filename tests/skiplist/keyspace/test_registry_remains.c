@@ -1,4 +1,5 @@
 /* Boards with remains in the registry: renamed, copied, expired, flushed, and freed in steps. */
+#include "tests/support/key_put.h"
 #include "tests/support/test.h"
 
 #include "codec/memory.h"
@@ -28,11 +29,11 @@ static void assert_valid(const struct registry *registry) {
     }
 }
 
-static void fill(struct board *board, uint32_t count) {
+static void fill(struct registry *registry, struct registry_key *key, uint32_t count) {
     char member[32];
     for (uint32_t i = 0; i < count; i++) {
         int size = snprintf(member, sizeof member, "member:%u", i);
-        assert_int_equal(board_put(board, (struct bytes){member, (size_t)size}, i), BOARD_OK);
+        assert_true(key_put(registry, key, (struct bytes){member, (size_t)size}, i));
     }
 }
 
@@ -43,7 +44,7 @@ static struct registry_key *create_cut_key(struct registry *registry, uint32_t d
     struct registry_key *key =
         registry_find_or_create(registry, database, bytes_from_text(name), 0, &is_new);
     assert_non_null(key);
-    fill(&key->board, MEMBERS);
+    fill(registry, key, MEMBERS);
     registry_remove_range(registry, key, 10, MEMBERS - 10);
     assert_int_equal(board_count(&key->board), 10);
     assert_true(board_has_remains(&key->board));
@@ -83,7 +84,7 @@ TEST(a_range_that_is_small_leaves_nothing_to_do) {
     struct registry_key *key =
         registry_find_or_create(registry, 0, bytes_from_text("board"), 0, &is_new);
     assert_non_null(key);
-    fill(&key->board, MEMBERS);
+    fill(registry, key, MEMBERS);
     registry_remove_range(registry, key, 7, 3);
     assert_int_equal(board_count(&key->board), MEMBERS - 3);
     assert_false(registry_free_step(registry, 100));
@@ -99,7 +100,7 @@ TEST(removing_a_range_needs_no_memory) {
         struct registry_key *key =
             registry_find_or_create(registry, 0, bytes_from_text("board"), 0, &is_new);
         assert_non_null(key);
-        fill(&key->board, MEMBERS);
+        fill(registry, key, MEMBERS);
         memory_fail_at(nth);
         registry_remove_range(registry, key, MEMBERS / 7, MEMBERS / 2);
         (void)registry_free_step(registry, 1000);
@@ -172,7 +173,7 @@ TEST(keys_and_steps_in_any_order_leave_nothing) {
         assert_non_null(key);
         switch (random_below(&random, 5)) {
         case 0:
-            fill(&key->board, (uint32_t)random_below(&random, 1000) + 1);
+            fill(registry, key, (uint32_t)random_below(&random, 1000) + 1);
             break;
         case 1: {
             uint32_t rank = (uint32_t)random_below(&random, board_count(&key->board) + 1);

@@ -1,5 +1,6 @@
 /* Rollover of boards: sentence by sentence, and against a twin that is a list of keys and carries
  * out everything at its time. */
+#include "tests/support/key_put.h"
 #include "tests/support/test.h"
 
 #include "codec/memory.h"
@@ -36,13 +37,16 @@ static int make_kinds(void **state) {
             return -1;
         }
     }
-    kinds[DAYS].period = PERIOD_DAY;
-    kinds[DAYS].zone_minutes = 480;
+    kinds[DAYS].period.unit = PERIOD_DAY;
+    kinds[DAYS].period.every = 1;
+    kinds[DAYS].period.zone_minutes = 480;
     kinds[DAYS].archives_max = RULES_ARCHIVES_ALL;
-    kinds[WEEKS].period = PERIOD_WEEK;
+    kinds[WEEKS].period.unit = PERIOD_WEEK;
+    kinds[WEEKS].period.every = 1;
     kinds[WEEKS].archives_max = 2;
-    kinds[MONTHS].period = PERIOD_MONTH;
-    kinds[MONTHS].zone_minutes = -210;
+    kinds[MONTHS].period.unit = PERIOD_MONTH;
+    kinds[MONTHS].period.every = 1;
+    kinds[MONTHS].period.zone_minutes = -210;
     kinds[MONTHS].archives_max = 0;
     return 0;
 }
@@ -76,12 +80,12 @@ static int64_t count_of(struct registry *registry, const char *name, int64_t now
     return key != NULL ? (int64_t)board_count(&key->board) : -1;
 }
 
-static bool fill(struct registry_key *key, uint64_t mark, uint32_t count) {
+static bool fill(struct registry *registry, struct registry_key *key, uint64_t mark,
+                 uint32_t count) {
     char member[32];
     for (uint32_t i = 0; i < count; i++) {
         int size = snprintf(member, sizeof member, "member:%u", i);
-        if (board_put(&key->board, (struct bytes){member, (size_t)size}, mark + count - i) !=
-            BOARD_OK) {
+        if (!key_put(registry, key, (struct bytes){member, (size_t)size}, mark + count - i)) {
             return false;
         }
     }
@@ -94,7 +98,7 @@ static struct registry_key *write_key(struct registry *registry, const char *nam
     struct registry_key *key =
         registry_find_or_create(registry, 0, bytes_from_text(name), now_ms, &is_new);
     assert_non_null(key);
-    assert_true(fill(key, 0, count));
+    assert_true(fill(registry, key, 0, count));
     return key;
 }
 
@@ -143,7 +147,7 @@ TEST(a_created_board_stays_and_is_empty) {
     int64_t now_ms = ms("2026-11-16T12:00:00Z");
     int64_t end_ms = ms("2026-11-23T00:00:00Z");
     struct registry_key *key = create_key(registry, "week", WEEKS, now_ms);
-    assert_true(fill(key, 0, 5));
+    assert_true(fill(registry, key, 0, 5));
     assert_int_equal(count_of(registry, "week", end_ms), 0);
     assert_int_equal(count_of(registry, "week@2026-11-16", end_ms), 5);
     key = find(registry, "week", end_ms);
@@ -151,7 +155,7 @@ TEST(a_created_board_stays_and_is_empty) {
     assert_true(registry_rules(key)->period_start_ms == end_ms);
     const struct rules *archived = registry_rules(find(registry, "week@2026-11-16", end_ms));
     assert_false(archived->is_created);
-    assert_int_equal(archived->period, PERIOD_NONE);
+    assert_int_equal(archived->period.unit, PERIOD_NONE);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -168,7 +172,7 @@ TEST(an_archive_is_the_board_with_its_times_and_its_order) {
     assert_non_null(key);
     for (int i = 0; i < 5; i++) {
         char member[2] = {(char)('e' - i), '\0'};
-        assert_int_equal(board_put(&key->board, bytes_from_text(member), 77), BOARD_OK);
+        assert_true(key_put(registry, key, bytes_from_text(member), 77));
     }
     int64_t start_us = layout_time_first_us(board_layout(&key->board));
     int64_t after_ms = now_ms + 3 * INT64_C(86400000);
@@ -195,7 +199,7 @@ TEST(an_empty_board_leaves_no_archive) {
     /* Nor does one that was large, with remains. */
     now_ms += 5 * INT64_C(86400000);
     key = find(registry, "day", now_ms);
-    assert_true(fill(key, 0, 5000));
+    assert_true(fill(registry, key, 0, 5000));
     registry_remove_range(registry, key, 0, 5000);
     assert_int_equal(count_of(registry, "day", now_ms + 86400000), 0);
     assert_int_equal(registry_count(registry, 0), 1);
@@ -228,7 +232,7 @@ TEST(archives_live_for_their_number_of_periods) {
     create_key(registry, "week", WEEKS, begin_ms); /* ARCHIVE 2 */
     for (int week = 0; week < 10; week++) {
         int64_t now_ms = begin_ms + week * week_ms;
-        assert_true(fill(find(registry, "week", now_ms), 0, 1 + (uint32_t)week));
+        assert_true(fill(registry, find(registry, "week", now_ms), 0, 1 + (uint32_t)week));
         registry_expire_due(registry, now_ms, UINT32_MAX);
         assert_int_equal(registry_count(registry, 0), week < 2 ? week + 1 : 3);
     }
@@ -300,7 +304,7 @@ TEST(without_archives_the_members_are_gone) {
     int64_t end_ms = ms("2026-12-01T00:00:00-03:30");
     write_key(registry, "m", 3, now_ms);
     struct registry_key *key = create_key(registry, "created", MONTHS, now_ms);
-    assert_true(fill(key, 0, 3000));
+    assert_true(fill(registry, key, 0, 3000));
     assert_int_equal(count_of(registry, "created", end_ms), 0);
     assert_int_equal(count_of(registry, "m", end_ms), -1);
     assert_int_equal(registry_count(registry, 0), 1);
@@ -320,7 +324,7 @@ TEST(what_bears_the_archives_name_is_replaced) {
     struct registry_key *key = registry_find_or_create_like(registry, 0, BYTES("daily@2026-11-16"),
                                                             &kinds[PLAIN], now_ms, &is_new);
     assert_non_null(key);
-    assert_true(fill(key, 0, 9));
+    assert_true(fill(registry, key, 0, 9));
     assert_int_equal(registry_set_expiry(registry, key, end_ms + 1000, false), REGISTRY_OK);
     assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms - 1), 9);
     assert_int_equal(count_of(registry, "daily@2026-11-16", end_ms), 3);
@@ -335,7 +339,7 @@ TEST(several_periods_without_anybody_are_one_roll) {
     struct registry *registry = create_registry();
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
-    assert_true(fill(key, 0, 3));
+    assert_true(fill(registry, key, 0, 3));
     int64_t later_ms = ms("2026-12-24T12:00:00+08:00");
     assert_int_equal(registry_roll_due(registry, later_ms, UINT32_MAX), 1);
     assert_int_equal(registry_count(registry, 0), 2);
@@ -352,7 +356,7 @@ TEST(an_expiry_and_a_period_come_in_their_order) {
         for (int difference = -1; difference <= 1; difference++) {
             struct registry *registry = create_registry();
             struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
-            assert_true(fill(key, 0, 3));
+            assert_true(fill(registry, key, 0, 3));
             assert_int_equal(registry_set_expiry(registry, key, end_ms + difference, false),
                              REGISTRY_OK);
             int64_t later_ms = end_ms + 10;
@@ -376,7 +380,7 @@ TEST(an_expiry_does_not_go_over_to_the_archive) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     struct registry_key *created = create_key(registry, "x", DAYS, now_ms);
-    assert_true(fill(created, 0, 3));
+    assert_true(fill(registry, created, 0, 3));
     struct registry_key *written = write_key(registry, "d", 3, now_ms);
     assert_int_equal(registry_set_expiry(registry, created, end_ms + 5000, false), REGISTRY_OK);
     assert_int_equal(registry_set_expiry(registry, written, end_ms + 5000, false), REGISTRY_OK);
@@ -395,7 +399,7 @@ TEST(a_renamed_board_rolls_under_its_new_name) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     struct registry_key *key = create_key(registry, "a", DAYS, now_ms);
-    assert_true(fill(key, 0, 3));
+    assert_true(fill(registry, key, 0, 3));
     assert_int_equal(registry_copy(registry, key, 5, BYTES("copy"), now_ms), REGISTRY_OK);
     assert_int_equal(registry_rename(registry, key, 0, BYTES("b"), now_ms), REGISTRY_OK);
     assert_valid(registry);
@@ -502,7 +506,7 @@ TEST(the_longest_names_have_archives) {
     struct bytes base = {name, REGISTRY_KEY_MAX};
     struct registry_key *key = registry_find_or_create(registry, 0, base, now_ms, &is_new);
     assert_non_null(key);
-    assert_true(fill(key, 0, 3));
+    assert_true(fill(registry, key, 0, 3));
     memcpy(name + REGISTRY_KEY_MAX, "@2026-11-16", 11);
     struct bytes archive = {name, sizeof name};
     assert_non_null(registry_find(registry, 0, archive, now_ms + 86400000));
@@ -537,7 +541,7 @@ TEST(rolling_by_hand_is_at_any_time) {
     assert_int_equal(count_of(registry, "old", 1000), 3);
     assert_valid(registry);
     key = create_key(registry, "season", PLAIN, 1000);
-    assert_true(fill(key, 0, 5));
+    assert_true(fill(registry, key, 0, 5));
     assert_int_equal(registry_roll(registry, key, BYTES("season:1"), NULL, 5000, 1000),
                      REGISTRY_OK);
     assert_int_equal(count_of(registry, "season", 1000), 0);
@@ -569,14 +573,14 @@ TEST(rolling_by_hand_leaves_the_period_as_it_is) {
     int64_t now_ms = ms("2026-11-16T12:00:00+08:00");
     int64_t end_ms = ms("2026-11-17T00:00:00+08:00");
     struct registry_key *key = create_key(registry, "day", DAYS, now_ms);
-    assert_true(fill(key, 0, 5));
+    assert_true(fill(registry, key, 0, 5));
     assert_int_equal(registry_roll(registry, key, BYTES("noon"), NULL, REGISTRY_NO_EXPIRY, now_ms),
                      REGISTRY_OK);
     assert_valid(registry);
-    assert_true(fill(find(registry, "day", now_ms), 0, 2));
+    assert_true(fill(registry, find(registry, "day", now_ms), 0, 2));
     assert_int_equal(count_of(registry, "day@2026-11-16", end_ms), 2);
     assert_int_equal(count_of(registry, "noon", end_ms), 5);
-    assert_int_equal(registry_rules(find(registry, "noon", end_ms))->period, PERIOD_NONE);
+    assert_int_equal(registry_rules(find(registry, "noon", end_ms))->period.unit, PERIOD_NONE);
     assert_valid(registry);
     registry_destroy(registry);
 }
@@ -675,10 +679,10 @@ static struct registry *create_small_world(int64_t now_ms) {
         write_key(registry, name, 2, now_ms);
     }
     struct registry_key *key = create_key(registry, "week", WEEKS, now_ms);
-    CHECK(fill(key, 0, 7));
+    CHECK(fill(registry, key, 0, 7));
     write_key(registry, "day", 5, now_ms);
     key = create_key(registry, "x", MONTHS, now_ms);
-    CHECK(fill(key, 0, 3000));
+    CHECK(fill(registry, key, 0, 3000));
     return registry;
 }
 
@@ -880,10 +884,9 @@ static struct twin_key *twin_make(struct twin *twin, uint32_t database, const ch
 
 static void twin_begin_period(struct twin_key *key, int64_t now_ms) {
     struct rules *rules = &key->rules;
-    if (rules->period != PERIOD_NONE) {
-        rules->period_start_ms = period_start(rules->period, rules->zone_minutes, now_ms);
-        rules->period_end_ms =
-            period_start_after(rules->period, rules->zone_minutes, rules->period_start_ms, 1);
+    if (rules->period.unit != PERIOD_NONE) {
+        rules->period_start_ms = period_start(&rules->period, now_ms);
+        rules->period_end_ms = period_start_after(&rules->period, rules->period_start_ms, 1);
     }
 }
 
@@ -893,7 +896,7 @@ static void twin_archive(struct twin *twin, const struct twin_key *key, const ch
     struct twin_key *archive = twin_make(twin, key->database, name);
     archive->rules = copy.rules;
     archive->rules.is_created = false;
-    archive->rules.period = PERIOD_NONE;
+    archive->rules.period = (struct period){.unit = PERIOD_NONE};
     archive->mark = copy.mark;
     archive->count = copy.count;
     archive->expire_at_ms = expire_at_ms;
@@ -901,16 +904,15 @@ static void twin_archive(struct twin *twin, const struct twin_key *key, const ch
 
 static void twin_roll(struct twin *twin, struct twin_key *key) {
     const struct rules *rules = &key->rules;
-    char date[PERIOD_DATE_TEXT_MAX];
+    char date[PERIOD_NAME_TEXT_MAX];
     char name[TWIN_NAME];
-    size_t size =
-        period_print_date(date, rules->period, rules->zone_minutes, rules->period_start_ms);
+    size_t size = period_print_name(date, &rules->period, rules->period_start_ms);
     snprintf(name, sizeof name, "%.60s@%.*s", key->name, (int)size, date);
     if (key->count > 0 && rules->archives_max > 0) {
         int64_t end_ms = rules->period_end_ms;
         for (uint32_t i = 0; rules->archives_max != RULES_ARCHIVES_ALL && i < rules->archives_max;
              i++) {
-            end_ms = period_start_after(rules->period, rules->zone_minutes, end_ms, 1);
+            end_ms = period_start_after(&rules->period, end_ms, 1);
         }
         twin_archive(twin, key, name,
                      rules->archives_max == RULES_ARCHIVES_ALL ? REGISTRY_NO_EXPIRY : end_ms);
@@ -932,7 +934,7 @@ static void twin_catch_up(struct twin *twin) {
                 continue;
             }
             /* At the same time the end of a period precedes the expiry of its key. */
-            if (key->rules.period != PERIOD_NONE && key->rules.period_end_ms < first_ms) {
+            if (key->rules.period.unit != PERIOD_NONE && key->rules.period_end_ms < first_ms) {
                 first = key;
                 first_ms = key->rules.period_end_ms;
                 is_roll = true;
@@ -992,9 +994,9 @@ static struct registry_key *twin_check(struct twin *twin, uint32_t database, con
         assert_int_equal(board_at(&found->board, 0).key, key->mark + key->count);
     }
     assert_true(registry_expiry(twin->registry, found) == key->expire_at_ms);
-    assert_int_equal(rules->period, key->rules.period);
+    assert_true(period_equal(&rules->period, &key->rules.period));
     assert_int_equal(rules->is_created, key->rules.is_created);
-    if (rules->period != PERIOD_NONE) {
+    if (rules->period.unit != PERIOD_NONE) {
         assert_true(rules->period_start_ms == key->rules.period_start_ms);
         assert_true(rules->period_end_ms == key->rules.period_end_ms);
     }
@@ -1025,7 +1027,7 @@ static void step_write(struct twin *twin) {
     if (key->count == 0) {
         key->mark = 1000 * ++twin->marks;
         key->count = is_created && is_new ? 0 : 1 + (uint32_t)random_below(&twin->random, 30);
-        assert_true(fill(found, key->mark, key->count));
+        assert_true(fill(twin->registry, found, key->mark, key->count));
     }
 }
 
@@ -1048,7 +1050,7 @@ static void step_rename_or_copy(struct twin *twin) {
     uint32_t to_database = twin_database(twin);
     strcpy(from, twin_name(twin, true));
     struct registry_key *found = twin_check(twin, database, from);
-    strcpy(to, twin_name(twin, found != NULL && registry_rules(found)->period == PERIOD_NONE));
+    strcpy(to, twin_name(twin, found != NULL && registry_rules(found)->period.unit == PERIOD_NONE));
     if (found == NULL) {
         return;
     }
@@ -1079,7 +1081,7 @@ static void step_expire(struct twin *twin) {
         key->expire_at_ms = twin->now_ms + spans_ms[random_below(&twin->random, 4)];
         if (random_below(&twin->random, 4) == 0) {
             key->expire_at_ms = REGISTRY_NO_EXPIRY;
-        } else if (random_below(&twin->random, 4) == 0 && key->rules.period != PERIOD_NONE) {
+        } else if (random_below(&twin->random, 4) == 0 && key->rules.period.unit != PERIOD_NONE) {
             key->expire_at_ms = key->rules.period_end_ms;
         }
         assert_int_equal(registry_set_expiry(twin->registry, found, key->expire_at_ms, false),

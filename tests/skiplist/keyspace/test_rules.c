@@ -101,8 +101,9 @@ rules_test(every_difference_makes_other_rules) {
     options[1].keeps_best = true;
     options[2].is_created = true;
     for (size_t i = 3; i < OPTIONS; i++) {
-        options[i].period = i == 3 ? PERIOD_WEEK : PERIOD_DAY;
-        options[i].zone_minutes = i == 5 ? -60 : 0;
+        options[i].period.unit = i == 3 ? PERIOD_WEEK : PERIOD_DAY;
+        options[i].period.every = 1;
+        options[i].period.zone_minutes = i == 5 ? -60 : 0;
         options[i].archives_max = i == 6 ? 1 : 0;
         rules_begin_period(&options[i], i == 7 ? 86400000 : 0);
     }
@@ -148,8 +149,9 @@ rules_test(a_period_moves_the_times_and_leaves_the_rest) {
     struct rules rules = rules_from("FIELD a 30 TIME 30 MS END 2000-01-01T00:00:00Z");
     int64_t now_ms = INT64_C(1794830400000); /* Monday 2026-11-16T12:00:00Z */
     assert_false(rules_are_over(&rules, INT64_MAX));
-    rules.period = PERIOD_WEEK;
-    rules.zone_minutes = 480;
+    rules.period.unit = PERIOD_WEEK;
+    rules.period.every = 1;
+    rules.period.zone_minutes = 480;
     rules.archives_max = 2;
     rules.cap = 9;
     rules_begin_period(&rules, now_ms);
@@ -167,12 +169,20 @@ rules_test(a_period_moves_the_times_and_leaves_the_rest) {
     struct rules plain = rules_from("FIELD a 30");
     plain.cap = 9;
     plain.layout = rules.layout;
+    plain.guards = RULES_FROZEN;
+    assert_true(rules_equal(&archive, &plain));
+    rules.archives_are_writable = true;
+    rules.guards = RULES_FROZEN | RULES_OPENS;
+    rules.opens_ms = 5;
+    rules_end_period(&rules, &archive);
+    plain.guards = 0;
     assert_true(rules_equal(&archive, &plain));
     rules.archives_max = RULES_ARCHIVES_ALL;
     assert_true(rules_archive_end_ms(&rules) == INT64_MAX);
     /* A layout without TIME has nothing to move. */
     struct rules bare = rules_from("FIELD a 30");
-    bare.period = PERIOD_MONTH;
+    bare.period.unit = PERIOD_MONTH;
+    bare.period.every = 1;
     rules_begin_period(&bare, now_ms);
     struct layout layout = rules_from("FIELD a 30").layout;
     assert_true(layout_equal(&bare.layout, &layout));

@@ -361,8 +361,8 @@ static void check_arguments(const struct argument *arguments) {
 }
 
 IN_FIXTURE(every_entry_is_documented_and_consistent) {
-    static const char *const groups[] = {"generic",    "sorted-set", "leaderboard",
-                                         "connection", "server",     "transactions"};
+    static const char *const groups[] = {"generic",    "sorted-set", "hash",   "leaderboard",
+                                         "connection", "server",     "pubsub", "transactions"};
     for (uint32_t index = 0; index < command_count(); index++) {
         const struct command *command = command_by_index(index);
         print_message("%s\n", command_full_name(index));

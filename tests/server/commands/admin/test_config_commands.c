@@ -80,10 +80,13 @@ static void get_takes_several_patterns_and_answers_each_setting_once_in_order(vo
 static void get_star_answers_every_setting(void **state) {
     long count = 0;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
-        count += 2;
+        count += (setting->flags & SETTING_IN_FILE) != 0 ? 0 : 2;
     }
     assert_int_equal(count_values(state, "CONFIG GET *"), count);
     assert_int_equal(count_values(state, "CONFIG GET * * port"), count);
+    expect(state, "CONFIG GET rename-command", "*0\r\n");
+    expect(state, "CONFIG SET rename-command \"ZADD x\"",
+           "-ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'\r\n");
 }
 
 static void get_answers_what_redis_benchmark_asks_at_its_start(void **state) {
@@ -107,7 +110,8 @@ static void set_changes_several_settings(void **state) {
     expect(state, "CONFIG SET timeout 30 MaxMemory 1gb requirepass \"a b\"", "+OK\r\n");
     assert_int_equal(settings_of(state)->timeout_s, 30);
     expect(state, "CONFIG GET maxmemory requirepass",
-           "*4\r\n$11\r\nrequirepass\r\n$3\r\na b\r\n$9\r\nmaxmemory\r\n$10\r\n1073741824\r\n");
+           "*4\r\n$11\r\nrequirepass\r\n$10\r\n(redacted)\r\n$9\r\nmaxmemory\r\n$"
+           "10\r\n1073741824\r\n");
     expect(state, "CONFIG SET requirepass \"\" save \"\" appendonly no", "+OK\r\n");
     assert_null(settings_of(state)->requirepass);
 }
@@ -196,6 +200,57 @@ static void set_default_layout_holds_for_boards_made_afterwards(void **state) {
     expect(state, "ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
 }
 
+/* As CONFIG GET answers them: a line each, of which the first that matches a key counts. */
+static void set_of_layouts_and_boards_holds_for_boards_made_afterwards(void **state) {
+    expect(state, "ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
+    expect(state,
+           "CONFIG SET layout \"laps FIELD t 30 SCALE 1\\n\\n# cents\\ncoins FIELD c 40 SCALE 2\" "
+           "board \"c* coins CAP 2\\n* laps\" default-layout coins",
+           "+OK\r\n");
+    expect(state, "CONFIG GET layout",
+           "*2\r\n$6\r\nlayout\r\n$48\r\nlaps FIELD t 30 SCALE 1\ncoins FIELD c 40 SCALE 2\r\n");
+    expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$21\r\nc* coins CAP 2\n* laps\r\n");
+    expect(state, "ZADD c1 1.25 ann 1.5 bob 1.75 cid", ":2\r\n");
+    expect(state, "ZADD other 0.5 ann", ":1\r\n");
+    expect(state, "ZREVRANGE other 0 0 WITHSCORES", "*2\r\n$3\r\nann\r\n$3\r\n0.5\r\n");
+    /* A board keeps what it was made with. */
+    expect(state, "ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
+    /* Layouts alone: the boards' lines go on with those of the same names. */
+    expect(state, "CONFIG SET layout \"coins FIELD c 50\\nlaps FIELD t 30\"", "+OK\r\n");
+    expect(state, "ZADD c2 1 ann 2 bob 3 cid", ":2\r\n");
+    expect(state, "LB.CREATE c3 CAP 1", "+OK\r\n");
+    /* Taken away, in one command, since each needs the other. */
+    expect(state, "CONFIG SET layout \"\" board \"\"",
+           "-ERR CONFIG SET failed (possibly related to argument 'layout') - default-layout: there "
+           "is no layout 'coins'\r\n");
+    expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$21\r\nc* coins CAP 2\n* laps\r\n");
+    expect(state, "CONFIG SET layout \"\" board \"\" default-layout default", "+OK\r\n");
+    expect(state, "CONFIG GET layout", "*2\r\n$6\r\nlayout\r\n$0\r\n\r\n");
+    expect(state, "ZADD c4 1 ann 2 bob 3 cid", ":3\r\n");
+    expect(state, "ZSCORE c1 cid", "$4\r\n1.75\r\n");
+}
+
+static void without_memory_layouts_and_boards_stay(void **state) {
+    const struct fixture *fixture = *state;
+    const char *reply = "-";
+    for (uint64_t nth = 1; reply[0] == '-'; nth++) {
+        const struct bytes pairs[] = {BYTES("layout"), BYTES("laps FIELD t 30\ncoins FIELD c 40"),
+                                      BYTES("timeout"), BYTES("7")};
+        char error[SETTING_ERROR_MAX];
+        memory_fail_at(nth);
+        bool is_set = settings_set(&fixture->harness->server.settings, pairs, 2, NULL, NULL, error);
+        memory_fail_at(0);
+        reply = is_set ? "+" : "-";
+        expect(state, "CONFIG GET layout",
+               is_set ? "*2\r\n$6\r\nlayout\r\n$32\r\nlaps FIELD t 30\ncoins FIELD c 40\r\n"
+                      : "*2\r\n$6\r\nlayout\r\n$44\r\nlaps FIELD t 32 ASC\nmoney FIELD b 40 SCALE "
+                        "2\r\n");
+        expect(state, "CONFIG GET board", "*2\r\n$5\r\nboard\r\n$13\r\n\"race *\" laps\r\n");
+    }
+    expect(state, "ZADD \"race 1\" 100 ann 90 bob", ":2\r\n");
+    expect(state, "ZREVRANGE \"race 1\" 0 0", "*1\r\n$3\r\nann\r\n");
+}
+
 static void a_password_given_to_set_stays_out_of_the_slow_log(void **state) {
     const struct fixture *fixture = *state;
     expect(state, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
@@ -214,11 +269,11 @@ static void resetstat_sets_the_counters_back(void **state) {
     expect(state, "ZSCORE b ann", "$1\r\n1\r\n");
     expect(state, "ZSCORE b ann x", "-ERR wrong number of arguments for 'zscore' command\r\n");
     uint32_t zscore = command_index(command_find(BYTES("zscore")));
-    assert_int_equal(server->stats.commands[zscore].calls, 1);
+    assert_int_equal(server->stats.commands[zscore].calls.count, 1);
     assert_int_equal(server->stats.error_replies, 1);
     assert_int_equal(server->stats.error_kind_count, 1);
     expect(state, "CONFIG RESETSTAT", "+OK\r\n");
-    assert_int_equal(server->stats.commands[zscore].calls, 0);
+    assert_int_equal(server->stats.commands[zscore].calls.count, 0);
     assert_int_equal(server->stats.commands[zscore].rejected_calls, 0);
     assert_int_equal(server->stats.error_replies, 0);
     assert_int_equal(server->stats.error_kind_count, 0);
@@ -250,6 +305,41 @@ static void rewrite_writes_the_file(void **state) {
     assert_true(fread(text, 1, sizeof text - 1, file) > 0);
     fclose(file);
     assert_string_equal(text, "# Written by CONFIG REWRITE:\ntimeout 77\nloglevel warning\n");
+    assert_int_equal(unlink(path), 0);
+}
+
+/* Lines in the file's order, more than there were and fewer. */
+static void rewrite_keeps_layouts_and_boards(void **state) {
+    char path[] = "/tmp/leaderboard-config-XXXXXX";
+    char error[SETTING_ERROR_MAX];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    static const char before[] = "# boards\nboard a* default\nlayout x FIELD s 3\n# end\n";
+    assert_int_equal(write(fd, before, sizeof before - 1), sizeof before - 1);
+    close(fd);
+    struct settings *settings = settings_of(state);
+    settings_deinit(settings);
+    assert_true(settings_init(settings));
+    assert_true(settings_load_file(settings, path, error));
+    assert_true(settings_finish(settings, error));
+    static const char *const samples[][2] = {
+        {"CONFIG SET board \"b* default CAP 3\\na* x\" layout \"x FIELD s 4\\ny FIELD s 5\"",
+         "# boards\nboard b* default CAP 3\nlayout x FIELD s 4\n# end\n"
+         "# Written by CONFIG REWRITE:\nlayout y FIELD s 5\nboard a* x\n"},
+        {"CONFIG SET board \"a* y\" layout \"y FIELD s 6\"",
+         "# boards\nboard a* y\nlayout y FIELD s 6\n# end\n# Written by CONFIG REWRITE:\n"},
+        {"CONFIG SET board \"\" layout \"\"", "# boards\n# end\n# Written by CONFIG REWRITE:\n"},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        char text[512] = "";
+        expect(state, samples[i][0], "+OK\r\n");
+        expect(state, "CONFIG REWRITE", "+OK\r\n");
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+        fclose(file);
+        assert_string_equal(text, samples[i][1]);
+    }
     assert_int_equal(unlink(path), 0);
 }
 
@@ -298,10 +388,13 @@ int main(void) {
         TEST(set_counts_its_arguments_as_redis_does),
         TEST(set_loglevel_holds_at_once),
         TEST(set_default_layout_holds_for_boards_made_afterwards),
+        TEST(set_of_layouts_and_boards_holds_for_boards_made_afterwards),
+        TEST(without_memory_layouts_and_boards_stay),
         TEST(a_password_given_to_set_stays_out_of_the_slow_log),
         TEST(resetstat_sets_the_counters_back),
         TEST(rewrite_without_a_file_is_an_error),
         TEST(rewrite_writes_the_file),
+        TEST(rewrite_keeps_layouts_and_boards),
         TEST(help_lists_the_subcommands),
         TEST(the_syntax_is_printed_from_the_arguments),
     };

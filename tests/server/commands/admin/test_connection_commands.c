@@ -513,9 +513,14 @@ IN_FIXTURE(a_monitor_that_finds_no_memory_for_a_line_is_closed) {
     BEGIN;
     struct session *monitor = harness_connect(h);
     harness_run(h, monitor, "MONITOR");
-    buffer_deinit(&monitor->output);
-    monitor->output.size_max = 8;
+    h->server.settings.output_limits[SETTING_OUTPUT_NORMAL].hard_bytes = 8;
     harness_run(h, s, "ECHO a");
+    assert_false(monitor->output.is_broken); /* there is always some room */
+    harness_run_format(h, s, "ECHO %04000d", 0);
+    harness_run_format(h, s, "ECHO %04000d", 0);
+    harness_run_format(h, s, "ECHO %04000d", 0);
+    harness_run_format(h, s, "ECHO %04000d", 0);
+    harness_run_format(h, s, "ECHO %04000d", 0);
     assert_true(monitor->output.is_broken || monitor->is_killed);
 }
 

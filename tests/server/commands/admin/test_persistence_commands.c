@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "server/dispatch/command.h"
 #include "server/dispatch/shutdown.h"
 #include "server/durability/persistence.h"
 #include "tests/support/harness.h"
@@ -18,6 +19,10 @@ struct persistence {
     unsigned begun, saved, ended;
     enum persistence_ending ending; /* of the last one */
     struct persistence_info info;
+    /* of a stream: what is read next, so many pieces, and then the end */
+    bool is_busy, is_streaming, is_waiting;
+    unsigned pieces;
+    enum persistence_stream stream_end;
 };
 
 static struct persistence fake;
@@ -123,6 +128,42 @@ void persistence_describe(const struct persistence *persistence, struct persiste
     *info = persistence->info;
 }
 
+bool persistence_may_stream(const struct persistence *persistence) {
+    return !persistence->is_busy && !persistence->is_streaming;
+}
+
+enum persistence_status persistence_begin_stream(struct persistence *persistence, char *error) {
+    persistence->is_streaming = persistence->status == PERSISTENCE_OK;
+    return answer(error);
+}
+
+enum persistence_stream persistence_read_stream(struct persistence *persistence, char *at,
+                                                size_t room, size_t *size, char *error) {
+    assert_true(persistence->is_streaming && room >= 5);
+    if (persistence->pieces == 0) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "given up");
+        return persistence->stream_end;
+    }
+    persistence->pieces--;
+    memcpy(at, "piece", 5);
+    *size = 5;
+    return PERSISTENCE_STREAM_PIECE;
+}
+
+bool persistence_stream_waits(const struct persistence *persistence) {
+    return persistence->is_waiting;
+}
+
+struct persistence_streamed persistence_streamed(const struct persistence *persistence) {
+    (void)persistence;
+    return (struct persistence_streamed){
+        .group = 7, .time_us = INT64_C(1767225600000000), .board_count = 2, .member_count = 3};
+}
+
+void persistence_end_stream(struct persistence *persistence) {
+    persistence->is_streaming = false;
+}
+
 /* ---- fixture ---- */
 
 static int setup(void **state) {
@@ -146,6 +187,146 @@ static int teardown(void **state) {
 #define BEGIN                                                                                      \
     struct harness *h = *state;                                                                    \
     struct session *s = harness_connect(h)
+
+/* ---- LB.SNAPSHOT ---- */
+
+/* The harness would wait for the end. */
+static void send_snapshot(struct harness *h, struct session *s) {
+    struct bytes args[] = {BYTES("LB.SNAPSHOT")};
+    struct request request = {.args = args, .count = 1, .size = args[0].size};
+    struct reply reply;
+    buffer_clear(&h->reply);
+    reply_init(&reply, &h->reply, 2);
+    reply.is_silent = s->reply_mode == SESSION_REPLY_OFF;
+    server_update_time(&h->server);
+    execute_request(&h->server, s, command_find_request(&request), &request, &reply);
+}
+
+static void ask(struct harness *h, struct session *s) {
+    send_snapshot(h, s);
+    assert_int_equal(h->reply.size, 0);
+}
+
+/* Take what was pushed to the client since the last call. */
+static const char *pushed(struct session *s) {
+    static char text[1024];
+    snprintf(text, sizeof text, "%.*s", (int)s->output.size, s->output.at);
+    buffer_clear(&s->output);
+    return text;
+}
+
+static void take_step(struct harness *h, struct session *s) {
+    (void)jobs_step(&h->server, 0, true);
+    if (s->is_pushed) {
+        server_end_push(&h->server, s);
+    }
+}
+
+static const char *take_answer(struct harness *h, struct session *s) {
+    struct reply reply;
+    struct job *job = jobs_find_done(&h->server);
+    assert_ptr_equal(job, s->job);
+    reply_init(&reply, &s->output, 2);
+    job_answer(&h->server, job, &reply);
+    assert_null(s->job);
+    assert_false(fake.is_streaming);
+    return pushed(s);
+}
+
+static void a_backup_is_sent_in_pieces(void **state) {
+    BEGIN;
+    fake.pieces = 2;
+    fake.stream_end = PERSISTENCE_STREAM_END;
+    ask(h, s);
+    take_step(h, s); /* begins */
+    assert_true(fake.is_streaming);
+    take_step(h, s);
+    assert_string_equal(pushed(s), "$5\r\npiece\r\n");
+    fake.is_waiting = true;
+    take_step(h, s);
+    assert_string_equal(pushed(s), "");
+    assert_false(jobs_have_steps(&h->server));
+    fake.is_waiting = false;
+    assert_true(jobs_have_steps(&h->server));
+    take_step(h, s);
+    assert_string_equal(pushed(s), "$5\r\npiece\r\n");
+    take_step(h, s);
+    assert_string_equal(take_answer(h, s),
+                        "+END group=7 time=2026-01-01T00:00:00Z boards=2 members=3\r\n");
+}
+
+static void a_backup_that_fails_ends_with_an_error(void **state) {
+    BEGIN;
+    fake.stream_end = PERSISTENCE_STREAM_FAILED;
+    ask(h, s);
+    take_step(h, s);
+    take_step(h, s);
+    assert_string_equal(take_answer(h, s), "-ERR given up\r\n");
+    fake.status = PERSISTENCE_FAILED;
+    ask(h, s);
+    take_step(h, s);
+    assert_string_equal(take_answer(h, s),
+                        "-ERR cannot write /data/x: No space left on device\r\n");
+}
+
+static void a_backup_waits_for_a_save_and_a_client_that_does_not_read(void **state) {
+    BEGIN;
+    fake.pieces = 100;
+    fake.is_busy = true;
+    ask(h, s);
+    assert_false(jobs_have_steps(&h->server));
+    fake.is_busy = false;
+    take_step(h, s);
+    s->handed_size = 1 << 20;
+    assert_false(jobs_have_steps(&h->server));
+    h->wall_us += 59000000;
+    server_update_time(&h->server);
+    assert_false(jobs_have_steps(&h->server));
+    h->wall_us += 2000000;
+    server_update_time(&h->server);
+    assert_true(jobs_have_steps(&h->server));
+    take_step(h, s);
+    assert_string_equal(take_answer(h, s),
+                        "-ERR the backup's reader took nothing for a minute\r\n");
+    s->handed_size = 0;
+}
+
+static void a_client_that_goes_ends_its_backup(void **state) {
+    BEGIN;
+    fake.pieces = 100;
+    ask(h, s);
+    take_step(h, s);
+    assert_true(fake.is_streaming);
+    harness_disconnect(h, s);
+    assert_false(fake.is_streaming);
+    assert_int_equal(h->server.jobs.count, 0);
+}
+
+static void few_backups_are_waited_for(void **state) {
+    BEGIN;
+    for (int i = 0; i < 4; i++) {
+        struct session *other = harness_connect(h);
+        ask(h, other);
+    }
+    harness_expect(h, s, "LB.SNAPSHOT", "-TRYAGAIN 4 backups are being read or wait already\r\n");
+    harness_expect(h, s, "LB.SNAPSHOT now",
+                   "-ERR wrong number of arguments for 'lb.snapshot' command\r\n");
+    harness_expect(h, s, "CLIENT REPLY OFF", "");
+    ask(h, s);
+    assert_null(s->job);
+}
+
+static void without_memory_there_is_no_backup(void **state) {
+    BEGIN;
+    ask(h, s); /* so that the reply's buffer has room */
+    harness_disconnect(h, s);
+    s = harness_connect(h);
+    memory_fail_at(1);
+    send_snapshot(h, s);
+    memory_fail_at(0);
+    assert_memory_equal(h->reply.at, "-OOM out of memory\r\n", h->reply.size);
+    assert_null(s->job);
+}
 
 /* ---- BGSAVE, BGREWRITEAOF, SAVE, LASTSAVE ---- */
 
@@ -383,6 +564,12 @@ static void info_tells_how_far_loading_is(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        TEST(a_backup_is_sent_in_pieces),
+        TEST(a_backup_that_fails_ends_with_an_error),
+        TEST(a_backup_waits_for_a_save_and_a_client_that_does_not_read),
+        TEST(a_client_that_goes_ends_its_backup),
+        TEST(few_backups_are_waited_for),
+        TEST(without_memory_there_is_no_backup),
         TEST(a_snapshot_is_begun_in_either_words),
         TEST(bad_words_begin_none),
         TEST(a_second_snapshot_is_refused_in_the_words_of_redis),

@@ -73,7 +73,7 @@ IN_FIXTURE(of_a_transaction_whose_replies_are_lost_only_changes_are_run) {
     harness_execute(&h->server, s, &request, &reply);
     assert_true(out.is_broken);
     buffer_deinit(&out);
-    assert_int_equal(stats_of(h, "zrange")->calls, 2);
+    assert_int_equal(stats_of(h, "zrange")->calls.count, 2);
     harness_expect(h, s, "EXISTS first last", ":2\r\n");
 }
 
@@ -300,9 +300,9 @@ IN_FIXTURE(a_command_that_fails_leaves_the_others) {
     harness_run(h, s, "ZADD a nothing y");
     harness_run(h, s, "ZINCRBY a 1 x");
     harness_expect(h, s, "EXEC", "*3\r\n:1\r\n-ERR value is not a valid float\r\n$1\r\n2\r\n");
-    assert_int_equal(stats_of(h, "zadd")->calls, 2);
+    assert_int_equal(stats_of(h, "zadd")->calls.count, 2);
     assert_int_equal(stats_of(h, "zadd")->failed_calls, 1);
-    assert_int_equal(stats_of(h, "exec")->calls, 1);
+    assert_int_equal(stats_of(h, "exec")->calls.count, 1);
     assert_int_equal(stats_of(h, "exec")->failed_calls, 0);
     assert_int_equal(h->server.stats.error_replies, 1);
     assert_int_equal(h->server.stats.commands_processed, 5);
@@ -532,7 +532,7 @@ IN_FIXTURE(execs_time_is_that_of_all_it_runs) {
         harness_run(h, s, "ZADD a 1 x 2 y 3 z");
     }
     harness_run(h, s, "EXEC");
-    assert_true(stats_of(h, "exec")->elapsed_ns >= stats_of(h, "zadd")->elapsed_ns);
+    assert_true(stats_of(h, "exec")->calls.total_ns >= stats_of(h, "zadd")->calls.total_ns);
 }
 
 IN_FIXTURE(the_table_says_of_transactions_what_redis_says) {
@@ -542,9 +542,8 @@ IN_FIXTURE(the_table_says_of_transactions_what_redis_says) {
                    ":0\r\n:0\r\n:0\r\n*2\r\n+@fast\r\n+@transaction\r\n*0\r\n*0\r\n*0\r\n"
                    "*10\r\n$4\r\nexec\r\n:1\r\n*3\r\n+loading\r\n+stale\r\n+skip_slowlog\r\n"
                    ":0\r\n:0\r\n:0\r\n*2\r\n+@slow\r\n+@transaction\r\n*0\r\n*0\r\n*0\r\n");
-    /* No loading flag here: while boards are loading, watched keys would change all the time. */
     harness_expect_prefix(h, s, "COMMAND INFO watch",
-                          "*1\r\n*10\r\n$5\r\nwatch\r\n:-2\r\n*1\r\n+fast\r\n"
+                          "*1\r\n*10\r\n$5\r\nwatch\r\n:-2\r\n*3\r\n+loading\r\n+stale\r\n+fast\r\n"
                           ":1\r\n:-1\r\n:1\r\n*2\r\n+@fast\r\n+@transaction\r\n*0\r\n"
                           "*1\r\n*6\r\n$5\r\nflags\r\n*1\r\n+RO\r\n");
     assert_non_null(strstr(harness_run(h, s, "COMMAND INFO shutdown"), "+no_multi\r\n"));

@@ -128,7 +128,8 @@ ZSET_TEST(nx_adds_and_xx_changes) {
     zset_expect_unchanged(h, "none", "LB.ADD none XX INCR 1 a", ":0");
     /* Skipped values must be valid, but their sums need not fit. */
     zset_expect_unchanged(h, "k", "LB.ADD k XX 1.5 c",
-                          "-ERR value 1.5 has too many decimals: field 'score' keeps 0");
+                          "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by "
+                          "SCALE in the layout)");
     zset_expect_unchanged(h, "k", "LB.ADD k XX INCR x c",
                           "-ERR value is not a valid float: field 'score'");
     zset_expect_unchanged(h, "k", "LB.ADD k XX INCR 18446744073709551615 c", ":0");
@@ -157,7 +158,8 @@ ZSET_TEST(values_outside_their_field_name_field_value_and_range) {
         {"inf 0 0 b", "-ERR value inf is out of range: field 'score' takes 0..1048575"},
         {"1 -inf 0 b", "-ERR value -inf is out of range: field 'flag' takes 0..1"},
         {"1 0 1e400 b", "-ERR value 1e400 is out of range: field 'level' takes -1024..1023"},
-        {"1 0 0.5 b", "-ERR value 0.5 has too many decimals: field 'level' keeps 0"},
+        {"1 0 0.5 b", "-ERR value 0.5 has too many decimals: field 'level' keeps 0 (more by SCALE "
+                      "in the layout)"},
         {"1 x 0 b", "-ERR value is not a valid float: field 'flag'"},
         {"1 = 0 b", "-ERR value is not a valid float: field 'flag'"},
         {"1 ** 0 b", "-ERR value is not a valid float: field 'flag'"},

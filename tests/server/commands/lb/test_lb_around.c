@@ -108,7 +108,8 @@ ZSET_TEST(wrong_arguments_are_refused) {
             {"MEMBER a 3 WITHKEY", syntax},
             {"MEMBER a 3 COMP REV", syntax},
             {"SCORE x 3", "-ERR value is not a valid float: field 'score'"},
-            {"SCORE 1.5 3", "-ERR value 1.5 has too many decimals: field 'score' keeps 0"},
+            {"SCORE 1.5 3", "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by "
+                            "SCALE in the layout)"},
             {"SCORE 4294967296 3", "-ERR value 4294967296 is out of range: field 'score' takes "
                                    "-4294967296..4294967295"},
             {"SCORE inf 3", "-ERR value inf is out of range: field 'score' takes "

@@ -1,4 +1,5 @@
 /* LB.CREATE, sentence by sentence. */
+#include "codec/glob.h"
 #include "tests/server/failing_memory.h"
 
 ZSET_TEST(a_board_is_there_before_its_first_member) {
@@ -154,10 +155,33 @@ ZSET_TEST(its_layout_is_given_by_name_or_by_words_or_by_its_own_name) {
     zset_expect(h, "LB.ADD laps:e 5 -1.25 m", ":1");
 }
 
+ZSET_TEST(a_period_is_what_lb_info_says) {
+    struct harness *h = *state;
+    static const char *const samples[][2] = {
+        {"PERIOD DAY",
+         "unit DAY tz +00:00 start :* end :* archive nil every :1 on nil at :0 from nil"},
+        {"period hour every 6 at 5 tz -03:30 archive 4",
+         "unit HOUR tz -03:30 start :* end :* archive :4 every :6 on nil at :5 from 1970-01-01"},
+        {"TZ Europe/Berlin FROM 2026-11-16 EVERY 2 ON wed PERIOD WEEK",
+         "unit WEEK tz Europe/Berlin start :* end :* archive nil every :2 on WED at :0 from "
+         "2026-11-16"},
+        {"PERIOD YEAR AT 23",
+         "unit YEAR tz +00:00 start :* end :* archive nil every :1 on nil at :23 from nil"},
+    };
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        char line[256];
+        snprintf(line, sizeof line, "LB.CREATE p%zu FIELD a 20 %s", i, samples[i][0]);
+        zset_expect(h, line, "+OK");
+        const char *info = zset_run(h, "LB.INFO p%zu", i);
+        snprintf(line, sizeof line, "*%s*", samples[i][1]);
+        assert_true(glob_matches(bytes_from_text(line), bytes_from_text(info)));
+    }
+}
+
 static void expect_options(struct harness *h, const char *key, const char *options) {
     const char *info = zset_run(h, "LB.INFO %s", key);
     assert_non_null(strstr(info, " cap "));
-    const char *end = strstr(info, " period nil]");
+    const char *end = strstr(info, " period nil limit nil frozen :0 opens nil closes nil]");
     assert_non_null(end);
     size_t size = (size_t)(end - strstr(info, " cap ")) - 1;
     assert_int_equal(size, strlen(options));
@@ -213,22 +237,47 @@ ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
         {"LB.CREATE k KEEP", "-ERR KEEP needs LAST or BEST"},
         {"LB.CREATE k KEEP CAP 3", "-ERR KEEP 'CAP' is unknown: use LAST or BEST"},
         {"LB.CREATE k KEEP BEST KEEP BEST", "-ERR KEEP may be given only once"},
-        {"LB.CREATE k PERIOD", "-ERR PERIOD needs DAY, WEEK or MONTH"},
-        {"LB.CREATE k PERIOD YEAR", "-ERR PERIOD 'YEAR' is unknown: use DAY, WEEK or MONTH"},
+        {"LB.CREATE k PERIOD", "-ERR PERIOD needs HOUR, DAY, WEEK, MONTH or YEAR"},
+        {"LB.CREATE k PERIOD DECADE",
+         "-ERR PERIOD 'DECADE' is unknown: use HOUR, DAY, WEEK, MONTH or YEAR"},
         {"LB.CREATE k PERIOD DAY PERIOD DAY", "-ERR PERIOD may be given only once"},
-        {"LB.CREATE k PERIOD DAY TZ", "-ERR TZ needs an offset from UTC: -12:00..+14:00"},
-        {"LB.CREATE k PERIOD DAY TZ +14:01",
-         "-ERR TZ '+14:01' is not a valid offset from UTC: -12:00..+14:00"},
-        {"LB.CREATE k PERIOD DAY TZ Europe/Berlin",
-         "-ERR TZ 'Europe/Berlin' is not a valid offset from UTC: -12:00..+14:00"},
+        {"LB.CREATE k PERIOD DAY TZ",
+         "-ERR TZ needs an offset from UTC or name of a time zone: -12:00..+14:00, Europe/Berlin"},
+        {"LB.CREATE k PERIOD DAY TZ +14:01", "-ERR TZ '+14:01' is not a valid offset from UTC or "
+                                             "name of a time zone: -12:00..+14:00, Europe/Berlin"},
+        {"LB.CREATE k PERIOD DAY TZ ../../etc/passwd",
+         "-ERR TZ '../../etc/passwd' is not a valid offset from UTC or name of a time zone: "
+         "-12:00..+14:00, Europe/Berlin"},
+        {"LB.CREATE k PERIOD DAY TZ Europe/Bonn",
+         "-ERR time zone 'Europe/Bonn' cannot be used: /usr/share/zoneinfo: there is no zone of "
+         "this name (is the package tzdata installed?)"},
+        {"LB.CREATE k PERIOD DAY TZ Europe",
+         "-ERR time zone 'Europe' cannot be used: /usr/share/zoneinfo: there is no zone of "
+         "this name (is the package tzdata installed?)"},
+        {"LB.CREATE k PERIOD DAY EVERY 0",
+         "-ERR EVERY '0' is not a valid number of periods in one: 1..1000"},
+        {"LB.CREATE k PERIOD DAY EVERY 1001",
+         "-ERR EVERY '1001' is not a valid number of periods in one: 1..1000"},
+        {"LB.CREATE k PERIOD DAY ON MON", "-ERR ON requires PERIOD WEEK"},
+        {"LB.CREATE k PERIOD WEEK ON MONDAY",
+         "-ERR ON 'MONDAY' is not a weekday: MON, TUE, WED, THU, FRI, SAT or SUN"},
+        {"LB.CREATE k PERIOD WEEK AT 24", "-ERR AT '24' is not an hour of the day: 0..23"},
+        {"LB.CREATE k PERIOD WEEK FROM 2026-11-16", "-ERR FROM requires EVERY 2 or more"},
+        {"LB.CREATE k PERIOD WEEK EVERY 2 FROM 2026-11-31",
+         "-ERR FROM '2026-11-31' is not a date: 2026-11-16"},
+        {"LB.CREATE k EVERY 2", "-ERR EVERY requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR"},
+        {"LB.CREATE k FIELD a 34 TIME 12 S PERIOD HOUR TZ Europe/Berlin",
+         "-ERR PERIOD HOUR needs at least TIME 13 S: TIME 12 S has too few bits"},
+        {"LB.CREATE k FIELD a 34 TIME 25 S PERIOD YEAR EVERY 2",
+         "-ERR PERIOD YEAR EVERY 2 needs at least TIME 26 S: TIME 25 S has too few bits"},
         {"LB.CREATE k PERIOD DAY TZ Z TZ Z", "-ERR TZ may be given only once"},
-        {"LB.CREATE k TZ +08:00", "-ERR TZ requires PERIOD DAY|WEEK|MONTH"},
+        {"LB.CREATE k TZ +08:00", "-ERR TZ requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR"},
         {"LB.CREATE k PERIOD DAY ARCHIVE", "-ERR ARCHIVE needs a number of periods: 0..1000000"},
         {"LB.CREATE k PERIOD DAY ARCHIVE 1000001",
          "-ERR ARCHIVE '1000001' is not a valid number of periods: 0..1000000"},
         {"LB.CREATE k PERIOD DAY ARCHIVE -1",
          "-ERR ARCHIVE '-1' is not a valid number of periods: 0..1000000"},
-        {"LB.CREATE k ARCHIVE 3", "-ERR ARCHIVE requires PERIOD DAY|WEEK|MONTH"},
+        {"LB.CREATE k ARCHIVE 3", "-ERR ARCHIVE requires PERIOD HOUR|DAY|WEEK|MONTH|YEAR"},
         {"LB.CREATE k FIELD a 34 TIME 29 MS PERIOD WEEK",
          "-ERR PERIOD WEEK needs at least TIME 30 MS: TIME 29 MS has too few bits"},
     };

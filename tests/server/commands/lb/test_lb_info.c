@@ -7,9 +7,11 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
     long long memory = strtoll(zset_run(h, "MEMORY USAGE %s", key) + 1, NULL, 10);
     char line[64], expected[1024];
     snprintf(line, sizeof(line), "LB.INFO %s", key);
-    snprintf(expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
-             begin[0] == '{' ? "cap _ keep last created #f period _}"
-                             : "cap nil keep last created :0 period nil]");
+    snprintf(
+        expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
+        begin[0] == '{'
+            ? "cap _ keep last created #f period _ limit _ frozen #f opens _ closes _}"
+            : "cap nil keep last created :0 period nil limit nil frozen :0 opens nil closes nil]");
     zset_expect(h, line, expected);
 }
 
@@ -84,7 +86,9 @@ ZSET_TEST(a_board_tells_its_options) {
     zset_use_resp3(h);
     const char *info = zset_run(h, "LB.INFO k");
     assert_non_null(strstr(info, " count :0 "));
-    assert_non_null(strstr(info, " cap :4294967295 keep best created #t period _}"));
+    assert_non_null(strstr(
+        info,
+        " cap :4294967295 keep best created #t period _ limit _ frozen #f opens _ closes _}"));
 }
 
 ZSET_TEST(a_missing_key_is_an_error) {

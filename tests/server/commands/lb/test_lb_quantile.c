@@ -96,7 +96,8 @@ ZSET_TEST(edges_must_ascend_and_be_scores) {
             {"-1 -2", order},
             {"1 2 x", "-ERR value is not a valid float: field 'score'"},
             {"(1 2", "-ERR value is not a valid float: field 'score'"},
-            {"1.5", "-ERR value 1.5 has too many decimals: field 'score' keeps 0"},
+            {"1.5", "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by SCALE in "
+                    "the layout)"},
             {"1 inf", "-ERR value inf is out of range: field 'score' takes "
                       "-4294967296..4294967295"},
         };

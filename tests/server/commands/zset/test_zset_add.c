@@ -211,11 +211,14 @@ ZSET_TEST(values_outside_the_field_name_field_value_and_range) {
 ZSET_TEST(more_decimals_than_the_scale_are_an_error) {
     struct harness *h = *state;
     zset_expect_unchanged(h, "k", "ZADD k 1.5 a",
-                          "-ERR value 1.5 has too many decimals: field 'score' keeps 0");
+                          "-ERR value 1.5 has too many decimals: field 'score' keeps 0 (more by "
+                          "SCALE in the layout)");
     zset_expect_unchanged(h, "money:k", "ZADD money:k 1 a 0.001 b",
-                          "-ERR value 0.001 has too many decimals: field 'amount' keeps 2");
+                          "-ERR value 0.001 has too many decimals: field 'amount' keeps 2 (more by "
+                          "SCALE in the layout)");
     zset_expect_unchanged(h, "money:k", "ZINCRBY money:k 1e-3 b",
-                          "-ERR value 1e-3 has too many decimals: field 'amount' keeps 2");
+                          "-ERR value 1e-3 has too many decimals: field 'amount' keeps 2 (more by "
+                          "SCALE in the layout)");
 }
 
 ZSET_TEST(zincrby_answers_the_exact_sum) {

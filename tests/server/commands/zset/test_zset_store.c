@@ -103,15 +103,15 @@ ZSET_TEST(a_value_that_the_field_cannot_hold_is_named_and_changes_nothing) {
     zset_expect_unchanged(h, "d", "ZUNIONSTORE d 2 k k WEIGHTS -1 -1",
                           "-ERR member 'b': value -8589934590 is out of range: field 'score' takes "
                           "-4294967296..4294967295");
-    zset_expect_unchanged(
-        h, "d", "ZUNIONSTORE d 1 money:k",
-        "-ERR member 'a': value 0.5 has too many decimals: field 'score' keeps 0");
-    zset_expect_unchanged(
-        h, "d", "ZRANGESTORE d money:k 0 -1",
-        "-ERR member 'a': value 0.5 has too many decimals: field 'score' keeps 0");
-    zset_expect_unchanged(
-        h, "d", "ZINTERSTORE d 2 k money:k WEIGHTS 0.125 1",
-        "-ERR member 'a': value 0.625 has too many decimals: field 'score' keeps 0");
+    zset_expect_unchanged(h, "d", "ZUNIONSTORE d 1 money:k",
+                          "-ERR member 'a': value 0.5 has too many decimals: field 'score' keeps 0 "
+                          "(more by SCALE in the layout)");
+    zset_expect_unchanged(h, "d", "ZRANGESTORE d money:k 0 -1",
+                          "-ERR member 'a': value 0.5 has too many decimals: field 'score' keeps 0 "
+                          "(more by SCALE in the layout)");
+    zset_expect_unchanged(h, "d", "ZINTERSTORE d 2 k money:k WEIGHTS 0.125 1",
+                          "-ERR member 'a': value 0.625 has too many decimals: field 'score' keeps "
+                          "0 (more by SCALE in the layout)");
     zset_expect_unchanged(h, "d", "ZUNIONSTORE laps:d 1 k WEIGHTS -1",
                           "-ERR member 'b': value -4294967295 is out of range: field 'ms' takes "
                           "0..4294967295");
@@ -140,12 +140,14 @@ ZSET_TEST(an_error_shows_a_member_without_line_ends_and_cut) {
     struct harness *h = *state;
     zset_run(h, "ZADD money:k 0.5 \"a\\r\\nb\"");
     zset_expect(h, "ZUNIONSTORE d 1 money:k",
-                "-ERR member 'a  b': value 0.5 has too many decimals: field 'score' keeps 0");
+                "-ERR member 'a  b': value 0.5 has too many decimals: field 'score' keeps 0 (more "
+                "by SCALE in the layout)");
     zset_run(h, "ZADD money:k 0.5 %0100d", 7);
     zset_run(h, "ZREM money:k \"a\\r\\nb\"");
-    zset_expect(h, "ZUNIONSTORE d 1 money:k",
-                "-ERR member '0000000000000000000000000000000000000000000000000000000000000000': "
-                "value 0.5 has too many decimals: field 'score' keeps 0");
+    zset_expect(
+        h, "ZUNIONSTORE d 1 money:k",
+        "-ERR member '0000000000000000000000000000000000000000000000000000000000000000': "
+        "value 0.5 has too many decimals: field 'score' keeps 0 (more by SCALE in the layout)");
 }
 
 /* ---- times ---- */

@@ -1,0 +1,443 @@
+/* Channels of boards by name, and the queues of boards that have changed. See follow.h. */
+#include "server/clients/follow_parts.h"
+
+#include <stddef.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
+#include "server/clients/session.h"
+
+enum {
+    STEP_WORK_MAX = 4096,   /* see follow_tell */
+    STEP_BOARDS_MAX = 1024, /* that open, close or have rested */
+    CHANNELS_PER_REST_MS = 100,
+};
+
+/* ---- names of channels ---- */
+
+struct target {
+    enum follow_kind kind;
+    uint32_t database;
+    uint32_t n;
+    struct bytes board, member;
+};
+
+static const char *const words[FOLLOW_KINDS] = {
+    [FOLLOW_BOARD] = "__board@",         [FOLLOW_TOP] = "__top@",
+    [FOLLOW_TOP_LIST] = "__toplist@",    [FOLLOW_TOP_MEMBERS] = "__topmembers@",
+    [FOLLOW_OVERTAKEN] = "__overtaken@",
+};
+
+static void skip(struct bytes *text, size_t size) {
+    text->at += size;
+    text->size -= size;
+}
+
+static bool skip_text(struct bytes *text, const char *expected) {
+    size_t size = strlen(expected);
+    if (text->size < size || memcmp(text->at, expected, size) != 0) {
+        return false;
+    }
+    skip(text, size);
+    return true;
+}
+
+/* A number of up to five digits. */
+static bool skip_number(struct bytes *text, uint32_t *number) {
+    size_t size = 0;
+    for (*number = 0; size < text->size && size < 5; size++) {
+        if (text->at[size] < '0' || text->at[size] > '9') {
+            break;
+        }
+        *number = *number * 10 + (uint32_t)(text->at[size] - '0');
+    }
+    skip(text, size);
+    return size > 0;
+}
+
+static bool is_of_a_board(struct bytes *text, struct target *target) {
+    for (unsigned kind = 0; kind < FOLLOW_KINDS; kind++) {
+        if (skip_text(text, words[kind])) {
+            target->kind = (enum follow_kind)kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* text: behind the word. */
+static bool read_target(struct bytes text, struct target *target) {
+    if (!skip_number(&text, &target->database) || target->database >= REGISTRY_DATABASES ||
+        !skip_text(&text, "__:")) {
+        return false;
+    }
+    if (target->kind != FOLLOW_BOARD &&
+        (!skip_number(&text, &target->n) || !skip_text(&text, ":"))) {
+        return false;
+    }
+    target->board = text;
+    if (target->kind == FOLLOW_OVERTAKEN) {
+        if (target->n >= text.size || text.at[target->n] != ':') {
+            return false;
+        }
+        target->board.size = target->n;
+        skip(&text, (size_t)target->n + 1);
+        target->member = text;
+        return target->board.size > 0 && text.size > 0;
+    }
+    bool is_top = target->kind != FOLLOW_BOARD;
+    return text.size > 0 && (!is_top || (target->n >= 1 && target->n <= FOLLOW_TOP_MAX));
+}
+
+const char *follow_refuse(const struct server *server, const struct session *session,
+                          struct bytes channel) {
+    struct target target;
+    if (!is_of_a_board(&channel, &target)) {
+        return NULL;
+    }
+    if (!read_target(channel, &target)) {
+        return target.kind == FOLLOW_BOARD ? "ERR channels of boards are __board@DB__:BOARD"
+               : target.kind == FOLLOW_OVERTAKEN
+                   ? "ERR channels of members are __overtaken@DB__:SIZE:BOARD:MEMBER, SIZE being "
+                     "that of the board's name"
+                   : "ERR channels of the first n are __top@DB__:N:BOARD, __toplist@ or "
+                     "__topmembers@, N from 1 to 100";
+    }
+    if (session->subscriptions.observed_count >= FOLLOW_PER_CLIENT_MAX ||
+        server->follows.channel_count >= FOLLOW_CHANNELS_MAX) {
+        return "ERR too many channels of boards: at most 10000 a client, and 100000 in all";
+    }
+    return NULL;
+}
+
+/* ---- queues ---- */
+
+enum event { CHANGE, CHECK_BEGINS, CHECK_ENDS, REST_ENDS, EVENTS };
+
+/* FOLLOW_STATES: it cannot happen. */
+static const unsigned char next_state[FOLLOW_STATES][EVENTS] = {
+    [FOLLOW_QUIET] = {FOLLOW_CHANGED, FOLLOW_STATES, FOLLOW_STATES, FOLLOW_STATES},
+    [FOLLOW_CHANGED] = {FOLLOW_CHANGED, FOLLOW_CHECKING, FOLLOW_STATES, FOLLOW_STATES},
+    [FOLLOW_CHECKING] = {FOLLOW_CHECKING_CHANGED, FOLLOW_CHECKING, FOLLOW_RESTING, FOLLOW_STATES},
+    [FOLLOW_CHECKING_CHANGED] = {FOLLOW_CHECKING_CHANGED, FOLLOW_CHECKING_CHANGED,
+                                 FOLLOW_RESTING_CHANGED, FOLLOW_STATES},
+    [FOLLOW_RESTING] = {FOLLOW_RESTING_CHANGED, FOLLOW_STATES, FOLLOW_STATES, FOLLOW_QUIET},
+    [FOLLOW_RESTING_CHANGED] = {FOLLOW_RESTING_CHANGED, FOLLOW_STATES, FOLLOW_STATES,
+                                FOLLOW_CHANGED},
+};
+
+/* FOLLOW_QUEUES: none. */
+static const enum follow_queue queue_of[FOLLOW_STATES] = {
+    [FOLLOW_QUIET] = FOLLOW_QUEUES,  [FOLLOW_CHANGED] = FOLLOW_DUE,
+    [FOLLOW_CHECKING] = FOLLOW_DUE,  [FOLLOW_CHECKING_CHANGED] = FOLLOW_DUE,
+    [FOLLOW_RESTING] = FOLLOW_RESTS, [FOLLOW_RESTING_CHANGED] = FOLLOW_RESTS,
+};
+
+static void take_out(struct follows *follows, struct followed_board *board) {
+    enum follow_queue queue = queue_of[board->state];
+    if (queue != FOLLOW_QUEUES) {
+        *(board->previous != NULL ? &board->previous->next : &follows->first[queue]) = board->next;
+        *(board->next != NULL ? &board->next->previous : &follows->last[queue]) = board->previous;
+    }
+}
+
+static void happen(struct follows *follows, struct followed_board *board, enum event event) {
+    enum follow_state state = (enum follow_state)next_state[board->state][event];
+    CHECK(state != FOLLOW_STATES);
+    enum follow_queue queue = queue_of[state];
+    if (queue != queue_of[board->state]) {
+        take_out(follows, board);
+        board->next = NULL;
+        board->previous = NULL;
+        if (queue != FOLLOW_QUEUES) {
+            board->previous = follows->last[queue];
+            *(board->previous != NULL ? &board->previous->next : &follows->first[queue]) = board;
+            follows->last[queue] = board;
+        }
+    }
+    board->state = state;
+}
+
+/* ---- boards ---- */
+
+static uint64_t hash_name(const struct follows *follows, uint32_t database, struct bytes name) {
+    return XXH3_64bits_withSeed(name.at, name.size, follows->hash_seed + database);
+}
+
+static struct followed_board *find_board(const struct follows *follows, uint32_t database,
+                                         struct bytes name) {
+    struct map_find find;
+    struct link *link;
+    if (!link_table_find(&follows->boards, hash_name(follows, database, name), &find)) {
+        return NULL;
+    }
+    while ((link = link_table_next(&follows->boards, &find)) != NULL) {
+        struct followed_board *board = (struct followed_board *)link;
+        if (board->database == database && bytes_equal(follow_name(board), name)) {
+            return board;
+        }
+    }
+    return NULL;
+}
+
+/* NULL: out of memory. */
+static struct followed_board *add_board(struct follows *follows, uint32_t database,
+                                        struct bytes name) {
+    struct followed_board *board =
+        link_table_reserve(&follows->boards) && expiry_reserve(&follows->guards)
+            ? memory_allocate_zeroed(sizeof *board + name.size)
+            : NULL;
+    if (board == NULL) {
+        link_table_shrink(&follows->boards);
+        expiry_trim(&follows->guards);
+        return NULL;
+    }
+    board->link.hash = hash_name(follows, database, name);
+    board->database = database;
+    board->guard_place = EXPIRY_NOWHERE;
+    board->name_size = (uint32_t)name.size;
+    memcpy(board->name, name.at, name.size);
+    link_table_put(&follows->boards, &board->link);
+    expiry_put(&follows->guards, FOLLOW_NEVER, &board->guard_place);
+    return board;
+}
+
+static void remove_board_if_empty(struct follows *follows, struct followed_board *board) {
+    if (board->first == NULL) {
+        take_out(follows, board);
+        expiry_remove(&follows->guards, &board->guard_place);
+        expiry_trim(&follows->guards);
+        link_table_take(&follows->boards, &board->link);
+        memory_free(board);
+    }
+}
+
+static void touch(struct follows *follows, struct followed_board *board) {
+    happen(follows, board, CHANGE);
+}
+
+void follow_touch(struct follows *follows, uint32_t database, struct bytes name) {
+    if (name.at != NULL) {
+        struct followed_board *board = find_board(follows, database, name);
+        if (board != NULL) {
+            touch(follows, board);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < follows->boards.count; i++) {
+        struct followed_board *board = (struct followed_board *)follows->boards.links[i];
+        if (board->database == database) {
+            touch(follows, board);
+        }
+    }
+}
+
+/* ---- channels ---- */
+
+static void append(struct followed_board *board, struct followed_channel *channel) {
+    channel->board = board;
+    channel->previous = board->last;
+    *(board->last != NULL ? &board->last->next : &board->first) = channel;
+    board->last = channel;
+    board->channel_count++;
+}
+
+static bool add_channel(void *context, struct bytes name, void **follow) {
+    struct server *server = context;
+    struct follows *follows = &server->follows;
+    struct target target = {.n = 0};
+    struct bytes text = name;
+    if (!is_of_a_board(&text, &target) || !read_target(text, &target)) {
+        return true;
+    }
+    struct followed_channel *channel = memory_allocate_zeroed(sizeof *channel);
+    struct followed_board *board = find_board(follows, target.database, target.board);
+    board = board != NULL || channel == NULL ? board
+                                             : add_board(follows, target.database, target.board);
+    if (board == NULL || channel == NULL) {
+        memory_free(channel);
+        return false;
+    }
+    channel->kind = target.kind;
+    channel->name = name;
+    if (target.kind == FOLLOW_OVERTAKEN) {
+        channel->member = target.member;
+    } else if (target.kind != FOLLOW_BOARD) {
+        channel->n = target.n;
+    }
+    append(board, channel);
+    follows->channel_count++;
+    (void)follow_tell(server, channel, false);
+    *follow = channel;
+    return true;
+}
+
+static void remove_channel(void *context, void *follow) {
+    struct server *server = context;
+    struct followed_channel *channel = follow;
+    struct followed_board *board = channel->board;
+    *(channel->previous != NULL ? &channel->previous->next : &board->first) = channel->next;
+    *(channel->next != NULL ? &channel->next->previous : &board->last) = channel->previous;
+    if (board->check == channel) {
+        board->check = channel->next;
+    }
+    board->channel_count--;
+    server->follows.channel_count--;
+    follow_forget(&server->follows, channel);
+    memory_free(channel);
+    remove_board_if_empty(&server->follows, board);
+}
+
+void follow_init(struct server *server) {
+    server->follows.hash_seed = server->hash_seed;
+    server->subscriptions.observer = (struct subscription_observer){
+        .add = add_channel, .remove = remove_channel, .context = server};
+}
+
+void follow_deinit(struct follows *follows) {
+    CHECK(follows->channel_count == 0 && follows->boards.count == 0 && follows->roster_size == 0);
+}
+
+/* ---- steps ---- */
+
+static struct followed_board *board_of_guard(uint32_t *place) {
+    return (struct followed_board *)(void *)((char *)place -
+                                             offsetof(struct followed_board, guard_place));
+}
+
+/* Boards that open or close now have changed. */
+static void pass_guards(struct follows *follows, int64_t now_ms) {
+    struct expiry_entry first = expiry_first(&follows->guards);
+    for (int i = 0; i < STEP_BOARDS_MAX && first.place != NULL && first.time_ms <= now_ms; i++) {
+        expiry_change(&follows->guards, first.place, FOLLOW_NEVER);
+        touch(follows, board_of_guard(first.place));
+        first = expiry_first(&follows->guards);
+    }
+}
+
+static void end_rests(struct follows *follows, int64_t monotonic_ms) {
+    struct followed_board *board = follows->first[FOLLOW_RESTS];
+    for (int i = 0; i < STEP_BOARDS_MAX && board != NULL && board->rest_until_ms <= monotonic_ms;
+         i++) {
+        happen(follows, board, REST_ENDS);
+        board = follows->first[FOLLOW_RESTS];
+    }
+}
+
+/* A board with many channels rests longer, so that it takes a small share of the time. */
+static void end_check(struct server *server, struct followed_board *board) {
+    board->rest_until_ms =
+        server->clock.monotonic_ms + FOLLOW_REST_MS + board->channel_count / CHANNELS_PER_REST_MS;
+    happen(&server->follows, board, CHECK_ENDS);
+}
+
+bool follow_step(struct server *server) {
+    struct follows *follows = &server->follows;
+    struct followed_board *board;
+    if (follows->boards.count == 0 || server->durability.is_loading) {
+        return false;
+    }
+    pass_guards(follows, server->clock.now_ms);
+    end_rests(follows, server->clock.monotonic_ms);
+    uint32_t work = 0;
+    while ((board = follows->first[FOLLOW_DUE]) != NULL && work < STEP_WORK_MAX) {
+        if (board->state == FOLLOW_CHANGED) {
+            board->check = board->first;
+        }
+        happen(follows, board, CHECK_BEGINS);
+        for (; board->check != NULL && work < STEP_WORK_MAX; board->check = board->check->next) {
+            work += follow_tell(server, board->check, server->settings.notify_board_events);
+        }
+        if (board->check == NULL) {
+            end_check(server, board);
+        }
+    }
+    return board != NULL;
+}
+
+static int64_t until(int64_t time_ms, int64_t now_ms) {
+    return time_ms > now_ms ? time_ms - now_ms : 0;
+}
+
+int64_t follow_wait_ms(const struct server *server) {
+    const struct follows *follows = &server->follows;
+    int64_t wait_ms = FOLLOW_NEVER;
+    if (follows->boards.count == 0 || server->durability.is_loading) {
+        return wait_ms;
+    }
+    struct expiry_entry guard = expiry_first(&follows->guards);
+    if (guard.place != NULL && guard.time_ms != FOLLOW_NEVER) {
+        wait_ms = until(guard.time_ms, server->clock.now_ms);
+    }
+    if (follows->first[FOLLOW_RESTS] != NULL) {
+        int64_t rest_ms =
+            until(follows->first[FOLLOW_RESTS]->rest_until_ms, server->clock.monotonic_ms);
+        wait_ms = rest_ms < wait_ms ? rest_ms : wait_ms;
+    }
+    return wait_ms;
+}
+
+/* ---- validation ---- */
+
+static const char *check_board(const struct follows *follows, const struct followed_board *board) {
+    uint32_t channel_count = 0;
+    const struct followed_channel *previous = NULL;
+    bool has_check = board->check == NULL;
+    for (const struct followed_channel *at = board->first; at != NULL; at = at->next) {
+        if (at->board != board || at->previous != previous) {
+            return "follow: a board's channels are linked wrong";
+        }
+        has_check |= at == board->check;
+        previous = at;
+        channel_count++;
+    }
+    if (channel_count == 0 || channel_count != board->channel_count || board->last != previous) {
+        return "follow: a board does not count its channels right";
+    }
+    if (!has_check || !expiry_has(&follows->guards, &board->guard_place)) {
+        return "follow: a board's next channel or its place among the guards is wrong";
+    }
+    return find_board(follows, board->database, follow_name(board)) == board
+               ? NULL
+               : "follow: a board is not found by its name";
+}
+
+static const char *check_queue(const struct follows *follows, enum follow_queue queue,
+                               uint32_t *board_count) {
+    const struct followed_board *previous = NULL;
+    for (const struct followed_board *at = follows->first[queue]; at != NULL; at = at->next) {
+        if (at->previous != previous || queue_of[at->state] != queue) {
+            return "follow: a queue is linked wrong, or has a board whose state is another";
+        }
+        previous = at;
+        ++*board_count;
+    }
+    return follows->last[queue] == previous ? NULL : "follow: a queue's end is wrong";
+}
+
+bool follow_validate(const struct follows *follows, const char **reason) {
+    const char *wrong = NULL;
+    uint32_t channel_count = 0, queued_count = 0, seen_count = 0;
+    if (!link_table_validate(&follows->boards, reason) ||
+        !expiry_validate(&follows->guards, reason)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < follows->boards.count && wrong == NULL; i++) {
+        const struct followed_board *board =
+            (const struct followed_board *)follows->boards.links[i];
+        wrong = check_board(follows, board);
+        channel_count += board->channel_count;
+        queued_count += queue_of[board->state] != FOLLOW_QUEUES;
+    }
+    for (unsigned queue = 0; queue < FOLLOW_QUEUES && wrong == NULL; queue++) {
+        wrong = check_queue(follows, (enum follow_queue)queue, &seen_count);
+    }
+    if (wrong == NULL && (channel_count != follows->channel_count || seen_count != queued_count ||
+                          follows->guards.count != follows->boards.count)) {
+        wrong = "follow: boards, channels and queues do not agree";
+    }
+    *reason = wrong;
+    return wrong == NULL;
+}

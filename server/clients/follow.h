@@ -1,0 +1,70 @@
+/* Boards that somebody follows: subscriptions to the channels that tell what happens to a board.
+ *
+ *     __board@0__:daily               opened, closed (and rolled: server/clients/notify.h)
+ *     __top@0__:10:daily              changed            the first 10 are not as before
+ *     __toplist@0__:10:daily          [["zoe","900"],...]            the same, with the first 10
+ *     __topmembers@0__:10:daily       entered zoe, left ann
+ *     __overtaken@0__:5:daily:zoe     overtaken 2 3 kim  (5: the size of the board's name)
+ *
+ * Who subscribes to such a channel follows the board; patterns receive but do not follow. A change
+ * of a key is one test if nobody follows any board, and otherwise one look-up: it only marks the
+ * board. At the end of the tick, follow_step compares a marked board with what was told last, in
+ * bounded steps, and then the board rests. So it does not matter which command made the change, and
+ * a board has no more than one message a channel (one a member that came or went) in 100 ms:
+ *
+ *                 change              check                  done
+ *     QUIET ----------------> CHANGED -----> CHECKING ------------------> RESTING
+ *       ^                        ^                                           |
+ *       |                        | changed meanwhile                         |
+ *       +------------------------+----------- rested <-----------------------+
+ *
+ * Invariant: a followed board has a channel, and is in the queue that its state says. */
+#ifndef SERVER_FOLLOW_H
+#define SERVER_FOLLOW_H
+
+#include "codec/bytes.h"
+#include "server/clients/link_table.h"
+#include "skiplist/keyspace/expiry.h"
+
+struct server;
+struct session;
+struct followed_board;
+
+enum {
+    FOLLOW_TOP_MAX = 100,          /* the n of the first n */
+    FOLLOW_PER_CLIENT_MAX = 10000, /* channels */
+    FOLLOW_CHANNELS_MAX = 100000,  /* of all clients */
+    FOLLOW_REST_MS = 100,
+};
+
+enum follow_queue { FOLLOW_DUE, FOLLOW_RESTS, FOLLOW_QUEUES };
+
+/* All that is followed. Zero-initialised except hash_seed. */
+struct follows {
+    struct link_table boards; /* by database and name */
+    uint64_t hash_seed;
+    struct followed_board *first[FOLLOW_QUEUES], *last[FOLLOW_QUEUES];
+    struct expiry guards; /* when boards open and close: one entry for each board */
+    uint32_t channel_count;
+    size_t roster_size; /* memory of the lists of members that were told last */
+};
+
+/* Make the server's subscriptions tell which boards are followed. */
+void follow_init(struct server *server);
+/* No client may be subscribed any more. */
+void follow_deinit(struct follows *follows);
+
+/* Why may this client not subscribe to the channel? NULL: it may. */
+const char *follow_refuse(const struct server *server, const struct session *session,
+                          struct bytes channel);
+
+/* Somebody follows a board: a key has changed. name.at NULL: all keys of the database. */
+void follow_touch(struct follows *follows, uint32_t database, struct bytes name);
+/* Publish what has happened to followed boards. true: more is left to do at once. */
+bool follow_step(struct server *server);
+/* Milliseconds until follow_step has something to do. INT64_MAX: nothing before a change. */
+int64_t follow_wait_ms(const struct server *server);
+
+MUST_CHECK bool follow_validate(const struct follows *follows, const char **reason);
+
+#endif

@@ -1,0 +1,312 @@
+/* What has changed on followed boards, as messages. See follow.h. */
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/decimal.h"
+#include "codec/memory.h"
+#include "protocol/buffer.h"
+#include "server/clients/follow_parts.h"
+#include "server/clients/publish.h"
+
+enum {
+    MESSAGE_MAX = 1024 * 1024,
+    ROSTERS_MAX = 64 * 1024 * 1024, /* memory of all rosters */
+    BYTES_PER_WORK = 64,
+    RANK_WORK = 16, /* a rank, against a step to the next member */
+};
+
+static const struct board empty_board; /* in place of one that does not exist */
+
+static const struct registry_key *find_key(const struct server *server,
+                                           const struct followed_channel *channel) {
+    const struct followed_board *board = channel->board;
+    const struct registry_key *key =
+        registry_peek(server->registry, board->database, follow_name(board), server->clock.now_ms);
+    return key != NULL && key->kind == REGISTRY_BOARD ? key : NULL;
+}
+
+static void send_text(struct server *server, const struct followed_channel *channel,
+                      struct bytes message) {
+    (void)publish(server, SUBSCRIPTION_CHANNEL, channel->name, message);
+}
+
+/* A message that does not fit says only that something has changed. */
+static void send_buffer(struct server *server, const struct followed_channel *channel,
+                        const struct buffer *text) {
+    send_text(server, channel,
+              text->is_broken ? BYTES("changed")
+                              : (struct bytes){.at = text->at, .size = text->size});
+}
+
+static void append_text(struct buffer *text, const char *at) {
+    buffer_append(text, at, strlen(at));
+}
+
+/* ---- opened, closed ---- */
+
+static enum follow_opening opening_of(const struct registry_key *key, int64_t now_ms) {
+    if (key == NULL) {
+        return FOLLOW_NO_BOARD;
+    }
+    const struct rules *rules = registry_rules(key);
+    if ((rules->guards & RULES_CLOSES) != 0 && now_ms >= rules->closes_ms) {
+        return FOLLOW_CLOSED;
+    }
+    return (rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms ? FOLLOW_NOT_OPEN
+                                                                          : FOLLOW_OPEN;
+}
+
+/* When it opens or closes next. */
+static int64_t next_guard_ms(const struct registry_key *key, int64_t now_ms) {
+    int64_t next_ms = FOLLOW_NEVER;
+    if (key != NULL) {
+        const struct rules *rules = registry_rules(key);
+        if ((rules->guards & RULES_CLOSES) != 0 && now_ms < rules->closes_ms) {
+            next_ms = rules->closes_ms;
+        }
+        if ((rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms &&
+            rules->opens_ms < next_ms) {
+            next_ms = rules->opens_ms;
+        }
+    }
+    return next_ms;
+}
+
+static const char *const opening_words[][FOLLOW_CLOSED + 1] = {
+    [FOLLOW_NO_BOARD] = {NULL, NULL, NULL, NULL},
+    [FOLLOW_NOT_OPEN] = {NULL, NULL, "opened", "closed"},
+    [FOLLOW_OPEN] = {NULL, "closed", NULL, "closed"},
+    [FOLLOW_CLOSED] = {NULL, NULL, "opened", NULL},
+};
+
+static uint32_t tell_opening(struct server *server, struct followed_channel *channel,
+                             const struct registry_key *key, bool is_told) {
+    int64_t now_ms = server->clock.now_ms;
+    enum follow_opening opening = opening_of(key, now_ms);
+    const char *word = opening_words[channel->opening][opening];
+    expiry_change(&server->follows.guards, &channel->board->guard_place,
+                  next_guard_ms(key, now_ms));
+    channel->opening = opening;
+    if (is_told && word != NULL) {
+        send_text(server, channel, bytes_from_text(word));
+    }
+    return 1;
+}
+
+/* ---- the first n ---- */
+
+/* The digest of the first n, with their fields but not their times; *size: bytes of the members. */
+static uint64_t digest_top(const struct board *board, uint32_t n, uint64_t seed, size_t *size) {
+    uint64_t digest = seed;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    *size = 0;
+    if (board->layout == NULL) {
+        return digest;
+    }
+    board_seek(board, 0, &cursor);
+    for (uint32_t i = 0; i < n && board_cursor_read(&cursor, &entry); i++) {
+        uint64_t fields = layout_without_time(board->layout, entry.key);
+        digest = XXH3_64bits_withSeed(&fields, sizeof fields, digest);
+        digest = XXH3_64bits_withSeed(entry.member.at, entry.member.size, digest);
+        *size += entry.member.size;
+        board_cursor_next(&cursor);
+    }
+    return digest;
+}
+
+static void append_escaped(struct buffer *text, struct bytes member) {
+    for (size_t i = 0; i < member.size; i++) {
+        unsigned char byte = (unsigned char)member.at[i];
+        char escaped[8];
+        if (byte >= 0x20 && byte != '"' && byte != '\\') {
+            buffer_append(text, &member.at[i], 1);
+        } else {
+            buffer_append(text, escaped,
+                          (size_t)snprintf(escaped, sizeof escaped, "\\u%04x", byte));
+        }
+    }
+}
+
+/* [["zoe","900"],["ann","700"]]; with several fields, each of them. */
+static void send_list(struct server *server, const struct followed_channel *channel,
+                      const struct board *board) {
+    struct buffer text;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    const struct layout *layout = board->layout;
+    buffer_init(&text, MESSAGE_MAX);
+    append_text(&text, "[");
+    if (layout != NULL) {
+        board_seek(board, 0, &cursor);
+        for (uint32_t i = 0; i < channel->n && board_cursor_read(&cursor, &entry); i++) {
+            append_text(&text, i == 0 ? "[\"" : ",[\"");
+            append_escaped(&text, entry.member);
+            for (unsigned field = 0; field < layout->field_count; field++) {
+                char number[DECIMAL_TEXT_MAX];
+                struct decimal value = layout_field_decimal(
+                    &layout->fields[field], layout_ordinal(layout, entry.key, field));
+                append_text(&text, "\",\"");
+                buffer_append(&text, number,
+                              decimal_print(number, value, layout->fields[field].scale));
+            }
+            append_text(&text, "\"]");
+            board_cursor_next(&cursor);
+        }
+    }
+    append_text(&text, "]");
+    send_buffer(server, channel, &text);
+    buffer_deinit(&text);
+}
+
+/* ---- who entered or left ---- */
+
+/* NULL: out of memory, or of what all rosters may take. */
+static struct follow_roster *make_roster(const struct follows *follows, const struct board *board,
+                                         uint32_t n, size_t names_size) {
+    uint32_t count = board->layout != NULL ? board_count(board) : 0;
+    struct board_cursor cursor;
+    struct board_entry entry;
+    count = count < n ? count : n;
+    size_t head_size = sizeof(struct follow_roster) + count * sizeof(struct follow_member);
+    struct follow_roster *roster = follows->roster_size + head_size + names_size <= ROSTERS_MAX
+                                       ? memory_allocate(head_size + names_size)
+                                       : NULL;
+    if (roster == NULL) {
+        return NULL;
+    }
+    char *at = (char *)roster + head_size;
+    roster->size = head_size + names_size;
+    roster->count = 0;
+    if (count > 0) {
+        board_seek(board, 0, &cursor);
+    }
+    while (roster->count < count && board_cursor_read(&cursor, &entry)) {
+        memcpy(at, entry.member.at, entry.member.size);
+        roster->members[roster->count++] = (struct follow_member){
+            .hash = XXH3_64bits_withSeed(at, entry.member.size, follows->hash_seed),
+            .name = {.at = at, .size = entry.member.size}};
+        at += entry.member.size;
+        board_cursor_next(&cursor);
+    }
+    return roster;
+}
+
+void follow_forget(struct follows *follows, struct followed_channel *channel) {
+    if (channel->kind == FOLLOW_TOP_MEMBERS && channel->roster != NULL) {
+        follows->roster_size -= channel->roster->size;
+        memory_free(channel->roster);
+        channel->roster = NULL;
+    }
+}
+
+static bool roster_has(const struct follow_roster *roster, const struct follow_member *member) {
+    for (uint32_t i = 0; i < roster->count; i++) {
+        if (roster->members[i].hash == member->hash &&
+            bytes_equal(roster->members[i].name, member->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those of a that are not in b. */
+static void send_difference(struct server *server, const struct followed_channel *channel,
+                            const struct follow_roster *a, const struct follow_roster *b,
+                            const char *word) {
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (!roster_has(b, &a->members[i])) {
+            struct buffer text;
+            buffer_init(&text, 0);
+            append_text(&text, word);
+            buffer_append(&text, a->members[i].name.at, a->members[i].name.size);
+            send_buffer(server, channel, &text);
+            buffer_deinit(&text);
+        }
+    }
+}
+
+/* Without a list of before or of now, nobody can be named. */
+static void tell_members(struct server *server, struct followed_channel *channel,
+                         const struct board *board, size_t names_size, bool is_told) {
+    struct follow_roster *before = channel->roster;
+    struct follow_roster *now = make_roster(&server->follows, board, channel->n, names_size);
+    if (is_told && before != NULL && now != NULL) {
+        send_difference(server, channel, before, now, "left ");
+        send_difference(server, channel, now, before, "entered ");
+    } else if (is_told) {
+        send_text(server, channel, BYTES("changed"));
+    }
+    follow_forget(&server->follows, channel);
+    channel->roster = now;
+    server->follows.roster_size += now != NULL ? now->size : 0;
+}
+
+static uint32_t tell_top(struct server *server, struct followed_channel *channel,
+                         const struct board *board, bool is_told) {
+    size_t names_size;
+    uint64_t digest = digest_top(board, channel->n, server->follows.hash_seed, &names_size);
+    uint32_t work = channel->n + (uint32_t)(names_size / BYTES_PER_WORK);
+    if (digest == channel->digest) {
+        return work;
+    }
+    channel->digest = digest;
+    if (channel->kind == FOLLOW_TOP_MEMBERS) {
+        tell_members(server, channel, board, names_size, is_told);
+    } else if (is_told && channel->kind == FOLLOW_TOP_LIST) {
+        send_list(server, channel, board);
+    } else if (is_told) {
+        send_text(server, channel, BYTES("changed"));
+    }
+    return 4 * work;
+}
+
+/* ---- overtaken ---- */
+
+/* A member that is placed lower, and has not become worse itself, was overtaken. */
+static uint32_t tell_overtaken(struct server *server, struct followed_channel *channel,
+                               const struct board *board, bool is_told) {
+    struct board_member member = {.is_there = false};
+    if (board->layout != NULL) {
+        board_look_up(board, channel->member, NULL, &member);
+    }
+    uint32_t rank = member.is_there ? board_rank_of(board, &member) : 0;
+    if (is_told && member.is_there && channel->is_there && rank > channel->rank &&
+        member.key >= channel->key) {
+        struct bytes ahead = board_at(board, rank - 1).member;
+        char ranks[40];
+        struct buffer text;
+        int size = snprintf(ranks, sizeof ranks, "overtaken %u %u ", (unsigned)channel->rank,
+                            (unsigned)rank);
+        buffer_init(&text, 0);
+        buffer_append(&text, ranks, (size_t)size);
+        buffer_append(&text, ahead.at, ahead.size);
+        send_buffer(server, channel, &text);
+        buffer_deinit(&text);
+    }
+    channel->is_there = member.is_there;
+    channel->key = member.key;
+    channel->rank = rank;
+    return RANK_WORK;
+}
+
+uint32_t follow_tell(struct server *server, struct followed_channel *channel, bool is_told) {
+    const struct registry_key *key = find_key(server, channel);
+    const struct board *board = key != NULL ? &key->board : &empty_board;
+    switch (channel->kind) {
+    case FOLLOW_BOARD:
+        return tell_opening(server, channel, key, is_told);
+    case FOLLOW_TOP:
+    case FOLLOW_TOP_LIST:
+    case FOLLOW_TOP_MEMBERS:
+        return tell_top(server, channel, board, is_told);
+    case FOLLOW_OVERTAKEN:
+        return tell_overtaken(server, channel, board, is_told);
+    case FOLLOW_KINDS:
+        break;
+    }
+    CHECK(false);
+    return 0;
+}

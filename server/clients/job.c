@@ -1,0 +1,158 @@
+/* The list of jobs, the one to run next first, and their states. See job.h. */
+#include "server/clients/job.h"
+
+#include "server/clients/server.h"
+
+enum event {
+    EVENT_FINISHED,
+    EVENT_ANSWERED,
+    EVENT_LEFT,       /* its client is gone */
+    EVENT_LEFT_ORDER, /* the same, of a job that writes */
+    EVENTS,
+};
+
+/* The next state. What is not here cannot occur. */
+#define NEXT(state) (1 + (state))
+static const uint8_t transitions[][EVENTS] = {
+    [JOB_ASKED] = {[EVENT_FINISHED] = NEXT(JOB_DONE),
+                   [EVENT_LEFT] = NEXT(JOB_ENDED),
+                   [EVENT_LEFT_ORDER] = NEXT(JOB_ALONE)},
+    [JOB_ALONE] = {[EVENT_FINISHED] = NEXT(JOB_ENDED)},
+    [JOB_DONE] = {[EVENT_ANSWERED] = NEXT(JOB_ENDED),
+                  [EVENT_LEFT] = NEXT(JOB_ENDED),
+                  [EVENT_LEFT_ORDER] = NEXT(JOB_ENDED)},
+    [JOB_ENDED] = {0},
+};
+
+static void unlink_job(struct jobs *jobs, struct job *job) {
+    *(job->previous != NULL ? &job->previous->next : &jobs->first) = job->next;
+    *(job->next != NULL ? &job->next->previous : &jobs->last) = job->previous;
+    job->previous = NULL;
+    job->next = NULL;
+    jobs->count--;
+}
+
+static void link_last(struct jobs *jobs, struct job *job) {
+    job->previous = jobs->last;
+    job->next = NULL;
+    *(jobs->last != NULL ? &jobs->last->next : &jobs->first) = job;
+    jobs->last = job;
+    jobs->count++;
+}
+
+static void destroy(struct server *server, struct job *job) {
+    unlink_job(&server->jobs, job);
+    job->kind->destroy(server, job);
+}
+
+/* The job may be freed. */
+static void advance(struct server *server, struct job *job, enum event event) {
+    uint8_t next = transitions[job->state][event];
+    CHECK(next != 0);
+    job->state = (enum job_state)(next - 1);
+    bool is_awaited = job->state == JOB_ASKED || job->state == JOB_DONE;
+    if (!is_awaited && job->session != NULL) {
+        job->session->job = NULL;
+        job->session->job_size = 0;
+        job->session = NULL;
+    }
+    if (job->state == JOB_ENDED) {
+        destroy(server, job);
+    }
+}
+
+bool jobs_have_room(const struct server *server, struct reply *reply) {
+    if (server->jobs.count < JOBS_MAX) {
+        return true;
+    }
+    reply_error_format(reply, "TRYAGAIN %d commands that take long are running already",
+                       (int)JOBS_MAX);
+    return false;
+}
+
+void job_begin(struct server *server, struct session *session, const struct job_kind *kind,
+               bool is_silent, struct job *job) {
+    *job = (struct job){.kind = kind, .session = session, .is_silent = is_silent};
+    job->state = session != NULL ? JOB_ASKED : JOB_ALONE;
+    if (session != NULL) {
+        CHECK(session->job == NULL);
+        session->job = job;
+    }
+    link_last(&server->jobs, job);
+}
+
+static bool can_step(const struct server *server, const struct job *job, bool may_write) {
+    return job->state != JOB_DONE && (may_write || !job->kind->writes) &&
+           (job->kind->is_ready == NULL || job->kind->is_ready(server, job));
+}
+
+static bool has_steps(const struct server *server, bool may_write) {
+    for (const struct job *job = server->jobs.first; job != NULL; job = job->next) {
+        if (can_step(server, job, may_write)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
+    struct jobs *jobs = &server->jobs;
+    uint64_t begin_ticks = clock_ticks();
+    uint32_t skipped = 0;
+    if (!jobs->is_resumed && !server->durability.is_loading) {
+        jobs->is_resumed = true;
+        if (jobs->resume != NULL) {
+            jobs->resume(server);
+        }
+    }
+    while (skipped < jobs->count) {
+        struct job *job = jobs->first;
+        unlink_job(jobs, job);
+        link_last(jobs, job);
+        if (!can_step(server, job, may_write)) {
+            skipped++;
+            continue;
+        }
+        skipped = 0;
+        if (job->kind->step(server, job)) {
+            advance(server, job, EVENT_FINISHED);
+        }
+        if (clock_ticks_to_ns(clock_ticks() - begin_ticks) >= budget_ns) {
+            break;
+        }
+    }
+    return has_steps(server, may_write);
+}
+
+bool jobs_have_steps(const struct server *server) {
+    return has_steps(server, false);
+}
+
+struct job *jobs_find_done(const struct server *server) {
+    struct job *job = server->jobs.first;
+    while (job != NULL && job->state != JOB_DONE) {
+        job = job->next;
+    }
+    return job;
+}
+
+void job_answer(struct server *server, struct job *job, struct reply *reply) {
+    reply->is_silent = job->is_silent;
+    job->kind->answer(server, job, reply);
+    advance(server, job, EVENT_ANSWERED);
+}
+
+void job_leave(struct server *server, struct session *session) {
+    if (session->job != NULL) {
+        struct job *job = session->job;
+        advance(server, job, job->kind->writes ? EVENT_LEFT_ORDER : EVENT_LEFT);
+    }
+}
+
+void jobs_end(struct server *server) {
+    while (server->jobs.first != NULL) {
+        struct job *job = server->jobs.first;
+        CHECK(job->session == NULL);
+        destroy(server, job);
+    }
+}

@@ -1,0 +1,79 @@
+/* Jobs: commands that take long, and run in steps between other commands.
+ *
+ *     handler     job_begin: the client waits, and so do its later requests
+ *     each tick   jobs_step: the jobs take turns, each for one short step
+ *     at the end  job_answer: the reply
+ *
+ *                 finished      answered
+ *       ASKED ------------> DONE ------------> ended
+ *         |                  |
+ *         | client gone      | client gone       a job that writes: ALONE -- finished --> ended
+ *         +-> ended, or ALONE +-> ended          any other: ended at once
+ *
+ * A job that writes (an order) is finished even if its client is gone. Its owner keeps it on disk
+ * (commands/lb/player.h), so that it is finished after a restart, too; it then begins as ALONE. */
+#ifndef SERVER_JOB_H
+#define SERVER_JOB_H
+
+#include "protocol/reply.h"
+
+struct job;
+struct server;
+struct session;
+
+enum { JOBS_MAX = 64 }; /* that clients may begin */
+
+struct job_kind {
+    bool writes;
+    /* Can a step do anything? Asked in every tick; what makes it so must wake the loop. NULL: always. */
+    bool (*is_ready)(const struct server *server, const struct job *job);
+    /* A step of some microseconds. true: that was the last. */
+    bool (*step)(struct server *server, struct job *job);
+    void (*answer)(struct server *server, struct job *job, struct reply *reply);
+    /* Free it. */
+    void (*destroy)(struct server *server, struct job *job);
+};
+
+enum job_state {
+    JOB_ASKED, /* it runs, and its client waits */
+    JOB_ALONE, /* it runs, and nobody waits */
+    JOB_DONE,  /* its client is to be answered */
+    JOB_ENDED,
+};
+
+/* Embedded in what the job needs; zeroed at first. */
+struct job {
+    const struct job_kind *kind;
+    struct job *previous, *next;
+    struct session *session; /* the client that waits; NULL: nobody */
+    enum job_state state;
+    bool is_silent; /* CLIENT REPLY OFF or SKIP */
+};
+
+struct jobs {
+    struct job *first, *last;
+    uint32_t count;
+    /* Begins the jobs that a restart interrupted; called once, after loading. NULL: none. */
+    void (*resume)(struct server *server);
+    bool is_resumed;
+};
+
+/* May a client begin a job? false: the error was replied. */
+MUST_CHECK bool jobs_have_room(const struct server *server, struct reply *reply);
+/* session: who waits, NULL: nobody; it has no job yet. */
+void job_begin(struct server *server, struct session *session, const struct job_kind *kind,
+               bool is_silent, struct job *job);
+/* Run steps for about budget_ns, at least one. true: there is more to do. */
+bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write);
+/* Has one a step to do, now that output was sent? */
+bool jobs_have_steps(const struct server *server);
+/* The first job that is to be answered; NULL: none. */
+struct job *jobs_find_done(const struct server *server);
+/* Answer it and end it; its session waits no more. */
+void job_answer(struct server *server, struct job *job, struct reply *reply);
+/* The client is gone. */
+void job_leave(struct server *server, struct session *session);
+/* End all jobs where they are. */
+void jobs_end(struct server *server);
+
+#endif

@@ -1,0 +1,35 @@
+/* Keyspace notifications (notify-keyspace-events): what happens to keys, as messages to channels
+ * with Redis's names.
+ *
+ *     __keyspace@0__:daily   zadd      class K: the key's channel gets the event
+ *     __keyevent@0__:zadd    daily     class E: the event's channel gets the key
+ *
+ * Handlers report an event after their change, in Redis's order. While the setting is empty that
+ * costs one test. */
+#ifndef SERVER_NOTIFY_H
+#define SERVER_NOTIFY_H
+
+#include "server/clients/server.h"
+
+/* Send it; name is borrowed for the call. */
+void notify_send(struct server *server, const char *event, uint32_t database, struct bytes name);
+
+/* Does anybody want events of these classes? */
+static inline bool notify_is_on(const struct server *server, unsigned classes) {
+    return (server->settings.notify_keyspace_events & classes) != 0;
+}
+
+/* Report an event of a class (enum setting_event). */
+static inline void notify(struct server *server, unsigned class, const char *event,
+                          uint32_t database, struct bytes name) {
+    if (__builtin_expect(notify_is_on(server, class), 0)) {
+        notify_send(server, event, database, name);
+    }
+}
+
+/* A board rolled over: "rolled daily@2026-11-16" to __board@0__:daily, or "rolled" if there is no
+ * archive. */
+void notify_board_rolled(struct server *server, uint32_t database, struct bytes name,
+                         const struct bytes archive[2]);
+
+#endif

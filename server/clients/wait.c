@@ -1,0 +1,128 @@
+/* Subscribers of keys, and a heap of times. See wait.h. A topic's name is the number of the database
+ * and the key. */
+#include "server/clients/wait.h"
+
+#include <stddef.h>
+
+#include "server/clients/session.h"
+
+struct topic_text {
+    char at[1 + REGISTRY_NAME_MAX];
+};
+
+static struct bytes put_name(struct topic_text *text, uint32_t database, struct bytes name) {
+    CHECK(database < REGISTRY_DATABASES && name.size <= REGISTRY_NAME_MAX);
+    text->at[0] = (char)database;
+    if (name.size > 0) {
+        memcpy(text->at + 1, name.at, name.size);
+    }
+    return (struct bytes){.at = text->at, .size = 1 + name.size};
+}
+
+/* There are no keys with longer names. */
+static bool add_keys(struct waits *waits, struct session *session, uint32_t database,
+                     const struct bytes *names, uint32_t name_count) {
+    struct topic_text text;
+    for (uint32_t i = 0; i < name_count; i++) {
+        if (names[i].size <= REGISTRY_NAME_MAX &&
+            !subscription_add(&waits->keys, &session->wait.keys, session, SUBSCRIPTION_KEY,
+                              put_name(&text, database, names[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool wait_begin(struct waits *waits, struct session *session, uint32_t database,
+                const struct bytes *names, uint32_t name_count, int64_t due_ms) {
+    struct wait *wait = &session->wait;
+    CHECK(wait->state == WAIT_NONE);
+    wait->place = EXPIRY_NOWHERE;
+    if (!expiry_reserve(&waits->due_times) ||
+        !add_keys(waits, session, database, names, name_count)) {
+        subscription_clear(&waits->keys, &wait->keys, SUBSCRIPTION_KEY);
+        expiry_trim(&waits->due_times);
+        return false;
+    }
+    if (due_ms != REGISTRY_NO_EXPIRY) {
+        expiry_put(&waits->due_times, due_ms, &wait->place);
+    }
+    wait->state = WAIT_FOR_KEY;
+    waits->client_count++;
+    return true;
+}
+
+void wait_end(struct waits *waits, struct session *session) {
+    struct wait *wait = &session->wait;
+    if (wait->state == WAIT_NONE) {
+        return;
+    }
+    subscription_clear(&waits->keys, &wait->keys, SUBSCRIPTION_KEY);
+    if (wait->place != EXPIRY_NOWHERE) {
+        expiry_remove(&waits->due_times, &wait->place);
+    }
+    expiry_trim(&waits->due_times);
+    wait->state = WAIT_NONE;
+    waits->client_count--;
+}
+
+void wait_deinit(struct waits *waits) {
+    CHECK(waits->client_count == 0);
+    subscription_deinit(&waits->keys);
+    expiry_trim(&waits->due_times);
+}
+
+bool wait_touch(struct waits *waits, uint32_t database, struct bytes name) {
+    struct topic_text text;
+    return subscription_mark(&waits->keys, SUBSCRIPTION_KEY, put_name(&text, database, name));
+}
+
+struct session *wait_first(struct waits *waits, uint32_t *database, struct bytes *name) {
+    struct session *session = subscription_marked(&waits->keys, name);
+    if (session != NULL) {
+        *database = (unsigned char)name->at[0];
+        *name = (struct bytes){.at = name->at + 1, .size = name->size - 1};
+    }
+    return session;
+}
+
+void wait_next_key(struct waits *waits) {
+    subscription_unmark(&waits->keys);
+}
+
+void wait_note_opening(struct waits *waits, int64_t opens_ms) {
+    if (waits->opens_ms == 0 || opens_ms < waits->opens_ms) {
+        waits->opens_ms = opens_ms;
+    }
+}
+
+static void mark_key(void *context, struct bytes text) {
+    (void)subscription_mark(context, SUBSCRIPTION_KEY, text);
+}
+
+bool wait_has_opened(struct waits *waits, int64_t now_ms) {
+    if (waits->opens_ms == 0 || now_ms < waits->opens_ms) {
+        return false;
+    }
+    waits->opens_ms = 0;
+    subscription_each_topic(&waits->keys, SUBSCRIPTION_KEY, mark_key, &waits->keys);
+    return true;
+}
+
+int64_t wait_next_due_ms(const struct waits *waits) {
+    struct expiry_entry first = expiry_first(&waits->due_times);
+    return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
+}
+
+struct session *wait_due(const struct waits *waits, int64_t monotonic_ms) {
+    struct expiry_entry first = expiry_first(&waits->due_times);
+    return first.place != NULL && first.time_ms <= monotonic_ms
+               ? (struct session *)(void *)((char *)first.place -
+                                            offsetof(struct session, wait.place))
+               : NULL;
+}
+
+bool wait_validate(const struct waits *waits, const char **reason) {
+    return subscription_validate(&waits->keys, reason) &&
+           expiry_validate(&waits->due_times, reason);
+}

@@ -1,0 +1,544 @@
+/* ACL: users, and what they may do. */
+#include <stdio.h>
+
+#include "server/clients/server.h"
+#include "server/dispatch/acl_check.h"
+#include "server/dispatch/acl_file.h"
+#include "server/dispatch/acl_rules.h"
+#include "server/dispatch/call.h"
+#include "server/dispatch/category.h"
+#include "server/system/digest.h"
+#include "server/system/log.h"
+
+static int shown_size(struct bytes text) {
+    return (int)(text.size < 1024 ? text.size : 1024);
+}
+
+static struct bytes text_of(const struct buffer *buffer) {
+    return (struct bytes){.at = buffer->at, .size = buffer->size};
+}
+
+/* ---- ACL SETUSER ---- */
+
+/* A copy of the user, or a new one. NULL: the error was replied. */
+static struct acl_user *make_draft(const struct call *call, struct bytes name,
+                                   bool has_all_channels) {
+    struct acl_users *users = &call->server->users;
+    const struct acl_user *user = acl_users_find(users, name);
+    if (!acl_is_name(name) || name.size == 0) {
+        call_refuse(call, "ERR Usernames can't contain spaces or null characters");
+        return NULL;
+    }
+    if (user == NULL && users->count == ACL_USERS_MAX) {
+        (void)call_refuse_format(call, "ERR at most %d users", (int)ACL_USERS_MAX);
+        return NULL;
+    }
+    struct acl_user *draft =
+        user != NULL ? acl_user_copy(user) : acl_user_create(name, has_all_channels);
+    if (draft == NULL || !acl_users_reserve(users)) {
+        acl_user_destroy(draft);
+        call_out_of_memory(call);
+        return NULL;
+    }
+    return draft;
+}
+
+static void refuse_rule(const struct call *call, enum acl_status status, struct bytes rule,
+                        bool is_open) {
+    if (status == ACL_OUT_OF_MEMORY) {
+        call_out_of_memory(call);
+    } else if (is_open) {
+        reply_error_format(call->reply,
+                           "ERR Unmatched parenthesis in acl selector starting at '%.*s'.",
+                           shown_size(rule), rule.at);
+    } else {
+        reply_error_format(call->reply, "ERR Error in ACL SETUSER modifier '%.*s': %s",
+                           shown_size(rule), rule.at, acl_status_text(status));
+    }
+}
+
+static void setuser_run(struct call *call) {
+    struct server *server = call->server;
+    bool has_all_channels = server->settings.acl_pubsub_default == SETTING_ACL_ALLCHANNELS;
+    struct acl_user *draft = make_draft(call, call_arg(call, 2), has_all_channels);
+    if (draft == NULL) {
+        return;
+    }
+    struct buffer joined;
+    struct bytes failed;
+    bool is_open;
+    buffer_init(&joined, 0);
+    enum acl_status status =
+        acl_rules_apply_all(draft, call->request->args + 3, call->request->count - 3,
+                            has_all_channels, &joined, &failed, &is_open);
+    if (status == ACL_OK && !acl_user_finish(draft)) {
+        status = ACL_OUT_OF_MEMORY;
+    }
+    if (status != ACL_OK) {
+        refuse_rule(call, status, failed, is_open);
+        acl_user_destroy(draft);
+    } else {
+        const struct acl_user *user = acl_users_replace(&server->users, draft);
+        acl_refresh(server, user);
+        reply_ok(call->reply);
+    }
+    buffer_deinit(&joined);
+}
+
+static const struct command acl_setuser = {
+    .name = "SETUSER",
+    .audit = AUDIT_USERS,
+    .syntax = "username [rule...]",
+    .summary = "Change the rules of a user, all or none, or add a user",
+    .complexity = "O(n) in the rules given and those of the user",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
+    .run = setuser_run,
+};
+
+/* ---- ACL DELUSER ---- */
+
+static void deluser_run(struct call *call) {
+    struct server *server = call->server;
+    int64_t count = 0;
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        if (bytes_equal(call_arg(call, i), BYTES("default"))) {
+            reply_error(call->reply, "ERR The 'default' user cannot be removed");
+            return;
+        }
+    }
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        struct acl_user *user = acl_users_find(&server->users, call_arg(call, i));
+        if (user != NULL) {
+            acl_file_close_clients(server, user, call->session);
+            acl_users_remove(&server->users, user);
+            count++;
+        }
+    }
+    reply_integer(call->reply, count);
+}
+
+static const struct command acl_deluser = {
+    .name = "DELUSER",
+    .audit = AUDIT_USERS,
+    .syntax = "username...",
+    .summary = "Remove users, and close their connections; count the users",
+    .complexity = "O(n) in the connections, for each user",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = deluser_run,
+};
+
+/* ---- ACL GETUSER LIST USERS WHOAMI ---- */
+
+static void reply_printed(const struct call *call, const char *name,
+                          void (*print)(const struct acl_selector *, struct buffer *),
+                          const struct acl_selector *selector) {
+    struct buffer text;
+    buffer_init(&text, 0);
+    print(selector, &text);
+    reply_bulk_text(call->reply, name);
+    reply_bulk(call->reply, text_of(&text));
+    call->reply->out->is_broken |= text.is_broken;
+    buffer_deinit(&text);
+}
+
+static void reply_selector(const struct call *call, const struct acl_selector *selector) {
+    reply_printed(call, "commands", acl_rules_print_commands, selector);
+    reply_printed(call, "keys", acl_rules_print_keys, selector);
+    reply_printed(call, "channels", acl_rules_print_channels, selector);
+}
+
+static void getuser_run(struct call *call) {
+    const struct acl_user *user = acl_users_find(&call->server->users, call_arg(call, 2));
+    struct reply *reply = call->reply;
+    uint32_t flag_count = 0;
+    if (user == NULL) {
+        reply_null(reply);
+        return;
+    }
+    while (acl_rules_flag(user, flag_count) != NULL) {
+        flag_count++;
+    }
+    reply_map(reply, 6);
+    reply_bulk_text(reply, "flags");
+    reply_set(reply, flag_count);
+    for (uint32_t i = 0; i < flag_count; i++) {
+        reply_bulk_text(reply, acl_rules_flag(user, i));
+    }
+    reply_bulk_text(reply, "passwords");
+    reply_array(reply, user->passwords.count);
+    for (uint32_t i = 0; i < user->passwords.count; i++) {
+        reply_bulk(reply, user->passwords.at[i].text);
+    }
+    reply_selector(call, user->selectors[0]);
+    reply_bulk_text(reply, "selectors");
+    reply_array(reply, user->selector_count - 1);
+    for (uint32_t i = 1; i < user->selector_count; i++) {
+        reply_map(reply, 3);
+        reply_selector(call, user->selectors[i]);
+    }
+}
+
+static const struct command acl_getuser = {
+    .name = "GETUSER",
+    .syntax = "username",
+    .summary = "The rules of a user, by what they are about",
+    .complexity = "O(n) in the rules of the user",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = getuser_run,
+};
+
+static void list_run(struct call *call) {
+    const struct acl_users *users = &call->server->users;
+    struct buffer line;
+    buffer_init(&line, 0);
+    reply_array(call->reply, users->count);
+    for (uint32_t i = 0; i < users->count && !reply_is_lost(call->reply); i++) {
+        buffer_clear(&line);
+        buffer_append(&line, "user ", 5);
+        buffer_append(&line, users->at[i]->name.at, users->at[i]->name.size);
+        buffer_append(&line, " ", 1);
+        acl_rules_print(users->at[i], &line);
+        reply_bulk(call->reply, text_of(&line));
+        call->reply->out->is_broken |= line.is_broken;
+    }
+    buffer_deinit(&line);
+}
+
+static const struct command acl_list = {
+    .name = "LIST",
+    .summary = "All users with their rules, as lines of a file",
+    .complexity = "O(n) in the users and their rules",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = list_run,
+};
+
+static void users_run(struct call *call) {
+    const struct acl_users *users = &call->server->users;
+    reply_array(call->reply, users->count);
+    for (uint32_t i = 0; i < users->count; i++) {
+        reply_bulk(call->reply, users->at[i]->name);
+    }
+}
+
+static const struct command acl_users_command = {
+    .name = "USERS",
+    .summary = "The names of all users",
+    .complexity = "O(n) in the users",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = users_run,
+};
+
+static void whoami_run(struct call *call) {
+    reply_bulk(call->reply, session_user_name(call->session));
+}
+
+static const struct command acl_whoami = {
+    .name = "WHOAMI",
+    .summary = "The name of this connection's user",
+    .flags = COMMAND_LOADING,
+    .run = whoami_run,
+};
+
+/* ---- ACL CAT ---- */
+
+/* As containers that check their number of arguments themselves do in Redis. false: the error was
+ * replied. */
+static bool check_count(const struct call *call, uint32_t count_max) {
+    struct bytes word = call_arg(call, 1);
+    return call->request->count <= count_max ||
+           call_refuse_format(call,
+                              "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
+                              "ACL HELP.",
+                              shown_size(word), word.at);
+}
+
+static void cat_run(struct call *call) {
+    if (!check_count(call, 3)) {
+        return;
+    }
+    if (call->request->count == 2) {
+        reply_array(call->reply, CATEGORIES);
+        for (uint32_t category = 0; category < CATEGORIES; category++) {
+            reply_bulk_text(call->reply, category_name(category));
+        }
+        return;
+    }
+    struct bytes name = call_arg(call, 2);
+    uint32_t category = category_find(name);
+    if (category == CATEGORIES) {
+        reply_error_format(call->reply, "ERR Unknown category '%.*s'",
+                           (int)(name.size < 128 ? name.size : 128), name.at);
+        return;
+    }
+    uint64_t count = 0;
+    size_t mark = reply_array_begin(call->reply);
+    for (uint32_t index = 0; index < command_count(); index++) {
+        if ((category_mask(index) >> category & 1) != 0) {
+            reply_bulk_text(call->reply, command_full_name(index));
+            count++;
+        }
+    }
+    reply_array_end(call->reply, mark, count);
+}
+
+static const struct command acl_cat = {
+    .name = "CAT",
+    .syntax = "[category]",
+    .summary = "The categories of commands, or the commands of one",
+    .complexity = "O(n) in the commands",
+    .arity = -2,
+    .flags = COMMAND_LOADING,
+    .run = cat_run,
+};
+
+/* ---- ACL LOG ---- */
+
+static void reply_named(struct reply *reply, const char *name, struct bytes text) {
+    reply_bulk_text(reply, name);
+    reply_bulk(reply, text);
+}
+
+static void log_run(struct call *call) {
+    struct acl_log *log = &call->server->acl_log;
+    struct reply *reply = call->reply;
+    int64_t wanted = 10;
+    if (!check_count(call, 3)) {
+        return;
+    }
+    if (call->request->count == 3 && call_arg_is(call, 2, "RESET")) {
+        acl_log_clear(log);
+        reply_ok(reply);
+        return;
+    }
+    if (call->request->count == 3 && !call_parse_integer(call, call_arg(call, 2), &wanted)) {
+        return;
+    }
+    wanted = wanted < 0 ? 0 : wanted;
+    uint64_t count = wanted < log->count ? (uint64_t)wanted : log->count;
+    reply_array(reply, count);
+    const struct acl_log_entry *entry = log->first;
+    for (uint64_t i = 0; i < count && !reply_is_lost(reply); i++, entry = entry->next) {
+        reply_map(reply, 7);
+        reply_named_integer(reply, "count", (int64_t)entry->count);
+        reply_named_text(reply, "reason", entry->reason);
+        reply_named_text(reply, "context", entry->context);
+        reply_named(reply, "object", entry->object);
+        reply_named(reply, "username", entry->user);
+        reply_bulk_text(reply, "age-seconds");
+        reply_double(reply, (double)(call->now_ms - entry->time_ms) / 1000);
+        reply_named(reply, "client-info", entry->client);
+    }
+}
+
+static const struct command acl_log_command = {
+    .name = "LOG",
+    .syntax = "operation=[count:integer | RESET]",
+    .summary = "What was refused to whom, newest first: logins that failed, and requests without a "
+               "right",
+    .complexity = "O(n) in the entries returned",
+    .arity = -2,
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = log_run,
+};
+
+/* ---- ACL DRYRUN ---- */
+
+static void reply_denial(const struct call *call, enum acl_denial denial, uint32_t command,
+                         struct bytes name) {
+    if (denial == ACL_ALLOWED) {
+        reply_ok(call->reply);
+    } else if (denial == ACL_DENIED_COMMAND) {
+        reply_bulk_format(call->reply, "This user has no permissions to run the '%s' command",
+                          command_full_name(command));
+    } else {
+        reply_bulk_format(call->reply, "This user has no permissions to access the '%.*s' %s",
+                          shown_size(name), name.at, denial == ACL_DENIED_KEY ? "key" : "channel");
+    }
+}
+
+static void dryrun_run(struct call *call) {
+    const struct acl_user *user = acl_users_find(&call->server->users, call_arg(call, 2));
+    const struct request request = {
+        .count = call->request->count - 3,
+        .args = call->request->args + 3,
+        .size = call->request->size,
+    };
+    if (user == NULL) {
+        reply_error_format(call->reply, "ERR User '%.*s' not found", shown_size(call_arg(call, 2)),
+                           call_arg(call, 2).at);
+        return;
+    }
+    uint32_t index = command_find_request(&request);
+    if (index == COMMAND_NONE) {
+        reply_error_format(call->reply, "ERR Command '%.*s' not found", shown_size(request.args[0]),
+                           request.args[0].at);
+        return;
+    }
+    if (command_has_wrong_arity(command_by_index(index), &request)) {
+        reply_error_format(call->reply, "ERR wrong number of arguments for '%s' command",
+                           command_full_name(index));
+        return;
+    }
+    uint32_t position;
+    enum acl_denial denial = acl_check(user, index, &request, &position);
+    reply_denial(call, denial, index, request.args[position]);
+}
+
+static const struct command acl_dryrun = {
+    .name = "DRYRUN",
+    .syntax = "username command [arg...]",
+    .summary = "Whether a user may run a command, without running it",
+    .complexity = "O(n) in the keys of the command",
+    /* The command may be AUTH. */
+    .flags = COMMAND_ADMIN | COMMAND_LOADING | COMMAND_SECRET,
+    .run = dryrun_run,
+};
+
+/* ---- ACL GENPASS ---- */
+
+static void genpass_run(struct call *call) {
+    enum { BITS_MAX = 4096 };
+    char text[BITS_MAX / 4];
+    int64_t bits = 256;
+    if (!check_count(call, 3) ||
+        (call->request->count == 3 && !call_parse_integer(call, call_arg(call, 2), &bits))) {
+        return;
+    }
+    if (bits <= 0 || bits > BITS_MAX) {
+        reply_error_format(call->reply,
+                           "ERR ACL GENPASS argument must be the number of bits for the output "
+                           "password, a positive number up to %d",
+                           (int)BITS_MAX);
+        return;
+    }
+    size_t size = (size_t)(bits + 3) / 4;
+    digest_random(text, size);
+    reply_bulk(call->reply, (struct bytes){.at = text, .size = size});
+}
+
+static const struct command acl_genpass = {
+    .name = "GENPASS",
+    .syntax = "[bits:integer]",
+    .summary = "A random password, in hexadecimal",
+    .arity = -2,
+    .flags = COMMAND_LOADING,
+    .run = genpass_run,
+};
+
+/* ---- ACL LOAD SAVE ---- */
+
+static bool check_file(const struct call *call) {
+    return call->server->acl_path != NULL ||
+           call_refuse(call,
+                       "ERR This Redis instance is not configured to use an ACL file. You may want "
+                       "to specify users via the ACL SETUSER command and then issue a CONFIG "
+                       "REWRITE (assuming you have a Redis configuration file set) in order to "
+                       "store users in the Redis configuration.");
+}
+
+static void load_run(struct call *call) {
+    char error[ACL_FILE_ERROR_MAX];
+    if (!check_file(call)) {
+        return;
+    }
+    if (acl_file_load(call->server, call->session, error)) {
+        reply_ok(call->reply);
+    } else {
+        reply_error_format(call->reply, "ERR %s", error);
+    }
+}
+
+static const struct command acl_load = {
+    .name = "LOAD",
+    .audit = AUDIT_USERS,
+    .summary = "Read all users from the aclfile again, or none if it has an error",
+    .complexity = "O(n) in the users and the connections",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = load_run,
+};
+
+static void save_run(struct call *call) {
+    char error[ACL_FILE_ERROR_MAX];
+    if (!check_file(call)) {
+        return;
+    }
+    if (acl_file_save(call->server, error)) {
+        reply_ok(call->reply);
+        return;
+    }
+    log_write(LOG_WARNING, "users not saved file=%s error=\"%s\"", call->server->acl_path, error);
+    reply_error(call->reply, "ERR There was an error trying to save the ACLs. Please check the "
+                             "server logs for more information");
+}
+
+static const struct command acl_save = {
+    .name = "SAVE",
+    .audit = AUDIT_USERS,
+    .summary = "Write all users to the aclfile",
+    .complexity = "O(n) in the users and their rules",
+    .flags = COMMAND_ADMIN | COMMAND_LOADING,
+    .run = save_run,
+};
+
+/* ---- ACL HELP ---- */
+
+static const char *const help_lines[] = {
+    "CAT [<category>]",
+    "    List all commands that belong to <category>, or all command categories",
+    "    when no category is specified.",
+    "DELUSER <username> [<username> ...]",
+    "    Delete a list of users.",
+    "DRYRUN <username> <command> [<arg> ...]",
+    "    Returns whether the user can execute the given command without executing the command.",
+    "GETUSER <username>",
+    "    Get the user's details.",
+    "GENPASS [<bits>]",
+    "    Generate a secure 256-bit user password. The optional `bits` argument can",
+    "    be used to specify a different size.",
+    "LIST",
+    "    Show users details in config file format.",
+    "LOAD",
+    "    Reload users from the ACL file.",
+    "LOG [<count> | RESET]",
+    "    Show the ACL log entries.",
+    "SAVE",
+    "    Save the current config to the ACL file.",
+    "SETUSER <username> <attribute> [<attribute> ...]",
+    "    Create or modify a user with the specified attributes.",
+    "USERS",
+    "    List all the registered usernames.",
+    "WHOAMI",
+    "    Return the current connection username.",
+    NULL,
+};
+
+static const struct command acl_help = {
+    .name = "HELP",
+    .summary = "What the subcommands of ACL do",
+    .flags = COMMAND_LOADING,
+    .variant = help_lines,
+    .run = call_help,
+};
+
+const struct command command_acl = {
+    .name = "ACL",
+    .summary = "Users, and what each of them may do",
+    .complexity = "Depends on the subcommand",
+    .subcommands =
+        (const struct command *const[]){
+            &acl_cat,
+            &acl_deluser,
+            &acl_dryrun,
+            &acl_genpass,
+            &acl_getuser,
+            &acl_help,
+            &acl_list,
+            &acl_load,
+            &acl_log_command,
+            &acl_save,
+            &acl_setuser,
+            &acl_users_command,
+            &acl_whoami,
+            NULL,
+        },
+};

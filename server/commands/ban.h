@@ -1,0 +1,41 @@
+/* Bans: members that are kept off boards (LB.BAN), whatever command writes.
+ *
+ *     ban of a member = a hash in a database of the server's own
+ *       its key     the database (1 byte), the member
+ *       a field     a pattern of boards' names; its value: until when, 8 bytes, unix milliseconds
+ *
+ * So bans are in the journal and in snapshots as any hash. One whose time is over counts no more;
+ * the key expires with the last. A server without bans tests one number for each command that
+ * writes. */
+#ifndef SERVER_BAN_H
+#define SERVER_BAN_H
+
+#include "skiplist/keyspace/registry_hash.h"
+
+enum { BAN_DATABASE = REGISTRY_SYSTEM + 1, BAN_PATTERNS_MAX = 16 /* of a member */ };
+#define BAN_FOREVER INT64_MAX
+
+enum ban_status {
+    BAN_OK,
+    BAN_OUT_OF_MEMORY,
+    BAN_TOO_MANY, /* the member has BAN_PATTERNS_MAX others */
+};
+
+/* Is anybody banned from anything? */
+static inline bool ban_exists(const struct registry *registry) {
+    return registry_count(registry, BAN_DATABASE) > 0;
+}
+/* Is the member banned from a board of this name? */
+bool ban_holds(struct registry *registry, uint32_t database, struct bytes board,
+               struct bytes member, int64_t now_ms);
+/* Ban the member from boards that match, "*": all. A ban with this pattern is replaced. An error
+ * changes nothing. */
+MUST_CHECK enum ban_status ban_put(struct registry *registry, uint32_t database,
+                                   struct bytes member, struct bytes pattern, int64_t until_ms,
+                                   int64_t now_ms);
+/* Lift all bans of the member. false: there was none. */
+bool ban_lift(struct registry *registry, uint32_t database, struct bytes member, int64_t now_ms);
+/* Until when a field's value says. */
+int64_t ban_until(struct bytes value);
+
+#endif

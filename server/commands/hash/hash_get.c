@@ -1,0 +1,185 @@
+/* HGET HMGET HGETALL HKEYS HVALS HLEN HEXISTS HSTRLEN: reading fields. */
+#include "server/dispatch/cost.h"
+
+/* The value of a field, or nil. hash may be NULL. */
+static void reply_value_of(const struct call *call, const struct hash *hash, struct bytes field) {
+    struct bytes value;
+    if (hash != NULL && hash_find(hash, field, &value)) {
+        reply_bulk(call->reply, value);
+    } else {
+        reply_null(call->reply);
+    }
+}
+
+static void hget_run(struct call *call) {
+    const struct hash *hash;
+    if (call_find_hash(call, call_arg(call, 1), &hash)) {
+        reply_value_of(call, hash, call_arg(call, 2));
+    }
+}
+
+const struct command command_hget = {
+    .name = "HGET",
+    .syntax = "key field",
+    .summary = "The value of a field of a hash",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .reads_hash = true,
+    .run = hget_run,
+};
+
+static void hmget_run(struct call *call) {
+    const struct hash *hash;
+    if (!call_find_hash(call, call_arg(call, 1), &hash)) {
+        return;
+    }
+    reply_array(call->reply, call->request->count - 2);
+    for (uint32_t i = 2; i < call->request->count && !reply_is_lost(call->reply); i++) {
+        reply_value_of(call, hash, call_arg(call, i));
+    }
+}
+
+const struct command command_hmget = {
+    .name = "HMGET",
+    .syntax = "key field...",
+    .summary = "The values of several fields of a hash, in the order they are asked for",
+    .complexity = "O(1) for each field",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .reads_hash = true,
+    .cost = &(const struct command_cost){.count = cost_count_members,
+                                         .unit_ns = 300,
+                                         .unit = "requested field",
+                                         .instead = "several commands of a thousand each"},
+    .run = hmget_run,
+};
+
+/* ---- the whole hash ---- */
+
+/* The command's variant: what it replies of each field. */
+struct parts {
+    bool with_field, with_value;
+};
+
+static void reply_parts(const struct call *call, const struct hash *hash,
+                        const struct parts *parts) {
+    struct hash_cursor cursor = hash_begin(hash);
+    struct hash_pair pair;
+    while (!reply_is_lost(call->reply) && hash_next(&cursor, &pair)) {
+        if (parts->with_field) {
+            reply_bulk(call->reply, pair.field);
+        }
+        if (parts->with_value) {
+            reply_bulk(call->reply, pair.value);
+        }
+    }
+}
+
+static void whole_run(struct call *call) {
+    const struct parts *parts = call->command->variant;
+    const struct hash *hash;
+    if (!call_find_hash(call, call_arg(call, 1), &hash)) {
+        return;
+    }
+    uint32_t count = hash != NULL ? hash_count(hash) : 0;
+    if (parts->with_field && parts->with_value) {
+        reply_map(call->reply, count);
+    } else {
+        reply_array(call->reply, count);
+    }
+    if (count > 0) {
+        reply_parts(call, hash, parts);
+    }
+}
+
+static const struct command_cost whole_cost = {.count = cost_count_whole,
+                                               .unit_ns = 60,
+                                               .unit = "field of the hash",
+                                               .instead = "`HSCAN`, or `HMGET` of what is needed"};
+
+const struct command command_hgetall = {
+    .name = "HGETALL",
+    .syntax = "key",
+    .summary = "Every field of a hash with its value",
+    .complexity = "O(n) in the fields of the hash",
+    .flags = COMMAND_READ,
+    .reads_hash = true,
+    .cost = &whole_cost,
+    .variant = &(const struct parts){.with_field = true, .with_value = true},
+    .run = whole_run,
+};
+
+const struct command command_hkeys = {
+    .name = "HKEYS",
+    .syntax = "key",
+    .summary = "The names of all fields of a hash",
+    .complexity = "O(n) in the fields of the hash",
+    .flags = COMMAND_READ,
+    .reads_hash = true,
+    .cost = &whole_cost,
+    .variant = &(const struct parts){.with_field = true},
+    .run = whole_run,
+};
+
+const struct command command_hvals = {
+    .name = "HVALS",
+    .syntax = "key",
+    .summary = "The values of all fields of a hash",
+    .complexity = "O(n) in the fields of the hash",
+    .flags = COMMAND_READ,
+    .reads_hash = true,
+    .cost = &whole_cost,
+    .variant = &(const struct parts){.with_value = true},
+    .run = whole_run,
+};
+
+/* ---- sizes ---- */
+
+static void hlen_run(struct call *call) {
+    const struct hash *hash;
+    if (call_find_hash(call, call_arg(call, 1), &hash)) {
+        reply_integer(call->reply, hash != NULL ? hash_count(hash) : 0);
+    }
+}
+
+const struct command command_hlen = {
+    .name = "HLEN",
+    .syntax = "key",
+    .summary = "How many fields a hash has",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .key_access = "RO",
+    .reads_hash = true,
+    .run = hlen_run,
+};
+
+/* The variant: is the value's size replied, or whether there is a value? */
+static void field_run(struct call *call) {
+    const struct hash *hash;
+    struct bytes value;
+    if (!call_find_hash(call, call_arg(call, 1), &hash)) {
+        return;
+    }
+    bool is_there = hash != NULL && hash_find(hash, call_arg(call, 2), &value);
+    bool is_size = *(const bool *)call->command->variant;
+    reply_integer(call->reply, !is_there ? 0 : is_size ? (int64_t)value.size : 1);
+}
+
+const struct command command_hexists = {
+    .name = "HEXISTS",
+    .syntax = "key field",
+    .summary = "Whether a hash has a field: 1 or 0",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .key_access = "RO",
+    .reads_hash = true,
+    .variant = &(const bool){false},
+    .run = field_run,
+};
+
+const struct command command_hstrlen = {
+    .name = "HSTRLEN",
+    .syntax = "key field",
+    .summary = "How many bytes the value of a field of a hash has",
+    .flags = COMMAND_READ | COMMAND_FAST,
+    .key_access = "RO",
+    .reads_hash = true,
+    .variant = &(const bool){true},
+    .run = field_run,
+};

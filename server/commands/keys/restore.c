@@ -1,0 +1,581 @@
+/* DUMP and RESTORE: a key as bytes.
+ *
+ *     hash    as Redis writes it: redis-server takes it, and ours takes that of redis-server
+ *     board   effects (server/durability/effect_bytes.h), one chunk: OPEN, PIECE ..., CLOSE. So a copy is
+ *             equal to the last bit: rules, keys, order, times
+ *     both    2 bytes version, CRC-64 of all before it (8 bytes). A board's version is beyond all of
+ *             Redis, whose RESTORE refuses it as such
+ *
+ * RESTORE takes the sorted sets of Redis, too (server/rdb/rdb_value.h). Such a board, and one of ours,
+ * replaces what has its name, as the commands that store do: a board made by LB.CREATE keeps its layout
+ * and options. Otherwise a sorted set gets those that the settings have for its name, a board of ours
+ * those that it had. The value is built apart, so an error changes nothing. */
+#include "codec/little.h"
+#include "server/clients/server.h"
+#include "server/commands/writing.h"
+#include "server/dispatch/call_notify.h"
+#include "server/dispatch/options.h"
+#include "server/durability/effect_bytes.h"
+#include "server/durability/file_format.h"
+#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_reader.h"
+#include "server/rdb/rdb_value.h"
+#include "skiplist/keyspace/registry_hash.h"
+
+enum {
+    FOOTER_SIZE = 10,
+    BOARD_VERSION = 'L' << 8, /* the lower byte: FILE_FORMAT */
+    HASH_VERSION = 9,         /* Redis 5 takes it, and all later ones */
+    TYPE_HASH = 4,
+    PIECE_ENTRIES = 512,
+    SHOWN_MAX = 64,
+};
+
+static uint32_t get_version(struct bytes payload) {
+    const unsigned char *at = (const unsigned char *)payload.at + payload.size - FOOTER_SIZE;
+    return (uint32_t)(at[0] | at[1] << 8);
+}
+
+static void end_payload(struct buffer *out, unsigned version) {
+    char footer[FOOTER_SIZE] = {(char)(version & 0xff), (char)(version >> 8)};
+    buffer_append(out, footer, 2);
+    if (!out->is_broken) {
+        little_put_u64(footer + 2, rdb_crc(0, out->at, out->size));
+        buffer_append(out, footer + 2, FOOTER_SIZE - 2);
+    }
+}
+
+/* ---- DUMP ---- */
+
+static void append_length(struct buffer *out, uint64_t length) {
+    char head[5] = {(char)length};
+    if (length < 64) {
+        buffer_append(out, head, 1);
+    } else {
+        head[0] = (char)0x80; /* hashes and texts are below 2^32 */
+        for (unsigned i = 1; i < sizeof head; i++) {
+            head[i] = (char)(length >> (8 * (4 - i)));
+        }
+        buffer_append(out, head, sizeof head);
+    }
+}
+
+static void append_text(struct buffer *out, struct bytes text) {
+    append_length(out, text.size);
+    buffer_append(out, text.at, text.size);
+}
+
+static void dump_hash(struct buffer *out, const struct hash *hash) {
+    struct hash_cursor cursor = hash_begin(hash);
+    struct hash_pair pair;
+    buffer_append(out, &(const char){TYPE_HASH}, 1);
+    append_length(out, hash_count(hash));
+    while (hash_next(&cursor, &pair)) {
+        append_text(out, pair.field);
+        append_text(out, pair.value);
+    }
+    end_payload(out, HASH_VERSION);
+}
+
+static void dump_entries(struct effect_encoder *encoder, const struct board *board) {
+    struct board_entry entries[PIECE_ENTRIES];
+    struct board_cursor cursor;
+    uint32_t count = 0;
+    for (board_seek(board, 0, &cursor); board_cursor_read(&cursor, &entries[count]);
+         board_cursor_next(&cursor)) {
+        if (++count == PIECE_ENTRIES) {
+            effect_encode_piece(encoder, entries, count);
+            count = 0;
+        }
+    }
+    if (count > 0) {
+        effect_encode_piece(encoder, entries, count);
+    }
+}
+
+/* false: no memory. */
+static bool dump_board(struct buffer *out, const struct registry_key *key) {
+    struct effect_encoder *encoder = memory_allocate(sizeof *encoder);
+    if (encoder == NULL) {
+        return false;
+    }
+    effect_encode_begin(encoder, out);
+    effect_encode_open(encoder, key, REGISTRY_NO_EXPIRY);
+    dump_entries(encoder, &key->board);
+    effect_encode_close(encoder);
+    memory_free(encoder);
+    end_payload(out, BOARD_VERSION | FILE_FORMAT);
+    return true;
+}
+
+static void dump_run(struct call *call) {
+    const struct registry_key *key = call_find_key(call, call_arg(call, 1));
+    if (key == NULL) {
+        reply_null(call->reply);
+        return;
+    }
+    struct buffer out;
+    buffer_init(&out, 0);
+    bool is_done = true;
+    if (key->kind == REGISTRY_HASH) {
+        dump_hash(&out, &key->hash);
+    } else {
+        is_done = dump_board(&out, key);
+    }
+    if (!is_done || out.is_broken) {
+        (void)call_out_of_memory(call);
+    } else {
+        reply_bulk(call->reply, (struct bytes){.at = out.at, .size = out.size});
+    }
+    buffer_deinit(&out);
+}
+
+const struct command command_dump = {
+    .name = "DUMP",
+    .syntax = "key",
+    .summary =
+        "A key's value as bytes for RESTORE: a hash as Redis has it, a board with its layout, "
+        "options and times, which only this server restores",
+    .complexity = "O(n) in the members of the board or the fields of the hash",
+    .flags = COMMAND_READ,
+    .cost = &(const struct command_cost){.count = cost_count_whole,
+                                         .unit_ns = 60,
+                                         .unit = "member or field",
+                                         .instead = "a backup, which holds up nobody"},
+    .run = dump_run,
+};
+
+/* ---- RESTORE ---- */
+
+struct restore {
+    bool is_replacing, is_absolute;
+    int64_t idle_s, frequency;
+};
+
+/* As in Redis: the first of the two makes the other one a syntax error. */
+static bool check_idle(const struct call *call, uint32_t index, void *target) {
+    const struct restore *restore = target;
+    (void)index;
+    if (restore->frequency != -1) {
+        return call_syntax_error(call);
+    }
+    return restore->idle_s >= 0 || call_refuse(call, "ERR Invalid IDLETIME value, must be >= 0");
+}
+
+static bool check_frequency(const struct call *call, uint32_t index, void *target) {
+    const struct restore *restore = target;
+    (void)index;
+    if (restore->idle_s != -1) {
+        return call_syntax_error(call);
+    }
+    return (restore->frequency >= 0 && restore->frequency <= 255) ||
+           call_refuse(call, "ERR Invalid FREQ value, must be >= 0 and <= 255");
+}
+
+static const struct option_row restore_options[] = {
+    {"REPLACE", OPTION_FLAG, offsetof(struct restore, is_replacing), NULL},
+    {"ABSTTL", OPTION_FLAG, offsetof(struct restore, is_absolute), NULL},
+    {"IDLETIME", OPTION_INTEGER, offsetof(struct restore, idle_s), check_idle},
+    {"FREQ", OPTION_INTEGER, offsetof(struct restore, frequency), check_frequency},
+    {0},
+};
+
+/* A key that is being restored. */
+struct restoring {
+    const struct call *call;
+    struct bytes name;
+    int64_t expire_at_ms;
+    bool is_lasting;
+    bool has_bans;
+    const struct rules *kept; /* of a board made by LB.CREATE; NULL: none */
+    struct rdb_value value;
+    struct board board;
+    bool has_board; /* ours */
+};
+
+static bool refuse_payload(const struct restoring *restoring) {
+    return call_refuse(restoring->call, "ERR Bad data format");
+}
+
+static bool check_value(const struct restoring *restoring, enum rdb_value_status status,
+                        const char *why) {
+    switch (status) {
+    case RDB_VALUE_OK:
+        return true;
+    case RDB_VALUE_OUT_OF_MEMORY:
+        return call_out_of_memory(restoring->call);
+    case RDB_VALUE_REFUSED:
+        return call_refuse_format(restoring->call, "ERR %s", why);
+    case RDB_VALUE_DAMAGED:
+        break;
+    }
+    return refuse_payload(restoring);
+}
+
+static bool is_banned(const struct restoring *restoring, struct bytes member) {
+    const struct call *call = restoring->call;
+    return restoring->has_bans && ban_holds(call->registry, call->session->database,
+                                            restoring->name, member, call->now_ms);
+}
+
+/* ---- in place ---- */
+
+static void tell(const struct restoring *restoring, bool is_new) {
+    if (is_new) {
+        call_notify(restoring->call, SETTING_EVENT_NEW, "new", restoring->name);
+    }
+    call_notify(restoring->call, SETTING_EVENT_GENERIC, "restore", restoring->name);
+    reply_ok(restoring->call->reply);
+}
+
+static void put_in_place(struct restoring *restoring, bool is_hash) {
+    const struct call *call = restoring->call;
+    uint32_t database = call->session->database;
+    bool is_new = notify_is_on(call->server, SETTING_EVENT_NEW) &&
+                  call_find_key(call, restoring->name) == NULL;
+    enum registry_status status =
+        is_hash
+            ? registry_put_hash(call->registry, database, restoring->name, &restoring->value.hash,
+                                restoring->expire_at_ms, restoring->is_lasting, call->now_ms)
+            : registry_put_board_until(call->registry, database, restoring->name, &restoring->board,
+                                       restoring->expire_at_ms, restoring->is_lasting,
+                                       call->now_ms);
+    if (status != REGISTRY_OK) {
+        (void)call_out_of_memory(call);
+        return;
+    }
+    restoring->has_board = false;
+    tell(restoring, is_new);
+}
+
+/* It would have expired already: nothing is put, and a key that is replaced is gone. */
+static void put_nothing(const struct restoring *restoring) {
+    const struct call *call = restoring->call;
+    struct registry_key *key = call_find_key(call, restoring->name);
+    if (key != NULL) {
+        registry_remove(call->registry, key);
+        call_notify(call, SETTING_EVENT_GENERIC, "del", restoring->name);
+    }
+    reply_ok(call->reply);
+}
+
+static void put(struct restoring *restoring, bool is_hash) {
+    bool is_expired = restoring->expire_at_ms != REGISTRY_NO_EXPIRY &&
+                      restoring->expire_at_ms <= restoring->call->now_ms;
+    /* All members may be banned. */
+    bool is_empty = !is_hash && board_count(&restoring->board) == 0 &&
+                    !rules_of(board_layout(&restoring->board))->is_created;
+    if (is_expired || is_empty) {
+        put_nothing(restoring);
+    } else {
+        put_in_place(restoring, is_hash);
+    }
+}
+
+/* ---- boards ---- */
+
+/* like: rules; NULL: those that the settings have for the name. false: the error was replied. */
+static bool create_board(struct restoring *restoring, const struct rules *like) {
+    const struct call *call = restoring->call;
+    restoring->has_board = like != NULL
+                               ? registry_create_board_like(call->registry, like, &restoring->board)
+                               : registry_create_board(call->registry, restoring->name,
+                                                       call->now_ms, &restoring->board);
+    return restoring->has_board || call_out_of_memory(call);
+}
+
+/* is_ours: an exact copy, which may be frozen or full. */
+static void end_board(struct restoring *restoring, bool is_ours) {
+    const struct rules *rules = rules_of(board_layout(&restoring->board));
+    bool is_bound = !is_ours || restoring->kept != NULL;
+    if (is_bound && rules->guards != 0 && writing_explain(restoring->call, rules)) {
+        return;
+    }
+    if (is_bound && rules->limit > 0 && restoring->value.count > rules->limit) {
+        writing_refuse_full(restoring->call, rules);
+        return;
+    }
+    if (check_value(restoring,
+                    rdb_value_end_board(&restoring->value, &restoring->board, rules->cap), NULL)) {
+        put(restoring, false);
+    }
+}
+
+/* ---- values of Redis ---- */
+
+static bool refuse_member(const struct restoring *restoring, struct bytes member, const char *why) {
+    return call_refuse_format(restoring->call, "ERR member '%s': %s", bytes_show(member).text, why);
+}
+
+static bool begin_value(struct restoring *restoring, const struct rdb_reader *reader) {
+    char why[RDB_VALUE_ERROR_MAX];
+    switch (reader->kind) {
+    case RDB_ZSET:
+        return create_board(restoring, restoring->kept) &&
+               check_value(restoring,
+                           rdb_value_begin_board(&restoring->value, board_layout(&restoring->board),
+                                                 restoring->call->now_us, why),
+                           why);
+    case RDB_HASH:
+        rdb_value_begin_hash(&restoring->value);
+        return true;
+    case RDB_OTHER:
+        break;
+    }
+    return call_refuse_format(restoring->call, "ERR no %s here: see docs/differences-from-redis.md",
+                              rdb_type_name(reader->type));
+}
+
+static bool take_entry(struct restoring *restoring, const struct rdb_reader *reader) {
+    char why[RDB_VALUE_ERROR_MAX];
+    if (reader->kind == RDB_HASH) {
+        return check_value(
+            restoring, rdb_value_put_field(&restoring->value, reader->text, reader->value), NULL);
+    }
+    if (is_banned(restoring, reader->text)) {
+        return true;
+    }
+    enum rdb_value_status status =
+        rdb_value_put_score(&restoring->value, reader->text, reader->score, why);
+    return status == RDB_VALUE_REFUSED ? refuse_member(restoring, reader->text, why)
+                                       : check_value(restoring, status, NULL);
+}
+
+/* false: the error was replied. */
+static bool read_value(struct restoring *restoring, struct rdb_reader *reader) {
+    uint64_t entry_count = 0;
+    for (;;) {
+        switch (rdb_reader_next(reader)) {
+        case RDB_OUT_OF_MEMORY:
+            return call_out_of_memory(restoring->call);
+        case RDB_BAD:
+        case RDB_MORE:
+            return refuse_payload(restoring);
+        case RDB_KEY:
+            if (!begin_value(restoring, reader)) {
+                return false;
+            }
+            break;
+        case RDB_ENTRY:
+            entry_count++;
+            if (!take_entry(restoring, reader)) {
+                return false;
+            }
+            break;
+        case RDB_KEY_END:
+            break;
+        case RDB_END:
+            return (entry_count > 0 && rdb_reader_left(reader) == 0) || refuse_payload(restoring);
+        }
+    }
+}
+
+static void restore_value(struct restoring *restoring, struct bytes body, uint32_t version) {
+    struct rdb_reader *reader = memory_allocate(sizeof *reader);
+    if (reader == NULL) {
+        (void)call_out_of_memory(restoring->call);
+        return;
+    }
+    rdb_reader_init_value(reader, version);
+    rdb_reader_feed(reader, body);
+    if (read_value(restoring, reader)) {
+        if (reader->kind == RDB_ZSET) {
+            end_board(restoring, false);
+        } else if (check_value(restoring, rdb_value_end_hash(&restoring->value), NULL)) {
+            put(restoring, true);
+        }
+    }
+    rdb_reader_deinit(reader);
+    memory_free(reader);
+}
+
+/* ---- boards of ours ---- */
+
+static bool open_board(struct restoring *restoring, const struct effect *effect) {
+    const struct rules *like = restoring->kept;
+    if (restoring->has_board) {
+        return refuse_payload(restoring);
+    }
+    if (like != NULL && !layout_equal(&like->layout, &effect->rules->layout)) {
+        return call_refuse(restoring->call,
+                           "ERR payload is of a board with another layout than LB.CREATE gave this "
+                           "one: DEL it first");
+    }
+    if (!create_board(restoring, like != NULL ? like : effect->rules)) {
+        return false;
+    }
+    rdb_value_begin_keys(&restoring->value, board_layout(&restoring->board));
+    return true;
+}
+
+static bool take_entries(struct restoring *restoring, const struct effect_decoder *decoder) {
+    if (!restoring->has_board) {
+        return refuse_payload(restoring);
+    }
+    for (uint32_t i = 0; i < decoder->entry_count; i++) {
+        const struct board_entry *entry = &decoder->entries[i];
+        if (!is_banned(restoring, entry->member) &&
+            !check_value(restoring, rdb_value_put_key(&restoring->value, entry->member, entry->key),
+                         NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_board(struct restoring *restoring, struct effect_decoder *decoder) {
+    bool is_closed = false;
+    for (;;) {
+        enum effect_record record = effect_decode(decoder);
+        if (decoder->missing_zone != NULL) {
+            return call_refuse(restoring->call,
+                               "ERR payload is of a board with a PERIOD in a time zone that this "
+                               "machine does not know");
+        }
+        if (is_closed && record != EFFECT_RECORD_END) {
+            return refuse_payload(restoring);
+        }
+        switch (record) {
+        case EFFECT_RECORD_OPEN:
+            if (!open_board(restoring, &decoder->effect)) {
+                return false;
+            }
+            break;
+        case EFFECT_RECORD_ENTRIES:
+            if (!take_entries(restoring, decoder)) {
+                return false;
+            }
+            break;
+        case EFFECT_RECORD_CLOSE:
+            is_closed = restoring->has_board;
+            break;
+        case EFFECT_RECORD_END:
+            return is_closed || refuse_payload(restoring);
+        case EFFECT_RECORD_BAD:
+        case EFFECT_RECORD_EFFECT:
+        case EFFECT_RECORD_REOPEN:
+            return refuse_payload(restoring);
+        }
+    }
+}
+
+static void restore_board(struct restoring *restoring, struct bytes body) {
+    struct effect_decoder *decoder = memory_allocate(sizeof *decoder);
+    if (decoder == NULL) {
+        (void)call_out_of_memory(restoring->call);
+        return;
+    }
+    effect_decode_begin(decoder, body);
+    if (read_board(restoring, decoder)) {
+        end_board(restoring, true);
+    }
+    memory_free(decoder);
+}
+
+/* ---- the command ---- */
+
+static bool is_ours(uint32_t version) {
+    return (version & 0xff00) == BOARD_VERSION && (version & 0xff) >= 1 &&
+           (version & 0xff) <= FILE_FORMAT;
+}
+
+static bool check_payload(const struct call *call, struct bytes payload) {
+    if (payload.size >= FOOTER_SIZE) {
+        uint32_t version = get_version(payload);
+        size_t size = payload.size - sizeof(uint64_t);
+        uint64_t told = little_get_u64(payload.at + size);
+        if ((rdb_knows_version(version) || is_ours(version)) &&
+            told == rdb_crc(0, payload.at, size)) {
+            return true;
+        }
+    }
+    return call_refuse(call, "ERR DUMP payload version or checksum are wrong");
+}
+
+static bool read_expiry(const struct call *call, const struct restore *restore,
+                        struct restoring *restoring) {
+    int64_t ttl_ms;
+    if (!call_parse_integer(call, call_arg(call, 2), &ttl_ms)) {
+        return false;
+    }
+    if (ttl_ms < 0) {
+        return call_refuse(call, "ERR Invalid TTL value, must be >= 0");
+    }
+    restoring->expire_at_ms = ttl_ms;
+    restoring->is_lasting = !restore->is_absolute;
+    if (ttl_ms == 0) {
+        restoring->expire_at_ms = REGISTRY_NO_EXPIRY;
+        restoring->is_lasting = false;
+    } else if (!restore->is_absolute &&
+               __builtin_add_overflow(ttl_ms, call->now_ms, &restoring->expire_at_ms)) {
+        return call_refuse(call, "ERR invalid expire time in 'restore' command");
+    }
+    return true;
+}
+
+/* The board that is replaced, if it is one. false: it takes no writes, and the error was replied. */
+static bool read_replaced(const struct call *call, struct restoring *restoring) {
+    const struct registry_key *key = call_find_key(call, restoring->name);
+    if (call_board(key) == NULL) {
+        return true;
+    }
+    if (registry_rules(key)->is_created) {
+        restoring->kept = registry_rules(key);
+    }
+    return !writing_refuses(call, key);
+}
+
+static void restore_run(struct call *call) {
+    struct restore restore = {.idle_s = -1, .frequency = -1};
+    struct restoring restoring = {.call = call, .name = call_arg(call, 1)};
+    struct bytes payload = call_arg(call, 3);
+    if (!options_read(call, 4, &restore) || !call_check_key(call, restoring.name)) {
+        return;
+    }
+    if (!restore.is_replacing && call_find_key(call, restoring.name) != NULL) {
+        reply_error(call->reply, "BUSYKEY Target key name already exists.");
+        return;
+    }
+    if (!read_expiry(call, &restore, &restoring) || !check_payload(call, payload) ||
+        !read_replaced(call, &restoring)) {
+        return;
+    }
+    restoring.has_bans = ban_exists(call->registry);
+    rdb_value_init(&restoring.value, call->server->hash_seed);
+    struct bytes body = {.at = payload.at, .size = payload.size - FOOTER_SIZE};
+    uint32_t version = get_version(payload);
+    if (is_ours(version)) {
+        restore_board(&restoring, body);
+    } else {
+        restore_value(&restoring, body, version);
+    }
+    if (restoring.has_board) {
+        registry_discard_board(call->registry, &restoring.board);
+    }
+    rdb_value_deinit(&restoring.value);
+}
+
+/* From the payload's size: it is not read twice. */
+static uint64_t count_restored(const struct cost_view *view) {
+    enum { BYTES_PER_MEMBER = 16 };
+    const struct call *call = view->call;
+    return call->request->count > 3 ? call_arg(call, 3).size / BYTES_PER_MEMBER : 0;
+}
+
+const struct command command_restore = {
+    .name = "RESTORE",
+    .syntax = "key ttl:integer serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds:integer] "
+              "[FREQ frequency:integer]",
+    .options = restore_options,
+    .summary = "Makes a key of what DUMP replied here, or Redis's DUMP of a sorted set or a hash",
+    .complexity =
+        "O(n) in the members of the board or the fields of the hash, O(n log n) if they are "
+        "not in order",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+    .cost = &(const struct command_cost){.count = count_restored,
+                                         .unit_ns = 250,
+                                         .grown_key = 1,
+                                         .unit = "16 bytes of the value",
+                                         .instead = "an import of a dump file, before a start"},
+    .run = restore_run,
+};

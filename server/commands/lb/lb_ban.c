@@ -1,0 +1,164 @@
+/* LB.BAN LB.UNBAN LB.BANS: members that are off the boards and may not return. */
+#include "server/clients/notify.h"
+#include "server/clients/server.h"
+#include "server/commands/ban.h"
+#include "server/commands/lb/player.h"
+#include "server/commands/scanning.h"
+#include "server/dispatch/acl_check.h"
+#include "server/dispatch/options.h"
+
+/* ---- LB.BAN: a ban, and an order that takes the member off the boards ---- */
+
+static bool begin(const struct call *call, struct player_walk *walk) {
+    struct bytes all = {.at = "*", .size = 1};
+    int64_t until_ms = walk->until_ms != 0 ? walk->until_ms : BAN_FOREVER;
+    switch (ban_put(call->registry, call->session->database, walk->member,
+                    walk->glob != NULL ? walk->pattern : all, until_ms, call->now_ms)) {
+    case BAN_OK:
+        return true;
+    case BAN_TOO_MANY:
+        return call_refuse_format(call, "ERR member is banned with %d patterns already: LB.UNBAN",
+                                  (int)BAN_PATTERNS_MAX);
+    case BAN_OUT_OF_MEMORY:
+        break;
+    }
+    return call_out_of_memory(call);
+}
+
+static void act(struct server *server, struct player_walk *walk, struct registry_key *key) {
+    struct board_member member;
+    board_look_up(&key->board, walk->member, NULL, &member);
+    player_take(server, key, &member);
+    walk->done_count++;
+}
+
+static void answer(struct player_walk *walk, struct reply *reply) {
+    reply_integer(reply, (int64_t)walk->done_count);
+}
+
+/* EX */
+static bool read_expiry(const struct call *call, uint32_t index, void *target) {
+    struct player_walk *walk = target;
+    int64_t seconds;
+    int64_t ms;
+    if (!call_parse_integer(call, call_arg(call, index), &seconds)) {
+        return false;
+    }
+    return (seconds > 0 && !__builtin_mul_overflow(seconds, 1000, &ms) &&
+            !__builtin_add_overflow(ms, call->now_ms, &walk->until_ms)) ||
+           call_refuse(call, "ERR invalid expire time in 'lb.ban' command");
+}
+
+/* MATCH: an empty pattern would match no board. */
+static bool read_match(const struct call *call, uint32_t index, void *target) {
+    return (call_arg(call, index).size > 0 || call_syntax_error(call)) &&
+           player_read_match(call, index, target);
+}
+
+static const struct option_row lb_ban_options[] = {
+    {"EX", OPTION_READ, 0, read_expiry},
+    {"MATCH", OPTION_READ, 0, read_match},
+    {0},
+};
+
+const struct command command_lb_ban = {
+    .name = "LB.BAN",
+    .syntax = "member [EX seconds:integer] [MATCH pattern]",
+    .options = lb_ban_options,
+    .summary = "Take a member off the boards, and refuse it until the ban ends; count the boards",
+    .complexity = "O(n log m) for n boards of m members, in steps between other commands",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
+    .audit = AUDIT_PLAYERS,
+    .run = player_run,
+    .variant =
+        &(const struct player_action){.writes = true, .begin = begin, .act = act, .answer = answer},
+};
+
+/* ---- LB.UNBAN ---- */
+
+static void lb_unban_run(struct call *call) {
+    struct bytes member = call_arg(call, 1);
+    if (!acl_check_pattern(call, BYTES("*"), false, ACL_ALL)) {
+        return;
+    }
+    reply_integer(call->reply,
+                  zset_is_member(member) &&
+                      ban_lift(call->registry, call->session->database, member, call->now_ms));
+}
+
+const struct command command_lb_unban = {
+    .name = "LB.UNBAN",
+    .syntax = "member",
+    .summary = "Lift the bans of a member; whether there were any",
+    .flags = COMMAND_WRITE | COMMAND_FAST,
+    .audit = AUDIT_PLAYERS,
+    .run = lb_unban_run,
+};
+
+/* ---- LB.BANS ---- */
+
+struct bans {
+    struct scanning scanning; /* first: see SCANNING_OPTIONS */
+    const struct call *call;
+    struct bytes cursor_text;
+};
+
+static const struct option_row lb_bans_options[] = {
+    SCANNING_OPTIONS,
+    {"CURSOR", OPTION_TEXT, offsetof(struct bans, cursor_text), NULL},
+    {0},
+};
+
+/* [member, pattern, until | nil] of each pattern. */
+static void visit(void *context, const struct registry_key *key) {
+    struct bans *bans = context;
+    struct reply *reply = &bans->scanning.found;
+    struct bytes name = registry_name(key);
+    struct bytes member = {.at = name.at + 1, .size = name.size - 1};
+    if (key->kind != REGISTRY_HASH || (uint8_t)name.at[0] != bans->call->session->database ||
+        !scanning_takes(&bans->scanning, member)) {
+        return;
+    }
+    struct hash_cursor cursor = hash_begin(&key->hash);
+    for (struct hash_pair pair; hash_next(&cursor, &pair);) {
+        int64_t until_ms = ban_until(pair.value);
+        if (until_ms <= bans->call->now_ms) {
+            continue;
+        }
+        reply_array(reply, 3);
+        reply_bulk(reply, member);
+        reply_bulk(reply, pair.field);
+        if (until_ms == BAN_FOREVER) {
+            reply_null(reply);
+        } else {
+            reply_integer(reply, until_ms);
+        }
+        bans->scanning.found_count++;
+    }
+}
+
+static void lb_bans_run(struct call *call) {
+    struct glob glob;
+    struct bans bans = {.call = call, .cursor_text = {.at = "0", .size = 1}};
+    uint64_t cursor;
+    scanning_begin(&bans.scanning, call, &glob);
+    if (!acl_check_pattern(call, BYTES("*"), false, ACL_READ) || !options_read(call, 1, &bans) ||
+        !call_parse_cursor(call, bans.cursor_text, &cursor)) {
+        return;
+    }
+    const struct scan_limits limits = scanning_limits(&bans.scanning);
+    cursor =
+        registry_scan(call->registry, BAN_DATABASE, cursor, &limits, call->now_ms, visit, &bans);
+    scanning_end(&bans.scanning, call, cursor);
+}
+
+const struct command command_lb_bans = {
+    .name = "LB.BANS",
+    .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer]",
+    .options = lb_bans_options,
+    .summary = "Walk over the banned members of the database in steps, each with the boards' "
+               "pattern and the end of the ban",
+    .complexity = "O(COUNT) for each call, half a millisecond at the most",
+    .flags = COMMAND_READ,
+    .run = lb_bans_run,
+};

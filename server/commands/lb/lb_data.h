@@ -1,0 +1,54 @@
+/* DATA pattern [FIELDS n field ...]: what is known of members, in their records.
+ *
+ *     LB.RANGE board 0 9 DATA profile:* FIELDS 2 name tier
+ *       zoe -> profile:zoe -> the hash of this key -> [Zoe, gold]
+ *
+ * The first * of the pattern stands for the member. With FIELDS the element is an array of their
+ * values, nil where there is no such field; without, all of the hash (RESP2: field, value, field,
+ * value ...; RESP3: a map). Nil: the key does not exist or holds no hash. */
+#ifndef SERVER_COMMAND_LB_DATA_H
+#define SERVER_COMMAND_LB_DATA_H
+
+#include "server/dispatch/options.h"
+
+enum {
+    LB_DATA_GROUP = 16, /* members at a time */
+    /* A look-up takes as long as so many records: for the cost of a command. */
+    LB_DATA_RECORDS = 4,
+};
+
+/* The options as given; zeroed: not. */
+struct lb_data {
+    struct bytes pattern;
+    struct option_values fields; /* at NULL: all */
+};
+
+#define LB_DATA_SYNTAX "[DATA pattern] [FIELDS n:integer field...]"
+/* Rows of an option table for a struct that has a struct lb_data of this name. */
+#define LB_DATA_OPTIONS(type, name)                                                                \
+    {"DATA", OPTION_TEXT, offsetof(type, name.pattern), lb_data_check_pattern}, {                  \
+        "FIELDS", OPTION_COUNTED, offsetof(type, name.fields), NULL                                \
+    }
+option_read lb_data_check_pattern;
+/* Call after the options were read. false: FIELDS without DATA; the error was replied. */
+MUST_CHECK static inline bool lb_data_check(const struct call *call, const struct lb_data *data) {
+    return data->fields.at == NULL || data->pattern.at != NULL || call_syntax_error(call);
+}
+
+static inline bool lb_data_is_asked(const struct lb_data *data) {
+    return data->pattern.at != NULL;
+}
+/* The work of count records. */
+static inline uint64_t lb_data_work(const struct lb_data *data, uint64_t count) {
+    return lb_data_is_asked(data) ? count * (1 + LB_DATA_RECORDS) : count;
+}
+
+/* The hashes of count members, at most LB_DATA_GROUP; NULL: none. Their waits for memory overlap.
+ * Valid until the next change. false: no memory. */
+MUST_CHECK bool lb_data_find(const struct call *call, const struct lb_data *data,
+                             const struct bytes *members, unsigned count,
+                             const struct hash **hashes);
+/* The element of a record. hash may be NULL. */
+void lb_data_reply(struct reply *reply, const struct lb_data *data, const struct hash *hash);
+
+#endif

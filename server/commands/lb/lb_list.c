@@ -1,0 +1,118 @@
+/* LB.LIST: the boards of the database, with their layouts, options and archives, step by step as
+ * SCAN does it.
+ *
+ * Archives are looked for under the names of the periods before the present one: a bounded number,
+ * so that a step is short. */
+#include "server/clients/server.h"
+#include "server/commands/lb/lb_info.h"
+#include "server/commands/scanning.h"
+#include "server/dispatch/acl_check.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/cost.h"
+
+enum {
+    BOARDS_MAX = 50,   /* keys that a step visits at most */
+    ARCHIVES_MAX = 16, /* periods whose archives are looked for */
+};
+
+struct list {
+    struct scanning scanning; /* first: see SCANNING_OPTIONS */
+    struct call aside;        /* its reply collects the boards */
+    uint64_t cursor;
+};
+
+static bool read_cursor(const struct call *call, uint32_t index, void *target) {
+    struct list *list = target;
+    return call_parse_cursor(call, call_arg(call, index), &list->cursor);
+}
+
+static const struct option_row list_options[] = {
+    SCANNING_OPTIONS,
+    {"CURSOR", OPTION_READ, 0, read_cursor},
+    {0},
+};
+
+/* ---- archives ---- */
+
+/* Reply the archive of the period that contains this time, if there is one. */
+static bool put_archive(const struct call *call, const struct registry_key *key, int64_t time_ms,
+                        char *name) {
+    const struct rules *rules = registry_rules(key);
+    struct bytes base = registry_name(key);
+    memcpy(name, base.at, base.size);
+    name[base.size] = '@';
+    size_t size = period_print_name(name + base.size + 1, &rules->period, time_ms);
+    struct bytes archive = {.at = name, .size = base.size + 1 + size};
+    const struct registry_key *found =
+        registry_peek(call->registry, key->database, archive, call->now_ms);
+    if (found == NULL || found->kind != REGISTRY_BOARD) {
+        return false;
+    }
+    reply_bulk(call->reply, archive);
+    return true;
+}
+
+/* The newest first. */
+static void put_archives(const struct call *call, const struct registry_key *key) {
+    const struct rules *rules = registry_rules(key);
+    char name[REGISTRY_NAME_MAX];
+    size_t mark = reply_array_begin(call->reply);
+    uint32_t count = 0;
+    if (rules->period.unit != PERIOD_NONE && key->name_size <= REGISTRY_KEY_MAX) {
+        int64_t time_ms = rules->period_start_ms;
+        for (uint32_t i = 0; i < ARCHIVES_MAX && i < rules->archives_max; i++) {
+            time_ms = period_start(&rules->period, time_ms - 1);
+            count += put_archive(call, key, time_ms, name);
+        }
+    }
+    reply_array_end(call->reply, mark, count);
+}
+
+/* ---- boards ---- */
+
+static void visit(void *context, const struct registry_key *key) {
+    struct list *list = context;
+    const struct call *call = &list->aside;
+    char text[LAYOUT_TEXT_MAX];
+    if (key->kind != REGISTRY_BOARD || !scanning_takes(&list->scanning, registry_name(key))) {
+        return;
+    }
+    layout_print(board_layout(&key->board), text);
+    reply_map(call->reply, 4 + LB_OPTIONS);
+    reply_bulk_text(call->reply, "name");
+    reply_bulk(call->reply, registry_name(key));
+    reply_named_text(call->reply, "layout", text);
+    reply_named_integer(call->reply, "count", board_count(&key->board));
+    lb_put_options(call, registry_rules(key));
+    reply_bulk_text(call->reply, "archives");
+    put_archives(call, key);
+    list->scanning.found_count++;
+}
+
+static void lb_list_run(struct call *call) {
+    struct glob glob;
+    struct list list = {.aside = *call};
+    scanning_begin(&list.scanning, call, &glob);
+    if (!options_read(call, 1, &list)) {
+        return;
+    }
+    if (!acl_check_pattern(call, list.scanning.has_pattern ? list.scanning.pattern : BYTES("*"),
+                           false, ACL_READ)) {
+        return;
+    }
+    list.aside.reply = &list.scanning.found;
+    uint64_t cursor = scanning_keys(&list.scanning, call, list.cursor, BOARDS_MAX, visit, &list);
+    scanning_end(&list.scanning, call, cursor);
+}
+
+const struct command command_lb_list = {
+    .name = "LB.LIST",
+    .syntax = "[MATCH pattern] [CURSOR cursor:integer] [COUNT count:integer]",
+    .options = list_options,
+    .summary = "Walk over the boards of the database in steps, each with its layout, options and "
+               "archives",
+    .complexity = "O(COUNT) for each call, of which it takes 50 at the most; O(n) for the whole "
+                  "walk over n keys",
+    .flags = COMMAND_READ,
+    .run = lb_list_run,
+};

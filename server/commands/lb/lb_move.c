@@ -1,0 +1,110 @@
+/* LB.MOVE: merges a member's results into those of another one, on all boards.
+ *
+ *     board   from   to            BEST         SUM
+ *     daily   700    500    to:    700          1200     from is off the board
+ *     weekly  300    -             300          300
+ *
+ * Each board changes as a whole. Where the sum does not fit, both stay as they were. */
+#include "server/clients/notify.h"
+#include "server/clients/server.h"
+#include "server/commands/ban.h"
+#include "server/commands/lb/player.h"
+
+/* The sum of all fields, and the later of the two times, when it was reached. false: it does not
+ * fit. */
+static bool add(const struct layout *layout, uint64_t from_key, uint64_t *key) {
+    uint64_t sum_key = *key;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct layout_field *field = &layout->fields[i];
+        uint64_t sum;
+        struct decimal delta = layout_field_decimal(field, layout_ordinal(layout, from_key, i));
+        if (layout_field_add(field, layout_ordinal(layout, *key, i), delta, &sum) != LAYOUT_OK) {
+            return false;
+        }
+        sum_key = layout_with_ordinal(layout, sum_key, i, sum);
+    }
+    uint64_t from_time = from_key & layout->time.mask;
+    uint64_t to_time = *key & layout->time.mask;
+    bool is_from_later = layout->time.is_latest ? from_time > to_time : from_time < to_time;
+    *key = layout_without_time(layout, sum_key) | (is_from_later ? from_time : to_time);
+    return true;
+}
+
+/* The key that the other member is to get. false: there is none. */
+static bool merge(const struct player_walk *walk, const struct board *board, uint64_t from_key,
+                  uint64_t *key) {
+    if (!board_find(board, walk->to, key)) {
+        *key = from_key;
+        return true;
+    }
+    if (walk->is_sum) {
+        return add(board_layout(board), from_key, key);
+    }
+    /* A larger key ranks better: better fields or, where they are equal, the better time. */
+    *key = from_key > *key ? from_key : *key;
+    return true;
+}
+
+static void act(struct server *server, struct player_walk *walk, struct registry_key *key) {
+    struct registry *registry = server->registry;
+    struct board *board = &key->board;
+    struct board_member from;
+    struct board_member to;
+    uint64_t packed_key;
+    board_look_up(board, walk->member, NULL, &from);
+    if (ban_holds(registry, key->database, registry_name(key), walk->to, server->clock.now_ms) ||
+        !merge(walk, board, from.key, &packed_key) ||
+        !memory_reserve_begin(board_growth_size(board, 1) + walk->to.size)) {
+        walk->left_count++;
+        return;
+    }
+    registry_take_member(registry, key, &from);
+    board_look_up(board, walk->to, NULL, &to);
+    if (!to.is_there || to.key != packed_key) {
+        enum board_status status = registry_put_member(registry, key, &to, packed_key);
+        CHECK(status == BOARD_OK);
+    }
+    memory_reserve_end();
+    notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
+    notify(server, SETTING_EVENT_ZSET, "zadd", key->database, registry_name(key));
+    registry_tell_members(registry, key);
+    walk->done_count++;
+}
+
+static bool begin(const struct call *call, struct player_walk *walk) {
+    return !bytes_equal(walk->member, walk->to) ||
+           call_refuse(call, "ERR a member cannot be moved to itself");
+}
+
+static void answer(struct player_walk *walk, struct reply *reply) {
+    reply_array(reply, 2);
+    reply_integer(reply, (int64_t)walk->done_count);
+    reply_integer(reply, (int64_t)walk->left_count);
+}
+
+static bool check_mode(const struct call *call, uint32_t index, void *target) {
+    const struct player_walk *walk = target;
+    (void)index;
+    return !walk->is_best || !walk->is_sum || call_syntax_error(call);
+}
+
+static const struct option_row lb_move_options[] = {
+    {"MATCH", OPTION_READ, 0, player_read_match},
+    {"BEST", OPTION_FLAG, offsetof(struct player_walk, is_best), check_mode},
+    {"SUM", OPTION_FLAG, offsetof(struct player_walk, is_sum), check_mode},
+    {0},
+};
+
+const struct command command_lb_move = {
+    .name = "LB.MOVE",
+    .syntax = "from to [MATCH pattern] mode=[BEST | SUM]",
+    .options = lb_move_options,
+    .summary = "Merge a member's results into another's on all boards; count the boards, and those "
+               "left as they were",
+    .complexity = "O(n log m) for n boards of m members, in steps between other commands",
+    .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_NO_MULTI,
+    .audit = AUDIT_PLAYERS,
+    .run = player_run,
+    .variant =
+        &(const struct player_action){.writes = true, .begin = begin, .act = act, .answer = answer},
+};

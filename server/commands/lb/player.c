@@ -1,0 +1,398 @@
+/* The walk over all boards, and the orders that outlive a restart. See player.h. */
+#include "server/commands/lb/player.h"
+
+#include <stdio.h>
+
+#include "server/clients/notify.h"
+#include "server/clients/server.h"
+#include "server/dispatch/acl_check.h"
+#include "server/dispatch/options.h"
+#include "server/system/log.h"
+#include "skiplist/keyspace/registry_hash.h"
+
+enum {
+    PASS_COUNT = 32, /* keys passed in a step */
+    ARGS_MAX = 16,   /* of a request */
+};
+
+static struct player_walk *walk_of(struct job *job) {
+    return (struct player_walk *)job;
+}
+
+/* ---- boards that have the member ---- */
+
+static void find_board(struct player_walk *walk, const struct registry_key *key) {
+    uint64_t packed_key;
+    struct bytes name = registry_name(key);
+    uint32_t size = (uint32_t)name.size;
+    if (key->kind != REGISTRY_BOARD || (walk->glob != NULL && !glob_takes(walk->glob, name)) ||
+        !board_find(&key->board, walk->member, &packed_key)) {
+        return;
+    }
+    char *at = buffer_reserve(&walk->found, 1 + sizeof size + name.size);
+    if (at == NULL) {
+        walk->has_missed = true;
+        return;
+    }
+    *at = (char)key->database;
+    memcpy(at + 1, &size, sizeof size);
+    memcpy(at + 1 + sizeof size, name.at, name.size);
+    buffer_commit(&walk->found, 1 + sizeof size + name.size);
+}
+
+static void visit(void *context, const struct registry_key *key) {
+    find_board(context, key);
+}
+
+static bool has_passed(const struct player_walk *walk, const struct registry_key *key) {
+    return key->database >= walk->first_database && key->database < walk->end_database &&
+           (key->database < walk->database ||
+            (key->database == walk->database && registry_has_passed(key, walk->keys_left)));
+}
+
+static void receive(void *context, const struct effect *effect) {
+    struct player_walk *walk = context;
+    if ((effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
+         effect->kind == EFFECT_FILL) &&
+        has_passed(walk, effect->key)) {
+        find_board(walk, effect->key);
+    }
+}
+
+static void take_found(struct player_walk *walk, uint32_t *database, struct bytes *name) {
+    const char *at = walk->found.at + walk->found_at;
+    uint32_t size;
+    *database = (uint8_t)*at;
+    memcpy(&size, at + 1, sizeof size);
+    *name = (struct bytes){.at = at + 1 + sizeof size, .size = size};
+    walk->found_at += 1 + sizeof size + size;
+}
+
+static void act_on_found(struct server *server, struct player_walk *walk) {
+    uint32_t database;
+    struct bytes name;
+    uint64_t packed_key;
+    take_found(walk, &database, &name);
+    /* Nothing is due now (step), so nothing is appended to the names by this look-up. */
+    struct registry_key *key =
+        registry_find(server->registry, database, name, server->clock.now_ms);
+    if (key != NULL && key->kind == REGISTRY_BOARD &&
+        board_find(&key->board, walk->member, &packed_key)) {
+        walk->action->act(server, walk, key);
+    }
+}
+
+/* ---- steps ---- */
+
+static void rewind_walk(struct player_walk *walk) {
+    walk->database = walk->first_database;
+    walk->keys_left = UINT32_MAX;
+    walk->has_missed = false;
+}
+
+static void pass(struct server *server, struct player_walk *walk) {
+    buffer_clear(&walk->found);
+    walk->found_at = 0;
+    walk->keys_left = registry_pass(server->registry, walk->database, walk->keys_left, PASS_COUNT,
+                                    server->clock.now_ms, visit, walk);
+    if (walk->keys_left == 0) {
+        walk->database++;
+        walk->keys_left = UINT32_MAX;
+    }
+}
+
+static void end_order(struct server *server, const struct player_walk *walk) {
+    struct registry_key *order = registry_find(
+        server->registry, PLAYER_ORDERS,
+        (struct bytes){.at = walk->order, .size = sizeof walk->order}, server->clock.now_ms);
+    if (order != NULL) {
+        registry_remove(server->registry, order);
+    }
+}
+
+static bool step(struct server *server, struct job *job) {
+    struct player_walk *walk = walk_of(job);
+    /* What is due changes the names of boards, and the listener must have seen it. */
+    if (!registry_roll_some(server->registry, server->clock.now_ms)) {
+        return false;
+    }
+    if (walk->found_at < walk->found.size) {
+        act_on_found(server, walk);
+        return false;
+    }
+    if (walk->has_missed) {
+        rewind_walk(walk);
+    }
+    if (walk->database < walk->end_database) {
+        pass(server, walk);
+        return false;
+    }
+    if (walk->action->finish != NULL) {
+        walk->action->finish(server, walk);
+    }
+    if (walk->action->writes) {
+        end_order(server, walk);
+    }
+    effect_listener_remove(server->registry, &walk->listener);
+    return true;
+}
+
+static void answer(struct server *server, struct job *job, struct reply *reply) {
+    struct player_walk *walk = walk_of(job);
+    (void)server;
+    walk->action->answer(walk, reply);
+}
+
+static void destroy_walk(struct player_walk *walk) {
+    if (walk->registry != NULL) {
+        effect_listener_remove(walk->registry, &walk->listener);
+    }
+    transaction_clear(&walk->request);
+    buffer_deinit(&walk->found);
+    buffer_deinit(&walk->records);
+    buffer_deinit(&walk->data);
+    memory_free(walk->glob);
+    memory_free(walk);
+}
+
+static void destroy(struct server *server, struct job *job) {
+    (void)server;
+    destroy_walk(walk_of(job));
+}
+
+static const struct job_kind reading = {.step = step, .answer = answer, .destroy = destroy};
+static const struct job_kind writing = {
+    .writes = true, .step = step, .answer = answer, .destroy = destroy};
+
+/* ---- beginning ---- */
+
+bool player_read_match(const struct call *call, uint32_t index, void *target) {
+    struct player_walk *walk = target;
+    walk->pattern = call_arg(call, index);
+    if (walk->glob == NULL) {
+        walk->glob = memory_allocate(sizeof *walk->glob);
+        if (walk->glob == NULL) {
+            return call_out_of_memory(call);
+        }
+    }
+    return call_prepare_glob(call, walk->pattern, walk->glob);
+}
+
+/* Parse a copy of the request. call: its request is replaced by the copy. */
+static bool parse(struct call *call, struct player_walk *walk) {
+    if (!transaction_queue(&walk->request, call->request, 0, 0)) {
+        return call_out_of_memory(call);
+    }
+    call->request = &walk->request.first->request;
+    uint32_t option = call->command->args_min;
+    walk->member = call_arg(call, 1);
+    for (uint32_t i = 1; i < option; i++) {
+        if (!zset_check_member(call, call_arg(call, i))) {
+            return false;
+        }
+    }
+    walk->to = option > 2 ? call_arg(call, 2) : walk->member;
+    if (!options_read(call, option, walk)) {
+        return false;
+    }
+    /* The counts in the replies show what was found: those that write read, too. */
+    unsigned access = !walk->action->writes ? (unsigned)ACL_READ : (unsigned)ACL_ALL;
+    struct bytes all = {.at = "*", .size = 1};
+    if (!acl_check_pattern(call, walk->glob != NULL ? walk->pattern : all, false, access)) {
+        return false;
+    }
+    walk->first_database = walk->is_all ? 0 : call->session->database;
+    walk->end_database = walk->is_all ? REGISTRY_DATABASES : walk->first_database + 1U;
+    rewind_walk(walk);
+    return true;
+}
+
+/* NULL: the error was replied. */
+static struct player_walk *create(const struct call *call) {
+    struct call own = *call;
+    struct player_walk *walk = memory_allocate_zeroed(sizeof *walk);
+    if (walk == NULL) {
+        call_out_of_memory(call);
+        return NULL;
+    }
+    walk->action = call->command->variant;
+    walk->protocol = call->reply->version;
+    walk->numbers = call->reply->numbers;
+    buffer_init(&walk->found, 0);
+    buffer_init(&walk->data, 0);
+    buffer_init(&walk->records,
+                call->server->settings.output_limits[SETTING_OUTPUT_NORMAL].hard_bytes);
+    if (!parse(&own, walk)) {
+        destroy_walk(walk);
+        return NULL;
+    }
+    return walk;
+}
+
+static void begin(struct server *server, struct session *session, bool is_silent,
+                  struct player_walk *walk) {
+    walk->registry = server->registry;
+    walk->listener = (struct effect_listener){.receive = receive, .context = walk};
+    effect_listener_add(server->registry, &walk->listener);
+    job_begin(server, session, walk->action->writes ? &writing : &reading, is_silent, &walk->job);
+}
+
+/* ---- orders ---- */
+
+/* The fields of an order: "db", and the number of each argument. */
+struct order_text {
+    char numbers[ARGS_MAX][4];
+    char database[4];
+};
+
+static struct bytes order_field(struct order_text *text, uint32_t index) {
+    int size = snprintf(text->numbers[index], sizeof text->numbers[index], "%u", index);
+    return (struct bytes){.at = text->numbers[index], .size = (size_t)size};
+}
+
+/* Keep the order until it is finished. false: the error was replied. */
+static bool keep_order(const struct call *call, struct player_walk *walk) {
+    struct order_text text;
+    struct bytes args[2 * (ARGS_MAX + 1)];
+    uint32_t count = call->request->count;
+    uint32_t added_count;
+    bool is_new;
+    CHECK(count <= ARGS_MAX);
+    char name[PLAYER_ORDER_NAME_SIZE + 1];
+    snprintf(name, sizeof name, "%016llx", (unsigned long long)server_random(call->server));
+    memcpy(walk->order, name, sizeof walk->order);
+    int size = snprintf(text.database, sizeof text.database, "%u", call->session->database);
+    args[0] = bytes_from_text("db");
+    args[1] = (struct bytes){.at = text.database, .size = (size_t)size};
+    for (uint32_t i = 0; i < count; i++) {
+        args[2 * (i + 1)] = order_field(&text, i);
+        args[2 * (i + 1) + 1] = i == 0 ? bytes_from_text(call->command->name) : call_arg(call, i);
+    }
+    struct registry_key *key = registry_find_or_create_hash(
+        call->registry, PLAYER_ORDERS,
+        (struct bytes){.at = walk->order, .size = sizeof walk->order}, call->now_ms, &is_new);
+    if (key == NULL) {
+        return call_out_of_memory(call);
+    }
+    if (key->kind != REGISTRY_HASH ||
+        registry_put_fields(call->registry, key, args, count + 1, &added_count) != HASH_OK) {
+        if (is_new) {
+            registry_take_back(call->registry, key);
+        }
+        return call_out_of_memory(call);
+    }
+    registry_tell_members(call->registry, key);
+    return true;
+}
+
+void player_run(struct call *call) {
+    if (!jobs_have_room(call->server, call->reply)) {
+        return;
+    }
+    if (call->request->count > ARGS_MAX) {
+        (void)call_syntax_error(call);
+        return;
+    }
+    struct player_walk *walk = create(call);
+    if (walk == NULL) {
+        return;
+    }
+    const struct player_action *action = walk->action;
+    if (action->writes && !keep_order(call, walk)) {
+        destroy_walk(walk);
+        return;
+    }
+    if (action->begin != NULL && !action->begin(call, walk)) {
+        if (action->writes) {
+            end_order(call->server, walk);
+        }
+        destroy_walk(walk);
+        return;
+    }
+    begin(call->server, call->session, call->reply->is_silent, walk);
+}
+
+/* ---- resuming ---- */
+
+/* false: this is not an order as they are written. */
+static bool read_order(const struct registry_key *key, struct bytes *args, uint32_t *count,
+                       int64_t *database) {
+    struct order_text text = {.database = ""};
+    struct bytes value;
+    if (key->kind != REGISTRY_HASH || key->name_size != PLAYER_ORDER_NAME_SIZE ||
+        !hash_find(&key->hash, bytes_from_text("db"), &value) ||
+        !bytes_parse_i64(value, database) || *database < 0 || *database >= REGISTRY_DATABASES) {
+        return false;
+    }
+    *count = 0;
+    while (*count < ARGS_MAX && hash_find(&key->hash, order_field(&text, *count), &args[*count])) {
+        (*count)++;
+    }
+    return *count > 0;
+}
+
+static bool resume(struct server *server, const struct registry_key *key) {
+    struct bytes args[ARGS_MAX];
+    struct request request = {.args = args};
+    struct session session = {.protocol = 2, .is_unlimited = true};
+    struct buffer nowhere;
+    struct reply reply;
+    int64_t database = 0;
+    if (!read_order(key, args, &request.count, &database)) {
+        return false;
+    }
+    uint32_t index = command_find_original(args[0]);
+    const struct command *command = index != COMMAND_NONE ? command_by_index(index) : NULL;
+    if (command == NULL || command->run != player_run ||
+        command_has_wrong_arity(command, &request)) {
+        return false;
+    }
+    session.database = (uint8_t)database;
+    buffer_init(&nowhere, 0);
+    reply_init(&reply, &nowhere, 2);
+    reply.is_silent = true;
+    struct call call = {
+        .request = &request,
+        .command = command,
+        .reply = &reply,
+        .registry = server->registry,
+        .session = &session,
+        .server = server,
+        .now_us = server->clock.now_us,
+        .now_ms = server->clock.now_ms,
+    };
+    struct player_walk *walk = create(&call);
+    if (walk != NULL) {
+        memcpy(walk->order, key->name_at, sizeof walk->order);
+        begin(server, NULL, true, walk);
+    }
+    buffer_deinit(&nowhere);
+    return walk != NULL;
+}
+
+static void resume_order(void *context, const struct registry_key *key) {
+    struct bytes name = registry_name(key);
+    bool is_resumed = resume(context, key);
+    log_write(is_resumed ? LOG_NOTICE : LOG_WARNING, "%s order=%.*s",
+              is_resumed ? "continuing what a restart interrupted" : "an order cannot be continued",
+              (int)(name.size < PLAYER_ORDER_NAME_SIZE ? name.size : PLAYER_ORDER_NAME_SIZE),
+              name.at);
+}
+
+void player_resume(struct server *server) {
+    registry_each(server->registry, PLAYER_ORDERS, INT64_MIN, resume_order, server);
+}
+
+/* ---- boards ---- */
+
+void player_take(struct server *server, struct registry_key *key,
+                 const struct board_member *member) {
+    registry_take_member(server->registry, key, member);
+    notify(server, SETTING_EVENT_ZSET, "zrem", key->database, registry_name(key));
+    if (board_count(&key->board) == 0 && !registry_rules(key)->is_created) {
+        notify(server, SETTING_EVENT_GENERIC, "del", key->database, registry_name(key));
+        registry_remove(server->registry, key);
+    } else {
+        registry_tell_members(server->registry, key);
+    }
+}

@@ -1,0 +1,83 @@
+/* Commands on one player wherever the player is: LB.WHERE LB.FORGET LB.MOVE LB.BAN.
+ *
+ * They look at every board of a database, so they run in steps (server/clients/job.h):
+ *
+ *     pass     over some boards; the names of those that have the member are kept aside (found)
+ *     act      on the boards found, one by one: this is the command's own part
+ *     finish   when the pass is over and nothing is left
+ *
+ * The pass does not come to boards that get a name meanwhile, by a rename, a copy, a store or the
+ * end of a period. So the walk listens to effects, and such boards are found, too. A result that is
+ * written on a board after the pass was there is a later one, and stays.
+ *
+ * The commands that write are orders: they are kept in a database of the server's own until they
+ * are finished, and so in the journal and in snapshots. After a restart they begin again: what was
+ * done is whole boards, and is not found again. */
+#ifndef SERVER_COMMAND_PLAYER_H
+#define SERVER_COMMAND_PLAYER_H
+
+#include "codec/glob.h"
+#include "server/clients/job.h"
+#include "server/clients/transaction.h"
+#include "server/commands/lb/lb.h"
+#include "skiplist/keyspace/effect_listener.h"
+
+/* Hashes: by an order's name, its database and the arguments of its request. */
+enum { PLAYER_ORDERS = REGISTRY_SYSTEM, PLAYER_ORDER_NAME_SIZE = 16 };
+
+struct player_walk;
+
+/* The part of a command. Its entry's variant. */
+struct player_action {
+    bool writes;
+    /* What happens at once, before the first step, when a client asks; false: the error was
+     * replied. Or NULL. */
+    bool (*begin)(const struct call *call, struct player_walk *walk);
+    /* The board has the member. */
+    void (*act)(struct server *server, struct player_walk *walk, struct registry_key *key);
+    /* After the last board; or NULL. */
+    void (*finish)(struct server *server, struct player_walk *walk);
+    void (*answer)(struct player_walk *walk, struct reply *reply);
+};
+
+struct player_walk {
+    struct job job; /* first */
+    const struct player_action *action;
+    struct transaction request; /* the copy that all texts below point into */
+    struct bytes member;
+    struct bytes pattern; /* MATCH */
+    struct glob *glob;    /* NULL: all boards */
+    bool is_all;          /* ALL databases */
+    /* Of single commands: */
+    struct bytes to;       /* LB.MOVE */
+    struct buffer data;    /* DATA: the name of the member's hash */
+    bool is_best, is_sum;  /* BEST, SUM */
+    int64_t until_ms;      /* LB.BAN */
+    struct buffer records; /* LB.WHERE */
+    uint8_t protocol;
+    uint8_t numbers;   /* of records: as in struct reply */
+    bool with_strings; /* STRINGS */
+    /* Where it is: */
+    uint32_t first_database, database, end_database;
+    uint32_t keys_left;  /* registry_pass */
+    bool has_missed;     /* out of memory for a name: everything is passed again */
+    struct buffer found; /* database, size, name; from found_at on */
+    size_t found_at;
+    struct registry *registry;
+    struct effect_listener listener;
+    char order[PLAYER_ORDER_NAME_SIZE]; /* if it writes */
+    uint64_t done_count, left_count;    /* boards */
+};
+
+/* The handler of these commands. */
+void player_run(struct call *call);
+/* Begin the orders that a restart interrupted: jobs.resume. */
+void player_resume(struct server *server);
+
+/* For OPTION_READ of MATCH. */
+bool player_read_match(const struct call *call, uint32_t index, void *target);
+/* Take the member off a board. */
+void player_take(struct server *server, struct registry_key *key,
+                 const struct board_member *member);
+
+#endif

@@ -1,0 +1,430 @@
+/* SUBSCRIBE PSUBSCRIBE SSUBSCRIBE, UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE, PUBLISH SPUBLISH, PUBSUB.
+ *
+ * The replies to the first six are pushes: one for each channel, and sent even where CLIENT REPLY
+ * has turned replies off, as in Redis. Without a cluster, shard channels are merely channels with
+ * names of their own. */
+#include "codec/glob.h"
+#include "server/clients/publish.h"
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/cost.h"
+
+/* What a command works on: its entry's variant. */
+struct pubsub_variant {
+    enum subscription_kind kind;
+    const char *word; /* of its pushes; NULL: none */
+};
+
+static const struct pubsub_variant *variant_of(const struct call *call) {
+    return call->command->variant;
+}
+
+/* Redis counts channels and patterns together, and shard channels alone. */
+static int64_t shown_count(const struct session *session, enum subscription_kind kind) {
+    const uint32_t *counts = session->subscriptions.counts;
+    return kind == SUBSCRIPTION_SHARD
+               ? counts[kind]
+               : (int64_t)counts[SUBSCRIPTION_CHANNEL] + counts[SUBSCRIPTION_PATTERN];
+}
+
+static void reply_change(struct reply *reply, const char *word, struct bytes name, int64_t count) {
+    bool was_silent = reply->is_silent;
+    reply->is_silent = false;
+    reply_push(reply, 3);
+    reply_bulk_text(reply, word);
+    if (name.at != NULL) {
+        reply_bulk(reply, name);
+    } else {
+        reply_null(reply);
+    }
+    reply_integer(reply, count);
+    reply->is_silent = was_silent;
+}
+
+/* ---- SUBSCRIBE ---- */
+
+static bool check_name(const struct call *call, enum subscription_kind kind, struct bytes name) {
+    if (kind == SUBSCRIPTION_PATTERN) {
+        return name.size <= GLOB_PATTERN_MAX ||
+               call_refuse_format(call, "ERR pattern is too long: at most %d bytes",
+                                  GLOB_PATTERN_MAX);
+    }
+    return name.size <= SUBSCRIPTION_NAME_MAX ||
+           call_refuse_format(call, "ERR channel name is too long: at most %d bytes",
+                              SUBSCRIPTION_NAME_MAX);
+}
+
+/* Channels are added in order; if memory runs out, those that were added are removed again. */
+static void subscribe_run(struct call *call) {
+    const struct pubsub_variant *variant = variant_of(call);
+    struct session *session = call->session;
+    struct subscriptions *all = &call->server->subscriptions;
+    uint32_t count_before = session->subscriptions.counts[variant->kind];
+    size_t size_before = call->reply->out->size;
+    if (session->transaction.is_running && variant->kind == SUBSCRIPTION_SHARD) {
+        reply_error(call->reply, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+        return;
+    }
+    for (uint32_t i = 1; i < call->request->count; i++) {
+        if (!check_name(call, variant->kind, call_arg(call, i))) {
+            return;
+        }
+    }
+    for (uint32_t i = 1; i < call->request->count && !call->reply->out->is_broken; i++) {
+        struct bytes name = call_arg(call, i);
+        const char *refusal = variant->kind == SUBSCRIPTION_CHANNEL
+                                  ? follow_refuse(call->server, session, name)
+                                  : NULL;
+        if (refusal != NULL) {
+            subscription_cut(all, &session->subscriptions, variant->kind, count_before);
+            buffer_cut(call->reply->out, size_before);
+            reply_error(call->reply, refusal);
+            return;
+        }
+        if (!subscription_add(all, &session->subscriptions, session, variant->kind, name)) {
+            subscription_cut(all, &session->subscriptions, variant->kind, count_before);
+            buffer_cut(call->reply->out, size_before);
+            call_out_of_memory(call);
+            return;
+        }
+        reply_change(call->reply, variant->word, name, shown_count(session, variant->kind));
+    }
+}
+
+static uint64_t count_names(const struct cost_view *view) {
+    return view->call->request->count - 1;
+}
+static const struct command_cost name_cost = {
+    .count = count_names,
+    .unit_ns = 800,
+    .unit = "channel named",
+    .instead = "some thousand channels a request",
+};
+
+#define SUBSCRIBER_FLAGS (COMMAND_PUBSUB | COMMAND_SUBSCRIBER | COMMAND_LOADING)
+#define VARIANT(...)     (&(const struct pubsub_variant){__VA_ARGS__})
+
+const struct command command_subscribe = {
+    .name = "SUBSCRIBE",
+    .syntax = "channel...",
+    .summary = "Receive the messages published to these channels",
+    .complexity = "O(n) in the channels named",
+    .flags = SUBSCRIBER_FLAGS | COMMAND_DENYOOM,
+    .channels = COMMAND_CHANNELS_SUBSCRIBE,
+    .cost = &name_cost,
+    .variant = VARIANT(SUBSCRIPTION_CHANNEL, "subscribe"),
+    .run = subscribe_run,
+};
+const struct command command_psubscribe = {
+    .name = "PSUBSCRIBE",
+    .syntax = "pattern...",
+    .summary = "Receive the messages published to the channels that match these patterns",
+    .complexity = "O(n) in the patterns named",
+    .flags = SUBSCRIBER_FLAGS | COMMAND_DENYOOM,
+    .channels = COMMAND_CHANNELS_PATTERNS,
+    .cost = &name_cost,
+    .variant = VARIANT(SUBSCRIPTION_PATTERN, "psubscribe"),
+    .run = subscribe_run,
+};
+const struct command command_ssubscribe = {
+    .name = "SSUBSCRIBE",
+    .syntax = "shardchannel...",
+    .summary = "Receive the messages published to these channels by SPUBLISH",
+    .complexity = "O(n) in the channels named",
+    .flags = SUBSCRIBER_FLAGS | COMMAND_DENYOOM,
+    .channels = COMMAND_CHANNELS_SUBSCRIBE,
+    .cost = &name_cost,
+    .variant = VARIANT(SUBSCRIPTION_SHARD, "ssubscribe"),
+    .run = subscribe_run,
+};
+
+/* ---- UNSUBSCRIBE ---- */
+
+struct goodbye {
+    const struct call *call;
+    int64_t count; /* before this channel */
+};
+
+static void reply_gone(void *context, struct bytes name) {
+    struct goodbye *goodbye = context;
+    reply_change(goodbye->call->reply, variant_of(goodbye->call)->word, name, --goodbye->count);
+}
+
+/* They are freed in steps, however many they are. */
+static void unsubscribe_all(const struct call *call, enum subscription_kind kind) {
+    struct session *session = call->session;
+    struct goodbye goodbye = {.call = call, .count = shown_count(session, kind)};
+    if (session->subscriptions.counts[kind] == 0) {
+        reply_change(call->reply, variant_of(call)->word, (struct bytes){.at = NULL},
+                     goodbye.count);
+        return;
+    }
+    subscription_each(&session->subscriptions, kind, reply_gone, &goodbye);
+    subscription_clear(&call->server->subscriptions, &session->subscriptions, kind);
+}
+
+static void unsubscribe_run(struct call *call) {
+    const struct pubsub_variant *variant = variant_of(call);
+    struct session *session = call->session;
+    if (call->request->count == 1) {
+        unsubscribe_all(call, variant->kind);
+    }
+    for (uint32_t i = 1; i < call->request->count; i++) {
+        struct bytes name = call_arg(call, i);
+        subscription_remove(&call->server->subscriptions, &session->subscriptions, variant->kind,
+                            name);
+        reply_change(call->reply, variant->word, name, shown_count(session, variant->kind));
+    }
+}
+
+static uint64_t count_gone(const struct cost_view *view) {
+    const struct call *call = view->call;
+    const struct pubsub_variant *variant = variant_of(call);
+    return call->request->count > 1 ? call->request->count - 1
+                                    : call->session->subscriptions.counts[variant->kind];
+}
+static const struct command_cost gone_cost = {
+    .count = count_gone,
+    .unit_ns = 500,
+    .unit = "subscription ended",
+    .instead = "closing the connection",
+};
+
+const struct command command_unsubscribe = {
+    .name = "UNSUBSCRIBE",
+    .syntax = "[channel...]",
+    .summary = "End the subscriptions to these channels, or to all",
+    .complexity = "O(n) in the subscriptions that end",
+    .flags = SUBSCRIBER_FLAGS,
+    .cost = &gone_cost,
+    .variant = VARIANT(SUBSCRIPTION_CHANNEL, "unsubscribe"),
+    .run = unsubscribe_run,
+};
+const struct command command_punsubscribe = {
+    .name = "PUNSUBSCRIBE",
+    .syntax = "[pattern...]",
+    .summary = "End the subscriptions to these patterns, or to all",
+    .complexity = "O(n) in the subscriptions that end",
+    .flags = SUBSCRIBER_FLAGS,
+    .cost = &gone_cost,
+    .variant = VARIANT(SUBSCRIPTION_PATTERN, "punsubscribe"),
+    .run = unsubscribe_run,
+};
+const struct command command_sunsubscribe = {
+    .name = "SUNSUBSCRIBE",
+    .syntax = "[shardchannel...]",
+    .summary = "End the subscriptions of SSUBSCRIBE to these channels, or to all",
+    .complexity = "O(n) in the subscriptions that end",
+    .flags = SUBSCRIBER_FLAGS,
+    .cost = &gone_cost,
+    .variant = VARIANT(SUBSCRIPTION_SHARD, "sunsubscribe"),
+    .run = unsubscribe_run,
+};
+
+/* ---- PUBLISH ---- */
+
+static void publish_run(struct call *call) {
+    enum subscription_kind kind = variant_of(call)->kind;
+    if (check_name(call, kind, call_arg(call, 1))) {
+        reply_integer(call->reply,
+                      (int64_t)publish(call->server, kind, call_arg(call, 1), call_arg(call, 2)));
+    }
+}
+
+static uint64_t count_tests(const struct cost_view *view) {
+    const struct call *call = view->call;
+    const struct subscriptions *all = &call->server->subscriptions;
+    enum subscription_kind kind = variant_of(call)->kind;
+    return (uint64_t)subscription_subscriber_count(all, kind, call_arg(call, 1)) +
+           (kind == SUBSCRIPTION_SHARD ? 0 : subscription_topic_count(all, SUBSCRIPTION_PATTERN));
+}
+static const struct command_cost publish_cost = {
+    .count = count_tests,
+    .unit_ns = 200,
+    .unit = "subscriber of the channel, and pattern that anyone subscribes to",
+    .instead = "fewer patterns",
+};
+
+const struct command command_publish = {
+    .name = "PUBLISH",
+    .syntax = "channel message",
+    .summary = "Send a message to the subscribers of a channel",
+    .complexity =
+        "O(n + m) in the subscribers of the channel and the patterns that anyone subscribes to",
+    .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,
+    .channels = COMMAND_CHANNELS_PUBLISH,
+    .cost = &publish_cost,
+    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
+    .run = publish_run,
+};
+const struct command command_spublish = {
+    .name = "SPUBLISH",
+    .syntax = "shardchannel message",
+    .summary = "Send a message to those who subscribed to the channel by SSUBSCRIBE",
+    .complexity = "O(n) in the subscribers of the channel",
+    .flags = COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_FAST,
+    .channels = COMMAND_CHANNELS_PUBLISH,
+    .cost = &publish_cost,
+    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
+    .run = publish_run,
+};
+
+/* ---- PUBSUB ---- */
+
+struct listing {
+    const struct call *call;
+    const struct glob *glob; /* NULL: all */
+    uint64_t count;
+};
+
+static void list_channel(void *context, struct bytes name) {
+    struct listing *listing = context;
+    if (!reply_is_lost(listing->call->reply) &&
+        (listing->glob == NULL || glob_takes(listing->glob, name))) {
+        reply_bulk(listing->call->reply, name);
+        listing->count++;
+    }
+}
+
+static void channels_run(struct call *call) {
+    struct glob glob;
+    struct listing listing = {.call = call};
+    if (call->request->count > 3) {
+        reply_error_format(call->reply,
+                           "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
+                           "PUBSUB HELP.",
+                           (int)call_arg(call, 1).size, call_arg(call, 1).at);
+        return;
+    }
+    if (call->request->count == 3) {
+        if (!call_prepare_glob(call, call_arg(call, 2), &glob)) {
+            return;
+        }
+        listing.glob = &glob;
+    }
+    size_t mark = reply_array_begin(call->reply);
+    subscription_each_topic(&call->server->subscriptions, variant_of(call)->kind, list_channel,
+                            &listing);
+    reply_array_end(call->reply, mark, listing.count);
+}
+
+static uint64_t count_channels(const struct cost_view *view) {
+    return subscription_topic_count(&view->call->server->subscriptions,
+                                    variant_of(view->call)->kind);
+}
+static const struct command_cost channels_cost = {
+    .count = count_channels,
+    .unit_ns = 100,
+    .unit = "channel that has a subscriber",
+    .instead = "`PUBSUB NUMSUB` of the channels in question",
+};
+
+static const struct command pubsub_channels = {
+    .name = "CHANNELS",
+    .syntax = "[pattern]",
+    .summary = "The channels that have a subscriber",
+    .complexity = "O(n) in the channels",
+    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
+    .arity = -2,
+    .cost = &channels_cost,
+    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
+    .run = channels_run,
+};
+static const struct command pubsub_shardchannels = {
+    .name = "SHARDCHANNELS",
+    .syntax = "[pattern]",
+    .summary = "The channels that have a subscriber by SSUBSCRIBE",
+    .complexity = "O(n) in the channels",
+    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
+    .arity = -2,
+    .cost = &channels_cost,
+    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
+    .run = channels_run,
+};
+
+static uint64_t count_named(const struct cost_view *view) {
+    return view->call->request->count - 2;
+}
+static const struct command_cost naming_cost = {
+    .count = count_named,
+    .unit_ns = 200,
+    .unit = "channel named",
+    .instead = "some thousand channels a request",
+};
+
+static void numsub_run(struct call *call) {
+    reply_array(call->reply, (uint64_t)(call->request->count - 2) * 2);
+    for (uint32_t i = 2; i < call->request->count; i++) {
+        reply_bulk(call->reply, call_arg(call, i));
+        reply_integer(call->reply,
+                      subscription_subscriber_count(&call->server->subscriptions,
+                                                    variant_of(call)->kind, call_arg(call, i)));
+    }
+}
+
+static const struct command pubsub_numsub = {
+    .name = "NUMSUB",
+    .syntax = "[channel...]",
+    .summary = "The number of subscribers of each channel",
+    .complexity = "O(n) in the channels named",
+    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
+    .cost = &naming_cost,
+    .variant = VARIANT(SUBSCRIPTION_CHANNEL, NULL),
+    .run = numsub_run,
+};
+static const struct command pubsub_shardnumsub = {
+    .name = "SHARDNUMSUB",
+    .syntax = "[shardchannel...]",
+    .summary = "The number of subscribers by SSUBSCRIBE of each channel",
+    .complexity = "O(n) in the channels named",
+    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
+    .cost = &naming_cost,
+    .variant = VARIANT(SUBSCRIPTION_SHARD, NULL),
+    .run = numsub_run,
+};
+
+static void numpat_run(struct call *call) {
+    reply_integer(call->reply,
+                  subscription_topic_count(&call->server->subscriptions, SUBSCRIPTION_PATTERN));
+}
+
+static const struct command pubsub_numpat = {
+    .name = "NUMPAT",
+    .summary = "The number of distinct patterns that anyone subscribes to",
+    .flags = COMMAND_PUBSUB | COMMAND_LOADING,
+    .run = numpat_run,
+};
+
+static const char *const help_lines[] = {
+    "CHANNELS [<pattern>]",
+    "    Return the currently active channels matching a <pattern> (default: '*').",
+    "NUMPAT",
+    "    Return number of subscriptions to patterns.",
+    "NUMSUB [<channel> ...]",
+    "    Return the number of subscribers for the specified channels, excluding",
+    "    pattern subscriptions(default: no channels).",
+    "SHARDCHANNELS [<pattern>]",
+    "    Return the currently active shard level channels matching a <pattern> (default: '*').",
+    "SHARDNUMSUB [<shardchannel> ...]",
+    "    Return the number of subscribers for the specified shard level channel(s)",
+    NULL,
+};
+
+static const struct command pubsub_help = {
+    .name = "HELP",
+    .summary = "What the subcommands do",
+    .flags = COMMAND_LOADING,
+    .variant = help_lines,
+    .run = call_help,
+};
+
+static const struct command *const pubsub_subcommands[] = {
+    &pubsub_channels,      &pubsub_help,        &pubsub_numpat, &pubsub_numsub,
+    &pubsub_shardchannels, &pubsub_shardnumsub, NULL,
+};
+const struct command command_pubsub = {
+    .name = "PUBSUB",
+    .summary = "What is subscribed to",
+    .complexity = "As the subcommand says",
+    .subcommands = pubsub_subcommands,
+};

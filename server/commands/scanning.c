@@ -1,0 +1,53 @@
+/* Scans in steps. See scanning.h. */
+#include "server/commands/scanning.h"
+
+#include "server/clients/session.h"
+#include "server/dispatch/command.h"
+
+enum { COUNT_DEFAULT = 10 };
+
+/* The cursor of a scan that has not begun; 0 would mean that it is complete. All others are
+ * smaller. */
+#define CURSOR_BEGIN (UINT64_C(1) << 33)
+
+void scanning_begin(struct scanning *scanning, const struct call *call, struct glob *glob) {
+    *scanning = (struct scanning){.glob = glob, .count = COUNT_DEFAULT};
+    buffer_init(&scanning->text, 0);
+    reply_init(&scanning->found, &scanning->text, call->reply->version);
+}
+
+void scanning_end(struct scanning *scanning, const struct call *call, uint64_t cursor) {
+    call_reply_scan(call, cursor, scanning->found_count, &scanning->text);
+}
+
+bool scanning_read_pattern(const struct call *call, uint32_t index, void *target) {
+    struct scanning *scanning = target;
+    scanning->has_pattern = true;
+    scanning->pattern = call_arg(call, index);
+    return call_prepare_glob(call, call_arg(call, index), scanning->glob);
+}
+
+bool scanning_check_count(const struct call *call, uint32_t index, void *target) {
+    (void)index;
+    return ((struct scanning *)target)->count >= 1 || call_syntax_error(call);
+}
+
+struct scan_limits scanning_limits(const struct scanning *scanning) {
+    return (struct scan_limits){
+        .count = scanning->count < UINT32_MAX ? (uint32_t)scanning->count : UINT32_MAX,
+        .work_max = COMMAND_SCAN_WORK_MAX,
+        .byte_work = scanning->has_pattern ? glob_byte_work(scanning->glob) : 0,
+    };
+}
+
+uint64_t scanning_keys(const struct scanning *scanning, const struct call *call, uint64_t cursor,
+                       uint32_t count_max, registry_visit *visit, void *context) {
+    struct scan_limits limits = scanning_limits(scanning);
+    limits.count = limits.count < count_max ? limits.count : count_max;
+    if (!registry_roll_some(call->registry, call->now_ms)) {
+        return cursor != 0 ? cursor : CURSOR_BEGIN;
+    }
+    return registry_scan(call->registry, call->session->database,
+                         cursor != CURSOR_BEGIN ? cursor : 0, &limits, call->now_ms, visit,
+                         context);
+}

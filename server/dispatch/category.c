@@ -1,0 +1,113 @@
+/* Most categories follow from a command's group and flags. See category.h. */
+#include "server/dispatch/category.h"
+
+/* In Redis's order. */
+enum {
+    KEYSPACE,
+    READ,
+    WRITE,
+    SET,
+    SORTEDSET,
+    LIST,
+    HASH,
+    STRING,
+    BITMAP,
+    HYPERLOGLOG,
+    GEO,
+    STREAM,
+    PUBSUB,
+    ADMIN,
+    FAST,
+    SLOW,
+    BLOCKING,
+    DANGEROUS,
+    CONNECTION,
+    TRANSACTION,
+    SCRIPTING,
+    LEADERBOARD
+};
+static const char *const names[CATEGORIES] = {
+    "keyspace",   "read",        "write",     "set",         "sortedset", "list",
+    "hash",       "string",      "bitmap",    "hyperloglog", "geo",       "stream",
+    "pubsub",     "admin",       "fast",      "slow",        "blocking",  "dangerous",
+    "connection", "transaction", "scripting", "leaderboard",
+};
+
+const char *category_name(uint32_t category) {
+    CHECK(category < CATEGORIES);
+    return names[category];
+}
+
+uint32_t category_find(struct bytes name) {
+    uint32_t category = 0;
+    while (category < CATEGORIES && !bytes_is(name, names[category])) {
+        category++;
+    }
+    return category;
+}
+
+/* Redis's categories that do not follow from group and flags; and what of ours an operator wants to
+ * keep from those who may not do what is dangerous. */
+static uint32_t exceptions_of(const char *full_name) {
+    static const struct {
+        const char *name;
+        uint32_t mask;
+    } exceptions[] = {
+        {"command", 1U << CONNECTION},
+        {"command|count", 1U << CONNECTION},
+        {"command|docs", 1U << CONNECTION},
+        {"command|getkeys", 1U << CONNECTION},
+        {"command|help", 1U << CONNECTION},
+        {"command|info", 1U << CONNECTION},
+        {"command|list", 1U << CONNECTION},
+        {"dbsize", 1U << KEYSPACE},
+        {"flushall", 1U << DANGEROUS | 1U << KEYSPACE},
+        {"flushdb", 1U << DANGEROUS | 1U << KEYSPACE},
+        {"info", 1U << DANGEROUS},
+        {"keys", 1U << DANGEROUS},
+        {"lastsave", 1U << ADMIN | 1U << DANGEROUS},
+        {"lb.forget", 1U << DANGEROUS},
+    };
+    for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
+        if (strcmp(exceptions[i].name, full_name) == 0) {
+            return exceptions[i].mask;
+        }
+    }
+    return 0;
+}
+
+static uint32_t mask_of_group(const char *group) {
+    static const struct {
+        const char *group;
+        uint32_t mask;
+    } groups[] = {
+        {"generic", 1U << KEYSPACE},
+        {"sorted-set", 1U << SORTEDSET},
+        {"hash", 1U << HASH},
+        {"connection", 1U << CONNECTION},
+        {"transactions", 1U << TRANSACTION},
+        {"leaderboard", 1U << LEADERBOARD},
+    };
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (strcmp(groups[i].group, group) == 0) {
+            return groups[i].mask;
+        }
+    }
+    return 0;
+}
+
+static uint32_t if_set(unsigned flags, unsigned flag, uint32_t mask) {
+    return (flags & flag) != 0 ? mask : 0;
+}
+
+/* A container is only in slow. */
+uint32_t category_mask(uint32_t index) {
+    const struct command *command = command_by_index(index);
+    unsigned flags = command->flags;
+    return (command->run != NULL ? mask_of_group(command->group) : 0) |
+           exceptions_of(command_full_name(index)) | if_set(flags, COMMAND_READ, 1U << READ) |
+           if_set(flags, COMMAND_WRITE, 1U << WRITE) | if_set(flags, COMMAND_PUBSUB, 1U << PUBSUB) |
+           if_set(flags, COMMAND_ADMIN, 1U << ADMIN | 1U << DANGEROUS) |
+           ((flags & COMMAND_FAST) != 0 ? 1U << FAST : 1U << SLOW) |
+           if_set(flags, COMMAND_BLOCKING, 1U << BLOCKING);
+}

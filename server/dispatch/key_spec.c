@@ -1,0 +1,147 @@
+/* Made once, from the entries. See key_spec.h. */
+#include "server/dispatch/key_spec.h"
+
+#include "server/clients/acl_user.h"
+
+struct specs {
+    struct key_spec at[KEY_SPECS_MAX];
+    uint32_t count;
+};
+static struct specs kept[ACL_COMMANDS_MAX];
+
+static const char *const flag_names[] = {"RO",     "RW",     "OW",     "RM",
+                                         "access", "update", "insert", "delete"};
+
+const char *key_flag_name(unsigned flag) {
+    for (size_t i = 0; i < sizeof flag_names / sizeof flag_names[0]; i++) {
+        if (flag == 1U << i) {
+            return flag_names[i];
+        }
+    }
+    return NULL;
+}
+
+/* The name of the nth key argument. Keys are never inside blocks. */
+static const char *find_name(const struct command *command, uint32_t nth) {
+    const struct argument *argument = command->arguments;
+    for (; argument != NULL && argument->name != NULL; argument++) {
+        if (argument->type == ARGUMENT_KEY && nth-- == 0) {
+            return argument->name;
+        }
+    }
+    return NULL;
+}
+
+static bool is_one_of(const char *name, const char *first, const char *second, const char *third) {
+    return name != NULL &&
+           (strcmp(name, first) == 0 || strcmp(name, second) == 0 || strcmp(name, third) == 0);
+}
+
+/* What follows from the command's flags and the arguments' names. */
+static unsigned usual_flags(const struct command *command, const struct key_spec *spec) {
+    /* Counted keys next to a single one are the sources of a STORE. */
+    bool is_source = (spec->is_counted && command->first_key > 0) ||
+                     is_one_of(spec->name, "source", "src", "src");
+    bool is_target = is_one_of(spec->name, "destination", "dst", "newkey");
+    bool is_read = (command->flags & COMMAND_WRITE) == 0 || is_source;
+    bool is_removed = strcmp(command->name, "DEL") == 0 || strcmp(command->name, "UNLINK") == 0;
+    if (is_read) {
+        /* WATCH does not read the contents of its keys. */
+        bool is_shown = is_source || (command->flags & COMMAND_READ) != 0;
+        return KEY_READ_ONLY | (is_shown ? (unsigned)KEY_ACCESS : 0U);
+    }
+    if (is_removed) {
+        return KEY_REMOVED | KEY_DELETE;
+    }
+    return (is_target ? (unsigned)KEY_REPLACED : (unsigned)KEY_CHANGED) | KEY_UPDATE;
+}
+
+static bool is_word(const char *at, size_t size, const char *word) {
+    return strlen(word) == size && memcmp(at, word, size) == 0;
+}
+
+/* The words of an entry's key_access, up to the next '|'. */
+static unsigned read_flags(const char **at) {
+    unsigned flags = 0;
+    while (**at != '\0' && **at != '|') {
+        size_t size = strcspn(*at, " |");
+        unsigned known = 0;
+        for (unsigned i = 0; i < sizeof flag_names / sizeof flag_names[0]; i++) {
+            known |= is_word(*at, size, flag_names[i]) ? 1U << i : 0;
+        }
+        CHECK(known != 0);
+        flags |= known;
+        *at += size;
+        *at += strspn(*at, " ");
+    }
+    *at += **at == '|';
+    return flags;
+}
+
+static void add(struct specs *specs, bool is_counted, int begin, int last, int step) {
+    CHECK(specs->count < KEY_SPECS_MAX);
+    specs->at[specs->count++] =
+        (struct key_spec){.is_counted = is_counted, .begin = begin, .last = last, .step = step};
+}
+
+static void find_specs(const struct command *command, struct specs *specs) {
+    if (command->first_key > 0 && command->last_key >= command->first_key) {
+        for (int at = command->first_key; at <= command->last_key; at += command->key_step) {
+            add(specs, false, at, 0, 1);
+        }
+    } else if (command->first_key > 0) {
+        add(specs, false, command->first_key, command->last_key, command->key_step);
+    }
+    if ((command->flags & COMMAND_MOVABLE_KEYS) != 0) {
+        add(specs, true, command->key_count_arg, 0, 1);
+    }
+    const char *access = command->key_access;
+    for (uint32_t i = 0; i < specs->count; i++) {
+        specs->at[i].name = find_name(command, i);
+        specs->at[i].flags =
+            access != NULL ? read_flags(&access) : usual_flags(command, &specs->at[i]);
+    }
+    CHECK(access == NULL || *access == '\0');
+}
+
+void key_specs_init(void) {
+    CHECK(command_count() <= ACL_COMMANDS_MAX);
+    memset(kept, 0, sizeof kept);
+    for (uint32_t index = 0; index < command_count(); index++) {
+        find_specs(command_by_index(index), &kept[index]);
+    }
+}
+
+uint32_t key_specs_of(uint32_t command, const struct key_spec **specs) {
+    CHECK(command < ACL_COMMANDS_MAX);
+    *specs = kept[command].at;
+    return kept[command].count;
+}
+
+unsigned key_spec_needs(unsigned flags) {
+    return ((flags & KEY_ACCESS) != 0 ? (unsigned)ACL_READ : 0U) |
+           ((flags & (KEY_UPDATE | KEY_INSERT | KEY_DELETE)) != 0 ? (unsigned)ACL_WRITE : 0U);
+}
+
+struct key_walk key_spec_walk(const struct key_spec *spec, const struct request *request) {
+    int64_t count = request->count;
+    int64_t begin = spec->begin;
+    int64_t last = spec->last >= 0 ? begin + spec->last : count + spec->last;
+    if (spec->is_counted) {
+        int64_t keys;
+        if (begin >= count || !bytes_parse_i64(request->args[begin], &keys) || keys < 1 ||
+            keys > count - 1 - begin) {
+            return (struct key_walk){.end = 0};
+        }
+        last = begin + keys;
+        begin++;
+    }
+    if (last >= count) {
+        return (struct key_walk){.end = 0};
+    }
+    return (struct key_walk){
+        .next = (uint32_t)begin,
+        .end = last >= begin ? (uint32_t)last + 1 : (uint32_t)begin,
+        .step = (uint32_t)spec->step,
+    };
+}

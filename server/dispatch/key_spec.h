@@ -1,0 +1,44 @@
+/* Where the keys of a command are, and what it does with them: Redis's key specifications. They
+ * follow from an entry's syntax, and from its key_access where its flags do not say enough. */
+#ifndef SERVER_KEY_SPEC_H
+#define SERVER_KEY_SPEC_H
+
+#include "server/dispatch/command.h"
+
+enum key_flag {
+    KEY_READ_ONLY = 1 << 0, /* RO: the value is not changed */
+    KEY_CHANGED = 1 << 1,   /* RW: it may be */
+    KEY_REPLACED = 1 << 2,  /* OW: whatever it was */
+    KEY_REMOVED = 1 << 3,   /* RM */
+    KEY_ACCESS = 1 << 4,    /* what is in it is shown or copied */
+    KEY_UPDATE = 1 << 5,
+    KEY_INSERT = 1 << 6, /* adds, and never removes or replaces */
+    KEY_DELETE = 1 << 7,
+};
+
+/* A group of keys that are found in the same way. */
+struct key_spec {
+    bool is_counted;       /* the argument at begin is the number of keys after it */
+    int begin, last, step; /* otherwise up to last, relative to begin; negative: from the end */
+    const char *name;      /* of the argument; NULL: not documented */
+    unsigned flags;        /* enum key_flag */
+};
+enum { KEY_SPECS_MAX = 4 }; /* COPY has two: source and destination */
+
+/* Set what the functions below return. Call after command_init. */
+void key_specs_init(void);
+/* Returns the number of a command's specifications. */
+uint32_t key_specs_of(uint32_t command, const struct key_spec **specs);
+/* What a user needs for such keys: ACL_READ, ACL_WRITE, both or neither. */
+unsigned key_spec_needs(unsigned flags);
+/* The flags' names as Redis has them: "RW", "access". NULL: nothing has this bit. */
+const char *key_flag_name(unsigned flag);
+
+/* The positions of a specification's keys in a request: next, then one after another, while it is
+ * below end. end is 0 if the arguments do not fit. */
+struct key_walk {
+    uint32_t next, end, step;
+};
+struct key_walk key_spec_walk(const struct key_spec *spec, const struct request *request);
+
+#endif

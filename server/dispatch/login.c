@@ -1,0 +1,35 @@
+/* See login.h. */
+#include "server/dispatch/login.h"
+
+#include "server/dispatch/client_line.h"
+
+/* The one place that learns of every attempt. */
+static void note(struct server *server, struct session *session, struct bytes name,
+                 struct bytes word, bool is_known, bool is_right) {
+    /* A name that is unknown may be a password. */
+    auth_guard_note(server, session, is_right, is_known ? name : BYTES("(unknown)"));
+    if (is_right) {
+        return;
+    }
+    struct buffer line;
+    buffer_init(&line, 0);
+    client_line_print(session, server->clock.monotonic_ms, &line);
+    acl_log_add(&server->acl_log, (uint32_t)server->settings.acllog_max_len, "auth",
+                session->transaction.is_open ? "multi" : "toplevel", word, name,
+                client_line_text(&line), server->clock.now_ms);
+    buffer_deinit(&line);
+}
+
+bool login_try(struct server *server, struct session *session, struct bytes name,
+               struct bytes password, struct bytes word) {
+    struct acl_user *user = acl_users_find(&server->users, name);
+    /* An unknown user takes as long as a known one. */
+    bool is_right =
+        acl_user_takes_password(user != NULL ? user : server->users.default_user, password);
+    is_right = is_right && user != NULL && user->is_on;
+    note(server, session, name, word, user != NULL, is_right);
+    if (is_right) {
+        server_set_user(server, session, user, true);
+    }
+    return is_right;
+}

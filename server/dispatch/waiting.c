@@ -1,0 +1,106 @@
+/* Ends the waiting of clients. See waiting.h. */
+#include "server/dispatch/waiting.h"
+
+#include "server/dispatch/acl_check.h"
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+
+/* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
+static bool end(struct server *server, struct session *session, struct reply *reply) {
+    struct buffer *out = server_push(server, session);
+    wait_end(&server->waits, session);
+    if (out != NULL) {
+        reply_init(reply, out, session->protocol);
+        session_shape_reply(session, reply);
+        reply->is_silent = session->wait.is_silent;
+    }
+    return out != NULL;
+}
+
+/* NULL: it has nothing to give now. */
+static struct registry_key *find_board(struct server *server, uint32_t database,
+                                       struct bytes name) {
+    int64_t now_ms = server->clock.now_ms;
+    struct registry_key *key = registry_find(server->registry, database, name, now_ms);
+    if (key == NULL || key->kind != REGISTRY_BOARD || board_count(&key->board) == 0) {
+        return NULL;
+    }
+    const struct rules *rules = registry_rules(key);
+    if ((rules->guards & RULES_OPENS) != 0 && now_ms < rules->opens_ms) {
+        wait_note_opening(&server->waits, rules->opens_ms);
+    }
+    return rules_refuse(rules, now_ms) ? NULL : key;
+}
+
+static void serve(struct server *server, struct session *session, struct registry_key *key) {
+    struct reply reply;
+    if (!end(server, session, &reply)) {
+        return;
+    }
+    uint32_t command = command_index(session->wait.command);
+    if (!session->is_unlimited && !acl_check_key(session->user, command, registry_name(key))) {
+        char text[ACL_DENIAL_MAX];
+        struct bytes name = registry_name(key);
+        const struct request request = {.count = 1, .args = &name};
+        reply_error(&reply,
+                    acl_deny(server, session, command, &request, ACL_DENIED_KEY, 0, false, text));
+        return;
+    }
+    const struct call call = {
+        .command = session->wait.command,
+        .reply = &reply,
+        .registry = server->registry,
+        .session = session,
+        .server = server,
+        .now_us = server->clock.now_us,
+        .now_ms = server->clock.now_ms,
+    };
+    session->active_at_ms = server->clock.monotonic_ms;
+    session->wait.command->serve(&call, key);
+}
+
+/* A client that is served changes the key, which marks it anew: it loses its mark when it has no
+ * members, or nobody waits for it any more. */
+void waiting_serve(struct server *server) {
+    struct session *session;
+    uint32_t database;
+    struct bytes name;
+    while ((session = wait_first(&server->waits, &database, &name)) != NULL) {
+        struct registry_key *key = find_board(server, database, name);
+        if (key == NULL) {
+            wait_next_key(&server->waits);
+        } else {
+            serve(server, session, key);
+        }
+    }
+}
+
+void waiting_serve_opened(struct server *server) {
+    if (wait_has_opened(&server->waits, server->clock.now_ms)) {
+        waiting_serve(server);
+    }
+}
+
+bool waiting_give_up(struct server *server, uint32_t clients_max) {
+    struct session *session = wait_due(&server->waits, server->clock.monotonic_ms);
+    for (uint32_t i = 0; session != NULL && i < clients_max; i++) {
+        (void)waiting_unblock(server, session, false);
+        session = wait_due(&server->waits, server->clock.monotonic_ms);
+    }
+    return session != NULL;
+}
+
+bool waiting_unblock(struct server *server, struct session *session, bool is_error) {
+    struct reply reply;
+    if (session->wait.state == WAIT_NONE) {
+        return false;
+    }
+    if (end(server, session, &reply)) {
+        if (is_error) {
+            reply_error(&reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+        } else {
+            reply_null_array(&reply);
+        }
+    }
+    return true;
+}

@@ -1,0 +1,18 @@
+/* Replies to clients that waited (server/clients/wait.h). */
+#ifndef SERVER_WAITING_H
+#define SERVER_WAITING_H
+
+#include "server/clients/server.h"
+
+/* After a command, or whatever else changes keys: serve who waits for a key that has members now, in
+ * the order in which the keys changed, and of each key in order of arrival. So much is done as the
+ * command has added members. */
+void waiting_serve(struct server *server);
+/* The same for boards whose OPENS has passed since. */
+void waiting_serve_opened(struct server *server);
+/* Reply nil to some of those whose time is over. true: more are left. */
+bool waiting_give_up(struct server *server, uint32_t clients_max);
+/* CLIENT UNBLOCK: end a client's waiting, with nil or an error. false: it does not wait. */
+bool waiting_unblock(struct server *server, struct session *session, bool is_error);
+
+#endif

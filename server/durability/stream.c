@@ -1,0 +1,79 @@
+/* See stream.h. */
+#include "server/durability/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "server/system/disk.h"
+
+enum { PIPE_SIZE = 1 << 20 };
+
+static void on_readable(uv_poll_t *poll, int status, int events) {
+    struct stream *stream = poll->data;
+    (void)status;
+    (void)events;
+    stream->is_waiting = false;
+    uv_poll_stop(poll);
+}
+
+static void on_closed(uv_handle_t *handle) {
+    struct stream *stream = handle->data;
+    stream->state = STREAM_UNUSED;
+}
+
+bool stream_open(struct stream *stream, uv_loop_t *loop) {
+    int ends[2];
+    CHECK(stream->state == STREAM_UNUSED);
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return false;
+    }
+    /* A smaller one works, too: an unprivileged process has a limit for all its pipes. */
+    (void)!fcntl(ends[0], F_SETPIPE_SZ, PIPE_SIZE);
+    int status = uv_poll_init(loop, &stream->poll, ends[0]); /* which sets it to O_NONBLOCK */
+    if (status != 0) {
+        disk_close(ends[0]);
+        disk_close(ends[1]);
+        errno = -status;
+        return false;
+    }
+    stream->reader = ends[0];
+    stream->writer = ends[1];
+    stream->poll.data = stream;
+    stream->state = STREAM_OPEN;
+    stream->is_waiting = false;
+    return true;
+}
+
+enum stream_status stream_read(struct stream *stream, char *at, size_t room, size_t *size) {
+    ssize_t got;
+    CHECK(stream->state == STREAM_OPEN);
+    do {
+        got = read(stream->reader, at, room);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0) {
+        *size = (size_t)got;
+        return STREAM_PIECE;
+    }
+    if (got == 0) {
+        return STREAM_END;
+    }
+    if (errno != EAGAIN ||
+        uv_poll_start(&stream->poll, UV_READABLE | UV_DISCONNECT, on_readable) != 0) {
+        return STREAM_FAILED;
+    }
+    stream->is_waiting = true;
+    return STREAM_WAITS;
+}
+
+void stream_close(struct stream *stream) {
+    if (stream->state != STREAM_OPEN) {
+        return;
+    }
+    stream->state = STREAM_CLOSING;
+    uv_close((uv_handle_t *)&stream->poll, on_closed);
+    disk_close(stream->reader);
+    disk_close(stream->writer);
+    stream->reader = -1;
+    stream->writer = -1;
+}

@@ -1,0 +1,62 @@
+/* Questions from another thread to the engine's, which answers them between two ticks. So what the
+ * engine owns is read without a lock, and the engine never waits for the other side.
+ *
+ *     asker    asks_put ---> to_engine ---> answer()   engine: in its loop's poll, at most ASKS_PER_TURN
+ *              done()   <--- to_asker  <---            of them a turn
+ *
+ * A question is its asker's memory: the engine uses it from asks_put to done. Both sides are woken by
+ * an eventfd: uv_async would make the engine wait for an asker that was interrupted while it sent
+ * (network/wakeup.h).
+ *
+ * How many questions there are at a time is the asker's to limit: http.c has one a route, and one a
+ * request that gives a password. */
+#ifndef SERVER_ASK_H
+#define SERVER_ASK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <uv.h>
+
+#include "codec/check.h"
+
+enum { ASKS_PER_TURN = 8 };
+
+struct ask {
+    struct ask *next;
+    /* On the engine's thread. It must be short: it allocates nothing and looks at no key. */
+    void (*answer)(void *context, struct ask *ask);
+    /* On the asker's thread, with the answer. */
+    void (*done)(void *context, struct ask *ask);
+};
+
+/* One direction. */
+struct ask_way {
+    _Atomic(struct ask *) newest;
+    int fd; /* eventfd */
+    uv_poll_t poll;
+};
+
+struct asks {
+    struct ask_way to_engine, to_asker;
+    struct ask *left_first; /* the engine has taken them, but not answered yet, oldest first */
+    void *engine_context, *asker_context;
+};
+
+/* Must be zeroed. engine_context is for answer, asker_context for done. The handles keep no loop alive.
+ * false: no descriptor; nothing is left behind. */
+MUST_CHECK bool asks_init(struct asks *asks, uv_loop_t *engine_loop, void *engine_context,
+                          void *asker_context);
+/* On the asker's thread, before anything else there. false: libuv failed. */
+MUST_CHECK bool asks_attach(struct asks *asks, uv_loop_t *asker_loop);
+/* The asker: put a question. */
+void asks_put(struct asks *asks, struct ask *ask);
+/* Wake the asker's loop; any thread. */
+void asks_wake_asker(struct asks *asks);
+/* The asker, at its end: its loop must turn once more. */
+void asks_detach(struct asks *asks);
+/* The engine, when the asker's thread has ended: its loop must turn once more, and then asks_deinit. The
+ * questions that are left are given to drop, with asker_context. */
+void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask));
+void asks_deinit(struct asks *asks);
+
+#endif

@@ -1,0 +1,121 @@
+/* See http_header.h. */
+#include "server/http/http_header.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- Host ---- */
+
+enum { HOST_MAX = 256 };
+
+static bool is_listed(const char *host, const char *names) {
+    size_t size = strlen(host);
+    while (*(names += strspn(names, " ")) != '\0') {
+        size_t word = strcspn(names, " ");
+        if ((word == 1 && names[0] == '*') ||
+            (word == size && strncasecmp(names, host, size) == 0)) {
+            return true;
+        }
+        names += word;
+    }
+    return false;
+}
+
+/* Copy the host without its port; the brackets of an IPv6 address go. false: it is none. */
+static bool take_host(const char *header, char *host) {
+    bool is_bracketed = header[0] == '[';
+    const char *begin = header + is_bracketed;
+    size_t size = strcspn(begin, is_bracketed ? "]" : ":");
+    const char *rest = begin + size + (is_bracketed && begin[size] == ']');
+    if (size == 0 || size >= HOST_MAX || (is_bracketed && begin[size] != ']') ||
+        (*rest != '\0' && (*rest != ':' || strspn(rest + 1, "0123456789") != strlen(rest + 1)))) {
+        return false;
+    }
+    memcpy(host, begin, size);
+    host[size] = '\0';
+    if (host[size - 1] == '.') {
+        host[size - 1] = '\0'; /* a full name may end with a dot */
+    }
+    struct in6_addr address;
+    return !is_bracketed || inet_pton(AF_INET6, host, &address) == 1;
+}
+
+bool http_header_allows_host(const char *host, const char *names) {
+    char name[HOST_MAX];
+    struct in_addr address;
+    if (host == NULL) {
+        return true;
+    }
+    if (!take_host(host, name)) {
+        return false;
+    }
+    return host[0] == '[' || inet_pton(AF_INET, name, &address) == 1 ||
+           (name[0] != '\0' && strchr(name, '.') == NULL) || is_listed(name, names);
+}
+
+/* ---- Accept ---- */
+
+enum { QUALITY_MAX = 1000 };
+
+/* "1", "0.25": up to three digits. */
+static unsigned parse_quality(const char *text) {
+    if (text[0] == '1') {
+        return QUALITY_MAX;
+    }
+    unsigned quality = 0;
+    if (text[0] == '0' && text[1] == '.') {
+        unsigned unit = 100;
+        for (const char *at = text + 2; *at >= '0' && *at <= '9' && unit > 0; at++, unit /= 10) {
+            quality += (unsigned)(*at - '0') * unit;
+        }
+    }
+    return quality;
+}
+
+/* The q of a range, up to the end of it. */
+static unsigned quality_of(const char *range, size_t size) {
+    for (const char *at = range; at + 2 < range + size; at++) {
+        if (*at != ';') {
+            continue;
+        }
+        const char *name = at + 1 + strspn(at + 1, " \t");
+        if ((name[0] == 'q' || name[0] == 'Q') && name[1] == '=') {
+            return parse_quality(name + 2);
+        }
+    }
+    return QUALITY_MAX;
+}
+
+/* How exactly the range names the type: 3 itself, 2 "text/" + "*", 1 anything, 0 not at all. */
+static unsigned match(const char *range, size_t size, const char *type) {
+    size_t kind = strcspn(type, "/") + 1;
+    if (size == 3 && memcmp(range, "*/*", 3) == 0) {
+        return 1;
+    }
+    if (size == kind + 1 && range[kind] == '*' && strncasecmp(range, type, kind) == 0) {
+        return 2;
+    }
+    return size == strlen(type) && strncasecmp(range, type, size) == 0 ? 3 : 0;
+}
+
+unsigned http_header_quality(const char *accept, const char *type) {
+    unsigned best = 0;
+    unsigned quality = 0;
+    if (accept == NULL) {
+        return QUALITY_MAX;
+    }
+    while (*(accept += strspn(accept, ", \t")) != '\0') {
+        size_t size = strcspn(accept, ",");
+        size_t name = strcspn(accept, ";, \t");
+        unsigned how = match(accept, name < size ? name : size, type);
+        unsigned how_welcome = quality_of(accept, size);
+        if (how > best || (how == best && how > 0 && how_welcome > quality)) {
+            best = how;
+            quality = how_welcome;
+        }
+        accept += size;
+    }
+    return quality;
+}

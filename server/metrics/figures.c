@@ -1,0 +1,77 @@
+/* See figures.h. */
+#include "server/metrics/figures.h"
+
+#include <sys/resource.h>
+
+static void take_databases(const struct registry *registry, struct figures *figures) {
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        figures->databases[i] = (struct figures_database){
+            .keys = registry_count(registry, i),
+            .boards = registry_board_count(registry, i),
+            .expiring = registry_expiring_count(registry, i),
+            .members = registry_member_count(registry, i),
+        };
+    }
+    figures->totals = *registry_totals(registry);
+}
+
+static void take_clients(const struct server *server, struct figures *figures) {
+    figures->clients = server->session_count;
+    figures->clients_limit = (uint64_t)server->settings.maxclients;
+    figures->clients_blocked = server->waits.client_count;
+    figures->clients_watching = server->watches.client_count;
+    figures->clients_pubsub = server->subscriptions.client_count;
+    figures->channels = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_CHANNEL);
+    figures->patterns = subscription_topic_count(&server->subscriptions, SUBSCRIPTION_PATTERN);
+}
+
+static uint64_t microseconds(struct timeval time) {
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+static void take_thread(struct figures *figures) {
+#ifdef RUSAGE_THREAD
+    struct rusage usage = {0};
+    (void)getrusage(RUSAGE_THREAD, &usage);
+    figures->user_us = microseconds(usage.ru_utime);
+    figures->system_us = microseconds(usage.ru_stime);
+    figures->switches_forced = (uint64_t)usage.ru_nivcsw;
+    figures->switches_own = (uint64_t)usage.ru_nvcsw;
+    figures->faults = (uint64_t)usage.ru_majflt;
+#else
+    (void)figures;
+#endif
+}
+
+void figures_take(const struct server *server, struct figures *figures) {
+    uint64_t begin = clock_ticks();
+    size_t commands_size = server->stats.command_count * sizeof(struct stats_command);
+    figures->stats = server->stats;
+    figures->stats.commands = NULL;
+    memcpy(figures->commands, server->stats.commands, commands_size);
+    figures->kept = (struct persistence_info){
+        .is_last_save_ok = true,
+        .last_save_s = server->started_at_s,
+        .last_save_seconds = -1,
+        .is_journal_ok = true,
+    };
+    if (server->persistence != NULL) {
+        persistence_describe(server->persistence, &figures->kept);
+    }
+    take_databases(server->registry, figures);
+    take_clients(server, figures);
+    take_thread(figures);
+    figures->memory_limit = server->settings.maxmemory;
+    figures->memory_clients = server->client_memory.total;
+    figures->memory_clients_limit = server_client_memory_limit(server);
+    figures->memory_startup = server->stats.startup_memory_size;
+    figures->memory_machine = server->machine_memory_size;
+    figures->uptime_ms = server->clock.monotonic_ms - server->started_at_ms;
+    figures->started_at_s = server->started_at_s;
+    figures->clock_lead_us = server->clock.lead_us;
+    figures->clock_steps = server->clock.step_count;
+    figures->is_loading = server->durability.is_loading;
+    figures->is_writable =
+        !server->durability.is_loading && server->durability.write_refusal == NULL;
+    figures->look_ns = clock_ticks_to_ns(clock_ticks() - begin);
+}

@@ -1,0 +1,601 @@
+/* The table of metrics, and how it is printed. See metrics.h.
+ *
+ * A family is one row: its name, what it is, and where its values come from: a field of the figures, or
+ * a function that writes the samples, one for each value of a label.
+ *
+ *     family                          OpenMetrics                     Prometheus
+ *     counter leaderboard_x           # TYPE leaderboard_x counter    # TYPE leaderboard_x_total counter
+ *                                     leaderboard_x_total 1           leaderboard_x_total 1
+ *
+ * Units are seconds and bytes, and end the family's name. Numbers are printed exactly, from integers. */
+#include "server/metrics/metrics.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "server/dispatch/command.h"
+#include "server/http/http_header.h"
+#include "server/system/process.h"
+
+enum kind { COUNTER, GAUGE, HISTOGRAM, INFO };
+
+struct page {
+    const struct figures *figures;
+    enum metrics_format format;
+    struct buffer *out;
+    const struct family *family; /* being printed */
+};
+
+struct family {
+    const char *name;
+    enum kind kind;
+    const char *unit; /* "seconds", "bytes"; "": none */
+    const char *help;
+    const char *labels; /* for the docs: "`command`"; "": none */
+    /* Either a field ... */
+    size_t offset;
+    enum field_type { FIELD_NONE, FIELD_U64, FIELD_I64, FIELD_U32, FIELD_BOOL } type;
+    uint32_t per_unit; /* so many of the field's units are one of the metric's: 1000000 for us */
+    /* ... or a function. */
+    void (*write)(struct page *page);
+};
+
+/* ---- printing ---- */
+
+__attribute__((format(printf, 2, 3))) static void put(struct page *page, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    CHECK(size >= 0 && (size_t)size < sizeof line);
+    buffer_append(page->out, line, (size_t)size);
+}
+
+/* value / per_unit, exactly: per_unit is a power of ten. */
+static void put_value(struct page *page, bool is_negative, uint64_t value, uint32_t per_unit) {
+    int digits = 0;
+    uint64_t rest = value % per_unit;
+    for (uint32_t unit = per_unit; unit > 1; unit /= 10) {
+        digits++;
+    }
+    const char *sign = is_negative ? "-" : "";
+    if (rest == 0) {
+        put(page, " %s%llu\n", sign, (unsigned long long)(value / per_unit));
+        return;
+    }
+    while (rest % 10 == 0) {
+        rest /= 10;
+        digits--;
+    }
+    put(page, " %s%llu.%0*llu\n", sign, (unsigned long long)(value / per_unit), digits,
+        (unsigned long long)rest);
+}
+
+/* A sample of the family being printed: "leaderboard_keys{database="0"} 7". label NULL: none. */
+static void put_sample(struct page *page, const char *label, const char *text, uint64_t value,
+                       uint32_t per_unit) {
+    const struct family *family = page->family;
+    put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
+    if (label != NULL) {
+        put(page, "{%s=\"%s\"}", label, text);
+    }
+    put_value(page, false, value, per_unit);
+}
+
+static void put_field(struct page *page) {
+    const struct family *family = page->family;
+    const char *at = (const char *)page->figures + family->offset;
+    uint64_t u64 = 0;
+    int64_t i64 = 0;
+    uint32_t u32 = 0;
+    switch (family->type) {
+    case FIELD_U64:
+        memcpy(&u64, at, sizeof u64);
+        break;
+    case FIELD_I64:
+        memcpy(&i64, at, sizeof i64);
+        u64 = i64 < 0 ? 0 - (uint64_t)i64 : (uint64_t)i64;
+        break;
+    case FIELD_U32:
+        memcpy(&u32, at, sizeof u32);
+        u64 = u32;
+        break;
+    case FIELD_BOOL:
+        u64 = *at != 0;
+        break;
+    case FIELD_NONE:
+        break;
+    }
+    put(page, "%s%s", family->name, family->kind == COUNTER ? "_total" : "");
+    put_value(page, i64 < 0, u64, family->per_unit);
+}
+
+enum { BUCKET_STEP = 2, BUCKETS_SHOWN = 24 }; /* 1 us, 4 us, 16 us ... 4.2 s */
+
+/* label: "command=\"zadd\"," with the comma, or "". */
+static void put_histogram(struct page *page, const char *label, const struct durations *durations) {
+    const char *name = page->family->name;
+    uint64_t seen = 0;
+    for (int i = 0; i < BUCKETS_SHOWN; i++) {
+        seen += durations->buckets[i];
+        if (i % BUCKET_STEP == 0) {
+            put(page, "%s_bucket{%sle=\"%.10g\"} %llu\n", name, label,
+                (double)(UINT64_C(1) << i) / 1e6, (unsigned long long)seen);
+        }
+    }
+    for (int i = BUCKETS_SHOWN; i < DURATIONS_BUCKETS; i++) {
+        seen += durations->buckets[i];
+    }
+    put(page, "%s_bucket{%sle=\"+Inf\"} %llu\n", name, label, (unsigned long long)seen);
+    int size = (int)strlen(label) - 1; /* without the comma */
+    char braced[128] = "";
+    if (size > 0) {
+        snprintf(braced, sizeof braced, "{%.*s}", size, label);
+    }
+    put(page, "%s_count%s %llu\n%s_sum%s", name, braced, (unsigned long long)seen, name, braced);
+    put_value(page, false, durations->total_ns, 1000000000);
+}
+
+/* ---- the families that have labels, or no field ---- */
+
+static void write_build(struct page *page) {
+    put(page, "%s_info{version=\"%s\",redis_version=\"%s\"} 1\n", page->family->name,
+        SERVER_VERSION, SERVER_REDIS_VERSION);
+}
+
+static void write_commands(struct page *page) {
+    const struct figures *figures = page->figures;
+    for (uint32_t i = 0; i < figures->stats.command_count; i++) {
+        char label[COMMAND_FULL_NAME_MAX + 16];
+        if (figures->commands[i].calls.count > 0) {
+            snprintf(label, sizeof label, "command=\"%s\",", command_full_name(i));
+            put_histogram(page, label, &figures->commands[i].calls);
+        }
+    }
+}
+
+/* A counter of each command that was asked for; offset: of it in struct stats_command. */
+static void write_of_commands(struct page *page, size_t offset) {
+    const struct figures *figures = page->figures;
+    for (uint32_t i = 0; i < figures->stats.command_count; i++) {
+        const struct stats_command *command = &figures->commands[i];
+        if (command->calls.count > 0 || command->rejected_calls > 0) {
+            uint64_t value;
+            memcpy(&value, (const char *)command + offset, sizeof value);
+            put_sample(page, "command", command_full_name(i), value, 1);
+        }
+    }
+}
+
+static void write_failures(struct page *page) {
+    write_of_commands(page, offsetof(struct stats_command, failed_calls));
+}
+
+static void write_rejections(struct page *page) {
+    write_of_commands(page, offsetof(struct stats_command, rejected_calls));
+}
+
+/* A prefix is the first word of an error, which the server chose; what would end a label's value
+ * early is shown as '_'. */
+static void write_errors(struct page *page) {
+    const struct stats *stats = &page->figures->stats;
+    for (uint32_t i = 0; i < stats->error_kind_count; i++) {
+        char prefix[sizeof stats->errors[i].prefix];
+        memcpy(prefix, stats->errors[i].prefix, sizeof prefix);
+        for (char *at = prefix; *at != '\0'; at++) {
+            if (*at == '"' || *at == '\\' || *at == '\n') {
+                *at = '_';
+            }
+        }
+        put_sample(page, "prefix", prefix, stats->errors[i].count, 1);
+    }
+}
+
+static bool is_used(const struct figures_database *database, uint32_t index) {
+    return index == 0 || database->keys > 0;
+}
+
+/* One of the counts of every database that has keys, and of the first. */
+static void write_databases(struct page *page,
+                            uint64_t (*count)(const struct figures_database *database)) {
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        const struct figures_database *database = &page->figures->databases[i];
+        char name[16];
+        if (is_used(database, i)) {
+            snprintf(name, sizeof name, "%u", i);
+            put_sample(page, "database", name, count(database), 1);
+        }
+    }
+}
+
+static uint64_t keys_of(const struct figures_database *database) {
+    return database->keys;
+}
+static uint64_t boards_of(const struct figures_database *database) {
+    return database->boards;
+}
+static uint64_t members_of(const struct figures_database *database) {
+    return database->members;
+}
+static uint64_t expiring_of(const struct figures_database *database) {
+    return database->expiring;
+}
+static void write_keys(struct page *page) {
+    write_databases(page, keys_of);
+}
+static void write_boards(struct page *page) {
+    write_databases(page, boards_of);
+}
+static void write_members(struct page *page) {
+    write_databases(page, members_of);
+}
+static void write_expiring(struct page *page) {
+    write_databases(page, expiring_of);
+}
+
+static void write_thread_clients(struct page *page) {
+    for (uint32_t i = 0; i < page->figures->stats.network_count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", i);
+        put_sample(page, "thread", name, page->figures->stats.networks[i].client_count, 1);
+    }
+}
+
+static void write_thread_calls(struct page *page) {
+    for (uint32_t i = 0; i < page->figures->stats.network_count; i++) {
+        const struct stats_network *network = &page->figures->stats.networks[i];
+        put(page, "%s_total{thread=\"%u\",call=\"read\"} %llu\n", page->family->name, i,
+            (unsigned long long)network->reads);
+        put(page, "%s_total{thread=\"%u\",call=\"write\"} %llu\n", page->family->name, i,
+            (unsigned long long)network->writes);
+    }
+}
+
+static void write_memory_used(struct page *page) {
+    put_sample(page, NULL, NULL, memory_used(), 1);
+}
+static void write_memory_peak(struct page *page) {
+    put_sample(page, NULL, NULL, memory_used_peak(), 1);
+}
+static void write_resident(struct page *page) {
+    put_sample(page, NULL, NULL, process_memory_size(), 1);
+}
+
+static void write_loading_ratio(struct page *page) {
+    const struct figures *figures = page->figures;
+    put(page, "%s %.4f\n", page->family->name,
+        figures->is_loading ? figures->kept.loading_percent / 100 : 1.0);
+}
+
+static void write_unsynced(struct page *page) {
+    const struct persistence_info *kept = &page->figures->kept;
+    put_sample(page, NULL, NULL, kept->group - kept->synced_group, 1);
+}
+
+static void write_syncs(struct page *page) {
+    put_histogram(page, "", &page->figures->kept.syncs);
+}
+
+/* The last snapshot that ended; a server without one has no such sample. */
+static void write_save_seconds(struct page *page) {
+    const struct persistence_info *kept = &page->figures->kept;
+    if (kept->last_save_seconds >= 0) {
+        put_sample(page, NULL, NULL, (uint64_t)kept->last_save_seconds, 1);
+    }
+}
+
+static void write_ticks(struct page *page) {
+    put_histogram(page, "", &page->figures->stats.ticks);
+}
+
+static void write_engine_cpu(struct page *page) {
+    put_sample(page, "mode", "system", page->figures->system_us, 1000000);
+    put_sample(page, "mode", "user", page->figures->user_us, 1000000);
+}
+
+static void write_switches(struct page *page) {
+    put_sample(page, "reason", "forced", page->figures->switches_forced, 1);
+    put_sample(page, "reason", "waits", page->figures->switches_own, 1);
+}
+
+static void write_process_cpu(struct page *page) {
+    struct timespec used = {0};
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    put_sample(page, NULL, NULL, (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec,
+               1000000000);
+}
+
+/* ---- the table ---- */
+
+#define AT(field) ((struct figures *)0)->field
+#define TYPE_OF(field)                                                                             \
+    _Generic(AT(field), uint64_t                                                                   \
+             : FIELD_U64, int64_t                                                                  \
+             : FIELD_I64, uint32_t                                                                 \
+             : FIELD_U32, bool                                                                     \
+             : FIELD_BOOL)
+#define VALUE(field)                                                                               \
+    .offset = offsetof(struct figures, field), .type = TYPE_OF(field), .per_unit = 1
+#define SCALED(field, divisor)                                                                     \
+    .offset = offsetof(struct figures, field), .type = TYPE_OF(field), .per_unit = (divisor)
+#define WRITE(function) .write = (function), .per_unit = 1
+
+static const struct group {
+    const char *title;
+    const struct family *families; /* end with name NULL */
+} groups[] = {
+    {"The server",
+     (const struct family[]){
+         {"leaderboard_build", INFO, "",
+          "The version of the server, and of the Redis commands it has",
+          "`version`, `redis_version`", WRITE(write_build)},
+         {"leaderboard_uptime_seconds", GAUGE, "seconds", "Time since the server has started", "",
+          SCALED(uptime_ms, 1000)},
+         {"leaderboard_loading", GAUGE, "",
+          "1 while the boards are loaded from disk, and commands get -LOADING", "",
+          VALUE(is_loading)},
+         {"leaderboard_loaded_ratio", GAUGE, "ratio", "How much of what is on disk has been loaded",
+          "", WRITE(write_loading_ratio)},
+         {"leaderboard_writable", GAUGE, "",
+          "1 if writes are taken; 0 while loading, and while they are refused because the disk "
+          "cannot be written (MISCONF)",
+          "", VALUE(is_writable)},
+         {"leaderboard_clock_lead_seconds", GAUGE, "seconds",
+          "How far the server's time is ahead of the machine's clock, negative if behind", "",
+          SCALED(clock_lead_us, 1000000)},
+         {"leaderboard_clock_steps", COUNTER, "",
+          "Steps of the machine's clock by more than a minute", "", VALUE(clock_steps)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+    {"Commands",
+     (const struct family[]){
+         {"leaderboard_commands_processed", COUNTER, "", "Commands that ran", "",
+          VALUE(stats.commands_processed)},
+         {"leaderboard_command_duration_seconds", HISTOGRAM, "seconds",
+          "How long the calls of a command took, of those that were called at all", "`command`",
+          WRITE(write_commands)},
+         {"leaderboard_command_failures", COUNTER, "", "Calls that ran and ended in an error",
+          "`command`", WRITE(write_failures)},
+         {"leaderboard_command_rejections", COUNTER, "",
+          "Calls that were refused before they ran: arity, password, memory, disk, loading",
+          "`command`", WRITE(write_rejections)},
+         {"leaderboard_error_replies", COUNTER, "", "Error replies", "",
+          VALUE(stats.error_replies)},
+         {"leaderboard_errors", COUNTER, "", "Error replies by the word that they begin with",
+          "`prefix`", WRITE(write_errors)},
+         {"leaderboard_keyspace_hits", COUNTER, "",
+          "Look-ups of keys by reading commands that found one", "", VALUE(stats.keyspace_hits)},
+         {"leaderboard_keyspace_misses", COUNTER, "", "Those that found none", "",
+          VALUE(stats.keyspace_misses)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+    {"Boards and keys",
+     (const struct family[]){
+         {"leaderboard_keys", GAUGE, "", "Keys; databases without keys are left out, but for 0",
+          "`database`", WRITE(write_keys)},
+         {"leaderboard_boards", GAUGE, "", "Keys that hold a board", "`database`",
+          WRITE(write_boards)},
+         {"leaderboard_members", GAUGE, "", "Members of all boards", "`database`",
+          WRITE(write_members)},
+         {"leaderboard_expiring_keys", GAUGE, "", "Keys with an expiry", "`database`",
+          WRITE(write_expiring)},
+         {"leaderboard_expired_keys", COUNTER, "", "Keys removed because they expired", "",
+          VALUE(totals.expired)},
+         {"leaderboard_rolled_boards", COUNTER, "", "Boards rolled over at the end of their period",
+          "", VALUE(totals.rolled)},
+         {"leaderboard_unfreed_keys", GAUGE, "", "Removed keys whose memory is still being freed",
+          "", VALUE(totals.unfreed)},
+         {"leaderboard_freed_keys", COUNTER, "", "Removed keys whose memory has been freed", "",
+          VALUE(totals.freed)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+    {"Memory",
+     (const struct family[]){
+         {"leaderboard_memory_used_bytes", GAUGE, "bytes", "Heap in use; maxmemory limits it", "",
+          WRITE(write_memory_used)},
+         {"leaderboard_memory_peak_bytes", GAUGE, "bytes", "The most that was ever in use", "",
+          WRITE(write_memory_peak)},
+         {"leaderboard_memory_limit_bytes", GAUGE, "bytes", "maxmemory; 0: none", "",
+          VALUE(memory_limit)},
+         {"leaderboard_memory_startup_bytes", GAUGE, "bytes", "Heap in use after the start", "",
+          VALUE(memory_startup)},
+         {"leaderboard_memory_clients_bytes", GAUGE, "bytes",
+          "What clients hold: unfinished requests and unread replies", "", VALUE(memory_clients)},
+         {"leaderboard_memory_clients_limit_bytes", GAUGE, "bytes",
+          "maxmemory-clients in bytes; 0: none", "", VALUE(memory_clients_limit)},
+         {"leaderboard_memory_machine_bytes", GAUGE, "bytes", "The machine's memory", "",
+          VALUE(memory_machine)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+    {"Clients and network",
+     (const struct family[]){
+         {"leaderboard_clients", GAUGE, "", "Clients that are connected", "", VALUE(clients)},
+         {"leaderboard_clients_limit", GAUGE, "", "maxclients", "", VALUE(clients_limit)},
+         {"leaderboard_blocked_clients", GAUGE, "", "Clients that wait for a member (BZPOPMIN)", "",
+          VALUE(clients_blocked)},
+         {"leaderboard_watching_clients", GAUGE, "", "Clients that watch keys", "",
+          VALUE(clients_watching)},
+         {"leaderboard_subscribed_clients", GAUGE, "", "Clients that have subscribed to something",
+          "", VALUE(clients_pubsub)},
+         {"leaderboard_channels", GAUGE, "", "Channels with a subscriber", "", VALUE(channels)},
+         {"leaderboard_channel_patterns", GAUGE, "", "Patterns with a subscriber", "",
+          VALUE(patterns)},
+         {"leaderboard_connections", COUNTER, "", "Connections accepted", "",
+          VALUE(stats.connections_received)},
+         {"leaderboard_rejected_connections", COUNTER, "",
+          "Connections refused: maxclients, protected-mode, no descriptor", "",
+          VALUE(stats.connections_rejected)},
+         {"leaderboard_evicted_clients", COUNTER, "", "Clients closed by maxmemory-clients", "",
+          VALUE(stats.clients_evicted)},
+         {"leaderboard_overflowed_clients", COUNTER, "",
+          "Clients closed by client-output-buffer-limit", "",
+          VALUE(stats.unexpected_closed_output)},
+         {"leaderboard_network_received_bytes", COUNTER, "bytes", "Bytes of requests", "",
+          VALUE(stats.input_bytes)},
+         {"leaderboard_network_sent_bytes", COUNTER, "bytes", "Bytes of replies", "",
+          VALUE(stats.output_bytes)},
+         {"leaderboard_io_thread_clients", GAUGE, "",
+          "Clients of each thread that reads and writes, a second ago at most", "`thread`",
+          WRITE(write_thread_clients)},
+         {"leaderboard_io_thread_calls", COUNTER, "", "System calls of each such thread",
+          "`thread`, `call`", WRITE(write_thread_calls)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+    {"Journal and snapshots",
+     (const struct family[]){
+         {"leaderboard_journal_enabled", GAUGE, "", "1 if appendonly is on", "",
+          VALUE(kept.is_journal_on)},
+         {"leaderboard_journal_healthy", GAUGE, "", "0 if the journal cannot be written", "",
+          VALUE(kept.is_journal_ok)},
+         {"leaderboard_journal_size_bytes", GAUGE, "bytes", "Base and journals on disk", "",
+          VALUE(kept.journal_size)},
+         {"leaderboard_journal_pending_bytes", GAUGE, "bytes", "Effects that are not written yet",
+          "", VALUE(kept.waiting_size)},
+         {"leaderboard_journal_unsynced_groups", GAUGE, "",
+          "Ticks whose effects are not synced yet", "", WRITE(write_unsynced)},
+         {"leaderboard_journal_groups", COUNTER, "", "Ticks with effects since the journal began",
+          "", VALUE(kept.group)},
+         {"leaderboard_journal_fsync_duration_seconds", HISTOGRAM, "seconds",
+          "How long syncing the journal took", "", WRITE(write_syncs)},
+         {"leaderboard_journal_fsync_longest_seconds", GAUGE, "seconds", "The longest of them", "",
+          SCALED(kept.sync_longest_us, 1000000)},
+         {"leaderboard_journal_delayed_fsyncs", COUNTER, "",
+          "everysec: a sync was due while the one before still ran", "",
+          VALUE(kept.delayed_sync_count)},
+         {"leaderboard_snapshot_running", GAUGE, "", "1 while a snapshot is written", "",
+          VALUE(kept.is_saving)},
+         {"leaderboard_snapshot_healthy", GAUGE, "", "0 if the last snapshot failed", "",
+          VALUE(kept.is_last_save_ok)},
+         {"leaderboard_snapshots", COUNTER, "", "Snapshots that ended well", "",
+          VALUE(kept.save_count)},
+         {"leaderboard_snapshot_last_timestamp_seconds", GAUGE, "seconds",
+          "When the last snapshot ended well, in unix time; at first, when the server started", "",
+          VALUE(kept.last_save_s)},
+         {"leaderboard_snapshot_last_duration_seconds", GAUGE, "seconds",
+          "How long it took; missing while there is none", "", WRITE(write_save_seconds)},
+         {"leaderboard_snapshot_pending_changes", GAUGE, "", "Changes since the last snapshot", "",
+          VALUE(kept.changes)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+    {"Ticks: a slow host or a slow server",
+     (const struct family[]){
+         {"leaderboard_tick_duration_seconds", HISTOGRAM, "seconds",
+          "How long the turns of the engine's loop took, from taking requests to sending replies",
+          "", WRITE(write_ticks)},
+         {"leaderboard_tick_longest_seconds", GAUGE, "seconds", "The longest of them", "",
+          SCALED(stats.tick_longest_us, 1000000)},
+         {"leaderboard_tick_longest_cpu_seconds", GAUGE, "seconds",
+          "The processor time of that one; 0 while no tick has taken a millisecond", "",
+          SCALED(stats.tick_longest_cpu_us, 1000000)},
+         {"leaderboard_long_ticks", COUNTER, "", "Ticks of a millisecond or more", "",
+          VALUE(stats.long_tick_count)},
+         {"leaderboard_long_tick_wall_seconds", COUNTER, "seconds", "How long they took", "",
+          SCALED(stats.long_tick_wall_ns, 1000000000)},
+         {"leaderboard_long_tick_cpu_seconds", COUNTER, "seconds",
+          "For how much of that the engine's thread had a processor", "",
+          SCALED(stats.long_tick_cpu_ns, 1000000000)},
+         {"leaderboard_engine_cpu_seconds", COUNTER, "seconds",
+          "Processor time of the engine's thread", "`mode`", WRITE(write_engine_cpu)},
+         {"leaderboard_engine_context_switches", COUNTER, "",
+          "How often the engine's thread gave its processor away: because another was put in its "
+          "place (`forced`), or to wait (`waits`)",
+          "`reason`", WRITE(write_switches)},
+         {"leaderboard_engine_major_faults", COUNTER, "",
+          "How often the engine's thread waited for memory that had to be read from disk (swap)",
+          "", VALUE(faults)},
+         {"leaderboard_scrape_engine_seconds", GAUGE, "seconds",
+          "How long the engine's thread was busy with this scrape", "",
+          SCALED(look_ns, 1000000000)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+    {"The process",
+     (const struct family[]){
+         {"process_cpu_seconds", COUNTER, "seconds", "Processor time of all threads", "",
+          WRITE(write_process_cpu)},
+         {"process_resident_memory_bytes", GAUGE, "bytes",
+          "Memory that the process has of the machine", "", WRITE(write_resident)},
+         {"process_start_time_seconds", GAUGE, "seconds", "When the process started, in unix time",
+          "", VALUE(started_at_s)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+};
+enum { GROUP_COUNT = sizeof groups / sizeof groups[0] };
+
+static const char *const kind_names[] = {
+    [COUNTER] = "counter", [GAUGE] = "gauge", [HISTOGRAM] = "histogram", [INFO] = "info"};
+
+/* Samples of a counter or of information have the family's name and this. */
+static const char *sample_suffix(const struct family *family) {
+    return family->kind == COUNTER ? "_total" : family->kind == INFO ? "_info" : "";
+}
+
+static void print_family(struct page *page, const struct family *family) {
+    bool is_open = page->format == METRICS_OPENMETRICS;
+    const char *suffix = is_open ? "" : sample_suffix(family);
+    const char *kind = family->kind == INFO && !is_open ? "gauge" : kind_names[family->kind];
+    put(page, "# TYPE %s%s %s\n", family->name, suffix, kind);
+    if (is_open && family->unit[0] != '\0') {
+        put(page, "# UNIT %s %s\n", family->name, family->unit);
+    }
+    put(page, "# HELP %s%s %s.\n", family->name, suffix, family->help);
+    page->family = family;
+    if (family->write != NULL) {
+        family->write(page);
+    } else {
+        put_field(page);
+    }
+}
+
+void metrics_print(const struct figures *figures, enum metrics_format format, struct buffer *out) {
+    struct page page = {.figures = figures, .format = format, .out = out};
+    for (size_t i = 0; i < GROUP_COUNT; i++) {
+        for (const struct family *family = groups[i].families; family->name != NULL; family++) {
+            print_family(&page, family);
+        }
+    }
+    if (format == METRICS_OPENMETRICS) {
+        put(&page, "# EOF\n");
+    }
+}
+
+/* ---- formats ---- */
+
+enum metrics_format metrics_choose(const char *accept) {
+    return http_header_quality(accept, "text/plain") >
+                   http_header_quality(accept, "application/openmetrics-text")
+               ? METRICS_PROMETHEUS
+               : METRICS_OPENMETRICS;
+}
+
+const char *metrics_content_type(enum metrics_format format) {
+    return format == METRICS_OPENMETRICS
+               ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+               : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+/* ---- the page ---- */
+
+void metrics_write_docs(FILE *file) {
+    fputs("# Metrics\n"
+          "\n"
+          "`make docs` generates this page from the server's table of metrics. `GET /metrics` "
+          "replies them;\n"
+          "[monitoring.md](monitoring.md) says how to switch it on, and what to watch.\n"
+          "\n"
+          "Names are those of the samples: of a histogram there are `_bucket`, `_count` and "
+          "`_sum`. Counters begin at 0\n"
+          "when the server starts, and those of commands, errors, clients and ticks at `CONFIG "
+          "RESETSTAT`. A command\n"
+          "has 17 time series once it was called: with 20 commands in use a scrape has about 450 "
+          "lines.\n",
+          file);
+    for (size_t i = 0; i < GROUP_COUNT; i++) {
+        fprintf(file, "\n## %s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
+                groups[i].title);
+        for (const struct family *family = groups[i].families; family->name != NULL; family++) {
+            fprintf(file, "| `%s%s` | %s | %s | %s |\n", family->name, sample_suffix(family),
+                    kind_names[family->kind], family->labels, family->help);
+        }
+    }
+}

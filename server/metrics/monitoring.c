@@ -1,0 +1,149 @@
+/* See monitoring.h.
+ *
+ * /healthz is answered by the HTTP thread alone: the process is there. A probe that restarts the server
+ * must not do so because of a long command. /readyz asks the engine. */
+#include "server/metrics/monitoring.h"
+
+#include <stdio.h>
+
+#include "server/dispatch/acl_check.h"
+#include "server/metrics/metrics.h"
+
+struct readiness {
+    bool is_loading, is_draining;
+    double loaded_percent;
+};
+
+struct monitoring {
+    struct server *server;
+    struct readiness readiness;
+    struct http_route routes[4];
+    struct figures *figures;
+};
+
+static void reply_text(struct http_reply *reply, unsigned status, const char *text) {
+    reply->status = status;
+    buffer_append(&reply->body, text, strlen(text));
+}
+
+/* ---- /metrics ---- */
+
+static void look_at_figures(void *context, void *view) {
+    const struct monitoring *monitoring = context;
+    figures_take(monitoring->server, view);
+}
+
+static void write_metrics(const void *view, const char *accept, struct http_reply *reply) {
+    enum metrics_format format = metrics_choose(accept);
+    reply->content_type = metrics_content_type(format);
+    metrics_print(view, format, &reply->body);
+}
+
+/* ---- /healthz and /readyz ---- */
+
+static void write_health(const void *view, const char *accept, struct http_reply *reply) {
+    (void)view;
+    (void)accept;
+    reply_text(reply, 200, "ok\n");
+}
+
+static void look_at_readiness(void *context, void *view) {
+    const struct monitoring *monitoring = context;
+    const struct server *server = monitoring->server;
+    struct readiness *readiness = view;
+    *readiness = (struct readiness){
+        .is_loading = server->durability.is_loading,
+        .is_draining = server->retiring.is_begun,
+    };
+    if (readiness->is_loading && server->persistence != NULL) {
+        struct persistence_info kept;
+        persistence_describe(server->persistence, &kept);
+        readiness->loaded_percent = kept.loading_percent;
+    }
+}
+
+static void write_readiness(const void *view, const char *accept, struct http_reply *reply) {
+    const struct readiness *readiness = view;
+    char text[64];
+    (void)accept;
+    if (readiness->is_draining) {
+        reply_text(reply, 503, "shutting down\n");
+    } else if (readiness->is_loading) {
+        snprintf(text, sizeof text, "loading: %.1f%%\n", readiness->loaded_percent);
+        reply_text(reply, 503, text);
+    } else {
+        reply_text(reply, 200, "ready\n");
+    }
+}
+
+/* ---- who may ask ---- */
+
+static void note_failure(struct server *server, const struct http_login *login, bool is_known) {
+    /* A name that is unknown may be a password. */
+    const struct audit_who who = {
+        .user = is_known ? bytes_from_text(login->user) : BYTES("(unknown)"),
+        .address = login->address,
+    };
+    audit_write(server, AUDIT_AUTH, who, "auth failed", "by=http");
+}
+
+/* As for a client that connects, and for INFO: a user who may run that; without a user the default one,
+ * from this machine alone while protected-mode is on and that one has no password. */
+static enum http_verdict check_login(void *context, const struct http_login *login) {
+    const struct monitoring *monitoring = context;
+    struct server *server = monitoring->server;
+    struct bytes arg = BYTES("INFO");
+    const struct request info = {.args = &arg, .count = 1};
+    const struct acl_user *user = server->users.default_user;
+    uint32_t position;
+    if (server_has_password(server)) {
+        struct bytes name = bytes_from_text(login->user);
+        const struct acl_user *named =
+            login->has_password ? acl_users_find(&server->users, name) : NULL;
+        bool is_right =
+            acl_user_takes_password(named != NULL ? named : user, bytes_from_text(login->password));
+        if (!is_right || named == NULL || !named->is_on) {
+            if (login->has_password) {
+                note_failure(server, login, named != NULL);
+            }
+            return HTTP_LOGIN_NEEDED;
+        }
+        user = named;
+    } else if (server->settings.protected_mode && !login->is_local) {
+        return HTTP_LOGIN_REFUSED;
+    }
+    return acl_check(user, command_find_full_name(BYTES("info")), &info, &position) == ACL_ALLOWED
+               ? HTTP_LOGIN_OK
+               : HTTP_LOGIN_REFUSED;
+}
+
+/* ---- beginning and end ---- */
+
+struct monitoring *monitoring_create(struct server *server) {
+    struct monitoring *monitoring = memory_allocate_zeroed(sizeof *monitoring);
+    struct figures *figures = memory_allocate_zeroed(figures_size(server->stats.command_count));
+    if (monitoring == NULL || figures == NULL) {
+        memory_free(monitoring);
+        memory_free(figures);
+        return NULL;
+    }
+    monitoring->figures = figures;
+    monitoring->server = server;
+    monitoring->routes[0] =
+        (struct http_route){"/metrics", true, look_at_figures, write_metrics, figures};
+    monitoring->routes[1] = (struct http_route){"/healthz", false, NULL, write_health, NULL};
+    monitoring->routes[2] = (struct http_route){"/readyz", false, look_at_readiness,
+                                                write_readiness, &monitoring->readiness};
+    return monitoring;
+}
+
+void monitoring_destroy(struct monitoring *monitoring) {
+    memory_free(monitoring->figures);
+    memory_free(monitoring);
+}
+
+void monitoring_fill_options(struct monitoring *monitoring, struct http_options *options) {
+    options->routes = monitoring->routes;
+    options->context = monitoring;
+    options->login = check_login;
+}

@@ -1,0 +1,252 @@
+/* Accepting clients. See acceptor.h. */
+#include "server/network/acceptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "server/network/arrival.h"
+#include "server/network/network.h"
+
+enum { SECOND_MS = 1000 };
+
+static void open_spare(struct acceptor *acceptor) {
+    acceptor->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+struct acceptor_socket *acceptor_add(struct acceptor *acceptor, int fd, bool is_unix_socket) {
+    CHECK(acceptor->socket_count < ACCEPTOR_SOCKETS_MAX && acceptor->network == NULL);
+    struct acceptor_socket *socket = &acceptor->sockets[acceptor->socket_count++];
+    *socket = (struct acceptor_socket){.fd = fd, .is_unix_socket = is_unix_socket};
+    return socket;
+}
+
+/* ---- polling ---- */
+
+static void on_clients(uv_poll_t *poll, int status, int events);
+
+static void stop_polling(struct acceptor *acceptor) {
+    acceptor->is_polled = false;
+    for (unsigned i = 0; i < acceptor->socket_count; i++) {
+        uv_poll_stop(&acceptor->sockets[i].poll);
+    }
+}
+
+void acceptor_resume(struct acceptor *acceptor) {
+    arrival_resume(acceptor);
+    if (acceptor->is_polled || acceptor->is_paused || acceptor->is_closed) {
+        return;
+    }
+    acceptor->is_polled = true;
+    for (unsigned i = 0; i < acceptor->socket_count; i++) {
+        uv_poll_start(&acceptor->sockets[i].poll, UV_READABLE, on_clients);
+    }
+}
+
+void acceptor_resume_proxied(struct acceptor *acceptor) {
+    for (unsigned i = 0; acceptor->is_polled && i < acceptor->socket_count; i++) {
+        if (acceptor->sockets[i].is_proxied) {
+            uv_poll_start(&acceptor->sockets[i].poll, UV_READABLE, on_clients);
+        }
+    }
+}
+
+static void on_second(uv_timer_t *timer) {
+    struct acceptor *acceptor = timer->data;
+    arrival_check_time(acceptor);
+    if (acceptor->arrival_count == 0) {
+        uv_timer_stop(timer);
+    }
+}
+
+static void on_retry(uv_timer_t *timer) {
+    struct acceptor *acceptor = timer->data;
+    acceptor->is_paused = false;
+    if (acceptor->spare_fd < 0) {
+        open_spare(acceptor);
+    }
+    acceptor_resume(acceptor);
+}
+
+static void pause_accepting(struct acceptor *acceptor) {
+    enum { RETRY_MS = 100 };
+    acceptor->is_paused = true;
+    stop_polling(acceptor);
+    uv_timer_start(&acceptor->retry, on_retry, RETRY_MS, 0);
+}
+
+/* ---- accepting ---- */
+
+static void set_tcp_options(int fd, int keepalive_s) {
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (keepalive_s > 0) {
+        int interval_s = keepalive_s / 3 > 0 ? keepalive_s / 3 : 1;
+        int probes = 3;
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    }
+}
+
+/* Refuse one client using the spare descriptor. false: there is no spare descriptor, or no
+ * client. */
+static bool turn_away(struct acceptor *acceptor, const struct acceptor_socket *socket) {
+    if (acceptor->spare_fd < 0) {
+        return false;
+    }
+    close(acceptor->spare_fd);
+    int fd = accept4(socket->fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+        acceptor->network->turned_away.count++;
+    }
+    open_spare(acceptor);
+    return fd >= 0;
+}
+
+/* accept() has failed. false: no client is waiting, or accepting must pause. */
+static bool handle_error(struct acceptor *acceptor, const struct acceptor_socket *socket,
+                         int code) {
+    if (code == EAGAIN || code == EWOULDBLOCK) {
+        return false;
+    }
+    if (code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM) {
+        acceptor->network->turned_away.error = code;
+        if (turn_away(acceptor, socket)) {
+            return true;
+        }
+        pause_accepting(acceptor);
+        return false;
+    }
+    return true; /* this client has disconnected; try the next one */
+}
+
+/* May it send PROXY headers? On a unix socket the permissions have decided. */
+static bool is_balancer(const struct acceptor *acceptor, const struct accepted *accepted) {
+    uint8_t address[SUBNET_ADDRESS_SIZE];
+    if (accepted->is_unix_socket) {
+        return true;
+    }
+    if (accepted->peer.any.sa_family == AF_INET) {
+        subnet_map_v4(&accepted->peer.v4.sin_addr, address);
+    } else {
+        memcpy(address, &accepted->peer.v6.sin6_addr, sizeof address);
+    }
+    unsigned i = 0;
+    while (i < acceptor->proxy_count && !subnet_has(&acceptor->proxies[i], address)) {
+        i++;
+    }
+    return i < acceptor->proxy_count;
+}
+
+/* A client of a listener of proxy-protocol. */
+static void admit_proxied(struct acceptor *acceptor, const struct accepted *accepted) {
+    if (!is_balancer(acceptor, accepted)) {
+        network_refuse_proxied(acceptor->network, accepted, "not in proxy-protocol-from");
+        return;
+    }
+    if (!uv_is_active((uv_handle_t *)&acceptor->second)) {
+        uv_timer_start(&acceptor->second, on_second, SECOND_MS, SECOND_MS);
+    }
+    arrival_begin(acceptor, accepted);
+}
+
+static bool accept_one(const struct acceptor_socket *socket) {
+    struct acceptor *acceptor = socket->acceptor;
+    struct network *network = acceptor->network;
+    struct accepted *room = network_next_accepted(network);
+    if (room == NULL) {
+        pause_accepting(acceptor);
+        return false;
+    }
+    struct accepted accepted = {.is_unix_socket = socket->is_unix_socket, .is_tls = socket->is_tls};
+    socklen_t size = sizeof accepted.peer;
+    int fd = accept4(socket->fd, &accepted.peer.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+        return handle_error(acceptor, socket, errno);
+    }
+    accepted.fd = fd;
+    if (!socket->is_unix_socket) {
+        size = sizeof accepted.local;
+        getsockname(fd, &accepted.local.any, &size);
+        set_tcp_options(
+            fd, atomic_load_explicit(&network->limits->tcp_keepalive_s, memory_order_relaxed));
+    }
+    if (socket->is_proxied) {
+        admit_proxied(acceptor, &accepted);
+    } else {
+        *room = accepted;
+        network_keep_accepted(network);
+    }
+    return true;
+}
+
+static void on_clients(uv_poll_t *poll, int status, int events) {
+    const struct acceptor_socket *socket = poll->data;
+    struct acceptor *acceptor = socket->acceptor;
+    struct network *network = acceptor->network;
+    (void)status;
+    (void)events;
+    if (!network_may_accept(network)) {
+        stop_polling(acceptor);
+        return;
+    }
+    for (int i = 0; i < BATCH_ACCEPTED_MAX && network_may_accept(network); i++) {
+        if (socket->is_proxied && acceptor->arrival_count == ARRIVALS_MAX) {
+            uv_poll_stop(poll); /* until one of them is through, or its time is over */
+            return;
+        }
+        if (!accept_one(socket)) {
+            return;
+        }
+    }
+}
+
+/* ---- begin and end ---- */
+
+bool acceptor_watch(struct acceptor *acceptor, struct network *network) {
+    acceptor->network = network;
+    acceptor->retry.data = acceptor;
+    open_spare(acceptor);
+    acceptor->second.data = acceptor;
+    uv_timer_init(network->loop, &acceptor->retry);
+    uv_timer_init(network->loop, &acceptor->second);
+    for (unsigned i = 0; i < acceptor->socket_count; i++) {
+        struct acceptor_socket *socket = &acceptor->sockets[i];
+        socket->acceptor = acceptor;
+        socket->poll.data = socket;
+        if (uv_poll_init(network->loop, &socket->poll, socket->fd) != 0) {
+            for (unsigned rest = i; rest < acceptor->socket_count; rest++) {
+                close(acceptor->sockets[rest].fd);
+            }
+            acceptor->socket_count = i;
+            return false;
+        }
+    }
+    acceptor_resume(acceptor);
+    return true;
+}
+
+void acceptor_close(struct acceptor *acceptor) {
+    if (acceptor->is_closed) {
+        return;
+    }
+    acceptor->is_closed = true;
+    for (unsigned i = 0; i < acceptor->socket_count; i++) {
+        if (acceptor->network != NULL) {
+            uv_close((uv_handle_t *)&acceptor->sockets[i].poll, NULL);
+        }
+        close(acceptor->sockets[i].fd);
+    }
+    if (acceptor->network != NULL) {
+        arrival_close_all(acceptor);
+        uv_close((uv_handle_t *)&acceptor->retry, NULL);
+        uv_close((uv_handle_t *)&acceptor->second, NULL);
+        if (acceptor->spare_fd >= 0) {
+            close(acceptor->spare_fd);
+        }
+    }
+}

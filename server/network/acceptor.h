@@ -1,0 +1,61 @@
+/* The listening sockets of a network: clients are accepted on its thread, and go to the engine with
+ * the next batch, which refuses them or makes them clients of the network with the fewest.
+ *
+ * accept() continues after errors: clients that have already disconnected (ECONNABORTED, EPROTO)
+ * are skipped. When out of descriptors, the spare descriptor is closed in order to accept and close
+ * the waiting clients; otherwise the socket would stay readable and the loop would spin.
+ *
+ * Little is accepted that the engine has not seen: then clients wait in the sockets' backlogs, as
+ * they would for an engine that accepts by itself. */
+#ifndef SERVER_ACCEPTOR_H
+#define SERVER_ACCEPTOR_H
+
+#include <uv.h>
+
+#include "codec/subnet.h"
+#include "server/network/batch.h"
+
+enum { ACCEPTOR_SOCKETS_MAX = 48, ACCEPTOR_PROXIES_MAX = 16 };
+
+struct acceptor;
+struct arrival;
+
+struct acceptor_socket {
+    uv_poll_t poll;
+    struct acceptor *acceptor;
+    int fd;
+    bool is_unix_socket;
+    bool is_tls;     /* its clients begin with a handshake (tls.h) */
+    bool is_proxied; /* clients begin with a PROXY header: arrival.h */
+};
+
+/* Zero-initialised: no sockets. Until acceptor_watch they are its creator's, who adds them; then the
+ * network's thread owns and closes them. It must live as long as the network's loop. */
+struct acceptor {
+    struct network *network; /* NULL: not watched */
+    struct acceptor_socket sockets[ACCEPTOR_SOCKETS_MAX];
+    unsigned socket_count;
+    uv_timer_t retry;  /* after running out of descriptors or memory */
+    uv_timer_t second; /* while there are arrivals: of their time */
+    struct subnet
+        proxies[ACCEPTOR_PROXIES_MAX]; /* who may send PROXY headers; set before watching */
+    unsigned proxy_count;
+    unsigned header_limit_ms; /* for a PROXY header to come; set before watching */
+    struct arrival *arrival_first;
+    unsigned arrival_count;
+    int spare_fd; /* closed to free a descriptor for refusing clients; -1: none */
+    bool is_polled, is_paused, is_closed;
+};
+
+/* Returns it, for what else is to be said of it. */
+struct acceptor_socket *acceptor_add(struct acceptor *acceptor, int fd, bool is_unix_socket);
+/* Start accepting, on the loop of a network that does not run yet. false: libuv failed. */
+MUST_CHECK bool acceptor_watch(struct acceptor *acceptor, struct network *network);
+/* The network has room for accepted clients (again). */
+void acceptor_resume(struct acceptor *acceptor);
+/* There is room for arrivals again. */
+void acceptor_resume_proxied(struct acceptor *acceptor);
+/* Close all sockets, watched or not. The second time: nothing. */
+void acceptor_close(struct acceptor *acceptor);
+
+#endif

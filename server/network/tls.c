@@ -1,0 +1,314 @@
+/* One client's TLS. See tls.h.
+ *
+ * OpenSSL talks to the socket through a BIO of our own: that raises no SIGPIPE, and says whether the
+ * socket was empty or OpenSSL only had nothing to give.
+ *
+ * OpenSSL's queue of errors belongs to the thread: it is cleared before each call, as its functions
+ * look into it to say what went wrong. */
+#include "server/network/tls.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    READS_MAX = 64,   /* records that one call reads; others have their turn as well */
+    SILENT_MAX = 100, /* steps of OpenSSL's between two records with data: new keys take three */
+    NAME_MAX_SIZE = 255,
+};
+
+enum tls_state { TLS_SHAKING, TLS_OPEN, TLS_HALF, TLS_ENDED, TLS_STATES };
+enum tls_event { TLS_SHAKEN, TLS_CLIENT_ENDS, TLS_BREAKS, TLS_EVENTS };
+
+static const enum tls_state transitions[TLS_STATES][TLS_EVENTS] = {
+    [TLS_SHAKING] =
+        {[TLS_SHAKEN] = TLS_OPEN, [TLS_CLIENT_ENDS] = TLS_ENDED, [TLS_BREAKS] = TLS_ENDED},
+    [TLS_OPEN] = {[TLS_SHAKEN] = TLS_OPEN, [TLS_CLIENT_ENDS] = TLS_HALF, [TLS_BREAKS] = TLS_ENDED},
+    [TLS_HALF] = {[TLS_SHAKEN] = TLS_HALF, [TLS_CLIENT_ENDS] = TLS_HALF, [TLS_BREAKS] = TLS_ENDED},
+    [TLS_ENDED] =
+        {[TLS_SHAKEN] = TLS_ENDED, [TLS_CLIENT_ENDS] = TLS_ENDED, [TLS_BREAKS] = TLS_ENDED},
+};
+
+struct tls {
+    SSL *ssl;
+    int fd;
+    enum tls_state state;
+    bool is_socket_empty; /* as the last read from it found */
+    bool is_socket_over;
+    bool wants_write;
+    bool is_end_told;      /* that the client sends no more, or that it is broken */
+    unsigned silent_count; /* steps for handshakes, new keys and alerts since data came last */
+    size_t unwritten;      /* of output that OpenSSL has encrypted and not written */
+    const char *error;
+    char *peer_name; /* NULL: none */
+};
+
+static void step(struct tls *tls, enum tls_event event) {
+    tls->state = transitions[tls->state][event];
+}
+
+/* ---- the socket ---- */
+
+static int read_socket(BIO *bio, char *at, int room) {
+    struct tls *tls = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    ssize_t size = recv(tls->fd, at, (size_t)room, 0);
+    tls->is_socket_over |= size == 0;
+    tls->is_socket_empty = size < 0 && (errno == EAGAIN || errno == EINTR);
+    if (tls->is_socket_empty) {
+        BIO_set_retry_read(bio);
+    }
+    return (int)size;
+}
+
+static int write_socket(BIO *bio, const char *at, int size) {
+    const struct tls *tls = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (tls->silent_count > SILENT_MAX) {
+        return -1; /* not one more answer to a storm: OpenSSL's call ends here */
+    }
+    ssize_t written = send(tls->fd, at, (size_t)size, MSG_NOSIGNAL);
+    if (written < 0 && (errno == EAGAIN || errno == EINTR)) {
+        BIO_set_retry_write(bio);
+    }
+    return (int)written;
+}
+
+static long control_socket(BIO *bio, int command, long number, void *pointer) {
+    const struct tls *tls = BIO_get_data(bio);
+    (void)number;
+    (void)pointer;
+    return command == BIO_CTRL_FLUSH || (command == BIO_CTRL_EOF && tls->is_socket_over);
+}
+
+static BIO_METHOD *socket_method;
+static CRYPTO_ONCE socket_method_once = CRYPTO_ONCE_STATIC_INIT;
+
+static void make_socket_method(void) {
+    socket_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "client's socket");
+    if (socket_method != NULL) {
+        BIO_meth_set_read(socket_method, read_socket);
+        BIO_meth_set_write(socket_method, write_socket);
+        BIO_meth_set_ctrl(socket_method, control_socket);
+    }
+}
+
+/* OpenSSL deals by itself with records that hold no data, as many as it has read. */
+static void count_silent(const SSL *ssl, int where, int value) {
+    struct tls *tls = SSL_get_app_data(ssl);
+    (void)value;
+    if (tls->state != TLS_SHAKING && (where & (SSL_CB_LOOP | SSL_CB_ALERT)) != 0) {
+        tls->silent_count++;
+    }
+}
+
+/* ---- begin and end ---- */
+
+struct tls *tls_create(struct ssl_ctx_st *context, int fd) {
+    struct tls *tls = memory_allocate_zeroed(sizeof *tls);
+    if (tls == NULL) {
+        return NULL;
+    }
+    ERR_clear_error();
+    tls->fd = fd;
+    tls->ssl = SSL_new(context);
+    BIO *bio = CRYPTO_THREAD_run_once(&socket_method_once, make_socket_method) == 1 &&
+                       socket_method != NULL
+                   ? BIO_new(socket_method)
+                   : NULL;
+    if (tls->ssl == NULL || bio == NULL) {
+        SSL_free(tls->ssl);
+        BIO_free(bio);
+        memory_free(tls);
+        return NULL;
+    }
+    BIO_set_data(bio, tls);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(tls->ssl, bio, bio);
+    SSL_set_app_data(tls->ssl, tls);
+    SSL_set_info_callback(tls->ssl, count_silent);
+    SSL_set_accept_state(tls->ssl);
+    return tls;
+}
+
+void tls_end(struct tls *tls) {
+    ERR_clear_error();
+    if ((tls->state == TLS_OPEN || tls->state == TLS_HALF) && tls->unwritten == 0) {
+        (void)SSL_shutdown(tls->ssl);
+    }
+    step(tls, TLS_BREAKS);
+    tls->is_end_told = true;
+    tls->wants_write = false;
+}
+
+void tls_destroy(struct tls *tls) {
+    tls_end(tls);
+    SSL_free(tls->ssl);
+    ERR_clear_error();
+    memory_free(tls->peer_name);
+    memory_free(tls);
+}
+
+/* ---- the client's name ---- */
+
+/* A copy of the name; one that a client could shorten by a zero byte inside counts as none. */
+static char *copy_name(const ASN1_STRING *string) {
+    unsigned char *text = NULL;
+    char *copy = NULL;
+    int size = ASN1_STRING_to_UTF8(&text, string);
+    if (size > 0 && size <= NAME_MAX_SIZE && memchr(text, '\0', (size_t)size) == NULL) {
+        copy = memory_allocate((size_t)size + 1);
+    }
+    if (copy != NULL) {
+        memcpy(copy, text, (size_t)size);
+        copy[size] = '\0';
+    }
+    OPENSSL_free(text);
+    return copy;
+}
+
+static void note_peer_name(struct tls *tls) {
+    X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
+    if (certificate == NULL || SSL_get_verify_result(tls->ssl) != X509_V_OK) {
+        return;
+    }
+    X509_NAME *subject = X509_get_subject_name(certificate);
+    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    if (at >= 0) {
+        tls->peer_name = copy_name(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    }
+}
+
+const char *tls_peer_name(const struct tls *tls) {
+    return tls->peer_name;
+}
+
+/* ---- handshake ---- */
+
+static void break_off(struct tls *tls) {
+    unsigned long code = ERR_peek_last_error();
+    if (tls->error == NULL && code != 0 && !ERR_SYSTEM_ERROR(code)) {
+        int reason = ERR_GET_REASON(code);
+        tls->error = reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST
+                         ? "this is not TLS: a client without TLS on the TLS port?"
+                         : ERR_reason_error_string(code);
+    }
+    step(tls, TLS_BREAKS);
+}
+
+enum tls_progress tls_handshake(struct tls *tls) {
+    ERR_clear_error();
+    tls->wants_write = false;
+    int result = SSL_do_handshake(tls->ssl);
+    if (result == 1) {
+        step(tls, TLS_SHAKEN);
+        note_peer_name(tls);
+        return TLS_IS_OPEN;
+    }
+    int error = SSL_get_error(tls->ssl, result);
+    tls->wants_write = error == SSL_ERROR_WANT_WRITE;
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
+        return TLS_IS_WAITING;
+    }
+    break_off(tls);
+    return TLS_HAS_FAILED;
+}
+
+/* ---- reading and writing ---- */
+
+/* The result of an SSL_read that gave nothing. true: read on. */
+static bool handle_nothing(struct tls *tls, int result) {
+    switch (SSL_get_error(tls->ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+        return !tls->is_socket_empty;
+    case SSL_ERROR_WANT_WRITE:
+        tls->wants_write = true;
+        return false;
+    case SSL_ERROR_ZERO_RETURN:
+        step(tls, TLS_CLIENT_ENDS);
+        return false;
+    default:
+        break;
+    }
+    break_off(tls);
+    return false;
+}
+
+static ssize_t tell_state(struct tls *tls) {
+    if (tls->state == TLS_OPEN || tls->state == TLS_SHAKING) {
+        errno = EAGAIN;
+        return -1;
+    }
+    tls->is_end_told = true;
+    errno = EPROTO;
+    return tls->state == TLS_HALF ? 0 : -1;
+}
+
+ssize_t tls_read(struct tls *tls, char *at, size_t room) {
+    size_t size = 0;
+    bool goes_on = tls->state == TLS_OPEN;
+    tls->wants_write = false;
+    for (int i = 0; goes_on && i < READS_MAX && size < room; i++) {
+        size_t left = room - size < INT_MAX ? room - size : INT_MAX;
+        ERR_clear_error();
+        int result = SSL_read(tls->ssl, at + size, (int)left);
+        if (tls->silent_count > SILENT_MAX) {
+            tls->error = "too many new keys, handshakes or alerts";
+            break_off(tls);
+            break;
+        }
+        if (result > 0) {
+            size += (size_t)result;
+            tls->silent_count = 0;
+            goes_on = SSL_has_pending(tls->ssl) == 1;
+        } else {
+            goes_on = handle_nothing(tls, result);
+        }
+    }
+    return size > 0 ? (ssize_t)size : tell_state(tls);
+}
+
+ssize_t tls_write(struct tls *tls, const char *at, size_t size) {
+    size_t written = 0;
+    CHECK(size >= tls->unwritten);
+    while (written < size && (tls->state == TLS_OPEN || tls->state == TLS_HALF)) {
+        size_t left = size - written < INT_MAX ? size - written : INT_MAX;
+        ERR_clear_error();
+        int result = SSL_write(tls->ssl, at + written, (int)left);
+        if (result > 0) {
+            written += (size_t)result;
+            tls->unwritten = 0;
+            continue;
+        }
+        int error = SSL_get_error(tls->ssl, result);
+        if (error == SSL_ERROR_WANT_WRITE || error == SSL_ERROR_WANT_READ) {
+            tls->unwritten = left < SSL3_RT_MAX_PLAIN_LENGTH ? left : SSL3_RT_MAX_PLAIN_LENGTH;
+            break;
+        }
+        break_off(tls);
+    }
+    if (written > 0 || size == 0) {
+        return (ssize_t)written;
+    }
+    errno = tls->state == TLS_ENDED ? EPIPE : EAGAIN;
+    return -1;
+}
+
+bool tls_has_input(const struct tls *tls) {
+    if (tls->state == TLS_HALF || tls->state == TLS_ENDED) {
+        return !tls->is_end_told;
+    }
+    return tls->state == TLS_OPEN && !tls->is_socket_empty && SSL_has_pending(tls->ssl) == 1;
+}
+
+bool tls_wants_write(const struct tls *tls) {
+    return tls->wants_write;
+}
+
+const char *tls_error(const struct tls *tls) {
+    return tls->error;
+}

@@ -1,0 +1,49 @@
+/* Eight bytes at a time: table[n][b] is the checksum of the byte b with n zeros behind it. */
+#include "server/rdb/rdb_crc.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "codec/little.h"
+
+enum { SLICES = 8, BYTE_VALUES = 256 };
+#define REFLECTED_POLYNOMIAL UINT64_C(0x95ac9329ac4bc9b5)
+
+static uint64_t table[SLICES][BYTE_VALUES];
+static atomic_bool is_made;
+
+/* Two threads that make it at the same time write the same words. */
+static void make_table(void) {
+    uint64_t made[SLICES][BYTE_VALUES];
+    for (unsigned byte = 0; byte < BYTE_VALUES; byte++) {
+        uint64_t crc = byte;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = (crc >> 1) ^ ((crc & 1) != 0 ? REFLECTED_POLYNOMIAL : 0);
+        }
+        made[0][byte] = crc;
+    }
+    for (unsigned slice = 1; slice < SLICES; slice++) {
+        for (unsigned byte = 0; byte < BYTE_VALUES; byte++) {
+            uint64_t crc = made[slice - 1][byte];
+            made[slice][byte] = made[0][crc & 0xff] ^ (crc >> 8);
+        }
+    }
+    memcpy(table, made, sizeof table);
+    atomic_store(&is_made, true);
+}
+
+uint64_t rdb_crc(uint64_t crc, const char *at, size_t size) {
+    if (!atomic_load(&is_made)) {
+        make_table();
+    }
+    for (; size >= SLICES; at += SLICES, size -= SLICES) {
+        crc ^= little_get_u64(at);
+        crc = table[7][crc & 0xff] ^ table[6][(crc >> 8) & 0xff] ^ table[5][(crc >> 16) & 0xff] ^
+              table[4][(crc >> 24) & 0xff] ^ table[3][(crc >> 32) & 0xff] ^
+              table[2][(crc >> 40) & 0xff] ^ table[1][(crc >> 48) & 0xff] ^ table[0][crc >> 56];
+    }
+    for (; size > 0; at++, size--) {
+        crc = table[0][(crc ^ (unsigned char)*at) & 0xff] ^ (crc >> 8);
+    }
+    return crc;
+}

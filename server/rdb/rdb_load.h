@@ -1,0 +1,47 @@
+/* An RDB file into an empty registry: sorted sets become boards, hashes stay hashes, all else is counted.
+ *
+ *     rdb_load_feed(&load, piece) ...   RDB_LOAD_MORE until the file is whole
+ *
+ * A board gets the rules that the settings have for its name; its members, scores and order are those of
+ * Redis, and its times are now (server/rdb/rdb_value.h). CAP keeps the best; FREEZE, OPENS and CLOSES are
+ * for clients, and do not hold back an import. An error ends it; the registry then holds a part, and is
+ * of no use. */
+#ifndef SERVER_RDB_LOAD_H
+#define SERVER_RDB_LOAD_H
+
+#include "server/rdb/rdb_reader.h"
+#include "server/rdb/rdb_value.h"
+#include "skiplist/keyspace/registry.h"
+
+enum { RDB_LOAD_ERROR_MAX = 640, RDB_LOAD_NAMES = 3 };
+
+enum rdb_load_status { RDB_LOAD_MORE, RDB_LOAD_DONE, RDB_LOAD_FAILED };
+
+/* Keys that were passed over, and some of their names. */
+struct rdb_skipped {
+    uint64_t count;
+    struct bytes_shown names[RDB_LOAD_NAMES];
+};
+
+struct rdb_load {
+    struct registry *registry; /* borrowed */
+    int64_t now_us;            /* the time of everything */
+    struct rdb_reader reader;
+    struct rdb_value value;
+    struct board board;
+    bool has_board; /* the key's board is being filled */
+    uint64_t board_count, member_count, hash_count, field_count;
+    uint64_t expired_count; /* keys that had expired */
+    uint64_t empty_count;
+    uint64_t cut_count; /* members below a CAP */
+    struct rdb_skipped skipped[RDB_TYPES];
+    char error[RDB_LOAD_ERROR_MAX];
+};
+
+/* seed: random, secret. */
+void rdb_load_init(struct rdb_load *load, struct registry *registry, uint64_t seed, int64_t now_us);
+void rdb_load_deinit(struct rdb_load *load);
+/* RDB_LOAD_DONE: rdb_reader_left says how many of the bytes are not part of the file. */
+MUST_CHECK enum rdb_load_status rdb_load_feed(struct rdb_load *load, struct bytes piece);
+
+#endif

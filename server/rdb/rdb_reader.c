@@ -1,0 +1,877 @@
+/* See rdb_reader.h. Every step either finds all of its bytes, or leaves everything as it was and asks
+ * for more. A string's head says how many bytes it takes, so that it is expanded only once it has
+ * arrived.
+ *
+ * What is passed over has a form:
+ *
+ *     s  a string     l  a length     1 4 8 6  so many bytes (6: sixteen)     m  a module's value
+ *     *(...)          a length n, then the part in parentheses n times */
+#include "server/rdb/rdb_reader.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "codec/little.h"
+#include "server/rdb/rdb_crc.h"
+#include "server/rdb/rdb_lzf.h"
+
+enum {
+    HEAD_SIZE = 9,
+    CHECKSUM_SIZE = 8,
+    CHECKSUM_SINCE = 5, /* version */
+    LZF_RATIO_MAX = 264,
+    SCORE_TEXT_MAX = 255,
+};
+
+enum opcode {
+    OPCODE_SLOT_INFO = 244,
+    OPCODE_FUNCTION = 245,
+    OPCODE_MODULE_AUX = 247,
+    OPCODE_IDLE = 248,
+    OPCODE_FREQUENCY = 249,
+    OPCODE_AUX = 250,
+    OPCODE_RESIZE = 251,
+    OPCODE_EXPIRY_MS = 252,
+    OPCODE_EXPIRY_S = 253,
+    OPCODE_DATABASE = 254,
+    OPCODE_END = 255,
+};
+
+/* How entries are stored. */
+enum entries {
+    ENTRIES_NONE,
+    ENTRIES_TEXT_SCORE,   /* string, score as text */
+    ENTRIES_DOUBLE,       /* string, double */
+    ENTRIES_PAIRS,        /* string, string */
+    ENTRIES_TTL_PAIRS,    /* length, string, string */
+    ENTRIES_PAIRS_EXPIRY, /* string, string, 8 bytes */
+    ENTRIES_PACKED,       /* a string */
+    ENTRIES_PACKED_TTL,   /* the same, every third element an expiry */
+};
+
+static const struct type {
+    const char *name;
+    enum rdb_kind kind;
+    enum entries entries;
+    enum rdb_packed_form form;
+    unsigned head;      /* bytes before the entries */
+    const char *passed; /* its form; NULL: it is read, or refused */
+} types[RDB_TYPES] = {
+    [0] = {"strings", RDB_OTHER, .passed = "s"},
+    [1] = {"lists", RDB_OTHER, .passed = "*(s)"},
+    [2] = {"sets", RDB_OTHER, .passed = "*(s)"},
+    [3] = {"sorted sets", RDB_ZSET, ENTRIES_TEXT_SCORE, .passed = NULL},
+    [4] = {"hashes", RDB_HASH, ENTRIES_PAIRS, .passed = NULL},
+    [5] = {"sorted sets", RDB_ZSET, ENTRIES_DOUBLE, .passed = NULL},
+    [7] = {"values of modules", RDB_OTHER, .passed = "lm"},
+    [9] = {"hashes", RDB_HASH, ENTRIES_PACKED, RDB_ZIPMAP, .passed = NULL},
+    [10] = {"lists", RDB_OTHER, .passed = "s"},
+    [11] = {"sets", RDB_OTHER, .passed = "s"},
+    [12] = {"sorted sets", RDB_ZSET, ENTRIES_PACKED, RDB_ZIPLIST, .passed = NULL},
+    [13] = {"hashes", RDB_HASH, ENTRIES_PACKED, RDB_ZIPLIST, .passed = NULL},
+    [14] = {"lists", RDB_OTHER, .passed = "*(s)"},
+    [15] = {"streams", RDB_OTHER, .passed = "*(ss)lll*(sll*(68l)*(s8*(6)))"},
+    [16] = {"hashes", RDB_HASH, ENTRIES_PACKED, RDB_LISTPACK, .passed = NULL},
+    [17] = {"sorted sets", RDB_ZSET, ENTRIES_PACKED, RDB_LISTPACK, .passed = NULL},
+    [18] = {"lists", RDB_OTHER, .passed = "*(ls)"},
+    [19] = {"streams", RDB_OTHER, .passed = "*(ss)llllllll*(slll*(68l)*(s8*(6)))"},
+    [20] = {"sets", RDB_OTHER, .passed = "s"},
+    [21] = {"streams", RDB_OTHER, .passed = "*(ss)llllllll*(slll*(68l)*(s88*(6)))"},
+    [22] = {"hashes", RDB_HASH, ENTRIES_TTL_PAIRS, .passed = NULL},
+    [23] = {"hashes", RDB_HASH, ENTRIES_PACKED_TTL, RDB_LISTPACK, .passed = NULL},
+    [24] = {"hashes", RDB_HASH, ENTRIES_TTL_PAIRS, .head = 8},
+    [25] = {"hashes", RDB_HASH, ENTRIES_PACKED_TTL, RDB_LISTPACK, .head = 8},
+};
+/* Valkey 9 has this one in place of 22, and none above. */
+static const struct type valkey_hash = {"hashes", RDB_HASH, ENTRIES_PAIRS_EXPIRY, .passed = NULL};
+enum { TYPE_VALKEY_HASH = 22 };
+
+const char *rdb_type_name(unsigned type) {
+    return type < RDB_TYPES && types[type].name != NULL ? types[type].name : "unknown";
+}
+
+/* NULL: it can be neither read nor passed over. */
+static const struct type *find_type(const struct rdb_reader *reader, unsigned number) {
+    if (reader->is_valkey && number >= TYPE_VALKEY_HASH) {
+        return number == TYPE_VALKEY_HASH ? &valkey_hash : NULL;
+    }
+    return number < RDB_TYPES && types[number].name != NULL ? &types[number] : NULL;
+}
+
+static const struct type *type_of(const struct rdb_reader *reader) {
+    return find_type(reader, reader->type);
+}
+
+/* ---- bytes ---- */
+
+enum found { FOUND, FOUND_TOO_FEW, FOUND_BAD };
+
+__attribute__((format(printf, 2, 3))) static enum found refuse(struct rdb_reader *reader,
+                                                               const char *format, ...) {
+    char what[RDB_ERROR_MAX - 40];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(reader->error, sizeof reader->error, "%s at offset %llu", what,
+             (unsigned long long)reader->offset);
+    reader->state = RDB_AT_ERROR;
+    return FOUND_BAD;
+}
+
+static enum found lack_memory(struct rdb_reader *reader) {
+    reader->is_out_of_memory = true;
+    reader->state = RDB_AT_ERROR;
+    return FOUND_BAD;
+}
+
+static size_t available(const struct rdb_reader *reader) {
+    return reader->input.size - reader->at;
+}
+
+static const unsigned char *here(const struct rdb_reader *reader) {
+    return (const unsigned char *)reader->input.at + reader->at;
+}
+
+static void consume(struct rdb_reader *reader, size_t size) {
+    reader->at += size;
+    reader->offset += size;
+}
+
+static void add_to_crc(struct rdb_reader *reader) {
+    if (reader->at > reader->crc_at) {
+        reader->crc =
+            rdb_crc(reader->crc, reader->input.at + reader->crc_at, reader->at - reader->crc_at);
+        reader->crc_at = reader->at;
+    }
+}
+
+static uint64_t get_big(const unsigned char *at, size_t size) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++) {
+        value = value << 8 | at[i];
+    }
+    return value;
+}
+
+/* ---- lengths and strings ---- */
+
+/* A length, or how a string is encoded, from `from` bytes ahead on; *size: bytes it takes. */
+static enum found find_length(struct rdb_reader *reader, size_t from, uint64_t *length,
+                              bool *is_encoded, size_t *size) {
+    if (available(reader) < from + 1) {
+        return FOUND_TOO_FEW;
+    }
+    const unsigned char *at = here(reader) + from;
+    unsigned first = at[0];
+    *is_encoded = first >> 6 == 3;
+    *size = first >> 6 == 1 ? 2 : first == 0x80 ? 5 : first == 0x81 ? 9 : 1;
+    if (first >> 6 == 2 && *size == 1) {
+        return refuse(reader, "impossible length");
+    }
+    if (available(reader) < from + *size) {
+        return FOUND_TOO_FEW;
+    }
+    *length = *size == 1   ? first & 0x3f
+              : *size == 2 ? (uint64_t)(first & 0x3f) << 8 | at[1]
+                           : get_big(at + 1, *size - 1);
+    return FOUND;
+}
+
+static enum found find_plain_length(struct rdb_reader *reader, size_t from, uint64_t *length,
+                                    size_t *size) {
+    bool is_encoded;
+    enum found found = find_length(reader, from, length, &is_encoded, size);
+    return found == FOUND && is_encoded ? refuse(reader, "impossible length") : found;
+}
+
+/* A string: where its bytes are, and what they become. */
+struct text {
+    size_t head;     /* bytes */
+    uint64_t stored; /* bytes behind the head */
+    uint64_t size;   /* of the string */
+    unsigned integer_size;
+    bool is_compressed;
+};
+
+static enum found find_compressed(struct rdb_reader *reader, size_t from, struct text *text) {
+    size_t stored_head;
+    size_t size_head;
+    enum found found = find_plain_length(reader, from + 1, &text->stored, &stored_head);
+    if (found == FOUND) {
+        found = find_plain_length(reader, from + 1 + stored_head, &text->size, &size_head);
+    }
+    if (found != FOUND) {
+        return found;
+    }
+    text->head = 1 + stored_head + size_head;
+    text->is_compressed = true;
+    return text->stored > RDB_TEXT_MAX || text->size / LZF_RATIO_MAX > text->stored
+               ? refuse(reader, "impossible compressed string")
+               : FOUND;
+}
+
+/* The head of the string that begins `from` bytes ahead. */
+static enum found find_text(struct rdb_reader *reader, size_t from, struct text *text) {
+    uint64_t length;
+    bool is_encoded;
+    enum found found = find_length(reader, from, &length, &is_encoded, &text->head);
+    text->is_compressed = false;
+    text->integer_size = 0;
+    if (found != FOUND || !is_encoded) {
+        text->stored = length;
+        text->size = length;
+        return found;
+    }
+    if (length == 3) {
+        return find_compressed(reader, from, text);
+    }
+    if (length > 3) {
+        return refuse(reader, "unknown encoding of a string");
+    }
+    text->integer_size = 1U << length;
+    text->stored = text->integer_size;
+    text->size = text->stored;
+    return FOUND;
+}
+
+/* The same for a string that is kept, of which all bytes must be there. */
+static enum found find_whole_text(struct rdb_reader *reader, size_t from, struct text *text) {
+    enum found found = find_text(reader, from, text);
+    if (found != FOUND) {
+        return found;
+    }
+    if (text->size > RDB_TEXT_MAX) {
+        return refuse(reader, "a string of more than %d bytes", (int)RDB_TEXT_MAX);
+    }
+    return available(reader) - from - text->head < text->stored ? FOUND_TOO_FEW : FOUND;
+}
+
+/* Its bytes, from the input, or expanded in room, or a number in number. */
+static enum found take_text(struct rdb_reader *reader, size_t from, const struct text *text,
+                            struct buffer *room, char *number, struct bytes *bytes) {
+    const unsigned char *at = here(reader) + from + text->head;
+    struct bytes stored = {.at = (const char *)at, .size = (size_t)text->stored};
+    if (text->integer_size > 0) {
+        uint32_t value = 0;
+        for (unsigned i = 0; i < text->integer_size; i++) {
+            value |= (uint32_t)at[i] << (8 * i);
+        }
+        unsigned unused = 32 - 8 * text->integer_size;
+        *bytes = (struct bytes){
+            .at = number, .size = bytes_print_i64(number, (int32_t)(value << unused) >> unused)};
+        return FOUND;
+    }
+    if (!text->is_compressed) {
+        *bytes = stored;
+        return FOUND;
+    }
+    if (!rdb_lzf_expand(stored, (size_t)text->size, room)) {
+        return room->is_broken ? lack_memory(reader) : refuse(reader, "damaged compressed string");
+    }
+    *bytes = (struct bytes){.at = room->at, .size = room->size};
+    return FOUND;
+}
+
+/* ---- scores ---- */
+
+static enum found set_score(struct rdb_reader *reader, double score) {
+    reader->score = score;
+    return isnan(score) ? refuse(reader, "a score that is not a number") : FOUND;
+}
+
+static enum found parse_score(struct rdb_reader *reader, struct bytes text) {
+    char copy[SCORE_TEXT_MAX + 1];
+    int64_t integer;
+    if (bytes_parse_i64(text, &integer)) {
+        return set_score(reader, (double)integer);
+    }
+    if (text.size == 0 || text.size > SCORE_TEXT_MAX) {
+        return refuse(reader, "a score that is not a number");
+    }
+    memcpy(copy, text.at, text.size);
+    copy[text.size] = '\0';
+    char *end;
+    double score = strtod(copy, &end);
+    bool is_number = end == copy + text.size &&
+                     ((copy[0] >= '0' && copy[0] <= '9') || strchr("+-.iI", copy[0]) != NULL);
+    return is_number ? set_score(reader, score) : refuse(reader, "a score that is not a number");
+}
+
+/* ---- entries ---- */
+
+static enum found find_two_texts(struct rdb_reader *reader, size_t from, struct text *first,
+                                 struct text *second, size_t *size) {
+    enum found found = find_whole_text(reader, from, first);
+    if (found != FOUND) {
+        return found;
+    }
+    size_t between = from + first->head + (size_t)first->stored;
+    found = find_whole_text(reader, between, second);
+    *size = between + second->head + (size_t)second->stored;
+    return found;
+}
+
+static enum found take_pair(struct rdb_reader *reader, enum entries entries) {
+    struct text field;
+    struct text value;
+    size_t size;
+    size_t from = 0;
+    size_t behind = entries == ENTRIES_PAIRS_EXPIRY ? 8 : 0;
+    uint64_t expiry = 0;
+    enum found found = FOUND;
+    if (entries == ENTRIES_TTL_PAIRS) {
+        found = find_plain_length(reader, 0, &expiry, &from);
+    }
+    if (found == FOUND) {
+        found = find_two_texts(reader, from, &field, &value, &size);
+    }
+    if (found == FOUND && available(reader) - size < behind) {
+        found = FOUND_TOO_FEW;
+    }
+    if (found != FOUND) {
+        return found;
+    }
+    if (behind > 0) {
+        expiry = little_get_u64((const char *)here(reader) + size) + 1; /* -1: none */
+    }
+    reader->field_expiry_count += expiry != 0;
+    found = take_text(reader, from, &field, &reader->text_room, reader->text_number, &reader->text);
+    if (found == FOUND) {
+        found = take_text(reader, from + field.head + (size_t)field.stored, &value,
+                          &reader->value_room, reader->value_number, &reader->value);
+    }
+    if (found == FOUND) {
+        consume(reader, size + behind);
+    }
+    return found;
+}
+
+static enum found take_double(struct rdb_reader *reader) {
+    struct text member;
+    enum found found = find_whole_text(reader, 0, &member);
+    if (found != FOUND) {
+        return found;
+    }
+    size_t size = member.head + (size_t)member.stored;
+    if (available(reader) - size < sizeof(double)) {
+        return FOUND_TOO_FEW;
+    }
+    uint64_t word = little_get_u64((const char *)here(reader) + size);
+    double score;
+    memcpy(&score, &word, sizeof score);
+    found = take_text(reader, 0, &member, &reader->text_room, reader->text_number, &reader->text);
+    if (found == FOUND && (found = set_score(reader, score)) == FOUND) {
+        consume(reader, size + sizeof score);
+    }
+    return found;
+}
+
+static enum found take_text_score(struct rdb_reader *reader) {
+    enum { NAN_SIZE = 253, INFINITY_SIZE, MINUS_INFINITY_SIZE };
+    struct text member;
+    enum found found = find_whole_text(reader, 0, &member);
+    if (found != FOUND) {
+        return found;
+    }
+    size_t size = member.head + (size_t)member.stored;
+    if (available(reader) - size < 1) {
+        return FOUND_TOO_FEW;
+    }
+    unsigned told = here(reader)[size++];
+    size_t score_size = told < NAN_SIZE ? told : 0;
+    if (available(reader) - size < score_size) {
+        return FOUND_TOO_FEW;
+    }
+    struct bytes text = {.at = (const char *)here(reader) + size, .size = score_size};
+    found = told == INFINITY_SIZE         ? set_score(reader, INFINITY)
+            : told == MINUS_INFINITY_SIZE ? set_score(reader, -INFINITY)
+                                          : parse_score(reader, text);
+    if (found == FOUND) {
+        found =
+            take_text(reader, 0, &member, &reader->text_room, reader->text_number, &reader->text);
+    }
+    if (found == FOUND) {
+        consume(reader, size + score_size);
+    }
+    return found;
+}
+
+static enum found take_entry(struct rdb_reader *reader) {
+    enum entries entries = type_of(reader)->entries;
+    return entries == ENTRIES_DOUBLE       ? take_double(reader)
+           : entries == ENTRIES_TEXT_SCORE ? take_text_score(reader)
+                                           : take_pair(reader, entries);
+}
+
+/* ---- packed values ---- */
+
+static enum found begin_packed(struct rdb_reader *reader, size_t from) {
+    struct text text;
+    struct bytes bytes = {.at = NULL};
+    enum found found = find_whole_text(reader, from, &text);
+    if (found == FOUND) {
+        found = take_text(reader, from, &text, &reader->text_room, reader->text_number, &bytes);
+    }
+    if (found != FOUND) {
+        return found;
+    }
+    if (!rdb_packed_begin(&reader->packed, type_of(reader)->form, bytes)) {
+        return refuse(reader, "damaged packed value");
+    }
+    reader->packed_size = from + text.head + (size_t)text.stored;
+    reader->state = RDB_AT_PACKED;
+    return FOUND;
+}
+
+/* FOUND_TOO_FEW: that was all. */
+static enum found take_packed(struct rdb_reader *reader) {
+    bool has_expiries = type_of(reader)->entries == ENTRIES_PACKED_TTL;
+    char room[BYTES_INTEGER_TEXT_MAX];
+    struct bytes expiry;
+    switch (rdb_packed_next(&reader->packed, reader->text_number, &reader->text)) {
+    case RDB_PACKED_VALUE:
+        break;
+    case RDB_PACKED_END:
+        return FOUND_TOO_FEW;
+    case RDB_PACKED_BAD:
+        return refuse(reader, "damaged packed value");
+    }
+    if (rdb_packed_next(&reader->packed, reader->value_number, &reader->value) !=
+            RDB_PACKED_VALUE ||
+        (has_expiries && rdb_packed_next(&reader->packed, room, &expiry) != RDB_PACKED_VALUE)) {
+        return refuse(reader, "damaged packed value");
+    }
+    if (has_expiries) {
+        reader->field_expiry_count += !bytes_equal(expiry, BYTES("0"));
+    }
+    return reader->kind == RDB_ZSET ? parse_score(reader, reader->value) : FOUND;
+}
+
+/* ---- what is passed over ---- */
+
+static void begin_passing(struct rdb_reader *reader, const char *form, bool is_key) {
+    reader->depth = 1;
+    reader->forms[0] = (struct rdb_form){.begin = form, .at = form, .left = 1};
+    reader->is_passing_key = is_key;
+    reader->state = RDB_AT_PASSED;
+}
+
+/* Where the part that begins here ends. */
+static const char *end_of_part(const char *at) {
+    for (int open = 1;; at++) {
+        open += (*at == '(') - (*at == ')');
+        if (open == 0) {
+            return at;
+        }
+    }
+}
+
+static enum found pass_bytes(struct rdb_reader *reader, size_t head, uint64_t size) {
+    consume(reader, head);
+    reader->skip = size;
+    return FOUND;
+}
+
+/* An opcode of a module's value; *is_last: it ends it. */
+static enum found pass_module(struct rdb_reader *reader, bool *is_last) {
+    uint64_t opcode;
+    size_t head;
+    enum found found = find_plain_length(reader, 0, &opcode, &head);
+    if (found != FOUND) {
+        return found;
+    }
+    *is_last = opcode == 0;
+    uint64_t length;
+    size_t size = 0;
+    struct text text;
+    switch (opcode) {
+    case 0:
+        return pass_bytes(reader, head, 0);
+    case 1:
+    case 2:
+        found = find_plain_length(reader, head, &length, &size);
+        return found == FOUND ? pass_bytes(reader, head + size, 0) : found;
+    case 3:
+        return pass_bytes(reader, head, 4);
+    case 4:
+        return pass_bytes(reader, head, 8);
+    case 5:
+        found = find_text(reader, head, &text);
+        return found == FOUND ? pass_bytes(reader, head + text.head, text.stored) : found;
+    default:
+        return refuse(reader, "a module's value that cannot be passed over");
+    }
+}
+
+/* A length n, then the part n times. */
+static enum found pass_parts(struct rdb_reader *reader, struct rdb_form *form) {
+    uint64_t count;
+    size_t size;
+    enum found found = find_plain_length(reader, 0, &count, &size);
+    if (found != FOUND) {
+        return found;
+    }
+    consume(reader, size);
+    const char *part = form->at + 2; /* behind "*(" */
+    form->at = end_of_part(part) + 1;
+    CHECK(reader->depth < RDB_DEPTH_MAX);
+    reader->forms[reader->depth++] = (struct rdb_form){.begin = part, .at = part, .left = count};
+    return FOUND;
+}
+
+static enum found pass_one(struct rdb_reader *reader, struct rdb_form *form) {
+    uint64_t length;
+    size_t size;
+    struct text text;
+    bool is_last = true;
+    enum found found;
+    switch (*form->at) {
+    case '*':
+        return pass_parts(reader, form);
+    case 's':
+        found = find_text(reader, 0, &text);
+        found = found == FOUND ? pass_bytes(reader, text.head, text.stored) : found;
+        break;
+    case 'l':
+        found = find_plain_length(reader, 0, &length, &size);
+        found = found == FOUND ? pass_bytes(reader, size, 0) : found;
+        break;
+    case 'm':
+        found = pass_module(reader, &is_last);
+        break;
+    default:
+        found = pass_bytes(reader, 0, *form->at == '6' ? 16 : (uint64_t)(*form->at - '0'));
+    }
+    form->at += found == FOUND && is_last;
+    return found;
+}
+
+/* FOUND with depth 0: everything is passed. */
+static enum found pass(struct rdb_reader *reader) {
+    while (reader->depth > 0) {
+        struct rdb_form *form = &reader->forms[reader->depth - 1];
+        if (form->left == 0) {
+            reader->depth--;
+        } else if (*form->at == '\0' || *form->at == ')') {
+            form->left--;
+            form->at = form->begin;
+        } else {
+            return pass_one(reader, form);
+        }
+    }
+    return FOUND;
+}
+
+/* ---- the file ---- */
+
+static enum found read_head(struct rdb_reader *reader) {
+    const char *at = (const char *)here(reader);
+    if (available(reader) < HEAD_SIZE) {
+        size_t size = available(reader) < 5 ? available(reader) : 5;
+        return size > 0 && memcmp(at, "REDIS", size) != 0 && memcmp(at, "VALKE", size) != 0
+                   ? refuse(reader, "this is no RDB file: it begins with neither REDIS nor VALKEY")
+                   : FOUND_TOO_FEW;
+    }
+    reader->is_valkey = memcmp(at, "VALKEY", 6) == 0;
+    if (!reader->is_valkey && memcmp(at, "REDIS", 5) != 0) {
+        return refuse(reader, "this is no RDB file: it begins with neither REDIS nor VALKEY");
+    }
+    for (size_t i = reader->is_valkey ? 6 : 5; i < HEAD_SIZE; i++) {
+        if (at[i] < '0' || at[i] > '9') {
+            return refuse(reader, "this is no RDB file: its version is no number");
+        }
+        reader->version = reader->version * 10 + (unsigned)(at[i] - '0');
+    }
+    if (!rdb_knows_version(reader->version) ||
+        reader->is_valkey != (reader->version >= RDB_VERSION_VALKEY_MIN)) {
+        return refuse(reader, "unknown version %u of RDB (known: %d, and %d and %d of Valkey)",
+                      reader->version, (int)RDB_VERSION_MAX, (int)RDB_VERSION_VALKEY_MIN,
+                      (int)RDB_VERSION_VALKEY_MAX);
+    }
+    consume(reader, HEAD_SIZE);
+    reader->state = RDB_AT_OPCODE;
+    return FOUND;
+}
+
+static enum found read_database(struct rdb_reader *reader) {
+    size_t size;
+    enum found found = find_plain_length(reader, 1, &reader->database, &size);
+    if (found == FOUND) {
+        consume(reader, 1 + size);
+    }
+    return found;
+}
+
+static enum found read_expiry(struct rdb_reader *reader, bool is_seconds) {
+    size_t size = is_seconds ? 4 : 8;
+    if (available(reader) < 1 + size) {
+        return FOUND_TOO_FEW;
+    }
+    const char *at = (const char *)here(reader) + 1;
+    if (is_seconds) {
+        reader->expire_at_ms = (int64_t)(int32_t)little_get_u32(at) * 1000;
+    } else {
+        reader->expire_at_ms = (int64_t)little_get_u64(at);
+    }
+    consume(reader, 1 + size);
+    return FOUND;
+}
+
+static enum found begin_opcode(struct rdb_reader *reader, const char *form) {
+    consume(reader, 1);
+    begin_passing(reader, form, false);
+    return FOUND;
+}
+
+static enum found begin_key(struct rdb_reader *reader, unsigned type) {
+    reader->type = type;
+    if (type_of(reader) == NULL) {
+        return refuse(reader, "unknown type %u", type);
+    }
+    reader->kind = type_of(reader)->kind;
+    consume(reader, 1);
+    reader->state = RDB_AT_NAME;
+    return FOUND;
+}
+
+static enum found read_opcode(struct rdb_reader *reader) {
+    if (available(reader) == 0) {
+        return FOUND_TOO_FEW;
+    }
+    unsigned opcode = here(reader)[0];
+    if (reader->is_single) {
+        return begin_key(reader, opcode);
+    }
+    switch (opcode) {
+    case OPCODE_SLOT_INFO:
+        return begin_opcode(reader, "lll");
+    case OPCODE_FUNCTION:
+        reader->function_count++;
+        return begin_opcode(reader, "s");
+    case OPCODE_MODULE_AUX:
+        return begin_opcode(reader, "lllm");
+    case OPCODE_IDLE:
+        return begin_opcode(reader, "l");
+    case OPCODE_FREQUENCY:
+        return begin_opcode(reader, "1");
+    case OPCODE_AUX:
+        return begin_opcode(reader, "ss");
+    case OPCODE_RESIZE:
+        return begin_opcode(reader, "ll");
+    case OPCODE_EXPIRY_MS:
+    case OPCODE_EXPIRY_S:
+        return read_expiry(reader, opcode == OPCODE_EXPIRY_S);
+    case OPCODE_DATABASE:
+        return read_database(reader);
+    case OPCODE_END:
+        consume(reader, 1);
+        reader->state = RDB_AT_CHECKSUM;
+        return FOUND;
+    default:
+        return opcode < RDB_TYPES ? begin_key(reader, opcode)
+                                  : refuse(reader, "unknown opcode %u", opcode);
+    }
+}
+
+static enum found read_name(struct rdb_reader *reader) {
+    struct text text;
+    struct bytes name = {.at = NULL};
+    buffer_clear(&reader->name);
+    if (!reader->is_single) {
+        enum found found = find_whole_text(reader, 0, &text);
+        if (found == FOUND) {
+            found = take_text(reader, 0, &text, &reader->text_room, reader->text_number, &name);
+        }
+        if (found != FOUND) {
+            return found;
+        }
+        buffer_append(&reader->name, name.at, name.size);
+        if (reader->name.is_broken) {
+            return lack_memory(reader);
+        }
+        consume(reader, text.head + (size_t)text.stored);
+    }
+    if (reader->kind == RDB_OTHER) {
+        begin_passing(reader, type_of(reader)->passed, true);
+    } else {
+        reader->state = RDB_AT_VALUE;
+    }
+    return FOUND;
+}
+
+static enum found read_value_head(struct rdb_reader *reader) {
+    const struct type *type = type_of(reader);
+    size_t size;
+    if (available(reader) < type->head) {
+        return FOUND_TOO_FEW;
+    }
+    if (type->entries >= ENTRIES_PACKED) {
+        return begin_packed(reader, type->head);
+    }
+    enum found found = find_plain_length(reader, type->head, &reader->entries_left, &size);
+    if (found == FOUND) {
+        consume(reader, type->head + size);
+        reader->state = RDB_AT_ENTRY;
+    }
+    return found;
+}
+
+static enum found read_checksum(struct rdb_reader *reader) {
+    add_to_crc(reader);
+    if (reader->version >= CHECKSUM_SINCE) {
+        if (available(reader) < CHECKSUM_SIZE) {
+            return FOUND_TOO_FEW;
+        }
+        uint64_t told = little_get_u64((const char *)here(reader));
+        if (told != 0 && told != reader->crc) { /* 0: rdbchecksum no */
+            return refuse(reader, "the checksum is wrong: the file is damaged");
+        }
+        consume(reader, CHECKSUM_SIZE);
+    }
+    reader->crc_at = reader->input.size;
+    reader->state = RDB_AT_END;
+    return FOUND;
+}
+
+/* ---- events ---- */
+
+static enum rdb_event fail(const struct rdb_reader *reader) {
+    return reader->is_out_of_memory ? RDB_OUT_OF_MEMORY : RDB_BAD;
+}
+
+static enum rdb_event end_key(struct rdb_reader *reader) {
+    reader->is_key_over = true;
+    reader->state = reader->is_single ? RDB_AT_END : RDB_AT_OPCODE;
+    return RDB_KEY_END;
+}
+
+/* Consume what is passed over unread. */
+static bool has_skipped(struct rdb_reader *reader) {
+    size_t size = reader->skip < available(reader) ? (size_t)reader->skip : available(reader);
+    consume(reader, size);
+    reader->skip -= size;
+    return reader->skip == 0;
+}
+
+/* One step. *event: set if it makes one. */
+static enum found step(struct rdb_reader *reader, enum rdb_event *event) {
+    enum found found;
+    switch (reader->state) {
+    case RDB_AT_HEAD:
+        return read_head(reader);
+    case RDB_AT_OPCODE:
+        return read_opcode(reader);
+    case RDB_AT_NAME:
+        found = read_name(reader);
+        if (found == FOUND) {
+            *event = RDB_KEY;
+        }
+        return found;
+    case RDB_AT_VALUE:
+        return read_value_head(reader);
+    case RDB_AT_ENTRY:
+        if (reader->entries_left == 0) {
+            *event = end_key(reader);
+            return FOUND;
+        }
+        found = take_entry(reader);
+        if (found == FOUND) {
+            reader->entries_left--;
+            *event = RDB_ENTRY;
+        }
+        return found;
+    case RDB_AT_PACKED:
+        found = take_packed(reader);
+        if (found == FOUND) {
+            *event = RDB_ENTRY;
+        } else if (found == FOUND_TOO_FEW) {
+            consume(reader, reader->packed_size);
+            *event = end_key(reader);
+            found = FOUND;
+        }
+        return found;
+    case RDB_AT_PASSED:
+        found = pass(reader);
+        if (found == FOUND && reader->depth == 0 && reader->is_passing_key) {
+            *event = end_key(reader);
+        } else if (found == FOUND && reader->depth == 0) {
+            reader->state = RDB_AT_OPCODE;
+        }
+        return found;
+    case RDB_AT_CHECKSUM:
+        return read_checksum(reader);
+    case RDB_AT_END:
+        *event = RDB_END;
+        return FOUND;
+    case RDB_AT_ERROR:
+        break;
+    }
+    return FOUND_BAD;
+}
+
+enum rdb_event rdb_reader_next(struct rdb_reader *reader) {
+    enum rdb_event event = RDB_MORE;
+    if (reader->is_key_over) {
+        reader->is_key_over = false;
+        reader->expire_at_ms = RDB_NO_EXPIRY;
+    }
+    while (event == RDB_MORE) {
+        if (reader->state != RDB_AT_ERROR && !has_skipped(reader)) {
+            return RDB_MORE;
+        }
+        switch (step(reader, &event)) {
+        case FOUND:
+            break;
+        case FOUND_TOO_FEW:
+            return RDB_MORE;
+        case FOUND_BAD:
+            return fail(reader);
+        }
+    }
+    return event;
+}
+
+void rdb_reader_feed(struct rdb_reader *reader, struct bytes piece) {
+    if (reader->state == RDB_AT_ERROR || piece.size == 0) {
+        return;
+    }
+    CHECK(reader->state != RDB_AT_PACKED);
+    add_to_crc(reader);
+    buffer_drop_front(&reader->input, reader->at);
+    reader->crc_at -= reader->at;
+    reader->at = 0;
+    buffer_append(&reader->input, piece.at, piece.size);
+    if (reader->input.is_broken) {
+        (void)lack_memory(reader);
+    }
+}
+
+size_t rdb_reader_left(const struct rdb_reader *reader) {
+    return available(reader);
+}
+
+void rdb_reader_init(struct rdb_reader *reader) {
+    *reader = (struct rdb_reader){.state = RDB_AT_HEAD, .expire_at_ms = RDB_NO_EXPIRY};
+    buffer_init(&reader->name, 0);
+    buffer_init(&reader->input, 0);
+    buffer_init(&reader->text_room, 0);
+    buffer_init(&reader->value_room, 0);
+}
+
+void rdb_reader_init_value(struct rdb_reader *reader, unsigned version) {
+    rdb_reader_init(reader);
+    reader->version = version;
+    reader->is_valkey = version >= RDB_VERSION_VALKEY_MIN;
+    reader->is_single = true;
+    reader->state = RDB_AT_OPCODE;
+}
+
+void rdb_reader_deinit(struct rdb_reader *reader) {
+    buffer_deinit(&reader->name);
+    buffer_deinit(&reader->input);
+    buffer_deinit(&reader->text_room);
+    buffer_deinit(&reader->value_room);
+}

@@ -1,0 +1,472 @@
+/* See rdb_value.h. */
+#include "server/rdb/rdb_value.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "codec/memory.h"
+#include "codec/sort.h"
+
+enum {
+    CHUNK_SIZE = 256 * 1024,
+    ENTRIES_FIRST = 64,
+    FIELDS_MAX = 2048, /* texts put into a hash at a time */
+    PORTION = 512,     /* members appended to a board at a time */
+    GROUP = 16,        /* members whose slots are fetched together */
+    EXACT_DIGITS = 15, /* a decimal of so many digits is the only one of its double */
+};
+
+struct rdb_chunk {
+    struct rdb_chunk *next;
+    size_t size;
+    char at[];
+};
+
+/* ---- memory ---- */
+
+void rdb_value_init(struct rdb_value *value, uint64_t seed) {
+    *value = (struct rdb_value){.seed = seed};
+}
+
+static void free_chunks(struct rdb_chunk *chunk) {
+    while (chunk != NULL) {
+        struct rdb_chunk *next = chunk->next;
+        memory_free(chunk);
+        chunk = next;
+    }
+}
+
+static void free_hash(struct rdb_value *value) {
+    uint32_t work;
+    do {
+        work = UINT32_MAX;
+    } while (!hash_free_step(&value->hash, &work));
+}
+
+void rdb_value_deinit(struct rdb_value *value) {
+    free_chunks(value->chunks);
+    free_hash(value);
+    memory_free(value->entries);
+    memory_free(value->fields);
+}
+
+/* One chunk stays, unless it is a large one. */
+static void clear_chunks(struct rdb_value *value) {
+    struct rdb_chunk *chunk = value->chunks;
+    value->chunk_used = 0;
+    if (chunk != NULL && chunk->size > CHUNK_SIZE) {
+        free_chunks(chunk);
+        value->chunks = NULL;
+    } else if (chunk != NULL) {
+        free_chunks(chunk->next);
+        chunk->next = NULL;
+    }
+}
+
+static void clear(struct rdb_value *value) {
+    clear_chunks(value);
+    value->count = 0;
+    value->field_count = 0;
+    free_hash(value);
+    value->seed = value->seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+}
+
+/* A copy of the bytes; at is NULL: no memory. */
+static struct bytes keep(struct rdb_value *value, struct bytes bytes) {
+    struct rdb_chunk *chunk = value->chunks;
+    if (chunk == NULL || chunk->size - value->chunk_used < bytes.size) {
+        size_t size = bytes.size > CHUNK_SIZE ? bytes.size : CHUNK_SIZE;
+        chunk = memory_allocate(sizeof *chunk + size);
+        if (chunk == NULL) {
+            return (struct bytes){.at = NULL};
+        }
+        *chunk = (struct rdb_chunk){.next = value->chunks, .size = size};
+        value->chunks = chunk;
+        value->chunk_used = 0;
+    }
+    char *at = chunk->at + value->chunk_used;
+    if (bytes.size > 0) {
+        memcpy(at, bytes.at, bytes.size);
+    }
+    value->chunk_used += bytes.size;
+    return (struct bytes){.at = at, .size = bytes.size};
+}
+
+static bool reserve_entry(struct rdb_value *value) {
+    if (value->count < value->capacity) {
+        return true;
+    }
+    uint64_t capacity = value->capacity == 0 ? ENTRIES_FIRST : (uint64_t)value->capacity * 2;
+    capacity = capacity < BOARD_MEMBERS_MAX ? capacity : BOARD_MEMBERS_MAX;
+    if (capacity == value->count) {
+        return false;
+    }
+    struct board_entry *entries = memory_resize(value->entries, (size_t)capacity * sizeof *entries);
+    if (entries == NULL) {
+        return false;
+    }
+    value->entries = entries;
+    value->capacity = (uint32_t)capacity;
+    return true;
+}
+
+/* ---- scores ---- */
+
+static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+static const uint64_t integer_powers[] = {1,
+                                          10,
+                                          100,
+                                          1000,
+                                          10000,
+                                          100000,
+                                          1000000,
+                                          10000000,
+                                          100000000,
+                                          1000000000,
+                                          10000000000,
+                                          100000000000,
+                                          1000000000000,
+                                          10000000000000,
+                                          100000000000000,
+                                          1000000000000000,
+                                          10000000000000000,
+                                          100000000000000000,
+                                          1000000000000000000};
+
+/* An integer of 64 bits? */
+static bool is_whole(double score) {
+    return fabs(score) < 0x1p63 && (double)(int64_t)score == score;
+}
+
+/* Integers are exact, whatever their size; else the fewest digits. */
+size_t rdb_value_print_score(double score, char *out) {
+    int size = 0;
+    if (is_whole(score)) {
+        return bytes_print_i64(out, (int64_t)score);
+    }
+    for (int digits = EXACT_DIGITS; digits <= EXACT_DIGITS + 2; digits++) {
+        size = snprintf(out, RDB_SCORE_TEXT_MAX, "%.*g", digits, score);
+        if (strtod(out, NULL) == score) {
+            break;
+        }
+    }
+    return (size_t)size;
+}
+
+/* The decimal of a short score, without its text: n / 10^s with at most 15 digits is the only such
+ * decimal of its double, and division rounds as reading the text does. */
+static bool find_decimal(double score, unsigned scale, struct decimal *decimal) {
+    double magnitude = fabs(score);
+    if (is_whole(magnitude)) {
+        uint64_t whole = (uint64_t)magnitude;
+        if (__builtin_mul_overflow(whole, integer_powers[scale], &decimal->magnitude)) {
+            return false;
+        }
+        decimal->is_negative = score < 0;
+        return true;
+    }
+    for (unsigned used = 1; used <= scale; used++) {
+        double units = magnitude * powers[used] + 0.5;
+        if (!(units < powers[EXACT_DIGITS])) {
+            return false;
+        }
+        units = (double)(uint64_t)units;
+        if (units / powers[used] == magnitude) {
+            decimal->is_negative = score < 0;
+            return !__builtin_mul_overflow((uint64_t)units, integer_powers[scale - used],
+                                           &decimal->magnitude);
+        }
+    }
+    return false;
+}
+
+/* Which layout takes the score, if any. */
+static void advise(struct bytes text, char *error) {
+    enum { TIMED_BITS = 40, BITS_MAX = 64 };
+    struct decimal decimal;
+    unsigned scale;
+    if (decimal_parse_exact(text, &decimal, &scale) != DECIMAL_OK || decimal.magnitude >> 63 != 0) {
+        return;
+    }
+    int bits = 1;
+    while (bits < BITS_MAX && decimal.magnitude >> (bits - 1) != 0) {
+        bits++;
+    }
+    size_t size = strlen(error);
+    snprintf(error + size, RDB_VALUE_ERROR_MAX - size,
+             "; a board with FIELD score %d SIGNED SCALE %u%s takes it",
+             bits <= TIMED_BITS ? TIMED_BITS : BITS_MAX, scale,
+             bits <= TIMED_BITS ? " TIME 24 M" : "");
+}
+
+/* The exact path: for scores with many digits, and for the words of an error. */
+static enum rdb_value_status find_long_decimal(const struct layout_field *field, double score,
+                                               struct decimal *decimal, char *error) {
+    char text[RDB_SCORE_TEXT_MAX];
+    struct bytes bytes = {.at = text, .size = rdb_value_print_score(score, text)};
+    enum decimal_status status = layout_field_parse(field, bytes, decimal);
+    uint64_t ordinal;
+    if (status == DECIMAL_OK && layout_field_ordinal(field, *decimal, &ordinal) == LAYOUT_OK) {
+        return RDB_VALUE_OK;
+    }
+    layout_explain_value(field, bytes, status, error);
+    advise(bytes, error);
+    return RDB_VALUE_REFUSED;
+}
+
+/* ---- members ---- */
+
+void rdb_value_begin_keys(struct rdb_value *value, const struct layout *layout) {
+    clear(value);
+    value->layout = layout;
+    value->is_in_order = true;
+    value->is_in_reverse = true;
+}
+
+enum rdb_value_status rdb_value_begin_board(struct rdb_value *value, const struct layout *layout,
+                                            int64_t now_us, char *error) {
+    rdb_value_begin_keys(value, layout);
+    if (layout_stamp(layout, layout_zero_key(layout), now_us, &value->base) != LAYOUT_OK) {
+        layout_explain_time(layout, now_us, error);
+        return RDB_VALUE_REFUSED;
+    }
+    return RDB_VALUE_OK;
+}
+
+static int compare_bytes(struct bytes a, struct bytes b) {
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = memcmp(a.at, b.at, size);
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* Below 0: a is better. */
+static int compare(const struct board_entry *a, const struct board_entry *b, bool is_ascending) {
+    if (a->key != b->key) {
+        return a->key > b->key ? -1 : 1;
+    }
+    int order = compare_bytes(a->member, b->member);
+    return is_ascending ? order : -order;
+}
+
+static bool is_ascending(const struct rdb_value *value) {
+    return value->layout->fields[0].is_ascending;
+}
+
+static enum rdb_value_status put(struct rdb_value *value, struct bytes member, uint64_t key) {
+    if (member.size == 0 || member.size > BOARD_MEMBER_MAX) {
+        return RDB_VALUE_DAMAGED;
+    }
+    if (!reserve_entry(value)) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    struct bytes kept = keep(value, member);
+    if (kept.at == NULL) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    struct board_entry *entry = &value->entries[value->count++];
+    *entry = (struct board_entry){.key = key, .member = kept};
+    return RDB_VALUE_OK;
+}
+
+enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
+                                          double score, char *error) {
+    const struct layout_field *field = &value->layout->fields[0];
+    struct decimal decimal;
+    uint64_t ordinal;
+    if (!find_decimal(score, field->scale, &decimal) ||
+        layout_field_ordinal(field, decimal, &ordinal) != LAYOUT_OK) {
+        enum rdb_value_status status = find_long_decimal(field, score, &decimal, error);
+        if (status != RDB_VALUE_OK) {
+            return status;
+        }
+        CHECK(layout_field_ordinal(field, decimal, &ordinal) == LAYOUT_OK);
+    }
+    enum rdb_value_status status =
+        put(value, member, layout_with_ordinal(value->layout, value->base, 0, ordinal));
+    if (status == RDB_VALUE_OK && value->count > 1) {
+        const struct board_entry *last = &value->entries[value->count - 1];
+        int order = compare(last - 1, last, is_ascending(value));
+        value->is_in_order &= order < 0;
+        value->is_in_reverse &= order > 0;
+    }
+    return status;
+}
+
+enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes member,
+                                        uint64_t key) {
+    if (!layout_has_room(value->layout, key) ||
+        (value->count > 0 && value->entries[value->count - 1].key < key)) {
+        return RDB_VALUE_DAMAGED;
+    }
+    return put(value, member, key);
+}
+
+/* ---- order ---- */
+
+static int compare_descending(const void *a, const void *b) {
+    return compare(a, b, false);
+}
+
+static int compare_ascending(const void *a, const void *b) {
+    return compare(a, b, true);
+}
+
+static void reverse(struct board_entry *entries, uint32_t count) {
+    for (uint32_t i = 0; i < count / 2; i++) {
+        struct board_entry entry = entries[i];
+        entries[i] = entries[count - 1 - i];
+        entries[count - 1 - i] = entry;
+    }
+}
+
+/* Redis writes sorted sets in order, or in reverse: sorting is for what others wrote. */
+static void sort(struct rdb_value *value) {
+    if (value->is_in_order) {
+        return;
+    }
+    if (value->is_in_reverse) {
+        reverse(value->entries, value->count);
+    } else {
+        qsort(value->entries, value->count, sizeof *value->entries,
+              is_ascending(value) ? compare_ascending : compare_descending);
+    }
+}
+
+/* ---- members that are there twice ---- */
+
+struct slots {
+    uint64_t *at; /* the upper half of a hash, and an entry's index plus 1; 0: free */
+    uint64_t mask;
+};
+
+/* false: the member is there already. */
+static bool put_slot(const struct rdb_value *value, const struct slots *slots, uint64_t hash,
+                     uint32_t index) {
+    uint64_t tag = hash & ~(uint64_t)UINT32_MAX;
+    for (uint64_t at = hash & slots->mask;; at = (at + 1) & slots->mask) {
+        uint64_t slot = slots->at[at];
+        if (slot == 0) {
+            slots->at[at] = tag | (index + 1);
+            return true;
+        }
+        if ((slot & ~(uint64_t)UINT32_MAX) == tag &&
+            bytes_equal(value->entries[(uint32_t)slot - 1].member, value->entries[index].member)) {
+            return false;
+        }
+    }
+}
+
+static bool has_no_twins(const struct rdb_value *value, const struct slots *slots) {
+    uint64_t hashes[GROUP];
+    for (uint32_t begin = 0; begin < value->count; begin += GROUP) {
+        uint32_t left = value->count - begin;
+        uint32_t count = left < GROUP ? left : GROUP;
+        for (uint32_t i = 0; i < count; i++) {
+            struct bytes member = value->entries[begin + i].member;
+            hashes[i] = XXH3_64bits_withSeed(member.at, member.size, value->seed);
+            __builtin_prefetch(&slots->at[hashes[i] & slots->mask], 1);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            if (!put_slot(value, slots, hashes[i], begin + i)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static enum rdb_value_status check_twins(const struct rdb_value *value) {
+    uint64_t slot_count = 4;
+    while (slot_count < (uint64_t)value->count * 2) {
+        slot_count *= 2;
+    }
+    struct slots slots = {.mask = slot_count - 1};
+    slots.at = memory_allocate_zeroed(slot_count * sizeof *slots.at);
+    if (slots.at == NULL) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    bool is_fine = has_no_twins(value, &slots);
+    memory_free(slots.at);
+    return is_fine ? RDB_VALUE_OK : RDB_VALUE_DAMAGED;
+}
+
+enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,
+                                          uint32_t kept_max) {
+    enum rdb_value_status status = check_twins(value);
+    if (status != RDB_VALUE_OK) {
+        return status;
+    }
+    sort(value);
+    uint32_t count = kept_max > 0 && value->count > kept_max ? kept_max : value->count;
+    enum board_status appended = BOARD_OK;
+    for (uint32_t at = 0; at < count && appended == BOARD_OK; at += PORTION) {
+        uint32_t portion = count - at < PORTION ? count - at : PORTION;
+        appended = board_append(board, value->entries + at, portion);
+    }
+    if (appended == BOARD_OK && count > 0) {
+        appended = board_append_end(board);
+    }
+    return appended == BOARD_OK ? RDB_VALUE_OK : RDB_VALUE_OUT_OF_MEMORY;
+}
+
+/* ---- hashes ---- */
+
+void rdb_value_begin_hash(struct rdb_value *value) {
+    clear(value);
+}
+
+enum rdb_value_status rdb_value_end_hash(struct rdb_value *value) {
+    uint32_t pairs = value->field_count / 2;
+    uint32_t added_count = 0;
+    if (pairs == 0) {
+        return RDB_VALUE_OK;
+    }
+    enum hash_status status =
+        hash_put(&value->hash, value->seed, value->fields, pairs, &added_count);
+    clear_chunks(value);
+    value->field_count = 0;
+    if (status == HASH_OUT_OF_MEMORY) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    return status == HASH_OK && added_count == pairs ? RDB_VALUE_OK : RDB_VALUE_DAMAGED;
+}
+
+static bool reserve_fields(struct rdb_value *value) {
+    if (value->field_count < value->field_capacity) {
+        return true;
+    }
+    struct bytes *fields = memory_resize(value->fields, FIELDS_MAX * sizeof *fields);
+    if (fields != NULL) {
+        value->fields = fields;
+        value->field_capacity = FIELDS_MAX;
+    }
+    return fields != NULL;
+}
+
+enum rdb_value_status rdb_value_put_field(struct rdb_value *value, struct bytes field,
+                                          struct bytes content) {
+    if (value->field_count == FIELDS_MAX) {
+        enum rdb_value_status status = rdb_value_end_hash(value);
+        if (status != RDB_VALUE_OK) {
+            return status;
+        }
+    }
+    if (!reserve_fields(value)) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    struct bytes kept[2] = {keep(value, field), {.at = NULL}};
+    if (kept[0].at != NULL) {
+        kept[1] = keep(value, content);
+    }
+    if (kept[1].at == NULL) {
+        return RDB_VALUE_OUT_OF_MEMORY;
+    }
+    value->fields[value->field_count++] = kept[0];
+    value->fields[value->field_count++] = kept[1];
+    return RDB_VALUE_OK;
+}

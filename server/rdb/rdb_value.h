@@ -1,0 +1,73 @@
+/* A value while it is read: members of a sorted set until they make a board, or fields of a hash.
+ *
+ *     rdb_value_init(&value, seed);
+ *     rdb_value_begin_board(&value, layout, now_us, error)
+ *     rdb_value_put_score(&value, member, score, error) ...
+ *     rdb_value_end_board(&value, &board, kept_max)
+ *
+ * Redis orders equal scores by the members' bytes. The board has the same order, as the order of
+ * arrival: on a board where higher is better ZREVRANGE lists it as Redis does, and ZRANGE too; so it is
+ * with ZRANGE where lower is better. All members have the time of the import.
+ *
+ * Memory is taken for what has been put, and kept for the next value. */
+#ifndef SERVER_RDB_VALUE_H
+#define SERVER_RDB_VALUE_H
+
+#include "skiplist/board.h"
+#include "skiplist/keyspace/hash.h"
+
+enum { RDB_VALUE_ERROR_MAX = 400 };
+
+enum rdb_value_status {
+    RDB_VALUE_OK = 0,
+    RDB_VALUE_OUT_OF_MEMORY,
+    RDB_VALUE_REFUSED, /* the board cannot hold it; error says why, and which layout could */
+    RDB_VALUE_DAMAGED, /* a member or a field is there twice, or its name is impossible */
+};
+
+struct rdb_value {
+    uint64_t seed; /* random, secret */
+    const struct layout *layout;
+    uint64_t base;               /* the key of score 0, now */
+    struct board_entry *entries; /* members are in the chunks */
+    uint32_t count, capacity;
+    bool is_in_order, is_in_reverse; /* as the board wants it */
+    struct rdb_chunk *chunks;
+    size_t chunk_used;
+    struct hash hash;
+    struct bytes *fields; /* field, value, field, value ..., in the chunks, not in the hash yet */
+    uint32_t field_count, field_capacity;
+};
+
+void rdb_value_init(struct rdb_value *value, uint64_t seed);
+void rdb_value_deinit(struct rdb_value *value);
+
+/* layout: borrowed until the end. REFUSED: it has no room for the time. Discards what was put before. */
+MUST_CHECK enum rdb_value_status rdb_value_begin_board(struct rdb_value *value,
+                                                       const struct layout *layout, int64_t now_us,
+                                                       char *error);
+/* The same for members with keys of their own. */
+void rdb_value_begin_keys(struct rdb_value *value, const struct layout *layout);
+/* With the exact decimal of the shortest text that is this double. */
+MUST_CHECK enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
+                                                     double score, char *error);
+/* With a packed key of the layout, and in the board's order. */
+MUST_CHECK enum rdb_value_status rdb_value_put_key(struct rdb_value *value, struct bytes member,
+                                                   uint64_t key);
+/* Fill an empty board of this layout with the best kept_max members (0: all). An error leaves a board
+ * that may only be discarded. */
+MUST_CHECK enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board *board,
+                                                     uint32_t kept_max);
+
+/* Fields of one hash. */
+void rdb_value_begin_hash(struct rdb_value *value);
+MUST_CHECK enum rdb_value_status rdb_value_put_field(struct rdb_value *value, struct bytes field,
+                                                     struct bytes content);
+/* value->hash is then whole; whoever takes it zeroes it there. */
+MUST_CHECK enum rdb_value_status rdb_value_end_hash(struct rdb_value *value);
+
+/* The shortest decimal text that is this double. Returns its size. */
+enum { RDB_SCORE_TEXT_MAX = 40 };
+size_t rdb_value_print_score(double score, char *out);
+
+#endif

@@ -1,0 +1,57 @@
+/* libcrypto's SHA-256, and getrandom. See digest.h. */
+#include "server/system/digest.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <sys/random.h>
+
+enum { DIGEST_SIZE = DIGEST_TEXT_SIZE / 2 };
+
+static void print_hex(const unsigned char *bytes, size_t size, char *out) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+}
+
+void digest_print(struct bytes text, char out[DIGEST_TEXT_SIZE]) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    int status =
+        EVP_Digest(text.size > 0 ? text.at : "", text.size, digest, &size, EVP_sha256(), NULL);
+    CHECK(status == 1);
+    CHECK(size == DIGEST_SIZE);
+    print_hex(digest, DIGEST_SIZE, out);
+}
+
+bool digest_equal(const char a[DIGEST_TEXT_SIZE], const char b[DIGEST_TEXT_SIZE]) {
+    return CRYPTO_memcmp(a, b, DIGEST_TEXT_SIZE) == 0;
+}
+
+bool digest_is_text(struct bytes text) {
+    bool is_text = text.size == DIGEST_TEXT_SIZE;
+    for (size_t i = 0; is_text && i < text.size; i++) {
+        is_text =
+            (text.at[i] >= '0' && text.at[i] <= '9') || (text.at[i] >= 'a' && text.at[i] <= 'f');
+    }
+    return is_text;
+}
+
+void digest_random(char *out, size_t size) {
+    while (size > 0) {
+        unsigned char bytes[DIGEST_SIZE];
+        char text[DIGEST_TEXT_SIZE];
+        ssize_t got = getrandom(bytes, sizeof bytes, 0);
+        CHECK(got == (ssize_t)sizeof bytes || (got < 0 && errno == EINTR));
+        if (got < 0) {
+            continue;
+        }
+        size_t step = size < sizeof text ? size : sizeof text;
+        print_hex(bytes, sizeof bytes, text);
+        memcpy(out, text, step);
+        out += step;
+        size -= step;
+    }
+}

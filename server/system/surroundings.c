@@ -1,0 +1,119 @@
+/* See surroundings.h. A file that cannot be read says nothing: the system has no such limit, or hides
+ * it. */
+#include "server/system/surroundings.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "codec/bytes.h"
+#include "codec/memory.h"
+#include "server/system/log.h"
+
+enum { TEXT_MAX = 512, PATH_SIZE = 768 };
+
+/* The beginning of a file, without the line end. */
+static bool read_text(const struct surroundings *wanted, const char *path, char text[TEXT_MAX]) {
+    char whole[PATH_SIZE];
+    snprintf(whole, sizeof whole, "%s%s", wanted->root != NULL ? wanted->root : "", path);
+    int fd = open(whole, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, text, TEXT_MAX - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    while (size > 0 && text[size - 1] == '\n') {
+        size--;
+    }
+    text[size > 0 ? size : 0] = '\0';
+    return size > 0;
+}
+
+static bool read_number(const struct surroundings *wanted, const char *path, int64_t *number) {
+    char text[TEXT_MAX];
+    return read_text(wanted, path, text) && bytes_parse_i64(bytes_from_text(text), number);
+}
+
+static void check_backlog(const struct surroundings *wanted) {
+    int64_t somaxconn;
+    if (read_number(wanted, "/proc/sys/net/core/somaxconn", &somaxconn) &&
+        somaxconn < wanted->tcp_backlog) {
+        log_write(LOG_WARNING,
+                  "the system lowers tcp-backlog, clients that connect at once may be refused "
+                  "tcp-backlog=%lld somaxconn=%lld advice=\"sysctl net.core.somaxconn=%lld\"",
+                  (long long)wanted->tcp_backlog, (long long)somaxconn,
+                  (long long)wanted->tcp_backlog);
+    }
+}
+
+static void check_huge_pages(const struct surroundings *wanted) {
+    char text[TEXT_MAX];
+    if (strcmp(memory_allocator(), "pool") == 0 &&
+        read_text(wanted, "/sys/kernel/mm/transparent_hugepage/enabled", text) &&
+        strstr(text, "[never]") != NULL) {
+        log_write(LOG_WARNING,
+                  "huge pages are off, large boards are about a tenth slower "
+                  "advice=\"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"");
+    }
+}
+
+/* The pool reserves twice the machine's memory in addresses. */
+static void check_address_space(const struct surroundings *wanted) {
+    struct rlimit limit;
+    int64_t overcommit;
+    if (strcmp(memory_allocator(), "pool") == 0) {
+        return;
+    }
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        log_write(LOG_WARNING, "the address space is limited, so memory comes from the C library: "
+                               "slower, and larger advice=\"ulimit -v unlimited\"");
+    } else if (read_number(wanted, "/proc/sys/vm/overcommit_memory", &overcommit) &&
+               overcommit == 2) {
+        log_write(LOG_WARNING,
+                  "the system reserves no addresses beyond its memory, so memory comes "
+                  "from the C library: slower, and larger "
+                  "advice=\"sysctl vm.overcommit_memory=0\"");
+    }
+}
+
+/* Of the server's own control group: "0::/system.slice/leaderboard.service". */
+static bool read_memory_limit(const struct surroundings *wanted, int64_t *limit) {
+    char groups[TEXT_MAX];
+    char path[TEXT_MAX + 64];
+    if (!read_text(wanted, "/proc/self/cgroup", groups) || strncmp(groups, "0::/", 4) != 0) {
+        return false;
+    }
+    groups[strcspn(groups, "\n")] = '\0';
+    const char *group = strcmp(groups + 3, "/") == 0 ? "" : groups + 3;
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
+    return read_number(wanted, path, limit);
+}
+
+static void check_memory(const struct surroundings *wanted) {
+    int64_t limit;
+    if (read_memory_limit(wanted, &limit) &&
+        (wanted->maxmemory == 0 || wanted->maxmemory > (uint64_t)limit)) {
+        log_write(LOG_WARNING,
+                  "the control group allows less memory than maxmemory, beyond it the system kills "
+                  "the server memory.max=%lld maxmemory=%llu advice=\"set maxmemory to %lld\"",
+                  (long long)limit, (unsigned long long)wanted->maxmemory,
+                  (long long)limit / 5 * 4);
+    }
+}
+
+static void check_core(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0) {
+        log_write(LOG_VERBOSE, "a crash would leave no core file advice=\"ulimit -c unlimited\"");
+    }
+}
+
+void surroundings_warn(const struct surroundings *wanted) {
+    check_backlog(wanted);
+    check_huge_pages(wanted);
+    check_address_space(wanted);
+    check_memory(wanted);
+    check_core();
+}

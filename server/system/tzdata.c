@@ -1,0 +1,163 @@
+/* A list of the zones in use: there are a few, at most the six hundred of tzdata. */
+#include "server/system/tzdata.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codec/memory.h"
+
+enum {
+    ZONES_MAX = 2048,
+    PATH_MAX_SIZE = 4096,
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct zone *zones[ZONES_MAX];
+    size_t count;
+} tzdata = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const char *directory(void) {
+    const char *given = getenv("TZDIR");
+    return given != NULL && given[0] != '\0' ? given : "/usr/share/zoneinfo";
+}
+
+static void explain(struct bytes name, const char *reason, char *error) {
+    snprintf(error, TZDATA_ERROR_MAX, "time zone '%s' cannot be used: %.*s: %s",
+             bytes_show(name).text, 64, directory(), reason);
+}
+
+static ssize_t read_whole(int fd, char *out, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = read(fd, out + done, size - done);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return -1;
+        }
+        if (count == 0) {
+            break;
+        }
+        done += (size_t)count;
+    }
+    return (ssize_t)done;
+}
+
+/* The bytes of a zone's file, to be freed. NULL: *reason says why. */
+static char *read_file(struct bytes name, size_t *size, const char **reason) {
+    char path[PATH_MAX_SIZE];
+    struct stat about;
+    char *bytes = NULL;
+    int length = snprintf(path, sizeof path, "%s/%.*s", directory(), (int)name.size, name.at);
+    *reason = "there is no zone of this name (is the package tzdata installed?)";
+    if (length >= (int)sizeof path) {
+        return NULL;
+    }
+    /* Never waits, whatever has this name. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        if (errno != ENOENT && errno != ENOTDIR) {
+            *reason = strerror(errno);
+        }
+        return NULL;
+    }
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
+        bytes = memory_allocate(ZONE_FILE_MAX + 1);
+        ssize_t count = bytes != NULL ? read_whole(fd, bytes, ZONE_FILE_MAX + 1) : 0;
+        *reason = bytes == NULL ? "out of memory" : "its file cannot be read";
+        *size = (size_t)count;
+        if (count < 0) {
+            memory_free(bytes);
+            bytes = NULL;
+        }
+    }
+    close(fd);
+    return bytes;
+}
+
+static struct zone *find_kept(struct bytes name) {
+    for (size_t i = 0; i < tzdata.count; i++) {
+        if (bytes_equal(bytes_from_text(zone_name(tzdata.zones[i])), name)) {
+            return tzdata.zones[i];
+        }
+    }
+    return NULL;
+}
+
+/* NULL: *reason says why. */
+static struct zone *read_zone(struct bytes name, const char **reason) {
+    size_t size = 0;
+    char *bytes = read_file(name, &size, reason);
+    if (bytes == NULL) {
+        return NULL;
+    }
+    struct zone *zone = zone_create(name, (struct bytes){.at = bytes, .size = size}, reason);
+    memory_free(bytes);
+    return zone;
+}
+
+static const struct zone *find(struct bytes name, bool is_anyway, const char **reason) {
+    if (!zone_is_name(name)) {
+        *reason = "names are like Europe/Berlin";
+        return NULL;
+    }
+    pthread_mutex_lock(&tzdata.lock);
+    struct zone *zone = find_kept(name);
+    bool is_new = zone == NULL;
+    if (is_new) {
+        *reason = "too many zones";
+        zone = tzdata.count < ZONES_MAX ? read_zone(name, reason) : NULL;
+        if (zone == NULL && is_anyway && tzdata.count < ZONES_MAX) {
+            zone = zone_create_missing(name);
+        }
+        if (zone != NULL) {
+            tzdata.zones[tzdata.count++] = zone;
+        }
+    }
+    pthread_mutex_unlock(&tzdata.lock);
+    if (zone != NULL && !is_anyway && zone_is_missing(zone)) {
+        *reason = "it was missing when the server started";
+        return NULL;
+    }
+    return zone;
+}
+
+const struct zone *tzdata_find(struct bytes name, char *error) {
+    const char *reason = "";
+    const struct zone *zone = find(name, false, &reason);
+    if (zone == NULL) {
+        explain(name, reason, error);
+    }
+    return zone;
+}
+
+const struct zone *tzdata_find_anyway(struct bytes name) {
+    const char *reason;
+    return find(name, true, &reason);
+}
+
+void tzdata_explain(const struct zone *zone, char *error) {
+    struct bytes name = bytes_from_text(zone_name(zone));
+    const char *reason = "it can be read now";
+    pthread_mutex_lock(&tzdata.lock);
+    struct zone *again = read_zone(name, &reason);
+    pthread_mutex_unlock(&tzdata.lock);
+    explain(name, reason, error);
+    if (again != NULL) {
+        zone_destroy(again);
+    }
+}
+
+void tzdata_deinit(void) {
+    for (size_t i = 0; i < tzdata.count; i++) {
+        zone_destroy(tzdata.zones[i]);
+    }
+    tzdata.count = 0;
+}

@@ -1,0 +1,194 @@
+/* The client's side of a backup. See backup.h. */
+#include "server/tools/backup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "codec/timestamp.h"
+#include "server/durability/verify.h"
+#include "server/system/clock.h"
+#include "server/tools/tools.h"
+
+enum {
+    PATH_SIZE_MAX = 4096,
+    CONNECT_SECONDS = 10,
+    READ_SECONDS = 600,        /* another backup may have to end first */
+    RECEIVE_SIZE = 128 * 1024, /* with a rate: what is in flight is little */
+    SLEEP_MAX_MS = 1000,
+};
+
+struct receiving {
+    const char *path;
+    char part[PATH_SIZE_MAX]; /* "": there is none */
+    struct link link;
+    const struct backup_options *options;
+    int fd;
+    uint64_t size;
+    uint64_t begin_us;
+};
+
+/* ---- connecting ---- */
+
+static bool authenticate(struct receiving *receiving) {
+    const struct backup_options *options = receiving->options;
+    struct link *link = &receiving->link;
+    if (options->password == NULL) {
+        return true;
+    }
+    bool is_sent = options->user != NULL
+                       ? link_send(link, "AUTH %s %s", options->user, options->password)
+                       : link_send(link, "AUTH %s", options->password);
+    redisReply *reply = is_sent ? link_reply(link) : NULL;
+    bool is_in = reply != NULL && reply->type != REDIS_REPLY_ERROR;
+    if (!is_in) {
+        tools_complain("the server does not let in: %s", reply != NULL ? reply->str : link->error);
+    }
+    freeReplyObject(reply);
+    return is_in;
+}
+
+static bool open_connection(struct receiving *receiving, const char *address) {
+    struct link *link = &receiving->link;
+    if (!link_open(link, address, &receiving->options->link, CONNECT_SECONDS)) {
+        return tools_complain("cannot connect to %s: %s", address, link->error);
+    }
+    link_set_limit(link, READ_SECONDS);
+    if (receiving->options->rate > 0) {
+        int size = RECEIVE_SIZE;
+        (void)setsockopt(link->context->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    }
+    return authenticate(receiving);
+}
+
+/* ---- receiving ---- */
+
+/* Wait until no more than the rate has come since the beginning. */
+static void keep_rate(const struct receiving *receiving) {
+    uint64_t rate = receiving->options->rate;
+    if (rate == 0) {
+        return;
+    }
+    double due_us = (double)receiving->size / (double)rate * 1e6;
+    double ahead_us = due_us - (double)(clock_monotonic_us() - receiving->begin_us);
+    while (ahead_us > 0) {
+        double pause_us = ahead_us < SLEEP_MAX_MS * 1e3 ? ahead_us : SLEEP_MAX_MS * 1e3;
+        const struct timespec pause = {.tv_sec = (time_t)(pause_us / 1e6),
+                                       .tv_nsec = (long)pause_us % 1000000 * 1000};
+        nanosleep(&pause, NULL);
+        ahead_us -= pause_us;
+    }
+}
+
+enum received { RECEIVED_PIECE, RECEIVED_END, RECEIVED_NOTHING };
+
+static enum received take_reply(struct receiving *receiving, const redisReply *reply,
+                                uint64_t *members) {
+    if (reply->type == REDIS_REPLY_STRING) {
+        receiving->size += reply->len;
+        if (disk_write_all(receiving->fd, reply->str, reply->len)) {
+            return RECEIVED_PIECE;
+        }
+        tools_complain("cannot write %s: %s", receiving->part, strerror(errno));
+    } else if (reply->type == REDIS_REPLY_ERROR) {
+        tools_complain("the server says: %s", reply->str);
+    } else if (reply->type == REDIS_REPLY_STATUS &&
+               sscanf(reply->str, "END group=%*u time=%*s boards=%*u members=%" SCNu64, members) ==
+                   1) {
+        return RECEIVED_END;
+    } else {
+        tools_complain("the server's reply to LB.SNAPSHOT is none that is expected");
+    }
+    return RECEIVED_NOTHING;
+}
+
+static bool receive(struct receiving *receiving, uint64_t *members) {
+    struct link *link = &receiving->link;
+    bool is_sent = link_send(link, "LB.SNAPSHOT");
+    enum received received = RECEIVED_PIECE;
+    receiving->begin_us = clock_monotonic_us();
+    while (received == RECEIVED_PIECE) {
+        redisReply *reply = is_sent ? link_reply(link) : NULL;
+        if (reply == NULL) {
+            return tools_complain("the connection broke after %" PRIu64 " bytes: %s",
+                                  receiving->size, link->error);
+        }
+        received = take_reply(receiving, reply, members);
+        freeReplyObject(reply);
+        if (received == RECEIVED_PIECE) {
+            keep_rate(receiving);
+        }
+    }
+    return received == RECEIVED_END;
+}
+
+/* ---- the file ---- */
+
+static bool open_part(struct receiving *receiving) {
+    int size = snprintf(receiving->part, sizeof receiving->part, "%s.part-%d", receiving->path,
+                        (int)getpid());
+    if (size < 0 || (size_t)size >= sizeof receiving->part) {
+        tools_complain("the path %.100s is too long", receiving->path);
+        receiving->part[0] = '\0';
+        return false;
+    }
+    receiving->fd = disk_open(AT_FDCWD, receiving->part, O_WRONLY | O_CREAT | O_TRUNC, 0640);
+    if (receiving->fd < 0) {
+        tools_complain("cannot make %s: %s", receiving->part, strerror(errno));
+        receiving->part[0] = '\0';
+    }
+    return receiving->fd >= 0;
+}
+
+/* Verify what is on disk, and give it its name. */
+static bool finish(struct receiving *receiving, uint64_t members) {
+    struct snapshot_footer footer;
+    char error[DISK_ERROR_MAX];
+    char time[TIMESTAMP_TEXT_MAX];
+    if (!disk_sync(receiving->fd)) {
+        tools_complain("cannot write %s: %s", receiving->part, strerror(errno));
+        return false;
+    }
+    if (!check_blocks(receiving->part, &footer, error)) {
+        tools_complain("what came is not whole: %s", error);
+        return false;
+    }
+    if (footer.member_count != members) {
+        tools_complain("what came is not what the server has sent");
+        return false;
+    }
+    if (disk->rename_at(AT_FDCWD, receiving->part, receiving->path) != 0) {
+        tools_complain("cannot name the file %s: %s", receiving->path, strerror(errno));
+        return false;
+    }
+    receiving->part[0] = '\0';
+    if (!tools_sync_parent(receiving->path)) {
+        tools_complain("cannot sync the directory of %s: %s", receiving->path, strerror(errno));
+        return false;
+    }
+    int time_size = (int)timestamp_print(time, (int64_t)footer.time_us);
+    printf("%s: whole, %" PRIu64 " bytes, %" PRIu64 " boards, %" PRIu64
+           " members, as of group %" PRIu64 " (%.*s)\n",
+           receiving->path, receiving->size, footer.board_count, footer.member_count,
+           footer.sequence, time_size, time);
+    return true;
+}
+
+bool backup_run(const char *address, const char *path, const struct backup_options *options) {
+    struct receiving receiving = {.path = path, .options = options, .fd = -1};
+    uint64_t members = 0;
+    bool is_done = open_connection(&receiving, address) && open_part(&receiving) &&
+                   receive(&receiving, &members) && finish(&receiving, members);
+    disk_close(receiving.fd);
+    if (receiving.part[0] != '\0') {
+        (void)disk->unlink_at(AT_FDCWD, receiving.part);
+    }
+    link_close(&receiving.link);
+    return is_done;
+}

@@ -1,0 +1,242 @@
+/* Records as effects, which fill a registry; and that as a directory. See export.h. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/tools/export.h"
+#include "server/tools/restore.h"
+#include "server/tools/rules_text.h"
+#include "server/tools/save.h"
+#include "server/tools/tools.h"
+#include "skiplist/keyspace/key_kind.h"
+
+struct importing {
+    struct registry *registry;
+    struct record_reader reader;
+    struct record record;
+    struct buffer name; /* of the current key */
+    uint32_t database;
+    bool has_key, is_hash;
+    struct rules rules;
+    char error[RULES_TEXT_ERROR_MAX];
+};
+
+/* Each returns NULL, or what is wrong. */
+static const char *apply(struct importing *importing, struct effect *effect) {
+    uint32_t applied;
+    effect->database = importing->database;
+    effect->name = (struct bytes){.at = importing->name.at, .size = importing->name.size};
+    effect->key_kind = importing->is_hash ? &key_kind_hash : NULL;
+    switch (effect_apply(importing->registry, effect, 1, &applied)) {
+    case EFFECT_OK:
+        return NULL;
+    case EFFECT_OUT_OF_MEMORY:
+        return "out of memory";
+    case EFFECT_IMPOSSIBLE:
+        break;
+    }
+    return effect->kind == EFFECT_CREATE ? "this key is there already, or its name is too long"
+                                         : "this does not fit the key";
+}
+
+static const char *take_database(struct importing *importing) {
+    uint64_t database;
+    if (!bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) ||
+        database >= REGISTRY_ALL_DATABASES) {
+        return "the database is no number from 0 to 15";
+    }
+    importing->database = (uint32_t)database;
+    return NULL;
+}
+
+static const char *take_rules(struct importing *importing) {
+    return rules_text_parse(importing->record.at[RECORD_RULES], &importing->rules, importing->error)
+               ? NULL
+               : importing->error;
+}
+
+static const char *begin_key(struct importing *importing, bool is_hash) {
+    struct bytes name = importing->record.at[RECORD_KEY];
+    struct bytes expires = importing->record.at[RECORD_EXPIRES];
+    importing->is_hash = is_hash;
+    const char *wrong = take_database(importing);
+    if (wrong == NULL && !is_hash) {
+        wrong = importing->database < REGISTRY_SYSTEM ? take_rules(importing)
+                                                      : "this database has hashes only";
+    }
+    if (wrong != NULL) {
+        return wrong;
+    }
+    buffer_clear(&importing->name);
+    buffer_append(&importing->name, name.at, name.size);
+    if (importing->name.is_broken) {
+        return "out of memory";
+    }
+    if (name.size == 0 || name.size > REGISTRY_NAME_MAX) {
+        return "the key's name is empty or too long";
+    }
+    struct effect effect = {.kind = EFFECT_CREATE, .rules = is_hash ? NULL : &importing->rules};
+    wrong = apply(importing, &effect);
+    importing->has_key = wrong == NULL;
+    if (wrong != NULL || expires.size == 0) {
+        return wrong;
+    }
+    effect = (struct effect){.kind = EFFECT_EXPIRE};
+    return bytes_parse_i64(expires, &effect.expire_at_ms) ? apply(importing, &effect)
+                                                          : "the expiry is no number";
+}
+
+/* Does the line belong to the key that the last board or hash line began? */
+static bool is_of_key(const struct importing *importing, bool is_hash) {
+    uint64_t database;
+    const struct bytes name = {.at = importing->name.at, .size = importing->name.size};
+    return importing->has_key && importing->is_hash == is_hash &&
+           bytes_parse_u64(importing->record.at[RECORD_DATABASE], &database) &&
+           database == importing->database && bytes_equal(importing->record.at[RECORD_KEY], name);
+}
+
+/* The next decimal of a score. */
+static bool take_word(struct bytes *text, struct bytes *word) {
+    const char *blank = text->size > 0 ? memchr(text->at, ' ', text->size) : NULL;
+    *word = *text;
+    if (blank == NULL) {
+        text->size = 0;
+        return word->size > 0;
+    }
+    word->size = (size_t)(blank - text->at);
+    text->size -= word->size + 1;
+    text->at = blank + 1;
+    return word->size > 0;
+}
+
+static const char *pack_score(struct importing *importing, const struct layout *layout,
+                              uint64_t *key) {
+    struct bytes text = importing->record.at[RECORD_SCORE];
+    *key = layout_zero_key(layout);
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct layout_field *field = &layout->fields[i];
+        struct bytes word;
+        struct decimal value;
+        uint64_t ordinal;
+        if (!take_word(&text, &word)) {
+            return "the score has fewer numbers than the layout has fields";
+        }
+        enum decimal_status status = layout_field_parse(field, word, &value);
+        if (status != DECIMAL_OK || layout_field_ordinal(field, value, &ordinal) != LAYOUT_OK) {
+            layout_explain_value(field, word, status, importing->error);
+            return importing->error;
+        }
+        *key = layout_with_ordinal(layout, *key, i, ordinal);
+    }
+    return text.size == 0 ? NULL : "the score has more numbers than the layout has fields";
+}
+
+static const char *pack(struct importing *importing, uint64_t *key) {
+    const struct layout *layout = &importing->rules.layout;
+    struct bytes score = importing->record.at[RECORD_SCORE];
+    struct bytes time = importing->record.at[RECORD_TIME];
+    int64_t time_us;
+    if (score.size > 0 && score.at[0] == '#') {
+        score.at++;
+        score.size--;
+        return layout_key_parse(layout, score, key) ? NULL
+                                                    : "the packed score is none of the layout";
+    }
+    const char *wrong = pack_score(importing, layout, key);
+    if (wrong != NULL || layout->time.bits == 0) {
+        return wrong;
+    }
+    if (!bytes_parse_i64(time, &time_us)) {
+        return "the time is no number of microseconds";
+    }
+    if (layout_stamp(layout, *key, time_us, key) != LAYOUT_OK) {
+        layout_explain_time(layout, time_us, importing->error);
+        return importing->error;
+    }
+    return NULL;
+}
+
+static const char *put_member(struct importing *importing) {
+    struct effect effect = {.kind = EFFECT_PUT, .member = importing->record.at[RECORD_MEMBER]};
+    if (!is_of_key(importing, false)) {
+        return "no line of this board comes before it";
+    }
+    if (effect.member.size == 0 || effect.member.size > BOARD_MEMBER_MAX) {
+        return "the member's name is empty or too long";
+    }
+    const char *wrong = pack(importing, &effect.member_key);
+    return wrong == NULL ? apply(importing, &effect) : wrong;
+}
+
+static const char *put_field(struct importing *importing) {
+    struct effect effect = {.kind = EFFECT_PUT,
+                            .member = importing->record.at[RECORD_MEMBER],
+                            .value = importing->record.at[RECORD_VALUE]};
+    return is_of_key(importing, true) ? apply(importing, &effect)
+                                      : "no line of this hash comes before it";
+}
+
+static const char *take_record(struct importing *importing) {
+    struct bytes kind = importing->record.at[RECORD_KIND];
+    if (bytes_is(kind, "MEMBER")) {
+        return put_member(importing);
+    }
+    if (bytes_is(kind, "FIELD")) {
+        return put_field(importing);
+    }
+    if (bytes_is(kind, "BOARD") || bytes_is(kind, "HASH")) {
+        return begin_key(importing, bytes_is(kind, "HASH"));
+    }
+    return "the kind is none of board, hash, member and field";
+}
+
+static bool import_all(struct importing *importing, char *error) {
+    enum record_status status;
+    while ((status = record_read(&importing->reader, &importing->record)) == RECORD_READ) {
+        const char *wrong = take_record(importing);
+        if (wrong != NULL) {
+            status = record_refuse(&importing->reader, wrong);
+            break;
+        }
+    }
+    snprintf(error, IMPORT_ERROR_MAX, "%s", importing->reader.error);
+    return status == RECORD_END;
+}
+
+bool import_records(struct registry *registry, enum record_format format, FILE *in, char *error) {
+    struct importing *importing = memory_allocate_zeroed(sizeof *importing);
+    if (importing == NULL) {
+        snprintf(error, IMPORT_ERROR_MAX, "out of memory");
+        return false;
+    }
+    importing->registry = registry;
+    buffer_init(&importing->name, 0);
+    record_reader_init(&importing->reader, in, format);
+    bool is_done = import_all(importing, error);
+    record_reader_deinit(&importing->reader);
+    buffer_deinit(&importing->name);
+    memory_free(importing);
+    return is_done;
+}
+
+/* ---- the directory ---- */
+
+static bool save_into(struct registry *registry, const char *target) {
+    struct store store;
+    char error[DISK_ERROR_MAX];
+    if (store_open(&store, target, RESTORE_DIRECTORY, STORE_CLAIM, error) != STORE_OK) {
+        return tools_complain("%s", error);
+    }
+    bool is_done = save_registry(registry, &store, tools_now_us());
+    store_close(&store);
+    return is_done || tools_complain("%s could not be written", target);
+}
+
+bool import_save(struct registry *registry, const char *target) {
+    bool is_made;
+    if (!restore_begin_target(target, &is_made) || !save_into(registry, target)) {
+        return false;
+    }
+    printf("%s: a directory to start from\n", target);
+    return true;
+}

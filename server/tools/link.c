@@ -1,0 +1,195 @@
+/* See link.h. */
+#include "server/tools/link.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { HOST_MAX = 256, PIECE_SIZE = 16 * 1024 };
+
+__attribute__((format(printf, 2, 3))) static bool fail(struct link *link, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(link->error, sizeof link->error, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* What OpenSSL says, or the system. */
+static bool fail_tls(struct link *link, const char *what) {
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
+    long verdict = link->tls != NULL ? SSL_get_verify_result(link->tls) : X509_V_OK;
+    if (verdict != X509_V_OK) {
+        reason = X509_verify_cert_error_string(verdict);
+    } else if (reason == NULL) {
+        reason = errno != 0 ? strerror(errno) : "the connection was closed";
+    }
+    ERR_clear_error();
+    return fail(link, "%s: %s", what, reason);
+}
+
+/* "HOST:PORT" or "[IPv6]:PORT". */
+static bool split(const char *address, char *host, int *port) {
+    const char *colon = strrchr(address, ':');
+    size_t size = colon != NULL ? (size_t)(colon - address) : 0;
+    if (size > 1 && address[0] == '[' && colon[-1] == ']') {
+        address++;
+        size -= 2;
+    }
+    if (size == 0 || size >= HOST_MAX) {
+        return false;
+    }
+    memcpy(host, address, size);
+    host[size] = '\0';
+    *port = atoi(colon + 1);
+    return true;
+}
+
+static bool make_context(struct link *link, const struct link_options *options) {
+    link->tls_context = SSL_CTX_new(TLS_client_method());
+    if (link->tls_context == NULL) {
+        return fail_tls(link, "TLS");
+    }
+    SSL_CTX *context = link->tls_context;
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    if (options->ca_file != NULL ? SSL_CTX_load_verify_file(context, options->ca_file) != 1
+                                 : SSL_CTX_set_default_verify_paths(context) != 1) {
+        return fail_tls(link, options->ca_file != NULL ? options->ca_file : "authorities");
+    }
+    if (options->certificate != NULL &&
+        SSL_CTX_use_certificate_chain_file(context, options->certificate) != 1) {
+        return fail_tls(link, options->certificate);
+    }
+    if (options->key != NULL &&
+        SSL_CTX_use_PrivateKey_file(context, options->key, SSL_FILETYPE_PEM) != 1) {
+        return fail_tls(link, options->key);
+    }
+    return true;
+}
+
+/* OpenSSL's macro for this casts const away. */
+static long name_host(SSL *tls, const char *host) {
+    return SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                    (void *)(uintptr_t)host);
+}
+
+static bool shake_hands(struct link *link, const char *host, const struct link_options *options) {
+    if (!make_context(link, options)) {
+        return false;
+    }
+    link->tls = SSL_new(link->tls_context);
+    if (link->tls == NULL || SSL_set_fd(link->tls, link->context->fd) != 1) {
+        return fail_tls(link, "TLS");
+    }
+    X509_VERIFY_PARAM *wanted = SSL_get0_param(link->tls);
+    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host) != 1 &&
+        (SSL_set1_host(link->tls, host) != 1 || name_host(link->tls, host) != 1)) {
+        return fail_tls(link, "TLS");
+    }
+    ERR_clear_error();
+    return SSL_connect(link->tls) == 1 || fail_tls(link, "TLS");
+}
+
+void link_set_limit(struct link *link, int limit_s) {
+    const struct timeval limit = {.tv_sec = limit_s};
+    (void)redisSetTimeout(link->context, limit);
+}
+
+bool link_open(struct link *link, const char *address, const struct link_options *options,
+               int limit_s) {
+    const struct timeval limit = {.tv_sec = limit_s};
+    char host[HOST_MAX];
+    int port;
+    if (strchr(address, '/') != NULL) {
+        link->context = redisConnectUnixWithTimeout(address, limit);
+        snprintf(host, sizeof host, "localhost");
+    } else if (split(address, host, &port)) {
+        link->context = redisConnectWithTimeout(host, port, limit);
+    } else {
+        return fail(link, "it is not HOST:PORT");
+    }
+    if (link->context == NULL || link->context->err != 0) {
+        return fail(link, "%s", link->context != NULL ? link->context->errstr : "out of memory");
+    }
+    if (link->context->connection_type == REDIS_CONN_TCP) {
+        (void)redisEnableKeepAlive(link->context);
+    }
+    link_set_limit(link, limit_s);
+    return !options->has_tls || shake_hands(link, host, options);
+}
+
+void link_close(struct link *link) {
+    if (link->tls != NULL) {
+        (void)SSL_shutdown(link->tls);
+    }
+    SSL_free(link->tls);
+    SSL_CTX_free(link->tls_context);
+    if (link->context != NULL) {
+        redisFree(link->context);
+    }
+    *link = (struct link){.context = NULL};
+}
+
+static bool send_all(struct link *link, const char *text, int size) {
+    for (int sent = 0; sent < size;) {
+        int part = SSL_write(link->tls, text + sent, size - sent);
+        if (part <= 0) {
+            return fail_tls(link, "TLS");
+        }
+        sent += part;
+    }
+    return true;
+}
+
+bool link_send(struct link *link, const char *format, ...) {
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = redisvFormatCommand(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0) {
+        return fail(link, "out of memory");
+    }
+    bool is_sent = link->tls != NULL ? send_all(link, text, size)
+                                     : redisAppendFormattedCommand(link->context, text,
+                                                                   (size_t)size) == REDIS_OK ||
+                                           fail(link, "%s", link->context->errstr);
+    redisFreeCommand(text);
+    return is_sent;
+}
+
+/* hiredis has read what came before it says that the connection is at its end. */
+redisReply *link_reply(struct link *link) {
+    void *reply = NULL;
+    char piece[PIECE_SIZE];
+    if (link->tls == NULL) {
+        if (redisGetReply(link->context, &reply) != REDIS_OK) {
+            (void)fail(link, "%s", link->context->errstr);
+        }
+        return reply;
+    }
+    while (redisReaderGetReply(link->context->reader, &reply) == REDIS_OK) {
+        if (reply != NULL) {
+            return reply;
+        }
+        errno = 0;
+        int size = SSL_read(link->tls, piece, sizeof piece);
+        if (size <= 0) {
+            (void)fail_tls(link, "TLS");
+            return NULL;
+        }
+        if (redisReaderFeed(link->context->reader, piece, (size_t)size) != REDIS_OK) {
+            break;
+        }
+    }
+    (void)fail(link, "%s", link->context->reader->errstr);
+    return NULL;
+}

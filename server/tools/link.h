@@ -1,0 +1,42 @@
+/* A tool's connection to a server: TCP, a unix socket, or TLS.
+ *
+ * hiredis connects and reads replies: it is what Redis's own tools use, is in every distribution, and
+ * takes what a server may send in any pieces. TLS is put between it and the socket here, because its
+ * own TLS is not in every version that distributions have. */
+#ifndef SERVER_TOOLS_LINK_H
+#define SERVER_TOOLS_LINK_H
+
+#include <hiredis/hiredis.h>
+#include <openssl/ssl.h>
+#include <stdbool.h>
+
+#include "codec/check.h"
+
+struct link_options {
+    bool has_tls;
+    const char *ca_file;           /* NULL: the system's authorities */
+    const char *certificate, *key; /* the client's own; NULL: none */
+};
+
+/* Zero-initialised: not connected. */
+struct link {
+    redisContext *context;
+    SSL_CTX *tls_context;
+    SSL *tls; /* NULL: none */
+    char error[256];
+};
+
+/* address: HOST:PORT, [IPv6]:PORT, or the path of a unix socket. With TLS the server's certificate must
+ * be one for that host, of a trusted authority. limit_s: for connecting. false: link->error says why. */
+MUST_CHECK bool link_open(struct link *link, const char *address,
+                          const struct link_options *options, int limit_s);
+void link_close(struct link *link);
+/* How long a reply may take. */
+void link_set_limit(struct link *link, int limit_s);
+
+/* Send a command, in redisCommand's form. false: link->error says why. */
+MUST_CHECK bool link_send(struct link *link, const char *format, ...);
+/* The next reply, to be freed with freeReplyObject. NULL: link->error says why there is none. */
+MUST_CHECK redisReply *link_reply(struct link *link);
+
+#endif

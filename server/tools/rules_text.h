@@ -1,0 +1,19 @@
+/* A board's layout and options as one text, from which they are read back exactly.
+ *
+ *     FIELD score 33 SIGNED TIME 31 S CAP 100 KEEP BEST CREATED
+ *
+ * The words are those of LB.CREATE. Behind them: CREATED, for a board that LB.CREATE has made, and
+ * STARTED and ENDS with unix milliseconds, for the current period of one with a PERIOD. */
+#ifndef SERVER_RULES_TEXT_H
+#define SERVER_RULES_TEXT_H
+
+#include "skiplist/keyspace/rules.h"
+
+enum { RULES_TEXT_MAX = LAYOUT_TEXT_MAX + 512, RULES_TEXT_ERROR_MAX = 1024 };
+
+/* out: RULES_TEXT_MAX; returns the size. */
+size_t rules_text_print(const struct rules *rules, char *out);
+/* false: error (RULES_TEXT_ERROR_MAX) says what is wrong. */
+MUST_CHECK bool rules_text_parse(struct bytes text, struct rules *rules, char *error);
+
+#endif

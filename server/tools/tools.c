@@ -1,0 +1,279 @@
+/* The command lines of tools.h. */
+#include "server/tools/tools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/memory.h"
+#include "codec/timestamp.h"
+#include "server/durability/verify.h"
+#include "server/settings/setting.h"
+#include "server/system/clock.h"
+#include "server/system/log.h"
+#include "server/tools/backup.h"
+#include "server/tools/export.h"
+#include "server/tools/restore.h"
+
+enum { PASSWORD_MAX = 4096, PATHS_MAX = 2, RATE_MIN = 64 * 1024 };
+
+struct words {
+    const char *paths[PATHS_MAX];
+    int path_count;
+    const char *until, *journals, *format, *user, *password_file, *rate;
+    struct link_options link;
+};
+
+/* ---- words ---- */
+
+static const char **option_of(struct words *words, const char *word) {
+    const struct {
+        const char *name;
+        const char **value;
+    } options[] = {
+        {"--until", &words->until},
+        {"--journals", &words->journals},
+        {"--format", &words->format},
+        {"--user", &words->user},
+        {"--rate", &words->rate},
+        {"--password-file", &words->password_file},
+        {"--key", &words->link.key},
+        {"--cacert", &words->link.ca_file},
+        {"--cert", &words->link.certificate},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (strcmp(options[i].name, word) == 0) {
+            return options[i].value;
+        }
+    }
+    return NULL;
+}
+
+static bool take_words(int argc, char **argv, struct words *words) {
+    for (int i = 2; i < argc; i++) {
+        const char **value = option_of(words, argv[i]);
+        if (strcmp(argv[i], "--tls") == 0) {
+            words->link.has_tls = true;
+        } else if (value != NULL && i + 1 < argc) {
+            *value = argv[++i];
+        } else if (strncmp(argv[i], "--", 2) != 0 && words->path_count < PATHS_MAX) {
+            words->paths[words->path_count++] = argv[i];
+        } else {
+            return false;
+        }
+    }
+    return words->path_count == PATHS_MAX;
+}
+
+/* ---- backup ---- */
+
+/* The first line of the file. */
+static bool read_password(const char *path, char *password) {
+    FILE *file = fopen(path, "r");
+    bool is_read = file != NULL && fgets(password, PASSWORD_MAX, file) != NULL;
+    if (file != NULL) {
+        fclose(file);
+    }
+    if (!is_read) {
+        return tools_complain("cannot read a password from %s", path);
+    }
+    password[strcspn(password, "\r\n")] = '\0';
+    return true;
+}
+
+static bool run_backup(const struct words *words) {
+    static char password[PASSWORD_MAX];
+    struct backup_options options = {
+        .link = words->link, .user = words->user, .password = getenv("LEADERBOARD_PASSWORD")};
+    if (words->rate != NULL && (!bytes_parse_u64(bytes_from_text(words->rate), &options.rate) ||
+                                options.rate < RATE_MIN)) {
+        return tools_complain("--rate is a number of bytes a second, %d at least", (int)RATE_MIN);
+    }
+    const struct link_options *link = &words->link;
+    if (!link->has_tls &&
+        (link->ca_file != NULL || link->certificate != NULL || link->key != NULL)) {
+        return tools_complain("--cacert, --cert and --key are for --tls, which is missing");
+    }
+    if ((link->certificate != NULL) != (link->key != NULL)) {
+        return tools_complain("--cert and --key go together: one of them is missing");
+    }
+    if (options.user == NULL) {
+        options.user = getenv("LEADERBOARD_USER");
+    }
+    if (words->password_file != NULL) {
+        if (!read_password(words->password_file, password)) {
+            return false;
+        }
+        options.password = password;
+    }
+    return backup_run(words->paths[0], words->paths[1], &options);
+}
+
+/* ---- restore ---- */
+
+/* Unix seconds, with a fraction or without, or RFC 3339. */
+static bool parse_moment(const char *text, int64_t *time_us) {
+    struct decimal seconds;
+    struct bytes bytes = bytes_from_text(text);
+    if (decimal_parse(bytes, 6, &seconds) == DECIMAL_OK && !seconds.is_negative &&
+        seconds.magnitude < INT64_MAX) {
+        *time_us = (int64_t)seconds.magnitude;
+        return true;
+    }
+    return timestamp_parse(bytes, time_us);
+}
+
+static bool run_restore(const struct words *words) {
+    struct restore_options options = {.until_us = INT64_MAX, .journals = words->journals};
+    if (words->until != NULL && !parse_moment(words->until, &options.until_us)) {
+        return tools_complain("--until is a time: unix seconds, or 2026-11-16T18:30:00Z");
+    }
+    return restore_run(words->paths[0], words->paths[1], &options);
+}
+
+/* ---- export and import ---- */
+
+static bool parse_format(const char *text, bool allows_redis, enum record_format *format,
+                         bool *is_redis) {
+    *is_redis = allows_redis && text != NULL && strcmp(text, "redis") == 0;
+    *format = text != NULL && strcmp(text, "jsonl") == 0 ? RECORD_JSONL : RECORD_CSV;
+    bool is_known =
+        *is_redis || *format == RECORD_JSONL || (text != NULL && strcmp(text, "csv") == 0);
+    return is_known || tools_complain("--format is one of %s",
+                                      allows_redis ? "csv, jsonl and redis" : "csv and jsonl");
+}
+
+/* Write what is loaded to the file, which is synced and then gets its name; "-": standard output. */
+static bool write_out(const struct registry *registry, const char *path, enum record_format format,
+                      bool is_redis) {
+    bool is_stdout = strcmp(path, "-") == 0;
+    char part[4096];
+    if (!is_stdout && snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part) {
+        return tools_complain("the path %.100s is too long", path);
+    }
+    FILE *out = is_stdout ? stdout : fopen(part, "w");
+    if (out == NULL) {
+        return tools_complain("cannot make %s: %s", part, strerror(errno));
+    }
+    bool is_done = is_redis ? export_redis(registry, out) : export_records(registry, format, out);
+    bool is_written = fflush(out) == 0 && (is_stdout || disk_sync(fileno(out)));
+    if (!is_stdout) {
+        fclose(out);
+        is_done = is_done && is_written && rename(part, path) == 0 && tools_sync_parent(path);
+        if (!is_done) {
+            remove(part);
+        }
+    }
+    return is_done && is_written ? true
+                                 : tools_complain("%s was not written: %s", path, strerror(errno));
+}
+
+static bool export_loaded(const struct words *words, struct registry *registry,
+                          enum record_format format, bool is_redis) {
+    char error[DISK_ERROR_MAX];
+    uint64_t time_us;
+    char time[TIMESTAMP_TEXT_MAX];
+    if (!check_load(words->paths[0], registry, &time_us, error)) {
+        return tools_complain("%s", error);
+    }
+    if (!write_out(registry, words->paths[1], format, is_redis)) {
+        return false;
+    }
+    int size = (int)timestamp_print(time, (int64_t)time_us);
+    fprintf(stderr, "%s: exported, as of %.*s\n", words->paths[0], size, time);
+    return true;
+}
+
+static bool import_into(const struct words *words, struct registry *registry,
+                        enum record_format format) {
+    char error[IMPORT_ERROR_MAX];
+    bool is_stdin = strcmp(words->paths[0], "-") == 0;
+    FILE *in = is_stdin ? stdin : fopen(words->paths[0], "r");
+    if (in == NULL) {
+        return tools_complain("cannot open %s: %s", words->paths[0], strerror(errno));
+    }
+    bool is_done = import_records(registry, format, in, error);
+    if (!is_stdin) {
+        fclose(in);
+    }
+    return is_done ? import_save(registry, words->paths[1])
+                   : tools_complain("%s: %s", words->paths[0], error);
+}
+
+static bool with_registry(const struct words *words, bool is_import) {
+    struct settings settings;
+    enum record_format format;
+    bool is_redis;
+    if (!parse_format(words->format, !is_import, &format, &is_redis)) {
+        return false;
+    }
+    if (!settings_init(&settings)) {
+        return tools_complain("out of memory");
+    }
+    struct registry *registry = registry_create(disk_random_id(), settings_rules_for, &settings);
+    bool is_done = false;
+    if (registry == NULL) {
+        (void)tools_complain("out of memory");
+    } else {
+        is_done = is_import ? import_into(words, registry, format)
+                            : export_loaded(words, registry, format, is_redis);
+    }
+    registry_destroy(registry);
+    settings_deinit(&settings);
+    return is_done;
+}
+
+static bool run_export(const struct words *words) {
+    return with_registry(words, false);
+}
+
+static bool run_import(const struct words *words) {
+    return with_registry(words, true);
+}
+
+/* ---- the table ---- */
+
+static const struct tool {
+    const char *name;
+    bool (*run)(const struct words *words);
+    const char *usage;
+} tools[] = {
+    {"--backup", run_backup,
+     "--backup HOST:PORT FILE [--user NAME] [--password-file FILE] [--rate BYTES] [--tls "
+     "[--cacert FILE] [--cert FILE --key FILE]]"},
+    {"--restore", run_restore, "--restore FILE|DIR TARGET [--until TIME] [--journals DIR]"},
+    {"--export", run_export, "--export FILE|DIR OUT --format csv|jsonl|redis"},
+    {"--import", run_import, "--import FILE TARGET --format csv|jsonl"},
+};
+
+static const struct tool *find_tool(const char *name) {
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        if (strcmp(tools[i].name, name) == 0) {
+            return &tools[i];
+        }
+    }
+    return NULL;
+}
+
+bool tools_run(int argc, char **argv, int *status) {
+    struct words words = {.path_count = 0};
+    const struct tool *tool = argc > 1 ? find_tool(argv[1]) : NULL;
+    if (tool == NULL) {
+        return false;
+    }
+    *status = EXIT_FAILURE;
+    if (!take_words(argc, argv, &words)) {
+        (void)tools_complain("usage: leaderboard-server %s", tool->usage);
+        return true;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* write says so */
+    memory_init();
+    clock_calibrate();
+    log_set_level(LOG_WARNING);
+    *status = tool->run(&words) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return true;
+}

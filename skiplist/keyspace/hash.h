@@ -1,0 +1,120 @@
+/* A hash: fields with values, as the value of a key.
+ *
+ *     packed   at -> | sizes field value | sizes field value | ...     up to 256 fields, 16 KiB
+ *     large    at -> struct hash_large:
+ *                    map: hash(field) -> index     list: [0]     [1]     [2]
+ *                                                         |       |       |
+ *                                                       entry   entry   entry: sizes field value
+ *
+ * A packed hash is one piece of memory without gaps, searched from its beginning: three short
+ * fields take fewer bytes than one entry of a table. When it gets too long it becomes large, and
+ * stays so until it is empty. A large hash takes O(1) a field; its map and its list grow in steps.
+ *
+ * Fields are in the order in which they were added. In a large hash a removal moves the last field
+ * into the hole.
+ *
+ * Fields and values are any bytes, also none, up to HASH_TEXT_MAX. Bytes that are returned are
+ * borrowed until the hash changes. Nothing here knows keys, databases or effects
+ * (skiplist/keyspace/registry_hash.h does). */
+#ifndef SKIPLIST_HASH_H
+#define SKIPLIST_HASH_H
+
+#include "codec/bytes.h"
+#include "skiplist/scan.h"
+
+enum {
+#ifdef SKIPLIST_TINY
+    HASH_PACKED_FIELDS_MAX = 4,
+    HASH_PACKED_SIZE_MAX = 200,
+#else
+    HASH_PACKED_FIELDS_MAX = 256,
+    HASH_PACKED_SIZE_MAX = 16 * 1024, /* bytes */
+#endif
+    HASH_TEXT_MAX = 1 << 29, /* bytes */
+    /* Up to these sizes Redis calls it a listpack (hash-max-listpack-entries and -value). */
+    HASH_LISTPACK_FIELDS_MAX = 512,
+    HASH_LISTPACK_TEXT_MAX = 64,
+};
+/* A hash has fewer fields. */
+#define HASH_FIELDS_END MAP_ID_END
+
+struct hash_large;
+
+/* Zeroed: without fields. */
+struct hash {
+    union {
+        char *packed;
+        struct hash_large *large;
+    };
+    uint32_t count;       /* fields */
+    uint32_t packed_size; /* bytes in use */
+    bool is_large;
+    bool is_hashtable; /* as Redis reports it */
+};
+
+struct hash_pair {
+    struct bytes field, value;
+};
+
+enum hash_status {
+    HASH_OK = 0,
+    HASH_OUT_OF_MEMORY,
+    HASH_FULL, /* too many fields, or one too long */
+};
+
+static inline uint32_t hash_count(const struct hash *hash) {
+    return hash->count;
+}
+/* "listpack" or "hashtable", as OBJECT ENCODING replies it. */
+static inline const char *hash_encoding(const struct hash *hash) {
+    return hash->is_hashtable ? "hashtable" : "listpack";
+}
+
+/* The value of a field. false: there is no such field. */
+MUST_CHECK bool hash_find(const struct hash *hash, struct bytes field, struct bytes *value);
+
+/* Every field, in order:
+ *
+ *     struct hash_cursor cursor = hash_begin(hash);
+ *     while (hash_next(&cursor, &pair)) { ... } */
+struct hash_cursor {
+    const struct hash *hash;
+    uint32_t index;  /* of the next field */
+    uint32_t offset; /* packed: its offset */
+};
+static inline struct hash_cursor hash_begin(const struct hash *hash) {
+    return (struct hash_cursor){.hash = hash};
+}
+MUST_CHECK bool hash_next(struct hash_cursor *cursor, struct hash_pair *pair);
+/* The field at an index below hash_count, for random draws. O(1); in a packed hash as long as a
+ * search. */
+void hash_at(const struct hash *hash, uint32_t index, struct hash_pair *pair);
+
+/* HSCAN with Redis's guarantee, see skiplist/scan.h: cursor is 0 at first, returns the next one, 0
+ * at the end. A packed hash is visited as a whole. visit must not change the hash. */
+typedef void hash_visit(void *context, const struct hash_pair *pair);
+uint64_t hash_scan(const struct hash *hash, uint64_t cursor, const struct scan_limits *limits,
+                   hash_visit *visit, void *context);
+
+/* Set count fields: args are field, value, field, value, ... The last one of equal fields wins.
+ * *added_count: fields that did not exist. Errors: HASH_OUT_OF_MEMORY, HASH_FULL; nothing has then
+ * changed. The arguments must not be bytes of this hash. seed: random, secret; used if it becomes
+ * large. */
+MUST_CHECK enum hash_status hash_put(struct hash *hash, uint64_t seed, const struct bytes *args,
+                                     uint32_t count, uint32_t *added_count);
+/* Remove a field; false: there is none. Never fails for lack of memory. */
+bool hash_remove(struct hash *hash, struct bytes field);
+
+/* Prefetch what a look-up reads first. */
+void hash_prefetch(const struct hash *hash);
+/* Heap bytes. */
+size_t hash_memory_size(const struct hash *hash);
+/* Fill copy, which is without fields. false: no memory; copy is as it was. */
+MUST_CHECK bool hash_copy(const struct hash *hash, struct hash *copy);
+/* Free about *work fields; true: all is freed, the hash is zeroed, and *work is what that took. In
+ * between the hash is used for nothing else. */
+MUST_CHECK bool hash_free_step(struct hash *hash, uint32_t *work);
+/* The first violated invariant; NULL: none. */
+const char *hash_check(const struct hash *hash);
+
+#endif

@@ -1,0 +1,150 @@
+/* Hashes as values of keys: changes of their fields, which are reported; and their table of
+ * operations.
+ *
+ * A walk goes from the last field to the first, and the cursor's rank is the number of fields
+ * ahead. A removal moves a field to a lower index only, and a new field comes last. So a walk
+ * misses no field, and may return one twice. */
+#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_hash.h"
+#include "skiplist/keyspace/registry_parts.h"
+
+enum {
+    KEY_WORK = 1, /* of freeing the key, in fields */
+/* A piece of a walk ends behind so many bytes. */
+#ifdef SKIPLIST_TINY
+    PIECE_BYTES = 100,
+#else
+    PIECE_BYTES = 32 * 1024,
+#endif
+};
+
+static uint64_t seed_for(struct registry *registry, const struct hash *hash) {
+    return hash->is_large ? 0 : registry_next_seed(registry);
+}
+
+/* ---- changes ---- */
+
+struct registry_key *registry_find_or_create_hash(struct registry *registry, uint32_t database,
+                                                  struct bytes name, int64_t now_ms, bool *is_new) {
+    return registry_find_or_create_kind(registry, database, name, &key_kind_hash, now_ms, is_new);
+}
+
+enum hash_status registry_put_fields(struct registry *registry, struct registry_key *key,
+                                     const struct bytes *args, uint32_t count,
+                                     uint32_t *added_count) {
+    enum hash_status status =
+        hash_put(&key->hash, seed_for(registry, &key->hash), args, count, added_count);
+    if (status == HASH_OK && registry->listeners != NULL) {
+        for (uint64_t i = 0; i < (uint64_t)count * 2; i += 2) {
+            registry_report_member(registry, EFFECT_PUT, key, args[i], args[i + 1]);
+        }
+    }
+    return status;
+}
+
+bool registry_remove_field(struct registry *registry, struct registry_key *key,
+                           struct bytes field) {
+    if (!hash_remove(&key->hash, field)) {
+        return false;
+    }
+    registry_report_member(registry, EFFECT_TAKE, key, field, (struct bytes){.at = NULL});
+    return true;
+}
+
+/* ---- operations ---- */
+
+static bool free_step(struct registry *registry, struct registry_key *key, uint32_t *work) {
+    (void)registry;
+    bool is_done = hash_free_step(&key->hash, work);
+    *work += is_done ? KEY_WORK : 0;
+    return is_done;
+}
+
+static size_t size(const struct registry_key *key) {
+    return hash_memory_size(&key->hash);
+}
+
+static bool copy(struct registry *registry, const struct registry_key *key,
+                 struct registry_key *to) {
+    (void)registry;
+    return hash_copy(&key->hash, &to->hash);
+}
+
+static uint32_t walk(const struct registry_key *key, struct key_cursor *cursor, void *entries,
+                     uint32_t entries_max, bool *is_last) {
+    const struct hash *hash = &key->hash;
+    struct hash_pair *pair = entries;
+    uint32_t ahead = cursor->has_last && cursor->rank < hash->count ? cursor->rank : hash->count;
+    uint32_t count = 0;
+    size_t bytes = 0;
+    if (hash->is_large) {
+        for (; ahead > 0 && count < entries_max && bytes < PIECE_BYTES; count++) {
+            hash_at(hash, --ahead, &pair[count]);
+            bytes += pair[count].field.size + pair[count].value.size;
+        }
+    } else {
+        struct hash_cursor place = hash_begin(hash);
+        uint32_t end = ahead;
+        ahead = end > entries_max ? end - entries_max : 0;
+        while (place.index < end && hash_next(&place, &pair[count])) {
+            count += place.index > ahead;
+        }
+    }
+    *cursor = (struct key_cursor){.rank = ahead, .has_last = true};
+    *is_last = ahead == 0;
+    return count;
+}
+
+static bool fill(struct effect_fill *fill, struct effect *effect) {
+    struct hash_pair pair;
+    const struct hash *hash = &effect->key->hash;
+    if (!fill->has_begun) {
+        fill->has_begun = true;
+        fill->left = hash->count;
+    }
+    if (fill->left == 0) {
+        return false;
+    }
+    hash_at(hash, hash->count - fill->left--, &pair);
+    effect->member = pair.field;
+    effect->value = pair.value;
+    return true;
+}
+
+static enum effect_status apply(struct registry *registry, struct registry_key *key,
+                                const struct effect *effect) {
+    if (effect->kind == EFFECT_PUT) {
+        const struct bytes args[] = {effect->member, effect->value};
+        uint32_t added_count;
+        switch (hash_put(&key->hash, seed_for(registry, &key->hash), args, 1, &added_count)) {
+        case HASH_OK:
+            return EFFECT_OK;
+        case HASH_OUT_OF_MEMORY:
+            return EFFECT_OUT_OF_MEMORY;
+        case HASH_FULL:
+            break;
+        }
+        return EFFECT_IMPOSSIBLE;
+    }
+    return effect->kind == EFFECT_TAKE && hash_remove(&key->hash, effect->member)
+               ? EFFECT_OK
+               : EFFECT_IMPOSSIBLE;
+}
+
+static const char *check(const struct registry *registry, const struct registry_key *key,
+                         const struct key_cursor *cursor) {
+    (void)registry;
+    return cursor == NULL ? hash_check(&key->hash) : NULL;
+}
+
+const struct key_kind key_kind_hash = {
+    .name = "hash",
+    .number = REGISTRY_HASH,
+    .free_step = free_step,
+    .size = size,
+    .copy = copy,
+    .walk = walk,
+    .fill = fill,
+    .apply = apply,
+    .check = check,
+};

@@ -1,0 +1,285 @@
+/* ACL, and what the rights it gives mean for requests. */
+#include "tests/support/test.h"
+
+#include "server/clients/acl_user.h"
+#include "tests/support/harness.h"
+
+static struct harness *h;
+static struct session *admin, *client;
+
+static int set_up(void **state) {
+    (void)state;
+    h = harness_create(NULL);
+    admin = harness_connect(h);
+    client = harness_connect(h);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    const char *reason = "";
+    if (!acl_users_validate(&h->server.users, &reason)) {
+        print_error("%s\n", reason);
+        return -1;
+    }
+    harness_destroy(h);
+    return 0;
+}
+
+#define ACL_TEST(name) TEST_WITH(name, set_up, tear_down)
+#define NO_KEYS                                                                                    \
+    "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+#define NO_COMMAND(name) "-NOPERM this user has no permissions to run the '" name "' command\r\n"
+
+static void make(const char *rules) {
+    char line[1024];
+    snprintf(line, sizeof line, "ACL SETUSER ann on nopass %s", rules);
+    harness_expect(h, admin, line, "+OK\r\n");
+    harness_expect(h, client, "AUTH ann x", "+OK\r\n");
+}
+
+ACL_TEST(a_user_may_do_what_its_rules_say_and_a_change_binds_at_once) {
+    make("~top:* +@all -flushall");
+    harness_expect(h, client, "ZADD top:a 1 zoe", ":1\r\n");
+    harness_expect(h, client, "ZADD other 1 zoe", NO_KEYS);
+    harness_expect(h, client, "FLUSHALL", NO_COMMAND("flushall"));
+    harness_expect(h, client, "ACL WHOAMI", "$3\r\nann\r\n");
+    harness_expect(h, admin, "ACL SETUSER ann -zadd", "+OK\r\n");
+    harness_expect(h, client, "ZADD top:a 1 zoe", NO_COMMAND("zadd"));
+    harness_expect(h, admin, "ACL SETUSER ann allkeys +@all", "+OK\r\n");
+    harness_expect(h, client, "ZADD other 1 zoe", ":1\r\n");
+}
+
+ACL_TEST(reading_and_writing_are_separate_rights) {
+    make("%R~in:* %W~out:* +@all");
+    harness_expect(h, admin, "ZADD in:a 1 zoe", ":1\r\n");
+    harness_expect(h, client, "ZSCORE in:a zoe", "$1\r\n1\r\n");
+    harness_expect(h, client, "ZADD in:a 2 zoe", NO_KEYS);
+    harness_expect(h, client, "ZUNIONSTORE out:a 1 in:a", ":1\r\n");
+    harness_expect(h, client, "ZSCORE out:a zoe", NO_KEYS);
+    harness_expect(h, client, "EXISTS out:a", ":1\r\n");
+}
+
+ACL_TEST(native_commands_need_rights_on_all_that_their_patterns_name) {
+    make("~eu:* ~profile:* +@all");
+    harness_expect(h, admin, "ZADD eu:a 1 zoe", ":1\r\n");
+    harness_expect(h, admin, "ZADD us:a 1 zoe", ":1\r\n");
+    harness_expect(h, admin, "HSET profile:zoe name Zoe", ":1\r\n");
+    harness_expect(h, client, "LB.WHERE zoe", NO_KEYS);
+    harness_expect(h, client, "LB.WHERE zoe MATCH *", NO_KEYS);
+    harness_expect(h, client, "LB.WHERE zoe MATCH [e]u:*", NO_KEYS);
+    harness_expect_prefix(h, client, "LB.WHERE zoe MATCH eu:*", "*1\r\n");
+    harness_expect_prefix(h, client, "LB.WHERE zoe MATCH eu:?", "*1\r\n");
+    harness_expect(h, client, "LB.LIST", NO_KEYS);
+    harness_expect_prefix(h, client, "LB.LIST MATCH eu:*", "*2\r\n");
+    harness_expect(h, client, "LB.RANGE eu:a 0 0 DATA secret:*", NO_KEYS);
+    harness_expect(h, client, "LB.RANGE eu:a 0 0 DATA *", NO_KEYS);
+    harness_expect_prefix(h, client, "LB.RANGE eu:a 0 0 DATA profile:*", "*1\r\n");
+    harness_expect(h, client, "LB.MOVE zoe kim", NO_KEYS);
+    harness_expect(h, client, "LB.BAN zoe", NO_KEYS);
+    harness_expect(h, client, "LB.UNBAN zoe", NO_KEYS);
+    harness_expect(h, client, "LB.BANS", NO_KEYS);
+    harness_expect(h, client, "LB.FORGET zoe", NO_KEYS);
+    harness_expect(h, client, "LB.FORGET zoe MATCH eu:* DATA secret:*", NO_KEYS);
+    harness_expect(h, client, "LB.FORGET zoe MATCH eu:* DATA profile:*", ":1\r\n");
+    harness_expect(h, admin, "EXISTS eu:a us:a profile:zoe", ":1\r\n");
+    harness_expect(h, admin, "ACL SETUSER ann resetkeys %R~*", "+OK\r\n");
+    harness_expect_prefix(h, client, "LB.WHERE zoe", "*1\r\n");
+    harness_expect(h, client, "LB.FORGET zoe", NO_KEYS);
+}
+
+ACL_TEST(a_pattern_with_more_than_a_star_at_its_end_covers_only_itself) {
+    make("~top:*:eu ~[p]* +@all");
+    harness_expect(h, client, "LB.WHERE zoe MATCH top:*", NO_KEYS);
+    harness_expect(h, client, "LB.WHERE zoe MATCH top:*:eu", "*0\r\n");
+    harness_expect(h, client, "LB.RANGE top:x:eu 0 0 DATA top:*:eu", "*0\r\n");
+    harness_expect(h, client, "LB.RANGE top:x:eu 0 0 DATA [p]*", NO_KEYS);
+}
+
+ACL_TEST(a_transaction_is_checked_when_it_is_queued_and_when_it_runs) {
+    make("~a +@all");
+    harness_expect(h, client, "MULTI", "+OK\r\n");
+    harness_expect(h, client, "ZADD b 1 x", NO_KEYS);
+    harness_expect(h, client, "EXEC",
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    harness_expect(h, client, "MULTI", "+OK\r\n");
+    harness_expect(h, client, "ZADD a 1 x", "+QUEUED\r\n");
+    harness_expect(h, client, "ZCARD a", "+QUEUED\r\n");
+    harness_expect(h, admin, "ACL SETUSER ann -zadd", "+OK\r\n");
+    harness_expect(
+        h, client, "EXEC",
+        "*2\r\n-NOPERM ACLs rules changed between the moment the transaction was "
+        "accumulated and the EXEC call. This command is no longer allowed for the "
+        "following reason: no permission to execute the command or subcommand\r\n:0\r\n");
+}
+
+ACL_TEST(who_waits_is_served_only_with_rights) {
+    make("~a +@all");
+    harness_expect(h, client, "BZPOPMIN a 0", "");
+    harness_expect(h, admin, "ACL SETUSER ann -bzpopmin", "+OK\r\n");
+    harness_expect(h, admin, "ZADD a 1 x", ":1\r\n");
+    assert_memory_equal(client->output.at, NO_COMMAND("bzpopmin"), 10);
+    harness_expect(h, admin, "ZCARD a", ":1\r\n");
+}
+
+ACL_TEST(a_deleted_users_clients_are_closed) {
+    make("+@all");
+    harness_expect(h, admin, "ACL DELUSER ann nobody", ":1\r\n");
+    assert_true(client->is_killed);
+    struct session *other = harness_connect(h);
+    harness_expect(h, admin, "ACL SETUSER bob on nopass +@all", "+OK\r\n");
+    harness_expect(h, other, "AUTH bob x", "+OK\r\n");
+    harness_expect(h, other, "ACL DELUSER bob", ":1\r\n");
+    assert_true(other->is_close_after_reply);
+    harness_expect(h, admin, "ACL DELUSER default",
+                   "-ERR The 'default' user cannot be removed\r\n");
+}
+
+ACL_TEST(subscribers_without_the_right_are_closed) {
+    make("&news +@all");
+    harness_expect_prefix(h, client, "SUBSCRIBE news", "*3\r\n");
+    harness_expect(h, admin, "ACL SETUSER ann &other", "+OK\r\n");
+    assert_false(client->is_killed);
+    harness_expect(h, admin, "ACL SETUSER ann resetchannels &other", "+OK\r\n");
+    assert_true(client->is_killed);
+}
+
+ACL_TEST(monitors_without_the_right_are_closed) {
+    make("+@all");
+    harness_expect(h, client, "MONITOR", "+OK\r\n");
+    harness_expect(h, admin, "ACL SETUSER ann -zadd", "+OK\r\n");
+    assert_false(client->is_killed);
+    harness_expect(h, admin, "ACL SETUSER ann -@admin", "+OK\r\n");
+    assert_true(client->is_killed);
+}
+
+ACL_TEST(a_password_has_a_limit) {
+    char *line = malloc(ACL_PASSWORD_MAX + 64);
+    assert_non_null(line);
+    for (size_t over = 0; over < 2; over++) {
+        size_t size = (size_t)sprintf(line, "ACL SETUSER ann on >");
+        memset(line + size, 'x', ACL_PASSWORD_MAX - 1 + over);
+        line[size + ACL_PASSWORD_MAX - 1 + over] = '\0';
+        harness_expect_prefix(h, admin, line, over ? "-ERR Error in ACL SETUSER" : "+OK");
+    }
+    size_t size = (size_t)sprintf(line, "AUTH ann ");
+    memset(line + size, 'x', ACL_PASSWORD_MAX + 1);
+    line[size + ACL_PASSWORD_MAX + 1] = '\0';
+    harness_expect_prefix(h, client, line, "-WRONGPASS");
+    line[size + ACL_PASSWORD_MAX - 1] = '\0';
+    harness_expect(h, client, line, "+OK\r\n");
+    free(line);
+}
+
+ACL_TEST(the_default_users_password_is_requirepass) {
+    static const char noauth[] = "-NOAUTH Authentication required.\r\n";
+    harness_expect(h, admin, "CONFIG SET requirepass one", "+OK\r\n");
+    struct session *late = harness_connect(h);
+    harness_expect(h, late, "PING", noauth);
+    harness_expect(h, client, "PING", "+PONG\r\n");
+    harness_expect(h, late, "AUTH one", "+OK\r\n");
+    harness_expect(h, admin, "ACL SETUSER default resetpass >two", "+OK\r\n");
+    harness_expect(h, late, "RESET", "+RESET\r\n");
+    harness_expect(h, late, "PING", noauth);
+    harness_expect_prefix(h, late, "AUTH one", "-WRONGPASS");
+    harness_expect(h, late, "AUTH default two", "+OK\r\n");
+    harness_expect(h, late, "RESET", "+RESET\r\n");
+    harness_expect(h, admin, "ACL SETUSER default nopass", "+OK\r\n");
+    harness_expect(h, late, "PING", "+PONG\r\n");
+    harness_expect(h, admin, "ACL SETUSER default off", "+OK\r\n");
+    harness_expect(h, late, "PING", noauth);
+    harness_expect(h, admin, "PING", "+PONG\r\n");
+}
+
+ACL_TEST(an_error_changes_nothing) {
+    make("~a +zadd");
+    char *before = strdup(harness_run(h, admin, "ACL LIST"));
+    static const char *const lines[] = {"ACL SETUSER ann +zrem ~b &c (+get) >pw +nosuch",
+                                        "ACL SETUSER ann off (~a", "ACL SETUSER ann !12",
+                                        "ACL SETUSER bob on +nosuch", "ACL SETUSER \"b b\" on"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        harness_expect_prefix(h, admin, lines[i], "-ERR ");
+        assert_string_equal(harness_run(h, admin, "ACL LIST"), before);
+    }
+    free(before);
+}
+
+ACL_TEST(what_is_refused_is_in_the_log_and_repetitions_are_counted) {
+    make("~a +@all -flushall");
+    for (int i = 0; i < 3; i++) {
+        harness_expect(h, client, "ZADD b 1 x", NO_KEYS);
+    }
+    harness_expect(h, client, "FLUSHALL", NO_COMMAND("flushall"));
+    harness_expect_prefix(h, client, "AUTH ann2 secret", "-WRONGPASS");
+    const char *log = harness_run(h, admin, "ACL LOG");
+    assert_memory_equal(log, "*3\r\n", 4);
+    assert_non_null(strstr(log, "count\r\n:3\r\n$6\r\nreason\r\n$3\r\nkey\r\n"));
+    assert_non_null(strstr(log, "object\r\n$1\r\nb\r\n$8\r\nusername\r\n$3\r\nann\r\n"));
+    assert_non_null(strstr(log, "reason\r\n$4\r\nauth\r\n"));
+    assert_non_null(strstr(log, "username\r\n$4\r\nann2\r\n"));
+    assert_non_null(strstr(log, " user=ann redir="));
+    assert_null(strstr(log, "secret"));
+    harness_expect(h, admin, "CONFIG SET acllog-max-len 1", "+OK\r\n");
+    harness_expect(h, client, "FLUSHALL", NO_COMMAND("flushall"));
+    harness_expect_prefix(h, admin, "ACL LOG", "*1\r\n");
+    harness_expect(h, admin, "ACL LOG RESET", "+OK\r\n");
+    harness_expect(h, admin, "ACL LOG", "*0\r\n");
+}
+
+ACL_TEST(passwords_are_shown_nowhere) {
+    harness_expect(h, admin, "CONFIG SET slowlog-log-slower-than 0", "+OK\r\n");
+    struct session *monitor = harness_connect(h);
+    harness_expect(h, monitor, "MONITOR", "+OK\r\n");
+    harness_expect(h, admin, "ACL SETUSER ann on >hunter2 +@all ~* &*", "+OK\r\n");
+    harness_expect(h, client, "AUTH ann hunter2", "+OK\r\n");
+    harness_expect(h, client, "AUTH ann hunter2", "+OK\r\n");
+    harness_expect(h, admin, "ACL DRYRUN ann AUTH ann hunter2", "+OK\r\n");
+    harness_expect(h, admin, "CONFIG SET requirepass hunter2", "+OK\r\n");
+    static const char *const lines[] = {"SLOWLOG GET 100", "ACL LIST",     "ACL GETUSER ann",
+                                        "CLIENT LIST",     "CONFIG GET *", "ACL LOG"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_null(strstr(harness_run(h, client, lines[i]), "hunter2"));
+    }
+    assert_true(monitor->output.size > 0);
+    assert_null(memmem(monitor->output.at, monitor->output.size, "hunter2", 7));
+}
+
+ACL_TEST(clients_show_their_user_and_can_be_closed_by_it) {
+    make("+@all");
+    assert_non_null(strstr(harness_run(h, admin, "CLIENT LIST"), " user=ann "));
+    harness_expect(h, admin, "CLIENT KILL USER nobody", "-ERR No such user 'nobody'\r\n");
+    harness_expect(h, admin, "CLIENT KILL USER ann", ":1\r\n");
+    assert_true(client->is_killed);
+}
+
+ACL_TEST(categories_have_the_commands_of_leaderboards) {
+    const char *reply = harness_run(h, admin, "ACL CAT leaderboard");
+    assert_non_null(strstr(reply, "lb.add"));
+    assert_null(strstr(reply, "zadd"));
+    assert_non_null(strstr(harness_run(h, admin, "ACL CAT dangerous"), "lb.forget"));
+    harness_expect(h, admin, "ACL CAT string", "*0\r\n");
+    assert_string_equal(harness_run(h, admin, "COMMAND LIST FILTERBY ACLCAT nosuch"), "*0\r\n");
+    make("-@all +@leaderboard ~*");
+    harness_expect(h, client, "LB.ADD a 1 zoe", ":1\r\n");
+    harness_expect(h, client, "ZADD a 1 zoe", NO_COMMAND("zadd"));
+}
+
+ACL_TEST(memory_that_runs_out_leaves_users_as_they_were) {
+    make("~a +zadd (+zrem ~b)");
+    char *before = strdup(harness_run(h, admin, "ACL LIST"));
+    bool is_made = false;
+    for (uint64_t nth = 1; !is_made && nth < 200; nth++) {
+        memory_fail_at(nth);
+        const char *reply = harness_run(h, admin, "ACL SETUSER ann >pw ~c &d +get (~q +zadd)");
+        memory_fail_at(0);
+        is_made = strcmp(reply, "+OK\r\n") == 0;
+        assert_true(is_made || strstr(reply, "OOM") != NULL || reply[0] == '\0');
+        if (!is_made) {
+            assert_string_equal(harness_run(h, admin, "ACL LIST"), before);
+        }
+    }
+    assert_true(is_made);
+    free(before);
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,344 @@
+/* DUMP and RESTORE, by bytes in and bytes out. */
+#include "tests/server/rdb/rdb_maker.h"
+
+#include "tests/support/harness.h"
+#include "tests/support/random.h"
+
+static int setup(void **state) {
+    *state = harness_create("layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"
+                            "board cap* default CAP 2\nboard few* default LIMIT 2\n"
+                            "board shut* default FREEZE\n");
+    return 0;
+}
+
+static int teardown(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+
+#define IN_FIXTURE(name) TEST_WITH(name, setup, teardown)
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct session *s = harness_connect(h)
+
+#define BAD_PAYLOAD "-ERR DUMP payload version or checksum are wrong\r\n"
+#define BAD_FORMAT  "-ERR Bad data format\r\n"
+#define THREE       "*6\r\n$3\r\nzoe\r\n$1\r\n9\r\n$3\r\nbob\r\n$1\r\n5\r\n$3\r\nann\r\n$1\r\n5\r\n"
+
+static const char *restore(struct harness *h, struct session *s, const char *key, const char *ttl,
+                           struct bytes payload, const char *option) {
+    const struct bytes args[] = {BYTES("RESTORE"), bytes_from_text(key), bytes_from_text(ttl),
+                                 payload, bytes_from_text(option)};
+    return harness_run_args(h, s, args, option[0] != '\0' ? 5 : 4);
+}
+
+/* A copy of the payload that DUMP replies, to be freed. */
+static struct bytes dump(struct harness *h, struct session *s, const char *key) {
+    const char *reply = harness_run_format(h, s, "DUMP %s", key);
+    assert_int_equal(reply[0], '$');
+    size_t size = strtoul(reply + 1, NULL, 10);
+    char *copy = malloc(size);
+    memcpy(copy, strchr(reply, '\n') + 1, size);
+    return (struct bytes){.at = copy, .size = size};
+}
+
+static void drop(struct bytes payload) {
+    free((void *)(uintptr_t)payload.at);
+}
+
+/* Sorted set of 3 members: zoe 9, bob 5, ann 5. */
+static struct bytes make_zset(struct buffer *out) {
+    buffer_init(out, 0);
+    make_byte(out, 5);
+    make_length(out, 3);
+    make_text(out, "zoe");
+    make_double(out, 9);
+    make_text(out, "bob");
+    make_double(out, 5);
+    make_text(out, "ann");
+    make_double(out, 5);
+    make_footer(out, 10);
+    return (struct bytes){.at = out->at, .size = out->size};
+}
+
+IN_FIXTURE(a_sorted_set_of_redis_becomes_a_board) {
+    BEGIN;
+    struct buffer out;
+    struct bytes payload = make_zset(&out);
+    assert_string_equal(restore(h, s, "k", "0", payload, ""), "+OK\r\n");
+    harness_expect(h, s, "ZREVRANGE k 0 -1 WITHSCORES", THREE);
+    harness_expect(h, s, "PTTL k", ":-1\r\n");
+    assert_string_equal(restore(h, s, "k", "0", payload, ""),
+                        "-BUSYKEY Target key name already exists.\r\n");
+    harness_run(h, s, "ZADD k 7 new");
+    assert_string_equal(restore(h, s, "k", "1000", payload, "REPLACE"), "+OK\r\n");
+    harness_expect(h, s, "ZREVRANGE k 0 -1 WITHSCORES", THREE);
+    assert_true(harness_run_integer(h, s, "PTTL k") > 990);
+    assert_string_equal(restore(h, s, "low", "4102444800000", payload, "ABSTTL"), "+OK\r\n");
+    harness_expect(h, s, "PEXPIRETIME low", ":4102444800000\r\n");
+    harness_expect(h, s, "ZRANGE low 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nbob\r\n$3\r\nzoe\r\n");
+    harness_run(h, s, "HSET k2 a b");
+    assert_string_equal(restore(h, s, "k2", "0", payload, "REPLACE"), "+OK\r\n");
+    harness_expect(h, s, "TYPE k2", "+zset\r\n");
+    h->wall_us += 2000000;
+    harness_expect(h, s, "EXISTS k", ":0\r\n");
+    buffer_deinit(&out);
+}
+
+IN_FIXTURE(what_has_expired_removes_what_it_replaces) {
+    BEGIN;
+    struct buffer out;
+    struct bytes payload = make_zset(&out);
+    assert_string_equal(restore(h, s, "k", "1", payload, "ABSTTL"), "+OK\r\n");
+    harness_run(h, s, "ZADD k 1 ann");
+    const struct bytes args[] = {BYTES("RESTORE"), BYTES("k"),      BYTES("1"),
+                                 payload,          BYTES("ABSTTL"), BYTES("REPLACE")};
+    assert_string_equal(harness_run_args(h, s, args, 6), "+OK\r\n");
+    harness_expect(h, s, "EXISTS k", ":0\r\n");
+    buffer_deinit(&out);
+}
+
+IN_FIXTURE(arguments_are_refused_as_redis_does) {
+    BEGIN;
+    struct buffer out;
+    struct bytes payload = make_zset(&out);
+    assert_string_equal(restore(h, s, "k", "-1", payload, ""),
+                        "-ERR Invalid TTL value, must be >= 0\r\n");
+    assert_string_equal(restore(h, s, "k", "x", payload, ""),
+                        "-ERR value is not an integer or out of range\r\n");
+    assert_string_equal(restore(h, s, "k", "0", payload, "BOGUS"), "-ERR syntax error\r\n");
+    assert_string_equal(restore(h, s, "k", "0", payload, "FREQ"), "-ERR syntax error\r\n");
+    harness_expect(h, s, "RESTORE k 0 x IDLETIME -1",
+                   "-ERR Invalid IDLETIME value, must be >= 0\r\n");
+    harness_expect(h, s, "RESTORE k 0 x FREQ 256",
+                   "-ERR Invalid FREQ value, must be >= 0 and <= 255\r\n");
+    harness_expect(h, s, "RESTORE k 0 x IDLETIME 1 FREQ 2", "-ERR syntax error\r\n");
+    harness_expect(h, s, "RESTORE k 0 x IDLETIME 1", BAD_PAYLOAD);
+    harness_expect(h, s, "RESTORE k 0 \"\" FREQ 1", BAD_PAYLOAD);
+    harness_expect(h, s, "RESTORE k 0", "-ERR wrong number of arguments for 'restore' command\r\n");
+    harness_expect(h, s, "DUMP none", "$-1\r\n");
+    harness_expect(h, s, "DBSIZE", ":0\r\n");
+    buffer_deinit(&out);
+}
+
+IN_FIXTURE(values_of_other_types_are_named) {
+    BEGIN;
+    struct buffer out;
+    buffer_init(&out, 0);
+    make_byte(&out, 0);
+    make_text(&out, "text");
+    make_footer(&out, 10);
+    struct bytes payload = {.at = out.at, .size = out.size};
+    assert_string_equal(restore(h, s, "k", "0", payload, ""),
+                        "-ERR no strings here: see docs/differences-from-redis.md\r\n");
+    buffer_clear(&out);
+    make_byte(&out, 0xfe); /* an opcode of files */
+    make_footer(&out, 10);
+    payload = (struct bytes){.at = out.at, .size = out.size};
+    assert_string_equal(restore(h, s, "k", "0", payload, ""), BAD_FORMAT);
+    buffer_deinit(&out);
+}
+
+IN_FIXTURE(rules_of_the_board_hold) {
+    BEGIN;
+    struct buffer out;
+    struct bytes payload = make_zset(&out);
+    assert_string_equal(restore(h, s, "cap", "0", payload, ""), "+OK\r\n");
+    harness_expect(h, s, "ZREVRANGE cap 0 -1", "*2\r\n$3\r\nzoe\r\n$3\r\nbob\r\n");
+    assert_string_equal(restore(h, s, "few", "0", payload, ""),
+                        "-FULL board is full: at most 2 members\r\n");
+    harness_expect_prefix(h, s, "EXISTS few", ":0");
+    assert_memory_equal(restore(h, s, "shut", "0", payload, ""), "-FROZEN", 7);
+    harness_run(h, s, "LB.BAN bob");
+    assert_string_equal(restore(h, s, "banned", "0", payload, ""), "+OK\r\n");
+    harness_expect(h, s, "ZREVRANGE banned 0 -1", "*2\r\n$3\r\nzoe\r\n$3\r\nann\r\n");
+    harness_run(h, s, "LB.CREATE made FIELD a 40 SIGNED SCALE 1 TIME 24 M");
+    assert_string_equal(restore(h, s, "made", "0", payload, "REPLACE"), "+OK\r\n");
+    harness_expect(h, s, "ZINCRBY made 0.5 zoe", "$3\r\n9.5\r\n");
+    harness_run(h, s, "LB.ALTER made FREEZE");
+    assert_memory_equal(restore(h, s, "made", "0", payload, "REPLACE"), "-FROZEN", 7);
+    buffer_deinit(&out);
+    buffer_init(&out, 0);
+    make_byte(&out, 5);
+    make_length(&out, 1);
+    make_text(&out, "ann");
+    make_double(&out, 1.5);
+    make_footer(&out, 10);
+    payload = (struct bytes){.at = out.at, .size = out.size};
+    assert_memory_equal(restore(h, s, "k", "0", payload, ""),
+                        "-ERR member 'ann': value 1.5 has too many decimals", 50);
+    buffer_deinit(&out);
+}
+
+/* What there is to see of a board. */
+static char *show(struct harness *h, struct session *s, const char *key) {
+    const char *reply = harness_run_format(h, s, "LB.RANGE %s 0 -1 WITHKEY", key);
+    char *all = strdup(reply);
+    return all;
+}
+
+IN_FIXTURE(a_board_comes_back_to_the_last_bit) {
+    BEGIN;
+    harness_run(h, s, "LB.CREATE a FIELD p 20 FIELD q 10 TIME 34 MS LATEST CAP 3000 KEEP BEST");
+    for (int i = 0; i < 2000; i++) {
+        harness_run_format(h, s, "LB.ADD a %d %d m%d", i * 7 % 31, i % 3, i);
+        h->wall_us += i % 5 == 0 ? 1000 : 0;
+    }
+    struct bytes payload = dump(h, s, "a");
+    char *before = show(h, s, "a");
+    char *info = strdup(harness_run(h, s, "LB.INFO a"));
+    h->wall_us += 1000000000;
+    harness_run(h, s, "DEL a");
+    assert_string_equal(restore(h, s, "a", "0", payload, ""), "+OK\r\n");
+    char *after = show(h, s, "a");
+    assert_string_equal(after, before);
+    assert_string_equal(harness_run(h, s, "LB.INFO a"), info);
+    struct bytes again = dump(h, s, "a");
+    assert_int_equal(again.size, payload.size);
+    assert_memory_equal(again.at, payload.at, again.size);
+    /* A board made by LB.CREATE keeps its layout: this one cannot take these keys. */
+    harness_run(h, s, "LB.CREATE b FIELD p 20");
+    assert_memory_equal(restore(h, s, "b", "0", payload, "REPLACE"),
+                        "-ERR payload is of a board with another layout", 46);
+    harness_run(h, s, "LB.CREATE empty FIELD p 20 CAP 5");
+    drop(payload);
+    payload = dump(h, s, "empty");
+    assert_string_equal(restore(h, s, "other", "0", payload, ""), "+OK\r\n");
+    harness_expect(h, s, "EXISTS other", ":1\r\n");
+    drop(payload);
+    drop(again);
+    free(before);
+    free(after);
+    free(info);
+}
+
+IN_FIXTURE(hashes_come_back) {
+    BEGIN;
+    for (int i = 0; i < 3000; i++) {
+        harness_run_format(h, s, "HSET h field%d value%d", i, i * i);
+    }
+    struct bytes payload = dump(h, s, "h");
+    assert_int_equal(payload.at[payload.size - 10], 9); /* for Redis from 5 on */
+    assert_string_equal(restore(h, s, "g", "0", payload, ""), "+OK\r\n");
+    harness_expect(h, s, "HLEN g", ":3000\r\n");
+    harness_expect(h, s, "HGET g field2999", "$12\r\nvalue8994001\r\n");
+    drop(payload);
+}
+
+static void expect_refused(struct harness *h, struct session *s, struct bytes payload) {
+    const char *reply = restore(h, s, "k", "0", payload, "REPLACE");
+    assert_true(strcmp(reply, BAD_PAYLOAD) == 0);
+}
+
+/* Every cut, and every flipped bit; then the same with a right checksum: an error, or some board that is
+ * valid. */
+static void damage(struct harness *h, struct session *s, struct bytes payload) {
+    char *copy = malloc(payload.size);
+    const char *reason;
+    harness_run(h, s, "DEL k");
+    harness_run(h, s, "ZADD k 1 untouched");
+    for (size_t size = 0; size < payload.size; size++) {
+        expect_refused(h, s, (struct bytes){.at = payload.at, .size = size});
+    }
+    for (size_t bit = 0; bit < payload.size * 8; bit++) {
+        memcpy(copy, payload.at, payload.size);
+        copy[bit / 8] = (char)(copy[bit / 8] ^ (1 << bit % 8));
+        expect_refused(h, s, (struct bytes){.at = copy, .size = payload.size});
+    }
+    harness_expect(h, s, "ZRANGE k 0 -1", "*1\r\n$9\r\nuntouched\r\n");
+    for (size_t bit = 0; bit < (payload.size - 10) * 8; bit++) {
+        memcpy(copy, payload.at, payload.size);
+        copy[bit / 8] = (char)(copy[bit / 8] ^ (1 << bit % 8));
+        little_put_u64(copy + payload.size - 8, rdb_crc(0, copy, payload.size - 8));
+        (void)restore(h, s, "k", "0", (struct bytes){.at = copy, .size = payload.size}, "REPLACE");
+        if (!registry_validate(h->server.registry, &reason)) {
+            assert_string_equal(reason, "");
+        }
+    }
+    free(copy);
+}
+
+IN_FIXTURE(damaged_payloads_change_nothing) {
+    BEGIN;
+    struct buffer out;
+    damage(h, s, make_zset(&out));
+    buffer_deinit(&out);
+    harness_run(h, s, "HSET h a 1 b 22 c 333");
+    struct bytes payload = dump(h, s, "h");
+    damage(h, s, payload);
+    drop(payload);
+    harness_run(h, s, "LB.CREATE d FIELD p 20 TIME 31 S PERIOD DAY CAP 9");
+    harness_run(h, s, "ZADD d 1 ann 2 bob 2 cid");
+    payload = dump(h, s, "d");
+    damage(h, s, payload);
+    drop(payload);
+}
+
+/* Without any memory but the handler's own. */
+static const char *execute(struct harness *h, struct session *s, struct bytes payload) {
+    struct bytes args[] = {BYTES("RESTORE"), BYTES("k"), BYTES("100000"), payload,
+                           BYTES("REPLACE")};
+    const struct request request = {.args = args, .count = 5, .size = payload.size + 25};
+    struct reply reply;
+    buffer_clear(&h->reply);
+    reply_init(&reply, &h->reply, 2);
+    server_update_time(&h->server);
+    harness_execute(&h->server, s, &request, &reply);
+    h->reply.at[h->reply.size] = '\0';
+    return h->reply.at;
+}
+
+/* Each allocation of a RESTORE made to fail: it is done, or nothing is. */
+IN_FIXTURE(every_allocation_may_fail) {
+    BEGIN;
+    struct buffer out;
+    struct bytes payload = make_zset(&out);
+    harness_run(h, s, "HSET h a 1 b 2");
+    struct bytes payloads[] = {payload, dump(h, s, "h"), {.at = NULL}};
+    harness_run(h, s, "ZADD old 1 ann");
+    payloads[2] = dump(h, s, "old");
+    for (int i = 0; i < 3; i++) {
+        bool is_done = false;
+        for (uint64_t nth = 1; !is_done; nth++) {
+            harness_run(h, s, "DEL k");
+            harness_run(h, s, "ZADD k 1 untouched");
+            memory_fail_at(nth);
+            const char *reply = execute(h, s, payloads[i]);
+            memory_fail_at(0);
+            is_done = strcmp(reply, "+OK\r\n") == 0;
+            if (!is_done) {
+                assert_string_equal(reply, "-OOM out of memory\r\n");
+                harness_expect(h, s, "ZRANGE k 0 -1", "*1\r\n$9\r\nuntouched\r\n");
+            }
+            assert_true(nth < 1000);
+        }
+    }
+    drop(payloads[1]);
+    drop(payloads[2]);
+    buffer_deinit(&out);
+}
+
+/* Random boards and hashes: what comes back has the same DUMP. */
+IN_FIXTURE(random_keys_come_back) {
+    BEGIN;
+    struct random random = random_begin("random_keys_come_back");
+    for (int round = 0; round < 60; round++) {
+        bool is_hash = round % 3 == 0;
+        harness_run(h, s, "DEL k");
+        for (uint64_t left = 1 + random_below(&random, 700); left > 0; left--) {
+            harness_run_format(h, s, is_hash ? "HSET k %d m%d" : "ZADD k %d m%d",
+                               (int)random_below(&random, 50), (int)random_below(&random, 900));
+            h->wall_us += (int64_t)random_below(&random, 3) * 400000;
+        }
+        struct bytes payload = dump(h, s, "k");
+        assert_string_equal(restore(h, s, "copy", "0", payload, "REPLACE"), "+OK\r\n");
+        harness_run(h, s, "RENAME copy k");
+        struct bytes again = dump(h, s, "k");
+        assert_int_equal(again.size, payload.size);
+        assert_memory_equal(again.at, payload.at, again.size);
+        drop(payload);
+        drop(again);
+    }
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,146 @@
+/* DATA pattern [FIELDS n field ...] of LB.GET, LB.RANGE, LB.AROUND and LB.QUANTILE. */
+#include "tests/server/zset_fixture.h"
+
+static const char no_star[] = "-ERR DATA needs a key with a * where the member goes";
+
+static void set_up(struct harness *h) {
+    zset_run(h, "ZADD bare:k 30 zoe 20 ann 10 kim");
+    zset_run(h, "HSET profile:zoe name Zoe tier gold");
+    zset_run(h, "HSET profile:kim name Kim");
+}
+
+ZSET_TEST(each_record_has_the_hash_of_its_member) {
+    struct harness *h = *state;
+    set_up(h);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:*",
+                "[[zoe :0 nil :30 [name Zoe tier gold]] [ann :1 nil :20 nil*] "
+                "[kim :2 nil :10 [name Kim]]]");
+    zset_use_resp3(h);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:*",
+                "[[zoe :0 _ :30 {name Zoe tier gold}] [ann :1 _ :20 _] [kim :2 _ :10 {name Kim}]]");
+}
+
+ZSET_TEST(fields_are_the_values_asked_for) {
+    struct harness *h = *state;
+    set_up(h);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 REV DATA profile:* FIELDS 2 tier name",
+                "[[kim :2 nil :10 [nil Kim]] [ann :1 nil :20 nil*] [zoe :0 nil :30 [gold Zoe]]]");
+    zset_use_resp3(h);
+    zset_expect(h, "LB.RANGE bare:k 0 0 FIELDS 1 name DATA profile:* WITHKEY",
+                "[[zoe :0 _ :30 30 [Zoe]]]");
+}
+
+ZSET_TEST(every_command_that_replies_records_has_it) {
+    struct harness *h = *state;
+    set_up(h);
+    zset_expect(h, "LB.GET bare:k 4 kim none ann zoe DATA profile:* FIELDS 1 name",
+                "[[kim :2 nil :10 [Kim]] nil* [ann :1 nil :20 nil*] [zoe :0 nil :30 [Zoe]]]");
+    zset_expect(h, "LB.GET bare:k 4 kim none ann zoe SORT COMP DATA profile:* FIELDS 1 name",
+                "[[zoe :0 nil :30 [Zoe]] [ann :1 nil :20 nil*] [kim :2 nil :10 [Kim]] nil*]");
+    zset_expect(h, "LB.AROUND bare:k MEMBER ann 2 DATA profile:*",
+                "[[zoe :0 nil :30 [name Zoe tier gold]] [ann :1 nil :20 nil*]]");
+    zset_expect(h, "LB.QUANTILE bare:k 1 0.5 0 DATA profile:* FIELDS 1 tier",
+                "[[zoe :0 nil :30 [gold]] [ann :1 nil :20 nil*] [kim :2 nil :10 [nil]]]");
+    zset_expect(h, "LB.QUANTILE none 1 data profile:*", "[nil*]");
+    zset_expect(h, "LB.GET none 1 zoe DATA profile:*", "[nil*]");
+    zset_expect(h, "LB.RANGE none 0 -1 DATA profile:*", "[]");
+}
+
+ZSET_TEST(the_first_star_is_the_member) {
+    struct harness *h = *state;
+    set_up(h);
+    zset_run(h, "HSET zoe a 1");
+    zset_run(h, "HSET p:zoe:* b 2");
+    zset_expect(h, "LB.GET bare:k 1 zoe DATA *", "[[zoe :0 nil :30 [a 1]]]");
+    zset_expect(h, "LB.GET bare:k 1 zoe DATA p:*:*", "[[zoe :0 nil :30 [b 2]]]");
+}
+
+ZSET_TEST(a_key_without_a_hash_is_nil) {
+    struct harness *h = *state;
+    set_up(h);
+    zset_run(h, "ZADD profile:ann 1 m");
+    zset_run(h, "PEXPIRE profile:kim 1000");
+    zset_pass_seconds(h, 2);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:* FIELDS 1 name",
+                "[[zoe :0 nil :30 [Zoe]] [ann :1 nil :20 nil*] [kim :2 nil :10 nil*]]");
+    zset_run(h, "SELECT 1");
+    zset_run(h, "ZADD bare:k 30 zoe");
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:*", "[[zoe :0 nil :30 nil*]]");
+}
+
+ZSET_TEST(many_members_are_looked_up) {
+    struct harness *h = *state;
+    enum { MEMBERS = 1000 };
+    for (int i = 0; i < MEMBERS; i++) {
+        zset_run(h, "ZADD bare:k %d member:%d", i, i);
+        if (i % 7 != 0) {
+            zset_run(h, "HSET profile:member:%d:x name name:%d", i, i);
+        }
+    }
+    const char *at = zset_run(h, "LB.RANGE bare:k 0 -1 DATA profile:*:x FIELDS 1 name") + 1;
+    for (int i = MEMBERS - 1; i >= 0; i--) {
+        char record[128];
+        int size =
+            snprintf(record, sizeof(record), "[member:%d :%d nil :%d ", i, MEMBERS - 1 - i, i);
+        size += i % 7 != 0 ? snprintf(record + size, sizeof(record) - (size_t)size, "[name:%d]]", i)
+                           : snprintf(record + size, sizeof(record) - (size_t)size, "nil*]");
+        assert_memory_equal(at, record, (size_t)size);
+        at += size + 1;
+    }
+}
+
+/* Longer than what is held on the stack for a group, and longer than any key. */
+ZSET_TEST(names_may_be_long) {
+    struct harness *h = *state;
+    zset_run(h, "ZADD bare:k 1 %03000d", 7);
+    zset_run(h, "HSET profile:%03000d name Zoe", 7);
+    assert_non_null(strstr(zset_run(h, "LB.RANGE bare:k 0 -1 DATA profile:*"), "[name Zoe]"));
+    char *pattern = malloc(65537);
+    assert_non_null(pattern);
+    memset(pattern, '*', 65537);
+    struct bytes args[] = {BYTES("LB.RANGE"), BYTES("bare:k"), BYTES("0"),
+                           BYTES("-1"),       BYTES("DATA"),   {pattern, 65536}};
+    struct session *s = h->server.session_first;
+    const char *reply = harness_run_args(h, s, args, 6);
+    assert_string_equal(reply + h->reply.size - 5, "*-1\r\n");
+    args[5].size++;
+    assert_memory_equal(harness_run_args(h, s, args, 6), no_star, sizeof(no_star) - 1);
+    free(pattern);
+}
+
+ZSET_TEST(what_makes_no_sense_is_refused) {
+    struct harness *h = *state;
+    set_up(h);
+    static const char number[] = "-ERR value is not an integer or out of range";
+    static const char syntax[] = "-ERR syntax error";
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA profile:", no_star);
+    zset_expect(h, "LB.RANGE none 0 -1 DATA \"\"", no_star);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA", syntax);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS", syntax);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS 1", syntax);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 FIELDS 1 name", syntax);
+    zset_expect(h, "LB.GET bare:k 1 zoe FIELDS 1 name", syntax);
+    zset_expect(h, "LB.AROUND bare:k MEMBER zoe 1 FIELDS 1 name", syntax);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS x name", number);
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS 0 name",
+                "-ERR FIELDS needs the number of values that follow it: 1..1 here");
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS 3 name tier",
+                "-ERR FIELDS needs the number of values that follow it: 1..2 here");
+    zset_expect(h, "LB.RANGE bare:k 0 -1 DATA p:* FIELDS 1 name tier", syntax);
+    zset_expect(h, "LB.QUANTILE bare:k DATA p:*", syntax);
+    zset_expect(h, "LB.QUANTILE bare:k 1 FIELDS 1 name", "-ERR value is not a valid float");
+}
+
+ZSET_TEST(the_cost_counts_the_hashes) {
+    struct harness *h = *state;
+    for (int i = 0; i < 5000; i++) {
+        zset_run(h, "ZADD bare:k %d member:%d", i, i);
+    }
+    zset_run(h, "CONFIG SET busy-command-limit 1");
+    assert_memory_equal(zset_run(h, "LB.RANGE bare:k 0 -1"), "[", 1);
+    assert_memory_equal(zset_run(h, "LB.RANGE bare:k 0 -1 DATA p:*"), "-TOOLONG", 8);
+    assert_memory_equal(zset_run(h, "LB.AROUND bare:k MEMBER member:7 4000 DATA p:*"), "-TOOLONG",
+                        8);
+}
+
+TEST_MAIN(NULL, NULL)

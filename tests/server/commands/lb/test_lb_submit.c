@@ -1,0 +1,96 @@
+/* LB.SUBMIT, sentence by sentence. */
+#include "tests/server/failing_memory.h"
+
+ZSET_TEST(one_result_is_written_on_all_boards) {
+    struct harness *h = *state;
+    zset_expect(h, "ZADD week 7 ann 3 bob", ":2");
+    zset_expect(
+        h, "LB.SUBMIT 3 day week all 5 bob",
+        "[[[bob :0 :1767225600000 :5] nil] [[bob :1 :1767225600000 :5] :1] [[bob :0 :1767225600000 "
+        ":5] nil]]");
+    zset_expect(h, "ZSCORE week bob", "5");
+    zset_expect(h, "ZSCORE all bob", "5");
+    zset_expect(h, "LB.SUBMIT 2 day week INCR 4 bob",
+                "[[[bob :0 :1767225600000 :9] :0] [[bob :0 :1767225600000 :9] :1]]");
+    zset_expect(h, "LB.SUBMIT 2 day week BEST 8 bob",
+                "[[[bob :0 :1767225600000 :9] :0] [[bob :0 :1767225600000 :9] :0]]");
+    zset_expect(h, "LB.SUBMIT 1 day SET 8 bob", "[[[bob :0 :1767225600000 :8] :0]]");
+}
+
+ZSET_TEST(each_board_applies_its_own_layout_and_options) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE best FIELD a 10 FIELD b 10 ASC KEEP BEST", "+OK");
+    zset_expect(h, "LB.CREATE few FIELD a 20 FIELD b 20 CAP 1", "+OK");
+    zset_expect(h, "LB.SUBMIT 2 best few 5 5 ann",
+                "[[[ann :0 nil :5 :5] nil] [[ann :0 nil :5 :5] nil]]");
+    zset_expect(h, "LB.SUBMIT 2 best few 5 6 ann",
+                "[[[ann :0 nil :5 :5] :0] [[ann :0 nil :5 :6] :0]]");
+    /* Not kept: no record. */
+    zset_expect(h, "LB.SUBMIT 2 few best 4 1 bob", "[[nil* nil] [[bob :1 nil :4 :1] nil]]");
+    zset_expect(h, "LB.SUBMIT 2 few best * =2 ann",
+                "[[[ann :0 nil :5 :2] :0] [[ann :0 nil :5 :2] :0]]");
+}
+
+ZSET_TEST(an_error_leaves_all_boards_as_they_were) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE small FIELD a 3", "+OK");
+    zset_expect(h, "LB.CREATE pair FIELD a 9 FIELD b 9", "+OK");
+    zset_expect(h, "ZADD old 1 ann", ":1");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 3 old new small 8 ann",
+                          "-ERR value 8 is out of range: field 'a' takes 0..7");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 3 old new pair 5 ann",
+                          "-ERR board 'pair' takes 2 values before the member");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new 5 6 ann",
+                          "-ERR board 'old' takes 1 value before the member");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 3 old new old 5 ann",
+                          "-ERR board 'old' is given twice");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new x ann",
+                          "-ERR value is not a valid float: field 'score'");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new 5 \"\"",
+                          "-ERR member is 0 bytes long: 1..65536 are allowed");
+    zset_expect(h, "EXISTS new", ":0");
+    zset_expect(h, "ZCARD small", ":0");
+}
+
+ZSET_TEST(the_boards_are_counted_and_bounded) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.SUBMIT 0 a 5 ann", "-ERR numkeys must be 1..64");
+    zset_expect(h, "LB.SUBMIT 65 a 5 ann", "-ERR numkeys must be 1..64");
+    zset_expect(h, "LB.SUBMIT x a 5 ann", "-ERR value is not an integer or out of range");
+    zset_expect(h, "LB.SUBMIT 2 a 5 ann", "-ERR syntax error");
+    zset_expect(h, "LB.SUBMIT 1 a INCR ann", "-ERR syntax error");
+    zset_expect(h, "EXISTS a", ":0");
+    char line[1024] = "LB.SUBMIT 64";
+    for (int i = 0; i < 64; i++) {
+        snprintf(line + strlen(line), sizeof line - strlen(line), " board:%d", i);
+    }
+    strcat(line, " 5 ann");
+    zset_run(h, "%s", line);
+    zset_expect(h, "DBSIZE", ":64");
+    zset_expect(h, "COMMAND GETKEYS LB.SUBMIT 2 a b 5 ann", "[a b]");
+}
+
+/* The end of a period may remove another of the keys. */
+ZSET_TEST(a_board_may_be_the_archive_of_the_next) {
+    struct harness *h = *state;
+    zset_expect(h, "LB.CREATE d FIELD a 33 TIME 29 MS PERIOD DAY", "+OK");
+    zset_expect(h, "ZADD d 5 ann", ":1");
+    zset_expect(h, "ZADD d@2026-01-01 9 bob", ":1");
+    h->wall_us += INT64_C(86400000000);
+    zset_expect(h, "LB.SUBMIT 2 d@2026-01-01 d 7 cid",
+                "-FROZEN board takes no writes: LB.ALTER with THAW ends that");
+    zset_expect(h, "LB.ALTER d@2026-01-01 THAW", "+OK");
+    zset_expect(h, "LB.SUBMIT 2 d@2026-01-01 d 7 cid",
+                "[[[cid :0 :1767312000000 :7] nil] [[cid :0 :1767312000000 :7] nil]]");
+    zset_expect(h, "ZRANGE d@2026-01-01 0 -1", "[ann cid]");
+}
+
+TEST(without_memory_no_board_changes) {
+    fail_each_allocation("ZADD k 1 ann", "LB.SUBMIT 3 k new1 new2 5 bob",
+                         "*3\r\n*2\r\n*4\r\n$3\r\nbob\r\n:0\r\n:1767225600000\r\n:5\r\n$-1\r\n"
+                         "*2\r\n*4\r\n$3\r\nbob\r\n:0\r\n:1767225600000\r\n:5\r\n$-1\r\n"
+                         "*2\r\n*4\r\n$3\r\nbob\r\n:0\r\n:1767225600000\r\n:5\r\n$-1\r\n",
+                         false);
+}
+
+TEST_MAIN(NULL, NULL)

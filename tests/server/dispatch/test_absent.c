@@ -1,0 +1,43 @@
+#include "server/dispatch/absent.h"
+
+#include "server/dispatch/command.h"
+#include "tests/support/harness.h"
+#include "tests/support/test.h"
+
+TEST(a_command_that_redis_has_points_to_the_page) {
+    struct harness *h = harness_create("");
+    struct session *s = harness_connect(h);
+    harness_expect(h, s, "set a b",
+                   "-ERR unknown command 'set', with args beginning with: 'a' 'b' (no strings "
+                   "here: see docs/differences-from-redis.md)\r\n");
+    harness_expect(h, s, "ROLE",
+                   "-ERR unknown command 'ROLE', with args beginning with: (no replication here: "
+                   "see docs/differences-from-redis.md)\r\n");
+    harness_expect(h, s, "se a", "-ERR unknown command 'se', with args beginning with: 'a' \r\n");
+    harness_destroy(h);
+}
+
+TEST(names_are_whole_words_in_any_case) {
+    assert_string_equal(absent_title(BYTES("Append")), "strings");
+    assert_string_equal(absent_title(BYTES("substr")), "strings");
+    assert_string_equal(absent_title(BYTES("EVAL")), "scripts");
+    assert_string_equal(absent_title(BYTES("eval_ro")), "scripts");
+    assert_string_equal(absent_title(BYTES("MODULE")), "modules and debugging");
+    assert_null(absent_title(BYTES("")));
+    assert_true(absent_is_backup(BYTES("Sync")) && absent_is_backup(BYTES("PSYNC")));
+    assert_false(absent_is_backup(BYTES("WAIT")) || absent_is_backup(BYTES("")));
+    assert_null(absent_title(BYTES(" ")));
+    assert_null(absent_title(BYTES("DECR DECRBY")));
+    assert_null(absent_title(BYTES("LSE")));
+    assert_null(absent_title(BYTES("ZADD")));
+}
+
+TEST(no_command_of_this_server_is_among_them) {
+    struct harness *h = harness_create("");
+    for (uint32_t i = 0; i < command_count(); i++) {
+        assert_null(absent_title(bytes_from_text(command_full_name(i))));
+    }
+    harness_destroy(h);
+}
+
+TEST_MAIN(NULL, NULL)

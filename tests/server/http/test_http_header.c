@@ -1,0 +1,82 @@
+/* What headers of HTTP requests mean. */
+#include "tests/support/test.h"
+
+#include "server/http/http_header.h"
+
+TEST(addresses_and_names_without_a_dot_are_this_server) {
+    static const char *const allowed[] = {
+        "127.0.0.1", "127.0.0.1:9121", "10.1.2.3:80", "[::1]", "[::1]:9121", "[2001:db8::7]:1",
+        "localhost", "localhost:9121", "LOCALHOST",   "db1",   "db1:9121",   "localhost.",
+    };
+    for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
+        assert_true(http_header_allows_host(allowed[i], ""));
+    }
+    assert_true(http_header_allows_host(NULL, ""));
+}
+
+TEST(other_names_are_not_unless_they_are_listed) {
+    static const char *const refused[] = {
+        "evil.example",
+        "evil.example:9121",
+        "127.0.0.1.evil.example",
+        "a.b",
+        "",
+        ":9121",
+        "[::1",
+        "[evil.example]",
+        "[::1]x",
+        "localhost:x",
+        "1.2.3.4.5",
+        "999.1.1.1",
+        ".",
+        "[]",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_false(http_header_allows_host(refused[i], "boards.example.com"));
+    }
+    assert_true(http_header_allows_host("boards.example.com", "boards.example.com"));
+    assert_true(
+        http_header_allows_host("Boards.Example.COM.:9121", "  a.b boards.example.com c.d"));
+    assert_false(http_header_allows_host("boards.example.co", "boards.example.com"));
+    assert_false(http_header_allows_host("boards.example.comm", "boards.example.com"));
+    assert_true(http_header_allows_host("evil.example", "a.b *"));
+    char longest[400];
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_false(http_header_allows_host(longest, "*"));
+}
+
+TEST(the_closest_range_of_an_accept_header_counts) {
+    static const struct {
+        const char *accept, *type;
+        unsigned quality;
+    } cases[] = {
+        {NULL, "text/plain", 1000},
+        {"", "text/plain", 0},
+        {"*/*", "text/plain", 1000},
+        {"text/*", "text/plain", 1000},
+        {"text/*", "application/json", 0},
+        {"text/html, text/plain;q=0.5", "text/plain", 500},
+        {"text/plain;version=0.0.4;q=0.25,*/*;q=0.1", "text/plain", 250},
+        {"text/plain;version=0.0.4;q=0.25,*/*;q=0.1", "application/openmetrics-text", 100},
+        {"text/*;q=0.9, text/plain;q=0.001", "text/plain", 1},
+        {"TEXT/Plain ; Q=0.3", "text/plain", 300},
+        {"text/plain;q=0", "text/plain", 0},
+        {"text/plain;q=nonsense", "text/plain", 0},
+        {"text/plain;q=", "text/plain", 0},
+        {",,, ;,text/plain", "text/plain", 1000},
+        {"text/plainer", "text/plain", 0},
+        {"application/openmetrics-text;version=1.0.0,application/"
+         "openmetrics-text;version=0.0.1;q=0.75,"
+         "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+         "application/openmetrics-text", 1000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        unsigned quality = http_header_quality(cases[i].accept, cases[i].type);
+        if (quality != cases[i].quality) {
+            fail_msg("%s for %s: %u", cases[i].accept, cases[i].type, quality);
+        }
+    }
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,178 @@
+/* Clients whose passwords are looked at later: they alone wait, by the server's clock, and nothing
+ * is learned, skipped or left behind by not waiting. */
+#include "tests/support/test.h"
+
+#include "server/loop/connection.h"
+#include "tests/support/loop_server.h"
+
+#define WRONG "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+
+static struct loop_server *begin(const char *settings) {
+    struct loop_server *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    loop_begin(f, settings);
+    return f;
+}
+
+static void end(struct loop_server *f) {
+    const char *reason = "";
+    assert_true(auth_guard_validate(&f->server->auth_guard, &reason));
+    loop_end(f);
+    free(f);
+}
+
+static void fail_times(struct loop_server *f, int client, int count) {
+    for (int i = 0; i < count; i++) {
+        loop_send(client, "AUTH wrong\r\n");
+        loop_expect(f, client, WRONG);
+    }
+}
+
+/* Let time pass on the server's clock. */
+static void pass(struct loop_server *f, int64_t ms) {
+    f->harness->wall_us += ms * 1000;
+}
+
+TEST(the_first_wrong_passwords_are_answered_at_once) {
+    struct loop_server *f = begin("requirepass right\n");
+    int client = loop_connect(f);
+    fail_times(f, client, 5);
+    end(f);
+}
+
+TEST(further_ones_wait_and_others_do_not) {
+    struct loop_server *f = begin("requirepass right\n");
+    int ann = loop_connect(f);
+    loop_send(ann, "AUTH right\r\n");
+    loop_expect(f, ann, "+OK\r\n");
+    int guesser = loop_connect(f);
+    fail_times(f, guesser, 5);
+    loop_send(guesser, "AUTH wrong\r\nPING\r\n");
+    loop_expect_nothing(f, guesser);
+    loop_send(ann, "PING\r\n");
+    loop_expect(f, ann, "+PONG\r\n");
+    pass(f, 99);
+    loop_expect_nothing(f, guesser);
+    pass(f, 51);
+    loop_expect(f, guesser, WRONG "-NOAUTH Authentication required.\r\n");
+    /* Twice as long. */
+    loop_send(guesser, "HELLO 3 AUTH default wrong\r\n");
+    loop_expect_nothing(f, guesser);
+    pass(f, 199);
+    loop_expect_nothing(f, guesser);
+    pass(f, 51);
+    loop_expect(f, guesser, WRONG);
+    end(f);
+}
+
+TEST(a_right_password_waits_as_long_and_ends_it) {
+    struct loop_server *f = begin("requirepass right\n");
+    int client = loop_connect(f);
+    fail_times(f, client, 5);
+    loop_send(client, "AUTH right\r\nPING\r\n");
+    loop_expect_nothing(f, client);
+    pass(f, 150);
+    loop_expect(f, client, "+OK\r\n+PONG\r\n");
+    int other = loop_connect(f);
+    fail_times(f, other, 5);
+    end(f);
+}
+
+TEST(what_gives_no_password_does_not_wait) {
+    struct loop_server *f = begin("requirepass right\n");
+    int client = loop_connect(f);
+    fail_times(f, client, 5);
+    loop_send(client, "HELLO 3\r\n");
+    loop_expect_prefix(f, client, "-NOAUTH HELLO must be called");
+    loop_send(client, "PING\r\n");
+    loop_expect(f, client, "-NOAUTH Authentication required.\r\n");
+    end(f);
+}
+
+/* Guesses side by side: of many, few are looked at while one delay lasts. */
+TEST(many_connections_do_not_guess_much_faster) {
+    enum { CLIENTS = 40 };
+    struct loop_server *f = begin("requirepass right\nauth-delay 1000\n");
+    int clients[CLIENTS];
+    int first = loop_connect(f);
+    fail_times(f, first, 5);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = loop_connect(f);
+        loop_send(clients[i], "AUTH wrong\r\n");
+    }
+    loop_turn_some(f);
+    uint64_t before = f->server->auth_guard.failure_count;
+    pass(f, 1050);
+    loop_turn_some(f);
+    assert_int_equal(f->server->auth_guard.failure_count - before, AUTH_GUARD_ABREAST);
+    pass(f, 4000);
+    for (int i = 0; i < CLIENTS; i++) {
+        loop_expect(f, clients[i], WRONG);
+    }
+    end(f);
+}
+
+TEST(who_leaves_while_waiting_leaves_nothing_behind) {
+    struct loop_server *f = begin("requirepass right\n");
+    int first = loop_connect(f);
+    fail_times(f, first, 5);
+    int clients[3];
+    for (int i = 0; i < 3; i++) {
+        clients[i] = loop_connect(f);
+        loop_send(clients[i], "AUTH right\r\n");
+    }
+    loop_turn_some(f);
+    assert_non_null(f->tick.auth_first);
+    static const int order[] = {1, 0, 2};
+    for (int i = 0; i < 3; i++) {
+        struct loop_wait wait = {0};
+        uint32_t left = f->server->session_count - 1;
+        loop_close(f, clients[order[i]]);
+        pass(f, i == 2 ? 150 : 1);
+        while (f->server->session_count > left) {
+            pass(f, 150);
+            assert_true(loop_turn_and_wait(f, &wait));
+        }
+    }
+    assert_null(f->tick.auth_first);
+    end(f);
+}
+
+TEST(in_a_transaction_nothing_waits_so_nothing_is_looked_at) {
+    struct loop_server *f = begin(NULL);
+    int client = loop_connect(f);
+    for (int i = 0; i < 5; i++) {
+        loop_send(client, "AUTH nobody x\r\n");
+        loop_expect(f, client, WRONG);
+    }
+    loop_send(client, "MULTI\r\nAUTH nobody x\r\n");
+    loop_expect(f, client, "+OK\r\n");
+    pass(f, 150);
+    loop_expect(f, client, "+QUEUED\r\n");
+    uint64_t before = f->server->auth_guard.failure_count;
+    loop_send(client, "EXEC\r\n");
+    loop_expect(f, client,
+                "*1\r\n-ERR too many wrong passwords: authenticate outside of MULTI\r\n");
+    assert_int_equal(f->server->auth_guard.failure_count, before);
+    end(f);
+}
+
+TEST(at_shutdown_nobody_waits) {
+    struct loop_server *f = begin("requirepass right\nauth-delay 60000\nauth-delay-max 60000\n");
+    int client = loop_connect(f);
+    fail_times(f, client, 5);
+    loop_send(client, "AUTH right\r\n");
+    loop_expect_nothing(f, client);
+    tick_shutdown(&f->tick, false);
+    loop_expect(f, client, "+OK\r\n");
+    end(f);
+}
+
+TEST(without_a_delay_nobody_waits) {
+    struct loop_server *f = begin("requirepass right\nauth-delay 0\n");
+    int client = loop_connect(f);
+    fail_times(f, client, 50);
+    end(f);
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,214 @@
+/* The end of a server: it retires, drains, and waits until its clients have closed. */
+#include "tests/support/test.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/loop/connection.h"
+#include "tests/support/loop_server.h"
+
+#define RETIRES "shutdown-drain-timeout 3600\n"
+#define FAILED  "-ERR Errors trying to SHUTDOWN. Check logs.\r\n"
+
+static struct loop_server looped;
+
+static void check_unready(const char *reason) {
+    const char *found = server_unready_reason(looped.server);
+    if (reason == NULL) {
+        assert_null(found);
+    } else {
+        assert_string_equal(found, reason);
+    }
+}
+
+static void wait_for_end(void) {
+    struct loop_wait wait = {.turns = 0};
+    while (!looped.tick.is_stopping) {
+        assert_true(loop_turn_and_wait(&looped, &wait));
+    }
+}
+
+TEST(while_a_server_retires_only_the_ping_of_new_clients_fails) {
+    loop_begin(&looped, RETIRES);
+    int operator= loop_connect(&looped);
+    int ann = loop_connect(&looped);
+    check_unready(NULL);
+    loop_send(operator, "SHUTDOWN\r\n");
+    loop_turn_some(&looped);
+    check_unready("draining");
+    loop_send(ann, "PING\r\nZADD b 1 ann\r\n");
+    loop_expect(&looped, ann, "+PONG\r\n:1\r\n");
+    int late = loop_connect(&looped);
+    loop_send(late, "ZSCORE b ann\r\n");
+    loop_expect(&looped, late, "$1\r\n1\r\n");
+    loop_send(late, "INFO server\r\n");
+    loop_turn_some(&looped);
+    char info[4096] = "";
+    assert_true(recv(late, info, sizeof info - 1, 0) > 0);
+    assert_non_null(strstr(info, "\r\nshutdown_in_milliseconds:3600000\r\n"));
+    loop_send(late, "PING\r\n");
+    loop_expect(&looped, late, "-LOADING the server is shutting down\r\n");
+    loop_expect_end(&looped, late);
+    loop_expect_nothing(&looped, operator);
+    assert_false(looped.tick.is_draining);
+    loop_end(&looped);
+}
+
+TEST(shutdown_is_called_off_and_who_asked_for_it_is_told) {
+    loop_begin(&looped, RETIRES);
+    int operator= loop_connect(&looped);
+    int ann = loop_connect(&looped);
+    loop_send(ann, "SHUTDOWN ABORT\r\n");
+    loop_expect(&looped, ann, "-ERR No shutdown in progress.\r\n");
+    for (int round = 0; round < 2; round++) {
+        loop_send(operator, "SHUTDOWN NOSAVE\r\nZADD b 1 x\r\n");
+        loop_expect_nothing(&looped, operator);
+        loop_send(ann, "EXISTS b\r\nSHUTDOWN ABORT\r\n");
+        loop_expect(&looped, ann, round == 0 ? ":0\r\n+OK\r\n" : ":1\r\n+OK\r\n");
+        loop_expect(&looped, operator, round == 0 ? FAILED ":1\r\n" : FAILED ":0\r\n");
+        check_unready(NULL);
+        int late = loop_connect(&looped);
+        loop_send(late, "PING\r\n");
+        loop_expect(&looped, late, "+PONG\r\n");
+        loop_close(&looped, late);
+        loop_turn_some(&looped);
+    }
+    loop_end(&looped);
+}
+
+TEST(a_server_that_nobody_uses_ends_at_once) {
+    loop_begin(&looped, RETIRES);
+    int operator= loop_connect(&looped);
+    int other = loop_connect(&looped);
+    int ann = loop_connect(&looped);
+    loop_send(operator, "SHUTDOWN\r\n");
+    loop_send(other, "SHUTDOWN\r\n");
+    loop_turn_some(&looped);
+    loop_expect_nothing(&looped, operator);
+    loop_close(&looped, ann);
+    wait_for_end();
+    loop_expect_end(&looped, operator);
+    loop_expect_end(&looped, other);
+    loop_end(&looped);
+}
+
+TEST(now_ends_the_wait) {
+    loop_begin(&looped, RETIRES);
+    int operator= loop_connect(&looped);
+    int ann = loop_connect(&looped);
+    loop_send(operator, "SHUTDOWN\r\n");
+    loop_expect_nothing(&looped, operator);
+    loop_send(ann, "SHUTDOWN NOW\r\n");
+    wait_for_end();
+    loop_expect_end(&looped, operator);
+    loop_end(&looped);
+}
+
+TEST(without_a_drain_timeout_nothing_is_waited_for) {
+    loop_begin(&looped, NULL);
+    int operator= loop_connect(&looped);
+    int ann = loop_connect(&looped);
+    loop_turn_some(&looped);
+    loop_send(operator, "SHUTDOWN\r\n");
+    loop_turn_some(&looped);
+    check_unready("draining");
+    assert_true(looped.tick.is_draining);
+    wait_for_end();
+    loop_expect_end(&looped, ann);
+    loop_end(&looped);
+}
+
+TEST(a_wait_that_is_over_ends_the_server) {
+    loop_begin(&looped, "shutdown-drain-timeout 1\n");
+    int ann = loop_connect(&looped);
+    int operator= loop_connect(&looped);
+    loop_send(operator, "SHUTDOWN\r\n");
+    loop_turn_some(&looped);
+    loop_send(ann, "ZADD b 1 ann\r\n");
+    wait_for_end();
+    loop_expect(&looped, ann, ":1\r\n");
+    loop_expect_end(&looped, ann);
+    loop_end(&looped);
+}
+
+/* What a client sends behind the last reply is read, not run, and no reset destroys the reply. */
+TEST(a_busy_client_gets_its_reply_and_the_end_and_closes_first) {
+    loop_begin(&looped, NULL);
+    int ann = loop_connect(&looped);
+    loop_send(ann, "ZADD b 1 ann\r\n");
+    loop_turn_some(&looped);
+    tick_shutdown(&looped.tick, false);
+    for (int i = 0; i < 3; i++) {
+        loop_turn(&looped);
+    }
+    assert_true(looped.tick.is_lingering);
+    loop_send(ann, "ZADD b 1 bob\r\n");
+    loop_expect(&looped, ann, ":1\r\n");
+    loop_expect_end(&looped, ann);
+    assert_int_equal(looped.server->session_count + looped.tick.is_stopping, 1);
+    loop_close(&looped, ann);
+    wait_for_end();
+    assert_int_equal(registry_count(looped.server->registry, 0), 1);
+    loop_end(&looped);
+}
+
+/* The client's end of a connection that takes little before it is read from. */
+static int connect_narrow(void) {
+    union socket_address address = {
+        .v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int room = 4096;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, &address.any, sizeof address.v4), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, &address.any, &size), 0);
+    assert_int_equal(setsockopt(client, SOL_SOCKET, SO_RCVBUF, &room, sizeof room), 0);
+    assert_int_equal(connect(client, &address.any, sizeof address.v4), 0);
+    const struct accepted accepted = {
+        .fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK),
+        .peer = address,
+        .local = address,
+    };
+    assert_true(connection_open(&looped.tick, &accepted));
+    close(listener);
+    return client;
+}
+
+/* Most of the reply is still in the server's socket when the next request arrives: if that were closed by
+ * then, TCP would drop it. */
+TEST(a_request_that_comes_too_late_does_not_destroy_the_reply_before_it) {
+    enum { REPLY_SIZE = 40000 };
+    static char request[REPLY_SIZE + 64], reply[REPLY_SIZE + 64];
+    loop_begin(&looped, NULL);
+    int client = connect_narrow();
+    int head = snprintf(request, sizeof request, "*2\r\n$4\r\nECHO\r\n$%d\r\n", REPLY_SIZE);
+    memset(request + head, 'x', REPLY_SIZE);
+    memcpy(request + head + REPLY_SIZE, "\r\n", 2);
+    size_t size = (size_t)head + REPLY_SIZE + 2;
+    loop_send_all(&looped, client, request, size);
+    loop_turn_some(&looped);
+    assert_int_equal(looped.server->stats.commands_processed, 1);
+    tick_shutdown(&looped.tick, false);
+    for (int i = 0; i < 3; i++) {
+        loop_turn(&looped);
+    }
+    assert_true(looped.tick.is_lingering && !looped.tick.is_stopping);
+    uv_timer_stop(&looped.tick.drain); /* time is the test's */
+    loop_send(client, "PING\r\n");
+    loop_turn_some(&looped);
+    size_t received = 0;
+    ssize_t count;
+    while ((count = recv(client, reply + received, sizeof reply - received, 0)) > 0) {
+        received += (size_t)count;
+    }
+    assert_int_equal(count, 0); /* no reset */
+    assert_int_equal(received, strlen("$40000\r\n") + REPLY_SIZE + 2);
+    close(client);
+    wait_for_end();
+    loop_end(&looped);
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,173 @@
+/* The metrics as text, from figures that the test makes. */
+#include "tests/support/test.h"
+
+#include "server/commands/table.h"
+#include "server/metrics/metrics.h"
+#include "tests/support/harness.h"
+
+struct fixture {
+    struct harness *harness;
+    struct session *session;
+    struct figures *figures;
+    struct buffer text;
+};
+
+static int begin(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    fixture->harness = harness_create(NULL);
+    fixture->session = harness_connect(fixture->harness);
+    fixture->figures = calloc(1, figures_size(command_count()));
+    *state = fixture;
+    return 0;
+}
+
+static int end(void **state) {
+    struct fixture *fixture = *state;
+    buffer_deinit(&fixture->text);
+    harness_destroy(fixture->harness);
+    free(fixture->figures);
+    free(fixture);
+    return 0;
+}
+#define METRICS_TEST(name) TEST_WITH(name, begin, end)
+
+static const char *print(struct fixture *fixture, enum metrics_format format) {
+    buffer_clear(&fixture->text);
+    figures_take(&fixture->harness->server, fixture->figures);
+    metrics_print(fixture->figures, format, &fixture->text);
+    buffer_append(&fixture->text, "", 1);
+    assert_false(fixture->text.is_broken);
+    return fixture->text.at;
+}
+
+/* The line is there, as a whole. */
+static void expect_line(const char *text, const char *line) {
+    char whole[512];
+    snprintf(whole, sizeof whole, "\n%s\n", line);
+    if (strstr(text, whole) == NULL) {
+        fail_msg("no line \"%s\" in %s", line, text);
+    }
+}
+
+METRICS_TEST(what_commands_did_is_seen) {
+    struct fixture *f = *state;
+    harness_run(f->harness, f->session, "ZADD a 1 ann 2 bob 3 cid");
+    harness_run(f->harness, f->session, "ZADD b 1 ann");
+    harness_run(f->harness, f->session, "ZREM a bob");
+    harness_run(f->harness, f->session, "HSET h f v");
+    harness_run(f->harness, f->session, "SELECT 3");
+    harness_run(f->harness, f->session, "ZADD c 1 ann 5 bob");
+    harness_run(f->harness, f->session, "EXPIRE c 100");
+    harness_run(f->harness, f->session, "ZADD c x ann");
+    harness_run(f->harness, f->session, "ZADD c");
+    const char *text = print(f, METRICS_OPENMETRICS);
+    expect_line(text, "leaderboard_keys{database=\"0\"} 3");
+    expect_line(text, "leaderboard_boards{database=\"0\"} 2");
+    expect_line(text, "leaderboard_members{database=\"0\"} 3");
+    expect_line(text, "leaderboard_members{database=\"3\"} 2");
+    expect_line(text, "leaderboard_expiring_keys{database=\"3\"} 1");
+    assert_null(strstr(text, "database=\"1\""));
+    expect_line(text, "leaderboard_command_duration_seconds_count{command=\"zadd\"} 4");
+    expect_line(text,
+                "leaderboard_command_duration_seconds_bucket{command=\"zadd\",le=\"+Inf\"} 4");
+    expect_line(text, "leaderboard_command_failures_total{command=\"zadd\"} 1");
+    expect_line(text, "leaderboard_command_rejections_total{command=\"zadd\"} 1");
+    expect_line(text, "leaderboard_errors_total{prefix=\"ERR\"} 2");
+    expect_line(text, "leaderboard_clients 1");
+    harness_run(f->harness, f->session, "FLUSHALL");
+    expect_line(print(f, METRICS_OPENMETRICS), "leaderboard_members{database=\"0\"} 0");
+}
+
+METRICS_TEST(numbers_are_exact) {
+    struct fixture *f = *state;
+    struct stats *stats = &f->harness->server.stats;
+    stats->long_tick_wall_ns = UINT64_C(9007199254740993000); /* not a double */
+    stats->long_tick_cpu_ns = 1;
+    stats->tick_longest_us = 1500000;
+    stats->input_bytes = UINT64_MAX;
+    f->harness->server.settings.maxmemory = 0;
+    f->harness->server.clock.lead_us = -1250000;
+    const char *text = print(f, METRICS_OPENMETRICS);
+    expect_line(text, "leaderboard_long_tick_wall_seconds_total 9007199254.740993");
+    expect_line(text, "leaderboard_long_tick_cpu_seconds_total 0.000000001");
+    expect_line(text, "leaderboard_tick_longest_seconds 1.5");
+    expect_line(text, "leaderboard_network_received_bytes_total 18446744073709551615");
+    expect_line(text, "leaderboard_memory_limit_bytes 0");
+    expect_line(text, "leaderboard_clock_lead_seconds -1.25");
+}
+
+METRICS_TEST(a_histogram_is_cumulative_and_loses_nothing) {
+    struct fixture *f = *state;
+    struct durations *ticks = &f->harness->server.stats.ticks;
+    durations_add(ticks, 1000);       /* 1 us */
+    durations_add(ticks, 2000);       /* 2 us */
+    durations_add(ticks, 5000);       /* 8 us */
+    durations_add(ticks, 8000000000); /* 8 s: beyond the last bucket shown */
+    const char *text = print(f, METRICS_OPENMETRICS);
+    expect_line(text, "leaderboard_tick_duration_seconds_bucket{le=\"1e-06\"} 1");
+    expect_line(text, "leaderboard_tick_duration_seconds_bucket{le=\"4e-06\"} 2");
+    expect_line(text, "leaderboard_tick_duration_seconds_bucket{le=\"1.6e-05\"} 3");
+    expect_line(text, "leaderboard_tick_duration_seconds_bucket{le=\"4.194304\"} 3");
+    expect_line(text, "leaderboard_tick_duration_seconds_bucket{le=\"+Inf\"} 4");
+    expect_line(text, "leaderboard_tick_duration_seconds_count 4");
+    expect_line(text, "leaderboard_tick_duration_seconds_sum 8.000008");
+}
+
+METRICS_TEST(the_two_formats_differ_as_their_specifications_say) {
+    struct fixture *f = *state;
+    const char *text = print(f, METRICS_OPENMETRICS);
+    assert_non_null(strstr(text, "# TYPE leaderboard_clock_steps counter\n"));
+    assert_non_null(strstr(text, "# UNIT leaderboard_uptime_seconds seconds\n"));
+    assert_non_null(strstr(text, "# TYPE leaderboard_build info\n"));
+    assert_string_equal(text + strlen(text) - 6, "# EOF\n");
+    text = print(f, METRICS_PROMETHEUS);
+    assert_non_null(strstr(text, "# TYPE leaderboard_clock_steps_total counter\n"));
+    assert_non_null(strstr(text, "# TYPE leaderboard_build_info gauge\n"));
+    assert_null(strstr(text, "# UNIT"));
+    assert_null(strstr(text, "# EOF"));
+}
+
+METRICS_TEST(an_error_prefix_cannot_break_a_line) {
+    struct fixture *f = *state;
+    stats_count_error(&f->harness->server.stats, "A\"\\\nB");
+    expect_line(print(f, METRICS_OPENMETRICS), "leaderboard_errors_total{prefix=\"A___B\"} 1");
+}
+
+/* Units end the names of families, names are there once, and each has a text. */
+METRICS_TEST(families_keep_to_the_conventions) {
+    struct fixture *f = *state;
+    char *text = strdup(print(f, METRICS_OPENMETRICS));
+    char family[128] = "";
+    unsigned count = 0;
+    char *save = NULL;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char name[128];
+        char unit[32];
+        if (sscanf(line, "# TYPE %127s", name) == 1) {
+            char again[160];
+            snprintf(again, sizeof again, "# TYPE %s ", name);
+            assert_null(strstr(line + 1 + strlen(line), again));
+            snprintf(family, sizeof family, "%s", name);
+            count++;
+        } else if (sscanf(line, "# UNIT %127s %31s", name, unit) == 2) {
+            assert_string_equal(name, family);
+            assert_true(strlen(name) > strlen(unit) + 1);
+            assert_string_equal(name + strlen(name) - strlen(unit), unit);
+        } else if (line[0] != '#') {
+            assert_memory_equal(line, family, strlen(family));
+        }
+    }
+    assert_in_range(count, 70, 200);
+    free(text);
+}
+
+TEST(the_accept_header_chooses_the_format) {
+    assert_int_equal(metrics_choose(NULL), METRICS_OPENMETRICS);
+    assert_int_equal(metrics_choose("*/*"), METRICS_OPENMETRICS);
+    assert_int_equal(metrics_choose("text/plain"), METRICS_PROMETHEUS);
+    assert_int_equal(metrics_choose("text/plain;version=0.0.4;q=1,*/*;q=0.1"), METRICS_PROMETHEUS);
+    assert_int_equal(metrics_choose("application/openmetrics-text;version=1.0.0,text/plain;q=0.5"),
+                     METRICS_OPENMETRICS);
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,64 @@
+/* What the tests of commands on one player share: a command whose steps are taken one by one,
+ * between others. */
+#ifndef TESTS_SERVER_PLAYER_FIXTURE_H
+#define TESTS_SERVER_PLAYER_FIXTURE_H
+
+#include "server/commands/lb/player.h"
+#include "skiplist/keyspace/registry_hash.h"
+#include "tests/server/failing_memory.h"
+
+enum { PLAYER_WORDS_MAX = 16 };
+
+/* Send a line of plain words; the session then has a job. */
+static inline void player_begin(struct harness *h, struct session *session, const char *line) {
+    char words[1024];
+    struct bytes args[PLAYER_WORDS_MAX];
+    struct request request = {.args = args, .size = strlen(line)};
+    struct reply reply;
+    snprintf(words, sizeof words, "%s", line);
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        args[request.count++] = bytes_from_text(word);
+    }
+    buffer_clear(&h->reply);
+    reply_init(&reply, &h->reply, 2);
+    server_update_time(&h->server);
+    execute_request(&h->server, session, command_find_request(&request), &request, &reply);
+    assert_non_null(session->job);
+}
+
+/* One step of one job. true: the session is to be answered. */
+static inline bool player_step(struct harness *h, struct session *session) {
+    server_update_time(&h->server);
+    (void)jobs_step(&h->server, 0, true);
+    return session->job->state == JOB_DONE;
+}
+
+/* The reply, terminated. */
+static inline const char *player_end(struct harness *h, struct session *session) {
+    struct reply reply;
+    buffer_clear(&h->reply);
+    reply_init(&reply, &h->reply, 2);
+    job_answer(&h->server, session->job, &reply);
+    assert_null(session->job);
+    char *end = buffer_reserve(&h->reply, 1);
+    assert_non_null(end);
+    *end = '\0';
+    return h->reply.at;
+}
+
+static inline uint32_t player_orders(const struct harness *h) {
+    return registry_count(h->server.registry, PLAYER_ORDERS);
+}
+
+/* Put a hash into a database, as its commands would. */
+static inline void player_put_hash(struct harness *h, uint32_t database, const char *name) {
+    struct bytes args[] = {bytes_from_text("name"), bytes_from_text("Ann")};
+    uint32_t added;
+    bool is_new;
+    struct registry_key *key = registry_find_or_create_hash(
+        h->server.registry, database, bytes_from_text(name), h->server.clock.now_ms, &is_new);
+    assert_non_null(key);
+    assert_int_equal(registry_put_fields(h->server.registry, key, args, 1, &added), HASH_OK);
+}
+
+#endif

@@ -1,0 +1,437 @@
+/* Dump files into boards and hashes: every encoding, and every damage. */
+#include "tests/server/rdb/rdb_maker.h"
+
+#include "server/rdb/rdb_load.h"
+#include "server/rdb/rdb_lzf.h"
+#include "tests/support/harness.h"
+
+#define SETTINGS                                                                                   \
+    "layout wide FIELD score 48 SIGNED TIME 16 D\nboard z* wide\n"                                 \
+    "layout low FIELD ms 33 SIGNED ASC TIME 31 S\nboard low* low\n"                                \
+    "layout money FIELD m 40 SIGNED SCALE 2 TIME 24 M\nboard money* money CAP 2\n"                 \
+    "board few* default LIMIT 1\n"
+
+/* Load bytes in pieces of this size. */
+static enum rdb_load_status load_pieces(struct rdb_load *load, struct registry *registry,
+                                        struct bytes file, size_t piece) {
+    enum rdb_load_status status = RDB_LOAD_MORE;
+    rdb_load_init(load, registry, 7, HARNESS_START_US);
+    for (size_t at = 0; at < file.size && status == RDB_LOAD_MORE; at += piece) {
+        size_t left = file.size - at;
+        status = rdb_load_feed(
+            load, (struct bytes){.at = file.at + at, .size = left < piece ? left : piece});
+    }
+    return status;
+}
+
+static struct bytes content(const struct buffer *file) {
+    return (struct bytes){.at = file->at, .size = file->size};
+}
+
+static void expect_made(struct harness *h) {
+    struct session *s = harness_connect(h);
+    harness_expect(
+        h, s, "ZREVRANGE z0 0 -1 WITHSCORES",
+        "*8\r\n$3\r\nzoe\r\n$3\r\n900\r\n$3\r\nkim\r\n$1\r\n7\r\n$3\r\nbob\r\n$1\r\n7\r\n"
+        "$2\r\n-7\r\n$1\r\n0\r\n");
+    harness_expect(h, s, "ZRANGE z1 0 -1 WITHSCORES",
+                   "*6\r\n$5\r\n10000\r\n$2\r\n-5\r\n$3\r\nann\r\n$3\r\n100\r\n$3\r\nbob\r\n"
+                   "$3\r\n100\r\n");
+    harness_expect(h, s, "ZMSCORE z2 bob 5 ann cid dan eve",
+                   "*6\r\n$2\r\n-1\r\n$3\r\n127\r\n$4\r\n1000\r\n$6\r\n100000\r\n"
+                   "$10\r\n1500000000\r\n$10\r\n5000000000\r\n");
+    harness_expect(h, s, "ZMSCORE z3 bob cid dan eve fay gus hal",
+                   "*7\r\n$1\r\n0\r\n$2\r\n12\r\n$3\r\n100\r\n$4\r\n1000\r\n$6\r\n100000\r\n"
+                   "$10\r\n1500000000\r\n$10\r\n1500000001\r\n");
+    harness_expect(h, s, "ZRANGE z4 0 -1", "*1\r\n$20\r\naaaaaaaaaaaaaaaaaaax\r\n");
+    harness_expect(h, s, "PEXPIRETIME z4", ":4102444800000\r\n");
+    harness_expect(h, s, "PEXPIRETIME z3", ":-1\r\n");
+    harness_expect(h, s, "HGETALL h0",
+                   "*4\r\n$1\r\na\r\n$11\r\n-2147483648\r\n$0\r\n\r\n$5\r\nempty\r\n");
+    harness_expect(h, s, "HGETALL h1", "*2\r\n$1\r\na\r\n$1\r\n1\r\n");
+    harness_expect(h, s, "HGETALL h2", "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+    harness_expect(h, s, "HGETALL h3", "*4\r\n$1\r\na\r\n$2\r\nbc\r\n$1\r\nd\r\n$0\r\n\r\n");
+    harness_expect(h, s, "HGETALL h4", "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+    for (int i = 5; i < MADE_HASHES; i++) {
+        assert_string_equal(harness_run_format(h, s, "HGETALL h%d", i),
+                            "*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n");
+    }
+    harness_expect(h, s, "DBSIZE", ":13\r\n");
+    const char *reason;
+    assert_true(registry_validate(h->server.registry, &reason));
+}
+
+TEST(every_encoding_is_read_in_pieces_of_any_size) {
+    static const size_t pieces[] = {1, 2, 3, 7, 64, 1000000};
+    struct buffer file;
+    struct rdb_load load;
+    buffer_init(&file, 0);
+    make_file(&file);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        struct harness *h = harness_create(SETTINGS);
+        enum rdb_load_status status =
+            load_pieces(&load, h->server.registry, content(&file), pieces[i]);
+        assert_string_equal(load.error, "");
+        assert_int_equal(status, RDB_LOAD_DONE);
+        assert_int_equal(load.board_count, MADE_ZSETS);
+        assert_int_equal(load.member_count, 4 + 3 + 6 + 7 + 1);
+        assert_int_equal(load.hash_count, MADE_HASHES);
+        assert_int_equal(load.reader.field_expiry_count, 4);
+        assert_int_equal(load.reader.function_count, 1);
+        assert_int_equal(load.reader.offset, file.size);
+        uint64_t skipped = 0;
+        for (int type = 0; type < RDB_TYPES; type++) {
+            skipped += load.skipped[type].count;
+        }
+        assert_int_equal(skipped, MADE_SKIPPED);
+        assert_string_equal(load.skipped[19].names[0].text, "stream 2");
+        rdb_load_deinit(&load);
+        expect_made(h);
+        harness_destroy(h);
+    }
+    buffer_deinit(&file);
+}
+
+TEST(a_file_that_is_cut_anywhere_is_never_whole) {
+    struct buffer file;
+    struct rdb_load load;
+    struct harness *h = harness_create(SETTINGS);
+    buffer_init(&file, 0);
+    make_file(&file);
+    for (size_t size = 0; size < file.size; size++) {
+        uint64_t live = memory_live_count();
+        struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
+        assert_int_equal(
+            load_pieces(&load, registry, (struct bytes){.at = file.at, .size = size}, size + 1),
+            RDB_LOAD_MORE);
+        rdb_load_deinit(&load);
+        registry_destroy(registry);
+        assert_int_equal(memory_live_count(), live);
+    }
+    buffer_deinit(&file);
+    harness_destroy(h);
+}
+
+TEST(every_changed_byte_is_found) {
+    struct buffer file;
+    struct rdb_load load;
+    struct harness *h = harness_create(SETTINGS);
+    buffer_init(&file, 0);
+    make_file(&file);
+    for (size_t at = 0; at < file.size; at++) {
+        for (int bit = 0; bit < 8; bit++) {
+            uint64_t live = memory_live_count();
+            struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
+            file.at[at] = (char)(file.at[at] ^ (1 << bit));
+            enum rdb_load_status status = load_pieces(&load, registry, content(&file), file.size);
+            /* A version below 5 has no checksum: then the eight bytes are too many. */
+            assert_true(status != RDB_LOAD_DONE || rdb_reader_left(&load.reader) > 0);
+            assert_true(status != RDB_LOAD_FAILED || load.error[0] != '\0');
+            rdb_load_deinit(&load);
+            registry_destroy(registry);
+            assert_int_equal(memory_live_count(), live);
+            file.at[at] = (char)(file.at[at] ^ (1 << bit));
+        }
+    }
+    buffer_deinit(&file);
+    harness_destroy(h);
+}
+
+TEST(every_allocation_may_fail) {
+    struct buffer file;
+    struct rdb_load load;
+    struct harness *h = harness_create(SETTINGS);
+    buffer_init(&file, 0);
+    make_file(&file);
+    uint64_t failed_count = 0;
+    for (uint64_t nth = 1;; nth++) {
+        uint64_t live = memory_live_count();
+        struct registry *registry = registry_create(1, settings_rules_for, &h->server.settings);
+        memory_fail_at(nth);
+        enum rdb_load_status status = load_pieces(&load, registry, content(&file), 100);
+        memory_fail_at(0);
+        bool is_done = status == RDB_LOAD_DONE;
+        if (!is_done) {
+            assert_string_equal(load.error, "out of memory");
+            failed_count++;
+        }
+        rdb_load_deinit(&load);
+        registry_destroy(registry);
+        assert_int_equal(memory_live_count(), live);
+        if (is_done) {
+            break;
+        }
+    }
+    assert_true(failed_count > 20);
+    buffer_deinit(&file);
+    harness_destroy(h);
+}
+
+/* ---- what is refused ---- */
+
+static void begin_file(struct buffer *file) {
+    buffer_init(file, 0);
+    MAKE_RAW(file, "REDIS0010\xfe\x00");
+}
+
+static void expect_refused(struct buffer *file, const char *told) {
+    struct rdb_load load;
+    struct harness *h = harness_create(SETTINGS);
+    make_end(file);
+    assert_int_equal(load_pieces(&load, h->server.registry, content(file), file->size),
+                     RDB_LOAD_FAILED);
+    if (strstr(load.error, told) == NULL) {
+        assert_string_equal(load.error, told);
+    }
+    rdb_load_deinit(&load);
+    harness_destroy(h);
+    buffer_deinit(file);
+}
+
+TEST(heads_that_are_not_known_are_refused) {
+    static const char *const heads[][2] = {
+        {"REDIS0016", "unknown version 16"}, {"REDIS0000", "unknown version 0"},
+        {"REDIS0080", "unknown version 80"}, {"VALKEY012", "unknown version 12"},
+        {"VALKEY099", "unknown version 99"}, {"REDIS00x9", "no RDB file"},
+        {"LBSNAP033", "no RDB file"},        {"VALUE0009", "no RDB file"},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        struct buffer file;
+        buffer_init(&file, 0);
+        make_raw(&file, heads[i][0], 9);
+        expect_refused(&file, heads[i][1]);
+    }
+}
+
+TEST(types_and_opcodes_that_cannot_be_passed_over_are_refused) {
+    static const unsigned codes[] = {6, 8, 26, 31, 32, 100, 242, 243, 246};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        struct buffer file;
+        begin_file(&file);
+        make_key(&file, codes[i], "k");
+        expect_refused(&file, codes[i] < RDB_TYPES ? "unknown type" : "unknown opcode");
+    }
+}
+
+TEST(type_22_is_another_one_in_files_of_valkey) {
+    struct buffer file;
+    struct rdb_load load;
+    struct harness *h = harness_create(NULL);
+    buffer_init(&file, 0);
+    MAKE_RAW(&file, "VALKEY080\xfe\x00");
+    make_key(&file, 22, "h");
+    make_length(&file, 2);
+    make_text(&file, "a");
+    make_text(&file, "b");
+    make_u64(&file, UINT64_MAX);
+    make_text(&file, "c");
+    make_text(&file, "d");
+    make_u64(&file, 1);
+    make_end(&file);
+    assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 1), RDB_LOAD_DONE);
+    assert_int_equal(load.field_count, 2);
+    assert_int_equal(load.reader.field_expiry_count, 1);
+    rdb_load_deinit(&load);
+    buffer_deinit(&file);
+    harness_destroy(h);
+    begin_file(&file);
+    memcpy(file.at, "VALKEY080", 9);
+    make_key(&file, 24, "h");
+    expect_refused(&file, "unknown type 24");
+}
+
+TEST(what_a_board_cannot_hold_is_named) {
+    static const struct {
+        const char *key;
+        double score;
+        const char *told;
+    } cases[] = {
+        {"plain", 1.5, "key 'plain' of database 0: member 'ann': value 1.5 has too many decimals"},
+        {"plain", 0.1 + 0.2, "value 0.30000000000000004 has too many decimals"},
+        {"plain", 5e9, "a board with FIELD score 40 SIGNED SCALE 0 TIME 24 M takes it"},
+        {"plain", 1e300, "value 1e+300 is out of range"},
+        {"plain", -1.0 / 0.0, "out of range"},
+        {"money", 0.125, "with FIELD score 40 SIGNED SCALE 3 TIME 24 M"},
+        {"money", 0.0 / 0.0, "a score that is not a number"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer file;
+        begin_file(&file);
+        make_key(&file, 5, cases[i].key);
+        make_length(&file, 1);
+        make_text(&file, "ann");
+        make_double(&file, cases[i].score);
+        expect_refused(&file, cases[i].told);
+    }
+}
+
+static void make_pairs(struct buffer *file, const char *key, const char *first,
+                       const char *second) {
+    make_key(file, 5, key);
+    make_length(file, 2);
+    make_text(file, first);
+    make_double(file, 1);
+    make_text(file, second);
+    make_double(file, 2);
+}
+
+TEST(twins_impossible_names_and_full_boards_are_refused) {
+    struct buffer file;
+    begin_file(&file);
+    make_pairs(&file, "k", "ann", "ann");
+    expect_refused(&file, "is there twice");
+    begin_file(&file);
+    make_pairs(&file, "k", "ann", "");
+    expect_refused(&file, "is there twice, or has 0");
+    begin_file(&file);
+    make_pairs(&file, "", "ann", "bob");
+    expect_refused(&file, "a key has 1 to 65536 bytes");
+    begin_file(&file);
+    make_pairs(&file, "few", "ann", "bob");
+    expect_refused(&file, "2 members, and the board's LIMIT is 1");
+    begin_file(&file);
+    make_pairs(&file, "k", "ann", "bob");
+    make_pairs(&file, "k", "ann", "bob");
+    expect_refused(&file, "key 'k' of database 0: it is there twice");
+    begin_file(&file);
+    MAKE_RAW(&file, "\xfe\x10");
+    make_pairs(&file, "k", "ann", "bob");
+    expect_refused(&file, "there are 16 databases");
+    begin_file(&file);
+    make_key(&file, 4, "h");
+    make_length(&file, 2);
+    make_text(&file, "a");
+    make_text(&file, "b");
+    make_text(&file, "a");
+    make_text(&file, "c");
+    expect_refused(&file, "is there twice");
+}
+
+/* ---- order ---- */
+
+/* Members with equal scores, in any order in the file, come out as Redis lists them. */
+static void expect_order(const char *key, const char *const *members, const char *command,
+                         const char *expected) {
+    struct rdb_load load;
+    struct harness *h = harness_create(SETTINGS);
+    struct session *s = harness_connect(h);
+    struct buffer file;
+    begin_file(&file);
+    make_key(&file, 5, key);
+    make_length(&file, 3);
+    for (int i = 0; i < 3; i++) {
+        make_text(&file, members[i]);
+        make_double(&file, 5);
+    }
+    make_end(&file);
+    assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 5), RDB_LOAD_DONE);
+    assert_string_equal(harness_run_format(h, s, "%s %s 0 -1", command, key), expected);
+    rdb_load_deinit(&load);
+    buffer_deinit(&file);
+    harness_destroy(h);
+}
+
+TEST(equal_scores_have_the_order_of_redis) {
+    static const char *const orders[][3] = {{"a", "ab", "b"}, {"b", "ab", "a"}, {"ab", "b", "a"}};
+    static const char up[] = "*3\r\n$1\r\na\r\n$2\r\nab\r\n$1\r\nb\r\n";
+    static const char down[] = "*3\r\n$1\r\nb\r\n$2\r\nab\r\n$1\r\na\r\n";
+    for (int i = 0; i < 3; i++) {
+        expect_order("high", orders[i], "ZRANGE", up);
+        expect_order("high", orders[i], "ZREVRANGE", down);
+        expect_order("low", orders[i], "ZRANGE", up);
+        expect_order("low", orders[i], "ZREVRANGE", down);
+        expect_order("money", orders[i], "ZREVRANGE", "*2\r\n$1\r\nb\r\n$2\r\nab\r\n");
+    }
+}
+
+/* ---- the parts ---- */
+
+TEST(the_checksum_is_that_of_redis) {
+    assert_int_equal(rdb_crc(0, "123456789", 9), UINT64_C(0xe9c6d914c4b8d9ca));
+    static const char text[] = "This is a test of the emergency broadcast system.";
+    for (size_t cut = 0; cut < sizeof text; cut++) {
+        assert_int_equal(rdb_crc(rdb_crc(0, text, cut), text + cut, sizeof text - cut),
+                         rdb_crc(0, text, sizeof text));
+    }
+}
+
+TEST(compressed_strings_that_are_damaged_are_refused) {
+    struct buffer out;
+    buffer_init(&out, 0);
+    assert_true(rdb_lzf_expand(BYTES("\x00"
+                                     "a\xe0\x09\x00\x00"
+                                     "x"),
+                               20, &out));
+    assert_memory_equal(out.at, "aaaaaaaaaaaaaaaaaaax", 20);
+    assert_false(rdb_lzf_expand(BYTES("\x00"
+                                      "a\xe0\x09\x00\x00"
+                                      "x"),
+                                19, &out));
+    assert_false(rdb_lzf_expand(BYTES("\x00"
+                                      "a\xe0\x09\x00\x00"
+                                      "x"),
+                                21, &out));
+    assert_false(rdb_lzf_expand(BYTES("\x00"
+                                      "a\x20\x01"),
+                                4, &out)); /* before the beginning */
+    assert_false(rdb_lzf_expand(BYTES("\x05"
+                                      "a"),
+                                6, &out));
+    assert_false(rdb_lzf_expand(BYTES("\x00"
+                                      "a\xe0"),
+                                4, &out));
+    buffer_deinit(&out);
+}
+
+TEST(scores_are_the_shortest_decimals_of_their_doubles) {
+    static const struct {
+        double score;
+        const char *text;
+    } cases[] = {{0, "0"},
+                 {-0.0, "0"},
+                 {1, "1"},
+                 {-17, "-17"},
+                 {0.1, "0.1"},
+                 {0.1 + 0.2, "0.30000000000000004"},
+                 {1.0 / 3, "0.3333333333333333"},
+                 {0x1p53, "9007199254740992"},
+                 {0x1p60, "1152921504606846976"},
+                 {1e-7, "1e-07"},
+                 {1e22, "1e+22"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[RDB_SCORE_TEXT_MAX] = "";
+        text[rdb_value_print_score(cases[i].score, text)] = '\0';
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+TEST(decimals_come_as_they_were_written) {
+    struct rdb_load load;
+    struct harness *h = harness_create("layout l FIELD m 60 SIGNED SCALE 6\ndefault-layout l\n");
+    struct session *s = harness_connect(h);
+    struct buffer file;
+    enum { COUNT = 5000 };
+    begin_file(&file);
+    make_key(&file, 5, "k");
+    make_length(&file, COUNT);
+    char text[40];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(text, sizeof text, "%d.%06d", (i * 7919) % 100000, (int)((i * 104729L) % 1000000));
+        make_text(&file, text);
+        make_double(&file, strtod(text, NULL));
+    }
+    make_end(&file);
+    assert_int_equal(load_pieces(&load, h->server.registry, content(&file), 4096), RDB_LOAD_DONE);
+    rdb_load_deinit(&load);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(text, sizeof text, "%d.%06d", (i * 7919) % 100000, (int)((i * 104729L) % 1000000));
+        char *reply = strchr(harness_run_format(h, s, "ZSCORE k %s", text), '\n') + 1;
+        reply[strcspn(reply, "\r")] = '\0';
+        assert_true(strtod(reply, NULL) == strtod(text, NULL));
+        assert_true(strlen(reply) <= strlen(text));
+    }
+    buffer_deinit(&file);
+    harness_destroy(h);
+}
+
+TEST_MAIN(NULL, NULL)

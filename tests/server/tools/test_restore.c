@@ -1,0 +1,162 @@
+/* A restore to a moment gives what was there at that moment: random changes over several runs of a
+ * server that keeps what its snapshots supersede, and restores to random ticks. */
+#include "tests/support/test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codec/memory.h"
+#include "server/durability/verify.h"
+#include "server/system/log.h"
+#include "server/tools/restore.h"
+#include "tests/support/failing_disk.h"
+#include "tests/support/restart_history.h"
+
+#define KEEPING "appendonly yes\nappendfsync no\nappendonly-keep-days 100\n"
+
+static bool is_short(void) {
+    return getenv("LEADERBOARD_TEST_SHORT") != NULL;
+}
+
+static char path[DIRECTORY_PATH_MAX + 16];
+
+static const char *target(void) {
+    snprintf(path, sizeof path, "%s/target", history->directory);
+    return path;
+}
+
+static void run_server(const void *context) {
+    const char *settings = context;
+    struct durable_server durable;
+    quick_disk_begin();
+    log_set_level(LOG_WARNING);
+    history_begin_run(&durable, settings);
+    uint32_t ticks = 20 + history_below(is_short() ? 60 : 300);
+    for (uint32_t i = 0; i < ticks; i++) {
+        history_tick(&durable, history_below(6));
+        history_turn(&durable);
+        if (history_below(25) == 0) {
+            (void)history_save(&durable);
+        }
+    }
+    history_end_run(&durable);
+}
+
+/* As it was at this time: the last tick that is not after it. */
+static const struct history_state *state_at(int64_t time_us) {
+    const struct history_state *found = NULL;
+    for (uint32_t i = 0; i < history->count; i++) {
+        if (history->states[i].time_us <= time_us) {
+            found = &history->states[i];
+        }
+    }
+    return found;
+}
+
+static bool restore(int64_t until_us) {
+    const struct restore_options options = {.until_us = until_us};
+    char source[DIRECTORY_PATH_MAX + 8];
+    snprintf(source, sizeof source, "%s/kept", history->directory);
+    return restore_run(source, target(), &options);
+}
+
+static uint64_t digest_of_target(void) {
+    char error[DISK_ERROR_MAX];
+    uint64_t time_us;
+    struct registry *registry = workload_create_registry(0xface);
+    if (!check_load(target(), registry, &time_us, error)) {
+        fail_msg("%s", error);
+    }
+    uint64_t digest = workload_digest(registry);
+    registry_destroy(registry);
+    return digest;
+}
+
+static void check_restore(int64_t until_us) {
+    const struct history_state *state = state_at(until_us);
+    assert_true(restore(until_us));
+    assert_true(digest_of_target() == state->digest);
+    directory_remove(target());
+}
+
+TEST(a_restore_gives_what_was_there_at_that_moment) {
+    clock_calibrate();
+    history_begin(random_begin(__func__));
+    for (int run = 0; run < 3; run++) {
+        history_assert_ended(history_run_process(run_server, KEEPING));
+    }
+    assert_true(history->save_sum > 0);
+    uint32_t rounds = is_short() ? 40 : 300;
+    for (uint32_t i = 0; i < rounds; i++) {
+        const struct history_state *tick = &history->states[history_below(history->count)];
+        int64_t until_us = tick->time_us;
+        if (tick->group > 0) {
+            check_restore(until_us + (int64_t)history_below(2) * 400);
+        }
+    }
+    check_restore(INT64_MAX);
+}
+
+TEST(without_keeping_an_earlier_moment_is_refused) {
+    clock_calibrate();
+    history_begin(random_begin(__func__));
+    while (history->save_sum == 0) {
+        history_assert_ended(history_run_process(run_server, "appendonly yes\n"));
+    }
+    assert_false(restore(history->states[0].time_us - 1000000));
+    assert_false(file_exists(target()));
+}
+
+TEST(a_target_that_is_not_empty_stays_as_it_is) {
+    history_begin(random_begin(__func__));
+    history_assert_ended(history_run_process(run_server, KEEPING));
+    assert_int_equal(mkdir(target(), 0700), 0);
+    file_write(directory_join(target(), "mine"), "x", 1);
+    assert_false(restore(INT64_MAX));
+    assert_int_equal(directory_count(target()), 1);
+    assert_int_equal(unlink(directory_join(target(), "mine")), 0);
+    assert_true(restore(INT64_MAX));
+    assert_false(restore(INT64_MAX)); /* now it is in use */
+    assert_true(digest_of_target() == state_at(INT64_MAX)->digest);
+}
+
+/* After each of them the target is either whole or none that a server would take for whole. */
+TEST(each_file_call_of_a_restore_may_fail) {
+    history_begin(random_begin(__func__));
+    history_assert_ended(history_run_process(run_server, KEEPING));
+    uint64_t nth = 0;
+    uint32_t failed = 0;
+    bool is_reached = true;
+    while (is_reached) {
+        failing_disk_begin(FAILURE_EIO, ++nth);
+        bool is_done = restore(INT64_MAX);
+        is_reached = failing_disk_end() >= nth;
+        quick_disk_begin();
+        failed += !is_done;
+        assert_true(is_done ||
+                    !file_exists(directory_join(target(), "appendonlydir/" STORE_MANIFEST_NAME)));
+        assert_true(is_reached || is_done);
+        assert_true(!is_done || digest_of_target() == state_at(INT64_MAX)->digest);
+        if (file_exists(target())) {
+            directory_remove(target());
+        }
+    }
+    assert_true(failed > 10);
+}
+
+TEST(each_allocation_of_a_restore_may_fail) {
+    history_begin(random_begin(__func__));
+    history_assert_ended(history_run_process(run_server, KEEPING));
+    bool is_done = false;
+    uint64_t nth = 0;
+    while (!is_done) {
+        uint64_t live_before = memory_live_count();
+        memory_fail_at(++nth);
+        is_done = restore(INT64_MAX);
+        memory_fail_at(0);
+        assert_int_equal(memory_live_count(), live_before);
+    }
+    assert_true(nth > 2);
+}
+
+TEST_MAIN(history_set_up, history_tear_down)
