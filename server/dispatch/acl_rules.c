@@ -293,7 +293,7 @@ static enum acl_status apply_to_selector(struct acl_selector *selector, struct b
     return ACL_OK;
 }
 
-/* "(~app:* +get)", cut at its blanks. */
+/* "(~app:* +get)", cut at its blanks. A word that ends with ")" would close it where it is read again. */
 static enum acl_status apply_parenthesis(struct acl_user *draft, struct bytes rule,
                                          bool has_all_channels) {
     struct bytes rest = {.at = rule.at + 1, .size = rule.size - 2};
@@ -305,7 +305,9 @@ static enum acl_status apply_parenthesis(struct acl_user *draft, struct bytes ru
             size++;
         }
         if (size > 0) {
-            status = apply_to_selector(selector, (struct bytes){.at = rest.at, .size = size});
+            bool is_closing = rest.at[size - 1] == ')';
+            struct bytes word = {.at = rest.at, .size = size};
+            status = is_closing ? ACL_SYNTAX : apply_to_selector(selector, word);
         }
         rest = behind(rest, size < rest.size ? size + 1 : size);
     }
