@@ -5,6 +5,7 @@
 
 #include "protocol/buffer.h"
 #include "protocol/reply.h"
+#include "server/clients/replication.h"
 #include "server/clients/subscription.h"
 #include "server/clients/transaction.h"
 #include "server/clients/wait.h"
@@ -78,8 +79,9 @@ struct session {
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
     bool is_closed;            /* the server has it no more; it is freed later */
     enum session_reply_mode reply_mode;
-    struct job *job;      /* the command that runs in steps; NULL: none */
-    int64_t active_at_ms; /* last request received, or last output accepted; monotonic */
+    struct replica *replica; /* NULL: it has sent no REPLCONF; owned */
+    struct job *job;         /* the command that runs in steps; NULL: none */
+    int64_t active_at_ms;    /* last request received, or last output accepted; monotonic */
     const struct command *last_command;
     struct acl_user *user; /* the default user before authentication */
     uint64_t command_count;
@@ -109,6 +111,10 @@ static inline void session_shape_reply(const struct session *session, struct rep
 /* Is the client a subscriber? In RESP2 most of its requests are then refused. */
 static inline bool session_is_subscriber(const struct session *session) {
     return subscription_list_is_used(&session->subscriptions);
+}
+/* Does it follow this server's changes (LB.SYNC)? */
+static inline bool session_is_replica(const struct session *session) {
+    return session->replica != NULL && session->replica->state != REPLICA_HANDSHAKE;
 }
 static inline bool session_is_restricted(const struct session *session) {
     return session_is_subscriber(session) && session->protocol == 2;
