@@ -212,6 +212,18 @@ static uint64_t flush_database(struct registry *registry, uint32_t number) {
     return count;
 }
 
+struct registry *registry_create_beside(const struct registry *registry) {
+    return registry_create(registry->hash_seed, registry->rules_for, registry->context);
+}
+
+void registry_clear(struct registry *registry) {
+    registry->listeners = NULL;
+    registry->key_changed = NULL;
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
+        (void)flush_database(registry, i);
+    }
+}
+
 void registry_destroy(struct registry *registry) {
     if (registry == NULL) {
         return;
@@ -268,6 +280,7 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         here->is_passive = before->is_passive;
         here->totals.expired = before->totals.expired;
         here->totals.rolled = before->totals.rolled;
+        here->rules.map.owner = &here->rules;
         registry_observe(here);
         registry_set_offset(here, before->offset_ms);
         for (uint32_t j = 0; j < REGISTRY_ALL_DATABASES; j++) {
