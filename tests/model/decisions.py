@@ -50,11 +50,6 @@ def safe_group(disk, acks, replicas):
     return min(disk, kth_greatest(acks, replicas)) if replicas else disk
 
 
-def longest(positions):
-    """The greatest position, by term before number."""
-    return max(positions)
-
-
 def may_open(position, promised_positions, nodes, replicas, forgot, now, held_until):
     """Whether a promoted node opens: promises enough, itself one of them; nobody among those has
     more than it has; it has not forgotten; and no master's lease leans on it."""
