@@ -28,6 +28,12 @@ struct term {
 /* Before all others: nothing was opened. */
 #define TERM_NONE ((struct term){"0000000000000000000000000000000000000000"})
 
+/* How far a history goes. */
+struct term_position {
+    struct term term; /* of the last group */
+    uint64_t group;
+};
+
 /* Below 0, 0, above 0: a is older, the same, newer. */
 int term_compare(const struct term *a, const struct term *b);
 static inline bool term_is_none(const struct term *term) {

@@ -6,7 +6,7 @@ enum {
     DRIFT_DIVISOR = 10,
 };
 
-int election_compare(const struct election_position *a, const struct election_position *b) {
+int election_compare(const struct term_position *a, const struct term_position *b) {
     int by_term = term_compare(&a->term, &b->term);
     return by_term != 0 ? by_term : (a->group > b->group) - (a->group < b->group);
 }
@@ -54,8 +54,8 @@ uint64_t election_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t
     return acked < disk_group ? acked : disk_group;
 }
 
-bool election_may_open(const struct election_position *position,
-                       const struct election_position *promised, uint32_t count, uint32_t nodes,
+bool election_may_open(const struct term_position *position,
+                       const struct term_position *promised, uint32_t count, uint32_t nodes,
                        uint32_t replicas, bool has_forgotten, int64_t now_ms,
                        int64_t held_until_ms) {
     if (has_forgotten || now_ms < held_until_ms ||

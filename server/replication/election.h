@@ -14,12 +14,8 @@ enum {
     ELECTION_LEASE_MAX_MS = 60000,
 };
 
-/* How far a node's history goes: by term before group. */
-struct election_position {
-    struct term term;
-    uint64_t group;
-};
-int election_compare(const struct election_position *a, const struct election_position *b);
+/* Below 0, 0, above 0, as term_compare: by term before group. */
+int election_compare(const struct term_position *a, const struct term_position *b);
 
 /* How many nodes, the promoted one included, must have promised its term before it opens. A write is
  * answered when the master and `replicas` others have it: any so many promises include one of them.
@@ -46,8 +42,8 @@ MUST_CHECK uint64_t election_safe_group(uint64_t disk_group, const uint64_t *ack
 /* Whether a promoted node opens: promises enough, nobody among those has more than it has, it has
  * not forgotten, and no master's lease leans on it. promised: the positions of those that have promised
  * its term, without its own. */
-MUST_CHECK bool election_may_open(const struct election_position *position,
-                                  const struct election_position *promised, uint32_t count,
+MUST_CHECK bool election_may_open(const struct term_position *position,
+                                  const struct term_position *promised, uint32_t count,
                                   uint32_t nodes, uint32_t replicas, bool has_forgotten,
                                   int64_t now_ms, int64_t held_until_ms);
 /* Whether a node that has nothing opens, as the first: all others have promised, and have nothing

@@ -13,13 +13,13 @@ static struct term term_of(uint64_t counter, uint64_t node) {
     return term;
 }
 
-static struct election_position at(uint64_t counter, uint64_t group) {
-    return (struct election_position){.term = term_of(counter, 1), .group = group};
+static struct term_position at(uint64_t counter, uint64_t group) {
+    return (struct term_position){.term = term_of(counter, 1), .group = group};
 }
 
 static void a_position_is_compared_by_term_before_group(void **state) {
     (void)state;
-    struct election_position old_long = at(1, 9), new_short = at(2, 3), new_long = at(2, 4);
+    struct term_position old_long = at(1, 9), new_short = at(2, 3), new_long = at(2, 4);
     assert_true(election_compare(&old_long, &new_short) < 0);
     assert_true(election_compare(&new_long, &new_short) > 0);
     assert_int_equal(election_compare(&new_long, &new_long), 0);
@@ -72,7 +72,7 @@ static void a_group_is_safe_on_disk_and_at_so_many_others(void **state) {
 
 static void it_opens_with_promises_enough_and_the_longest_history(void **state) {
     (void)state;
-    struct election_position own = at(2, 5), promised[] = {at(2, 5), at(1, 9)}, longer = at(2, 6);
+    struct term_position own = at(2, 5), promised[] = {at(2, 5), at(1, 9)}, longer = at(2, 6);
     assert_false(election_may_open(&own, NULL, 0, 3, 1, false, 0, 0));
     assert_true(election_may_open(&own, promised, 1, 3, 1, false, 0, 0));
     assert_true(election_may_open(&own, promised, 2, 3, 1, false, 0, 0));
