@@ -19,7 +19,9 @@
 #include "codec/bytes.h"
 #include "codec/memory.h"
 #include "protocol/buffer.h"
+#include "server/clients/sync.h"
 
+struct reply;
 struct reply;
 struct server;
 struct session;
@@ -70,6 +72,12 @@ struct replica {
     int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
     uint64_t sent_group; /* the last group handed to its connection */
     bool is_failed;      /* the machinery has given it up: its session is being closed */
+    /* sync-replicas: its node; 0: it has not presented itself, and does not count. */
+    uint64_t node;
+    bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
+    uint64_t sync_group; /* the last one that it has acknowledged for the quorum */
+    bool is_probed;      /* it was sent a probe */
+    int64_t answered_ms; /* monotonic: when the newest probe that it has answered was sent; 0: none */
     void *feed;          /* the machinery's; see replication_machine.leave */
 };
 
@@ -100,6 +108,14 @@ struct replication_machine {
     /* Called instead of follow while a FAILOVER shifts (failover.h): let the server at master_host become
      * master, by a handshake that ends in LB.SYNC ... FAILOVER. Its answer is told by failover_end. */
     void (*shift)(void *context);
+    /* sync-replicas (server/replication/quorum.h); NULL without it. The role is MASTER: take a term, closed.
+     * Instead of promote, and no new id. */
+    void (*campaign)(void *context);
+    /* REPLCONF PRESENT, and ACK ... PROBE. */
+    void (*present)(void *context, struct replica *replica, const struct sync_presented *said,
+                    struct reply *reply);
+    void (*acknowledge)(void *context, struct replica *replica, uint64_t group, uint64_t disk_group,
+                        uint64_t probe);
     /* The ids are new (after promote, and by replication_change_id). */
     void (*history_changed)(void *context);
     /* LB.SYNC: answer it, and send the session what it asks for. group: the first that it wants. */
@@ -146,6 +162,8 @@ struct replication {
     /* The ring of encoded groups; 0: it does not exist. */
     uint64_t backlog_size, backlog_first_group, backlog_used_size;
 
+    struct sync sync;
+
     /* ---- FAILOVER ---- */
     struct {
         enum replication_failover state;
@@ -174,6 +192,10 @@ void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]
 
 static inline bool replication_is_replica(const struct replication *replication) {
     return replication->role == REPLICATION_REPLICA;
+}
+/* Do the keys change only as another server says? */
+static inline bool replication_is_passive(const struct replication *replication) {
+    return replication_is_replica(replication) || sync_is_closed(&replication->sync);
 }
 /* INFO's master_link_status:up */
 static inline bool replication_is_up(const struct replication *replication) {

@@ -9,6 +9,11 @@ int term_compare(const struct term *a, const struct term *b) {
     return memcmp(a->text, b->text, TERM_SIZE);
 }
 
+int term_position_compare(const struct term_position *a, const struct term_position *b) {
+    int by_term = term_compare(&a->term, &b->term);
+    return by_term != 0 ? by_term : (a->group > b->group) - (a->group < b->group);
+}
+
 /* The digits are valid: term_parse and term_next see to it. */
 static uint64_t read_digits(const char *at, int count) {
     uint64_t value = 0;

@@ -36,6 +36,8 @@ struct term_position {
 
 /* Below 0, 0, above 0: a is older, the same, newer. */
 int term_compare(const struct term *a, const struct term *b);
+/* The same: by term before group. */
+int term_position_compare(const struct term_position *a, const struct term_position *b);
 static inline bool term_is_none(const struct term *term) {
     const struct term none = TERM_NONE;
     return term_compare(term, &none) == 0;

@@ -6,11 +6,6 @@ enum {
     DRIFT_DIVISOR = 10,
 };
 
-int election_compare(const struct term_position *a, const struct term_position *b) {
-    int by_term = term_compare(&a->term, &b->term);
-    return by_term != 0 ? by_term : (a->group > b->group) - (a->group < b->group);
-}
-
 uint32_t election_promises_needed(uint32_t nodes, uint32_t replicas) {
     CHECK(replicas < nodes);
     return nodes - replicas;
@@ -63,7 +58,7 @@ bool election_may_open(const struct term_position *position,
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (election_compare(&promised[i], position) > 0) {
+        if (term_position_compare(&promised[i], position) > 0) {
             return false;
         }
     }

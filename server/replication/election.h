@@ -14,9 +14,6 @@ enum {
     ELECTION_LEASE_MAX_MS = 60000,
 };
 
-/* Below 0, 0, above 0, as term_compare: by term before group. */
-int election_compare(const struct term_position *a, const struct term_position *b);
-
 /* How many nodes, the promoted one included, must have promised its term before it opens. A write is
  * answered when the master and `replicas` others have it: any so many promises include one of them.
  * replicas < nodes. */

@@ -32,7 +32,7 @@ def declare(library):
     for name, result, arguments in (
             ('term_compare', ctypes.c_int, (term, term)),
             ('term_next', boolean, (term, group, group, term)),
-            ('election_compare', ctypes.c_int, (positions, positions)),
+            ('term_position_compare', ctypes.c_int, (positions, positions)),
             ('election_promises_needed', count, (count, count)),
             ('election_may_promise', boolean, (term, term, boolean, group, integer, integer)),
             ('election_may_take', boolean, (term, term)),
@@ -113,7 +113,7 @@ def compare(path, seed):
         c_positions = (Position * count)(*map(c_position, positions))
         for other, c_other_position in zip(positions, c_positions):
             same('compare positions', (other > position) - (other < position),
-                 sign(library.election_compare(c_other_position, c_position(position))),
+                 sign(library.term_position_compare(c_other_position, c_position(position))),
                  other, position)
         same('may_open',
              decisions.may_open(position, positions, nodes, replicas, forgot, now, held),

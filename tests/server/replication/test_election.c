@@ -20,9 +20,9 @@ static struct term_position at(uint64_t counter, uint64_t group) {
 static void a_position_is_compared_by_term_before_group(void **state) {
     (void)state;
     struct term_position old_long = at(1, 9), new_short = at(2, 3), new_long = at(2, 4);
-    assert_true(election_compare(&old_long, &new_short) < 0);
-    assert_true(election_compare(&new_long, &new_short) > 0);
-    assert_int_equal(election_compare(&new_long, &new_long), 0);
+    assert_true(term_position_compare(&old_long, &new_short) < 0);
+    assert_true(term_position_compare(&new_long, &new_short) > 0);
+    assert_int_equal(term_position_compare(&new_long, &new_long), 0);
 }
 
 static void any_quorum_of_promises_meets_any_of_acknowledgements(void **state) {
