@@ -90,6 +90,15 @@ enum replication_failover {
 };
 const char *replication_failover_name(enum replication_failover state);
 
+/* LB.SYNC */
+struct replication_wish {
+    struct bytes id;
+    uint64_t group; /* the first that is wanted */
+    bool wants_failover;
+    bool is_pulling;  /* sync-replicas: a closed master, whose term this server has promised */
+    struct term term; /* that term */
+};
+
 /* What commands ask of the machinery. All calls are made on the engine's thread, between the effects of two
  * commands, and return at once; anything that takes time goes on in the loop. A NULL function is not called. */
 struct replication_machine {
@@ -108,19 +117,16 @@ struct replication_machine {
     /* Called instead of follow while a FAILOVER shifts (failover.h): let the server at master_host become
      * master, by a handshake that ends in LB.SYNC ... FAILOVER. Its answer is told by failover_end. */
     void (*shift)(void *context);
-    /* sync-replicas (server/replication/quorum.h); NULL without it. The role is MASTER: take a term, closed.
-     * Instead of promote, and no new id. */
-    void (*campaign)(void *context);
-    /* REPLCONF PRESENT, and ACK ... PROBE. */
+    /* REPLCONF PRESENT, and ACK ... PROBE (server/replication/quorum.h). */
     void (*present)(void *context, struct replica *replica, const struct sync_presented *said,
                     struct reply *reply);
     void (*acknowledge)(void *context, struct replica *replica, uint64_t group, uint64_t disk_group,
                         uint64_t probe);
     /* The ids are new (after promote, and by replication_change_id). */
     void (*history_changed)(void *context);
-    /* LB.SYNC: answer it, and send the session what it asks for. group: the first that it wants. */
-    void (*sync)(void *context, struct replica *replica, struct bytes id, uint64_t group,
-                 bool wants_failover, struct reply *reply);
+    /* LB.SYNC: answer it, and send the session what it asks for. */
+    void (*sync)(void *context, struct replica *replica, const struct replication_wish *wish,
+                 struct reply *reply);
     /* CLIENT KILL TYPE master: drop the link, and connect anew. */
     void (*drop)(void *context);
 };
@@ -244,6 +250,9 @@ void replication_reset_counters(struct replication *replication);
 /* May a command of these needs be refused here? The functions below say so for certain. */
 static inline bool replication_may_refuse(const struct replication *replication, bool is_write,
                                           bool serves_stale_data, int64_t replicas_to_write) {
+    if (sync_is_closed(&replication->sync)) {
+        return true;
+    }
     return replication->role == REPLICATION_REPLICA
                ? is_write || (!serves_stale_data && !replication_is_up(replication))
                : is_write && replicas_to_write > 0;

@@ -45,6 +45,18 @@ static inline bool sync_is_gating(const struct sync *sync) {
  * clock as it is now. */
 uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group);
 
+/* What a closed master answers to commands that need the boards. */
+#define SYNC_CLOSED_ERROR                                                                          \
+    "LOADING this server is to be master, and is closed until enough servers have promised to "    \
+    "follow no older one (sync-replicas)"
+#define SYNC_FORGOTTEN_ERROR                                                                       \
+    "LOADING this server is to be master, but may have forgotten writes that it acknowledged: make "  \
+    "it a replica of one that has not (sync-replicas)"
+/* And to PING: Sentinel takes LOADING for alive, and is to fail it over. */
+#define SYNC_PING_ERROR                                                                            \
+    "ERR this server may have forgotten writes that it acknowledged, and will not open as master "  \
+    "(sync-replicas)"
+
 /* What a node that follows says of itself: REPLCONF PRESENT. */
 struct sync_presented {
     uint64_t node;

@@ -37,7 +37,7 @@ static void write_history(struct feed *feed) {
     const struct replication *replication = replication_of(feed);
     struct registry *registry = feed->server->registry;
     struct history now;
-    if (replication_is_replica(replication) ||
+    if (replication_is_passive(replication) ||
         (history_read(registry, &now) && strcmp(now.id, replication->id) == 0)) {
         return;
     }
@@ -63,7 +63,7 @@ void feed_open(struct feed *feed) {
     bool had_gap = persistence_has_gap(persistence);
     persistence_set_tap(persistence, take_group, feed);
     persistence_clear_gap(persistence);
-    if (!replication_is_replica(replication) && had_gap) {
+    if (!replication_is_passive(replication) && had_gap) {
         /* Whoever knows the id, and the number of the last group, does not know the keys. */
         replication_make_id(feed->server, replication->id);
         memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
@@ -103,12 +103,15 @@ static void give_up(struct feed *feed, struct replica *replica, const char *reas
     server_kill_session(feed->server, replica->session);
 }
 
-void feed_reset(struct feed *feed, const char *reason) {
-    struct replication *replication = replication_of(feed);
-    for (struct replica *replica = replication->replicas; replica != NULL;
+void feed_drop_replicas(struct feed *feed, const char *reason) {
+    for (struct replica *replica = replication_of(feed)->replicas; replica != NULL;
          replica = replica->next) {
         give_up(feed, replica, reason);
     }
+}
+
+void feed_reset(struct feed *feed, const char *reason) {
+    feed_drop_replicas(feed, reason);
     if (feed->is_open) {
         close_feed(feed);
     }
@@ -157,12 +160,21 @@ static bool is_at_hand(const struct feed *feed, uint64_t group) {
     return group >= backlog_first_group(backlog) && group <= backlog->next_group;
 }
 
-static const char *find_sync_refusal(const struct feed *feed, struct bytes id, bool wants_failover) {
+static const char *find_sync_refusal(const struct feed *feed, const struct replication_wish *wish) {
     const struct replication *replication = replication_of(feed);
-    if (wants_failover && !is_id(replication->id, id)) {
+    const char *refusal = NULL;
+    if (feed->quorum != NULL) {
+        refusal = quorum_find_sync_refusal(feed->quorum, wish->is_pulling, &wish->term);
+    } else if (wish->is_pulling) {
+        refusal = "NOMASTERLINK sync-replicas is 0 here";
+    }
+    if (refusal != NULL || wish->is_pulling) {
+        return refusal;
+    }
+    if (wish->wants_failover && !is_id(replication->id, wish->id)) {
         return "ERR PSYNC FAILOVER replid must match my replid.";
     }
-    if (replication_is_replica(replication) && !wants_failover &&
+    if (replication_is_replica(replication) && !wish->wants_failover &&
         (!replication->is_whole || replication->link == REPLICATION_LINK_SYNC ||
          !replication_is_up(replication))) {
         return "NOMASTERLINK Can't SYNC while not connected with my master";
@@ -185,10 +197,12 @@ static void answer(struct feed *feed, const struct replica *replica, struct repl
               session->address, replica->port, replica->sent_group);
 }
 
-void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint64_t group,
-               bool wants_failover, struct reply *reply) {
+void feed_sync(struct feed *feed, struct replica *replica, const struct replication_wish *wish,
+               struct reply *reply) {
+    struct bytes id = wish->id;
+    uint64_t group = wish->group;
     struct replication *replication = replication_of(feed);
-    const char *refusal = find_sync_refusal(feed, id, wants_failover);
+    const char *refusal = find_sync_refusal(feed, wish);
     if (refusal != NULL) {
         reply_error(reply, refusal);
         return;
@@ -197,12 +211,17 @@ void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint
         reply_error(reply, "ERR this connection is a replica's already");
         return;
     }
+    if (wish->wants_failover && feed->quorum != NULL) {
+        replication_promote(feed->server);
+        reply_simple(reply, "AGREED"); /* it comes again, and presents itself */
+        return;
+    }
     struct feed_place *place = memory_allocate_zeroed(sizeof *place);
     if (place == NULL) {
         reply_error(reply, "OOM out of memory");
         return;
     }
-    if (wants_failover) {
+    if (wish->wants_failover) {
         replication_promote(feed->server);
     }
     feed_open(feed);
@@ -515,7 +534,7 @@ void feed_second(struct feed *feed) {
         }
     }
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;
-    if (replication->replica_count == 0 && ttl_s > 0 && feed->deserted_at_ms != 0 &&
+    if (replication->replica_count == 0 && ttl_s > 0 && feed->quorum == NULL && feed->deserted_at_ms != 0 &&
         now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
         log_write(LOG_NOTICE, "replication: backlog ended, as no replica came for repl-backlog-ttl");
         close_feed(feed);

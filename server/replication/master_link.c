@@ -34,6 +34,7 @@ enum {
     INPUT_KEPT = 8 * 1024 * 1024,
     RETRY_FIRST_MS = 100,
     RETRY_LAST_MS = 2000,
+    PRESENT_AGAIN_MS = 20,
     SECOND_MS = 1000,
     LOG_AGAIN_MS = 60000,
 };
@@ -116,6 +117,14 @@ static void move(struct master_link *link, enum master_link_event event) {
     }
 }
 
+/* Whom it is to. */
+static const char *host_of(const struct master_link *link) {
+    return link->pull_port != 0 ? link->pull_host : replication_of(link)->master_host;
+}
+static uint16_t port_of(const struct master_link *link) {
+    return link->pull_port != 0 ? link->pull_port : replication_of(link)->master_port;
+}
+
 static bool has_socket(const struct master_link *link) {
     return link->fd >= 0;
 }
@@ -187,6 +196,7 @@ static void close_socket(struct master_link *link) {
 }
 
 static void on_timer(uv_timer_t *timer);
+static void say_line(struct master_link *link);
 
 static void wait_for_attempt(struct master_link *link) {
     unsigned shift = link->failures < 5 ? link->failures : 5;
@@ -206,7 +216,7 @@ static void log_loss(struct master_link *link, enum master_link_state before) {
     memcpy(link->logged_reason, link->reason, sizeof link->reason);
     link->logged_at_ms = now_ms;
     log_write(LOG_WARNING, "replica: no link to the master master=\"%s %u\" reason=\"%s\" group=%" PRIu64,
-              replication->master_host, (unsigned)replication->master_port, link->reason,
+              host_of(link), (unsigned)port_of(link), link->reason,
               replication->group);
 }
 
@@ -289,6 +299,9 @@ static void connect_socket(struct master_link *link, const struct sockaddr *addr
     }
     link->poll->data = link;
     uv_unref((uv_handle_t *)link->poll);
+    if (link->quorum != NULL) {
+        quorum_begin_link(link->quorum);
+    }
     move(link, LINK_RESOLVED);
     watch(link);
 }
@@ -310,16 +323,15 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 
 /* An address needs no resolver, and no thread. false: it is a name. */
 static bool connect_to_address(struct master_link *link) {
-    const struct replication *replication = replication_of(link);
     union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t size = 0;
-    if (inet_pton(AF_INET, replication->master_host, &address.v4.sin_addr) == 1) {
+    if (inet_pton(AF_INET, host_of(link), &address.v4.sin_addr) == 1) {
         address.v4.sin_family = AF_INET;
-        address.v4.sin_port = htons(replication->master_port);
+        address.v4.sin_port = htons(port_of(link));
         size = sizeof address.v4;
-    } else if (inet_pton(AF_INET6, replication->master_host, &address.v6.sin6_addr) == 1) {
+    } else if (inet_pton(AF_INET6, host_of(link), &address.v6.sin6_addr) == 1) {
         address.v6.sin6_family = AF_INET6;
-        address.v6.sin6_port = htons(replication->master_port);
+        address.v6.sin6_port = htons(port_of(link));
         size = sizeof address.v6;
     }
     if (size > 0) {
@@ -329,7 +341,6 @@ static bool connect_to_address(struct master_link *link) {
 }
 
 static void attempt(struct master_link *link) {
-    const struct replication *replication = replication_of(link);
     char port[8];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     move(link, LINK_TRIED);
@@ -337,7 +348,7 @@ static void attempt(struct master_link *link) {
     if (connect_to_address(link)) {
         return;
     }
-    snprintf(port, sizeof port, "%u", (unsigned)replication->master_port);
+    snprintf(port, sizeof port, "%u", (unsigned)port_of(link));
     struct master_link_question *question = memory_allocate_zeroed(sizeof *question);
     if (question == NULL) {
         fail(link, "out of memory");
@@ -345,7 +356,7 @@ static void attempt(struct master_link *link) {
     }
     question->link = link;
     int status = uv_getaddrinfo(link->loop, &question->request, on_resolved,
-                                replication->master_host, port, &hints);
+                                host_of(link), port, &hints);
     if (status != 0) {
         memory_free(question);
         fail(link, "cannot look up the host: %s", uv_strerror(status));
@@ -360,6 +371,9 @@ static void on_timer(uv_timer_t *timer) {
         attempt(link);
     } else if (link->state == LINK_WAITS) {
         wait_for_attempt(link);
+    } else if (link->state == LINK_GREETING && link->line == LINK_SAYS_PRESENT) {
+        server_update_time(link->server);
+        say_line(link);
     }
 }
 
@@ -414,6 +428,8 @@ static bool is_said(const struct master_link *link, enum master_link_line line) 
         return settings->masterauth != NULL && settings->masterauth[0] != '\0';
     case LINK_SAYS_ADDRESS:
         return settings->replica_announce_ip != NULL && settings->replica_announce_ip[0] != '\0';
+    case LINK_SAYS_PRESENT:
+        return link->quorum != NULL && !link->wants_failover && link->pull_port == 0;
     case LINK_SAYS_PING:
     case LINK_SAYS_PORT:
     case LINK_SAYS_CAPABILITIES:
@@ -451,8 +467,27 @@ static void say_sync(struct master_link *link) {
     bool is_named = is_known || link->wants_failover;
     link->next_group = persistence_last_group(persistence) + 1;
     snprintf(number, sizeof number, "%" PRIu64, is_named ? link->next_group : 0);
-    const char *const texts[] = {"LB.SYNC", is_named ? replication->id : "?", number, "FAILOVER"};
-    say(link, texts, link->wants_failover ? 4 : 3);
+    const char *const texts[] = {"LB.SYNC", is_named ? replication->id : "?", number,
+                                 link->pull_port != 0 ? "PULL" : "FAILOVER",
+                                 replication->sync.term.text};
+    say(link, texts, link->pull_port != 0 ? 5 : link->wants_failover ? 4 : 3);
+}
+
+/* What this node has promised, and how far it is. */
+static void say_present(struct master_link *link) {
+    struct sync_presented said;
+    char node[TERM_NODE_SIZE + 1], number[24];
+    quorum_describe(link->quorum, &said);
+    snprintf(node, sizeof node, "%016" PRIx64, said.node);
+    snprintf(number, sizeof number, "%" PRIu64, said.position.group);
+    const char *const texts[] = {"REPLCONF",
+                                 "PRESENT",
+                                 node,
+                                 said.promised.text,
+                                 said.position.term.text,
+                                 number,
+                                 said.has_forgotten ? "1" : "0"};
+    say(link, texts, sizeof texts / sizeof texts[0]);
 }
 
 static void say_line(struct master_link *link) {
@@ -478,6 +513,9 @@ static void say_line(struct master_link *link) {
     case LINK_SAYS_VERSION:
         snprintf(number, sizeof number, "%d", (int)WIRE_VERSION);
         say(link, (const char *const[]){"REPLCONF", "leaderboard", number}, 3);
+        break;
+    case LINK_SAYS_PRESENT:
+        say_present(link);
         break;
     case LINK_SAYS_SYNC:
         move(link, LINK_GREETED);
@@ -524,6 +562,21 @@ static void take_version(struct master_link *link, struct bytes answer) {
     say_next(link);
 }
 
+static void take_advice(struct master_link *link, struct bytes answer) {
+    char reason[REPLICATION_ERROR_MAX];
+    switch (quorum_take_answer(link->quorum, answer, reason)) {
+    case QUORUM_GO_ON:
+        say_next(link);
+        return;
+    case QUORUM_WAIT:
+        (void)uv_timer_start(&link->timer, on_timer, PRESENT_AGAIN_MS, 0);
+        return;
+    case QUORUM_REFUSES:
+        break;
+    }
+    fail(link, "%s", reason);
+}
+
 static void continue_stream(struct master_link *link, struct bytes id);
 static void begin_copy(struct master_link *link);
 
@@ -531,6 +584,13 @@ static void take_sync(struct master_link *link, struct bytes answer) {
     enum { CONTINUE_SIZE = sizeof "+CONTINUE " - 1, FULL_SIZE = sizeof "+FULL " - 1 };
     struct bytes rest = {.at = NULL};
     bool is_continued = begins_with(answer, "+CONTINUE ");
+    if (link->wants_failover && bytes_equal(answer, BYTES("+AGREED"))) {
+        link->wants_failover = false;
+        failover_end(link->server, true);
+        link->failures = 0;
+        fail(link, "the new master is not open yet");
+        return;
+    }
     if (!is_continued && !begins_with(answer, "+FULL ")) {
         fail_with_answer(link, "the master refuses", answer);
         return;
@@ -539,6 +599,10 @@ static void take_sync(struct master_link *link, struct bytes answer) {
     rest = (struct bytes){.at = answer.at + skipped, .size = answer.size - skipped};
     if (!history_is_id(rest)) {
         fail_with_answer(link, "the master's answer is not valid", answer);
+        return;
+    }
+    if (link->quorum != NULL && !quorum_may_take(link->quorum, rest)) {
+        fail(link, "the master's term has changed");
         return;
     }
     if (link->wants_failover) {
@@ -557,7 +621,8 @@ static void take_line(struct master_link *link, struct bytes answer) {
     switch (link->line) {
     case LINK_SAYS_PING:
         if (!is_fine && !begins_with(answer, "-NOAUTH") && !begins_with(answer, "-NOPERM") &&
-            !begins_with(answer, "-ERR operation not permitted")) {
+            !begins_with(answer, "-ERR operation not permitted") &&
+            !begins_with(answer, "-" SYNC_PING_ERROR)) {
             fail_with_answer(link, "the master answers PING", answer);
             return;
         }
@@ -570,6 +635,9 @@ static void take_line(struct master_link *link, struct bytes answer) {
         break;
     case LINK_SAYS_VERSION:
         take_version(link, answer);
+        return;
+    case LINK_SAYS_PRESENT:
+        take_advice(link, answer);
         return;
     case LINK_SAYS_SYNC:
         take_sync(link, answer);
@@ -629,8 +697,8 @@ static void begin_copy(struct master_link *link) {
     }
     replication->copy_read_size = 0;
     replication->copy_at_ms = link->server->clock.monotonic_ms;
-    log_write(LOG_NOTICE, "replica: full copy begun master=\"%s %u\"", replication->master_host,
-              (unsigned)replication->master_port);
+    log_write(LOG_NOTICE, "replica: full copy begun master=\"%s %u\"", host_of(link),
+              (unsigned)port_of(link));
     move(link, LINK_COPY_BEGUN);
 }
 
@@ -700,7 +768,7 @@ static bool step_copy(struct master_link *link, uint64_t budget_ns) {
 static void continue_stream(struct master_link *link, struct bytes id) {
     struct replication *replication = replication_of(link);
     log_write(LOG_NOTICE, "replica: the stream continues master=\"%s %u\" id=%.*s group=%" PRIu64,
-              replication->master_host, (unsigned)replication->master_port, (int)id.size, id.at,
+              host_of(link), (unsigned)port_of(link), (int)id.size, id.at,
               link->next_group - 1);
     replication->read_group = link->next_group - 1;
     move(link, LINK_CONTINUES);
@@ -741,6 +809,12 @@ static bool take_message(struct master_link *link, const struct wire_message *me
     case WIRE_PING:
         if (link->state == LINK_STREAMING) {
             clock_follow(&link->server->clock, message->time_us, false);
+        }
+        return true;
+    case WIRE_PROBE:
+        if (link->state == LINK_STREAMING && link->quorum != NULL) {
+            quorum_take_ping(link->quorum, &message->probe);
+            link->wants_ack = true;
         }
         return true;
     case WIRE_PIECE:
@@ -1056,17 +1130,36 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
 /* ---- acknowledging ---- */
 
 static void acknowledge(struct master_link *link, uint64_t group) {
-    char number[24], disk_number[24];
-    const char *const texts[] = {"REPLCONF", "ACK", number, "FSYNC", disk_number};
-    uint64_t disk_group = persistence_synced_group(link->server->persistence);
-    bool has_disk = group > 0 && disk_group > 0;
+    char number[24], disk_number[24], probe_number[24];
+    struct persistence_info info;
+    uint64_t probe = 0;
+    persistence_describe(link->server->persistence, &info);
+    bool has_disk = group > 0 && info.is_journal_on;
+    bool has_probe = has_disk && link->quorum != NULL && link->pull_port == 0 &&
+                     quorum_acknowledge(link->quorum, &probe);
+    link->acked_disk_group = info.synced_group < group ? info.synced_group : group;
     snprintf(number, sizeof number, "%" PRIu64, group);
-    snprintf(disk_number, sizeof disk_number, "%" PRIu64, disk_group < group ? disk_group : group);
-    say(link, texts, has_disk ? 5 : 3);
+    snprintf(disk_number, sizeof disk_number, "%" PRIu64, link->acked_disk_group);
+    snprintf(probe_number, sizeof probe_number, "%" PRIu64, probe);
+    const char *const texts[] = {"REPLCONF", "ACK",   number,      "FSYNC",
+                                 disk_number, "PROBE", probe_number};
+    say(link, texts, has_probe ? 7 : has_disk ? 5 : 3);
+}
+
+/* With sync-replicas-fsync, the master waits for what has come to this disk. */
+static bool owes_disk_ack(const struct master_link *link) {
+    struct persistence_info info;
+    if (link->quorum == NULL || !link->server->settings.sync_replicas_fsync ||
+        link->acked_disk_group >= replication_of(link)->group) {
+        return false;
+    }
+    persistence_describe(link->server->persistence, &info);
+    return info.synced_group > link->acked_disk_group;
 }
 
 void master_link_acknowledge(struct master_link *link) {
-    if (link->state != LINK_STREAMING || !link->wants_ack || link->output.size > 0) {
+    if (link->state != LINK_STREAMING || link->output.size > 0 ||
+        (!link->wants_ack && !owes_disk_ack(link))) {
         return;
     }
     link->wants_ack = false;
@@ -1130,6 +1223,12 @@ void master_link_begin(struct master_link *link, bool wants_failover) {
     (void)uv_timer_start(&link->timer, on_timer, 0, 0);
 }
 
+void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port) {
+    snprintf(link->pull_host, sizeof link->pull_host, "%s", host);
+    link->pull_port = port;
+    master_link_begin(link, false);
+}
+
 void master_link_stop(struct master_link *link) {
     if (link->state == LINK_STREAMING) {
         link->is_retrying = false;
@@ -1142,5 +1241,6 @@ void master_link_stop(struct master_link *link) {
     }
     link->wants_failover = false;
     close_socket(link);
+    link->pull_port = 0;
     move(link, LINK_STOPPED);
 }

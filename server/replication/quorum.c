@@ -449,6 +449,9 @@ static void step_open(struct quorum *quorum) {
 }
 
 static int64_t find_due_ms(const struct quorum *quorum) {
+    if (!quorum->worker.is_busy && !is_same(&quorum->wanted, &quorum->saved)) {
+        return quorum->retry_ms;
+    }
     switch (sync_of(quorum)->state) {
     case SYNC_OPEN:
         return quorum->probed_ms + probe_period_ms(quorum);
@@ -703,6 +706,7 @@ struct quorum *quorum_create(struct server *server, uv_loop_t *loop, const struc
         memcpy(quorum->directory, absolute, strlen(absolute) + 1);
     }
     quorum->timer.data = quorum;
+    quorum->timer_ms = INT64_MAX;
     quorum->has_worker = quorum->directory != NULL &&
                          uv_timer_init(loop, &quorum->timer) == 0 &&
                          worker_init(&quorum->worker, loop, WORKER_AS_THE_LOOP, on_saved, quorum);
@@ -711,6 +715,7 @@ struct quorum *quorum_create(struct server *server, uv_loop_t *loop, const struc
         memory_free(quorum);
         return NULL;
     }
+    uv_unref((uv_handle_t *)&quorum->timer);
     return quorum;
 }
 

@@ -22,6 +22,9 @@ MUST_CHECK struct replicator *replicator_create(struct server *server, uv_loop_t
                                                 void (*wake)(void *context), void *context);
 /* Close handles; the loop turns once more before replicator_destroy. */
 void replicator_stop(struct replicator *replicator);
+/* Persistence has stopped, with everything up to this group on disk (sync-replicas: the next start has
+ * forgotten nothing). */
+void replicator_end_cleanly(struct replicator *replicator, uint64_t last_group);
 void replicator_destroy(struct replicator *replicator);
 
 /* Both: true: there is more to do at once. */
