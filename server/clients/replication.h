@@ -120,8 +120,7 @@ struct replication_machine {
     /* REPLCONF PRESENT, and ACK ... PROBE (server/replication/quorum.h). */
     void (*present)(void *context, struct replica *replica, const struct sync_presented *said,
                     struct reply *reply);
-    void (*acknowledge)(void *context, struct replica *replica, uint64_t group, uint64_t disk_group,
-                        uint64_t probe);
+    void (*acknowledge)(void *context, struct replica *replica, uint64_t acked, uint64_t probe);
     /* The ids are new (after promote, and by replication_change_id). */
     void (*history_changed)(void *context);
     /* LB.SYNC: answer it, and send the session what it asks for. */

@@ -1129,37 +1129,48 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
 
 /* ---- acknowledging ---- */
 
+/* Up to where a master may count on this server, whatever becomes of its process; with
+ * sync-replicas-fsync, of its machine. */
+static uint64_t find_kept_group(const struct master_link *link,
+                                const struct persistence_info *info) {
+    uint64_t kept = link->server->settings.sync_replicas_fsync ? info->synced_group
+                                                               : info->written_group;
+    uint64_t group = replication_of(link)->group;
+    return kept < group ? kept : group;
+}
+
 static void acknowledge(struct master_link *link, uint64_t group) {
-    char number[24], disk_number[24], probe_number[24];
+    char number[24], disk_number[24], probe_number[24], kept_number[24];
     struct persistence_info info;
     uint64_t probe = 0;
     persistence_describe(link->server->persistence, &info);
     bool has_disk = group > 0 && info.is_journal_on;
     bool has_probe = has_disk && link->quorum != NULL && link->pull_port == 0 &&
                      quorum_acknowledge(link->quorum, &probe);
-    link->acked_disk_group = info.synced_group < group ? info.synced_group : group;
+    link->kept_group = find_kept_group(link, &info);
     snprintf(number, sizeof number, "%" PRIu64, group);
-    snprintf(disk_number, sizeof disk_number, "%" PRIu64, link->acked_disk_group);
+    snprintf(disk_number, sizeof disk_number, "%" PRIu64,
+             info.synced_group < group ? info.synced_group : group);
     snprintf(probe_number, sizeof probe_number, "%" PRIu64, probe);
-    const char *const texts[] = {"REPLCONF", "ACK",   number,      "FSYNC",
-                                 disk_number, "PROBE", probe_number};
-    say(link, texts, has_probe ? 7 : has_disk ? 5 : 3);
+    snprintf(kept_number, sizeof kept_number, "%" PRIu64, link->kept_group);
+    const char *const texts[] = {"REPLCONF", "ACK",   number,       "FSYNC",
+                                 disk_number, "PROBE", probe_number, kept_number};
+    say(link, texts, has_probe ? 8 : has_disk ? 5 : 3);
 }
 
-/* With sync-replicas-fsync, the master waits for what has come to this disk. */
-static bool owes_disk_ack(const struct master_link *link) {
+/* With sync-replicas, the master waits for what has come to this journal. */
+static bool owes_kept(const struct master_link *link) {
     struct persistence_info info;
-    if (link->quorum == NULL || !link->server->settings.sync_replicas_fsync ||
-        link->acked_disk_group >= replication_of(link)->group) {
+    if (link->quorum == NULL || link->kept_group >= replication_of(link)->group) {
         return false;
     }
     persistence_describe(link->server->persistence, &info);
-    return info.synced_group > link->acked_disk_group;
+    return find_kept_group(link, &info) > link->kept_group;
 }
 
 void master_link_acknowledge(struct master_link *link) {
     if (link->state != LINK_STREAMING || link->output.size > 0 ||
-        (!link->wants_ack && !owes_disk_ack(link))) {
+        (!link->wants_ack && !owes_kept(link))) {
         return;
     }
     link->wants_ack = false;

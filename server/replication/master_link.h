@@ -102,7 +102,7 @@ struct master_link {
     bool is_retrying;    /* there was no memory for a step: it is tried again each second */
     bool has_replaced;   /* a copy has replaced the keys: its owner clears it */
     bool wants_ack;      /* something was applied since the last REPLCONF ACK */
-    uint64_t acked_disk_group; /* the last that was acknowledged */
+    uint64_t kept_group; /* the last one that was acknowledged as kept */
     uint64_t copy_group; /* of the copy that is loaded */
     char reason[REPLICATION_ERROR_MAX];
     char logged_reason[REPLICATION_ERROR_MAX]; /* the last one that the log has */

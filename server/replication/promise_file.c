@@ -12,6 +12,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "server/system/digest.h"
+
 #define NAME     "leaderboard.promise"
 #define NEW_NAME NAME ".new"
 #define TITLE    "leaderboard promise 1\n"
@@ -23,10 +25,10 @@ static const char *const left_names[PROMISE_LEFTS] = {"crashed", "durable", "cle
 size_t promise_print(const struct promise *promise, char out[PROMISE_TEXT_MAX]) {
     CHECK(promise->left < PROMISE_LEFTS);
     int size = snprintf(out, PROMISE_TEXT_MAX,
-                        TITLE "node %016" PRIx64 "\npromised %s\nleft %s\ngroup %" PRIu64
+                        TITLE "node %016" PRIx64 "\npromised %s\nleft %s\nboot %s\ngroup %" PRIu64
                               "\nlease %" PRId64 "\n",
                         promise->node, promise->promised.text, left_names[promise->left],
-                        promise->group, promise->lease_ms);
+                        promise->boot, promise->group, promise->lease_ms);
     CHECK(size > 0 && size < PROMISE_TEXT_MAX - 32);
     return (size_t)size + (size_t)snprintf(out + size, (size_t)(PROMISE_TEXT_MAX - size),
                                            "checksum %016" PRIx64 "\n",
@@ -83,18 +85,35 @@ bool promise_parse(struct bytes text, struct promise *promise) {
     struct bytes node = take_line(&rest, "node");
     struct bytes promised = take_line(&rest, "promised");
     struct bytes left = take_line(&rest, "left");
+    struct bytes boot = take_line(&rest, "boot");
     struct bytes group = take_line(&rest, "group");
     struct bytes lease = take_line(&rest, "lease");
-    if (node.at == NULL || promised.at == NULL || left.at == NULL || group.at == NULL ||
-        lease.at == NULL || !parse_node(node, &promise->node) ||
+    if (node.at == NULL || promised.at == NULL || left.at == NULL || boot.at == NULL ||
+        boot.size != PROMISE_BOOT_SIZE || group.at == NULL || lease.at == NULL || !parse_node(node, &promise->node) ||
         !term_parse(promised, &promise->promised) || !parse_left(left, &promise->left) ||
         !bytes_parse_u64(group, &promise->group) || !bytes_parse_i64(lease, &promise->lease_ms) ||
         promise->lease_ms < 0) {
         return false;
     }
+    memcpy(promise->boot, boot.at, PROMISE_BOOT_SIZE);
+    promise->boot[PROMISE_BOOT_SIZE] = '\0';
     /* With its checksum it is what would be written for these values, and nothing else. */
     size_t size = promise_print(promise, printed);
     return bytes_equal(text, (struct bytes){.at = printed, .size = size});
+}
+
+/* ---- the machine ---- */
+
+void promise_read_boot(char boot[PROMISE_BOOT_SIZE + 1]) {
+    size_t size = 0;
+    int fd = disk_open(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+    bool is_read = fd >= 0 && disk_read_all(fd, boot, PROMISE_BOOT_SIZE, 0, &size) &&
+                   size == PROMISE_BOOT_SIZE && memchr(boot, '\n', size) == NULL;
+    disk_close(fd);
+    if (!is_read) {
+        digest_random(boot, PROMISE_BOOT_SIZE);
+    }
+    boot[PROMISE_BOOT_SIZE] = '\0';
 }
 
 /* ---- the file ---- */

@@ -147,11 +147,15 @@ static struct term_position position_of(const struct quorum *quorum) {
 }
 
 static void set_forgotten(struct quorum *quorum, bool has_forgotten) {
+    static const char no_boot[] = "------------------------------------";
+    _Static_assert(sizeof no_boot == PROMISE_BOOT_SIZE + 1, "as long as a boot");
     bool is_durable = settings_of(quorum)->sync_replicas_fsync && !has_forgotten;
     sync_of(quorum)->has_forgotten = has_forgotten;
     replication_of(quorum)->is_priority_zero = has_forgotten;
     quorum->wanted.left = is_durable ? PROMISE_LEFT_DURABLE : PROMISE_LEFT_CRASHED;
     quorum->wanted.group = 0;
+    /* Who has forgotten has, whatever happens, until it is filled. */
+    memcpy(quorum->wanted.boot, has_forgotten ? no_boot : quorum->boot, sizeof no_boot);
 }
 
 void quorum_describe(const struct quorum *quorum, struct sync_presented *said) {
@@ -553,9 +557,8 @@ const char *quorum_find_sync_refusal(const struct quorum *quorum, bool is_pullin
                                 : NULL;
 }
 
-void quorum_take_ack(struct quorum *quorum, struct replica *replica, uint64_t group,
-                     uint64_t disk_group, uint64_t probe) {
-    uint64_t acked = settings_of(quorum)->sync_replicas_fsync ? disk_group : group;
+void quorum_take_ack(struct quorum *quorum, struct replica *replica, uint64_t acked,
+                     uint64_t probe) {
     int64_t now = now_ms();
     if (!replica->is_counted) {
         return;
@@ -727,6 +730,7 @@ static bool has_lost(const struct quorum *quorum) {
     case PROMISE_LEFT_DURABLE:
         return false;
     case PROMISE_LEFT_CRASHED:
+        return strcmp(quorum->saved.boot, quorum->boot) != 0;
     case PROMISE_LEFTS:
         break;
     }
@@ -738,6 +742,7 @@ bool quorum_begin(struct quorum *quorum, char *error) {
     const struct settings *settings = settings_of(quorum);
     const struct term none = TERM_NONE;
     struct term_position position = position_of(quorum);
+    promise_read_boot(quorum->boot);
     enum promise_status status = promise_load(quorum->directory, &quorum->saved, error);
     bool has_forgotten = position.group == 0;
     if (status == PROMISE_DAMAGED || status == PROMISE_FAILED) {

@@ -20,7 +20,8 @@
  *     +OFF               the master has sync-replicas 0
  *
  * A promise is a PRESENT with that term. Behind LB.SYNC the master's pings carry probes, and REPLCONF ACK
- * <group> FSYNC <group> PROBE <probe> acknowledges for the quorum; without PROBE it does not. */
+ * <group> FSYNC <group> PROBE <probe> <acked> acknowledges for the quorum, up to the group that is written
+ * to the journal, or with sync-replicas-fsync on disk; without PROBE it does not. */
 #ifndef SERVER_QUORUM_H
 #define SERVER_QUORUM_H
 
@@ -63,6 +64,7 @@ struct quorum {
     uv_timer_t timer; /* wakes the loop */
     int64_t timer_ms; /* monotonic: when */
     char *directory;                       /* absolute */
+    char boot[PROMISE_BOOT_SIZE + 1];      /* of the machine, now */
     struct promise wanted, saving, saved;  /* of the file: saved is on disk */
     bool is_save_failed;
     int64_t retry_ms; /* monotonic: when it is tried again */
@@ -110,9 +112,9 @@ void quorum_take_present(struct quorum *quorum, struct replica *replica,
 /* May it be sent groups? NULL: yes, else the error. */
 MUST_CHECK const char *quorum_find_sync_refusal(const struct quorum *quorum, bool is_pulling,
                                                 const struct term *term);
-/* REPLCONF ACK ... PROBE */
-void quorum_take_ack(struct quorum *quorum, struct replica *replica, uint64_t group,
-                     uint64_t disk_group, uint64_t probe);
+/* REPLCONF ACK ... PROBE probe acked */
+void quorum_take_ack(struct quorum *quorum, struct replica *replica, uint64_t acked,
+                     uint64_t probe);
 
 /* ---- of a replica ---- */
 

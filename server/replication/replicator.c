@@ -170,11 +170,10 @@ static void present(void *context, struct replica *replica, const struct sync_pr
     }
 }
 
-static void acknowledge(void *context, struct replica *replica, uint64_t group, uint64_t disk_group,
-                        uint64_t probe) {
+static void acknowledge(void *context, struct replica *replica, uint64_t acked, uint64_t probe) {
     struct replicator *replicator = context;
     if (replicator->quorum != NULL) {
-        quorum_take_ack(replicator->quorum, replica, group, disk_group, probe);
+        quorum_take_ack(replicator->quorum, replica, acked, probe);
     }
 }
 

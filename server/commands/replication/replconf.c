@@ -87,11 +87,11 @@ static bool keep(const struct call *call, const struct told *told) {
     return true;
 }
 
-/* ACK group [FSYNC group [PROBE number]]: of a replica, which gets no reply. Others are ignored, as in Redis. */
+/* ACK group [FSYNC group [PROBE number group]]: of a replica, which gets no reply. Others are ignored, as in Redis. */
 static void take_ack(const struct call *call) {
     uint64_t group;
     uint64_t disk_group = 0;
-    uint64_t probe;
+    uint64_t probe, acked;
     uint32_t count = call->request->count;
     const struct replication_machine *machine = &call->server->replication.machine;
     bool has_disk = count >= 5 && call_arg_is(call, 3, "FSYNC");
@@ -99,10 +99,10 @@ static void take_ack(const struct call *call) {
         bytes_parse_u64(call_arg(call, 2), &group) &&
         (!has_disk || bytes_parse_u64(call_arg(call, 4), &disk_group))) {
         replication_take_ack(call->server, call->session->replica, group, disk_group);
-        if (has_disk && count >= 7 && call_arg_is(call, 5, "PROBE") &&
-            bytes_parse_u64(call_arg(call, 6), &probe) && machine->acknowledge != NULL) {
-            machine->acknowledge(machine->context, call->session->replica, group, disk_group,
-                                 probe);
+        if (count >= 8 && call_arg_is(call, 5, "PROBE") &&
+            bytes_parse_u64(call_arg(call, 6), &probe) &&
+            bytes_parse_u64(call_arg(call, 7), &acked) && machine->acknowledge != NULL) {
+            machine->acknowledge(machine->context, call->session->replica, acked, probe);
         }
     }
 }
