@@ -1354,6 +1354,10 @@ uint64_t persistence_last_group(const struct persistence *persistence) {
     return persistence->journal.group + persistence->journal.has_group;
 }
 
+uint64_t persistence_complete_group(const struct persistence *persistence) {
+    return persistence->journal.group;
+}
+
 uint64_t persistence_safe_group(const struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
     if (!is_gating(persistence)) {
