@@ -25,23 +25,9 @@ struct replicator {
     struct feed *feed;
     struct master_link link;
     struct quorum *quorum; /* NULL: sync-replicas 0, or nothing is loaded yet */
-    bool has_begun;     /* the files are loaded */
-    bool owes_history;  /* there was no memory for it */
+    bool has_begun; /* the files are loaded */
+    bool is_void;   /* changes have no numbers, and the keys say so */
 };
-
-static struct replication *replication_of(const struct replicator *replicator) {
-    return &replicator->server->replication;
-}
-
-/* Write the ids into the keys, if anybody may rely on them. */
-static void write_history(struct replicator *replicator) {
-    const struct replication *replication = replication_of(replicator);
-    struct registry *registry = replicator->server->registry;
-    struct history history = {.second_until = replication->second_until};
-    memcpy(history.id, replication->id, sizeof history.id);
-    memcpy(history.second_id, replication->second_id, sizeof history.second_id);
-    replicator->owes_history = !history_write(registry, &history);
-}
 
 /* The server changes its keys itself from now on. */
 static void lead(struct replicator *replicator) {
@@ -89,7 +75,7 @@ static void close_term(void *context) {
 static bool open_term(void *context, const struct term *id) {
     struct replicator *replicator = context;
     struct server *server = replicator->server;
-    struct replication *replication = replication_of(replicator);
+    struct replication *replication = &server->replication;
     struct history before, history = {.second_until = persistence_last_group(server->persistence)};
     bool had_history = history_read(server->registry, &before);
     memcpy(history.id, id->text, sizeof history.id);
@@ -102,6 +88,7 @@ static bool open_term(void *context, const struct term *id) {
     memcpy(replication->id, history.id, sizeof history.id);
     memcpy(replication->second_id, history.second_id, sizeof history.second_id);
     replication->second_until = history.second_until;
+    replicator->feed->owes_history = false;
     feed_drop_replicas(replicator->feed, "a new term begins");
     return true;
 }
@@ -110,6 +97,7 @@ static bool open_term(void *context, const struct term *id) {
 
 static void follow(void *context) {
     struct replicator *replicator = context;
+    feed_forget_history(replicator->feed);
     registry_set_passive(replicator->server->registry, true);
     if (replicator->has_begun) {
         tell_quorum(replicator, quorum_follow);
@@ -144,14 +132,11 @@ static void promote(void *context) {
 static void history_changed(void *context) {
     struct replicator *replicator = context;
     struct server *server = replicator->server;
-    if (!replicator->has_begun || replication_is_replica(&server->replication)) {
+    if (!replicator->has_begun || replication_is_passive(&server->replication)) {
         return;
     }
-    if (replicator->feed->is_open) {
-        write_history(replicator);
-    } else {
-        feed_open(replicator->feed);
-    }
+    feed_open(replicator->feed);
+    feed_write_history(replicator->feed);
 }
 
 static void sync_replica(void *context, struct replica *replica,
@@ -180,6 +165,11 @@ static void acknowledge(void *context, struct replica *replica, uint64_t acked, 
 static void leave(void *context, struct replica *replica) {
     struct replicator *replicator = context;
     feed_leave(replicator->feed, replica);
+}
+
+static void ask_acks(void *context) {
+    struct replicator *replicator = context;
+    replicator->feed->wants_ping = true;
 }
 
 static void drop(void *context) {
@@ -253,6 +243,25 @@ static void begin(struct replicator *replicator) {
 
 /* ---- the tick ---- */
 
+/* Changes are not numbered any more, as nobody was there to want that: what the keys say of their history
+ * must not be believed again. */
+static void void_history(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    struct history history;
+    bool has_gap = persistence_has_gap(server->persistence);
+    if (replication_is_passive(&server->replication) || has_gap == replicator->is_void) {
+        return;
+    }
+    replicator->is_void = has_gap;
+    if (has_gap && history_read(server->registry, &history)) {
+        replication_make_id(server, server->replication.id);
+        memcpy(server->replication.second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+        server->replication.second_until = 0;
+        feed_write_history(replicator->feed);
+        replicator->is_void = !replicator->feed->owes_history;
+    }
+}
+
 bool replicator_begin_tick(struct replicator *replicator) {
     struct server *server = replicator->server;
     if (server->durability.is_loading || server->persistence == NULL) {
@@ -261,13 +270,10 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (!replicator->has_begun) {
         begin(replicator);
     }
-    if (replicator->owes_history) {
-        write_history(replicator);
-    }
+    void_history(replicator);
     uint64_t group = persistence_last_group(server->persistence);
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
-    if (persistence_last_group(server->persistence) != group &&
-        replicator->link.has_replaced) {
+    if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
         replicator->link.has_replaced = false;
         feed_reset(replicator->feed, "a full copy has replaced the keys");
         if (replicator->quorum != NULL) {
@@ -276,6 +282,10 @@ bool replicator_begin_tick(struct replicator *replicator) {
     }
     tell_quorum(replicator, quorum_begin_tick);
     return has_more;
+}
+
+void replicator_close_tick(struct replicator *replicator) {
+    feed_close_tick(replicator->feed);
 }
 
 bool replicator_end_tick(struct replicator *replicator) {
@@ -321,6 +331,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         .follow = follow,
         .promote = promote,
         .leave = leave,
+        .ask_acks = ask_acks,
         .shift = shift,
         .history_changed = history_changed,
         .sync = sync_replica,
@@ -347,8 +358,7 @@ void replicator_end_cleanly(struct replicator *replicator, uint64_t last_group) 
 
 void replicator_destroy(struct replicator *replicator) {
     if (replicator != NULL) {
-        replicator->server->replication.machine =
-            (struct replication_machine){.context = NULL};
+        replicator->server->replication.machine = (struct replication_machine){.context = NULL};
         feed_destroy(replicator->feed);
         quorum_destroy(replicator->quorum);
         memory_free(replicator);
