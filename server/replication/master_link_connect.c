@@ -74,7 +74,6 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 
 /* An address needs no resolver, and no thread. false: it is a name. */
 static bool connect_to_address(struct master_link *link) {
-    const struct replication *replication = replication_of(link);
     union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t size = 0;
     if (inet_pton(AF_INET, master_link_host(link), &address.v4.sin_addr) == 1) {
@@ -93,7 +92,6 @@ static bool connect_to_address(struct master_link *link) {
 }
 
 void master_link_attempt(struct master_link *link) {
-    const struct replication *replication = replication_of(link);
     char port[8];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     master_link_move(link, LINK_TRIED);

@@ -219,15 +219,13 @@ static void begin(struct replicator *replicator) {
     replication->group = persistence_last_group(persistence);
     persistence_clear_gap(persistence);
     bool is_in_quorum = server->settings.sync_replicas > 0;
+    if (has_history && (replication_is_replica(replication) || is_in_quorum)) {
+        memcpy(replication->id, history.id, sizeof history.id);
+        memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+        replication->second_until = history.second_until;
+    }
     if (is_in_quorum) {
         begin_quorum(replicator);
-    }
-    if (replication_is_replica(replication) || is_in_quorum) {
-        if (has_history) {
-            memcpy(replication->id, history.id, sizeof history.id);
-            memcpy(replication->second_id, history.second_id, sizeof history.second_id);
-            replication->second_until = history.second_until;
-        }
     }
     if (replication_is_replica(replication)) {
         replication->is_whole = has_history;
