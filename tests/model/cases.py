@@ -28,6 +28,9 @@ SAFE = (
          dict(ONE, nodes=2, empty=True, crashes=1), 200_000, True),
     Safe('n=3 K=1, empty disks, a machine fails',
          dict(ONE, empty=True, crashes=1, writes=0), 60_000, False),
+    Safe('n=2 K=1, one promotion, one reopening, two writes',
+         dict(ONE, nodes=2, reopenings=1, writes=2, crashes=1), 200_000, True),
+    Safe('n=3 K=1, one promotion, one reopening', dict(ONE, reopenings=1), 60_000, False),
     Safe('n=3 K=1, two promotions, two writes', dict(TWO, writes=2), 100_000, False),
     Safe('n=3 K=1, two promotions, a machine fails', dict(TWO, crashes=1), 100_000, False),
     Safe('n=3 K=1, two promotions, the lease', dict(TWO, probes=2), 100_000, False),
@@ -35,8 +38,8 @@ SAFE = (
 
 # Random walks where states are too many: deeper, but not all.
 WALKS = (
-    Safe('n=3 K=1, four promotions, two fail, the lease, walked',
-         dict(promotions=4, writes=3, crashes=2, probes=2), 3000, False),
+    Safe('n=3 K=1, promotions, reopenings, crashes, the lease, walked',
+         dict(promotions=3, reopenings=2, writes=3, crashes=2, probes=2), 3000, False),
     Safe('n=5 K=2, three promotions, two fail, walked',
          dict(nodes=5, replicas=2, promotions=3, writes=2, crashes=2), 1500, False),
 )

@@ -40,9 +40,9 @@ START = 's'  # the entry that a master writes when it opens
 # probes that were answered, as bits
 Node = namedtuple('Node', 'role promised term log follows forgot acks promises holds answers')
 
-# messages as bits; what is left of writes, promotions, crashes, probes; alive: probes that have not
+# messages as bits; what is left of writes, promotions, reopenings, crashes, probes; alive: probes that have not
 # expired, as bits; safe: {(term, place, entry)}
-World = namedtuple('World', 'messages writes promotions crashes probes alive safe')
+World = namedtuple('World', 'messages writes promotions reopenings crashes probes alive safe')
 
 RULES = {
     'T-compare': 'the longest history is found by length alone',
@@ -73,8 +73,8 @@ class Protocol:
     are taken out; `crash` is None, 'amnesia' (a node's machine fails, and its history is lost), or
     'tail' (the last entry is). `empty`: all nodes begin with empty disks."""
 
-    def __init__(self, nodes=3, replicas=1, writes=1, promotions=1, crashes=0, probes=0,
-                 crash='amnesia', empty=False, without=()):
+    def __init__(self, nodes=3, replicas=1, writes=1, promotions=1, reopenings=0, crashes=0,
+                 probes=0, crash='amnesia', empty=False, without=()):
         assert not set(without) - set(RULES)
         self.n, self.k = nodes, replicas
         self.needed = 1 if 'P-promises' in without else decisions.promises_needed(nodes, replicas)
@@ -94,7 +94,7 @@ class Protocol:
         for y in range(1, nodes if empty else 0):
             messages |= self.bit(('present', y, 0, 0))
         self.start = ((master, *followers[1:]),
-                      World(messages, writes, promotions, crashes, probes, 0, frozenset()))
+                      World(messages, writes, promotions, reopenings, crashes, probes, 0, frozenset()))
 
     # ---- parts ------------------------------------------------------------------------------
 
@@ -223,14 +223,19 @@ class Protocol:
 
     def get_present(self, state, y, x, promised):
         """A closed master hears of a node, and of what it has promised: asks for its own term, above
-        that."""
+        that. So does an open one, if that is above its term: it would follow nobody else."""
         node = state[0][x]
-        if node.role != CLOSED or not self.may_ever_open(node):
+        if node.role == REPLICA or not self.may_ever_open(node):
+            return
+        reopenings = state[1].reopenings
+        if node.role == OPEN and (promised <= node.promised or not reopenings):
             return
         if promised > node.promised:
+            reopenings -= node.role == OPEN
             node = self.closed(node, x, promised)
             yield ('take_term %d %d' % (x, node.promised),
-                   self.changed(state, x, node, ('prepare', x, node.promised)))
+                   self.changed(state, x, node, ('prepare', x, node.promised),
+                                reopenings=reopenings))
         elif not state[1].messages & self.bit(('prepare', x, node.promised)):
             yield ('prepare %d' % x,
                    self.changed(state, x, node, ('prepare', x, node.promised)))
