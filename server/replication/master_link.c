@@ -219,7 +219,7 @@ static void lose(struct master_link *link) {
     move(link, LINK_LOST);
     if (before == LINK_STREAMING) {
         replication->link_down_at_ms = link->server->clock.monotonic_ms;
-        replication->link_losses++;
+        replication->counters.link_losses++;
     }
     log_loss(link, before);
     snprintf(replication->error, sizeof replication->error, "%s", link->reason);
@@ -612,7 +612,7 @@ static void take_piece(struct master_link *link, const struct wire_message *mess
     struct replication *replication = replication_of(link);
     persistence_receive(link->server->persistence, message->at, message->size);
     replication->copy_read_size += message->size;
-    replication->received_copy_size += message->size;
+    replication->counters.received_copy_size += message->size;
     replication->copy_at_ms = link->server->clock.monotonic_ms;
 }
 
@@ -702,7 +702,7 @@ static bool take_group(struct master_link *link, const struct wire_message *mess
         link->whole_size = link->parsed_size;
         replication->read_group = message->head.sequence;
     }
-    replication->received_size += message->whole_size;
+    replication->counters.received_size += message->whole_size;
     return true;
 }
 
