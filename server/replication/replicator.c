@@ -21,28 +21,15 @@ struct replicator {
     struct server *server;
     struct feed *feed;
     struct master_link link;
-    bool has_begun;     /* the files are loaded */
-    bool owes_history;  /* there was no memory for it */
+    bool has_begun; /* the files are loaded */
+    bool is_void;   /* changes have no numbers, and the keys say so */
 };
-
-static struct replication *replication_of(const struct replicator *replicator) {
-    return &replicator->server->replication;
-}
-
-/* Write the ids into the keys, if anybody may rely on them. */
-static void write_history(struct replicator *replicator) {
-    const struct replication *replication = replication_of(replicator);
-    struct registry *registry = replicator->server->registry;
-    struct history history = {.second_until = replication->second_until};
-    memcpy(history.id, replication->id, sizeof history.id);
-    memcpy(history.second_id, replication->second_id, sizeof history.second_id);
-    replicator->owes_history = !history_write(registry, &history);
-}
 
 /* ---- what commands ask for ---- */
 
 static void follow(void *context) {
     struct replicator *replicator = context;
+    feed_forget_history(replicator->feed);
     registry_set_passive(replicator->server->registry, true);
     if (replicator->has_begun) {
         master_link_stop(&replicator->link);
@@ -76,11 +63,8 @@ static void history_changed(void *context) {
     if (!replicator->has_begun || replication_is_replica(&server->replication)) {
         return;
     }
-    if (replicator->feed->is_open) {
-        write_history(replicator);
-    } else {
-        feed_open(replicator->feed);
-    }
+    feed_open(replicator->feed);
+    feed_write_history(replicator->feed);
 }
 
 static void sync_replica(void *context, struct replica *replica, struct bytes id, uint64_t group,
@@ -92,6 +76,11 @@ static void sync_replica(void *context, struct replica *replica, struct bytes id
 static void leave(void *context, struct replica *replica) {
     struct replicator *replicator = context;
     feed_leave(replicator->feed, replica);
+}
+
+static void ask_acks(void *context) {
+    struct replicator *replicator = context;
+    replicator->feed->wants_ping = true;
 }
 
 static void drop(void *context) {
@@ -128,6 +117,25 @@ static void begin(struct replicator *replicator) {
 
 /* ---- the tick ---- */
 
+/* Changes are not numbered any more, as nobody was there to want that: what the keys say of their history
+ * must not be believed again. */
+static void void_history(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    struct history history;
+    bool has_gap = persistence_has_gap(server->persistence);
+    if (replication_is_replica(&server->replication) || has_gap == replicator->is_void) {
+        return;
+    }
+    replicator->is_void = has_gap;
+    if (has_gap && history_read(server->registry, &history)) {
+        replication_make_id(server, server->replication.id);
+        memcpy(server->replication.second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+        server->replication.second_until = 0;
+        feed_write_history(replicator->feed);
+        replicator->is_void = !replicator->feed->owes_history;
+    }
+}
+
 bool replicator_begin_tick(struct replicator *replicator) {
     struct server *server = replicator->server;
     if (server->durability.is_loading || server->persistence == NULL) {
@@ -136,17 +144,18 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (!replicator->has_begun) {
         begin(replicator);
     }
-    if (replicator->owes_history) {
-        write_history(replicator);
-    }
+    void_history(replicator);
     uint64_t group = persistence_last_group(server->persistence);
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
-    if (persistence_last_group(server->persistence) != group &&
-        replicator->link.has_replaced) {
+    if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
         replicator->link.has_replaced = false;
         feed_reset(replicator->feed, "a full copy has replaced the keys");
     }
     return has_more;
+}
+
+void replicator_close_tick(struct replicator *replicator) {
+    feed_close_tick(replicator->feed);
 }
 
 bool replicator_end_tick(struct replicator *replicator) {
@@ -191,6 +200,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         .follow = follow,
         .promote = promote,
         .leave = leave,
+        .ask_acks = ask_acks,
         .shift = shift,
         .history_changed = history_changed,
         .sync = sync_replica,
@@ -208,8 +218,7 @@ void replicator_stop(struct replicator *replicator) {
 
 void replicator_destroy(struct replicator *replicator) {
     if (replicator != NULL) {
-        replicator->server->replication.machine =
-            (struct replication_machine){.context = NULL};
+        replicator->server->replication.machine = (struct replication_machine){.context = NULL};
         feed_destroy(replicator->feed);
         memory_free(replicator);
     }

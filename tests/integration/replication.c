@@ -42,9 +42,9 @@ static struct random numbers;
 static struct twin_requests requests;
 static char scratch[DIRECTORY_PATH_MAX];
 
-#define MASTER (&nodes[0])
+#define MASTER  (&nodes[0])
 #define REPLICA (&nodes[1])
-#define THIRD (&nodes[2])
+#define THIRD   (&nodes[2])
 
 static uint64_t below(uint64_t limit) {
     return random_below(&numbers, limit);
@@ -244,7 +244,8 @@ static void write_some(struct node *master, int count) {
         }
         if (is_multi) {
             text_command(&text, "MULTI");
-            text_command(&text, "ZADD multi%d %d m%d", (int)below(3), (int)below(9), (int)below(99));
+            text_command(&text, "ZADD multi%d %d m%d", (int)below(3), (int)below(9),
+                         (int)below(99));
         }
         text_command_words(&text, words, sizes, requests.arg_count);
         if (is_multi) {
@@ -446,6 +447,27 @@ IN_FIXTURE(a_promoted_replica_keeps_everything_and_its_siblings_go_on) {
     follow(MASTER, REPLICA);
     write_some(REPLICA, 300);
     check_equal(MASTER, REPLICA);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
+}
+
+IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
+    char command[64];
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    write_some(MASTER, 300);
+    wait_synced(REPLICA, MASTER);
+    for (int i = 0; i < 4; i++) {
+        struct node *from = i % 2 == 0 ? MASTER : REPLICA;
+        struct node *to = i % 2 == 0 ? REPLICA : MASTER;
+        snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", to->port);
+        wire_check(&from->wire, command, "OK");
+        wait_up(from);
+        write_some(to, 100);
+        check_equal(from, to);
+    }
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
 }
 
 IN_FIXTURE(what_only_the_old_master_had_is_gone_when_it_follows) {
@@ -503,13 +525,9 @@ IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
 }
 
 IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
-    const char *const words[] = {"--appendonly",
-                                 "no",
-                                 "--repl-backlog-size",
-                                 "1mb",
-                                 "--client-output-buffer-limit",
-                                 "replica 4mb 2mb 5",
-                                 NULL};
+    const char *const words[] = {
+        "--appendonly",      "no", "--repl-backlog-size", "1mb", "--client-output-buffer-limit",
+        "replica 4mb 2mb 5", NULL};
     start_with(MASTER, words);
     start_with(REPLICA, without_journal);
     follow(REPLICA, MASTER);
