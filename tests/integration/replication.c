@@ -13,6 +13,7 @@
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
 #include "tests/support/registry_workload.h"
+#include "tests/support/tls_peer.h"
 #include "tests/support/twin_requests.h"
 #include "tests/support/wire.h"
 
@@ -522,6 +523,50 @@ IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
     assert_false(is_up(REPLICA));
     wire_check(&REPLICA->wire, "CONFIG SET masterauth secret", "OK");
     wait_up(REPLICA);
+}
+
+/* The link is a client that shows its certificate, and the certificate of the master must be of the same
+ * authority. */
+IN_FIXTURE(a_link_may_be_encrypted) {
+    struct tls_files files;
+    char certificate[300], key[300], authority[300];
+    tls_files_make(&files);
+    snprintf(certificate, sizeof certificate, "%s/server.crt", files.path);
+    snprintf(key, sizeof key, "%s/server.key", files.path);
+    snprintf(authority, sizeof authority, "%s/ca.crt", files.path);
+    const char *const words[] = {"--tls-cert-file",
+                                 certificate,
+                                 "--tls-key-file",
+                                 key,
+                                 "--tls-ca-cert-file",
+                                 authority,
+                                 "--tls-auth-clients",
+                                 "yes",
+                                 "--tls-replication",
+                                 "yes",
+                                 "--io-threads",
+                                 "2",
+                                 NULL};
+    for (int i = 0; i < 2; i++) {
+        const char *all[WORDS_MAX] = {"--repl-timeout", "10"};
+        memcpy(all + 2, words, sizeof words);
+        const struct process_options options = {
+            .directory = nodes[i].directory, .arguments = all, .has_tls = true};
+        assert_true(process_start(&nodes[i].server, &options));
+        nodes[i].port = nodes[i].server.port;
+        nodes[i].is_running = true;
+        connect_node(&nodes[i]);
+    }
+    make_kinds(MASTER);
+    fill(MASTER, "big", LARGE_SHORT);
+    follow(REPLICA, MASTER);
+    write_some(MASTER, 300);
+    check_equal(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
+    write_some(MASTER, 300);
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    tls_files_remove(&files);
 }
 
 IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
