@@ -349,9 +349,8 @@ static void finish_dirty(struct tick *tick) {
 /* What depends on no later group may leave at once, before the tick's end. With sync-replicas nothing may
  * that shows the boards: the lease is looked at when the commands have run. */
 static uint64_t free_group(const struct server *server) {
-    return sync_is_gating(&server->replication.sync)
-               ? 0
-               : persistence_safe_group(server->persistence);
+    return sync_is_gating(&server->replication.sync) ? 0
+                                                     : persistence_safe_group(server->persistence);
 }
 
 /* ---- output that nobody asked for ---- */
