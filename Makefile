@@ -119,7 +119,7 @@ PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLA
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
-        tests-build tiny-build engine-tests-build fuzz-build redis-server haproxy monitoring-check
+        tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy monitoring-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -453,7 +453,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 
 engine-tests-build: $(ENGINE_UNITS)
-tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server haproxy $(NODE_MODULES)
+tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server redis-sentinel haproxy $(NODE_MODULES)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)
 bench-build: $(BENCHES)
@@ -464,6 +464,11 @@ redis-server: $(B)/peers/redis-server
 $(B)/peers/redis-server:
 	@mkdir -p $(@D)
 	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $@
+
+# The same program under this name is Sentinel.
+redis-sentinel: $(B)/peers/redis-sentinel
+$(B)/peers/redis-sentinel: $(B)/peers/redis-server
+	@ln -sf "$$(readlink -f $<)" $@
 
 # The lock file pins every package with its checksum; what is there already is not fetched again.
 $(NODE_MODULES): tests/clients/node/package-lock.json
