@@ -108,14 +108,14 @@ BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 NODE_MODULES := tests/clients/node/node_modules/.package-lock.json
 # The integration tests that are no C programs.
 SCRIPTS     := tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
-               tests/deploy/run tests/pages/run tests/metrics/run
+               tests/deploy/run tests/pages/run tests/metrics/run tests/failover/run
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
 RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 # A make of its own that uses all cores, unless this one was told how many (-j).
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-long torture check nightly sanitize sanitize-address \
+.PHONY: help build run test test-long torture failover check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
@@ -154,10 +154,15 @@ test-long: ## the same in their long forms, then make torture (an hour or more)
 	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS)
 	@$(MAKE) --no-print-directory torture
 
-torture: ## kills, power cuts, failing disks, damaged files, at length (TORTURE_ARGS); tests/torture/
+torture: ## kills, power cuts, failing disks, damaged files, failovers, at length (TORTURE_ARGS); tests/torture/
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER)
+	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
+
+failover: ## 200 failovers under load of every kind, judged by recorded histories (FAILOVER_ARGS); tests/failover/
+	@.ci/install-packages test
+	@$(PARALLEL) $(SERVER) redis-server redis-sentinel haproxy $(NODE_MODULES)
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
 
 install: build ## install server, configuration, unit, man pages under PREFIX (/usr/local); DESTDIR
 	@$(MAKE) --no-print-directory install-files

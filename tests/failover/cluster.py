@@ -109,7 +109,7 @@ class Cluster:
         step = 1000
         wait_until(lambda: self.is_open(master), START_LIMIT_S, lambda: "the first write: " + self.state())
         master.ask_all([("ZADD", "ballast", *(word for i in range(first, first + step)
-                                              for word in (i, f"member-{i:012}")))
+                                              for word in (i, self.randomness.randbytes(12))))
                         for first in range(0, PRELOADED, step)], 30)
 
     def sample(self):

@@ -7,8 +7,10 @@ SWITCH_LIMIT_S = 25     # detection, vote and promotion take about 5 s
 TILT_LIMIT_S = 75       # Sentinels that distrust their clock wait for 30 s
 RETRY_LIMIT_S = 60      # after a failover without a candidate: twice failover-timeout
 DOWN_AFTER_S = 3        # deploy/sentinel.conf
-SLOW_BITS = 8_000_000   # a second, for a copy that takes a while
+SLOW_BITS = 600_000     # a second, for a copy that takes a while
 CLOCK_STEPS_S = (-86400, -3600, -30, -2, 2, 30, 3600, 86400)
+# A Sentinel whose clock goes back by a day does not connect to anybody for a day.
+SENTINEL_STEPS_S = (-20, 20, 3600, 86400)
 
 
 def between(cluster, low, high):
@@ -203,19 +205,30 @@ def start_copy(cluster, master):
     copying.configure(master)
     copying.start()
     for _ in range(1000):
-        if copying.info().get("master_sync_in_progress") == "1":
+        if is_copying(copying):
             break
         time.sleep(0.01)
-    cluster.say(f"{copying.host} copies: {copying.info()}")
     return copying, whole
+
+
+def is_copying(node):
+    info = node.info()
+    return info.get("role") == "slave" and info.get("master_sync_in_progress") == "1"
+
+
+def kill_during_copy(cluster, master, copying):
+    """kill -9 of the master, and whether the copy was still under way."""
+    is_under_way = is_copying(copying)
+    master.kill()
+    cluster.say(f"kill -9 {master.host}; {copying.host} " +
+                ("was copying" if is_under_way else "HAD ITS COPY ALREADY"))
 
 
 def copy(cluster):
     """kill -9 of the master while one replica receives its first copy"""
     master = cluster.master()
-    start_copy(cluster, master)
-    cluster.say(f"kill -9 {master.host}")
-    master.kill()
+    copying, _ = start_copy(cluster, master)
+    kill_during_copy(cluster, master, copying)
     expect_switch(cluster, master)
     linger(cluster)
 
@@ -224,10 +237,10 @@ def copy_alone(cluster):
     """the same, and the other replica is paused: the unfinished one is the only candidate"""
     master = cluster.master()
     copying, whole = start_copy(cluster, master)
-    cluster.say(f"SIGSTOP {whole.host}, kill -9 {master.host}")
+    cluster.say(f"SIGSTOP {whole.host}")
     whole.stop()
     time.sleep(DOWN_AFTER_S + 1)
-    master.kill()
+    kill_during_copy(cluster, master, copying)
     cluster.later(DOWN_AFTER_S + 4, whole.go_on)
     if expect_switch(cluster, master, RETRY_LIMIT_S) is copying:
         cluster.say(f"{copying.host} was chosen, which has no whole copy")
@@ -249,9 +262,9 @@ def step_clocks(cluster):
 def tilt(cluster):
     """the clocks of two Sentinels are stepped (TILT), and the master is killed"""
     for sentinel in cluster.randomness.sample(cluster.sentinels, 2):
-        step = cluster.randomness.choice(CLOCK_STEPS_S)
-        sentinel.step_clock(step)
-        cluster.say(f"clock of {sentinel.host}: {step:+} s")
+        step = cluster.randomness.choice(SENTINEL_STEPS_S)
+        sentinel.step_clock(sentinel.step_s + step)
+        cluster.say(f"clock of {sentinel.host} by {step:+} s")
     master = cluster.master()
     cluster.say(f"kill -9 {master.host}")
     master.kill()

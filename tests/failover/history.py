@@ -1,5 +1,5 @@
 """What the clients wrote down, and whether a sound server can have answered so."""
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import NamedTuple
 
 from linear import (GET, INC, NEVER, READ, SET, Operation, check_counter, check_register, position)
@@ -56,7 +56,7 @@ class Judgement:
 
 
 def judge(lines, final, is_tie_order_kept):
-    """final: a Final, or None when nothing could be read at the end."""
+    """lines of all clients, and what is there at the end."""
     judgement = Judgement()
     figures = judgement.figures
     for line in lines:
@@ -65,11 +65,12 @@ def judge(lines, final, is_tie_order_kept):
     judgement.unavailable_s = longest_without(lines)
     judge_ties(judgement, [line for line in lines if line.operation == "tie"], final.ties,
                is_tie_order_kept)
-    objects = defaultdict(list)
+    objects = {(is_counter, member): [] for is_counter, scores in
+               ((False, final.registers), (True, final.counters)) for member in scores}
     for line in lines:
         operation = operation_of(line)
         if operation is not None:
-            objects[line.operation in (INC, READ), line.member].append(operation)
+            objects.setdefault((line.operation in (INC, READ), line.member), []).append(operation)
     for (is_counter, member), operations in sorted(objects.items()):
         name = f"{'counter' if is_counter else 'register'} {member}"
         end = final.read(READ if is_counter else GET, member)

@@ -48,6 +48,7 @@ class Process:
 
     def step_clock(self, seconds):
         """Against the machine's clock."""
+        self.step_s = seconds
         with open(self.step_file, "r+b" if self.step_file.exists() else "w+b") as file:
             file.write(struct.pack("=q", round(seconds * 1e6)))
 
