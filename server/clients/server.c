@@ -17,13 +17,6 @@ static uint64_t splitmix64(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-static void make_run_id(struct server *server) {
-    for (int i = 0; i < 40; i++) {
-        server->run_id[i] = "0123456789abcdef"[server_random(server) & 15];
-    }
-    server->run_id[40] = '\0';
-}
-
 static void find_executable(struct server *server) {
     ssize_t size =
         readlink("/proc/self/exe", server->executable_path, sizeof server->executable_path - 1);
@@ -108,7 +101,8 @@ bool server_init(struct server *server, uint32_t command_count) {
     server->session_next_id = 1;
     server->tcp_port =
         server->settings.port != 0 ? server->settings.port : server->settings.tls_port;
-    make_run_id(server);
+    replication_make_id(server, server->run_id);
+    replication_init(server);
     find_executable(server);
     server->machine_memory_size = machine_memory_size();
     return true;
@@ -152,6 +146,7 @@ void server_remove_session(struct server *server, struct session *session) {
     server_set_monitor(server, session, false);
     server_end_transaction(server, session);
     job_leave(server, session);
+    replication_remove_replica(server, session);
     server_end_subscriptions(server, session);
     wait_end(&server->waits, session);
     if (session->is_pushed) {

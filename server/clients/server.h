@@ -11,6 +11,7 @@
 #include "server/clients/follow.h"
 #include "server/clients/job.h"
 #include "server/clients/latency.h"
+#include "server/clients/replication.h"
 #include "server/clients/session_table.h"
 #include "server/clients/slowlog.h"
 #include "server/clients/stats.h"
@@ -76,6 +77,7 @@ struct server {
     uint64_t machine_memory_size; /* 0: unknown */
     int64_t tcp_port;
     struct durability_state durability;
+    struct replication replication;
     /* CLIENT PAUSE */
     enum server_pause pause;
     int64_t pause_until_ms; /* monotonic */
@@ -125,6 +127,16 @@ const char *server_unready_reason(const struct server *server);
 static inline bool server_is_late(const struct server *server, const struct session *session) {
     return server->retiring.is_begun && session->id >= server->retiring.from_id;
 }
+/* For clients that wait when their server becomes a replica. */
+#define SERVER_UNBLOCKED_ERROR                                                                     \
+    "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
+/* Which commands wait: for CLIENT PAUSE, or for a FAILOVER. */
+static inline enum server_pause server_pause(const struct server *server) {
+    return server->pause == SERVER_PAUSE_NONE &&
+                   server->replication.failover.state != REPLICATION_FAILOVER_NONE
+               ? SERVER_PAUSE_WRITE
+               : server->pause;
+}
 /* Make it that user's session. */
 void server_set_user(struct server *server, struct session *session, struct acl_user *user,
                      bool is_authenticated);
@@ -149,8 +161,10 @@ void server_end_push(struct server *server, struct session *session);
 /* The limits on the unread output of this client. */
 static inline const struct setting_output_limit *
 server_output_limit(const struct server *server, const struct session *session) {
-    return &server->settings.output_limits[session_is_subscriber(session) ? SETTING_OUTPUT_PUBSUB
-                                                                          : SETTING_OUTPUT_NORMAL];
+    enum setting_output_class class = session_is_replica(session)      ? SETTING_OUTPUT_REPLICA
+                                      : session_is_subscriber(session) ? SETTING_OUTPUT_PUBSUB
+                                                                       : SETTING_OUTPUT_NORMAL;
+    return &server->settings.output_limits[class];
 }
 /* How large its output buffer may become: its limit, but never so little that a short reply, which can
  * be sent at once, does not fit. 0: no limit. */

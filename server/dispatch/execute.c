@@ -77,9 +77,14 @@ static bool takes_memory(const struct session *session, const struct command *co
     return is_queueing || (command_needs(session, command) & COMMAND_DENYOOM) != 0;
 }
 
-/* Is there a restriction for all clients (loading, or a write refusal)? Rare. */
-static inline bool is_restricted(const struct server *server) {
-    return server->durability.is_loading || server->durability.write_refusal != NULL;
+/* Is there a restriction for all clients (loading, or a refusal of writes)? On a replica there is one
+ * for writes alone, mostly. */
+static inline bool is_restricted(const struct server *server, const struct command *command) {
+    const struct settings *settings = &server->settings;
+    return server->durability.is_loading || server->durability.write_refusal != NULL ||
+           replication_may_refuse(&server->replication, (command->flags & COMMAND_WRITE) != 0,
+                                  settings->replica_serve_stale_data,
+                                  settings->min_replicas_to_write);
 }
 
 static enum monitor_secrets secrets_of(const struct command *command) {
@@ -137,9 +142,13 @@ static const char *find_refusal(struct server *server, const struct session *ses
     if (takes_memory(session, command) && is_over_memory(server)) {
         return over_memory;
     }
-    if (server->durability.write_refusal != NULL &&
-        (command_needs(session, command) & COMMAND_WRITE) != 0) {
-        return server->durability.write_refusal;
+    if ((command_needs(session, command) & COMMAND_WRITE) != 0) {
+        const char *why = server->durability.write_refusal != NULL
+                              ? server->durability.write_refusal
+                              : replication_write_refusal(server);
+        if (why != NULL) {
+            return why;
+        }
     }
     if (session_is_restricted(session) && (command->flags & COMMAND_SUBSCRIBER) == 0) {
         snprintf(buffer, REFUSAL_TEXT_MAX,
@@ -147,6 +156,11 @@ static const char *find_refusal(struct server *server, const struct session *ses
                  "RESET are allowed in this context",
                  command_full_name(index));
         return buffer;
+    }
+    const unsigned stale = COMMAND_STALE | COMMAND_LOADING;
+    const char *outdated = (command->flags & stale) == 0 ? replication_read_refusal(server) : NULL;
+    if (outdated != NULL) {
+        return outdated;
     }
     if (server->durability.is_loading && (command->flags & COMMAND_LOADING) == 0) {
         return "LOADING Redis is loading the dataset in memory";
@@ -259,6 +273,16 @@ static size_t print_settings(const struct request *request, char *out, size_t si
     return size < size_max ? size : size_max - 1;
 }
 
+/* The arguments of REPLICAOF and FAILOVER. */
+static void print_arguments(const struct request *request, char *out, size_t size_max) {
+    size_t size = (size_t)snprintf(out, size_max, " args=\"");
+    for (uint32_t i = 1; i < request->count && size + LOG_QUOTED_MAX + 2 < size_max; i++) {
+        size += (size_t)snprintf(out + size, size_max - size, "%s%s", i > 1 ? " " : "",
+                                 log_quote(request->args[i]).text);
+    }
+    memcpy(out + size, "\"", 2);
+}
+
 /* Log the use of a command that asks for it. Not inlined: hardly any does. */
 __attribute__((noinline)) static void audit_command(struct server *server,
                                                     const struct session *session, uint32_t index,
@@ -278,6 +302,8 @@ __attribute__((noinline)) static void audit_command(struct server *server,
     } else if (class == AUDIT_USERS && request->count > 2) {
         snprintf(details + size, sizeof details - size, " target=\"%s\"",
                  log_quote(request->args[2]).text);
+    } else if (class == AUDIT_ROLE) {
+        print_arguments(request, details + size, sizeof details - size);
     }
     audit_write(server, class, audit_session(session), event, details);
 }
@@ -326,7 +352,7 @@ static inline bool is_plain(const struct server *server, const struct session *s
     return command != NULL && session->reply_mode == SESSION_REPLY_ON &&
            !command_has_wrong_arity(command, request) && session->is_unlimited &&
            !session->transaction.is_open && !session_is_restricted(session) &&
-           !is_restricted(server) && !is_limited(server, command) &&
+           !is_restricted(server, command) && !is_limited(server, command) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
 }
 

@@ -7,7 +7,26 @@
  * an abort frees the new ones. Layouts and rules are appended to, or replaced as a whole. */
 #include "server/settings/setting_private.h"
 
+const struct setting_alias setting_aliases[] = {
+    {"slaveof", "replicaof"},
+    {"slave-read-only", "replica-read-only"},
+    {"slave-serve-stale-data", "replica-serve-stale-data"},
+    {"slave-priority", "replica-priority"},
+    {"slave-announce-ip", "replica-announce-ip"},
+    {"slave-announce-port", "replica-announce-port"},
+    {"repl-ping-slave-period", "repl-ping-replica-period"},
+    {"min-slaves-to-write", "min-replicas-to-write"},
+    {"min-slaves-max-lag", "min-replicas-max-lag"},
+    {NULL, NULL},
+};
+
 const struct setting *setting_find(struct bytes name) {
+    for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
+        if (bytes_is(name, alias->name)) {
+            name = bytes_from_text(alias->of);
+            break;
+        }
+    }
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         if (bytes_is(name, setting->name)) {
             return setting;
@@ -35,6 +54,7 @@ static void free_strings(struct settings *settings) {
         free_string(settings, &settings->bind[i]);
         free_string(settings, &settings->proxied[i]);
     }
+    free_string(settings, &settings->replicaof_host);
     free_string(settings, &settings->default_layout_origin);
     free_string(settings, &settings->file_path);
 }

@@ -59,6 +59,7 @@ struct setting_rename {
 /* Classes of clients with output limits of their own. */
 enum setting_output_class {
     SETTING_OUTPUT_NORMAL,
+    SETTING_OUTPUT_REPLICA,
     SETTING_OUTPUT_PUBSUB,
     SETTING_OUTPUT_CLASSES,
 };
@@ -179,6 +180,19 @@ struct settings {
     char *metrics_bind;                                 /* never NULL */
     char *metrics_hosts;                                /* NULL: none */
     char *metrics_tls_cert_file, *metrics_tls_key_file; /* NULL: without TLS */
+    /* replication */
+    char *replicaof_host; /* NULL: a master */
+    int64_t replicaof_port;
+    char *masterauth, *masteruser; /* NULL: none */
+    bool replica_serve_stale_data, replica_announced;
+    int64_t replica_priority;
+    char *replica_announce_ip;     /* NULL: the address of the connection */
+    int64_t replica_announce_port; /* 0: the port */
+    int64_t repl_timeout_s, repl_ping_replica_period_s;
+    uint64_t repl_backlog_size;
+    int64_t repl_backlog_ttl_s;
+    int64_t min_replicas_to_write, min_replicas_max_lag_s; /* 0: off */
+    bool tls_replication;
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */
     char *appenddirname; /* never NULL; a name in dir */
@@ -254,6 +268,11 @@ MUST_CHECK bool settings_parse_options(const struct bytes *words, size_t word_co
  * (as above) says how many bits are needed. */
 MUST_CHECK bool settings_check_rules(const struct rules *rules, char *reason);
 
+/* REPLICAOF: the master that `replicaof` names; a host of 0 bytes: none. false: out of memory, nothing
+ * changed. */
+MUST_CHECK bool settings_set_master(struct settings *settings, struct bytes host, uint16_t port);
+/* Is it a host's name or an address, without an interface? At most 253 bytes. */
+MUST_CHECK bool settings_is_host(struct bytes host);
 /* The users' lines instead of those there are; see user_lines. false: out of memory, nothing
  * changed. */
 MUST_CHECK bool settings_set_user_lines(struct settings *settings, struct bytes lines);
@@ -286,6 +305,7 @@ enum setting_type {
     SETTING_TYPE_OUTPUT_LIMIT,
     SETTING_TYPE_SAVE,
     SETTING_TYPE_RENAME,
+    SETTING_TYPE_REPLICAOF,
     SETTING_TYPE_LAYOUT,
     SETTING_TYPE_BOARD,
     SETTING_TYPE_COUNT,
@@ -319,8 +339,16 @@ struct setting {
                           * with blanks is an example */
 };
 extern const struct setting setting_table[]; /* ends with name NULL; at most SETTINGS_MAX */
-/* Find a setting by name, in any case; NULL: there is none. */
+/* Find a setting by name or by the name it had in older versions of Redis (slave-read-only), in any
+ * case; NULL: there is none. */
 const struct setting *setting_find(struct bytes name);
+/* Names of older versions of Redis: accepted everywhere, and CONFIG GET replies the one that was asked
+ * for. Ends with name NULL. */
+struct setting_alias {
+    const char *name;
+    const char *of; /* the setting's name */
+};
+extern const struct setting_alias setting_aliases[];
 
 /* Print the value for CONFIG GET, for a setting that does not repeat, into out (SETTING_VALUE_MAX);
  * returns the size. Nothing is quoted, sizes are in bytes. */

@@ -227,6 +227,7 @@ static const char *completion_of(const struct setting *setting, char *words) {
     case SETTING_TYPE_OUTPUT_LIMIT:
     case SETTING_TYPE_SAVE:
     case SETTING_TYPE_RENAME:
+    case SETTING_TYPE_REPLICAOF:
     case SETTING_TYPE_LAYOUT:
     case SETTING_TYPE_BOARD:
     case SETTING_TYPE_COUNT:

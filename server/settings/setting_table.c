@@ -39,6 +39,10 @@ static const struct setting_section durability = {
     "Durability",
     "What is kept on disk, and when: docs/durability.md explains how to choose.",
 };
+static const struct setting_section replication = {
+    "Replication",
+    "Copies of this server: docs/replication.md explains how to run them.",
+};
 static const struct setting_section boards = {
     "Boards",
     "Which layout a new board gets: how the 64 bits that rank a member are divided into fields.",
@@ -291,12 +295,12 @@ const struct setting setting_table[] = {
      "The most unfinished input that is buffered for one client. A client that sends a longer "
      "request is closed."},
     {"client-output-buffer-limit", &limits, 0,
-     WORDS(OUTPUT_LIMIT, "normal|pubsub hard-size soft-size soft-seconds ..."),
-     "normal 256mb 64mb 60 pubsub 32mb 8mb 60", NULL,
+     WORDS(OUTPUT_LIMIT, "normal|replica|pubsub hard-size soft-size soft-seconds ..."),
+     "normal 256mb 64mb 60 replica 256mb 64mb 60 pubsub 32mb 8mb 60", NULL,
      "The most unread replies that are buffered for a client. It is closed at once above the hard "
      "size, and after soft-seconds without a break above the soft size. A size of 0 means no "
-     "limit. Clients with a subscription are of class pubsub, all others of class normal. A class "
-     "that is not named keeps its limits."},
+     "limit. Clients with a subscription are of class pubsub, replicas of class replica (or "
+     "slave), all others of class normal. A class that is not named keeps its limits."},
     {"busy-command-limit", &limits, 0, INTEGER(busy_command_limit_ms, 0, INT32_MAX, "milliseconds"),
      "0", "250",
      "A command that would block all other clients for longer than this is rejected before it "
@@ -457,6 +461,65 @@ const struct setting setting_table[] = {
      "After a snapshot of a save line has failed, reject changes with an error that begins with "
      "MISCONF until one succeeds, so that the failure is noticed. Reads still work. If the "
      "journal cannot be written, changes are rejected in any case."},
+    {"replicaof", &replication, SETTING_FIXED, WORDS(REPLICAOF, "host port | no one"), "\"\"",
+     "10.0.0.1 6379",
+     "Be a replica of the server at this address: copy its boards, and follow its changes. The "
+     "command REPLICAOF changes it while running, and CONFIG REWRITE writes it. \"\" or no one: a "
+     "master."},
+    {"masterauth", &replication, SETTING_SECRET,
+     TEXT(STRING, masterauth, 0, SETTING_STRING_MAX, "password"), "\"\"", "\"a long random text\"",
+     "The password that the replica gives to its master, if the master wants one. Set it on the "
+     "master, too: after a failover it is a replica."},
+    {"masteruser", &replication, 0, TEXT(STRING, masteruser, 0, SETTING_STRING_MAX, "name"), "\"\"",
+     "replica",
+     "The user of masterauth. \"\" is the user named default. Another needs the rights +lb.sync "
+     "+replconf +ping."},
+    {"tls-replication", &replication, 0, BOOLEAN(tls_replication), "no", NULL,
+     "Connect to the master with TLS, at its tls-port. The certificate of tls-cert-file is shown, "
+     "and the master's must be signed by an authority of tls-ca-cert-file or tls-ca-cert-dir."},
+    {"replica-read-only", &replication, 0, ONLY("yes", "a replica is an exact copy of its master"),
+     "yes", NULL,
+     "A replica refuses writes with an error that begins with READONLY. yes is the only value: a "
+     "write of its own would end that it is an exact copy of its master. The setting exists "
+     "because clients query it."},
+    {"replica-serve-stale-data", &replication, 0, BOOLEAN(replica_serve_stale_data), "yes", NULL,
+     "yes: a replica that has lost its master goes on to answer reads with what it has. no: it "
+     "refuses them with an error that begins with MASTERDOWN."},
+    {"replica-priority", &replication, 0, INTEGER(replica_priority, 0, INT32_MAX, ""), "100", NULL,
+     "Sentinel promotes the replica with the lowest number first, and never one with 0."},
+    {"replica-announced", &replication, 0, BOOLEAN(replica_announced), "yes", NULL,
+     "no: Sentinel does not show this replica in SENTINEL REPLICAS. It can still promote it, "
+     "unless "
+     "replica-priority is 0."},
+    {"replica-announce-ip", &replication, 0,
+     TEXT(STRING, replica_announce_ip, 0, FILE_NAME_SIZE_MAX, "address"), "\"\"", "203.0.113.7",
+     "The address that the master, Sentinel and clients are told for this replica. \"\": the one "
+     "that its connection comes from. Set it behind NAT and in containers."},
+    {"replica-announce-port", &replication, 0, INTEGER(replica_announce_port, 0, 65535, ""), "0",
+     "6379", "The same for the port. 0: port, or tls-port with tls-replication."},
+    {"repl-timeout", &replication, 0, INTEGER(repl_timeout_s, 1, INT32_MAX, "seconds"), "60", NULL,
+     "A link on which nothing came for this long is lost, on both sides. It must be longer than "
+     "repl-ping-replica-period."},
+    {"repl-ping-replica-period", &replication, 0,
+     INTEGER(repl_ping_replica_period_s, 1, INT32_MAX, "seconds"), "10", NULL,
+     "How often a master sends its replicas something while nothing changes."},
+    {"repl-backlog-size", &replication, 0, SIZE(repl_backlog_size, 1, "size, 1 at least"), "16mb",
+     NULL,
+     "How much of the latest changes a master keeps in memory, so that a replica that was away for "
+     "a while needs no full copy. With appendonly yes what the journal on disk holds serves, too."},
+    {"repl-backlog-ttl", &replication, 0, INTEGER(repl_backlog_ttl_s, 0, INT32_MAX, "seconds"),
+     "3600", NULL,
+     "A master without replicas frees that memory after this many seconds. 0 never does; a replica "
+     "keeps it in any case."},
+    {"min-replicas-to-write", &replication, 0, INTEGER(min_replicas_to_write, 0, INT32_MAX, ""),
+     "0", "1",
+     "Refuse writes, with an error that begins with NOREPLICAS, while fewer replicas than this are "
+     "connected with a lag of at most min-replicas-max-lag. 0: never. It bounds what a failover "
+     "can lose by time; it does not make writes wait."},
+    {"min-replicas-max-lag", &replication, 0,
+     INTEGER(min_replicas_max_lag_s, 0, INT32_MAX, "seconds"), "10", NULL,
+     "The lag is the time since a replica last said how far it is, which it does each second. 0: "
+     "min-replicas-to-write does not count."},
     {"layout", &boards, SETTING_REPEATS,
      WORDS(LAYOUT, "NAME FIELD name bits [ASC|DESC] [SIGNED] [SCALE d] [FIELD ...] "
                    "[TIME bits US|MS|S|M|H|D [START t|END t] [LATEST]]"),

@@ -337,7 +337,12 @@ static bool assign_subnets(const struct setting_input *in) {
     return true;
 }
 
-static const char *const output_classes[SETTING_OUTPUT_CLASSES] = {"normal", "pubsub"};
+static const char *const output_classes[SETTING_OUTPUT_CLASSES] = {"normal", "replica", "pubsub"};
+
+static bool is_output_class(struct bytes word, unsigned class) {
+    return bytes_is(word, output_classes[class]) ||
+           (class == SETTING_OUTPUT_REPLICA && bytes_is(word, "slave"));
+}
 
 static bool assign_output_limit(const struct setting_input *in) {
     struct setting_output_limit limits[SETTING_OUTPUT_CLASSES];
@@ -347,13 +352,13 @@ static bool assign_output_limit(const struct setting_input *in) {
     }
     for (const struct bytes *word = in->words; word < in->words + in->count; word += 4) {
         unsigned class = 0;
-        while (class < SETTING_OUTPUT_CLASSES && !bytes_is(word[0], output_classes[class])) {
+        while (class < SETTING_OUTPUT_CLASSES && !is_output_class(word[0], class)) {
             class ++;
         }
         if (class == SETTING_OUTPUT_CLASSES) {
             return setting_fail(in->reason,
                                 "Invalid client class '%s' specified in buffer limit "
-                                "configuration: the classes here are normal and pubsub",
+                                "configuration: the classes are normal, replica and pubsub",
                                 bytes_show(word[0]).text);
         }
         struct setting_output_limit *limit = &limits[class];
@@ -410,6 +415,39 @@ static bool assign_rename(const struct setting_input *in) {
     memcpy(rename->name, in->words[0].at, in->words[0].size);
     memcpy(rename->new_name, in->words[1].at, in->words[1].size);
     return true;
+}
+
+bool settings_is_host(struct bytes host) {
+    bool has_sign = host.size > 0 && (host.at[0] == '-' || host.at[0] == '*');
+    return !has_sign && !bytes_is(host, "::*") && is_address(host) &&
+           memchr(host.at, '%', host.size) == NULL;
+}
+
+bool settings_set_master(struct settings *settings, struct bytes host, uint16_t port) {
+    if (!setting_value_replace(settings, &settings->replicaof_host, host)) {
+        return false;
+    }
+    settings->replicaof_port = host.size > 0 ? port : 0;
+    return true;
+}
+
+static bool assign_replicaof(const struct setting_input *in) {
+    int64_t port = 0;
+    bool is_none = in->count == 0 || (in->count == 2 && bytes_is(in->words[0], "no") &&
+                                      bytes_is(in->words[1], "one"));
+    if (!is_none && in->count != 2) {
+        return setting_fail(in->reason, "wrong number of arguments, the form is: replicaof %s",
+                            in->setting->kind.text);
+    }
+    if (!is_none && !settings_is_host(in->words[0])) {
+        return setting_fail(in->reason, "'%s' is neither an address nor a host's name",
+                            bytes_show(in->words[0]).text);
+    }
+    if (!is_none && (!bytes_parse_i64(in->words[1], &port) || port < 1 || port > 65535)) {
+        return setting_fail(in->reason, "Invalid master port");
+    }
+    return settings_set_master(in->settings, is_none ? BYTES("") : in->words[0], (uint16_t)port) ||
+           setting_fail(in->reason, "out of memory");
 }
 
 /* ---- Text out ---- */
@@ -543,8 +581,10 @@ static size_t print_output_limit(const struct printing *p) {
     size_t size = 0;
     for (unsigned class = 0; class < SETTING_OUTPUT_CLASSES; class ++) {
         const struct setting_output_limit *limit = &p->settings->output_limits[class];
-        size +=
-            (size_t)sprintf(p->out + size, "%s%s ", class > 0 ? " " : "", output_classes[class]);
+        const char *name = class == SETTING_OUTPUT_REPLICA && !p->is_for_file
+                               ? "slave" /* as CONFIG GET of Redis */
+                               : output_classes[class];
+        size += (size_t)sprintf(p->out + size, "%s%s ", class > 0 ? " " : "", name);
         size += put_size(p->out + size, limit->hard_bytes, p->is_for_file);
         p->out[size++] = ' ';
         size += put_size(p->out + size, limit->soft_bytes, p->is_for_file);
@@ -561,6 +601,14 @@ static size_t print_save(const struct printing *p) {
                                 point->seconds, point->changes);
     }
     return size > 0 ? size : print_text(p, "");
+}
+
+static size_t print_replicaof(const struct printing *p) {
+    const struct settings *settings = p->settings;
+    return settings->replicaof_host != NULL
+               ? (size_t)sprintf(p->out, "%s %" PRId64, settings->replicaof_host,
+                                 settings->replicaof_port)
+               : print_nothing(p);
 }
 
 static size_t print_rename(const struct printing *p) {
@@ -718,6 +766,7 @@ static const struct {
     [SETTING_TYPE_OUTPUT_LIMIT] = {assign_output_limit, print_output_limit, true, false},
     [SETTING_TYPE_SAVE] = {assign_save, print_save, true, false},
     [SETTING_TYPE_RENAME] = {assign_rename, print_rename, true, false},
+    [SETTING_TYPE_REPLICAOF] = {assign_replicaof, print_replicaof, true, false},
     [SETTING_TYPE_LAYOUT] = {setting_board_assign_layout, print_layout, true, false},
     [SETTING_TYPE_BOARD] = {setting_board_assign_rule, print_rule, true, false},
 };
@@ -743,8 +792,8 @@ static bool assign_list(const struct setting_input *in) {
     }
     each.words = words.words;
     each.count = words.count;
-    bool may_be_empty =
-        type == SETTING_TYPE_SAVE || type == SETTING_TYPE_PROXIED || type == SETTING_TYPE_SUBNETS;
+    bool may_be_empty = type == SETTING_TYPE_SAVE || type == SETTING_TYPE_PROXIED ||
+                        type == SETTING_TYPE_SUBNETS || type == SETTING_TYPE_REPLICAOF;
     return each.count > 0 || may_be_empty ? types[type].assign(&each) : fail_count(in);
 }
 

@@ -1,0 +1,233 @@
+/* Replication as commands see it: the role, the link to the master, the replicas, and what INFO, ROLE,
+ * WAIT and the refusals need of them. The machinery (server/replication/) opens connections, copies and
+ * applies, and keeps this struct up to date; commands read it, and tell the machinery through
+ * `struct replication_machine` what is asked for. Without machinery (tests of handlers) both ends work,
+ * and nothing is connected.
+ *
+ *     MASTER --replication_follow--> REPLICA --replication_promote--> MASTER
+ *                                    | replication_follow: another master
+ *
+ * A position is a group of effects: persistence numbers them from 1 without gaps
+ * (persistence_last_group). A replica has its master's numbers. What Redis calls an offset (of
+ * master_repl_offset, slave_repl_offset, ROLE, WAIT, REPLCONF ACK) is the number of the last group here.
+ *
+ * A history is a replication id: 40 hex digits that a server makes when it first opens as a master, and anew
+ * at each promotion. Groups up to second_until also belong to second_id, the id before. */
+#ifndef SERVER_REPLICATION_H
+#define SERVER_REPLICATION_H
+
+#include "codec/bytes.h"
+#include "codec/memory.h"
+#include "protocol/buffer.h"
+
+struct server;
+struct session;
+struct settings;
+
+enum {
+    REPLICATION_ID_SIZE = 40,
+    REPLICATION_HOST_MAX = 255, /* bytes of a host's name or address */
+    REPLICATION_PRIORITY_DEFAULT = 100,
+    REPLICATION_ERROR_MAX = 512,
+};
+
+enum replication_role { REPLICATION_MASTER, REPLICATION_REPLICA };
+
+/* How far the link to the master is; ROLE's words. */
+enum replication_link {
+    REPLICATION_LINK_NONE,       /* a master has none */
+    REPLICATION_LINK_CONNECT,    /* "connect": the next attempt is due soon */
+    REPLICATION_LINK_CONNECTING, /* "connecting": the socket is being connected */
+    REPLICATION_LINK_HANDSHAKE,  /* "handshake": TLS, AUTH, REPLCONF */
+    REPLICATION_LINK_SYNC,       /* "sync": a full copy is being received or loaded */
+    REPLICATION_LINK_CONNECTED,  /* "connected": groups arrive; INFO's up */
+    REPLICATION_LINKS,
+};
+/* "connect"; of NONE "none". */
+const char *replication_link_name(enum replication_link link);
+
+/* How far a replica of this server is; INFO's words. */
+enum replica_state {
+    REPLICA_HANDSHAKE, /* has sent REPLCONF, not LB.SYNC: in no list, and an ordinary client */
+    REPLICA_WAITS,     /* "wait_bgsave": for a full copy to begin */
+    REPLICA_COPIES,    /* "send_bulk": a full copy is being sent */
+    REPLICA_ONLINE,    /* "online": groups are sent as they come */
+    REPLICA_STATES,
+};
+const char *replica_state_name(enum replica_state state);
+
+/* A replica of this server: belongs to its session, which REPLCONF makes one of. */
+struct replica {
+    struct replica *next, *previous; /* server.replication.replicas, oldest first */
+    struct session *session;
+    enum replica_state state;
+    char ip[REPLICATION_HOST_MAX + 1]; /* REPLCONF ip-address; "": that of the connection */
+    uint16_t port;                     /* REPLCONF listening-port; 0: not said */
+    uint32_t format_version;           /* REPLCONF leaderboard; 0: not said */
+    uint64_t ack_group;                /* in its memory */
+    uint64_t ack_disk_group;           /* on its disk */
+    int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
+    uint64_t sent_group; /* the last group handed to its connection */
+    bool is_failed;      /* the machinery has given it up: its session is being closed */
+    void *feed;          /* the machinery's; see replication_machine.leave */
+};
+
+/* FAILOVER, as master_failover_state names it. */
+enum replication_failover {
+    REPLICATION_FAILOVER_NONE,   /* "no-failover" */
+    REPLICATION_FAILOVER_WAITS,  /* "waiting-for-sync": writes are paused, the target catches up */
+    REPLICATION_FAILOVER_SHIFTS, /* "failover-in-progress": this server connects to the target */
+    REPLICATION_FAILOVERS,
+};
+const char *replication_failover_name(enum replication_failover state);
+
+/* What commands ask of the machinery. All calls are made on the engine's thread, between the effects of two
+ * commands, and return at once; anything that takes time goes on in the loop. A NULL function is not called. */
+struct replication_machine {
+    void *context;
+    /* replication_follow: the role, host or port is new. Drop the old link and begin one. What was
+     * received already of the old master stays. */
+    void (*follow)(void *context);
+    /* replication_promote: the role is MASTER now. Apply what was received, drop the link, and make `group`
+     * right: a new id begins behind it as soon as this returns. It is to be on disk before a write is
+     * answered. */
+    void (*promote)(void *context);
+    /* The session's replica is gone; free what `feed` points to. */
+    void (*leave)(void *context, struct replica *replica);
+    /* All replicas that are online are to acknowledge soon (WAIT, FAILOVER): REPLCONF GETACK *. */
+    void (*ask_acks)(void *context);
+    /* Called instead of follow while a FAILOVER shifts (failover.h): let the server at master_host become
+     * master, by a handshake that ends in LB.SYNC ... FAILOVER. Its answer is told by failover_end. */
+    void (*shift)(void *context);
+    /* The ids are new (after promote, and by replication_change_id). */
+    void (*history_changed)(void *context);
+    /* CLIENT KILL TYPE master: drop the link, and connect anew. */
+    void (*drop)(void *context);
+};
+
+struct replication {
+    enum replication_role role;
+    enum replication_link link;
+    struct replication_machine machine;
+
+    /* ---- history ---- */
+    char id[REPLICATION_ID_SIZE + 1];
+    char second_id[REPLICATION_ID_SIZE + 1]; /* all 0: none */
+    uint64_t second_until;                   /* the last group that belongs to second_id, too */
+    uint64_t group; /* the last group in memory: persistence_last_group, kept here
+                                              * by the machinery for INFO; of a replica: applied */
+
+    /* ---- of a replica ---- */
+    char master_host[REPLICATION_HOST_MAX + 1]; /* as given; "" for a master */
+    uint16_t master_port;
+    /* There are boards to serve. The machinery clears it where a replica starts without files of its
+     * own, until its first full copy is there. */
+    bool is_whole;
+    bool
+        is_priority_zero; /* must not be elected, whatever replica-priority says: a first copy is not there
+                              * whole, or what it had may be forgotten */
+    int64_t link_down_at_ms; /* monotonic, when the link was lost, or following began */
+    int64_t heard_at_ms;     /* monotonic, of the last byte of the master */
+    uint64_t read_group;     /* the last group received (slave_read_repl_offset) */
+    uint64_t copy_size;      /* the full copy that is being received; 0: not known */
+    uint64_t copy_read_size;
+    int64_t copy_at_ms; /* monotonic, of its last byte */
+    char error
+        [REPLICATION_ERROR_MAX]; /* why the link stopped, for INFO and the log; "": it did not */
+
+    /* ---- of a master, or a replica that has replicas ---- */
+    struct replica *replicas, *replicas_last;
+    uint32_t replica_count; /* of all in the list */
+    bool has_acks;          /* since clients in WAIT, and FAILOVER, were looked at */
+    /* The ring of encoded groups; 0: it does not exist. */
+    uint64_t backlog_size, backlog_first_group, backlog_used_size;
+
+    /* ---- FAILOVER ---- */
+    struct {
+        enum replication_failover state;
+        char host[REPLICATION_HOST_MAX + 1]; /* the target; "": whichever catches up first */
+        uint16_t port;
+        bool is_forced;
+        int64_t until_ms; /* monotonic; INT64_MAX: no timeout */
+    } failover;
+
+    /* Since the start, or CONFIG RESETSTAT. */
+    struct replication_counters {
+        uint64_t full_syncs;    /* copies sent to replicas (INFO's sync_full) */
+        uint64_t partial_syncs; /* replicas that went on where they were (sync_partial_ok) */
+        uint64_t partial_sync_failures;      /* that asked to, and could not (sync_partial_err) */
+        uint64_t copied_size, streamed_size; /* bytes sent to replicas: of copies, of groups */
+        uint64_t received_copy_size, received_size; /* bytes received from a master: the same */
+        uint64_t link_losses;
+    } counters;
+};
+
+/* A master with a new id; or what `replicaof` says: the machinery, once it is there, begins as if
+ * `follow` had been called. */
+void replication_init(struct server *server);
+/* A new id, of 40 hex digits. */
+void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]);
+
+static inline bool replication_is_replica(const struct replication *replication) {
+    return replication->role == REPLICATION_REPLICA;
+}
+/* INFO's master_link_status:up */
+static inline bool replication_is_up(const struct replication *replication) {
+    return replication->link == REPLICATION_LINK_CONNECTED;
+}
+
+/* Become a replica of that master, or of another one; settings->replicaof says so, too (CONFIG REWRITE).
+ * Clients that wait for a key are answered -UNBLOCKED. No-op if it is that one's already. false: out of
+ * memory, nothing changed. */
+MUST_CHECK bool replication_follow(struct server *server, struct bytes host, uint16_t port);
+/* Become a master: machine.promote, then a new id; the old one stays as the second. No-op for a master. */
+void replication_promote(struct server *server);
+/* The history goes on under a new id; `group` must be right. */
+void replication_change_id(struct server *server);
+
+/* ---- replicas ---- */
+
+/* The session's replica, made if it has none (REPLCONF). NULL: out of memory. */
+MUST_CHECK struct replica *replication_get_replica(struct server *server, struct session *session);
+/* LB.SYNC: put it into the list, in that state. */
+void replication_add_replica(struct server *server, struct replica *replica,
+                             enum replica_state state);
+/* The session ends, or is no replica any more: out of the list, machine.leave, freed. No-op without one. */
+void replication_remove_replica(struct server *server, struct session *session);
+/* REPLCONF ACK. Never goes back. */
+void replication_take_ack(struct server *server, struct replica *replica, uint64_t group,
+                          uint64_t disk_group);
+/* Where it can be reached: what it has announced, or where its connection comes from. */
+void replication_print_address(const struct replica *replica, char out[REPLICATION_HOST_MAX + 1]);
+/* The replica in the list that is reached there; NULL: there is none. */
+struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
+                                         int64_t port);
+/* Ask those that are online how far they are. */
+void replication_ask_acks(struct server *server);
+/* How many replicas that are online have acknowledged this group in memory, or on disk. */
+uint32_t replication_count_acked(const struct replication *replication, uint64_t group,
+                                 bool is_on_disk);
+/* How many were heard within min-replicas-max-lag; min-replicas-to-write wants that many. */
+uint32_t replication_count_good(const struct server *server);
+
+/* CONFIG RESETSTAT */
+void replication_reset_counters(struct replication *replication);
+
+/* ---- what is refused ---- */
+
+/* May a command of these needs be refused here? The functions below say so for certain. */
+static inline bool replication_may_refuse(const struct replication *replication, bool is_write,
+                                          bool serves_stale_data, int64_t replicas_to_write) {
+    return replication->role == REPLICATION_REPLICA
+               ? is_write || (!serves_stale_data && !replication_is_up(replication))
+               : is_write && replicas_to_write > 0;
+}
+
+/* The error for a write here and now: "READONLY ...", "NOREPLICAS ..."; NULL: none. */
+const char *replication_write_refusal(const struct server *server);
+/* The error for a command that needs the boards: "MASTERDOWN ..."; NULL: none. */
+const char *replication_read_refusal(const struct server *server);
+/* What INFO says, and Sentinel reads, as slave_priority. */
+int64_t replication_priority(const struct server *server);
+
+#endif
