@@ -110,7 +110,7 @@ class Asked:
 class Node(Process, Asked):
     """A server under test: subclasses say how it is configured. Its files are on a file system of their
     own, which can be filled."""
-    name = program = None
+    program = journals = None  # journals: the pattern of files that grow with every write
     disk_size = "192m"
 
     def __init__(self, network, host, work, library, settings):
@@ -153,7 +153,7 @@ class Node(Process, Asked):
         (self.directory / "ballast").unlink(missing_ok=True)
 
     def growing_files(self):
-        return [path for path in self.directory.rglob("*.incr.*") if path.is_file()]
+        return [path for path in self.directory.rglob(self.journals) if path.is_file()]
 
     def note_sizes(self):
         """How long the journal is now: a power cut goes back to that."""
@@ -182,7 +182,7 @@ class Node(Process, Asked):
 
 class Redis(Node):
     """Debian's redis-server: the harness is tried on it, and it loses writes."""
-    name, program = "redis", "redis-server"
+    program, journals = "redis-server", "*.incr.aof"
     order_of_ties = False  # by name
 
     def lines(self):
@@ -191,7 +191,7 @@ class Redis(Node):
 
 class Leaderboard(Node):
     """leaderboard-server."""
-    name, program = "leaderboard", "leaderboard-server"
+    program, journals = "leaderboard-server", "*.journal"
     order_of_ties = True
 
     def lines(self):
