@@ -18,7 +18,6 @@ CLIENTS = (("redis-py", ["/usr/bin/python3", HERE / "clients/redis_py.py"], 6, "
            ("ioredis", ["node", HERE / "clients/ioredis.js"], 1, "address"),
            ("phpredis", ["php", HERE / "clients/phpredis.php"], 1, "sentinel"),
            ("phpredis", ["php", HERE / "clients/phpredis.php"], 1, "sentinel"))
-PACE = 40  # commands a second of each client at most
 START_LIMIT_S, HEAL_LIMIT_S, EQUAL_LIMIT_S, STOP_LIMIT_S = 60, 120, 20, 30
 PRELOADED = 100_000
 SAMPLE_S = 0.2
@@ -31,9 +30,9 @@ class Trouble(Exception):
 class Clients:
     """One process with clients in it; what they write down is gathered by a thread."""
 
-    def __init__(self, network, program, first, count, kind, log):
+    def __init__(self, network, program, first, count, pace, kind, log):
         hosts = ["proxy"] if kind == "address" else ["s1", "s2", "s3"]
-        words = [*program, first, count, PACE, kind, ",".join(map(network.address, hosts))]
+        words = [*program, first, count, pace, kind, ",".join(map(network.address, hosts))]
         with open(log, "ab") as errors:
             self.process = subprocess.Popen(network.on("clients", words), stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -72,13 +71,14 @@ def wait_until(claim, limit_s, what):
 
 
 class Cluster:
-    def __init__(self, node_class, work, settings, randomness):
+    def __init__(self, node_class, work, settings, pace, randomness):
         self.work, self.randomness = work, randomness
         work.mkdir(parents=True)
         self.network = Network(HOSTS)
         library = nodes.build_clock_step(work)
         self.nodes = [node_class(self.network, f"n{i}", work, library, settings) for i in (1, 2, 3)]
-        self.sentinels = [nodes.Sentinel(self.network, f"s{i}", work, library) for i in (1, 2, 3)]
+        is_user = randomness.random() < 0.5
+        self.sentinels = [nodes.Sentinel(self.network, f"s{i}", work, library, is_user) for i in (1, 2, 3)]
         self.haproxy = nodes.Haproxy(self.network, "proxy", work, library)
         self.timers = []
         self.events = []
@@ -87,7 +87,7 @@ class Cluster:
         self.clients = []
         first = 1
         for i, (_, program, count, kind) in enumerate(CLIENTS):
-            self.clients.append(Clients(self.network, program, first, count, kind,
+            self.clients.append(Clients(self.network, program, first, count, pace, kind,
                                         work / f"clients-{i}.log"))
             first += count
         threading.Thread(target=self.sample, daemon=True).start()

@@ -1,9 +1,9 @@
 """What runs on the hosts: servers, Sentinels, HAProxy. Configurations are those of deploy/, as they
 stand."""
 import os
+import re
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import time
@@ -115,7 +115,7 @@ class Node(Process, Asked):
 
     def __init__(self, network, host, work, library, settings):
         super().__init__(network, host, work, library)
-        self.settings = settings
+        self.settings = [*settings, sentinel_user()]
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.disk_size}", "tmpfs", self.directory],
                        check=True)
         self.sizes = []  # of the files that grow, with the time
@@ -198,13 +198,22 @@ class Leaderboard(Node):
         return []
 
 
+def sentinel_user():
+    """The line of deploy/sentinel.conf that gives servers a user for Sentinel."""
+    return re.search(r"^# (user sentinel .*)$", (DEPLOY / "sentinel.conf").read_text(), re.M).group(1)
+
+
 class Sentinel(Process, Asked):
-    """Debian's redis-sentinel with deploy/sentinel.conf."""
+    """Debian's redis-sentinel with deploy/sentinel.conf; is_user: with the lines by which it is a user with
+    few rights, which stand there as a comment."""
     port = SENTINEL_PORT
 
-    def __init__(self, network, host, work, library):
+    def __init__(self, network, host, work, library, is_user):
         super().__init__(network, host, work, library)
-        shutil.copy(DEPLOY / "sentinel.conf", self.directory / "sentinel.conf")
+        text = (DEPLOY / "sentinel.conf").read_text()
+        if is_user:
+            text = re.sub(r"^# (sentinel auth-)", r"\1", text, flags=re.M)
+        (self.directory / "sentinel.conf").write_text(text)
 
     def start(self):
         self.spawn(["redis-sentinel", self.directory / "sentinel.conf"])
@@ -234,11 +243,3 @@ class Haproxy(Process):
 
     def start(self):
         self.spawn(["haproxy", "-f", DEPLOY / "haproxy-sentinel.cfg"])
-
-
-def can_connect(address, port):
-    try:
-        socket.create_connection((address, port), ASK_TIMEOUT_S).close()
-        return True
-    except OSError:
-        return False
