@@ -26,6 +26,7 @@
 #include "server/loop/tick.h"
 #include "server/loop/tls_settings.h"
 #include "server/metrics/monitoring.h"
+#include "server/replication/replicator.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
 #include "server/system/probe.h"
@@ -461,6 +462,20 @@ static void end_http(void) {
     }
 }
 
+static void wake_tick(void *tick) {
+    tick_wake(tick);
+}
+
+static bool start_replication(void) {
+    struct tick *tick = &program.tick;
+    tick->replicator =
+        replicator_create(&program.server, &program.loop, wake_tick, &program.tick);
+    tick->replicate_begin = replicator_begin_tick;
+    tick->replicate_end = replicator_end_tick;
+    tick->replicate_second = replicator_second;
+    return tick->replicator != NULL;
+}
+
 static bool start(void) {
     program.tick.stop_listening = stop_listening;
     program.tick.context = &program.listeners;
@@ -476,7 +491,7 @@ static bool start(void) {
         return false;
     }
     listeners_log(&program.listeners);
-    return start_http() && start_persistence();
+    return start_replication() && start_http() && start_persistence();
 }
 
 /* Closing libuv's handles restores the default actions of the signals. One of them could then kill
@@ -493,6 +508,7 @@ static void block_signals(void) {
 static void run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     block_signals();
+    replicator_stop(program.tick.replicator);
     persistence_stop(program.persistence);
     end_if_fatal();
     if (program.http != NULL) {
@@ -505,6 +521,7 @@ static void run(void) {
     uv_close((uv_handle_t *)&program.second, NULL);
     uv_run(&program.loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&program.loop) == 0);
+    replicator_destroy(program.tick.replicator);
     persistence_destroy(program.persistence);
     tick_deinit(&program.tick);
     end_http();
