@@ -1362,6 +1362,10 @@ uint64_t persistence_safe_group(const struct persistence *persistence) {
     return persistence_holds_readers(persistence) ? journal->synced_group : journal->written_group;
 }
 
+uint64_t persistence_synced_group(const struct persistence *persistence) {
+    return is_on(persistence) ? persistence->journal.synced_group : 0;
+}
+
 bool persistence_holds_readers(const struct persistence *persistence) {
     return is_gating(persistence) &&
            persistence->settings->appendfsync == SETTING_APPENDFSYNC_ALWAYS;

@@ -72,6 +72,8 @@ uint64_t persistence_last_group(const struct persistence *persistence);
 /* Replies that depend on no later group than this may be sent: it is on disk as far as appendfsync
  * requires. */
 uint64_t persistence_safe_group(const struct persistence *persistence);
+/* The last group that is on disk; 0: there is no journal. */
+uint64_t persistence_synced_group(const struct persistence *persistence);
 /* Do replies of read-only commands wait, too? (always) */
 bool persistence_holds_readers(const struct persistence *persistence);
 

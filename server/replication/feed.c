@@ -213,10 +213,10 @@ void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint
         place->is_streaming = true;
         replica->ack_group = group - 1;
         replica->sent_group = group - 1;
-        replication->partial_syncs++;
+        replication->counters.partial_syncs++;
     } else {
-        replication->full_syncs++;
-        replication->partial_sync_failures += history_is_id(id) && !is_id(HISTORY_NO_ID, id);
+        replication->counters.full_syncs++;
+        replication->counters.partial_sync_failures += history_is_id(id) && !is_id(HISTORY_NO_ID, id);
     }
     replication_add_replica(feed->server, replica,
                             is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
@@ -279,7 +279,7 @@ static bool send_groups(struct feed *feed, struct replica *replica) {
         buffer_append(output_of(feed, replica), at, size);
         replica->sent_group = last_group;
         place->next_group = last_group + 1;
-        replication_of(feed)->streamed_size += size;
+        replication_of(feed)->counters.streamed_size += size;
     }
     uint64_t limit = lag_limit(feed);
     if (limit > 0 && backlog_unread(backlog, &place->cursor) > limit) {
@@ -383,7 +383,7 @@ static void send_piece(struct feed *feed, size_t size) {
          replica = replica->next) {
         if (takes_copy(replica)) {
             wire_put_piece(output_of(feed, replica), feed->piece, size);
-            replication_of(feed)->copied_size += size;
+            replication_of(feed)->counters.copied_size += size;
         }
     }
 }

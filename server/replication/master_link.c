@@ -4,6 +4,7 @@
  * taken_size, and then the input does not move. */
 #include "server/replication/master_link.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "server/clients/failover.h"
+#include "server/network/batch.h"
 #include "server/network/tls_context.h"
 #include "server/replication/history.h"
 #include "server/system/log.h"
@@ -219,7 +221,7 @@ static void lose(struct master_link *link) {
     move(link, LINK_LOST);
     if (before == LINK_STREAMING) {
         replication->link_down_at_ms = link->server->clock.monotonic_ms;
-        replication->link_losses++;
+        replication->counters.link_losses++;
     }
     log_loss(link, before);
     snprintf(replication->error, sizeof replication->error, "%s", link->reason);
@@ -286,6 +288,7 @@ static void connect_socket(struct master_link *link, const struct sockaddr *addr
         return;
     }
     link->poll->data = link;
+    uv_unref((uv_handle_t *)link->poll);
     move(link, LINK_RESOLVED);
     watch(link);
 }
@@ -305,12 +308,35 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     memory_free(question);
 }
 
+/* An address needs no resolver, and no thread. false: it is a name. */
+static bool connect_to_address(struct master_link *link) {
+    const struct replication *replication = replication_of(link);
+    union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t size = 0;
+    if (inet_pton(AF_INET, replication->master_host, &address.v4.sin_addr) == 1) {
+        address.v4.sin_family = AF_INET;
+        address.v4.sin_port = htons(replication->master_port);
+        size = sizeof address.v4;
+    } else if (inet_pton(AF_INET6, replication->master_host, &address.v6.sin6_addr) == 1) {
+        address.v6.sin6_family = AF_INET6;
+        address.v6.sin6_port = htons(replication->master_port);
+        size = sizeof address.v6;
+    }
+    if (size > 0) {
+        connect_socket(link, &address.any, size);
+    }
+    return size > 0;
+}
+
 static void attempt(struct master_link *link) {
     const struct replication *replication = replication_of(link);
     char port[8];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     move(link, LINK_TRIED);
     link->heard_at_ms = link->server->clock.monotonic_ms;
+    if (connect_to_address(link)) {
+        return;
+    }
     snprintf(port, sizeof port, "%u", (unsigned)replication->master_port);
     struct master_link_question *question = memory_allocate_zeroed(sizeof *question);
     if (question == NULL) {
@@ -612,7 +638,7 @@ static void take_piece(struct master_link *link, const struct wire_message *mess
     struct replication *replication = replication_of(link);
     persistence_receive(link->server->persistence, message->at, message->size);
     replication->copy_read_size += message->size;
-    replication->received_copy_size += message->size;
+    replication->counters.received_copy_size += message->size;
     replication->copy_at_ms = link->server->clock.monotonic_ms;
 }
 
@@ -702,7 +728,7 @@ static bool take_group(struct master_link *link, const struct wire_message *mess
         link->whole_size = link->parsed_size;
         replication->read_group = message->head.sequence;
     }
-    replication->received_size += message->whole_size;
+    replication->counters.received_size += message->whole_size;
     return true;
 }
 
@@ -1031,13 +1057,11 @@ bool master_link_step(struct master_link *link, uint64_t budget_ns) {
 
 static void acknowledge(struct master_link *link, uint64_t group) {
     char number[24], disk_number[24];
-    struct persistence_info info;
     const char *const texts[] = {"REPLCONF", "ACK", number, "FSYNC", disk_number};
-    persistence_describe(link->server->persistence, &info);
-    bool has_disk = group > 0 && info.is_journal_on;
+    uint64_t disk_group = persistence_synced_group(link->server->persistence);
+    bool has_disk = group > 0 && disk_group > 0;
     snprintf(number, sizeof number, "%" PRIu64, group);
-    snprintf(disk_number, sizeof disk_number, "%" PRIu64,
-             info.synced_group < group ? info.synced_group : group);
+    snprintf(disk_number, sizeof disk_number, "%" PRIu64, disk_group < group ? disk_group : group);
     say(link, texts, has_disk ? 5 : 3);
 }
 

@@ -80,10 +80,6 @@ struct master_link {
     int polled;          /* events */
     uv_timer_t timer;    /* the next attempt */
     struct master_link_question *question; /* to the resolver; NULL: none */
-    union {
-        struct sockaddr any;
-        struct sockaddr_storage room;
-    } address;
     struct ssl_ctx_st *tls_context;
     struct tls *tls;
     enum master_link_line line;
