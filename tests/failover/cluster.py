@@ -265,15 +265,16 @@ class Cluster:
         names = [f"{prefix}:{board}" for board in ("set", "inc", "tie")]
         master = self.master()
         at = time.monotonic_ns()
-        held = [master.records(name) for name in names]
-        scores = [{member.decode(): int(float(score)) for member, score in zip(rows[::2], rows[1::2])}
-                  for rows in held]
-        final = history.Final(scores[0], scores[1], [row.decode() for row in held[2][::2]], at)
+        registers, counters, ties = (master.scores(name) for name in names)
+        final = history.Final(dict(registers), dict(counters), [member for member, _ in ties], at)
+        first = self.randomness.randrange(PRELOADED)
+        parts = [(name, 0, -1) for name in names] + [("ballast", first, first + 1000)]
+        held = [master.records(*part) for part in parts]
         give_up_at = time.monotonic() + EQUAL_LIMIT_S
         while True:
             try:
-                differing = [node.host for node in self.replicas(master)
-                             if [node.records(name) for name in names] != held]
+                differing = [f"{node.host}: {part[0]}" for node in self.replicas(master)
+                             for part, records in zip(parts, held) if node.records(*part) != records]
             except nodes.Unreachable as error:
                 differing = [str(error)]
             if not differing or time.monotonic() > give_up_at:

@@ -175,9 +175,14 @@ class Node(Process, Asked):
             if path.exists() and path.stat().st_size > size:
                 os.truncate(path, size)
 
-    def records(self, board):
-        """Members and scores in the order of ranks, best first."""
-        return self.ask_all([("ZREVRANGE", board, 0, -1, "WITHSCORES")], 10)[0]
+    def records(self, board, first=0, last=-1):
+        """All that clients can see of a board, in the order of ranks, best first."""
+        return self.ask_all([("ZREVRANGE", board, first, last, "WITHSCORES")], 10)[0]
+
+    def scores(self, board):
+        """(member, score) in the order of ranks, best first."""
+        rows = self.ask_all([("ZREVRANGE", board, 0, -1, "WITHSCORES")], 10)[0]
+        return [(member.decode(), int(float(score))) for member, score in zip(rows[::2], rows[1::2])]
 
 
 class Redis(Node):
@@ -196,6 +201,10 @@ class Leaderboard(Node):
 
     def lines(self):
         return []
+
+    def records(self, board, first=0, last=-1):
+        """With times and packed keys: to the last bit."""
+        return self.ask_all([("LB.RANGE", board, first, last, "WITHKEY")], 10)[0]
 
 
 def sentinel_user():
