@@ -497,5 +497,4 @@ $(B)/peers/promtool:
 
 # Not what other builds, and the roots of other systems, have there.
 -include $(shell test -d $(B) && find $(B) \( -name '*-sanitize' -o -path '$(B)/tiny' -o -path '$(B)/fuzz' \
-    -o -path '$(B)/arm64' -o -path '$(B)/deb' -o -path '$(B)/deploy' -o -path '$(B)/container' \
-    -o -name sysroot \) -prune -o -type f -name '*.d' -print)
+    -o -name arm64 -o -name deb -o -name deploy -o -name container -o -name sysroot \) -prune -o -type f -name '*.d' -print)
