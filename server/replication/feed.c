@@ -157,7 +157,8 @@ static bool is_at_hand(const struct feed *feed, uint64_t group) {
     return group >= backlog_first_group(backlog) && group <= backlog->next_group;
 }
 
-static const char *find_sync_refusal(const struct feed *feed, struct bytes id, bool wants_failover) {
+static const char *find_sync_refusal(const struct feed *feed, struct bytes id,
+                                     bool wants_failover) {
     const struct replication *replication = replication_of(feed);
     if (wants_failover && !is_id(replication->id, id)) {
         return "ERR PSYNC FAILOVER replid must match my replid.";
@@ -216,10 +217,10 @@ void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint
         replication->counters.partial_syncs++;
     } else {
         replication->counters.full_syncs++;
-        replication->counters.partial_sync_failures += history_is_id(id) && !is_id(HISTORY_NO_ID, id);
+        replication->counters.partial_sync_failures +=
+            history_is_id(id) && !is_id(HISTORY_NO_ID, id);
     }
-    replication_add_replica(feed->server, replica,
-                            is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
+    replication_add_replica(feed->server, replica, is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
     feed->deserted_at_ms = 0;
     answer(feed, replica, reply, is_continued);
     replica->session->reply_mode = SESSION_REPLY_OFF; /* what follows is no reply */
@@ -430,8 +431,8 @@ static bool step_copy(struct feed *feed) {
         if (is_copy_slow(feed)) {
             return false;
         }
-        switch (persistence_read_stream(persistence, feed->piece, sizeof feed->piece, &size,
-                                        error)) {
+        switch (
+            persistence_read_stream(persistence, feed->piece, sizeof feed->piece, &size, error)) {
         case PERSISTENCE_STREAM_PIECE:
             send_piece(feed, size);
             break;
@@ -517,7 +518,8 @@ void feed_second(struct feed *feed) {
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;
     if (replication->replica_count == 0 && ttl_s > 0 && feed->deserted_at_ms != 0 &&
         now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
-        log_write(LOG_NOTICE, "replication: backlog ended, as no replica came for repl-backlog-ttl");
+        log_write(LOG_NOTICE,
+                  "replication: backlog ended, as no replica came for repl-backlog-ttl");
         close_feed(feed);
         describe(feed);
     }

@@ -43,8 +43,9 @@ struct feed {
 struct feed_place {
     struct backlog_cursor cursor; /* chunk NULL: next_group is not there yet, or only on disk */
     uint64_t next_group;
-    uint64_t online_from; /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
-    bool is_streaming;    /* groups are sent */
+    uint64_t
+        online_from;   /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
+    bool is_streaming; /* groups are sent */
 };
 
 struct feed *feed_create(struct server *server);

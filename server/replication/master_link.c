@@ -137,8 +137,8 @@ static void watch(struct master_link *link) {
     bool is_full =
         persistence_receive_is_full(link->server->persistence) || link->apply.is_going ||
         (link->input.size >= INPUT_FULL && link->whole_size > 0 && link->state != LINK_COPYING);
-    bool wants_write = is_connecting || link->output.size > 0 ||
-                       (link->tls != NULL && tls_wants_write(link->tls));
+    bool wants_write =
+        is_connecting || link->output.size > 0 || (link->tls != NULL && tls_wants_write(link->tls));
     bool wants_read = !is_connecting && !is_full && link->state != LINK_LOADING;
     int events = (wants_read ? UV_READABLE : 0) | (wants_write ? UV_WRITABLE : 0);
     if (events == link->polled) {
@@ -205,7 +205,8 @@ static void log_loss(struct master_link *link, enum master_link_state before) {
     }
     memcpy(link->logged_reason, link->reason, sizeof link->reason);
     link->logged_at_ms = now_ms;
-    log_write(LOG_WARNING, "replica: no link to the master master=\"%s %u\" reason=\"%s\" group=%" PRIu64,
+    log_write(LOG_WARNING,
+              "replica: no link to the master master=\"%s %u\" reason=\"%s\" group=%" PRIu64,
               replication->master_host, (unsigned)replication->master_port, link->reason,
               replication->group);
 }
@@ -236,7 +237,8 @@ static void lose(struct master_link *link) {
     link->wake(link->context);
 }
 
-__attribute__((format(printf, 2, 3))) static void fail(struct master_link *link, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void fail(struct master_link *link, const char *format,
+                                                       ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(link->reason, sizeof link->reason, format, arguments);
@@ -256,7 +258,7 @@ void master_link_drop(struct master_link *link, const char *reason) {
 /* Outlives the attempt where that ends before the answer. */
 struct master_link_question {
     uv_getaddrinfo_t request; /* first */
-    struct master_link *link;        /* NULL: nobody waits for the answer */
+    struct master_link *link; /* NULL: nobody waits for the answer */
 };
 
 static void drop_question(struct master_link *link) {
@@ -267,7 +269,8 @@ static void drop_question(struct master_link *link) {
     }
 }
 
-static void connect_socket(struct master_link *link, const struct sockaddr *address, socklen_t size) {
+static void connect_socket(struct master_link *link, const struct sockaddr *address,
+                           socklen_t size) {
     const int yes = 1;
     link->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (link->fd < 0) {
@@ -299,7 +302,8 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     if (link != NULL) {
         link->question = NULL;
         if (status != 0 || found == NULL) {
-            fail(link, "cannot find the host: %s", status != 0 ? uv_strerror(status) : "no address");
+            fail(link, "cannot find the host: %s",
+                 status != 0 ? uv_strerror(status) : "no address");
         } else {
             connect_socket(link, found->ai_addr, found->ai_addrlen);
         }
@@ -368,9 +372,8 @@ static void on_timer(uv_timer_t *timer) {
 static bool send_output(struct master_link *link) {
     struct buffer *output = &link->output;
     while (output->size > 0) {
-        ssize_t sent = link->tls != NULL
-                           ? tls_write(link->tls, output->at, output->size)
-                           : send(link->fd, output->at, output->size, MSG_NOSIGNAL);
+        ssize_t sent = link->tls != NULL ? tls_write(link->tls, output->at, output->size)
+                                         : send(link->fd, output->at, output->size, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) {
             continue;
         }
@@ -470,7 +473,8 @@ static void say_line(struct master_link *link) {
         say(link, (const char *const[]){"REPLCONF", "listening-port", number}, 3);
         break;
     case LINK_SAYS_ADDRESS:
-        say(link, (const char *const[]){"REPLCONF", "ip-address", settings->replica_announce_ip}, 3);
+        say(link, (const char *const[]){"REPLCONF", "ip-address", settings->replica_announce_ip},
+            3);
         break;
     case LINK_SAYS_CAPABILITIES:
         say(link, (const char *const[]){"REPLCONF", "capa", "eof", "capa", "psync2"}, 5);
@@ -827,16 +831,16 @@ static bool read_some(struct master_link *link, bool *is_over) {
     }
     ssize_t size;
     do {
-        size = link->tls != NULL ? tls_read(link->tls, at, READ_SIZE)
-                                 : read(link->fd, at, READ_SIZE);
+        size =
+            link->tls != NULL ? tls_read(link->tls, at, READ_SIZE) : read(link->fd, at, READ_SIZE);
     } while (size < 0 && errno == EINTR);
     if (size < 0 && errno == EAGAIN) {
         return true;
     }
     if (size <= 0) {
         const char *reason = size == 0 ? "the master has closed the connection" : strerror(errno);
-        fail(link, "%s", link->tls != NULL && tls_error(link->tls) != NULL ? tls_error(link->tls)
-                                                                          : reason);
+        fail(link, "%s",
+             link->tls != NULL && tls_error(link->tls) != NULL ? tls_error(link->tls) : reason);
         return false;
     }
     buffer_commit(&link->input, (size_t)size);
@@ -849,8 +853,7 @@ static bool read_some(struct master_link *link, bool *is_over) {
 static bool may_read(const struct master_link *link) {
     return has_socket(link) && !link->apply.is_going && link->state != LINK_LOADING &&
            !persistence_receive_is_full(link->server->persistence) &&
-           (link->input.size < INPUT_FULL || link->whole_size == 0 ||
-            link->state == LINK_COPYING);
+           (link->input.size < INPUT_FULL || link->whole_size == 0 || link->state == LINK_COPYING);
 }
 
 static void take_input(struct master_link *link) {
@@ -946,8 +949,9 @@ static void take_history(struct master_link *link) {
 /* The keys do not fit the stream: only a full copy helps. */
 static void give_up_keys(struct master_link *link) {
     struct replication *replication = replication_of(link);
-    log_write(LOG_WARNING, "replica: %s: the keys here are not those of the master; a full copy "
-                           "will replace them",
+    log_write(LOG_WARNING,
+              "replica: %s: the keys here are not those of the master; a full copy "
+              "will replace them",
               link->apply.error);
     replication_make_id(link->server, replication->id); /* which nobody knows */
     fail(link, "%s", link->apply.error);

@@ -21,8 +21,8 @@ struct replicator {
     struct server *server;
     struct feed *feed;
     struct master_link link;
-    bool has_begun;     /* the files are loaded */
-    bool owes_history;  /* there was no memory for it */
+    bool has_begun;    /* the files are loaded */
+    bool owes_history; /* there was no memory for it */
 };
 
 static struct replication *replication_of(const struct replicator *replicator) {
@@ -141,8 +141,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
     }
     uint64_t group = persistence_last_group(server->persistence);
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
-    if (persistence_last_group(server->persistence) != group &&
-        replicator->link.has_replaced) {
+    if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
         replicator->link.has_replaced = false;
         feed_reset(replicator->feed, "a full copy has replaced the keys");
     }
@@ -208,8 +207,7 @@ void replicator_stop(struct replicator *replicator) {
 
 void replicator_destroy(struct replicator *replicator) {
     if (replicator != NULL) {
-        replicator->server->replication.machine =
-            (struct replication_machine){.context = NULL};
+        replicator->server->replication.machine = (struct replication_machine){.context = NULL};
         feed_destroy(replicator->feed);
         memory_free(replicator);
     }

@@ -42,9 +42,9 @@ static struct random numbers;
 static struct twin_requests requests;
 static char scratch[DIRECTORY_PATH_MAX];
 
-#define MASTER (&nodes[0])
+#define MASTER  (&nodes[0])
 #define REPLICA (&nodes[1])
-#define THIRD (&nodes[2])
+#define THIRD   (&nodes[2])
 
 static uint64_t below(uint64_t limit) {
     return random_below(&numbers, limit);
@@ -244,7 +244,8 @@ static void write_some(struct node *master, int count) {
         }
         if (is_multi) {
             text_command(&text, "MULTI");
-            text_command(&text, "ZADD multi%d %d m%d", (int)below(3), (int)below(9), (int)below(99));
+            text_command(&text, "ZADD multi%d %d m%d", (int)below(3), (int)below(9),
+                         (int)below(99));
         }
         text_command_words(&text, words, sizes, requests.arg_count);
         if (is_multi) {
@@ -503,13 +504,9 @@ IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
 }
 
 IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
-    const char *const words[] = {"--appendonly",
-                                 "no",
-                                 "--repl-backlog-size",
-                                 "1mb",
-                                 "--client-output-buffer-limit",
-                                 "replica 4mb 2mb 5",
-                                 NULL};
+    const char *const words[] = {
+        "--appendonly",      "no", "--repl-backlog-size", "1mb", "--client-output-buffer-limit",
+        "replica 4mb 2mb 5", NULL};
     start_with(MASTER, words);
     start_with(REPLICA, without_journal);
     follow(REPLICA, MASTER);
