@@ -96,7 +96,7 @@ class Cluster:
         for node in self.nodes:
             node.configure(None if node is self.nodes[0] else self.nodes[0])
             node.start()
-        wait_until(lambda: all(node.info() for node in self.nodes), START_LIMIT_S,
+        wait_until(lambda: self.check_crashes() or all(node.info() for node in self.nodes), START_LIMIT_S,
                    lambda: "the servers' start: " + self.state())
         self.preload(self.nodes[0])
         for sentinel in self.sentinels:
@@ -160,10 +160,17 @@ class Cluster:
         self.timers.append(timer)
         timer.start()
 
+    def check_crashes(self):
+        crashes = [crash for process in (*self.nodes, *self.sentinels, self.haproxy)
+                   if (crash := process.crash())]
+        if crashes:
+            raise Trouble("\n".join(crashes))
+
     def heal(self):
         for timer in self.timers:
             timer.join()
         self.timers.clear()
+        self.check_crashes()
         self.network.heal()
         for node in self.nodes:
             self.network.slow(node.host, None)
@@ -208,7 +215,7 @@ class Cluster:
             [replica["flags"] for replica in replicas] == ["slave"] * 2
 
     def wait_healed(self):
-        wait_until(self.is_whole, HEAL_LIMIT_S, lambda: "all is well: " + self.state())
+        wait_until(lambda: self.check_crashes() or self.is_whole(), HEAL_LIMIT_S, lambda: "all is well: " + self.state())
 
     def state(self):
         """For people, when something went wrong."""
@@ -247,6 +254,7 @@ class Cluster:
         finally:
             lines = self.take()
         final, is_equal = self.read(prefix)
+        self.check_crashes()
         judgement = history.judge(lines, final, type(self.nodes[0]).order_of_ties)
         judgement.figures["failovers"] = self.epoch() - before
         judgement.figures["diverged"] = 0 if is_equal else 1

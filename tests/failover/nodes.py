@@ -63,11 +63,18 @@ class Process:
     def is_running(self):
         return self.process is not None and self.process.poll() is None
 
+    def crash(self):
+        """How it has ended without being killed, with the end of its log; None: it has not."""
+        if self.process is None or self.process.poll() is None:
+            return None
+        tail = self.log.read_text(errors="replace").splitlines()[-40:]
+        return f"{self.host} has ended with {self.process.returncode}:\n" + "\n".join(tail)
+
     def kill(self):
         if self.is_running():
             self.process.kill()
             self.process.wait()
-        self.process = None
+            self.process = None
         self.is_stopped = False
 
     def stop(self):
