@@ -87,6 +87,20 @@ def power_and_back(cluster):
     linger(cluster, 5, 10)
 
 
+def power_at_replica(cluster):
+    """power cut at a replica, which is back at once; then kill -9 of the master"""
+    master = cluster.master()
+    replica = cluster.randomness.choice(cluster.replicas(master))
+    cluster.say(f"power cut at {replica.host}")
+    replica.cut_power()
+    replica.start()
+    time.sleep(between(cluster, 0, 2))
+    cluster.say(f"kill -9 {master.host}")
+    master.kill()
+    expect_switch(cluster, master)
+    linger(cluster)
+
+
 def pause(cluster):
     """SIGSTOP of the master, which goes on after the failover"""
     master = cluster.master()
@@ -273,7 +287,7 @@ def tilt(cluster):
 
 
 # How often each comes in a mix.
-WEIGHTS = {kill: 3, kill_and_back: 2, kill_twice: 1, power: 2, power_and_back: 2, pause: 3, pause_briefly: 1,
+WEIGHTS = {kill: 3, kill_and_back: 2, kill_twice: 1, power: 2, power_and_back: 2, power_at_replica: 2, pause: 3, pause_briefly: 1,
            unplug: 2, cut_both: 3, cut_out: 3, cut_in: 3, cut_with_replica: 3, cut_at_random: 2,
            switch_over: 3, fill_disk: 1, copy: 2, copy_alone: 1, step_clocks: 2, tilt: 1}
 SHORT = (kill, cut_both, pause)

@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import time
+import uuid
 from pathlib import Path
 
 import resp
@@ -17,6 +18,7 @@ DEPLOY = ROOT / "deploy"
 PORT, SENTINEL_PORT = 6379, 26379
 MASTER_NAME = "leaderboard"
 ASK_TIMEOUT_S = 1.0
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 POWER_LOSES_S = 1.0  # appendfsync everysec: what was written earlier is on the disk
 
 
@@ -126,6 +128,8 @@ class Node(Process, Asked):
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.disk_size}", "tmpfs", self.directory],
                        check=True)
         self.sizes = []  # of the files that grow, with the time
+        self.boot_file = work / f"{host}.boot"
+        self.boot()
 
     def configure(self, master):
         """Write the configuration. master: a Node, or None."""
@@ -138,8 +142,13 @@ class Node(Process, Asked):
     def config(self):
         return self.directory / "server.conf"
 
+    def boot(self):
+        """The machine's number of this boot, by which a server knows that the power was cut."""
+        self.boot_file.write_text(f"{uuid.uuid4()}\n")
+
     def start(self):
-        self.spawn([self.program, self.config()])
+        self.spawn(["unshare", "--mount", "sh", "-c", f'mount --bind {self.boot_file} {BOOT_ID} && exec "$@"',
+                    "sh", self.program, self.config()])
 
     def wipe(self):
         """Forget everything but the configuration. The process is not running."""
@@ -176,6 +185,7 @@ class Node(Process, Asked):
         """kill -9, and the journal ends where it ended a second ago: what a power cut may leave under
         appendfsync everysec. Under always, what was acknowledged is on the disk."""
         self.kill()
+        self.boot()
         if not self.sizes or "appendfsync always" in self.settings:
             return
         for path, size in self.sizes[0][1].items():

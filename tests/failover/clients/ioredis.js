@@ -32,6 +32,18 @@ let working = 0;
 let atRest = null;
 let wanted = new Promise((resolve) => { begin = resolve; });
 
+// See zscore_of_master in redis_py.py.
+async function zscoreOfMaster(db, board, member) {
+    const [[roleError, role], [scoreError, score]] = await db.multi().role().zscore(board, member).exec();
+    if (roleError || scoreError) {
+        throw roleError || scoreError;
+    }
+    if (role[0] !== "master") {
+        throw new Error("READONLY a replica");
+    }
+    return score;
+}
+
 async function send(db, board, operation, member, argument) {
     if (operation === "set") {
         await db.zadd(`${board}:set`, argument, member);
@@ -44,7 +56,8 @@ async function send(db, board, operation, member, argument) {
         await db.zadd(`${board}:tie`, "NX", 0, member);
         return "-";
     }
-    return await db.zscore(`${board}:${operation === "get" ? "set" : "inc"}`, member) ?? "-";
+    const read = `${board}:${operation === "get" ? "set" : "inc"}`;
+    return await (kind === "sentinel" ? db.zscore(read, member) : zscoreOfMaster(db, read, member)) ?? "-";
 }
 
 async function perform(client) {

@@ -62,6 +62,16 @@ def connect(kind, hosts):
     return redis.Redis(hosts[0], 6379, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
 
 
+def zscore_of_master(db, board, member):
+    """HAProxy sees up to half a second late that a server has become a replica, and replicas answer readers:
+    so who must not read something old asks for the role with the score."""
+    with db.pipeline(transaction=True) as pipeline:
+        role, score = pipeline.execute_command("ROLE").zscore(board, member).execute()
+    if role[0] != b"master":
+        raise redis.exceptions.ReadOnlyError("a replica")
+    return score
+
+
 def send(db, prefix, operation, member, argument):
     """The command of an operation; its answer as text."""
     if operation == "set":
@@ -72,7 +82,8 @@ def send(db, prefix, operation, member, argument):
     if operation == "tie":
         db.zadd(f"{prefix}:tie", {member: 0}, nx=True)
         return "-"
-    score = db.zscore(f"{prefix}:{'set' if operation == 'get' else 'inc'}", member)
+    board = f"{prefix}:{'set' if operation == 'get' else 'inc'}"
+    score = db.zscore(board, member) if db.asks_sentinel else zscore_of_master(db, board, member)
     return "-" if score is None else str(int(score))
 
 
@@ -81,6 +92,7 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self.shared, self.number, self.pace = shared, number, pace
         self.db = connect(kind, hosts)
+        self.db.asks_sentinel = kind == "sentinel"
         self.count = 0
 
     def run(self):
