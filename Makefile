@@ -121,7 +121,8 @@ PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLA
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
-        tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy monitoring-check
+        model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
+        monitoring-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -280,6 +281,7 @@ check: ## everything CI asks of the code, beside make test
 	@$(MAKE) --no-print-directory no-sse B=$(B)/no-sse
 	@$(MAKE) --no-print-directory arm64 B=$(B)/arm64
 	@$(MAKE) --no-print-directory monitoring-check
+	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory fuzz
 	@echo "check: all clean"
 
@@ -348,6 +350,15 @@ arm64-regress: ## instructions per operation on arm64, counted under qemu
 
 arm64-all: ## make arm64 for all unit tests (minutes)
 	@$(MAKE) --no-print-directory arm64 ARM64_UNITS='$(filter-out $(ARM64_SKIPPED),$(UNITS))'
+
+# The server's decisions as a shared object, which the model calls.
+MODEL_LIBRARY := $(B)/model/libelection.so
+$(MODEL_LIBRARY): server/clients/term.c server/replication/election.c codec/check.c $(HEADERS)
+	@mkdir -p $(@D)
+	@$(CC) $(FLAGS) $(CFLAGS) -shared -fPIC $(filter %.c,$^) -o $@
+
+model: $(MODEL_LIBRARY) ## failover without loss, explored state by state (MODEL_ARGS="--show --states 10")
+	@tests/model/run --library $(abspath $(MODEL_LIBRARY)) $(MODEL_ARGS)
 
 monitoring-check: ## alert rules, dashboard and scrapes by promtool; redis_exporter beside the server
 	@.ci/install-packages test

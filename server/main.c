@@ -470,6 +470,7 @@ static bool start_replication(void) {
     struct tick *tick = &program.tick;
     tick->replicator = replicator_create(&program.server, &program.loop, wake_tick, &program.tick);
     tick->replicate_begin = replicator_begin_tick;
+    tick->replicate_close = replicator_close_tick;
     tick->replicate_end = replicator_end_tick;
     tick->replicate_second = replicator_second;
     return tick->replicator != NULL;
@@ -504,12 +505,22 @@ static void block_signals(void) {
     sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
+/* Is all on disk that this server has told others to have? */
+static void note_clean_end(void) {
+    struct persistence_info info;
+    persistence_describe(program.persistence, &info);
+    if (info.is_journal_on && info.synced_group == info.group) {
+        replicator_end_cleanly(program.tick.replicator, info.group);
+    }
+}
+
 static void run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     block_signals();
     replicator_stop(program.tick.replicator);
     persistence_stop(program.persistence);
     end_if_fatal();
+    note_clean_end();
     if (program.http != NULL) {
         http_stop(program.http);
     }

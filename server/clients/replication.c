@@ -41,10 +41,16 @@ const char *replication_failover_name(enum replication_failover state) {
 /* ---- role ---- */
 
 void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]) {
-    for (int i = 0; i < REPLICATION_ID_SIZE; i++) {
-        id[i] = "0123456789abcdef"[server_random(server) & 15];
+    struct term before, next;
+    if (!term_parse(bytes_from_text(server->replication.id), &before)) {
+        const struct term none = TERM_NONE;
+        before = none;
     }
-    id[REPLICATION_ID_SIZE] = '\0';
+    if (!term_next(&before, server_random(server), server_random(server), &next)) {
+        const struct term none = TERM_NONE; /* after 2^48 terms: they begin anew */
+        CHECK(term_next(&none, server_random(server), server_random(server), &next));
+    }
+    memcpy(id, next.text, sizeof next.text);
 }
 
 static void set_master(struct replication *replication, struct bytes host, uint16_t port) {
@@ -112,6 +118,12 @@ void replication_promote(struct server *server) {
     replication->link = REPLICATION_LINK_NONE;
     if (replication->machine.promote != NULL) {
         replication->machine.promote(replication->machine.context);
+    }
+    if (replication->sync.state != SYNC_OFF) {
+        log_write(LOG_NOTICE, "role: master, and closed until enough servers have promised its term "
+                              "group=%llu",
+                  (unsigned long long)replication->group);
+        return; /* its id begins when it opens */
     }
     replication_change_id(server);
     server->jobs.is_resumed = false;
@@ -272,6 +284,9 @@ void replication_reset_counters(struct replication *replication) {
 
 const char *replication_write_refusal(const struct server *server) {
     const struct settings *settings = &server->settings;
+    if (sync_is_closed(&server->replication.sync)) {
+        return replication_read_refusal(server);
+    }
     if (replication_is_replica(&server->replication)) {
         return "READONLY You can't write against a read only replica.";
     }
@@ -284,6 +299,9 @@ const char *replication_write_refusal(const struct server *server) {
 
 const char *replication_read_refusal(const struct server *server) {
     const struct replication *replication = &server->replication;
+    if (sync_is_closed(&replication->sync)) {
+        return replication->sync.has_forgotten ? SYNC_FORGOTTEN_ERROR : SYNC_CLOSED_ERROR;
+    }
     if (replication_is_replica(replication) && !replication_is_up(replication) &&
         !server->settings.replica_serve_stale_data) {
         return "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";

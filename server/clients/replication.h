@@ -19,7 +19,9 @@
 #include "codec/bytes.h"
 #include "codec/memory.h"
 #include "protocol/buffer.h"
+#include "server/clients/sync.h"
 
+struct reply;
 struct reply;
 struct server;
 struct session;
@@ -70,6 +72,12 @@ struct replica {
     int64_t ack_at_ms;   /* monotonic, of the last REPLCONF ACK; of LB.SYNC at first */
     uint64_t sent_group; /* the last group handed to its connection */
     bool is_failed;      /* the machinery has given it up: its session is being closed */
+    /* sync-replicas: its node; 0: it has not presented itself, and does not count. */
+    uint64_t node;
+    bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
+    uint64_t sync_group; /* the last one that it has acknowledged for the quorum */
+    bool is_probed;      /* it was sent a probe */
+    int64_t answered_ms; /* monotonic: when the newest probe that it has answered was sent; 0: none */
     void *feed;          /* the machinery's; see replication_machine.leave */
 };
 
@@ -81,6 +89,15 @@ enum replication_failover {
     REPLICATION_FAILOVERS,
 };
 const char *replication_failover_name(enum replication_failover state);
+
+/* LB.SYNC */
+struct replication_wish {
+    struct bytes id;
+    uint64_t group; /* the first that is wanted */
+    bool wants_failover;
+    bool is_pulling;  /* sync-replicas: a closed master, whose term this server has promised */
+    struct term term; /* that term */
+};
 
 /* What commands ask of the machinery. All calls are made on the engine's thread, between the effects of two
  * commands, and return at once; anything that takes time goes on in the loop. A NULL function is not called. */
@@ -100,11 +117,15 @@ struct replication_machine {
     /* Called instead of follow while a FAILOVER shifts (failover.h): let the server at master_host become
      * master, by a handshake that ends in LB.SYNC ... FAILOVER. Its answer is told by failover_end. */
     void (*shift)(void *context);
+    /* REPLCONF PRESENT, and ACK ... PROBE (server/replication/quorum.h). */
+    void (*present)(void *context, struct replica *replica, const struct sync_presented *said,
+                    struct reply *reply);
+    void (*acknowledge)(void *context, struct replica *replica, uint64_t acked, uint64_t probe);
     /* The ids are new (after promote, and by replication_change_id). */
     void (*history_changed)(void *context);
-    /* LB.SYNC: answer it, and send the session what it asks for. group: the first that it wants. */
-    void (*sync)(void *context, struct replica *replica, struct bytes id, uint64_t group,
-                 bool wants_failover, struct reply *reply);
+    /* LB.SYNC: answer it, and send the session what it asks for. */
+    void (*sync)(void *context, struct replica *replica, const struct replication_wish *wish,
+                 struct reply *reply);
     /* CLIENT KILL TYPE master: drop the link, and connect anew. */
     void (*drop)(void *context);
 };
@@ -146,6 +167,8 @@ struct replication {
     /* The ring of encoded groups; 0: it does not exist. */
     uint64_t backlog_size, backlog_first_group, backlog_used_size;
 
+    struct sync sync;
+
     /* ---- FAILOVER ---- */
     struct {
         enum replication_failover state;
@@ -174,6 +197,10 @@ void replication_make_id(struct server *server, char id[REPLICATION_ID_SIZE + 1]
 
 static inline bool replication_is_replica(const struct replication *replication) {
     return replication->role == REPLICATION_REPLICA;
+}
+/* Do the keys change only as another server says? */
+static inline bool replication_is_passive(const struct replication *replication) {
+    return replication_is_replica(replication) || sync_is_closed(&replication->sync);
 }
 /* INFO's master_link_status:up */
 static inline bool replication_is_up(const struct replication *replication) {
@@ -222,6 +249,9 @@ void replication_reset_counters(struct replication *replication);
 /* May a command of these needs be refused here? The functions below say so for certain. */
 static inline bool replication_may_refuse(const struct replication *replication, bool is_write,
                                           bool serves_stale_data, int64_t replicas_to_write) {
+    if (sync_is_closed(&replication->sync)) {
+        return true;
+    }
     return replication->role == REPLICATION_REPLICA
                ? is_write || (!serves_stale_data && !replication_is_up(replication))
                : is_write && replicas_to_write > 0;

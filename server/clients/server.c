@@ -187,6 +187,9 @@ const char *server_unready_reason(const struct server *server) {
     if (server->durability.is_loading) {
         return "loading";
     }
+    if (sync_is_closed(&server->replication.sync)) {
+        return "closed";
+    }
     return server->retiring.is_begun ? "draining" : NULL;
 }
 

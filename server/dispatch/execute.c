@@ -157,8 +157,12 @@ static const char *find_refusal(struct server *server, const struct session *ses
                  command_full_name(index));
         return buffer;
     }
-    const unsigned stale = COMMAND_STALE | COMMAND_LOADING;
-    const char *outdated = (command->flags & stale) == 0 ? replication_read_refusal(server) : NULL;
+    const unsigned closed = sync_is_closed(&server->replication.sync) ? COMMAND_NO_BOARDS : 0;
+    const unsigned stale = COMMAND_STALE | COMMAND_LOADING | closed;
+    bool runs_reads = (command->flags & COMMAND_RUNS_QUEUE) != 0 &&
+                      (session->transaction.flags & COMMAND_READ) != 0;
+    const char *outdated =
+        (command->flags & stale) == 0 || runs_reads ? replication_read_refusal(server) : NULL;
     if (outdated != NULL) {
         return outdated;
     }

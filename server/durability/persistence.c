@@ -1354,6 +1354,10 @@ uint64_t persistence_last_group(const struct persistence *persistence) {
     return persistence->journal.group + persistence->journal.has_group;
 }
 
+uint64_t persistence_complete_group(const struct persistence *persistence) {
+    return persistence->journal.group;
+}
+
 uint64_t persistence_safe_group(const struct persistence *persistence) {
     const struct journal *journal = &persistence->journal;
     if (!is_gating(persistence)) {
@@ -1364,6 +1368,10 @@ uint64_t persistence_safe_group(const struct persistence *persistence) {
 
 uint64_t persistence_synced_group(const struct persistence *persistence) {
     return is_on(persistence) ? persistence->journal.synced_group : 0;
+}
+
+uint64_t persistence_written_group(const struct persistence *persistence) {
+    return is_on(persistence) ? persistence->journal.written_group : 0;
 }
 
 bool persistence_holds_readers(const struct persistence *persistence) {

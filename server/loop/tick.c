@@ -346,6 +346,14 @@ static void finish_dirty(struct tick *tick) {
     }
 }
 
+/* What depends on no later group may leave at once, before the tick's end. With sync-replicas nothing may
+ * that shows the boards: the lease is looked at when the commands have run. */
+static uint64_t free_group(const struct server *server) {
+    return sync_is_gating(&server->replication.sync)
+               ? 0
+               : persistence_safe_group(server->persistence);
+}
+
 /* ---- output that nobody asked for ---- */
 
 static void mark_pushed(struct tick *tick, struct connection *connection) {
@@ -378,7 +386,7 @@ static void take_news(struct tick *tick) {
         }
         if (server->persistence != NULL && session->output.size > session->pushed_from) {
             uint64_t group = persistence_last_group(server->persistence);
-            if (group > persistence_safe_group(server->persistence)) {
+            if (group > free_group(server)) {
                 connection_gate(connection, session->pushed_from, group);
             }
         }
@@ -426,11 +434,13 @@ static void gate_output(struct connection *connection, size_t size_before, bool 
                         bool sees) {
     const struct persistence *persistence = connection->tick->server->persistence;
     uint64_t group = persistence_last_group(persistence);
-    if (group <= persistence_safe_group(persistence) ||
-        connection->session.output.size == size_before) {
+    const struct server *server = connection->tick->server;
+    if (group <= free_group(server) || connection->session.output.size == size_before) {
         return;
     }
-    if (has_changed || (persistence_holds_readers(persistence) && sees)) {
+    bool holds_readers =
+        persistence_holds_readers(persistence) || sync_is_gating(&server->replication.sync);
+    if (has_changed || (holds_readers && sees)) {
         connection_gate(connection, size_before, group);
     }
 }
@@ -637,7 +647,7 @@ static bool run_jobs(struct tick *tick) {
     }
     bool may_write = !tick->is_behind && server_pause(server) == SERVER_PAUSE_NONE &&
                      server->durability.write_refusal == NULL &&
-                     !replication_is_replica(&server->replication);
+                     !replication_is_passive(&server->replication);
     bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
     for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
         answer_job(tick, job);
@@ -647,8 +657,24 @@ static bool run_jobs(struct tick *tick) {
 
 /* ---- the end of a tick ---- */
 
+/* Answers that are never to be sent: their clients are told nothing. */
+static void close_lost(struct tick *tick) {
+    struct sync *sync = &tick->server->replication.sync;
+    if (!sync->has_lost_answers) {
+        return;
+    }
+    sync->has_lost_answers = false;
+    for (struct connection *connection = tick->gated_first; connection != NULL;) {
+        struct connection *next = connection->gate.next;
+        connection_close(connection, "sync-replicas: it waits for a term that is over");
+        connection = next;
+    }
+}
+
 void tick_open_gates(struct tick *tick) {
-    uint64_t group = persistence_safe_group(tick->server->persistence);
+    close_lost(tick);
+    uint64_t group = sync_safe_group(&tick->server->replication.sync,
+                                     persistence_safe_group(tick->server->persistence));
     struct connection *connection = tick->gated_first;
     while (connection != NULL) {
         struct connection *next = connection->gate.next;
@@ -793,7 +819,7 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
 
 /* A replica gets what is due from its master; during a FAILOVER nothing may change. */
 static bool may_change(const struct server *server) {
-    return !replication_is_replica(&server->replication) &&
+    return !replication_is_passive(&server->replication) &&
            server->replication.failover.state == REPLICATION_FAILOVER_NONE;
 }
 
@@ -1190,10 +1216,16 @@ static void on_check(uv_check_t *check) {
     if (server->has_news) {
         take_news(tick);
     }
+    if (tick->replicator != NULL) {
+        tick->replicate_close(tick->replicator);
+    }
     if (server->persistence != NULL) {
         has_more |= persistence_end_tick(server->persistence);
     }
     has_more |= end_replication(tick);
+    if (sync_is_gating(&server->replication.sync) || server->replication.sync.has_lost_answers) {
+        tick_open_gates(tick);
+    }
     finish_dirty(tick);
     has_more |= finish_pushed(tick);
     has_more |= jobs_have_steps(server);

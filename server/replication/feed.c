@@ -32,20 +32,48 @@ static void take_group(void *context, const struct journal_group_head *head, con
     }
 }
 
-/* The history that is written into the keys. */
-static void write_history(struct feed *feed) {
+void feed_write_history(struct feed *feed) {
     const struct replication *replication = replication_of(feed);
-    struct registry *registry = feed->server->registry;
-    struct history now;
-    if (replication_is_replica(replication) ||
-        (history_read(registry, &now) && strcmp(now.id, replication->id) == 0)) {
-        return;
+    struct history history = {.second_until = replication->second_until};
+    memcpy(history.id, replication->id, sizeof history.id);
+    memcpy(history.second_id, replication->second_id, sizeof history.second_id);
+    feed->owes_history = !history_write(feed->server->registry, &history);
+    feed->has_gap |= feed->owes_history; /* no memory: nobody may rely on what follows */
+}
+
+void feed_close_tick(struct feed *feed) {
+    const struct persistence *persistence = feed->server->persistence;
+    if (feed->owes_history &&
+        persistence_last_group(persistence) != persistence_complete_group(persistence)) {
+        feed_write_history(feed);
     }
-    memcpy(now.id, replication->id, sizeof now.id);
-    memcpy(now.second_id, replication->second_id, sizeof now.second_id);
-    now.second_until = replication->second_until;
-    if (!history_write(registry, &now)) {
-        feed->has_gap = true; /* no memory: nobody may rely on it */
+}
+
+void feed_forget_history(struct feed *feed) {
+    struct replication *replication = replication_of(feed);
+    struct history history;
+    if (feed->owes_history && history_read(feed->server->registry, &history)) {
+        memcpy(replication->id, history.id, sizeof history.id);
+        memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+        replication->second_until = history.second_until;
+    }
+    feed->owes_history = false;
+}
+
+/* The keys name another history, which goes on in this one, or none. */
+static void begin_history(struct feed *feed, bool had_gap) {
+    struct replication *replication = replication_of(feed);
+    struct history history;
+    if (had_gap) {
+        /* Whoever knows the id, and the number of the last group, does not know the keys. */
+        replication_make_id(feed->server, replication->id);
+        memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+        replication->second_until = 0;
+    }
+    if (had_gap || !history_read(feed->server->registry, &history)) {
+        feed_write_history(feed);
+    } else {
+        feed->owes_history = strcmp(history.id, replication->id) != 0;
     }
 }
 
@@ -63,13 +91,9 @@ void feed_open(struct feed *feed) {
     bool had_gap = persistence_has_gap(persistence);
     persistence_set_tap(persistence, take_group, feed);
     persistence_clear_gap(persistence);
-    if (!replication_is_replica(replication) && had_gap) {
-        /* Whoever knows the id, and the number of the last group, does not know the keys. */
-        replication_make_id(feed->server, replication->id);
-        memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
-        replication->second_until = 0;
+    if (!replication_is_passive(replication)) {
+        begin_history(feed, had_gap);
     }
-    write_history(feed);
     log_write(LOG_NOTICE, "replication: backlog begun id=%s group=%" PRIu64 " bytes=%llu",
               replication->id, persistence_last_group(persistence),
               (unsigned long long)feed->backlog.keep_size);
@@ -103,12 +127,15 @@ static void give_up(struct feed *feed, struct replica *replica, const char *reas
     server_kill_session(feed->server, replica->session);
 }
 
-void feed_reset(struct feed *feed, const char *reason) {
-    struct replication *replication = replication_of(feed);
-    for (struct replica *replica = replication->replicas; replica != NULL;
+void feed_drop_replicas(struct feed *feed, const char *reason) {
+    for (struct replica *replica = replication_of(feed)->replicas; replica != NULL;
          replica = replica->next) {
         give_up(feed, replica, reason);
     }
+}
+
+void feed_reset(struct feed *feed, const char *reason) {
+    feed_drop_replicas(feed, reason);
     if (feed->is_open) {
         close_feed(feed);
     }
@@ -140,7 +167,7 @@ static bool is_id(const char *id, struct bytes wanted) {
 /* Does whoever has all groups before this one, of that history, have what is true here, too? */
 static bool is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
     const struct replication *replication = replication_of(feed);
-    uint64_t last_group = persistence_last_group(feed->server->persistence);
+    uint64_t last_group = persistence_complete_group(feed->server->persistence);
     if (group == 0 || !history_is_id(id) || is_id(HISTORY_NO_ID, id)) {
         return false;
     }
@@ -152,18 +179,26 @@ static bool is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
 static bool is_at_hand(const struct feed *feed, uint64_t group) {
     const struct backlog *backlog = &feed->backlog;
     if (backlog->first == NULL) {
-        return group == persistence_last_group(feed->server->persistence) + 1;
+        return group == persistence_complete_group(feed->server->persistence) + 1;
     }
     return group >= backlog_first_group(backlog) && group <= backlog->next_group;
 }
 
-static const char *find_sync_refusal(const struct feed *feed, struct bytes id,
-                                     bool wants_failover) {
+static const char *find_sync_refusal(const struct feed *feed, const struct replication_wish *wish) {
     const struct replication *replication = replication_of(feed);
-    if (wants_failover && !is_id(replication->id, id)) {
+    const char *refusal = NULL;
+    if (feed->quorum != NULL) {
+        refusal = quorum_find_sync_refusal(feed->quorum, wish->is_pulling, &wish->term);
+    } else if (wish->is_pulling) {
+        refusal = "NOMASTERLINK sync-replicas is 0 here";
+    }
+    if (refusal != NULL || wish->is_pulling) {
+        return refusal;
+    }
+    if (wish->wants_failover && !is_id(replication->id, wish->id)) {
         return "ERR PSYNC FAILOVER replid must match my replid.";
     }
-    if (replication_is_replica(replication) && !wants_failover &&
+    if (replication_is_replica(replication) && !wish->wants_failover &&
         (!replication->is_whole || replication->link == REPLICATION_LINK_SYNC ||
          !replication_is_up(replication))) {
         return "NOMASTERLINK Can't SYNC while not connected with my master";
@@ -186,10 +221,12 @@ static void answer(struct feed *feed, const struct replica *replica, struct repl
               session->address, replica->port, replica->sent_group);
 }
 
-void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint64_t group,
-               bool wants_failover, struct reply *reply) {
+void feed_sync(struct feed *feed, struct replica *replica, const struct replication_wish *wish,
+               struct reply *reply) {
+    struct bytes id = wish->id;
+    uint64_t group = wish->group;
     struct replication *replication = replication_of(feed);
-    const char *refusal = find_sync_refusal(feed, id, wants_failover);
+    const char *refusal = find_sync_refusal(feed, wish);
     if (refusal != NULL) {
         reply_error(reply, refusal);
         return;
@@ -198,12 +235,17 @@ void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint
         reply_error(reply, "ERR this connection is a replica's already");
         return;
     }
+    if (wish->wants_failover && feed->quorum != NULL) {
+        replication_promote(feed->server);
+        reply_simple(reply, "AGREED"); /* it comes again, and presents itself */
+        return;
+    }
     struct feed_place *place = memory_allocate_zeroed(sizeof *place);
     if (place == NULL) {
         reply_error(reply, "OOM out of memory");
         return;
     }
-    if (wants_failover) {
+    if (wish->wants_failover) {
         replication_promote(feed->server);
     }
     feed_open(feed);
@@ -459,6 +501,13 @@ static void describe(struct feed *feed) {
     replication->backlog_used_size = backlog_size(&feed->backlog);
 }
 
+/* Which it acknowledges. */
+static void ping(struct feed *feed, struct replica *replica) {
+    if (unsent(replica) < UNSENT_MAX) {
+        wire_put_ping(output_of(feed, replica), feed->server->clock.now_us, replica->sent_group);
+    }
+}
+
 bool feed_step(struct feed *feed) {
     struct replication *replication = replication_of(feed);
     bool has_more = false;
@@ -479,17 +528,15 @@ bool feed_step(struct feed *feed) {
         if (!is_lost(replica) && place_of(replica)->is_streaming) {
             note_online(replica);
             has_more |= send_groups(feed, replica);
+            if (feed->wants_ping) {
+                ping(feed, replica);
+            }
         }
     }
+    feed->wants_ping = false;
     backlog_trim(&feed->backlog);
     describe(feed);
     return has_more;
-}
-
-static void ping(struct feed *feed, struct replica *replica) {
-    if (unsent(replica) < UNSENT_MAX) {
-        wire_put_ping(output_of(feed, replica), feed->server->clock.now_us, replica->sent_group);
-    }
 }
 
 void feed_second(struct feed *feed) {
@@ -516,7 +563,7 @@ void feed_second(struct feed *feed) {
         }
     }
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;
-    if (replication->replica_count == 0 && ttl_s > 0 && feed->deserted_at_ms != 0 &&
+    if (replication->replica_count == 0 && ttl_s > 0 && feed->quorum == NULL && feed->deserted_at_ms != 0 &&
         now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
         log_write(LOG_NOTICE,
                   "replication: backlog ended, as no replica came for repl-backlog-ttl");

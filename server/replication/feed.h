@@ -18,6 +18,7 @@
 #include "protocol/reply.h"
 #include "server/clients/server.h"
 #include "server/replication/backlog.h"
+#include "server/replication/quorum.h"
 
 struct feed_copy {
     bool is_going;
@@ -29,8 +30,11 @@ struct feed_copy {
 
 struct feed {
     struct server *server;
+    struct quorum *quorum; /* NULL: sync-replicas 0 */
     struct backlog backlog;
     bool is_open;
+    bool owes_history;      /* the keys do not name the id yet: see feed_close_tick */
+    bool wants_ping;        /* replicas are asked to acknowledge */
     bool has_gap;           /* the backlog has lost a group: all begin anew */
     int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
     int64_t ping_at_ms;
@@ -52,14 +56,24 @@ struct feed *feed_create(struct server *server);
 void feed_destroy(struct feed *feed);
 
 /* LB.SYNC: answer it, and make the session a replica. group: the first one that it wants. */
-void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint64_t group,
-               bool wants_failover, struct reply *reply);
+void feed_sync(struct feed *feed, struct replica *replica, const struct replication_wish *wish,
+               struct reply *reply);
 /* The session is gone. */
 void feed_leave(struct feed *feed, struct replica *replica);
 /* Begin the backlog, if there is none. */
 void feed_open(struct feed *feed);
+/* Write the ids into the keys: what follows is of this history. A server that has only been started owes
+ * that: it is done together with its first change, so that one that is made a replica before that has
+ * nothing of its own, and goes on where it was. */
+void feed_write_history(struct feed *feed);
+/* Before the tick's group is complete: with the first change, what is owed is written. */
+void feed_close_tick(struct feed *feed);
+/* It becomes a replica: what was owed never was. */
+void feed_forget_history(struct feed *feed);
 /* All that it has is of another history: close it, and all replicas, which come again. */
 void feed_reset(struct feed *feed, const char *reason);
+/* Close all replicas, which come again. */
+void feed_drop_replicas(struct feed *feed, const char *reason);
 /* At the end of a tick, when its group is complete. true: there is more to do at once. */
 bool feed_step(struct feed *feed);
 /* Once a second. */

@@ -9,7 +9,7 @@
  *
  *     PING   [AUTH [user] password]   REPLCONF listening-port   [REPLCONF ip-address]
  *     REPLCONF capa eof capa psync2   REPLCONF leaderboard <version>
- *     LB.SYNC <id> <first group>
+ *     [REPLCONF PRESENT ...: quorum.h]   LB.SYNC <id> <first group>
  *
  * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
  * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. The
@@ -24,6 +24,7 @@
 #include "server/clients/server.h"
 #include "server/network/tls.h"
 #include "server/replication/apply.h"
+#include "server/replication/quorum.h"
 #include "server/replication/wire.h"
 
 enum master_link_state {
@@ -64,6 +65,7 @@ enum master_link_line {
     LINK_SAYS_ADDRESS,
     LINK_SAYS_CAPABILITIES,
     LINK_SAYS_VERSION,
+    LINK_SAYS_PRESENT, /* sync-replicas: until the master is open (quorum.h) */
     LINK_SAYS_SYNC,
     LINK_LINES,
 };
@@ -74,7 +76,11 @@ struct master_link {
     void (*wake)(void *context); /* let the tick run: something has come */
     void *context;
     enum master_link_state state;
-    bool wants_failover; /* LB.SYNC ... FAILOVER */
+    struct quorum *quorum; /* NULL: sync-replicas 0 */
+    bool wants_failover;   /* LB.SYNC ... FAILOVER */
+    /* A closed master takes over what this server has, LB.SYNC ... PULL; port 0: no. */
+    char pull_host[REPLICATION_HOST_MAX + 1];
+    uint16_t pull_port;
     int fd;              /* -1: none */
     uv_poll_t *poll;     /* NULL: none; its own memory, as closing takes a turn of the loop */
     int polled;          /* events */
@@ -96,6 +102,7 @@ struct master_link {
     bool is_retrying;    /* there was no memory for a step: it is tried again each second */
     bool has_replaced;   /* a copy has replaced the keys: its owner clears it */
     bool wants_ack;      /* something was applied since the last REPLCONF ACK */
+    uint64_t kept_group; /* the last one that was acknowledged as kept */
     uint64_t copy_group; /* of the copy that is loaded */
     char reason[REPLICATION_ERROR_MAX];
     char logged_reason[REPLICATION_ERROR_MAX]; /* the last one that the log has */
@@ -109,6 +116,8 @@ void master_link_deinit(struct master_link *link);
 
 /* Connect to replication.master_host from now on. wants_failover: the master is to be made. */
 void master_link_begin(struct master_link *link, bool wants_failover);
+/* The same, to take over what a server has that has promised this one's term. */
+void master_link_begin_pull(struct master_link *link, const char *host, uint16_t port);
 /* Drop the connection. What has come whole is applied before; nothing comes any more. */
 void master_link_stop(struct master_link *link);
 /* Drop the connection, and try again soon. */

@@ -1,12 +1,15 @@
 /* See replicator.h. */
 #include "server/replication/replicator.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server/durability/persistence.h"
 #include "server/replication/feed.h"
 #include "server/replication/history.h"
 #include "server/replication/master_link.h"
+#include "server/replication/quorum.h"
 #include "server/system/log.h"
 
 enum {
@@ -21,30 +24,83 @@ struct replicator {
     struct server *server;
     struct feed *feed;
     struct master_link link;
-    bool has_begun;    /* the files are loaded */
-    bool owes_history; /* there was no memory for it */
+    struct quorum *quorum; /* NULL: sync-replicas 0, or nothing is loaded yet */
+    bool has_begun; /* the files are loaded */
+    bool is_void;   /* changes have no numbers, and the keys say so */
 };
 
-static struct replication *replication_of(const struct replicator *replicator) {
-    return &replicator->server->replication;
+/* The server changes its keys itself from now on. */
+static void lead(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    registry_set_passive(server->registry, false);
+    clock_lead(&server->clock);
+    persistence_set_following(server->persistence, false);
 }
 
-/* Write the ids into the keys, if anybody may rely on them. */
-static void write_history(struct replicator *replicator) {
-    const struct replication *replication = replication_of(replicator);
-    struct registry *registry = replicator->server->registry;
-    struct history history = {.second_until = replication->second_until};
-    memcpy(history.id, replication->id, sizeof history.id);
-    memcpy(history.second_id, replication->second_id, sizeof history.second_id);
-    replicator->owes_history = !history_write(registry, &history);
+/* ---- what the quorum asks for ---- */
+
+static void tell_quorum(struct replicator *replicator, void (*what)(struct quorum *quorum)) {
+    if (replicator->quorum != NULL) {
+        what(replicator->quorum);
+    }
+}
+
+static void wake_loop(void *context) {
+    struct replicator *replicator = context;
+    replicator->link.wake(replicator->link.context);
+}
+
+static void drop_replicas(void *context, const char *reason) {
+    struct replicator *replicator = context;
+    feed_drop_replicas(replicator->feed, reason);
+}
+
+static void pull(void *context, const char *host, uint16_t port) {
+    struct replicator *replicator = context;
+    master_link_begin_pull(&replicator->link, host, port);
+}
+
+static void end_pull(void *context) {
+    struct replicator *replicator = context;
+    master_link_stop(&replicator->link);
+}
+
+static void close_term(void *context) {
+    struct replicator *replicator = context;
+    registry_set_passive(replicator->server->registry, true);
+    persistence_set_following(replicator->server->persistence, true);
+}
+
+/* The history in the keys is the start mark: the first effects in the new term. */
+static bool open_term(void *context, const struct term *id) {
+    struct replicator *replicator = context;
+    struct server *server = replicator->server;
+    struct replication *replication = &server->replication;
+    struct history before, history = {.second_until = persistence_last_group(server->persistence)};
+    bool had_history = history_read(server->registry, &before);
+    memcpy(history.id, id->text, sizeof history.id);
+    memcpy(history.second_id, had_history ? before.id : HISTORY_NO_ID, sizeof history.second_id);
+    lead(replicator);
+    if (!history_write(server->registry, &history)) {
+        close_term(replicator);
+        return false;
+    }
+    memcpy(replication->id, history.id, sizeof history.id);
+    memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+    replication->second_until = history.second_until;
+    replicator->feed->owes_history = false;
+    feed_drop_replicas(replicator->feed, "a new term begins");
+    return true;
 }
 
 /* ---- what commands ask for ---- */
 
 static void follow(void *context) {
     struct replicator *replicator = context;
+    feed_forget_history(replicator->feed);
     registry_set_passive(replicator->server->registry, true);
     if (replicator->has_begun) {
+        tell_quorum(replicator, quorum_follow);
         master_link_stop(&replicator->link);
         master_link_begin(&replicator->link, false);
     }
@@ -53,6 +109,7 @@ static void follow(void *context) {
 static void shift(void *context) {
     struct replicator *replicator = context;
     registry_set_passive(replicator->server->registry, true);
+    tell_quorum(replicator, quorum_follow);
     master_link_stop(&replicator->link);
     master_link_begin(&replicator->link, true);
 }
@@ -65,33 +122,54 @@ static void promote(void *context) {
     }
     master_link_stop(&replicator->link);
     server->replication.group = persistence_last_group(server->persistence);
-    registry_set_passive(server->registry, false);
-    clock_lead(&server->clock);
-    persistence_set_following(server->persistence, false);
+    if (replicator->quorum != NULL) {
+        quorum_promote(replicator->quorum);
+        return; /* closed: the keys are still not its own to change */
+    }
+    lead(replicator);
 }
 
 static void history_changed(void *context) {
     struct replicator *replicator = context;
     struct server *server = replicator->server;
-    if (!replicator->has_begun || replication_is_replica(&server->replication)) {
+    if (!replicator->has_begun || replication_is_passive(&server->replication)) {
         return;
     }
-    if (replicator->feed->is_open) {
-        write_history(replicator);
+    feed_open(replicator->feed);
+    feed_write_history(replicator->feed);
+}
+
+static void sync_replica(void *context, struct replica *replica,
+                         const struct replication_wish *wish, struct reply *reply) {
+    struct replicator *replicator = context;
+    feed_sync(replicator->feed, replica, wish, reply);
+}
+
+static void present(void *context, struct replica *replica, const struct sync_presented *said,
+                    struct reply *reply) {
+    struct replicator *replicator = context;
+    if (replicator->quorum == NULL) {
+        reply_simple(reply, "OFF");
     } else {
-        feed_open(replicator->feed);
+        quorum_take_present(replicator->quorum, replica, said, reply);
     }
 }
 
-static void sync_replica(void *context, struct replica *replica, struct bytes id, uint64_t group,
-                         bool wants_failover, struct reply *reply) {
+static void acknowledge(void *context, struct replica *replica, uint64_t acked, uint64_t probe) {
     struct replicator *replicator = context;
-    feed_sync(replicator->feed, replica, id, group, wants_failover, reply);
+    if (replicator->quorum != NULL) {
+        quorum_take_ack(replicator->quorum, replica, acked, probe);
+    }
 }
 
 static void leave(void *context, struct replica *replica) {
     struct replicator *replicator = context;
     feed_leave(replicator->feed, replica);
+}
+
+static void ask_acks(void *context) {
+    struct replicator *replicator = context;
+    replicator->feed->wants_ping = true;
 }
 
 static void drop(void *context) {
@@ -100,6 +178,35 @@ static void drop(void *context) {
 }
 
 /* ---- the start ---- */
+
+/* Without what it has promised this server may not take part. */
+static void end_process(const char *error) {
+    log_write(LOG_WARNING, "cannot start: %s", error);
+    log_close();
+    _exit(EXIT_FAILURE);
+}
+
+static void begin_quorum(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    char error[DISK_ERROR_MAX];
+    const struct quorum_host host = {
+        .context = replicator,
+        .wake = wake_loop,
+        .drop_replicas = drop_replicas,
+        .pull = pull,
+        .end_pull = end_pull,
+        .open = open_term,
+        .close = close_term,
+    };
+    replicator->quorum = quorum_create(server, replicator->link.loop, &host, error);
+    if (replicator->quorum == NULL || !quorum_begin(replicator->quorum, error)) {
+        end_process(error);
+    }
+    replicator->feed->quorum = replicator->quorum;
+    replicator->link.quorum = replicator->quorum;
+    close_term(replicator);
+    feed_open(replicator->feed);
+}
 
 /* The files are loaded, and no command has run. */
 static void begin(struct replicator *replicator) {
@@ -111,14 +218,20 @@ static void begin(struct replicator *replicator) {
     replicator->has_begun = true;
     replication->group = persistence_last_group(persistence);
     persistence_clear_gap(persistence);
+    bool is_in_quorum = server->settings.sync_replicas > 0;
+    if (has_history && (replication_is_replica(replication) || is_in_quorum)) {
+        memcpy(replication->id, history.id, sizeof history.id);
+        memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+        replication->second_until = history.second_until;
+    }
+    if (is_in_quorum) {
+        begin_quorum(replicator);
+    }
     if (replication_is_replica(replication)) {
-        if (has_history) {
-            memcpy(replication->id, history.id, sizeof history.id);
-            memcpy(replication->second_id, history.second_id, sizeof history.second_id);
-            replication->second_until = history.second_until;
-        }
         replication->is_whole = has_history;
         master_link_begin(&replicator->link, false);
+    } else if (is_in_quorum) {
+        replication->is_whole = true;
     } else if (has_history) {
         memcpy(replication->second_id, history.id, sizeof history.id);
         replication->second_until = replication->group;
@@ -128,6 +241,25 @@ static void begin(struct replicator *replicator) {
 
 /* ---- the tick ---- */
 
+/* Changes are not numbered any more, as nobody was there to want that: what the keys say of their history
+ * must not be believed again. */
+static void void_history(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    struct history history;
+    bool has_gap = persistence_has_gap(server->persistence);
+    if (replication_is_passive(&server->replication) || has_gap == replicator->is_void) {
+        return;
+    }
+    replicator->is_void = has_gap;
+    if (has_gap && history_read(server->registry, &history)) {
+        replication_make_id(server, server->replication.id);
+        memcpy(server->replication.second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+        server->replication.second_until = 0;
+        feed_write_history(replicator->feed);
+        replicator->is_void = !replicator->feed->owes_history;
+    }
+}
+
 bool replicator_begin_tick(struct replicator *replicator) {
     struct server *server = replicator->server;
     if (server->durability.is_loading || server->persistence == NULL) {
@@ -136,16 +268,22 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (!replicator->has_begun) {
         begin(replicator);
     }
-    if (replicator->owes_history) {
-        write_history(replicator);
-    }
+    void_history(replicator);
     uint64_t group = persistence_last_group(server->persistence);
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
     if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
         replicator->link.has_replaced = false;
         feed_reset(replicator->feed, "a full copy has replaced the keys");
+        if (replicator->quorum != NULL) {
+            feed_open(replicator->feed);
+        }
     }
+    tell_quorum(replicator, quorum_begin_tick);
     return has_more;
+}
+
+void replicator_close_tick(struct replicator *replicator) {
+    feed_close_tick(replicator->feed);
 }
 
 bool replicator_end_tick(struct replicator *replicator) {
@@ -157,6 +295,7 @@ bool replicator_end_tick(struct replicator *replicator) {
         server->replication.group = persistence_last_group(server->persistence);
     }
     bool has_more = feed_step(replicator->feed);
+    tell_quorum(replicator, quorum_end_tick);
     master_link_acknowledge(&replicator->link);
     return has_more;
 }
@@ -190,10 +329,13 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         .follow = follow,
         .promote = promote,
         .leave = leave,
+        .ask_acks = ask_acks,
         .shift = shift,
         .history_changed = history_changed,
         .sync = sync_replica,
         .drop = drop,
+        .present = present,
+        .acknowledge = acknowledge,
     };
     registry_set_passive(server->registry, replication_is_replica(&server->replication));
     return replicator;
@@ -202,6 +344,13 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
 void replicator_stop(struct replicator *replicator) {
     if (replicator != NULL) {
         master_link_deinit(&replicator->link);
+        quorum_stop(replicator->quorum);
+    }
+}
+
+void replicator_end_cleanly(struct replicator *replicator, uint64_t last_group) {
+    if (replicator != NULL && replicator->quorum != NULL) {
+        quorum_end_cleanly(replicator->quorum, last_group);
     }
 }
 
@@ -209,6 +358,7 @@ void replicator_destroy(struct replicator *replicator) {
     if (replicator != NULL) {
         replicator->server->replication.machine = (struct replication_machine){.context = NULL};
         feed_destroy(replicator->feed);
+        quorum_destroy(replicator->quorum);
         memory_free(replicator);
     }
 }

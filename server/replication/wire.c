@@ -44,6 +44,15 @@ void wire_put_end(struct buffer *out, uint64_t group, int64_t time_us) {
     put_two(out, WIRE_END, group, (uint64_t)time_us);
 }
 
+void wire_put_probe(struct buffer *out, const struct wire_probe *probe) {
+    char *at = begin(out, WIRE_PROBE, WIRE_PROBE_SIZE);
+    if (at != NULL) {
+        little_put_u64(at, probe->last_group);
+        little_put_u64(at + sizeof(uint64_t), probe->number);
+        little_put_u64(at + 2 * sizeof(uint64_t), probe->lease_ms);
+    }
+}
+
 static void put_bytes(struct buffer *out, enum wire_kind kind, const char *bytes, size_t size) {
     char *at = begin(out, kind, size);
     if (at != NULL) {
@@ -73,6 +82,8 @@ static bool is_size_fine(enum wire_kind kind, size_t size) {
         return size > 0 && size <= WIRE_PIECE_MAX;
     case WIRE_END:
         return size == WIRE_END_SIZE;
+    case WIRE_PROBE:
+        return size == WIRE_PROBE_SIZE;
     case WIRE_GIVEN_UP:
         return size <= WIRE_TEXT_MAX;
     }
@@ -114,6 +125,11 @@ enum wire_status wire_read(const char *at, size_t size, struct wire_message *mes
     } else if (message->kind == WIRE_END) {
         message->group = little_get_u64(message->at);
         message->time_us = (int64_t)little_get_u64(message->at + sizeof(uint64_t));
+    }
+    if (message->kind == WIRE_PROBE) {
+        message->probe.last_group = little_get_u64(message->at);
+        message->probe.number = little_get_u64(message->at + sizeof(uint64_t));
+        message->probe.lease_ms = little_get_u64(message->at + 2 * sizeof(uint64_t));
     }
     if (message->time_us < 0 || (uint64_t)message->time_us > WIRE_TIME_MAX) {
         return refuse(reason, "a time that no clock shows");

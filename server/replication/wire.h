@@ -9,6 +9,8 @@
  *     PING      u64 time of the master, unix microseconds   u64 its last group
  *     PIECE     bytes of the copy
  *     END       u64 the last group that the copy holds   u64 time
+ *     PROBE     u64 the last group of the master   u64 its number (0: none to be echoed)
+ *               u64 milliseconds of the lease that leans on it: to those that take part in sync-replicas
  *     GIVEN_UP  why the copy does not go on: text for the log
  *
  * Integers are little endian. The replica answers with REPLCONF ACK. Nothing here is trusted: a
@@ -27,6 +29,7 @@ enum {
     WIRE_HEAD = 8,
     WIRE_PING_SIZE = 16,
     WIRE_END_SIZE = 16,
+    WIRE_PROBE_SIZE = 24,
     WIRE_PIECE_MAX = 256 * 1024,
     WIRE_TEXT_MAX = 512,
 };
@@ -39,6 +42,14 @@ enum wire_kind {
     WIRE_PIECE = 3,
     WIRE_END = 4,
     WIRE_GIVEN_UP = 5,
+    WIRE_PROBE = 6,
+};
+
+/* See server/replication/quorum.h. */
+struct wire_probe {
+    uint64_t last_group;
+    uint64_t number;
+    uint64_t lease_ms;
 };
 
 /* ---- writing: what finds no memory breaks the buffer ---- */
@@ -50,6 +61,7 @@ static inline size_t wire_group_size(const struct journal_group_head *head) {
 /* at: room for wire_group_size. */
 void wire_put_group(char *at, const struct journal_group_head *head, const char *payload);
 void wire_put_ping(struct buffer *out, int64_t time_us, uint64_t group);
+void wire_put_probe(struct buffer *out, const struct wire_probe *probe);
 void wire_put_piece(struct buffer *out, const char *at, size_t size);
 void wire_put_end(struct buffer *out, uint64_t group, int64_t time_us);
 void wire_put_given_up(struct buffer *out, const char *reason);
@@ -70,6 +82,7 @@ struct wire_message {
     struct journal_group_head head; /* WIRE_GROUP; the payload is behind it in the body */
     uint64_t group;                 /* WIRE_PING, WIRE_END */
     int64_t time_us;
+    struct wire_probe probe; /* WIRE_PROBE */
 };
 
 /* Read the message at the beginning of size bytes. A group's checksum is verified. */

@@ -141,12 +141,34 @@ static bool check_proxied(const struct settings *settings, char *error) {
     return true;
 }
 
+static bool check_sync_replicas(const struct settings *settings, char *error) {
+    if (settings->sync_replicas == 0) {
+        return true;
+    }
+    if (settings->replication_nodes <= settings->sync_replicas) {
+        return setting_fail(error,
+                            "sync-replicas %lld needs replication-nodes %lld or more: how many "
+                            "servers there are, the master included",
+                            (long long)settings->sync_replicas,
+                            (long long)settings->sync_replicas + 1);
+    }
+    if (!settings->appendonly) {
+        return setting_fail(error, "sync-replicas needs appendonly yes: what a server has promised "
+                                   "and acknowledged must be on its disk");
+    }
+    if (settings->sync_replicas_fsync && settings->appendfsync != SETTING_APPENDFSYNC_ALWAYS) {
+        return setting_fail(error, "sync-replicas-fsync yes needs appendfsync always");
+    }
+    return true;
+}
+
 bool settings_finish(struct settings *settings, char *error) {
     if (settings->port == 0 && settings->tls_port == 0 && settings->unixsocket == NULL) {
         return setting_fail(error, "there is nothing to listen on: port and tls-port are 0 and "
                                    "unixsocket is not set");
     }
-    return check_proxied(settings, error) && setting_board_resolve(settings, error);
+    return check_proxied(settings, error) && check_sync_replicas(settings, error) &&
+           setting_board_resolve(settings, error);
 }
 
 /* ---- CONFIG SET ---- */
@@ -213,6 +235,9 @@ static const char *assign_all(struct settings *draft, const struct bytes *pairs,
     bool has_changed = draft->has_own_layouts || draft->has_own_rules;
     if (failed == NULL && has_changed && !setting_board_resolve(draft, reason)) {
         failed = draft->has_own_layouts ? "layout" : "board";
+    }
+    if (failed == NULL && !check_sync_replicas(draft, reason)) {
+        failed = draft->appendonly ? "appendfsync" : "appendonly"; /* the others are fixed */
     }
     return failed;
 }

@@ -27,6 +27,7 @@ enum {
     SETTING_LAYOUTS_MAX = 256,
     SETTING_RULES_MAX = 1024,
     SETTINGS_MAX = 128,
+    SETTING_NODES_MAX = 16, /* replication-nodes */
     SETTING_RENAMES_MAX = 64,
     SETTING_RENAME_SIZE_MAX = 128, /* bytes of a command's new name */
     SETTING_SAVE_POINTS_MAX = 64,
@@ -193,6 +194,9 @@ struct settings {
     int64_t repl_backlog_ttl_s;
     int64_t min_replicas_to_write, min_replicas_max_lag_s; /* 0: off */
     bool tls_replication;
+    int64_t sync_replicas, replication_nodes; /* 0: off; else sync_replicas < replication_nodes */
+    bool sync_replicas_fsync;
+    int64_t sync_replicas_lease_ms; /* 0: none */
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */
     char *appenddirname; /* never NULL; a name in dir */

@@ -447,6 +447,27 @@ IN_FIXTURE(a_promoted_replica_keeps_everything_and_its_siblings_go_on) {
     follow(MASTER, REPLICA);
     write_some(REPLICA, 300);
     check_equal(MASTER, REPLICA);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
+}
+
+IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
+    char command[64];
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    write_some(MASTER, 300);
+    wait_synced(REPLICA, MASTER);
+    for (int i = 0; i < 4; i++) {
+        struct node *from = i % 2 == 0 ? MASTER : REPLICA;
+        struct node *to = i % 2 == 0 ? REPLICA : MASTER;
+        snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", to->port);
+        wire_check(&from->wire, command, "OK");
+        wait_up(from);
+        write_some(to, 100);
+        check_equal(from, to);
+    }
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
 }
 
 IN_FIXTURE(what_only_the_old_master_had_is_gone_when_it_follows) {

@@ -359,6 +359,23 @@ static void print_replicas(struct info *info) {
     }
 }
 
+/* sync-replicas */
+static void print_sync(struct info *info, const struct sync *sync) {
+    if (sync->state == SYNC_OFF) {
+        return;
+    }
+    put(info, "sync_state:%s", sync_state_name(sync->state));
+    put(info, "sync_node:%016llx", (unsigned long long)sync->node);
+    put(info, "sync_promised:%s", sync->promised.text);
+    put_u64(info, "sync_may_have_forgotten", sync->has_forgotten);
+    if (sync_is_closed(sync)) {
+        put_u64(info, "sync_promises", sync->promise_count);
+        put_u64(info, "sync_promises_needed", sync->promises_needed);
+    } else if (sync->state == SYNC_OPEN) {
+        put_u64(info, "sync_safe_offset", sync->safe_group);
+    }
+}
+
 static void print_replication(struct info *info) {
     const struct replication *replication = &info->server->replication;
     bool has_second = strspn(replication->second_id, "0") < REPLICATION_ID_SIZE;
@@ -372,6 +389,7 @@ static void print_replication(struct info *info) {
     put(info, "master_replid:%s", replication->id);
     put(info, "master_replid2:%s", replication->second_id);
     put_u64(info, "master_repl_offset", replication->group);
+    print_sync(info, &replication->sync);
     put_i64(info, "second_repl_offset", has_second ? (int64_t)replication->second_until + 1 : -1);
     put(info, "repl_backlog_active:%d", has_backlog);
     put_u64(info, "repl_backlog_size", info->server->settings.repl_backlog_size);

@@ -6,17 +6,22 @@
 static void sync_run(struct call *call) {
     const struct request *request = call->request;
     const struct replication_machine *machine = &call->server->replication.machine;
-    bool wants_failover = request->count == 4;
-    uint64_t group;
+    struct replication_wish wish = {
+        .id = request->args[1],
+        .wants_failover = request->count == 4,
+        .is_pulling = request->count == 5,
+    };
     if (machine->sync == NULL || call->session == NULL) {
         (void)call_refuse(call, "ERR this server runs without a disk: it has no replicas");
         return;
     }
-    if (!bytes_parse_u64(request->args[2], &group)) {
+    if (!bytes_parse_u64(request->args[2], &wish.group)) {
         (void)call_refuse(call, "ERR value is not an integer or out of range");
         return;
     }
-    if (wants_failover && !bytes_equal_ignoring_case(request->args[3], BYTES("FAILOVER"))) {
+    if ((wish.wants_failover && !call_arg_is(call, 3, "FAILOVER")) ||
+        (wish.is_pulling &&
+         (!call_arg_is(call, 3, "PULL") || !term_parse(call_arg(call, 4), &wish.term)))) {
         (void)call_syntax_error(call);
         return;
     }
@@ -25,14 +30,14 @@ static void sync_run(struct call *call) {
         (void)call_out_of_memory(call);
         return;
     }
-    machine->sync(machine->context, replica, request->args[1], group, wants_failover, call->reply);
+    machine->sync(machine->context, replica, &wish, call->reply);
 }
 
 const struct command command_lb_sync = {
     .name = "LB.SYNC",
-    .syntax = "replication-id group:integer [FAILOVER]",
+    .syntax = "replication-id group:integer [args=<failover=(FAILOVER) | pull=(PULL term)>]",
     .summary = "Sent by replicas: all groups of effects from this one on, or a full copy",
     .complexity = "O(1), and O(n) in what is sent, in steps between other commands",
-    .flags = COMMAND_ADMIN | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
+    .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_MULTI | COMMAND_NO_BOARDS,
     .run = sync_run,
 };

@@ -87,16 +87,60 @@ static bool keep(const struct call *call, const struct told *told) {
     return true;
 }
 
-/* ACK group [FSYNC group]: of a replica, which gets no reply. Others are ignored, as in Redis. */
+/* ACK group [FSYNC group [PROBE number group]]: of a replica, which gets no reply. Others are ignored, as in Redis. */
 static void take_ack(const struct call *call) {
     uint64_t group;
     uint64_t disk_group = 0;
+    uint64_t probe, acked;
     uint32_t count = call->request->count;
+    const struct replication_machine *machine = &call->server->replication.machine;
     bool has_disk = count >= 5 && call_arg_is(call, 3, "FSYNC");
     if (session_is_replica(call->session) && count >= 3 &&
         bytes_parse_u64(call_arg(call, 2), &group) &&
         (!has_disk || bytes_parse_u64(call_arg(call, 4), &disk_group))) {
         replication_take_ack(call->server, call->session->replica, group, disk_group);
+        if (count >= 8 && call_arg_is(call, 5, "PROBE") &&
+            bytes_parse_u64(call_arg(call, 6), &probe) &&
+            bytes_parse_u64(call_arg(call, 7), &acked) && machine->acknowledge != NULL) {
+            machine->acknowledge(machine->context, call->session->replica, acked, probe);
+        }
+    }
+}
+
+static bool read_node(struct bytes text, uint64_t *node) {
+    struct term term = TERM_NONE;
+    if (text.size != TERM_NODE_SIZE) {
+        return false;
+    }
+    memcpy(term.text + TERM_COUNTER_SIZE, text.at, text.size);
+    if (!term_parse(bytes_from_text(term.text), &term)) {
+        return false;
+    }
+    *node = term_node(&term);
+    return *node != 0;
+}
+
+/* PRESENT node promised id group forgotten (server/replication/quorum.h) */
+static void take_present(const struct call *call) {
+    const struct replication_machine *machine = &call->server->replication.machine;
+    struct sync_presented said;
+    enum { COUNT = 7 };
+    if (call->request->count != COUNT || !read_node(call_arg(call, 2), &said.node) ||
+        !term_parse(call_arg(call, 3), &said.promised) ||
+        !term_parse(call_arg(call, 4), &said.position.term) ||
+        !bytes_parse_u64(call_arg(call, 5), &said.position.group) ||
+        !(call_arg_is(call, 6, "0") || call_arg_is(call, 6, "1"))) {
+        call_syntax_error(call);
+        return;
+    }
+    said.has_forgotten = call_arg_is(call, 6, "1");
+    struct replica *replica = replication_get_replica(call->server, call->session);
+    if (replica == NULL) {
+        (void)call_out_of_memory(call);
+    } else if (machine->present == NULL || session_is_replica(call->session)) {
+        reply_error(call->reply, "ERR PRESENT is not for here");
+    } else {
+        machine->present(machine->context, replica, &said, call->reply);
     }
 }
 
@@ -111,6 +155,10 @@ static void replconf_run(struct call *call) {
         if (call->session->transaction.is_running) {
             reply_ok(call->reply);
         }
+        return;
+    }
+    if (count > 1 && call_arg_is(call, 1, "PRESENT")) {
+        take_present(call);
         return;
     }
     if (count % 2 == 0) {

@@ -1,0 +1,78 @@
+"""The decisions of the protocol: pure functions, each also in C (server/replication/election.h).
+
+The model (protocol.py) asks these, the server asks their twins in C, and twins.py compares the two
+over random arguments. So what the model proves is what the server decides.
+
+A term is a pair (counter, node id), a position is (term of the last group, its number): both are
+ordered as Python orders tuples. Times are in milliseconds.
+"""
+
+
+def promises_needed(nodes, replicas):
+    """How many nodes, the promoted one included, must have promised a term before it opens.
+
+    A write is answered when `replicas` and the master hold it: any so many promises include one of
+    them."""
+    return nodes - replicas
+
+
+def next_term(highest, node):
+    """The term that `node` takes: above every term that it knows, and no other node's."""
+    return (highest[0] + 1, node)
+
+
+def may_promise(term, promised, forgot, group, now, held_until):
+    """Whether a node promises `term`: only upwards (or once more what it has promised), and not while
+    a master's lease may lean on it. Who may have forgotten what it has acknowledged does not, unless
+    it has nothing at all (`group` 0): that promise counts only for beginning (may_begin)."""
+    return (not forgot or group == 0) and term >= promised and now >= held_until
+
+
+def may_take(term, promised):
+    """Whether groups, or a probe, of a master that is open in `term` are taken: nobody older than
+    what was promised."""
+    return term >= promised
+
+
+def may_ack(term, promised, forgot):
+    """Whether a node acknowledges a group, or answers a probe, of a master that is open in `term`."""
+    return term == promised and not forgot
+
+
+def kth_greatest(values, k):
+    """The k-th greatest of `values`, k from 1; 0 if there are fewer."""
+    return sorted(values, reverse=True)[k - 1] if len(values) >= k else 0
+
+
+def safe_group(disk, acks, replicas):
+    """The last group that is safe: on the master's own disk, and acknowledged by `replicas` others
+    in the master's own term. `acks` holds one group for each of them."""
+    return min(disk, kth_greatest(acks, replicas)) if replicas else disk
+
+
+def may_open(position, promised_positions, nodes, replicas, forgot, now, held_until):
+    """Whether a promoted node opens: promises enough, itself one of them; nobody among those has
+    more than it has; it has not forgotten; and no master's lease leans on it."""
+    return (not forgot and now >= held_until
+            and 1 + len(promised_positions) >= promises_needed(nodes, replicas)
+            and all(other <= position for other in promised_positions))
+
+
+def may_begin(group, forgot, empty_promised, nodes, now, held_until):
+    """Whether a node that has nothing opens, as the first: all others have promised, and have nothing
+    either. So a node that has lost its disk does not begin anew beside those that remember."""
+    return forgot and group == 0 and 1 + empty_promised >= nodes and now >= held_until
+
+
+def lease_end(sent, replicas, lease):
+    """When a master stops answering readers: `lease` after the sending of the newest probe that
+    `replicas` others have answered. `sent` holds for each of them when the newest probe that it has
+    answered was sent (0: none)."""
+    newest = kth_greatest(sent, replicas) if replicas else 0
+    return newest + lease if newest else 0
+
+
+def hold_end(answered, lease):
+    """Until when a node that has answered a probe at `answered` promises and opens nothing: longer
+    than the lease, as its clock may run faster than the master's."""
+    return answered + lease + lease // 10 + 1

@@ -1,0 +1,417 @@
+"""The protocol behind sync-replicas as a machine of explicit states.
+
+n nodes. A write is answered when the master and K replicas hold it; a promoted node opens when
+n - K nodes, itself included, have promised its term. The rules have the letters of
+docs/replication.md:
+
+  T  each stretch of history has a term; the highest promised one is on disk, and decides
+  G  a write is answered when K replicas have acknowledged it in the master's own term
+  P  a promoted node is closed until it has n - K promises and the longest history among them
+  F  who may have forgotten promises nothing, acknowledges nothing and opens nothing, until an open
+     master has filled it with all that this master has at that moment
+  D  what a replica holds beyond its master's history is dropped
+  S  a master that opens writes a start mark in its own term; nothing is shown before that is safe
+  B  nodes that have nothing begin together: one opens when all n say that they have nothing
+  L  the lease: readers are answered only while K replicas hold back from promising
+
+What surrounds the nodes is hostile. Messages are a growing set: each is delivered any number of
+times, in any order, at any time, so cuts, delays, pauses and duplicates are all in it. Sentinel
+promotes any node and points any node at any master at any time. Time is not counted: a probe
+expires at any moment, and what holds by the clock is written in terms of it (see `probe`).
+
+Invariants, in every state:
+  kept    a node that is open in a term has every entry that was safe in that term or an older one
+  fresh   a node that may answer readers has every entry that was ever safe
+
+A state is (nodes, world). Terms are integers here, counter * n + node, which have the order of the
+pairs in decisions.py; positions are (term of the last entry, length).
+"""
+from collections import namedtuple
+
+import decisions
+
+REPLICA, CLOSED, OPEN = 'replica', 'closed', 'open'
+NOBODY = -1
+START = 's'  # the entry that a master writes when it opens
+
+# role; promised: highest term promised, on disk; term: in which it is open; log: ((term, entry), ..);
+# follows: whom; forgot: may have forgotten; acks: per node, entries acknowledged to it in its term;
+# promises: {(node, log, forgot)} given to its term; holds: probes answered, as bits; answers: per node, its
+# probes that were answered, as bits
+Node = namedtuple('Node', 'role promised term log follows forgot acks promises holds answers')
+
+# messages as bits; what is left of writes, promotions, reopenings, crashes, probes; alive: probes that have not
+# expired, as bits; safe: {(term, place, entry)}
+World = namedtuple('World', 'messages writes promotions reopenings crashes probes alive safe')
+
+RULES = {
+    'T-compare': 'the longest history is found by length alone',
+    'T-fence': 'who has promised a term still follows older ones',
+    'T-disk': 'a node that restarts has lost what it has promised',
+    'G-count': 'a write is answered one acknowledgement early',
+    'G-own-term': 'acknowledgements of an older term count',
+    'P-promises': 'a promoted node opens at once',
+    'P-pull': 'a promoted node opens with what it has',
+    'F-promise': 'who may have forgotten promises',
+    'F-fill': 'who may have forgotten acknowledges, and counts as filled, with any part',
+    'F-open': 'a master that has lost its tail goes on in its term',
+    'F-promoted': 'who may have forgotten opens when promoted',
+    'D-drop': 'a replica keeps its tail and appends what is new behind it',
+    'S-mark': 'a promoted node shows what it has at once',
+    'B-all': 'a node that has nothing opens with enough others that have nothing',
+    'B-nothing': 'a node that has nothing opens with all others, whatever they have',
+    'L-check': 'a master answers readers without a lease',
+    'L-hold': 'replicas promise though a lease leans on them',
+    'L-open': 'a replica opens though a lease leans on it',
+    'L-sending': 'the lease runs from the arrival of the answer',
+    'L-restart': 'a replica that restarts promises at once',
+}
+
+
+class Protocol:
+    """The actions of `nodes` nodes with `replicas` acknowledgements. `without` names the rules that
+    are taken out; `crash` is None, 'amnesia' (a node's machine fails, and its history is lost), or
+    'tail' (the last entry is). `empty`: all nodes begin with empty disks."""
+
+    def __init__(self, nodes=3, replicas=1, writes=1, promotions=1, reopenings=0, crashes=0,
+                 probes=0, crash='amnesia', empty=False, without=()):
+        assert not set(without) - set(RULES)
+        self.n, self.k = nodes, replicas
+        self.needed = 1 if 'P-promises' in without else decisions.promises_needed(nodes, replicas)
+        self.acks_needed = replicas - 1 if 'G-count' in without else replicas
+        self.without = frozenset(without)
+        self.crash_kind = crash
+        self.leases = probes > 0
+        self.message_bits, self.message_list = {}, []
+        none = (0,) * nodes
+        followers = [Node(REPLICA, nodes, 0, (), 0, False, none, frozenset(), 0, none)
+                     for _ in range(nodes)]
+        master = Node(OPEN, nodes, nodes, (), NOBODY, False, none, frozenset(), 0, none)
+        if empty:
+            master = self.closed(master._replace(forgot=True), 0, 0)
+            followers = [follower._replace(promised=0, forgot=True) for follower in followers]
+        messages = 0
+        for y in range(1, nodes if empty else 0):
+            messages |= self.bit(('present', y, 0, 0))
+        self.start = ((master, *followers[1:]),
+                      World(messages, writes, promotions, reopenings, crashes, probes, 0, frozenset()))
+
+    # ---- parts ------------------------------------------------------------------------------
+
+    def has(self, rule):
+        return rule not in self.without
+
+    def bit(self, message):
+        if message not in self.message_bits:
+            self.message_bits[message] = 1 << len(self.message_list)
+            self.message_list.append(message)
+        return self.message_bits[message]
+
+    def position(self, log):
+        if not self.has('T-compare'):
+            return (0, len(log))
+        return (log[-1][0] if log else 0, len(log))
+
+    def is_held(self, node, world):
+        """Whether some master's lease may lean on this node."""
+        return bool(node.holds & world.alive)
+
+    def may_answer_readers(self, node, world):
+        if node.role != OPEN or not self.leases:
+            return False
+        if not self.has('L-check'):
+            return True
+        alive = world.alive if self.has('L-sending') else -1
+        return sum(1 for bits in node.answers if bits & alive) >= self.k
+
+    def broken(self, state):
+        """The name of an invariant that does not hold in `state`, with what broke it, or None."""
+        nodes, world = state
+        for i, node in enumerate(nodes):
+            if node.role != OPEN:
+                continue
+            fresh = self.may_answer_readers(node, world)
+            for term, place, entry in world.safe:
+                if ((fresh or term <= node.term)
+                        and (len(node.log) <= place or node.log[place] != entry)):
+                    return '%s: %d is open in %d without %r of %d' % (
+                        'kept' if term <= node.term else 'fresh', i, node.term, entry, term)
+        return None
+
+    def may_ever_open(self, node):
+        return not node.forgot or not node.log or not self.has('F-promoted')
+
+    # ---- actions: each yields (label, state) --------------------------------------------------
+
+    def steps(self, state):
+        nodes, world = state
+        for i, node in enumerate(nodes):
+            yield from self.write(state, i, node)
+            yield from self.promote(state, i, node)
+            yield from self.follow(state, i, node)
+            yield from self.open(state, i, node)
+            yield from self.crash(state, i, node)
+            yield from self.restart(state, i, node)
+            yield from self.probe(state, i, node)
+        yield from self.expire(state)
+        left = world.messages
+        while left:
+            low = left & -left
+            left ^= low
+            message = self.message_list[low.bit_length() - 1]
+            yield from getattr(self, 'get_' + message[0])(state, *message[1:])
+
+    def changed(self, state, i, node, *messages, **world_changes):
+        nodes, world = state
+        bits = world.messages
+        for message in messages:
+            bits |= self.bit(message)
+        if bits != world.messages or world_changes:
+            world = world._replace(messages=bits, **world_changes)
+        return (nodes[:i] + (node,) + nodes[i + 1:], world)
+
+    def made_safe(self, safe, node, length):
+        return safe | {(node.term, place, entry) for place, entry in enumerate(node.log[:length])}
+
+    def safe_length(self, node, i):
+        """How much of an open node's log is safe: what K others have acknowledged, if that reaches
+        into its own term."""
+        acks = [count for other, count in enumerate(node.acks) if other != i]
+        length = decisions.safe_group(len(node.log), acks, self.acks_needed)
+        while length and node.log[length - 1][0] != node.term:
+            length -= 1
+        return length
+
+    def write(self, state, i, node):
+        """A client writes."""
+        world = state[1]
+        if node.role != OPEN or not world.writes:
+            return
+        node = node._replace(log=node.log + ((node.term, world.writes),))
+        safe = self.made_safe(world.safe, node, self.safe_length(node, i))
+        yield ('write %d' % i, self.changed(state, i, node, ('append', i, node.term, node.log),
+                                            writes=world.writes - 1, safe=safe))
+
+    def promote(self, state, i, node):
+        """SLAVEOF NO ONE; also a master's clean restart. Takes a term, closed. Who may have forgotten
+        stays as it is: it would never open."""
+        world = state[1]
+        if not world.promotions or not self.may_ever_open(node):
+            return
+        if node.role == OPEN:
+            return
+        yield ('promote %d' % i, self.changed(state, i, self.closed(node, i, node.promised),
+                                              promotions=world.promotions - 1))
+
+    def closed(self, node, i, highest):
+        counter, owner = decisions.next_term((highest // self.n, highest % self.n), i)
+        return node._replace(role=CLOSED, promised=counter * self.n + owner, term=0, follows=NOBODY,
+                             acks=(0,) * self.n, promises=frozenset(), answers=(0,) * self.n)
+
+    def follow(self, state, i, node):
+        """SLAVEOF x: the node presents itself there with what it has promised."""
+        nodes, world = state
+        for x, master in enumerate(nodes):
+            if x == i or node.follows == x or master.role == REPLICA:
+                continue
+            if node.role == OPEN and master.promised <= self.n:
+                continue  # nothing was promoted: there is no reason to
+            follower = node._replace(role=REPLICA, term=0, follows=x, acks=(0,) * self.n,
+                                     promises=frozenset(), answers=(0,) * self.n)
+            yield ('follow %d %d' % (i, x),
+                   self.changed(state, i, follower, ('present', i, x, node.promised)))
+
+    def get_present(self, state, y, x, promised):
+        """A closed master hears of a node, and of what it has promised: asks for its own term, above
+        that. So does an open one, if that is above its term: it would follow nobody else."""
+        node = state[0][x]
+        if node.role == REPLICA or not self.may_ever_open(node):
+            return
+        reopenings = state[1].reopenings
+        if node.role == OPEN and (promised <= node.promised or not reopenings):
+            return
+        if promised > node.promised:
+            reopenings -= node.role == OPEN
+            node = self.closed(node, x, promised)
+            yield ('take_term %d %d' % (x, node.promised),
+                   self.changed(state, x, node, ('prepare', x, node.promised),
+                                reopenings=reopenings))
+        elif not state[1].messages & self.bit(('prepare', x, node.promised)):
+            yield ('prepare %d' % x,
+                   self.changed(state, x, node, ('prepare', x, node.promised)))
+
+    def get_prepare(self, state, x, term):
+        """Who follows the closed master promises its term, on disk, and says what it has."""
+        for y, node in enumerate(state[0]):
+            if node.role != REPLICA or node.follows != x or term <= node.promised:
+                continue
+            forgot = node.forgot and self.has('F-promise')
+            if not decisions.may_promise(term, node.promised, forgot, len(node.log),
+                                         0, self.is_held(node, state[1]) and self.has('L-hold')):
+                continue
+            yield ('promise %d %d' % (y, term),
+                   self.changed(state, y, node._replace(promised=term),
+                                ('promise', y, x, term, node.log, forgot)))
+
+    def get_promise(self, state, y, x, term, log, forgot):
+        """The closed master keeps the promise, and pulls what it lacks of the longest history."""
+        node = state[0][x]
+        if node.role != CLOSED or node.promised != term or (y, log, forgot) in node.promises:
+            return
+        node = node._replace(promises=node.promises | {(y, log, forgot)})
+        yield ('keep_promise %d %d' % (x, y), self.changed(state, x, node))
+
+    def open(self, state, i, node):
+        """Enough promises: with the longest history among them, a master writes its start mark."""
+        world = state[1]
+        if node.role != CLOSED:
+            return
+        forgot = node.forgot and self.has('F-promoted')
+        logs = [log for _, log, peer_forgot in node.promises if not peer_forgot]
+        empty = sum(1 for _, log, peer_forgot in node.promises if peer_forgot and not log)
+        best = max([node.log] + logs, key=self.position) if self.has('P-pull') else node.log
+        if best != node.log and 1 + len(logs) >= self.needed and not forgot:
+            yield ('pull %d' % i, self.changed(state, i, node._replace(log=best)))
+            return
+        positions = [self.position(log) for log in logs]
+        if not self.has('P-pull'):
+            positions = [(0, 0)] * len(positions)
+        if not self.has('P-promises'):
+            positions += [(0, 0)] * self.n
+        if not self.has('B-nothing'):
+            empty = len(node.promises)
+        held = self.is_held(node, world) and self.has('L-open')
+        begins = decisions.may_begin(len(node.log), forgot, empty if self.has('B-all')
+                                     else empty + self.n - self.needed, self.n, 0, held)
+        if not begins and not decisions.may_open(self.position(node.log), positions, self.n, self.k,
+                                                 forgot, 0, held):
+            return
+        term = node.promised
+        node = node._replace(role=OPEN, term=term, log=node.log + ((term, START),),
+                             promises=frozenset(), forgot=False)
+        safe = world.safe
+        if not self.has('S-mark'):
+            safe = self.made_safe(safe, node, len(node.log))
+        yield ('open %d %d' % (i, term),
+               self.changed(state, i, node, ('append', i, term, node.log), safe=safe))
+
+    def taken(self, node, term, log):
+        """What a replica holds when it has taken `log` of a master that is open in `term`."""
+        if self.has('D-drop') or node.log == log[:len(node.log)]:
+            return log
+        return node.log + log[len(node.log):]
+
+    def get_append(self, state, x, term, log):
+        """A replica takes history of the master that it follows, up to some entry, and acknowledges
+        it; with a newer term, that is promised first."""
+        for y, node in enumerate(state[0]):
+            if node.role != REPLICA or node.follows != x:
+                continue
+            if self.has('T-fence') and not decisions.may_take(term, node.promised):
+                continue
+            if node.log and node.log[-1][0] == term and len(log) < len(node.log):
+                continue  # a link's bytes come in order: not what is behind it
+            if node.forgot and self.has('F-fill'):
+                continue  # see fill, below
+            taken = self.taken(node, term, log)
+            promised = max(node.promised, term)
+            ack = ('ack', y, x, term, len(taken))
+            if node.log == taken and promised == node.promised and state[1].messages & self.bit(ack):
+                continue
+            yield ('take %d %d %d' % (y, x, len(taken)),
+                   self.changed(state, y, node._replace(log=taken, promised=promised, forgot=False),
+                                ack))
+        yield from self.fill(state, x, term, log)
+
+    def fill(self, state, x, term, log):
+        """Who may have forgotten becomes whole with all that the master has now, not with what
+        was on its way before. It has acknowledged nothing to this master that is not in there."""
+        master = state[0][x]
+        if master.role != OPEN or master.term != term or master.log != log:
+            return
+        for y, node in enumerate(state[0]):
+            if (node.role == REPLICA and node.follows == x and node.forgot and self.has('F-fill')
+                    and decisions.may_take(term, node.promised)):
+                yield ('fill %d %d' % (y, x),
+                       self.changed(state, y, node._replace(log=log, promised=term, forgot=False),
+                                    ('ack', y, x, term, len(log))))
+
+    def get_ack(self, state, y, x, term, length):
+        """A master counts an acknowledgement in its own term; what K replicas have is safe."""
+        node, world = state[0][x], state[1]
+        if node.role != OPEN or node.acks[y] >= length:
+            return
+        if node.term != term and self.has('G-own-term'):
+            return
+        node = node._replace(acks=node.acks[:y] + (length,) + node.acks[y + 1:])
+        safe = self.made_safe(world.safe, node, self.safe_length(node, x))
+        yield ('count_ack %d %d %d' % (x, y, length), self.changed(state, x, node, safe=safe))
+
+    def crash(self, state, i, node):
+        """A node's machine fails and comes back with a part of its history: it may have forgotten.
+        A master that comes back so does not go on; what was promised is on disk."""
+        world = state[1]
+        if not world.crashes or not node.log:
+            return
+        log = () if self.crash_kind == 'amnesia' else node.log[:-1]
+        if node.role != REPLICA and self.has('F-open'):
+            node = node._replace(role=REPLICA, follows=NOBODY)
+        if node.role == REPLICA:
+            node = node._replace(term=0, answers=(0,) * self.n, forgot=True)
+        promised = node.promised if self.has('T-disk') else 0
+        node = node._replace(log=log, promised=promised, acks=(0,) * self.n, promises=frozenset(),
+                             holds=node.holds if self.has('L-restart') else 0)
+        messages = [('append', i, node.term, log)] if node.role == OPEN else []
+        yield ('crash %d' % i, self.changed(state, i, node, *messages, crashes=world.crashes - 1))
+
+    def restart(self, state, i, node):
+        """A replica's clean restart: all is there, but when it has answered its last probe is not
+        known. It waits as if that were the moment of its start (so `holds` stays)."""
+        if self.has('L-restart') and self.has('T-disk'):
+            return  # nothing changes
+        holds = node.holds if self.has('L-restart') else 0
+        promised = node.promised if self.has('T-disk') else 0
+        if node.role == REPLICA and (holds, promised) != (node.holds, node.promised):
+            yield ('restart %d' % i,
+                   self.changed(state, i, node._replace(holds=holds, promised=promised)))
+
+    def probe(self, state, i, node):
+        """A master asks its replicas to hold back. The lease runs from this sending: when the probe
+        expires, the lease that rests on it has ended. Who answers holds back for longer, from later
+        on: its holding ends after the probe has expired. The model lets it end at that moment."""
+        world = state[1]
+        if node.role != OPEN or not world.probes:
+            return
+        number = world.probes - 1
+        yield ('probe %d %d' % (i, number),
+               self.changed(state, i, node, ('probe', i, node.term, number), probes=number,
+                            alive=world.alive | 1 << number))
+
+    def get_probe(self, state, x, term, number):
+        """A replica answers a probe of the master that it follows, unless it has promised more."""
+        for y, node in enumerate(state[0]):
+            if node.role != REPLICA or node.follows != x or node.holds >> number & 1:
+                continue
+            if decisions.may_ack(term, node.promised, node.forgot):
+                yield ('answer %d %d' % (y, number),
+                       self.changed(state, y, node._replace(holds=node.holds | 1 << number),
+                                    ('answer', y, x, term, number)))
+
+    def get_answer(self, state, y, x, term, number):
+        """A master extends its lease."""
+        node = state[0][x]
+        if node.role != OPEN or node.term != term or node.answers[y] >> number & 1:
+            return
+        bits = node.answers[y] | 1 << number
+        node = node._replace(answers=node.answers[:y] + (bits,) + node.answers[y + 1:])
+        yield ('extend_lease %d %d %d' % (x, y, number), self.changed(state, x, node))
+
+    def expire(self, state):
+        """Time passes: a probe is as old as the lease is long."""
+        nodes, world = state
+        left = world.alive
+        while left:
+            low = left & -left
+            left ^= low
+            yield ('expire %d' % (low.bit_length() - 1),
+                   (nodes, world._replace(alive=world.alive ^ low)))
