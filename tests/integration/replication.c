@@ -13,6 +13,7 @@
 #include "tests/support/directory.h"
 #include "tests/support/process.h"
 #include "tests/support/registry_workload.h"
+#include "tests/support/tls_peer.h"
 #include "tests/support/twin_requests.h"
 #include "tests/support/wire.h"
 
@@ -524,6 +525,50 @@ IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
     wait_up(REPLICA);
 }
 
+/* The link is a client that shows its certificate, and the certificate of the master must be of the same
+ * authority. */
+IN_FIXTURE(a_link_may_be_encrypted) {
+    struct tls_files files;
+    char certificate[300], key[300], authority[300];
+    tls_files_make(&files);
+    snprintf(certificate, sizeof certificate, "%s/server.crt", files.path);
+    snprintf(key, sizeof key, "%s/server.key", files.path);
+    snprintf(authority, sizeof authority, "%s/ca.crt", files.path);
+    const char *const words[] = {"--tls-cert-file",
+                                 certificate,
+                                 "--tls-key-file",
+                                 key,
+                                 "--tls-ca-cert-file",
+                                 authority,
+                                 "--tls-auth-clients",
+                                 "yes",
+                                 "--tls-replication",
+                                 "yes",
+                                 "--io-threads",
+                                 "2",
+                                 NULL};
+    for (int i = 0; i < 2; i++) {
+        const char *all[WORDS_MAX] = {"--repl-timeout", "10"};
+        memcpy(all + 2, words, sizeof words);
+        const struct process_options options = {
+            .directory = nodes[i].directory, .arguments = all, .has_tls = true};
+        assert_true(process_start(&nodes[i].server, &options));
+        nodes[i].port = nodes[i].server.port;
+        nodes[i].is_running = true;
+        connect_node(&nodes[i]);
+    }
+    make_kinds(MASTER);
+    fill(MASTER, "big", LARGE_SHORT);
+    follow(REPLICA, MASTER);
+    write_some(MASTER, 300);
+    check_equal(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
+    write_some(MASTER, 300);
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    tls_files_remove(&files);
+}
+
 IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     const char *const words[] = {
         "--appendonly",      "no", "--repl-backlog-size", "1mb", "--client-output-buffer-limit",
@@ -541,6 +586,67 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     wire_wait_info(&MASTER->wire, "connected_slaves", 0);
     process_signal(&REPLICA->server, SIGCONT);
     check_equal(REPLICA, MASTER);
+}
+
+static const char *const with_short_backlog[] = {"--appendonly",
+                                                 "yes",
+                                                 "--repl-backlog-size",
+                                                 "16kb",
+                                                 "--auto-aof-rewrite-percentage",
+                                                 "0",
+                                                 "--client-output-buffer-limit",
+                                                 "replica 4mb 2mb 5",
+                                                 NULL};
+
+/* The replica is not there, or does not read, while more is written than the backlog holds. */
+IN_FIXTURE(behind_the_backlog_is_the_journal) {
+    char address[32];
+    start_with(MASTER, with_short_backlog);
+    start_with(REPLICA, with_journal);
+    make_kinds(MASTER);
+    follow(REPLICA, MASTER);
+    wait_synced(REPLICA, MASTER);
+    snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
+    const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
+    end_node(REPLICA, SIGKILL);
+    for (int i = 0; i < 20; i++) {
+        write_some(MASTER, 100);
+        fill(MASTER, "long", 5000);
+    }
+    start_with(REPLICA, words);
+    write_some(MASTER, 200);
+    check_equal(REPLICA, MASTER);
+    process_signal(&REPLICA->server, SIGSTOP);
+    for (int i = 0; i < 12; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "slow%d", i);
+        fill(MASTER, name, LARGE_SHORT);
+    }
+    process_signal(&REPLICA->server, SIGCONT);
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_true(wire_info(&MASTER->wire, "sync_partial_ok") >= 1);
+}
+
+/* What was rewritten is no journal any more: only a copy helps. */
+IN_FIXTURE(behind_the_journal_is_a_full_copy) {
+    char address[32];
+    start_with(MASTER, with_short_backlog);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    wait_synced(REPLICA, MASTER);
+    snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
+    const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
+    end_node(REPLICA, SIGTERM);
+    fill(MASTER, "long", LARGE_SHORT);
+    (void)wire_ask(&MASTER->wire, "BGREWRITEAOF");
+    wire_wait_info(&MASTER->wire, "aof_rewrite_in_progress", 0);
+    fill(MASTER, "more", LARGE_SHORT);
+    start_with(REPLICA, words);
+    write_some(MASTER, 200);
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 2);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_partial_err"), 1);
 }
 
 /* ---- everything at once ---- */

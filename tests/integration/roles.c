@@ -332,4 +332,166 @@ TEST(an_order_is_finished_by_the_next_master) {
     end_pair(&pair);
 }
 
+/* ---- beside Redis ---- */
+
+/* What does not depend on addresses and ids is replied as Redis 7.0 does. */
+static const char *const same_as_redis[] = {
+    "REPLICAOF x 99999",
+    "REPLICAOF x y",
+    "REPLICAOF no two",
+    "REPLICAOF x",
+    "SLAVEOF a b c",
+    "ROLE",
+    "ROLE x",
+    "WAIT 0 0",
+    "WAIT a 1",
+    "WAIT 1 -1",
+    "WAIT 1 a",
+    "WAIT 1 10",
+    "WAIT 1",
+    "FAILOVER ABORT",
+    "FAILOVER",
+    "FAILOVER TIMEOUT 0",
+    "FAILOVER TIMEOUT x",
+    "FAILOVER x",
+    "FAILOVER TO a",
+    "FAILOVER TO a x",
+    "FAILOVER TO a 1 FORCE",
+    "FAILOVER FORCE",
+    "REPLCONF",
+    "REPLCONF a",
+    "REPLCONF a b",
+    "REPLCONF listening-port x",
+    "REPLCONF listening-port 7001",
+    "REPLCONF capa eof capa psync2",
+
+    "REPLCONF ip-address 10.0.0.9",
+    "CLIENT LIST TYPE replica",
+    "CLIENT LIST TYPE slave",
+    "CLIENT LIST TYPE master",
+    "CLIENT KILL TYPE replica",
+    "CLIENT KILL TYPE master",
+    "CLIENT KILL TYPE slave",
+    "CONFIG GET slave-priority",
+    "CONFIG GET replica-priority",
+    "CONFIG GET min-slaves-to-write",
+    "CONFIG GET slave-announce-ip",
+    "CONFIG SET slave-priority -1",
+    "CONFIG SET repl-timeout 0",
+    "CONFIG SET min-slaves-max-lag -1",
+    "CONFIG SET replica-serve-stale-data maybe",
+    "CONFIG SET min-replicas-to-write 1",
+    "ZADD a 1 b",
+    "MULTI",
+    "ZADD a 1 b",
+    "EXEC",
+    "CONFIG SET min-replicas-to-write 0",
+    "ZADD a 1 b",
+    "MULTI",
+    "ZADD a 1 c",
+    "SLAVEOF 127.0.0.1 1",
+    "ZADD a 1 d",
+    "EXEC",
+    "SLAVEOF 127.0.0.1 1",
+    "ZADD a 1 e",
+    "DEL a",
+    "EXPIRE a 10",
+    "ZCARD a",
+    "PING",
+    "WAIT 0 0",
+    "FAILOVER",
+    "PUBLISH a b",
+    "CONFIG GET replicaof",
+    "CONFIG GET slaveof",
+    "CONFIG SET replicaof x",
+    "MULTI",
+    "ZADD a 1 e",
+    "EXEC",
+    "MULTI",
+    "ZCARD a",
+    "EXEC",
+    "CONFIG SET slave-serve-stale-data no",
+    "ZCARD a",
+    "PING",
+    "ECHO x",
+    "MULTI",
+    "ZCARD a",
+    "EXEC",
+    "SELECT 1",
+    "SELECT 0",
+    "DBSIZE",
+    "KEYS *",
+    "SUBSCRIBE a",
+    "UNSUBSCRIBE a",
+    "WATCH a",
+    "UNWATCH",
+    "BZPOPMIN a 0",
+    "SLAVEOF NO ONE",
+    "SLAVEOF NO ONE",
+    "ZADD a 1 f",
+    "ZCARD a",
+    "PING",
+    "CONFIG GET replicaof",
+};
+
+TEST(replies_are_those_of_redis) {
+    struct process servers[2];
+    struct wire wires[2];
+    for (int i = 0; i < 2; i++) {
+        const struct process_options options = {.program = i == 0 ? process_redis_program() : NULL};
+        assert_true(process_start(&servers[i], &options));
+        wires[i] = wire_open(process_connect_tcp(&servers[i]));
+    }
+    for (size_t i = 0; i < sizeof same_as_redis / sizeof same_as_redis[0]; i++) {
+        char *wanted = strdup(wire_ask(&wires[0], same_as_redis[i]));
+        const char *got = wire_ask(&wires[1], same_as_redis[i]);
+        if (strcmp(wanted, got) != 0) {
+            fail_msg("%s: redis %s, here %s", same_as_redis[i], wanted, got);
+        }
+        free(wanted);
+    }
+    for (int i = 0; i < 2; i++) {
+        wire_close(&wires[i]);
+        process_stop(&servers[i]);
+    }
+}
+
+/* The fields that Redis has in INFO replication are here, in its order: Sentinel and tools read them. */
+TEST(info_has_the_fields_of_redis_in_its_order) {
+    struct process servers[2];
+    struct wire wires[2];
+    for (int i = 0; i < 2; i++) {
+        const struct process_options options = {.program = i == 0 ? process_redis_program() : NULL};
+        assert_true(process_start(&servers[i], &options));
+        wires[i] = wire_open(process_connect_tcp(&servers[i]));
+    }
+    for (int role = 0; role < 2; role++) {
+        char *wanted = strdup(wire_ask(&wires[0], "INFO replication"));
+        const char *rest = wire_ask(&wires[1], "INFO replication");
+        char *save = NULL;
+        for (char *line = strtok_r(wanted, "\r\n", &save); line != NULL;
+             line = strtok_r(NULL, "\r\n", &save)) {
+            char name[64];
+            if (sscanf(line, "%62[a-z_0-9]:", name) != 1) {
+                continue;
+            }
+            strcat(name, ":");
+            const char *at = strstr(rest, name);
+            if (at == NULL) {
+                fail_msg("no %s behind its predecessors in %s", name,
+                         wire_ask(&wires[1], "INFO replication"));
+            }
+            rest = at;
+        }
+        free(wanted);
+        for (int i = 0; role == 0 && i < 2; i++) {
+            wire_check(&wires[i], "REPLICAOF 127.0.0.1 1", "OK");
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        wire_close(&wires[i]);
+        process_stop(&servers[i]);
+    }
+}
+
 TEST_MAIN(NULL, NULL)
