@@ -110,18 +110,19 @@ BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 NODE_MODULES := tests/clients/node/node_modules/.package-lock.json
 # The integration tests that are no C programs.
 SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
-               tests/deploy/run tests/pages/run tests/metrics/run
+               tests/deploy/run tests/pages/run tests/metrics/run tests/failover/run
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
 RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 # A make of its own that uses all cores, unless this one was told how many (-j).
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-long torture check nightly sanitize sanitize-address \
+.PHONY: help build run test test-long torture failover check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
-        model tests-build tiny-build engine-tests-build fuzz-build redis-server haproxy monitoring-check
+        model tests-build tiny-build engine-tests-build fuzz-build redis-server redis-sentinel haproxy \
+        monitoring-check
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -156,10 +157,15 @@ test-long: ## the same in their long forms, then make torture (an hour or more)
 	@TEST_LIMIT=$(or $(TEST_LIMIT),3600) $(RUN) $(INTEGRATION) $(SCRIPTS) $(TINY_UNITS) $(UNITS)
 	@$(MAKE) --no-print-directory torture
 
-torture: ## kills, power cuts, failing disks, damaged files, at length (TORTURE_ARGS); tests/torture/
+torture: ## kills, power cuts, failing disks, damaged files, failovers, at length (TORTURE_ARGS); tests/torture/
 	@.ci/install-packages test
-	@$(PARALLEL) $(SERVER)
+	@$(PARALLEL) $(SERVER) redis-sentinel haproxy $(NODE_MODULES)
 	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/torture/run $(or $(TORTURE_ARGS),all)
+
+failover: ## 200 failovers under load of every kind, judged by recorded histories (FAILOVER_ARGS); tests/failover/
+	@.ci/install-packages test
+	@$(PARALLEL) $(SERVER) redis-server redis-sentinel haproxy $(NODE_MODULES)
+	@LEADERBOARD_SERVER="$(abspath $(SERVER))" tests/failover/run $(or $(FAILOVER_ARGS),--failovers 200 --jobs 2)
 
 install: build ## install server, configuration, unit, man pages under PREFIX (/usr/local); DESTDIR
 	@$(MAKE) --no-print-directory install-files
@@ -465,7 +471,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(LIBRARY) $(KEYSPACE) $(ENGINE)
 	@$(CC) $(LINK) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 
 engine-tests-build: $(ENGINE_UNITS)
-tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server haproxy $(NODE_MODULES)
+tests-build: $(SERVER) $(UNITS) $(INTEGRATION) redis-server redis-sentinel haproxy $(NODE_MODULES)
 tiny-build: $(patsubst %.c,$(B)/%,$(TINY_SOURCES))
 fuzz-build: $(FUZZERS)
 bench-build: $(BENCHES)
@@ -476,6 +482,11 @@ redis-server: $(B)/peers/redis-server
 $(B)/peers/redis-server:
 	@mkdir -p $(@D)
 	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $@
+
+# The same program under this name is Sentinel.
+redis-sentinel: $(B)/peers/redis-sentinel
+$(B)/peers/redis-sentinel: $(B)/peers/redis-server
+	@ln -sf "$$(readlink -f $<)" $@
 
 # The lock file pins every package with its checksum; what is there already is not fetched again.
 $(NODE_MODULES): tests/clients/node/package-lock.json

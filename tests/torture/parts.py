@@ -1,9 +1,11 @@
 """The parts of the torture, each cut into jobs that run side by side."""
+import json
 import multiprocessing
 import os
 import queue
 import random
 import shutil
+import subprocess
 import tempfile
 import time
 import traceback
@@ -23,6 +25,7 @@ from crash import Trouble
 
 MEMORY = "/dev/shm"
 BROKEN_CUTS_MAX = 40
+FAILOVER = Path(__file__).resolve().parents[1] / "failover" / "run"
 
 
 def cut_into_jobs(options, name, total, run_job):
@@ -245,6 +248,30 @@ def run_files(options):
             f"{counts['refused']} refused, {counts['cut']} with a tail cut off, "
             f"of {counts['groups']} groups")
     return report.Row("torn and flipped files", "", counts["damages"], 0, None, note, trouble)
+
+
+# ---- failovers ----
+
+def run_failovers(options):
+    """Three servers that Sentinel fails over, with sync-replicas: tests/failover/run."""
+    work = work_directory(options, "failover")
+    results, seed = work / "results", random.Random(options.seed).randrange(10**9)
+    try:
+        done = subprocess.run(
+            [FAILOVER, "--failovers", str(options.cycles or 200), "--jobs", str(options.jobs), "--seed",
+             str(seed), "--results", results], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False, env={**os.environ, "LEADERBOARD_SERVER": options.program})
+        rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    figures = Counter()
+    for row in rows:
+        figures.update(row["figures"])
+    longest = max((row["unavailable_s"] for row in rows), default=0)
+    note = (f"{figures['failovers']} failovers; {figures['stale']} stale reads; longest without writes "
+            f"{longest:.1f} s")
+    return report.Row("failovers", "sync", len(rows), figures["writes ok"], figures["lost"], note,
+                      done.stdout if done.returncode != 0 or not rows else None)
 
 
 # ---- broken on purpose ----

@@ -84,8 +84,8 @@ class Replies:
 class Client:
     """A blocking connection, for what is asked beside the load."""
 
-    def __init__(self, port, timeout_s=20.0):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)
+    def __init__(self, port, timeout_s=20.0, host="127.0.0.1"):
+        self.socket = socket.create_connection((host, port), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.replies = Replies()
         self.waiting = []
