@@ -505,22 +505,22 @@ static void block_signals(void) {
     sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-/* Is all on disk that this server has told others to have? */
-static void note_clean_end(void) {
-    struct persistence_info info;
-    persistence_describe(program.persistence, &info);
-    if (info.is_journal_on && info.synced_group == info.group) {
-        replicator_end_cleanly(program.tick.replicator, info.group);
-    }
+/* The last group, if all is on disk that this server has told others to have; else 0. */
+static uint64_t find_clean_group(void) {
+    uint64_t group = persistence_synced_group(program.persistence);
+    return group == persistence_last_group(program.persistence) ? group : 0;
 }
 
 static void run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     block_signals();
     replicator_stop(program.tick.replicator);
+    uint64_t clean_group = find_clean_group();
     persistence_stop(program.persistence);
     end_if_fatal();
-    note_clean_end();
+    if (clean_group > 0) {
+        replicator_end_cleanly(program.tick.replicator, clean_group);
+    }
     if (program.http != NULL) {
         http_stop(program.http);
     }

@@ -240,6 +240,9 @@ static void give_up_keys(struct master_link *link) {
               "will replace them",
               link->apply.error);
     replication_make_id(link->server, replication->id); /* which nobody knows */
+    if (link->quorum != NULL) {
+        quorum_doubt(link->quorum);
+    }
     master_link_fail(link, "%s", link->apply.error);
 }
 

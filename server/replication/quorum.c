@@ -661,6 +661,11 @@ static void fill(struct quorum *quorum) {
     }
 }
 
+void quorum_doubt(struct quorum *quorum) {
+    set_forgotten(quorum, true);
+    save(quorum);
+}
+
 bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe) {
     *probe = 0;
     if (sync_of(quorum)->state != SYNC_REPLICA || term_is_none(&quorum->master_term)) {

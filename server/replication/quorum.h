@@ -133,6 +133,8 @@ MUST_CHECK enum quorum_advice quorum_take_answer(struct quorum *quorum, struct b
 /* The id that the answer to LB.SYNC names. false: it is of an older term than what was promised. */
 MUST_CHECK bool quorum_may_take(const struct quorum *quorum, struct bytes id);
 void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe);
+/* Its keys are not those of the master's history: as if it had forgotten, until it is filled. */
+void quorum_doubt(struct quorum *quorum);
 /* May the groups in memory be acknowledged for the quorum? *probe: to be echoed. Call it when the
  * acknowledgement is made. */
 MUST_CHECK bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe);
