@@ -521,7 +521,7 @@ const struct setting setting_table[] = {
      "The lag is the time since a replica last said how far it is, which it does each second. 0: "
      "min-replicas-to-write does not count."},
     {"sync-replicas", &replication, SETTING_FIXED,
-     INTEGER(sync_replicas, 0, SETTING_NODES_MAX - 1, ""), "0", "1",
+     INTEGER(sync_replicas, 0, SETTING_NODES_MAX - 1, ""), "0", NULL,
      "Answer when so many replicas have the change, too, so that no failover loses a write that "
      "was "
      "answered: docs/replication.md explains how. Answers to readers wait for what they show. 0: "
@@ -529,7 +529,7 @@ const struct setting setting_table[] = {
      "not wait. It needs replication-nodes and appendonly yes, and the same value on every "
      "server."},
     {"replication-nodes", &replication, SETTING_FIXED,
-     INTEGER(replication_nodes, 0, SETTING_NODES_MAX, ""), "0", "3",
+     INTEGER(replication_nodes, 0, SETTING_NODES_MAX, ""), "0", NULL,
      "With sync-replicas: how many servers there are, the master included. A promoted server opens "
      "when all but sync-replicas of them, itself included, have promised to follow no older "
      "master. "

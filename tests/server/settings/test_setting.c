@@ -1055,6 +1055,33 @@ static void there_must_be_something_to_listen_on(void **state) {
     assert_finishes(fixture);
 }
 
+static void sync_replicas_needs_nodes_and_a_journal(void **state) {
+    struct fixture *fixture = *state;
+    struct bytes off[] = {BYTES("appendonly"), BYTES("no")};
+    struct bytes everysec[] = {BYTES("appendfsync"), BYTES("everysec")};
+    assert_loads(fixture, "sync-replicas 2\nreplication-nodes 2");
+    assert_not_finished(fixture,
+                        "sync-replicas 2 needs replication-nodes 3 or more: how many servers there "
+                        "are, the master included");
+    assert_loads(fixture, "replication-nodes 3");
+    assert_not_finished(fixture, "sync-replicas needs appendonly yes: what a server has promised "
+                                 "and acknowledged must be on its disk");
+    assert_loads(fixture, "appendonly yes\nsync-replicas-fsync yes");
+    assert_not_finished(fixture, "sync-replicas-fsync yes needs appendfsync always");
+    assert_loads(fixture, "appendfsync always");
+    assert_finishes(fixture);
+    assert_false(settings_set(&fixture->settings, off, 1, NULL, NULL, fixture->error));
+    assert_string_equal(fixture->error,
+                        "CONFIG SET failed (possibly related to argument 'appendonly') - "
+                        "sync-replicas needs appendonly yes: what a server has promised and "
+                        "acknowledged must be on its disk");
+    assert_false(settings_set(&fixture->settings, everysec, 1, NULL, NULL, fixture->error));
+    assert_string_equal(fixture->error,
+                        "CONFIG SET failed (possibly related to argument 'appendfsync') - "
+                        "sync-replicas-fsync yes needs appendfsync always");
+    assert_true(fixture->settings.appendonly);
+}
+
 /* ---- CONFIG SET ---- */
 
 static void set_takes_several_pairs(void **state) {
@@ -1465,6 +1492,7 @@ int main(void) {
         TEST(the_command_line_may_repeat_a_layout_of_the_file),
         TEST(there_are_at_most_255_layouts_and_1024_rules),
         TEST(there_must_be_something_to_listen_on),
+        TEST(sync_replicas_needs_nodes_and_a_journal),
         TEST(set_takes_several_pairs),
         TEST(set_is_all_or_nothing),
         TEST(set_refuses_in_the_words_of_redis),
