@@ -109,7 +109,7 @@ BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
 NODE_MODULES := tests/clients/node/node_modules/.package-lock.json
 # The integration tests that are no C programs.
-SCRIPTS     := tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
+SCRIPTS     := tests/quorum/run tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
                tests/deploy/run tests/pages/run tests/metrics/run tests/failover/run
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
 RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)

@@ -120,8 +120,9 @@ void replication_promote(struct server *server) {
         replication->machine.promote(replication->machine.context);
     }
     if (replication->sync.state != SYNC_OFF) {
-        log_write(LOG_NOTICE, "role: master, and closed until enough servers have promised its term "
-                              "group=%llu",
+        log_write(LOG_NOTICE,
+                  "role: master, and closed until enough servers have promised its term "
+                  "group=%llu",
                   (unsigned long long)replication->group);
         return; /* its id begins when it opens */
     }

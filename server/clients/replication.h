@@ -77,8 +77,9 @@ struct replica {
     bool is_counted;     /* it follows in this master's own term: its acknowledgements count */
     uint64_t sync_group; /* the last one that it has acknowledged for the quorum */
     bool is_probed;      /* it was sent a probe */
-    int64_t answered_ms; /* monotonic: when the newest probe that it has answered was sent; 0: none */
-    void *feed;          /* the machinery's; see replication_machine.leave */
+    int64_t
+        answered_ms; /* monotonic: when the newest probe that it has answered was sent; 0: none */
+    void *feed;      /* the machinery's; see replication_machine.leave */
 };
 
 /* FAILOVER, as master_failover_state names it. */

@@ -50,11 +50,12 @@ uint64_t sync_safe_group(const struct sync *sync, uint64_t disk_group);
     "LOADING this server is to be master, and is closed until enough servers have promised to "    \
     "follow no older one (sync-replicas)"
 #define SYNC_FORGOTTEN_ERROR                                                                       \
-    "LOADING this server is to be master, but may have forgotten writes that it acknowledged: make "  \
+    "LOADING this server is to be master, but may have forgotten writes that it acknowledged: "    \
+    "make "                                                                                        \
     "it a replica of one that has not (sync-replicas)"
 /* And to PING: Sentinel takes LOADING for alive, and is to fail it over. */
 #define SYNC_PING_ERROR                                                                            \
-    "ERR this server may have forgotten writes that it acknowledged, and will not open as master "  \
+    "ERR this server may have forgotten writes that it acknowledged, and will not open as master " \
     "(sync-replicas)"
 
 /* What a node that follows says of itself: REPLCONF PRESENT. */

@@ -349,9 +349,8 @@ static void finish_dirty(struct tick *tick) {
 /* What depends on no later group may leave at once, before the tick's end. With sync-replicas nothing may
  * that shows the boards: the lease is looked at when the commands have run. */
 static uint64_t free_group(const struct server *server) {
-    return sync_is_gating(&server->replication.sync)
-               ? 0
-               : persistence_safe_group(server->persistence);
+    return sync_is_gating(&server->replication.sync) ? 0
+                                                     : persistence_safe_group(server->persistence);
 }
 
 /* ---- output that nobody asked for ---- */
@@ -633,6 +632,9 @@ static void answer_job(struct tick *tick, struct job *job) {
     reply_init(&reply, &session->output, session->protocol);
     job_answer(tick->server, job, &reply);
     if (tick->server->persistence != NULL) {
+        if (has_changed) {
+            session->changed_group = persistence_last_group(tick->server->persistence);
+        }
         gate_output(connection, size_before, has_changed, true);
     }
     connection->hold = CONNECTION_RUNS;
@@ -684,6 +686,15 @@ void tick_open_gates(struct tick *tick) {
         }
         connection = next;
     }
+}
+
+/* What this tick has written counts, too: the target must have it. */
+static void step_failover(struct server *server) {
+    struct replication *replication = &server->replication;
+    if (replication->failover.state == REPLICATION_FAILOVER_WAITS && server->persistence != NULL) {
+        replication->group = persistence_last_group(server->persistence);
+    }
+    failover_step(server);
 }
 
 /* Send what clients received without asking, to some of them. true: more are left. */
@@ -1208,7 +1219,7 @@ static void on_check(uv_check_t *check) {
     has_more |= run_jobs(tick);
     waiting_serve_opened(server);
     waiting_serve_replicas(server);
-    failover_step(server);
+    step_failover(server);
     server->replication.has_acks = false;
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);

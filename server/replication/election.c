@@ -49,10 +49,9 @@ uint64_t election_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t
     return acked < disk_group ? acked : disk_group;
 }
 
-bool election_may_open(const struct term_position *position,
-                       const struct term_position *promised, uint32_t count, uint32_t nodes,
-                       uint32_t replicas, bool has_forgotten, int64_t now_ms,
-                       int64_t held_until_ms) {
+bool election_may_open(const struct term_position *position, const struct term_position *promised,
+                       uint32_t count, uint32_t nodes, uint32_t replicas, bool has_forgotten,
+                       int64_t now_ms, int64_t held_until_ms) {
     if (has_forgotten || now_ms < held_until_ms ||
         1 + count < election_promises_needed(nodes, replicas)) {
         return false;

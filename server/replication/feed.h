@@ -18,8 +18,8 @@
 #include "protocol/reply.h"
 #include "server/clients/server.h"
 #include "server/replication/backlog.h"
-#include "server/replication/quorum.h"
 #include "server/replication/feed_disk.h"
+#include "server/replication/quorum.h"
 
 struct feed_copy {
     bool is_going;

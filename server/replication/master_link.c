@@ -199,10 +199,9 @@ static void log_loss(struct master_link *link, enum master_link_state before) {
     }
     memcpy(link->logged_reason, link->reason, sizeof link->reason);
     link->logged_at_ms = now_ms;
-    log_write(LOG_WARNING,
-              "replica: no link to the master master=\"%s %u\" reason=\"%s\" group=%" PRIu64,
-              master_link_host(link), (unsigned)master_link_port(link), link->reason,
-              replication->group);
+    log_write(
+        LOG_WARNING, "replica: no link to the master master=\"%s %u\" reason=\"%s\" group=%" PRIu64,
+        master_link_host(link), (unsigned)master_link_port(link), link->reason, replication->group);
 }
 
 /* The attempt, or the link, has failed: the reason is set. */

@@ -81,10 +81,10 @@ struct master_link {
     /* A closed master takes over what this server has, LB.SYNC ... PULL; port 0: no. */
     char pull_host[REPLICATION_HOST_MAX + 1];
     uint16_t pull_port;
-    int fd;              /* -1: none */
-    uv_poll_t *poll;     /* NULL: none; its own memory, as closing takes a turn of the loop */
-    int polled;          /* events */
-    uv_timer_t timer;    /* the next attempt */
+    int fd;           /* -1: none */
+    uv_poll_t *poll;  /* NULL: none; its own memory, as closing takes a turn of the loop */
+    int polled;       /* events */
+    uv_timer_t timer; /* the next attempt */
     struct master_link_question *question; /* to the resolver; NULL: none */
     struct ssl_ctx_st *tls_context;
     struct tls *tls;

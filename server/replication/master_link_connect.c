@@ -106,8 +106,8 @@ void master_link_attempt(struct master_link *link) {
         return;
     }
     question->link = link;
-    int status = uv_getaddrinfo(link->loop, &question->request, on_resolved,
-                                master_link_host(link), port, &hints);
+    int status = uv_getaddrinfo(link->loop, &question->request, on_resolved, master_link_host(link),
+                                port, &hints);
     if (status != 0) {
         memory_free(question);
         master_link_fail(link, "cannot look up the host: %s", uv_strerror(status));

@@ -89,10 +89,10 @@ bool promise_parse(struct bytes text, struct promise *promise) {
     struct bytes group = take_line(&rest, "group");
     struct bytes lease = take_line(&rest, "lease");
     if (node.at == NULL || promised.at == NULL || left.at == NULL || boot.at == NULL ||
-        boot.size != PROMISE_BOOT_SIZE || group.at == NULL || lease.at == NULL || !parse_node(node, &promise->node) ||
-        !term_parse(promised, &promise->promised) || !parse_left(left, &promise->left) ||
-        !bytes_parse_u64(group, &promise->group) || !bytes_parse_i64(lease, &promise->lease_ms) ||
-        promise->lease_ms < 0) {
+        boot.size != PROMISE_BOOT_SIZE || group.at == NULL || lease.at == NULL ||
+        !parse_node(node, &promise->node) || !term_parse(promised, &promise->promised) ||
+        !parse_left(left, &promise->left) || !bytes_parse_u64(group, &promise->group) ||
+        !bytes_parse_i64(lease, &promise->lease_ms) || promise->lease_ms < 0) {
         return false;
     }
     memcpy(promise->boot, boot.at, PROMISE_BOOT_SIZE);

@@ -17,10 +17,11 @@
 #include "server/system/log.h"
 
 enum {
-    PULL_MS = 5000,       /* who has promised is given up as a source when so long nothing is whole */
+    PULL_MS = 5000, /* who has promised is given up as a source when so long nothing is whole */
     SAVE_RETRY_MS = 1000, /* after the file of promises could not be written */
     PROBES_PER_LEASE = 4,
-    PROBE_MS_MAX = 1000, /* between two probes; without a lease they say only how far the master is */
+    PROBE_MS_MAX =
+        1000, /* between two probes; without a lease they say only how far the master is */
 };
 
 static struct replication *replication_of(const struct quorum *quorum) {
@@ -57,18 +58,12 @@ static const struct transition {
 } transitions[] = {
 #define ROW(from, event, to)                                                                       \
     { SYNC_##from, QUORUM_##event, SYNC_##to, #from " " #event " " #to }
-    ROW(OFF, BEGUN_AS_MASTER, CLOSED),
-    ROW(OFF, BEGUN_AS_REPLICA, REPLICA),
-    ROW(REPLICA, PROMOTED, CLOSED),
-    ROW(CLOSED, TOOK_TERM, CLOSED),
-    ROW(PULLING, TOOK_TERM, CLOSED),
-    ROW(OPEN, TOOK_TERM, CLOSED),
-    ROW(CLOSED, PULLS, PULLING),
-    ROW(PULLING, PULLED, CLOSED),
-    ROW(CLOSED, OPENED, OPEN),
-    ROW(REPLICA, FOLLOWS, REPLICA),
-    ROW(CLOSED, FOLLOWS, REPLICA),
-    ROW(PULLING, FOLLOWS, REPLICA),
+    ROW(OFF, BEGUN_AS_MASTER, CLOSED), ROW(OFF, BEGUN_AS_REPLICA, REPLICA),
+    ROW(REPLICA, PROMOTED, CLOSED),    ROW(CLOSED, TOOK_TERM, CLOSED),
+    ROW(PULLING, TOOK_TERM, CLOSED),   ROW(OPEN, TOOK_TERM, CLOSED),
+    ROW(CLOSED, PULLS, PULLING),       ROW(PULLING, PULLED, CLOSED),
+    ROW(CLOSED, OPENED, OPEN),         ROW(REPLICA, FOLLOWS, REPLICA),
+    ROW(CLOSED, FOLLOWS, REPLICA),     ROW(PULLING, FOLLOWS, REPLICA),
     ROW(OPEN, FOLLOWS, REPLICA),
 #undef ROW
 };
@@ -178,7 +173,8 @@ static uint64_t random_number(void) {
     uint64_t number = 0;
     digest_random(digits, sizeof digits);
     for (size_t i = 0; i < sizeof digits; i++) {
-        number = number << 4 | (uint64_t)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
+        number =
+            number << 4 | (uint64_t)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
     }
     return number;
 }
@@ -193,8 +189,9 @@ static void take_term(struct quorum *quorum, const struct term *highest) {
     sync->promise_count = 0;
     sync->term = TERM_NONE;
     if (!may_ever_open(quorum)) {
-        log_write(LOG_WARNING, "quorum: this server is to be master, and may have forgotten what it has "
-                               "acknowledged: it stays closed until it is made a replica, and filled");
+        log_write(LOG_WARNING,
+                  "quorum: this server is to be master, and may have forgotten what it has "
+                  "acknowledged: it stays closed until it is made a replica, and filled");
         return;
     }
     above = term_compare(&quorum->wanted.promised, above) > 0 ? &quorum->wanted.promised : above;
@@ -316,8 +313,9 @@ static void pull(struct quorum *quorum, const struct quorum_peer *best) {
     quorum->target = best->said.position;
     quorum->pulled_node = best->said.node;
     quorum->pull_until_ms = now_ms() + PULL_MS;
-    log_write(LOG_NOTICE, "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
-                          "group=%" PRIu64,
+    log_write(LOG_NOTICE,
+              "quorum: pulls what is missing of node=%016" PRIx64 " \"%s %u\" term=%s "
+              "group=%" PRIu64,
               best->said.node, best->host, (unsigned)best->port, best->said.position.term.text,
               best->said.position.group);
     sync_of(quorum)->has_lost_answers = true; /* a copy may replace what they wait for */
@@ -519,12 +517,14 @@ void quorum_take_present(struct quorum *quorum, struct replica *replica,
         return;
     }
     if (said->node == quorum->saved.node) {
-        reply_error(reply, "ERR the replica is the same node: its directory is a copy of this one's");
+        reply_error(reply,
+                    "ERR the replica is the same node: its directory is a copy of this one's");
         return;
     }
     if (!may_ever_open(quorum)) {
-        reply_error(reply, "NOMASTERLINK this server may have forgotten what it has acknowledged, and "
-                           "will not open");
+        reply_error(reply,
+                    "NOMASTERLINK this server may have forgotten what it has acknowledged, and "
+                    "will not open");
         return;
     }
     if (term_compare(&said->promised, &sync->term) > 0) {
@@ -631,7 +631,8 @@ enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer
                  "must be the same on all");
         return QUORUM_REFUSES;
     }
-    snprintf(reason, REPLICATION_ERROR_MAX, "the master answers PRESENT: %s", log_quote(answer).text);
+    snprintf(reason, REPLICATION_ERROR_MAX, "the master answers PRESENT: %s",
+             log_quote(answer).text);
     return QUORUM_REFUSES;
 }
 
@@ -646,9 +647,8 @@ void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe) {
         quorum->fill_group = probe->last_group;
     }
     quorum->probe = probe->number;
-    quorum->probe_lease_ms = probe->lease_ms <= ELECTION_LEASE_MAX_MS
-                                 ? (int64_t)probe->lease_ms
-                                 : ELECTION_LEASE_MAX_MS;
+    quorum->probe_lease_ms =
+        probe->lease_ms <= ELECTION_LEASE_MAX_MS ? (int64_t)probe->lease_ms : ELECTION_LEASE_MAX_MS;
 }
 
 /* It has all that the master had when the link was new. */
@@ -678,8 +678,7 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *probe) {
     }
     if (quorum->probe_lease_ms <= quorum->saved.lease_ms) { /* a restart will wait for so long */
         int64_t held_ms = election_hold_end(now_ms(), quorum->probe_lease_ms);
-        quorum->held_until_ms =
-            held_ms > quorum->held_until_ms ? held_ms : quorum->held_until_ms;
+        quorum->held_until_ms = held_ms > quorum->held_until_ms ? held_ms : quorum->held_until_ms;
         *probe = quorum->probe;
     }
     return true;
@@ -710,8 +709,7 @@ struct quorum *quorum_create(struct server *server, uv_loop_t *loop, const struc
     }
     quorum->timer.data = quorum;
     quorum->timer_ms = INT64_MAX;
-    quorum->has_worker = quorum->directory != NULL &&
-                         uv_timer_init(loop, &quorum->timer) == 0 &&
+    quorum->has_worker = quorum->directory != NULL && uv_timer_init(loop, &quorum->timer) == 0 &&
                          worker_init(&quorum->worker, loop, WORKER_AS_THE_LOOP, on_saved, quorum);
     if (!quorum->has_worker) {
         memory_free(quorum->directory);
@@ -756,9 +754,6 @@ bool quorum_begin(struct quorum *quorum, char *error) {
     } else {
         has_forgotten = has_forgotten || has_lost(quorum);
     }
-    if (term_compare(&position.term, &quorum->saved.promised) > 0) {
-        quorum->saved.promised = position.term;
-    }
     quorum->wanted = quorum->saved;
     sync->node = quorum->saved.node;
     sync->promised = quorum->saved.promised;
@@ -776,8 +771,7 @@ bool quorum_begin(struct quorum *quorum, char *error) {
     }
     quorum->saved = quorum->wanted;
     log_write(LOG_NOTICE, "quorum: node=%016" PRIx64 " promised=%s group=%" PRIu64 "%s", sync->node,
-              sync->promised.text, position.group,
-              has_forgotten ? " may-have-forgotten=yes" : "");
+              sync->promised.text, position.group, has_forgotten ? " may-have-forgotten=yes" : "");
     if (replication_is_replica(replication_of(quorum))) {
         move(quorum, QUORUM_BEGUN_AS_REPLICA);
     } else {
@@ -802,8 +796,9 @@ void quorum_end_cleanly(struct quorum *quorum, uint64_t group) {
     quorum->wanted.left = PROMISE_LEFT_CLEAN;
     quorum->wanted.group = group;
     if (!promise_save(quorum->directory, &quorum->wanted)) {
-        log_write(LOG_WARNING, "quorum: %s/leaderboard.promise cannot be written: the next start is as "
-                               "after a crash",
+        log_write(LOG_WARNING,
+                  "quorum: %s/leaderboard.promise cannot be written: the next start is as "
+                  "after a crash",
                   quorum->directory);
     }
 }

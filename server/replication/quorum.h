@@ -61,11 +61,11 @@ struct quorum {
     struct quorum_host host;
     struct worker worker; /* saves `saving` */
     bool has_worker;
-    uv_timer_t timer; /* wakes the loop */
-    int64_t timer_ms; /* monotonic: when */
-    char *directory;                       /* absolute */
-    char boot[PROMISE_BOOT_SIZE + 1];      /* of the machine, now */
-    struct promise wanted, saving, saved;  /* of the file: saved is on disk */
+    uv_timer_t timer;                     /* wakes the loop */
+    int64_t timer_ms;                     /* monotonic: when */
+    char *directory;                      /* absolute */
+    char boot[PROMISE_BOOT_SIZE + 1];     /* of the machine, now */
+    struct promise wanted, saving, saved; /* of the file: saved is on disk */
     bool is_save_failed;
     int64_t retry_ms; /* monotonic: when it is tried again */
     struct quorum_peer peers[ELECTION_NODES_MAX];
@@ -78,9 +78,10 @@ struct quorum {
     /* OPEN */
     int64_t probed_ms; /* monotonic */
     /* REPLICA */
-    struct term master_term; /* of the master that the link is to; TERM_NONE: not known, or not in use */
-    uint64_t fill_group;     /* filled when this is applied; 0: not known */
-    uint64_t probe;          /* the last one that came on this link */
+    struct term
+        master_term; /* of the master that the link is to; TERM_NONE: not known, or not in use */
+    uint64_t fill_group; /* filled when this is applied; 0: not known */
+    uint64_t probe;      /* the last one that came on this link */
     int64_t probe_lease_ms;
 };
 

@@ -25,8 +25,8 @@ struct replicator {
     struct feed *feed;
     struct master_link link;
     struct quorum *quorum; /* NULL: sync-replicas 0, or nothing is loaded yet */
-    bool has_begun; /* the files are loaded */
-    bool is_void;   /* changes have no numbers, and the keys say so */
+    bool has_begun;        /* the files are loaded */
+    bool is_void;          /* changes have no numbers, and the keys say so */
 };
 
 /* The server changes its keys itself from now on. */

@@ -520,20 +520,25 @@ const struct setting setting_table[] = {
      INTEGER(min_replicas_max_lag_s, 0, INT32_MAX, "seconds"), "10", NULL,
      "The lag is the time since a replica last said how far it is, which it does each second. 0: "
      "min-replicas-to-write does not count."},
-    {"sync-replicas", &replication, SETTING_FIXED, INTEGER(sync_replicas, 0, SETTING_NODES_MAX - 1, ""),
-     "0", "1",
-     "Answer when so many replicas have the change, too, so that no failover loses a write that was "
-     "answered: docs/replication.md explains how. Answers to readers wait for what they show. 0: do "
-     "not wait. It needs replication-nodes and appendonly yes, and the same value on every server."},
+    {"sync-replicas", &replication, SETTING_FIXED,
+     INTEGER(sync_replicas, 0, SETTING_NODES_MAX - 1, ""), "0", "1",
+     "Answer when so many replicas have the change, too, so that no failover loses a write that "
+     "was "
+     "answered: docs/replication.md explains how. Answers to readers wait for what they show. 0: "
+     "do "
+     "not wait. It needs replication-nodes and appendonly yes, and the same value on every "
+     "server."},
     {"replication-nodes", &replication, SETTING_FIXED,
      INTEGER(replication_nodes, 0, SETTING_NODES_MAX, ""), "0", "3",
      "With sync-replicas: how many servers there are, the master included. A promoted server opens "
-     "when all but sync-replicas of them, itself included, have promised to follow no older master. "
+     "when all but sync-replicas of them, itself included, have promised to follow no older "
+     "master. "
      "The same on every server."},
     {"sync-replicas-fsync", &replication, SETTING_FIXED, BOOLEAN(sync_replicas_fsync), "no", NULL,
-     "yes: a replica has a change when it is on its disk (appendfsync always), and a server that "
-     "comes back from a crash still counts. no: when it is in its memory, and a server that comes "
-     "back from a crash counts again when a master has filled it."},
+     "yes: a replica has a change when it is on its disk, which needs appendfsync always. A server "
+     "whose machine comes back from a crash then still counts. no: when it is written to its "
+     "journal, which a crash of the process does not lose; a server whose machine was started anew "
+     "counts again when a master has filled it."},
     {"sync-replicas-lease", &replication, SETTING_FIXED,
      INTEGER(sync_replicas_lease_ms, 0, 60000, "milliseconds"), "1000", NULL,
      "With sync-replicas: readers are answered only while sync-replicas replicas were heard within "
