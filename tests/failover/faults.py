@@ -306,7 +306,6 @@ WEIGHTS = {kill: 3, kill_and_back: 2, kill_twice: 1, power: 2, power_and_back: 2
            unplug: 2, cut_both: 3, cut_out: 3, cut_in: 3, cut_with_replica: 3, cut_among_readers: 2, cut_at_random: 2,
            switch_over: 3, fill_disk: 1, copy: 2, copy_alone: 1, step_clocks: 2, tilt: 1}
 SHORT = (kill, cut_both, pause)
-PROOF = cut_both  # without the promise this loses writes in every round
 
 
 def disturb(cluster):
