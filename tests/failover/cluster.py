@@ -232,6 +232,12 @@ class Cluster:
 
     # ---- rounds ----
 
+    def tell_clients(self, words, is_told=lambda name, asked: True):
+        """A line to all clients, or to those of a library, and of whom they ask."""
+        for clients, (name, _, _, asked) in zip(self.clients, CLIENTS):
+            if is_told(name, asked):
+                clients.tell(words)
+
     def say(self, text):
         self.events.append(f"{time.monotonic() * 1e3:.0f} ms: {text}")
 
@@ -241,8 +247,7 @@ class Cluster:
         prefix = f"r{self.rounds}"
         self.events = []
         before = self.epoch()
-        for clients in self.clients:
-            clients.tell(f"go {prefix}")
+        self.tell_clients(f"go {prefix}")
         try:
             time.sleep(self.randomness.uniform(1, 2))
             fault(self)
@@ -263,8 +268,7 @@ class Cluster:
         return judgement
 
     def take(self):
-        for clients in self.clients:
-            clients.tell("stop")
+        self.tell_clients("stop")
         return sorted((line for clients in self.clients for line in clients.take()),
                       key=lambda line: line.start)
 

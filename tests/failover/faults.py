@@ -168,6 +168,21 @@ def cut_with_replica(cluster):
     linger(cluster, 2, 6)
 
 
+def cut_among_readers(cluster):
+    """nobody writes when the master is cut off, and then only those who have gone to the new one"""
+    master = cluster.master()
+    cluster.tell_clients("reads")
+    time.sleep(1)
+    cluster.say(f"cut {master.host} from all")
+    cluster.network.separate([master.host], hosts_but(cluster, master))
+    expect_switch(cluster, master)
+    time.sleep(1)
+    # Told by Sentinel, ioredis goes at once. The others read where they are, as long as they are answered.
+    cluster.tell_clients("all", lambda name, asked: (name, asked) == ("ioredis", "sentinel"))
+    linger(cluster, 3, 6)
+    cluster.tell_clients("all")
+
+
 def cut_at_random(cluster):
     """each direction between two hosts is cut with a probability of 0.3"""
     hosts = hosts_but(cluster)
@@ -288,10 +303,9 @@ def tilt(cluster):
 
 # How often each comes in a mix.
 WEIGHTS = {kill: 3, kill_and_back: 2, kill_twice: 1, power: 2, power_and_back: 2, power_at_replica: 2, pause: 3, pause_briefly: 1,
-           unplug: 2, cut_both: 3, cut_out: 3, cut_in: 3, cut_with_replica: 3, cut_at_random: 2,
+           unplug: 2, cut_both: 3, cut_out: 3, cut_in: 3, cut_with_replica: 3, cut_among_readers: 2, cut_at_random: 2,
            switch_over: 3, fill_disk: 1, copy: 2, copy_alone: 1, step_clocks: 2, tilt: 1}
 SHORT = (kill, cut_both, pause)
-PROOF = cut_both  # without the promise this loses writes in every round
 
 
 def disturb(cluster):

@@ -7,6 +7,7 @@ const [first, count, pace, kind, hosts] = process.argv.slice(2);
 const REGISTERS = 6, COUNTERS = 6, TIMEOUT_MS = 1000, PAUSE_AFTER_ERROR_MS = 20;
 const REFUSALS = ["READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS", "MISCONF", "OOM"];
 const OPERATIONS = ["set", "set", "set", "get", "get", "inc", "inc", "read", "read", "tie", "tie"];
+const READS = ["get", "read"];
 
 // What was sent when a connection is lost is not sent again: then its outcome would be two outcomes.
 function connect() {
@@ -27,6 +28,7 @@ function connect() {
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const pick = (list) => list[Math.floor(Math.random() * list.length)];
 let prefix = null;
+let operations = OPERATIONS;
 let begin = null;
 let working = 0;
 let atRest = null;
@@ -61,7 +63,7 @@ async function send(db, board, operation, member, argument) {
 }
 
 async function perform(client) {
-    const operation = pick(OPERATIONS);
+    const operation = pick(operations);
     client.count++;
     const argument = client.number * 10000000 + client.count;
     const members = operation === "inc" || operation === "read" ? COUNTERS : REGISTERS;
@@ -110,6 +112,10 @@ readline.createInterface({ input: process.stdin }).on("line", async (line) => {
     if (words[0] === "go") {
         prefix = words[1];
         begin();
+        return;
+    }
+    if (words[0] !== "stop") {
+        operations = words[0] === "reads" ? READS : OPERATIONS;
         return;
     }
     wanted = new Promise((resolve) => { begin = resolve; });

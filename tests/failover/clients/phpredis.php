@@ -3,12 +3,14 @@
 const REGISTERS = 6, COUNTERS = 6, TIMEOUT_S = 1.0, PAUSE_AFTER_ERROR_US = 20000;
 const REFUSALS = ["READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS", "MISCONF", "OOM"];
 const OPERATIONS = ["set", "set", "set", "get", "get", "inc", "inc", "read", "read", "tie", "tie"];
+const READS = ["get", "read"];
 
 [, $first, , $pace, $kind, $list] = $argv;
 $hosts = explode(",", $list);
 $number = (int)$first;
 $count = 0;
 $db = null;
+$operations = OPERATIONS;
 
 /** A connection to the master, as the first Sentinel says that answers. */
 function open_master(): Redis
@@ -59,8 +61,8 @@ function send(Redis $db, string $prefix, string $operation, string $member, int 
 
 function perform(string $prefix): bool
 {
-    global $db, $number, $count;
-    $operation = OPERATIONS[array_rand(OPERATIONS)];
+    global $db, $number, $count, $operations;
+    $operation = $operations[array_rand($operations)];
     $count++;
     $argument = $number * 10000000 + $count;
     $member = $operation === "tie" ? "$number:$count"
@@ -101,6 +103,8 @@ while (true) {
         $words = explode(" ", trim((string)$line));
         if ($words[0] === "go") {
             $prefix = $words[1];
+        } elseif ($words[0] === "reads" || $words[0] === "all") {
+            $operations = $words[0] === "reads" ? READS : OPERATIONS;
         } elseif ($words[0] === "stop") {
             $prefix = null;
             echo "stopped\n";

@@ -2,8 +2,8 @@
 """Clients of redis-py that write down what they are answered: FIRST COUNT PACE sentinel|address HOST,...
 
 FIRST is the first client's number, COUNT how many there are, PACE how many commands a second each sends
-at most. The input has lines "go PREFIX" (work on the boards PREFIX:*) and "stop", which is answered with
-the line "stopped" when all have stopped. For each command a line:
+at most. The input has lines "go PREFIX" (work on the boards PREFIX:*), "reads" (from now on only read),
+"all" (write, too), and "stop", which is answered with the line "stopped" when all have stopped. For each command a line:
 
     client operation member argument start end outcome answer
 
@@ -24,7 +24,8 @@ PAUSE_AFTER_ERROR_S = 0.02
 REFUSALS = ("READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS", "MISCONF", "OOM")
 # redis-py makes exceptions of these, and leaves their first word out.
 REFUSING = (redis.exceptions.BusyLoadingError, redis.exceptions.ReadOnlyError, MasterNotFoundError)
-OPERATIONS = (("set", 3), ("get", 2), ("inc", 2), ("read", 2), ("tie", 2))
+OPERATIONS = ("set", "set", "set", "get", "get", "inc", "inc", "read", "read", "tie", "tie")
+READS = ("get", "read")
 
 
 class Shared:
@@ -33,6 +34,7 @@ class Shared:
     def __init__(self, count):
         self.condition = threading.Condition()
         self.prefix = None
+        self.operations = OPERATIONS
         self.working = count
 
     def wait_for_work(self):
@@ -107,8 +109,7 @@ class Client(threading.Thread):
 
     def perform(self, prefix):
         """One operation and its line; whether it went well."""
-        operation = random.choices([name for name, _ in OPERATIONS],
-                                   [weight for _, weight in OPERATIONS])[0]
+        operation = random.choice(self.shared.operations)
         self.count += 1
         argument = self.number * 10_000_000 + self.count  # never set before
         member = (f"{self.number}:{self.count}" if operation == "tie" else
@@ -138,6 +139,8 @@ def main():
         words = line.split()
         if words[0] == "go":
             shared.go(words[1])
+        elif words[0] in ("reads", "all"):
+            shared.operations = READS if words[0] == "reads" else OPERATIONS
         else:
             shared.stop()
             sys.stdout.write("stopped\n")
