@@ -156,8 +156,8 @@ export async function memberCard(board, who, state) {
         const scores = member.scores.map((text, index) => [h("dt", {}, board.fields.length === 1
             && board.fields[0].name === "score" ? t("score") : h("bdi", {}, board.fields[index].name)),
         h("dd", {}, exact(text))]);
-        replace(body, h("p.member-place", {}, h("b", {}, `#${count(member.rank + 1)}`), " ",
-            h("span", {}, t("inPlace", member.rank + 1, member.members))),
+        replace(body, h("p.member-place", {}, h("span", {}, t("place")), " ",
+            h("b", {}, count(member.rank + 1)), " ", h("span", {}, t("ofAll", member.members))),
         standing(member),
         h("dl.facts", {}, scores, member.reached ? [h("dt", {}, t("reached")),
             h("dd", {}, h("time", { datetime: member.reached.toISOString(),

@@ -2,7 +2,7 @@
 //
 // Here a name is {key, text, bytes}
 //     key     its bytes percent-encoded, as addresses have them; what names are told apart by
-//     text    for people; of what is no UTF-8 the bytes are \\xNN
+//     text    for people; of what is no UTF-8 the bytes are \xNN
 //     bytes   whether it is no UTF-8
 import { h } from "./dom.js";
 import { t, count } from "./text.js";
