@@ -92,9 +92,9 @@ export async function page(name, db, wanted) {
 }
 
 // null: this member is not on the board, or there is no such board any more.
-export async function member(name, db, who) {
+export async function member(name, db, who, { hash, data }) {
     try {
-        const json = await ask(board(name, db, `/member/${who.key}`));
+        const json = await ask(board(name, db, `/member/${who.key}`, { hash, data }));
         return { ...rowOf(json.row), members: json.count, around: json.around.map(rowOf) };
     } catch (error) {
         if (error.status === 404) {
@@ -112,8 +112,10 @@ export async function search(name, db, text, cursor, options) {
 
 export async function histogram(name, db) {
     const json = await ask(board(name, db, "/histogram", { buckets: 32 }));
-    return { members: json.count, bins: json.bins, quantiles: json.quantiles.map((quantile) => (
-        { q: quantile.q, score: quantile.score, rank: quantile.rank, name: named(quantile, "member") })) };
+    return { members: json.count,
+        bins: json.bins.map((bin) => ({ from: bin.from, to: bin.to, members: bin.count })),
+        quantiles: json.quantiles.map((quantile) => ({ q: quantile.q, score: quantile.score,
+            rank: quantile.rank, name: named(quantile, "member") })) };
 }
 
 export async function archives(name, db) {

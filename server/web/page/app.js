@@ -55,7 +55,7 @@ const context = {
         if (sign) {
             sign.hidden = isLive === null;
             sign.classList.toggle("off", isLive === false);
-            replace(sign, h("span.dot", { "aria-hidden": "true" }), t(isLive === false ? "paused" : "live"));
+            replace(sign, h("span.dot", { "aria-hidden": "true" }), h("span", {}, t(isLive === false ? "paused" : "live")));
             sign.title = t(isLive === false ? "pausedTitle" : "liveTitle");
         }
     },

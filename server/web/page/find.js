@@ -140,7 +140,7 @@ export async function memberCard(board, who, state) {
     let shown = null;
 
     async function refresh() {
-        const member = await api.member(board.name, board.db, who);
+        const member = await api.member(board.name, board.db, who, state);
         shown = member;
         if (member === null) {
             rows = null;
