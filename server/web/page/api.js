@@ -129,8 +129,9 @@ export const history = () => ask("/server/history");
 export const slowlog = () => ask("/slowlog");
 
 // Follow a stream of events until the function that is returned is called. A page that nobody looks at has
-// no stream. on: {event name: function of its JSON}; told(true | false): whether there is a connection.
-function follow(path, on, told) {
+// no stream. on: {event name: function of its JSON}; told(true | false): whether there is a connection;
+// refused(): the server does not give this stream, and it is asked for again later.
+function follow(path, on, told, refused) {
     let source = null;
     let retry = 0;
     const close = () => {
@@ -146,6 +147,7 @@ function follow(path, on, told) {
             told(false);
             if (source.readyState === EventSource.CLOSED) { // it will not try again by itself
                 retry = setTimeout(open, RETRY_MS);
+                refused();
             }
         };
         for (const [event, take] of Object.entries(on)) {
@@ -161,10 +163,14 @@ function follow(path, on, told) {
     };
 }
 
-// gone: told when the board is there no more, or may not be seen any more.
-export function followPage(name, db, wanted, take, told, gone = () => {}) {
-    return follow(board(name, db, "/events", window_(wanted)),
-        { page: (json) => take(pageOf(json)), gone }, told);
+// {take(page), told(isConnected), gone(): there is no such board any more, refused(error)}
+export function followPage(name, db, wanted, { take, told, gone, refused }) {
+    const again = () => page(name, db, wanted).then(take)
+        .catch((error) => (error.status === 404 ? gone() : refused(error)));
+    return follow(board(name, db, "/events", window_(wanted)), { page: (json) => take(pageOf(json)), gone },
+        told, again);
 }
 
-export const followServer = (take, told) => follow("/server/events", { server: take }, told);
+export function followServer({ take, told, refused }) {
+    return follow("/server/events", { server: take }, told, () => server().then(take).catch(refused));
+}

@@ -186,7 +186,12 @@ function rankingView(board, state, context, changed) {
         context.go(link({ count: Number(event.target.value) }), { keep: true });
     } }, [...new Set([...SIZES, size])].sort((a, b) => a - b).map((n) => h("option", { value: String(n),
         selected: n === size }, String(n)))));
-    const stop = api.followPage(board.name, board.db, wanted, take, context.live);
+    const gone = () => {
+        take({ rows: [], members: 0 });
+        note.textContent = t("notFound");
+    };
+    const stop = api.followPage(board.name, board.db, wanted,
+        { take, gone, told: context.live, refused: context.refused });
     api.page(board.name, board.db, wanted).then((page) => {
         if (rows.rows.size === 0) {
             take(page);

@@ -88,7 +88,7 @@ export async function showBoards(state, context) {
     function card(board, archives, isOpen) {
         const address = (one) => boardAddress(one.name, { db: state.db });
         archives.sort((a, b) => b.name.text.localeCompare(a.name.text));
-        return h("article.card", { role: "listitem" },
+        return h("div.card", { role: "listitem" },
             h("div.card-main", {},
                 h("h2", {}, h("a", { href: address(board) }, nameText(board.name, 80)), wholeName(board.name)),
                 h("p.faint.small.layout", { title: t("layout") }, board.layout),

@@ -42,7 +42,8 @@ export async function showEmbed(state) {
         const sign = h("span.live", {}, h("span.dot", { "aria-hidden": "true" }), h("span.sr", {}, t("live")));
         place.replaceChildren(h("h1", {}, state.title || nameText(board.name, 60), sign), rows.element, empty);
         document.title = state.title || board.name.text.slice(0, 100);
-        api.followPage(board.name, board.db, wanted, take, (isLive) => sign.classList.toggle("off", !isLive));
+        api.followPage(board.name, board.db, wanted, { take, gone: () => take({ rows: [] }),
+            told: (isLive) => sign.classList.toggle("off", !isLive), refused: () => {} });
     }
 
     await begin();

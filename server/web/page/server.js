@@ -21,7 +21,7 @@ export async function showServer(state, context) {
 
     drawTiles(await api.server());
     await drawHistory();
-    const stop = api.followServer(drawTiles, context.live);
+    const stop = api.followServer({ take: drawTiles, told: context.live, refused: context.refused });
     const timer = setInterval(() => {
         if (!document.hidden) {
             drawHistory().catch(context.refused);

@@ -53,7 +53,7 @@ export async function spreadView(board, context, member, link) {
                 h("span", {}, exact(bins[bins.length - 1].to)))),
         you ? h("p.you-here", {}, h("span.swatch", { "aria-hidden": "true" }),
             t("youAreHere", you.name.text.slice(0, 60)), ": ", h("b", {}, exact(you.scores[0]))) : null,
-        h("h3", {}, t("quantiles")),
+        h("h2.h3", {}, t("quantiles")),
         h("dl.quantiles", {}, quantiles.map((quantile) => h("div", {},
             h("dt", {}, t("quantile", Number(quantile.q))),
             h("dd", {}, h("b", {}, exact(quantile.score)),
