@@ -122,7 +122,8 @@ class Browser:
             raise BrowserError(f"{method}: {reply['error']['message']}")
         return reply["result"]
 
-    def open(self, url, width=1280, height=800, dark=False, still=False, scale=1):
+    def open(self, url, width=1280, height=800, dark=False, still=False, scale=1, language=None,
+             timezone=None):
         # A context of its own: no cookies of another page, and nothing kept by it.
         context = self.send("Target.createBrowserContext")["browserContextId"]
         target = self.send("Target.createTarget", url="about:blank", browserContextId=context,
@@ -134,6 +135,11 @@ class Browser:
             page.send(f"{domain}.enable")
         page.size(width, height, scale)
         page.media(dark, still)
+        if language:
+            agent = self.send("Browser.getVersion")["userAgent"]
+            page.send("Emulation.setUserAgentOverride", userAgent=agent, acceptLanguage=language)
+        if timezone:
+            page.send("Emulation.setTimezoneOverride", timezoneId=timezone)
         page.go(url)
         return page
 

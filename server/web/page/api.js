@@ -50,11 +50,15 @@ const date = (text) => (text ? new Date(text) : null);
 const named = (json, field) => (json[field] === null || json[field] === undefined ? null
     : nameOf(json[field], json[`${field}_base64`]));
 
-// A row: {rank, name, scores: [text], reached: Date or null, data: [text or null]}
-const rowOf = (json) => ({ rank: json.rank, name: named(json, "member"), scores: json.fields,
-    reached: date(json.reached_at), data: Object.values(json.data ?? {}) });
+// A row: {rank, name, scores: [text], reached: Date or null, data: [text or null]}; the first of the data
+// is how the member is called.
+const rowOf = (json, dataFields) => ({ rank: json.rank, name: named(json, "member"), scores: json.fields,
+    reached: date(json.reached_at),
+    data: (dataFields ?? Object.keys(json.data ?? {})).map((field) => json.data?.[field] ?? null) });
 
-const pageOf = (json) => ({ from: json.from, members: json.count, rows: json.rows.map(rowOf),
+const rowsOf = (rows, dataFields) => rows.map((row) => rowOf(row, dataFields));
+
+const pageOf = (json) => ({ from: json.from, members: json.count, rows: rowsOf(json.rows, json.data_fields),
     frozen: json.frozen, opens: date(json.opens_at), closes: date(json.closes_at),
     rollsAt: date(json.rolls_at) });
 
@@ -95,7 +99,8 @@ export async function page(name, db, wanted) {
 export async function member(name, db, who, { hash, data }) {
     try {
         const json = await ask(board(name, db, `/member/${who.key}`, { hash, data }));
-        return { ...rowOf(json.row), members: json.count, around: json.around.map(rowOf) };
+        return { ...rowOf(json.row, json.data_fields), members: json.count,
+            around: rowsOf(json.around, json.data_fields) };
     } catch (error) {
         if (error.status === 404) {
             return null;
@@ -107,7 +112,7 @@ export async function member(name, db, who, { hash, data }) {
 // Members that begin with text, the one that is called exactly so first.
 export async function search(name, db, text, cursor, options) {
     const json = await ask(board(name, db, "/search", { q: text, count: 10, cursor }), options);
-    return { rows: json.rows.map(rowOf), cursor: cursorOf(json) };
+    return { rows: rowsOf(json.rows, json.data_fields), cursor: cursorOf(json) };
 }
 
 export async function histogram(name, db) {
@@ -121,7 +126,7 @@ export async function histogram(name, db) {
 export async function archives(name, db) {
     const json = await ask(board(name, db, "/archives"));
     return json.archives.map((archive) => ({ name: named(archive, "name"), members: archive.count,
-        startsAt: date(archive.starts_at), rows: archive.rows.map(rowOf) }));
+        startsAt: date(archive.starts_at), rows: rowsOf(archive.rows, archive.data_fields) }));
 }
 
 export const server = () => ask("/server");

@@ -76,9 +76,8 @@ export class Rows {
             place: h("span.place"), move: h("span.move"), data: h("span.data"), sub: h("span.sub") };
         cells.rank.append(cells.place, cells.move);
         const address = hasAddress(row.name) ? this.options.link?.(row.name) : null;
-        cells.name.append(h("span.who", {},
-            address ? h("a", { href: address, "data-keep": true }, nameText(row.name)) : nameText(row.name),
-            wholeName(row.name)), cells.data, cells.sub);
+        cells.called = address ? h("a", { href: address, "data-keep": true }) : h("span", {});
+        cells.name.append(h("span.who", {}, cells.called, wholeName(row.name)), cells.data, cells.sub);
         const line = h("tr", { role: "row" }, cells.rank, cells.name, cells.scores, cells.reached);
         this.choose(line, this.options.selected === row.name.key);
         return { line, cells, rank: row.rank, scores: null, moved: 0, timer: 0 };
@@ -114,8 +113,7 @@ export class Rows {
         const time = row.reached && h("time", { datetime: row.reached.toISOString(),
             title: wholeMoment(row.reached, this.board.time?.unit) }, moment(row.reached, this.board.time?.unit));
         cells.reached?.replaceChildren(...(time ? [time] : []));
-        cells.data.replaceChildren(...row.data.filter((text) => text !== null && text !== "")
-            .map((text) => h("bdi", {}, String(text).slice(0, 200))));
+        this.call(cells, row);
         cells.sub.replaceChildren(...row.scores.slice(1).map((text, index) => h("span", {},
             h("bdi", {}, this.board.fields[index + 1].name), " ", exact(text))),
             ...(time && !this.options.dense ? [time.cloneNode(true)] : []));
@@ -125,6 +123,19 @@ export class Rows {
         if (isEntering) {
             this.flash(line, "enters");
         }
+    }
+
+    // The member's name, or its first datum with the name below; then the other data.
+    call(cells, row) {
+        const [alias, ...data] = row.data.map((text) => (text === null ? "" : String(text)));
+        const text = [row.name.key, alias, ...data].join("\n");
+        if (cells.called.text === text) {
+            return;
+        }
+        cells.called.text = text;
+        cells.called.replaceChildren(alias ? h("bdi", {}, alias.slice(0, 120)) : nameText(row.name));
+        cells.data.replaceChildren(...alias ? [nameText(row.name, 40)] : [], ...data.filter(Boolean)
+            .map((datum) => h("bdi", {}, datum.slice(0, 200))));
     }
 
     flash(element, name) {
