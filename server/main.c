@@ -205,7 +205,7 @@ static bool prepare_http(const struct settings *settings, char *error) {
     if (!read_certificate(settings, error)) {
         return false;
     }
-    program.http_fd = http_listen(settings->metrics_bind, settings->metrics_port, error);
+    program.http_fd = http_listen("metrics", settings->metrics_bind, settings->metrics_port, error);
     return program.http_fd >= 0;
 }
 
