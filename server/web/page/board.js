@@ -23,7 +23,14 @@ export async function showBoard(state, context) {
     let now = state;
     let refreshed = 0;
     const address = (changes) => boardAddress(board.name, { ...now, ...changes });
-    const find = findBox(board, context, (name) => context.go(address({ member: name }), { keep: true }));
+    let isFound = false; // the next card is of a member that was looked for: the focus goes there
+    const find = findBox(board, context, (name) => {
+        isFound = true;
+        context.go(address({ member: name }), { keep: true });
+        if (card && now.member.key === name.key) {
+            card.element.focus();
+        }
+    });
     const cardPlace = h("div", {});
     aside.append(find.element, cardPlace);
 
@@ -38,6 +45,10 @@ export async function showBoard(state, context) {
         if (now.member?.key === wanted) {
             card = made;
             replace(cardPlace, made.element);
+            if (isFound) {
+                made.element.focus();
+            }
+            isFound = false;
         }
     }
 

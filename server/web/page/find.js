@@ -129,7 +129,7 @@ export function findBox(board, context, pick) {
 
 // The card of one member: {element, refresh(), found}. close: address without the member.
 export async function memberCard(board, who, state) {
-    const card = h("section.member", { "aria-labelledby": "member-name" });
+    const card = h("section.member", { "aria-labelledby": "member-name", tabindex: "-1" });
     let rows = null;
     const address = (changes) => boardAddress(board.name, { ...state, member: who, ...changes });
     const head = h("div.member-head", {}, h("h2", { id: "member-name" }, nameText(who, 60), wholeName(who)),
