@@ -105,14 +105,18 @@ WITHOUT_PRELOAD := $(filter-out %/clock,$(INTEGRATION))
 FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
+<<<<<<< HEAD
 # What the page's browser loads is part of the program.
 WEB_FILES := $(sort $(wildcard server/web/page/*))
 WEB_TABLE := $(B)/web_table.o
 
 NODE_MODULES := tests/clients/node/node_modules/.package-lock.json
+=======
+NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
+>>>>>>> web-page
 # The integration tests that are no C programs.
 SCRIPTS     := tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
-               tests/deploy/run tests/pages/run tests/metrics/run
+               tests/deploy/run tests/pages/run tests/metrics/run tests/web/run
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
 RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 # A make of its own that uses all cores, unless this one was told how many (-j).
@@ -477,7 +481,7 @@ $(B)/peers/redis-server:
 	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $@
 
 # The lock file pins every package with its checksum; what is there already is not fetched again.
-$(NODE_MODULES): tests/clients/node/package-lock.json
+$(NODE_MODULES): %/node_modules/.package-lock.json: %/package-lock.json
 	@npm ci --prefix $(<D) --no-audit --no-fund --loglevel=error && touch $@
 
 # Unpacked, not installed: its package, too, would start a service.
