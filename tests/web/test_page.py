@@ -322,7 +322,7 @@ class People(PageTest):
         with open(os.path.join(os.path.dirname(__file__), "node_modules/axe-core/axe.min.js"),
                   encoding="utf-8") as file:
             axe = file.read()
-        for path in [*self.views(), "/login", "/nothing"]:
+        for path in [*self.views(), "/login", "/server/nothing"]:
             for dark in (False, True):
                 page = self.open(server.url(path), dark=dark, still=True)
                 page.wait("document.querySelector('h1')")

@@ -54,7 +54,7 @@ export async function spreadView(board, context, member, link) {
         you ? h("p.you-here", {}, h("span.swatch", { "aria-hidden": "true" }),
             t("youAreHere", you.name.text.slice(0, 60)), ": ", h("b", {}, exact(you.scores[0]))) : null,
         h("h2.h3", {}, t("quantiles")),
-        h("dl.quantiles", {}, quantiles.map((quantile) => h("div", {},
+        h("dl.quantiles", {}, quantiles.toSorted((a, b) => b.q - a.q).map((quantile) => h("div", {},
             h("dt", {}, t("quantile", Number(quantile.q))),
             h("dd", {}, h("b", {}, exact(quantile.score)),
                 h("a", { href: link(quantile.name), "data-keep": true }, nameText(quantile.name, 30)))))),
