@@ -105,7 +105,15 @@ WITHOUT_PRELOAD := $(filter-out %/clock,$(INTEGRATION))
 FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
+<<<<<<< HEAD
+# What the page's browser loads is part of the program.
+WEB_FILES := $(sort $(wildcard server/web/page/*))
+WEB_TABLE := $(B)/web_table.o
+
+NODE_MODULES := tests/clients/node/node_modules/.package-lock.json
+=======
 NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
+>>>>>>> web-page
 # The integration tests that are no C programs.
 SCRIPTS     := tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
                tests/deploy/run tests/pages/run tests/metrics/run tests/web/run
@@ -388,9 +396,16 @@ $(B)/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
+$(B)/web_table.c: server/web/embed server/web/openapi.json $(WEB_FILES)
+	@mkdir -p $(@D)
+	@server/web/embed openapi.json=server/web/openapi.json $(foreach f,$(WEB_FILES),$(notdir $(f))=$(f)) > $@
+$(WEB_TABLE): $(B)/web_table.c
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
 $(ENGINE): $(call object,$(ENGINE_SOURCES))
 $(KEYSPACE): $(call object,$(KEYSPACE_SOURCES))
-$(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES))
+$(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES)) $(WEB_TABLE)
 $(SUPPORT): $(call object,$(SUPPORT_SOURCES))
 $(ENGINE) $(KEYSPACE) $(LIBRARY) $(SUPPORT):
 	@rm -f $@ && $(AR) rcs $@ $^
@@ -401,7 +416,7 @@ $(B)/lto/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(SERVER): $(patsubst %.c,$(B)/lto/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
+$(SERVER): $(patsubst %.c,$(B)/lto/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES)) $(WEB_TABLE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 else

@@ -20,6 +20,7 @@ enum http_verdict {
 struct http_login {
     char address[HTTP_ADDRESS_MAX]; /* the peer's, without a port */
     bool is_local;                  /* it is of this machine */
+    bool is_secure;                 /* over TLS */
     bool has_password;              /* user and password were given */
     char user[HTTP_USER_MAX], password[HTTP_PASSWORD_MAX];
     int64_t retry_ms; /* set with TOO_SOON */

@@ -151,9 +151,8 @@ static void add_headers(const struct http_exchange *exchange, struct MHD_Respons
 /* The library only reads, though its parameters are not const. */
 static struct MHD_Response *create_response(const struct http_reply *reply) {
     return reply->fixed.at != NULL
-               ? MHD_create_response_from_buffer(reply->fixed.size,
-                                                 (void *)(uintptr_t)reply->fixed.at,
-                                                 MHD_RESPMEM_PERSISTENT)
+               ? MHD_create_response_from_buffer(
+                     reply->fixed.size, (void *)(uintptr_t)reply->fixed.at, MHD_RESPMEM_PERSISTENT)
                : MHD_create_response_from_buffer(reply->body.size, reply->body.at,
                                                  MHD_RESPMEM_MUST_COPY);
 }
@@ -217,8 +216,6 @@ static void wait_in(struct http_exchange *exchange, enum http_stage stage, int64
         return;
     }
     join(&server->waiting_first, exchange);
-    exchange->is_suspended = true;
-    MHD_suspend_connection(exchange->connection);
     set_timer(server);
 }
 
@@ -309,8 +306,8 @@ void http_stream_end(struct http_exchange *exchange) {
 }
 
 static enum MHD_Result send_stream(struct http_exchange *exchange) {
-    struct MHD_Response *response = MHD_create_response_from_callback(
-        MHD_SIZE_UNKNOWN, PIECE_MAX, read_stream, exchange, NULL);
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_MAX, read_stream, exchange, NULL);
     if (response == NULL) {
         return MHD_NO;
     }
@@ -336,6 +333,10 @@ struct asks *http_server_asks(struct http_server *server) {
 
 unsigned http_server_connections(const struct http_server *server) {
     return server->peer_count;
+}
+
+bool http_server_is_secure(const struct http_server *server) {
+    return server->options.certificate != NULL;
 }
 
 const char *http_exchange_header(const struct http_exchange *exchange, const char *name) {
@@ -393,9 +394,9 @@ static bool is_too_long(const struct http_exchange *exchange) {
 static bool refuse(struct http_exchange *exchange, const char *method) {
     const struct http_server_options *options = &exchange->server->options;
     bool is_post = options->takes_posts && strcmp(method, MHD_HTTP_METHOD_POST) == 0;
-    exchange->method = is_post                                       ? HTTP_POST
+    exchange->method = is_post                                     ? HTTP_POST
                        : strcmp(method, MHD_HTTP_METHOD_HEAD) == 0 ? HTTP_HEAD
-                                                                     : HTTP_GET;
+                                                                   : HTTP_GET;
     if (!http_header_allows_host(http_exchange_header(exchange, MHD_HTTP_HEADER_HOST),
                                  options->hosts)) {
         http_exchange_fill(exchange, 421,
@@ -445,11 +446,17 @@ static void *begin_exchange(void *context, const char *target, struct MHD_Connec
     return exchange;
 }
 
-static enum MHD_Result send_what_is_ready(struct http_exchange *exchange) {
+/* Only here is a request suspended: the library cannot queue the reply of a connection that is. */
+static enum MHD_Result send_or_suspend(struct http_exchange *exchange) {
     if (exchange->stage == HTTP_STREAMS) {
         return send_stream(exchange);
     }
-    return exchange->stage == HTTP_READY ? send_reply(exchange) : MHD_YES;
+    if (exchange->stage == HTTP_READY) {
+        return send_reply(exchange);
+    }
+    exchange->is_suspended = true;
+    MHD_suspend_connection(exchange->connection);
+    return MHD_YES;
 }
 
 /* The library calls this when the headers are there, once more for each piece of a body and once when
@@ -482,7 +489,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         begin_phase(server, exchange->peer, 0);
         server->options.handler->handle(server->options.handler->context, exchange);
     }
-    return send_what_is_ready(exchange);
+    return send_or_suspend(exchange);
 }
 
 static void on_completed(void *context, struct MHD_Connection *connection, void **own,
@@ -626,9 +633,8 @@ static void sweep_waiting(struct http_server *server, int64_t now_ms) {
             continue;
         }
         if (each->stage != HTTP_DELAYED) {
-            http_exchange_fill(
-                each, MHD_HTTP_SERVICE_UNAVAILABLE,
-                "busy: the server runs a long command, or has no processor time\n");
+            http_exchange_fill(each, MHD_HTTP_SERVICE_UNAVAILABLE,
+                               "busy: the server runs a long command, or has no processor time\n");
         }
         http_exchange_ready(each);
     }

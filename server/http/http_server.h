@@ -27,11 +27,11 @@
 enum {
     HTTP_CONNECTION_SIZE = 16 * 1024, /* of the request's line and headers, and of the reply's */
     HTTP_REPLY_SIZE_MAX = 8 * 1024 * 1024,
-    HTTP_BODY_MAX = 4096,             /* of a POST */
-    HTTP_HEADERS_MAX = 8,             /* of a reply, beside those of every reply */
-    HTTP_REQUEST_LIMIT_MS = 10000,    /* from connecting to the end of the first request's headers */
-    HTTP_IDLE_LIMIT_MS = 75000,       /* from a reply to the end of the next request's headers */
-    HTTP_SEND_LIMIT_MS = 30000,       /* for sending the reply, or one text of a stream */
+    HTTP_BODY_MAX = 4096,          /* of a POST */
+    HTTP_HEADERS_MAX = 8,          /* of a reply, beside those of every reply */
+    HTTP_REQUEST_LIMIT_MS = 10000, /* from connecting to the end of the first request's headers */
+    HTTP_IDLE_LIMIT_MS = 75000,    /* from a reply to the end of the next request's headers */
+    HTTP_SEND_LIMIT_MS = 30000,    /* for sending the reply, or one text of a stream */
     HTTP_ADDRESS_MAX = 64,
     HTTP_USER_MAX = 256,
     HTTP_PASSWORD_MAX = 1024,
@@ -59,7 +59,7 @@ struct http_reply {
     unsigned status;
     const char *content_type; /* static */
     struct buffer body;
-    struct bytes fixed; /* static, in place of body; at NULL: none */
+    struct bytes fixed;                           /* static, in place of body; at NULL: none */
     struct http_header headers[HTTP_HEADERS_MAX]; /* name NULL: none */
     unsigned header_count;
     bool is_kept;         /* no "Cache-Control: no-store": a header of its own says so */
@@ -80,8 +80,8 @@ enum http_stage {
 struct http_exchange {
     struct http_server *server;
     enum http_method method;
-    const char *path; /* decoded; without a query */
-    char *target;     /* as sent, with the query; owned; NULL: out of memory */
+    const char *path;   /* decoded; without a query */
+    char *target;       /* as sent, with the query; owned; NULL: out of memory */
     struct buffer body; /* of a POST */
     struct http_reply reply;
     void *own; /* the handler's */
@@ -128,7 +128,8 @@ struct http_server_options {
 /* Serve, on a thread of its own; engine_loop is the caller's. What the options point to is borrowed.
  * NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
 MUST_CHECK struct http_server *http_server_start(int fd, uv_loop_t *engine_loop,
-                                                 const struct http_server_options *options, char *error);
+                                                 const struct http_server_options *options,
+                                                 char *error);
 /* Close all connections, and end the thread. The loop must turn once more before http_server_destroy. */
 void http_server_stop(struct http_server *server);
 void http_server_destroy(struct http_server *server);
@@ -141,6 +142,8 @@ void http_server_ask(struct http_server *server, struct ask *ask);
 /* The engine's side of a question whose answer returned false (ask.h). */
 struct asks *http_server_asks(struct http_server *server);
 unsigned http_server_connections(const struct http_server *server);
+/* Does it speak TLS? */
+bool http_server_is_secure(const struct http_server *server);
 
 /* Wait for http_exchange_ready, but not for longer than wait_ms: then "busy" is replied. */
 void http_exchange_wait(struct http_exchange *exchange, int64_t wait_ms);

@@ -179,6 +179,15 @@ struct settings {
     char *metrics_bind;                                 /* never NULL */
     char *metrics_hosts;                                /* NULL: none */
     char *metrics_tls_cert_file, *metrics_tls_key_file; /* NULL: without TLS */
+    /* the page */
+    int64_t web_port;                           /* 0: none */
+    char *web_bind;                             /* never NULL */
+    char *web_hosts;                            /* NULL: none */
+    char *web_public;                           /* patterns; NULL: none */
+    char *web_data;                             /* a pattern and fields; NULL: none */
+    char *web_tls_cert_file, *web_tls_key_file; /* NULL: without TLS */
+    int64_t web_max_connections;
+    int64_t web_session_timeout_s;
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */
     char *appenddirname; /* never NULL; a name in dir */
