@@ -105,15 +105,11 @@ WITHOUT_PRELOAD := $(filter-out %/clock,$(INTEGRATION))
 FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
-<<<<<<< HEAD
 # What the page's browser loads is part of the program.
 WEB_FILES := $(sort $(wildcard server/web/page/*))
 WEB_TABLE := $(B)/web_table.o
 
-NODE_MODULES := tests/clients/node/node_modules/.package-lock.json
-=======
 NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
->>>>>>> web-page
 # The integration tests that are no C programs.
 SCRIPTS     := tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
                tests/deploy/run tests/pages/run tests/metrics/run tests/web/run
