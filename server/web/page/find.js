@@ -87,9 +87,10 @@ export function findBox(board, context, pick) {
             rows = [...rows, ...part.rows.filter((row) => !seen.has(row.name.key))];
             ({ cursor } = part);
         }
-        rows = rows.slice(0, FOUND_MAX);
-        const complete = cursor === null;
         const own = nameOf(text);
+        rows = rows.slice(0, FOUND_MAX).sort((a, b) => (b.name.key === own.key) - (a.name.key === own.key)
+            || a.rank - b.rank);
+        const complete = cursor === null;
         const isThere = rows.some((row) => row.name.key === own.key);
         names = [...rows.map((row) => row.name), ...complete || isThere ? [] : [own]];
         const note = rows.length === 0 && complete ? t("findNone", text) : complete ? "" : t("findPart");
