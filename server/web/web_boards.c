@@ -604,7 +604,7 @@ static bool ask_search(struct web_query *query) {
     web_word_text(query, "COUNT");
     web_word_integer(query, SEARCH_STEP);
     query->scan_size_max = SEARCH_REPLY_MAX;
-    if (query->round == 0 && http_target_find(&query->target, "cursor").at == NULL) {
+    if (query->round == 0 && query->cursor == 0) {
         /* The member itself comes first, however large the board is. */
         char head[64];
         int head_size = snprintf(head, sizeof head, "$%zu\r\n", prefix.size);

@@ -113,40 +113,81 @@ void web_identity_set(struct web_identity *identity, const struct http_login *lo
 
 /* ---- POST ---- */
 
+/* Four hexadecimal digits; -1: they are not there. */
+static int take_four(const char *at) {
+    unsigned code = 0;
+    if (strspn(at, "0123456789abcdefABCDEF") < 4 || sscanf(at, "%4x", &code) != 1) {
+        return -1;
+    }
+    return (int)code;
+}
+
+/* A character given by \\u and its code, or by two of them; *at is behind the first u. Bytes written; 0: it is
+ * none that a name or a password may have. */
+static size_t take_code(const char **at, char *out) {
+    enum { HIGH = 0xd800, LOW = 0xdc00, END = 0xe000 };
+    int code = take_four(*at);
+    *at += 4;
+    if (code <= 0 || (code >= LOW && code < END)) {
+        return 0;
+    }
+    if (code >= HIGH && code < END) {
+        int low = (*at)[0] == '\\' && (*at)[1] == 'u' ? take_four(*at + 2) : -1;
+        if (low < LOW || low >= END) {
+            return 0;
+        }
+        *at += 6;
+        code = 0x10000 + ((code - HIGH) << 10) + (low - LOW);
+    }
+    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char marks[] = {0, 0x00, 0xc0, 0xe0, 0xf0};
+    for (size_t i = size; i-- > 1; code >>= 6) {
+        out[i] = (char)(0x80 | (code & 0x3f));
+    }
+    out[0] = (char)(marks[size] | code);
+    return size;
+}
+
+/* What stands behind a backslash. Bytes written; 0: nothing that may. */
+static size_t take_escaped(const char **at, char *out) {
+    static const char escaped[] = "\"\\/bfnrt";
+    static const char meant[] = "\"\\/\b\f\n\r\t";
+    char byte = *(*at)++;
+    if (byte == 'u') {
+        return strlen(*at) >= 4 ? take_code(at, out) : 0;
+    }
+    const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
+    if (found == NULL) {
+        return 0;
+    }
+    out[0] = meant[found - escaped];
+    return 1;
+}
+
 /* A string of JSON at *at, into out (room for size_max with its terminator). false: it is none, or too long. */
 static bool take_string(const char **at, char *out, size_t size_max) {
     size_t size = 0;
-    const char *byte = *at;
-    if (*byte++ != '"') {
+    if (*(*at)++ != '"') {
         return false;
     }
-    for (; *byte != '"'; byte++) {
-        char taken = *byte;
-        if (taken == '\\') {
-            static const char escaped[] = "\"\\/bfnrt";
-            static const char meant[] = "\"\\/\b\f\n\r\t";
-            const char *found = *++byte != '\0' ? strchr(escaped, *byte) : NULL;
-            if (found == NULL) {
-                unsigned code = 0;
-                if (*byte != 'u' || sscanf(byte + 1, "%4x", &code) != 1 || code == 0 ||
-                    code >= 0x80 || strspn(byte + 1, "0123456789abcdefABCDEF") < 4) {
-                    return false; /* others need not be escaped */
-                }
-                byte += 4;
-                taken = (char)code;
-            } else {
-                taken = meant[found - escaped];
-            }
-        } else if ((unsigned char)taken < 0x20) {
+    while (**at != '"') {
+        char taken[4] = {**at};
+        size_t count = 1;
+        if ((unsigned char)**at < 0x20) {
             return false; /* also the end of the text */
         }
-        if (size + 1 >= size_max) {
+        (*at)++;
+        if (taken[0] == '\\') {
+            count = take_escaped(at, taken);
+        }
+        if (count == 0 || size + count >= size_max) {
             return false;
         }
-        out[size++] = taken;
+        memcpy(out + size, taken, count);
+        size += count;
     }
     out[size] = '\0';
-    *at = byte + 1;
+    (*at)++;
     return true;
 }
 
@@ -154,8 +195,7 @@ static void skip_blanks(const char **at) {
     *at += strspn(*at, " \t\r\n");
 }
 
-/* {"user": "...", "password": "..."}, in any order. */
-static bool take_login(const char *at, struct http_login *login) {
+bool web_read_login(const char *at, struct http_login *login) {
     char name[16];
     bool has_user = false;
     skip_blanks(&at);
@@ -264,7 +304,7 @@ void web_log_in(struct web *web, struct web_request *request) {
     buffer_append(&exchange->body, "", 1);
     if (type == NULL || strncmp(type, "application/json", 16) != 0 || exchange->body.is_broken ||
         strlen(exchange->body.at) + 1 != exchange->body.size ||
-        !take_login(exchange->body.at, &login->given)) {
+        !web_read_login(exchange->body.at, &login->given)) {
         http_login_destroy(login);
         web_refuse(exchange, 400, "bad_request",
                    "a login is {\"user\": \"...\", \"password\": \"...\"}, with Content-Type: "

@@ -62,6 +62,8 @@ struct web_session *web_sessions_find(struct web_sessions *sessions, struct byte
                                       int64_t now_ms);
 void web_sessions_end(struct web_session *session);
 
+/* {"user": "...", "password": "..."}, in any order; text is terminated. false: it is not that. */
+MUST_CHECK bool web_read_login(const char *text, struct http_login *login);
 /* POST /login and /logout. */
 void web_log_in(struct web *web, struct web_request *request);
 void web_log_out(struct web *web, struct web_request *request);

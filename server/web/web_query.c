@@ -8,9 +8,17 @@
 #include "server/web/web.h"
 #include "server/web/web_engine.h"
 
-enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024 };
+enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
 /* ---- beginning and end ---- */
+
+/* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
+ * this one frees. false: out of memory. */
+static bool make_room(struct web_query *query, size_t size) {
+    buffer_deinit(&query->replies);
+    buffer_init(&query->replies, size);
+    return buffer_reserve(&query->replies, size) != NULL;
+}
 
 struct web_query *web_query_create(struct web *web) {
     struct web_query *query = memory_allocate_zeroed(sizeof *query);
@@ -20,13 +28,10 @@ struct web_query *web_query_create(struct web *web) {
     query->web = web;
     query->status = 200;
     buffer_init(&query->texts, TEXTS_MAX);
-    buffer_init(&query->replies, WEB_REPLIES_MAX);
     buffer_init(&query->kept, WEB_REPLIES_MAX);
     buffer_init(&query->out, WEB_JSON_MAX);
     query->json.out = &query->out;
-    /* This thread's memory, so that the engine's does not come from its pool. */
-    if (buffer_reserve(&query->replies, REPLIES_FIRST) == NULL ||
-        buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
+    if (!make_room(query, REPLIES_FIRST) || buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
         buffer_deinit(&query->replies);
         buffer_deinit(&query->texts);
         memory_free(query);
@@ -205,6 +210,17 @@ static void begin_round(struct web_query *query) {
     web_put(query->web, query);
 }
 
+/* The replies did not fit: room for more, and the round once more. false: they are too long. */
+static bool try_with_more_room(struct web_query *query) {
+    size_t size = query->replies.size_max * REPLIES_GROWTH;
+    if (!query->replies.is_broken || query->replies.size_max >= WEB_REPLIES_MAX ||
+        !make_room(query, size < WEB_REPLIES_MAX ? size : WEB_REPLIES_MAX)) {
+        return false;
+    }
+    begin_round(query);
+    return true;
+}
+
 static bool is_refused(struct web_query *query) {
     if (query->route->is_for_all) {
         return false;
@@ -240,6 +256,9 @@ static void on_answer(void *context, struct ask *ask) {
     web_note_answer(web, query);
     if (query->is_left) {
         web_query_destroy(query);
+        return;
+    }
+    if (query->verdict == WEB_ALLOWED && try_with_more_room(query)) {
         return;
     }
     if (is_refused(query) || query->is_unchanged) {
