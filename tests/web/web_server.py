@@ -53,7 +53,13 @@ class WebServer:
 
     def stop(self):
         self.process.terminate()
-        assert self.process.wait(START_LIMIT_S) == 0, self.log.read_text()[-5000:]
+        assert self.process.wait(START_LIMIT_S) == 0, self.crash()
+
+    def crash(self):
+        """The log from the report of a crash on, or its end."""
+        text = self.log.read_text()
+        begin = text.find(" report ")
+        return text[max(0, begin - 500):][:6000] if begin >= 0 else text[-5000:]
 
     def run(self, *words):
         return self.client.execute_command(*words)

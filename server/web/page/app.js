@@ -38,7 +38,7 @@ const kept = {
 
 let view = null;
 let turn = 0; // counts navigations: a view that comes late is dropped
-let who = { user: null };
+let who = { user: null, is_logged_in: false, can_login: true };
 const main = h("main", { id: "main", tabindex: "-1" });
 
 const views = { boards: showBoards, board: showBoard, server: showServer, login: showLogin };
@@ -65,7 +65,7 @@ async function learnWho() {
     try {
         who = await api.me();
     } catch {
-        who = { user: null };
+        who = { user: null, is_logged_in: false, can_login: true };
     }
 }
 
@@ -128,7 +128,7 @@ function failed(error) {
     return { title: text, close: () => clearTimeout(timer), element: h("section.middle", { role: "alert" },
         h("h1", {}, text), error.status === 403 ? h("p.faint", {}, error.message) : null,
         h("p.row", {}, h("button.primary", { type: "button", onclick: again }, t("again")),
-            error.status === 403 && who.user === null ? h("a.button", { href: loginAddress() }, t("signIn"))
+            error.status === 403 && !who.is_logged_in && who.can_login ? h("a.button", { href: loginAddress() }, t("signIn"))
                 : h("a.button", { href: boardsAddress() }, t("toBoards")))) };
 }
 
@@ -190,12 +190,12 @@ function frame() {
             } }, icon(ICONS[themeNow])),
         h("button.quiet.keys", { type: "button", title: t("keys"), "aria-label": t("keys"),
             onclick: showKeys }, icon(ICONS.keys)),
-        who.user ? h("button.quiet", { type: "button", title: t("signedInAs", who.user), onclick: async () => {
+        who.is_logged_in ? h("button.quiet", { type: "button", title: t("signedInAs", who.user), onclick: async () => {
             await api.logout().catch(refused);
             await learnWho();
             frame();
             render();
-        } }, t("signOut")) : h("a.quiet.button", { href: loginAddress() }, t("signIn")));
+        } }, t("signOut")) : who.can_login ? h("a.quiet.button", { href: loginAddress() }, t("signIn")) : null);
     const header = h("header.top", {}, h("a.skip", { href: "#main" }, t("skip")),
         h("a.brand", { href: "/" }, h("img", { src: "/icon.svg", alt: "", width: 28, height: 28 }),
             h("span", {}, "leaderboard")),

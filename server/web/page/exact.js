@@ -15,15 +15,17 @@ function separators() {
     return signs;
 }
 
-// "-1234567.50" as "−1,234,567.50"; what is no decimal stays as it is. Digits are never changed.
-export function exact(text) {
+// "-1234567.5" as "−1,234,567.50" if scale, the decimals of its field, is 2; what is no decimal stays as it
+// is. Digits are never changed: only zeros are added.
+export function exact(text, scale = 0) {
     const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(String(text));
     if (match === null) {
         return String(text);
     }
     const { group, decimal, minus } = separators();
     const whole = match[2].replace(/\B(?=(\d{3})+$)/g, group);
-    return (match[1] ? minus : "") + whole + (match[3] === undefined ? "" : decimal + match[3]);
+    const decimals = (match[3] ?? "").padEnd(scale, "0");
+    return (match[1] ? minus : "") + whole + (decimals === "" ? "" : decimal + decimals);
 }
 
 // Compare two decimals: less than 0, 0, or more than 0. Exactly: as integers of one scale.

@@ -87,15 +87,16 @@ export function findBox(board, context, pick) {
             rows = [...rows, ...part.rows.filter((row) => !seen.has(row.name.key))];
             ({ cursor } = part);
         }
-        rows = rows.slice(0, FOUND_MAX);
-        const complete = cursor === null;
         const own = nameOf(text);
+        rows = rows.slice(0, FOUND_MAX).sort((a, b) => (b.name.key === own.key) - (a.name.key === own.key)
+            || a.rank - b.rank);
+        const complete = cursor === null;
         const isThere = rows.some((row) => row.name.key === own.key);
         names = [...rows.map((row) => row.name), ...complete || isThere ? [] : [own]];
         const note = rows.length === 0 && complete ? t("findNone", text) : complete ? "" : t("findPart");
         replace(list, rows.map((row, index) => option(row.name, index,
             h("span.found-place", {}, count(row.rank + 1)), nameText(row.name, 40),
-            h("span.found-score", {}, exact(row.scores[0])))),
+            h("span.found-score", {}, exact(row.scores[0], board.fields[0].scale)))),
         complete || isThere ? null : option(own, rows.length, t("findExact", text)),
         note ? h("li.faint", { role: "presentation" }, note) : null);
         status.textContent = note || String(rows.length);
@@ -155,7 +156,7 @@ export async function memberCard(board, who, state) {
         const place = Math.floor(member.rank / size) * size + 1;
         const scores = member.scores.map((text, index) => [h("dt", {}, board.fields.length === 1
             && board.fields[0].name === "score" ? t("score") : h("bdi", {}, board.fields[index].name)),
-        h("dd", {}, exact(text))]);
+        h("dd", {}, exact(text, board.fields[index].scale))]);
         replace(body, h("p.member-place", {}, h("span", {}, t("place")), " ",
             h("b", {}, count(member.rank + 1)), " ", h("span", {}, t("ofAll", member.members))),
         standing(member),

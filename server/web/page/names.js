@@ -7,7 +7,7 @@
 import { h } from "./dom.js";
 import { t, count } from "./text.js";
 
-const SHOWN_MAX = 120; // what a name shows of itself, in characters as people count them
+const SHOWN_MAX = 80; // what a name shows of itself, in characters as people count them
 const ADDRESS_MAX = 6000; // longer keys are in no link: servers and proxies refuse such addresses
 
 const encodeByte = (byte) => (/[A-Za-z0-9_.~-]/.test(String.fromCharCode(byte))

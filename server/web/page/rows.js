@@ -108,14 +108,15 @@ export class Rows {
         line.classList.toggle("medal", row.rank < 3);
         line.dataset.place = row.rank + 1;
         row.scores.forEach((text, index) => {
-            cells.scores[index].textContent = exact(text);
+            cells.scores[index].textContent = exact(text, this.board.fields[index].scale);
         });
         const time = row.reached && h("time", { datetime: row.reached.toISOString(),
             title: wholeMoment(row.reached, this.board.time?.unit) }, moment(row.reached, this.board.time?.unit));
         cells.reached?.replaceChildren(...(time ? [time] : []));
         this.call(cells, row);
         cells.sub.replaceChildren(...row.scores.slice(1).map((text, index) => h("span", {},
-            h("bdi", {}, this.board.fields[index + 1].name), " ", exact(text))),
+            h("bdi", {}, this.board.fields[index + 1].name), " ",
+            exact(text, this.board.fields[index + 1].scale))),
             ...(time && !this.options.dense ? [time.cloneNode(true)] : []));
         if (hasChanged) {
             this.flash(cells.scores[0], "flash");

@@ -29,13 +29,14 @@ export async function spreadView(board, context, member, link) {
             return;
         }
         const you = member();
+        const score = (text) => exact(text, board.fields[0].scale);
         const isOne = bins.length === 1 && bins[0].from === bins[0].to;
         const marks = quantiles.filter((quantile) => ["0.9", "0.5", "0.1"].includes(String(quantile.q)))
             .map((quantile) => ({ index: binOf(bins, quantile.score), kind: "quantile" }));
         if (you) {
             marks.push({ index: binOf(bins, you.scores[0]), kind: "you" });
         }
-        const range = (bin) => (bin.from === bin.to ? exact(bin.from) : t("fromTo", exact(bin.from), exact(bin.to)));
+        const range = (bin) => (bin.from === bin.to ? score(bin.from) : t("fromTo", score(bin.from), score(bin.to)));
         const tip = (index) => `${range(bins[index])}: ${t("members", bins[index].members)}`;
         const label = board.fields[0].name === "score" ? t("score") : board.fields[0].name;
         const details = h("details", { open: numbersOpen, ontoggle: () => {
@@ -44,19 +45,19 @@ export async function spreadView(board, context, member, link) {
         h("div.scrolls", { tabindex: "0", role: "region", "aria-label": t("numbers") }, h("table.plain", {},
             h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("scoresFrom")),
                 h("th", { scope: "col" }, t("scoresTo")), h("th", { scope: "col" }, t("howMany")))),
-            h("tbody", {}, bins.map((bin) => h("tr", {}, h("td", {}, exact(bin.from)), h("td", {}, exact(bin.to)),
+            h("tbody", {}, bins.map((bin) => h("tr", {}, h("td", {}, score(bin.from)), h("td", {}, score(bin.to)),
                 h("td", {}, count(bin.members))))))));
-        replace(place, isOne ? h("p", {}, t("spreadOne", t("members", members), exact(bins[0].from))) : h(
+        replace(place, isOne ? h("p", {}, t("spreadOne", t("members", members), score(bins[0].from))) : h(
             "figure.spread", {},
             bars(bins.map((bin) => bin.members), marks, t("bars", count(members)), tip),
-            h("figcaption.axis", {}, h("span", {}, exact(bins[0].from)), h("span.faint", {}, h("bdi", {}, label)),
-                h("span", {}, exact(bins[bins.length - 1].to)))),
+            h("figcaption.axis", {}, h("span", {}, score(bins[0].from)), h("span.faint", {}, h("bdi", {}, label)),
+                h("span", {}, score(bins[bins.length - 1].to)))),
         you ? h("p.you-here", {}, h("span.swatch", { "aria-hidden": "true" }),
-            t("youAreHere", you.name.text.slice(0, 60)), ": ", h("b", {}, exact(you.scores[0]))) : null,
+            t("youAreHere", you.name.text.slice(0, 60)), ": ", h("b", {}, score(you.scores[0]))) : null,
         h("h2.h3", {}, t("quantiles")),
-        h("dl.quantiles", {}, quantiles.map((quantile) => h("div", {},
+        h("dl.quantiles", {}, quantiles.toSorted((a, b) => b.q - a.q).map((quantile) => h("div", {},
             h("dt", {}, t("quantile", Number(quantile.q))),
-            h("dd", {}, h("b", {}, exact(quantile.score)),
+            h("dd", {}, h("b", {}, score(quantile.score)),
                 h("a", { href: link(quantile.name), "data-keep": true }, nameText(quantile.name, 30)))))),
         details);
     }
