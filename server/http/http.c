@@ -262,14 +262,14 @@ struct http *http_start(int fd, uv_loop_t *engine_loop, const struct http_option
     };
     const struct http_server_options server = {
         .handler = &http->handler,
+        .place = &http->server,
         .connections_max = HTTP_CONNECTIONS_MAX,
         .hosts = options->hosts,
         .hosts_setting = "metrics-hosts",
         .certificate = options->certificate,
         .key = options->key,
     };
-    http->server = http_server_start(fd, engine_loop, &server, error);
-    if (http->server == NULL) {
+    if (http_server_start(fd, engine_loop, &server, error) == NULL) {
         memory_free(http);
         return NULL;
     }

@@ -821,6 +821,7 @@ struct http_server *http_server_start(int fd, uv_loop_t *engine_loop,
                                                  : "out of memory or descriptors",
                     error);
     }
+    *options->place = server;
     if (uv_loop_init(&server->loop) != 0 ||
         !asks_init(&server->asks, engine_loop, options->handler->engine_context,
                    options->handler->context) ||

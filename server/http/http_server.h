@@ -118,6 +118,8 @@ struct http_handler {
 
 struct http_server_options {
     const struct http_handler *handler;
+    struct http_server *
+        *place; /* set before the thread begins, so that the handler finds the server */
     unsigned connections_max, streams_max;
     size_t sending_max; /* bytes of replies that are being sent, of all connections; 0: no limit */
     const char *hosts;  /* names of this server (http_header.h); "" for none */

@@ -138,13 +138,20 @@ void web_put(struct web *web, struct web_query *query) {
     }
     query->state = WEB_QUERY_WAITS;
     query->next = NULL;
+    web->pending_count++;
+    /* What is begun is finished first: so under load some are, and not none. */
+    if (query->round > 0) {
+        query->next = web->pending_first;
+        web->pending_first = query;
+        web->pending_last = web->pending_last != NULL ? web->pending_last : query;
+        return;
+    }
     if (web->pending_last != NULL) {
         web->pending_last->next = query;
     } else {
         web->pending_first = query;
     }
     web->pending_last = query;
-    web->pending_count++;
 }
 
 bool web_take_memory(struct web *web, size_t size) {
@@ -462,6 +469,7 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
     unsigned connections_max = (unsigned)settings->web_max_connections;
     const struct http_server_options options = {
         .handler = &web->handler,
+        .place = &web->http,
         .connections_max = connections_max,
         .streams_max = connections_max * 3 / 4,
         .sending_max = WEB_SENDING_MAX,
@@ -471,8 +479,7 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
         .certificate = certificate,
         .key = key,
     };
-    web->http = http_server_start(fd, engine_loop, &options, error);
-    if (web->http == NULL) {
+    if (http_server_start(fd, engine_loop, &options, error) == NULL) {
         destroy(web);
         return NULL;
     }
