@@ -3,7 +3,7 @@ import * as api from "./api.js";
 import { boardAddress, boardsAddress } from "./address.js";
 import { h, replace } from "./dom.js";
 import { nameText, wholeName } from "./names.js";
-import { t, count, duration, wholeMoment } from "./text.js";
+import { t, count, duration, moment, wholeMoment } from "./text.js";
 
 const SEARCH_MS = 150;
 const REFRESH_MS = 5000;
@@ -13,6 +13,9 @@ const ASKED_MAX = 40; // requests of one walk: of many keys a pattern may match 
 // What LB.LIST MATCH takes: the text anywhere in the name, its own stars and brackets as they are.
 const pattern = (text) => (text === "" ? "" : `*${text.replace(/[\\*?[\]]/g, "\\$&")}*`);
 
+
+// The window of times follows from the period.
+const layoutOf = (board) => (board.period ? board.layout.replace(/ (START|END) \S+/, "") : board.layout);
 
 export async function showBoards(state, context) {
     let match = state.match;
@@ -91,9 +94,11 @@ export async function showBoards(state, context) {
         return h("div.card", { role: "listitem" },
             h("div.card-main", {},
                 h("h2", {}, h("a", { href: address(board) }, nameText(board.name, 80)), wholeName(board.name)),
-                h("p.faint.small.layout", { title: t("layout") }, board.layout),
+                h("p.faint.small.layout", { title: t("layout") }, layoutOf(board)),
                 h("p.card-facts", {},
                     board.frozen ? h("span.tag", {}, t("frozen")) : null,
+                    board.opens && board.opens > Date.now()
+                        ? h("span.tag", {}, t("opensAt", moment(board.opens))) : null,
                     board.archiveOf ? h("span.tag", {}, t("archiveOf"), " ", nameText(board.archiveOf, 40)) : null,
                     board.period ? h("span.tag", {}, t("every")[board.period.unit.toLowerCase()]
                         ?? board.period.unit) : null,

@@ -139,11 +139,15 @@ export async function memberCard(board, who, state) {
     const body = h("div", {});
     card.append(head, body);
     let shown = null;
+    // On narrow screens the board itself comes first.
+    const around = h("details", { open: window.matchMedia("(min-width: 62rem)").matches },
+        h("summary", {}, h("h3", {}, t("around"))));
 
     async function refresh() {
         const member = await api.member(board.name, board.db, who, state);
         shown = member;
         if (member === null) {
+            rows?.element.remove();
             rows = null;
             replace(body, h("p", { role: "status" }, nameText(who, 40), " ", t("notHere")));
             return;
@@ -151,6 +155,7 @@ export async function memberCard(board, who, state) {
         if (rows === null) {
             rows = new Rows(board, { dense: true, selected: who.key, caption: t("around"),
                 link: (name) => address({ member: name }) });
+            around.append(rows.element);
         }
         const size = state.count;
         const place = Math.floor(member.rank / size) * size + 1;
@@ -164,7 +169,7 @@ export async function memberCard(board, who, state) {
             h("dd", {}, h("time", { datetime: member.reached.toISOString(),
                 title: wholeMoment(member.reached, board.time?.unit) },
             moment(member.reached, board.time?.unit)))] : null),
-        h("h3", {}, t("around")), rows.element,
+        around,
         h("p", {}, h("a.button", { href: address({ place, view: "places" }), "data-keep": true },
             t("inRanking"))));
         rows.update(member.around);
