@@ -307,6 +307,14 @@ class People(PageTest):
         page.go(server.url())
         page.wait("document.querySelector('h1')?.innerText === 'Boards'")
 
+    def test_both_languages_say_the_same_things(self):
+        page = self.open(server.url("/login"))
+        texts = page.value("import('/text.js').then(({ languages }) => Object.values(languages).map((texts) =>"
+                           " Object.entries(texts).map(([key, text]) => [key, typeof text, text.length > 0])))")
+        english, chinese = ({key: kind for key, kind, _ in each} for each in texts)
+        self.assertEqual(english, chinese)
+        self.assertGreater(len(english), 100)
+
     def test_every_width_holds_without_scrolling_sideways(self):
         self.fill()
         for path in self.views():
