@@ -72,13 +72,8 @@ export async function showBoards(state, context) {
         const present = new Set(found.map((board) => board.name.key));
         const shown = found.filter((board) => board.archiveOf === null || !present.has(board.archiveOf.key))
             .sort((a, b) => a.name.text.localeCompare(b.name.text));
-        const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
         replace(list, shown.map((board) => card(board, archives.get(board.name.key) ?? [],
             opened.has(board.name.key))));
-        if (focused) {
-            Array.from(list.querySelectorAll("a")).find((link) => link.getAttribute("href") === focused)
-                ?.focus({ preventScroll: true });
-        }
         more.hidden = cursor === null;
         if (shown.length > 0) {
             status.textContent = cursor === null ? t("boardsFound", shown.length) : "";
@@ -108,7 +103,7 @@ export async function showBoards(state, context) {
             h("p.card-count", {}, h("b", {}, count(board.members)), " ",
                 h("span", {}, t("members", board.members).replace(count(board.members), "").trim())),
             archives.length === 0 ? null : h("details", { open: isOpen, "data-board": board.name.key },
-                h("summary", {}, t("pastPeriods", archives.length)),
+                h("summary", { "data-key": `periods ${board.name.key}` }, t("pastPeriods", archives.length)),
                 h("ul", {}, archives.map((archive) => h("li", {},
                     h("a", { href: address(archive) }, nameText(archive.name, 80)),
                     h("span.faint", {}, t("members", archive.members)))))));
