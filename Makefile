@@ -119,7 +119,7 @@ RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-long torture check nightly sanitize sanitize-address \
+.PHONY: help build run demo test test-long torture check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
@@ -142,6 +142,11 @@ run: ## install what is missing, build, start the server (ARGS="leaderboard.conf
 	@.ci/install-packages build
 	@$(PARALLEL) $(SERVER)
 	@exec $(SERVER) $(ARGS)
+
+demo: ## a server with a contest that goes on, and the address of its page (ARGS=8080)
+	@.ci/install-packages build
+	@$(PARALLEL) $(SERVER)
+	@exec demo/run $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
 
 test: ## install what is missing, build, run all tests in their short forms (minutes)
 	@.ci/install-packages test

@@ -79,8 +79,7 @@ static void route_is_answered(void *context, struct ask *ask) {
         if (request->is_asked) {
             leave_route(request);
             if (request->exchange->stage == HTTP_WAITS) {
-                route->is->write(route->is->view,
-                                 http_exchange_header(request->exchange, "Accept"),
+                route->is->write(route->is->view, http_exchange_header(request->exchange, "Accept"),
                                  &request->exchange->reply);
                 http_exchange_ready(request->exchange);
             }

@@ -35,9 +35,8 @@ int http_listen(const char *family, const char *address, int64_t port, char *err
     int code = errno;
     freeaddrinfo(found);
     if (!is_bound) {
-        snprintf(error, HTTP_ERROR_MAX,
-                 "%s-port: cannot listen on address %.100s port %lld: %s%s", family, address,
-                 (long long)port, strerror(code),
+        snprintf(error, HTTP_ERROR_MAX, "%s-port: cannot listen on address %.100s port %lld: %s%s",
+                 family, address, (long long)port, strerror(code),
                  code == EADDRINUSE ? "; another program listens there: choose another port" : "");
         if (fd >= 0) {
             close(fd);

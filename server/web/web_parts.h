@@ -14,7 +14,8 @@ enum {
     WEB_COOKIE_MAX = 256,
     WEB_LIMIT_MS = 5000, /* for a request's answer */
     WEB_VIEWS_MAX = 10000,
-    WEB_VIEW_MS = 250, /* between two looks at a page that somebody views */
+    WEB_VIEW_MS = 250,        /* between two looks at a page that somebody views */
+    WEB_VIEW_CHECK_MS = 5000, /* between two that run the commands in any case */
     WEB_SERVER_VIEW_MS = 1000,
     WEB_PING_MS = 15000,
     WEB_SAMPLE_MS = 10000,

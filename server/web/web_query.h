@@ -96,7 +96,7 @@ struct web_query {
     unsigned word_begins[WEB_COMMANDS_MAX + 1];
     uint32_t numbers[WEB_COMMANDS_MAX]; /* command_index */
     struct bytes words[WEB_WORDS_MAX];
-    struct buffer texts; /* words that are made up; does not move while words point to it */
+    struct buffer texts;   /* words that are made up; does not move while words point to it */
     struct buffer replies; /* does not grow */
     size_t reply_ends[WEB_COMMANDS_MAX];
     struct figures *figures; /* of a route that needs them; owned */

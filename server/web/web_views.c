@@ -17,7 +17,7 @@ struct web_view {
     char *target; /* as sent: who asks the same sends the same */
     bool is_asked, is_over;
     bool is_server; /* figures, once a second */
-    int64_t asked_ms;
+    int64_t asked_ms, checked_ms;
     uint64_t version;       /* of text; 0: none yet */
     struct http_text *text; /* "event: page ..." */
     struct buffer json;     /* what it was made of */
@@ -126,6 +126,10 @@ static void look(struct web *web, struct web_view *view, int64_t now_ms) {
     view->is_asked = true;
     view->asked_ms = now_ms;
     (void)web;
+    if (now_ms - view->checked_ms >= WEB_VIEW_CHECK_MS) {
+        view->checked_ms = now_ms;
+        view->query->has_seen = false; /* its rights may be others, though no key has changed */
+    }
     web_query_run(view->query);
 }
 

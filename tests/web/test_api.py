@@ -15,7 +15,7 @@ import unittest
 from urllib.parse import quote
 
 import redis
-from web_server import ROOT, WebServer
+from web_server import PROGRAM, ROOT, WebServer, end_with_the_test
 
 SHORT = "LEADERBOARD_TEST_SHORT" in os.environ
 LIMIT_S = 60
@@ -299,7 +299,7 @@ class Boards(unittest.TestCase):
     def test_openapi_names_every_path(self):
         status, reply, _ = self.api.ask("/api/v1/openapi.json")
         self.assertEqual(status, 200)
-        docs = (ROOT / "docs" / "web.md").read_text()
+        docs = (ROOT / "docs" / "web.md").read_text().split("## API")[1]
         named = set(re.findall(r"^\| `(/[^`?]*)", docs, re.M))
         paths = {re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), path) for path in reply["paths"]}
         self.assertEqual(paths, named)
@@ -768,6 +768,23 @@ class Starts(unittest.TestCase):
             server.run("ZADD", "arena", i, "ann")
             self.assertEqual(api.get("/boards/arena/page")["rows"][0]["score"], str(i))
         server.stop()
+
+    def test_the_demo(self):
+        process = subprocess.Popen([ROOT / "demo" / "run", PROGRAM, "18080"], stdout=subprocess.PIPE, text=True,
+                                   preexec_fn=end_with_the_test)
+        try:
+            line = next(line for line in process.stdout if line.startswith("As JSON:"))
+            url = line.split("curl ")[1].strip()
+            host, path = re.match(r"http://([^/]+)(/.*)", url).groups()
+            connection = http.client.HTTPConnection(host, timeout=LIMIT_S)
+            connection.request("GET", path)
+            page = json.loads(connection.getresponse().read())
+            self.assertEqual(len(page["rows"]), 3)
+            self.assertTrue(all(row["data"]["name"] for row in page["rows"]))
+        finally:
+            process.terminate()
+            process.stdout.close()
+            self.assertEqual(process.wait(LIMIT_S), 0)
 
     def test_it_ends_with_viewers(self):
         server = WebServer()

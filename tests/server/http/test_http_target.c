@@ -49,7 +49,17 @@ TEST(parts_may_be_empty_and_hold_any_bytes) {
 
 TEST(what_is_malformed_is_refused) {
     static const char *const refused[] = {
-        "", "a", "*", "?a=b", "/%", "/%4", "/%4g", "/a?%", "/a?b=%f", "/a?b=%%20", "/1/2/3/4/5/6/7/8/9",
+        "",
+        "a",
+        "*",
+        "?a=b",
+        "/%",
+        "/%4",
+        "/%4g",
+        "/a?%",
+        "/a?b=%f",
+        "/a?b=%%20",
+        "/1/2/3/4/5/6/7/8/9",
         "/?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p&q",
     };
     struct http_target target;

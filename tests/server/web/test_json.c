@@ -67,11 +67,19 @@ TEST(what_is_not_utf8_has_its_bytes_beside_it) {
 }
 
 TEST(utf8_is_what_unicode_says) {
-    static const char *const right[] = {"", "a", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xef\xbf\xbf",
-                                        "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"};
-    static const char *const wrong[] = {"\x80",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",
-                                        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
-                                        "\xe2\x82",     "\xf0\x9f\x91",     "\xe2\x82x",        "\xfe"};
+    static const char *const right[] = {"",
+                                        "a",
+                                        "\xc2\x80",
+                                        "\xdf\xbf",
+                                        "\xe0\xa0\x80",
+                                        "\xef\xbf\xbf",
+                                        "\xf0\x90\x80\x80",
+                                        "\xf4\x8f\xbf\xbf",
+                                        "\xed\x9f\xbf"};
+    static const char *const wrong[] = {
+        "\x80",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",
+        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+        "\xe2\x82",     "\xf0\x9f\x91",     "\xe2\x82x",        "\xfe"};
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
         assert_true(json_is_utf8(bytes_from_text(right[i])));
     }

@@ -14,8 +14,9 @@ static void check_login(const char *text, const char *user, const char *password
 TEST(a_login_is_read) {
     check_login("{\"user\":\"ann\",\"password\":\"x\"}", "ann", "x");
     check_login(" { \"password\" : \"\" , \"user\" : \"a b\" }\n", "a b", "");
-    check_login("{\"user\":\"zo\xc3\xab\",\"password\":\"zo\\u00eb\\ud83d\\udc4b\\\"\\\\\\/\\n\\u0041\"}",
-                "zo\xc3\xab", "zo\xc3\xab\xf0\x9f\x91\x8b\"\\/\nA");
+    check_login(
+        "{\"user\":\"zo\xc3\xab\",\"password\":\"zo\\u00eb\\ud83d\\udc4b\\\"\\\\\\/\\n\\u0041\"}",
+        "zo\xc3\xab", "zo\xc3\xab\xf0\x9f\x91\x8b\"\\/\nA");
 }
 
 TEST(what_is_no_login_is_refused) {
