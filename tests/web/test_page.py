@@ -71,6 +71,17 @@ class Boards(PageTest):
         page.click(".card h2 a")
         page.wait("document.querySelector('h1')?.innerText === 'lap*times'")
 
+    def test_a_board_whose_name_is_no_utf_8_or_has_slashes_is_opened_from_the_list(self):
+        for name, shown in ((b"\xffb", "\\xffb"), ("a/b?c#d%41+", "a/b?c#d%41+"), ("..", "..")):
+            server.run("FLUSHALL")
+            server.run("ZADD", name, "5", "ann")
+            page = self.open(server.url())
+            page.click(".card h2 a")
+            page.wait("document.querySelector('.content tbody .who a')?.innerText === 'ann'")
+            self.assertEqual(page.text("h1"), shown)
+            page.send("Page.reload")
+            page.wait("document.querySelector('.content tbody .who a')?.innerText === 'ann'")
+
     def test_archives_are_folded_under_their_board(self):
         today = datetime.datetime.now(datetime.timezone.utc)
         days = [(today - datetime.timedelta(days=n)).strftime("%Y-%m-%d") for n in (1, 2)]
