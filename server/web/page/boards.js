@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { boardAddress, boardsAddress } from "./address.js";
 import { h, replace } from "./dom.js";
-import { nameText, wholeName } from "./names.js";
+import { hasAddress, isDots, nameText, wholeName } from "./names.js";
 import { t, count, duration, moment, wholeMoment } from "./text.js";
 
 const SEARCH_MS = 150;
@@ -84,11 +84,13 @@ export async function showBoards(state, context) {
     }
 
     function card(board, archives, isOpen) {
-        const address = (one) => boardAddress(one.name, { db: state.db });
+        const link = (one) => (hasAddress(one.name) && !isDots(one.name)
+            ? h("a", { href: boardAddress(one.name, { db: state.db }) }, nameText(one.name))
+            : nameText(one.name));
         archives.sort((a, b) => b.name.text.localeCompare(a.name.text));
         return h("div.card", { role: "listitem" },
             h("div.card-main", {},
-                h("h2", {}, h("a", { href: address(board) }, nameText(board.name, 80)), wholeName(board.name)),
+                h("h2", {}, link(board), wholeName(board.name)),
                 h("p.faint.small.layout", { title: t("layout") }, layoutOf(board)),
                 h("p.card-facts", {},
                     board.frozen ? h("span.tag", {}, t("frozen")) : null,
@@ -105,7 +107,7 @@ export async function showBoards(state, context) {
             archives.length === 0 ? null : h("details", { open: isOpen, "data-board": board.name.key },
                 h("summary", { "data-key": `periods ${board.name.key}` }, t("pastPeriods", archives.length)),
                 h("ul", {}, archives.map((archive) => h("li", {},
-                    h("a", { href: address(archive) }, nameText(archive.name, 80)),
+                    link(archive),
                     h("span.faint", {}, t("members", archive.members)))))));
     }
 
