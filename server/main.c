@@ -590,8 +590,8 @@ int main(int argc, char **argv) {
      * locks they hold. */
     memory_init();
     clock_calibrate();
-    settings->maxclients =
-        process_raise_descriptor_limit(settings->maxclients, settings->io_threads);
+    settings->maxclients = process_raise_descriptor_limit(
+        settings->maxclients, settings->io_threads, settings_web_connections(settings));
     if (!start()) {
         listeners_leave(&program.listeners);
         return fail_with("cannot start: out of memory or descriptors");

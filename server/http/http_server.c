@@ -53,6 +53,7 @@ struct http_server {
     unsigned peer_count;
     struct http_exchange *waiting_first, *stream_first;
     unsigned stream_count;
+    size_t sending_size;    /* of replies that are being sent */
     struct pollfd *streams; /* streams_max of them */
     int64_t streams_swept_ms;
     uint64_t timer_ms; /* 0: it does not run */
@@ -80,8 +81,8 @@ void http_text_release(struct http_text *text) {
 
 /* ---- replies ---- */
 
-static void fill(struct http_exchange *exchange, unsigned status, const char *format,
-                 va_list arguments) {
+__attribute__((format(printf, 3, 0))) static void
+fill(struct http_exchange *exchange, unsigned status, const char *format, va_list arguments) {
     char text[HTTP_ERROR_MAX];
     struct http_reply *reply = &exchange->reply;
     int size = vsnprintf(text, sizeof text, format, arguments);
@@ -148,13 +149,20 @@ static void add_headers(const struct http_exchange *exchange, struct MHD_Respons
     }
 }
 
-/* The library only reads, though its parameters are not const. */
+/* Those who ask for much and read little do not take all memory. */
+static bool has_room_to_send(const struct http_server *server, size_t size) {
+    return server->options.sending_max == 0 ||
+           server->sending_size + size <= server->options.sending_max;
+}
+
+/* The body stays until the exchange is over, which is behind the last byte. The library only reads, though its
+ * parameters are not const. */
 static struct MHD_Response *create_response(const struct http_reply *reply) {
     return reply->fixed.at != NULL
                ? MHD_create_response_from_buffer(
                      reply->fixed.size, (void *)(uintptr_t)reply->fixed.at, MHD_RESPMEM_PERSISTENT)
                : MHD_create_response_from_buffer(reply->body.size, reply->body.at,
-                                                 MHD_RESPMEM_MUST_COPY);
+                                                 MHD_RESPMEM_PERSISTENT);
 }
 
 static enum MHD_Result send_reply(struct http_exchange *exchange) {
@@ -163,6 +171,13 @@ static enum MHD_Result send_reply(struct http_exchange *exchange) {
         http_exchange_fill(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
                            "the reply is too long, or out of memory\n");
     }
+    if (!has_room_to_send(exchange->server, reply->body.size)) {
+        buffer_deinit(&reply->body);
+        http_exchange_fill(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "busy: too many long replies are being sent\n");
+    }
+    exchange->counted = reply->body.size;
+    exchange->server->sending_size += exchange->counted;
     struct MHD_Response *response = create_response(reply);
     if (response == NULL) {
         return MHD_NO;
@@ -514,6 +529,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     }
     http_text_release(exchange->sending);
     http_text_release(exchange->pending);
+    server->sending_size -= exchange->counted;
     buffer_deinit(&exchange->reply.body);
     buffer_deinit(&exchange->body);
     memory_free(exchange->target);

@@ -94,6 +94,7 @@ struct http_exchange {
     int64_t due_ms;
     struct http_text *sending, *pending;
     size_t sent;
+    size_t counted; /* bytes of its reply among those that are being sent */
 };
 
 struct http_handler {
@@ -118,7 +119,8 @@ struct http_handler {
 struct http_server_options {
     const struct http_handler *handler;
     unsigned connections_max, streams_max;
-    const char *hosts;         /* names of this server (http_header.h); "" for none */
+    size_t sending_max; /* bytes of replies that are being sent, of all connections; 0: no limit */
+    const char *hosts;  /* names of this server (http_header.h); "" for none */
     const char *hosts_setting; /* where they are set */
     bool takes_posts;
     /* PEM texts; certificate NULL: without TLS. */

@@ -217,6 +217,11 @@ struct settings {
 };
 
 /* Fill in the defaults. false: no memory. */
+/* How many connections the web-port may hold. */
+static inline int64_t settings_web_connections(const struct settings *settings) {
+    return settings->web_port != 0 ? settings->web_max_connections : 0;
+}
+
 MUST_CHECK bool settings_init(struct settings *settings);
 void settings_deinit(struct settings *settings);
 

@@ -147,6 +147,19 @@ void web_put(struct web *web, struct web_query *query) {
     web->pending_count++;
 }
 
+bool web_take_memory(struct web *web, size_t size) {
+    if (web->memory_size + size > WEB_MEMORY_MAX) {
+        return false;
+    }
+    web->memory_size += size;
+    return true;
+}
+
+void web_give_memory(struct web *web, size_t size) {
+    CHECK(web->memory_size >= size);
+    web->memory_size -= size;
+}
+
 void web_take_back(struct web *web, struct web_query *query) {
     struct web_query **at = &web->pending_first;
     web->pending_last = NULL;
@@ -451,6 +464,7 @@ struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
         .handler = &web->handler,
         .connections_max = connections_max,
         .streams_max = connections_max * 3 / 4,
+        .sending_max = WEB_SENDING_MAX,
         .hosts = settings->web_hosts != NULL ? settings->web_hosts : "",
         .hosts_setting = "web-hosts",
         .takes_posts = true,

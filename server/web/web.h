@@ -29,6 +29,9 @@ void web_destroy(struct web *web);
 
 /* Ask the engine, now or when the pace allows it. */
 void web_put(struct web *web, struct web_query *query);
+/* Count so many bytes for all that the page holds. false: that would be too much. */
+MUST_CHECK bool web_take_memory(struct web *web, size_t size);
+void web_give_memory(struct web *web, size_t size);
 /* It waits no more. */
 void web_take_back(struct web *web, struct web_query *query);
 /* The engine has answered. */

@@ -282,25 +282,30 @@ static void put_databases(struct json *json, const struct figures *figures) {
     json_close(json, ']');
 }
 
+/* Has it taken less time than the other one, or as much, behind it in the table? */
+static bool is_behind(const struct stats_command *one, const struct stats_command *other) {
+    return one->calls.total_ns < other->calls.total_ns ||
+           (one->calls.total_ns == other->calls.total_ns && one > other);
+}
+
 /* Those that took the most time together. */
 static void put_commands(struct json *json, const struct figures *figures) {
-    uint64_t below_ns = UINT64_MAX;
+    const struct stats_command *last = NULL;
     json_open(json, "commands", '[');
     for (unsigned shown = 0; shown < COMMANDS_SHOWN; shown++) {
         const struct stats_command *most = NULL;
-        uint32_t index = 0;
         for (uint32_t i = 0; i < figures->stats.command_count; i++) {
             const struct stats_command *each = &figures->commands[i];
-            if (each->calls.count > 0 && each->calls.total_ns < below_ns &&
-                (most == NULL || each->calls.total_ns > most->calls.total_ns)) {
+            if (each->calls.count > 0 && (last == NULL || is_behind(each, last)) &&
+                (most == NULL || is_behind(most, each))) {
                 most = each;
-                index = i;
             }
         }
         if (most == NULL) {
             break;
         }
-        below_ns = most->calls.total_ns;
+        uint32_t index = (uint32_t)(most - figures->commands);
+        last = most;
         json_open(json, NULL, '{');
         json_text(json, "name", bytes_from_text(command_full_name(index)));
         json_integer(json, "calls", (int64_t)most->calls.count);

@@ -14,8 +14,12 @@ enum {
     WEB_COOKIE_MAX = 256,
     WEB_LIMIT_MS = 5000, /* for a request's answer */
     WEB_VIEWS_MAX = 10000,
-    WEB_VIEW_MS = 250,        /* between two looks at a page that somebody views */
-    WEB_VIEW_CHECK_MS = 5000, /* between two that run the commands in any case */
+    WEB_MEMORY_MAX =
+        64 << 20, /* bytes: replies of the engine beyond the first 16 kB of each, and views */
+    WEB_SENDING_MAX = 64 << 20,  /* bytes of replies that are being sent */
+    WEB_VIEW_SIZE_MAX = 1 << 20, /* bytes of a page that is viewed */
+    WEB_VIEW_MS = 250,           /* between two looks at a page that somebody views */
+    WEB_VIEW_CHECK_MS = 5000,    /* between two that run the commands in any case */
     WEB_SERVER_VIEW_MS = 1000,
     WEB_PING_MS = 15000,
     WEB_SAMPLE_MS = 10000,
@@ -131,6 +135,7 @@ struct web {
     struct web_sessions sessions;
     struct web_views views;
     struct web_history history;
+    size_t memory_size;                                     /* see WEB_MEMORY_MAX */
     struct bytes data_pattern, data_fields[WEB_FIELDS_MAX]; /* web-data */
     unsigned data_field_count;
 };

@@ -12,12 +12,29 @@ enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
 /* ---- beginning and end ---- */
 
-/* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
- * this one frees. false: out of memory. */
-static bool make_room(struct web_query *query, size_t size) {
+static void give_room(struct web_query *query) {
+    web_give_memory(query->web, query->room);
+    query->room = 0;
     buffer_deinit(&query->replies);
-    buffer_init(&query->replies, size);
-    return buffer_reserve(&query->replies, size) != NULL;
+}
+
+/* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
+ * this one frees. false: there is not so much memory; the room is as it was. */
+static bool make_room(struct web_query *query, size_t size) {
+    size_t room = size > REPLIES_FIRST ? size : 0;
+    struct buffer replies;
+    buffer_init(&replies, size);
+    if (!web_take_memory(query->web, room)) {
+        return false;
+    }
+    if (buffer_reserve(&replies, size) == NULL) {
+        web_give_memory(query->web, room);
+        return false;
+    }
+    give_room(query);
+    query->replies = replies;
+    query->room = room;
+    return true;
 }
 
 struct web_query *web_query_create(struct web *web) {
@@ -42,7 +59,7 @@ struct web_query *web_query_create(struct web *web) {
 
 void web_query_destroy(struct web_query *query) {
     buffer_deinit(&query->texts);
-    buffer_deinit(&query->replies);
+    give_room(query);
     buffer_deinit(&query->kept);
     buffer_deinit(&query->out);
     memory_free(query->figures);

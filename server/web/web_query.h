@@ -98,6 +98,7 @@ struct web_query {
     struct bytes words[WEB_WORDS_MAX];
     struct buffer texts;   /* words that are made up; does not move while words point to it */
     struct buffer replies; /* does not grow */
+    size_t room;           /* bytes of it that web_take_memory counts */
     size_t reply_ends[WEB_COMMANDS_MAX];
     struct figures *figures; /* of a route that needs them; owned */
     struct buffer kept;      /* the route's own: what earlier rounds have found */

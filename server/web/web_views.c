@@ -19,6 +19,7 @@ struct web_view {
     bool is_server; /* figures, once a second */
     int64_t asked_ms, checked_ms;
     uint64_t version;       /* of text; 0: none yet */
+    size_t counted;         /* bytes of text and JSON, by web_take_memory */
     struct http_text *text; /* "event: page ..." */
     struct buffer json;     /* what it was made of */
 };
@@ -39,6 +40,7 @@ static void destroy_view(struct web *web, struct web_view *view) {
     }
     *at = view->next;
     web->views.count--;
+    web_give_memory(web, view->counted);
     web_query_leave(view->query);
     http_text_release(view->text);
     buffer_deinit(&view->json);
@@ -54,8 +56,28 @@ static bool append_lines(struct buffer *out, const char *event, const struct buf
     return !out->is_broken;
 }
 
+/* Count what the view will hold in place of what it holds. false: that is too much. */
+static bool count(struct web *web, struct web_view *view, size_t size) {
+    web_give_memory(web, view->counted);
+    view->counted = 0;
+    if (!web_take_memory(web, size)) {
+        return false;
+    }
+    view->counted = size;
+    return true;
+}
+
 /* The query's JSON becomes the view's text. */
-static void renew(struct web_view *view, const char *event) {
+static void renew(struct web *web, struct web_view *view, const char *event) {
+    struct web_query *query = view->query;
+    if (query->out.size > WEB_VIEW_SIZE_MAX || !count(web, view, 2 * query->out.size)) {
+        bool is_long = query->out.size > WEB_VIEW_SIZE_MAX;
+        web_error(query, is_long ? 413 : 503, is_long ? "too_large" : "busy", "%s",
+                  is_long ? "the page is too long to be told of its changes: view fewer rows"
+                          : "too much is viewed: the server has no memory for more");
+        view->is_over = true;
+        event = "event: gone\n";
+    }
     struct http_text *text = http_text_create(WEB_JSON_MAX + 256);
     if (text == NULL || !append_lines(&text->bytes, event, &view->query->out)) {
         http_text_release(text);
@@ -70,7 +92,8 @@ static void renew(struct web_view *view, const char *event) {
 }
 
 static void send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
-    if (view->text == NULL || viewer->version == view->version || now_ms < viewer->due_ms) {
+    if (view->text == NULL || viewer->version == view->version ||
+        (now_ms < viewer->due_ms && !view->is_over)) {
         return;
     }
     viewer->version = view->version;
@@ -100,10 +123,7 @@ static void view_is_answered(struct web_query *query) {
     }
     if (query->status != 200) {
         view->is_over = true;
-        renew(view, "event: gone\n");
-        for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
-            viewer->due_ms = 0;
-        }
+        renew(web, view, "event: gone\n");
         send_to_all(web, view);
         return;
     }
@@ -113,7 +133,7 @@ static void view_is_answered(struct web_query *query) {
         memcmp(view->json.at, query->out.at, query->out.size) == 0) {
         return;
     }
-    renew(view, view->is_server ? "event: server\n" : "event: page\n");
+    renew(web, view, view->is_server ? "event: server\n" : "event: page\n");
     send_to_all(web, view);
 }
 

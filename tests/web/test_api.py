@@ -692,6 +692,37 @@ class Strangers(unittest.TestCase):
         for one in held:
             one.close()
 
+    def test_those_who_ask_for_much_and_read_nothing(self):
+        for begin in range(0, 50, 10):
+            self.server.run("ZADD", "long", *(word for i in range(begin, begin + 10)
+                                              for word in (i, f"{i:03}" + "x" * 65533)))
+        held = []
+        for _ in range(40):
+            held.append(socket.socket())
+            held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            held[-1].connect(("127.0.0.1", self.server.web_port))
+            held[-1].sendall(b"GET /api/v1/boards/long/page?count=50 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(1)
+        self.assertEqual(self.api.status("/boards/arena/page"), 200)
+        used = re.search(rb"used_memory:(\d+)", self.server.run("INFO", "memory"))
+        self.assertLess(int(used[1]), 250 << 20)
+        for one in held:
+            one.close()
+        stream = self.api.stream("/boards/long/events?count=50")
+        event, error = stream.next()
+        self.assertEqual((event, error["code"]), ("gone", "too_large"))
+        stream.close()
+        self.server.run("DEL", "long")
+
+    def test_heads(self):
+        for path in ("/", "/api/v1/boards", "/api/v1/boards/arena/events", "/api/v1/nothing"):
+            connection = self.api.connection()
+            connection.request("HEAD", path)
+            reply = connection.getresponse()
+            self.assertIn(reply.status, (200, 404))
+            self.assertEqual(reply.read(), b"")
+            connection.close()
+
     def test_viewers_leave_room_for_requests(self):
         streams = []
         for _ in range(60):
