@@ -12,7 +12,7 @@ from urllib.parse import quote_from_bytes
 import redis
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "moving"))
+sys.path.append(str(ROOT / "tests" / "moving"))
 
 from servers import end_with_the_test, hold_port  # noqa: E402
 

@@ -1,5 +1,5 @@
 // What the server is asked: /api/v1, as docs/web.md describes it.
-import { nameOf } from "./names.js";
+import { isDots, nameOf } from "./names.js";
 
 const ROOT = "/api/v1";
 const RETRY_MS = 2000;
@@ -97,6 +97,9 @@ export async function page(name, db, wanted) {
 
 // null: this member is not on the board, or there is no such board any more.
 export async function member(name, db, who, { hash, data }) {
+    if (isDots(who)) {
+        return findDots(name, db, who, { hash, data });
+    }
     try {
         const json = await ask(board(name, db, `/member/${who.key}`, { hash, data }));
         return { ...rowOf(json.row, json.data_fields), members: json.count,
@@ -107,6 +110,17 @@ export async function member(name, db, who, { hash, data }) {
         }
         throw error;
     }
+}
+
+// A member whose name no path can have: searched for, with the rows around its rank.
+async function findDots(name, db, who, { hash, data }) {
+    const found = (await search(name, db, who.text, "0")).rows.find((row) => row.name.key === who.key);
+    if (found === undefined) {
+        return null;
+    }
+    const around = await page(name, db, { from: Math.max(0, found.rank - 5), count: 11, hash, data });
+    const row = around.rows.find((one) => one.name.key === who.key) ?? found;
+    return { ...row, members: around.members, around: around.rows };
 }
 
 // Members that begin with text, the one that is called exactly so first.

@@ -37,6 +37,7 @@ const kept = {
 };
 
 let view = null;
+let liveNow = null; // whether what is shown follows the server; null: it does not mean to
 let turn = 0; // counts navigations: a view that comes late is dropped
 let who = { user: null, is_logged_in: false, can_login: true };
 const main = h("main", { id: "main", tabindex: "-1" });
@@ -51,6 +52,7 @@ const context = {
         frame();
     },
     live: (isLive) => {
+        liveNow = isLive;
         const sign = document.getElementById("live");
         if (sign) {
             sign.hidden = isLive === null;
@@ -107,6 +109,13 @@ async function render(isInside = false) {
             main.focus({ preventScroll: true });
         }
     }
+}
+
+// The same address, from the beginning: in another language, or for another user.
+function renew(isInside) {
+    view?.close?.();
+    view = null;
+    return render(isInside);
 }
 
 const missing = (text) => ({ title: text, element: h("section.middle", {}, h("h1", {}, text),
@@ -174,7 +183,7 @@ function frame() {
             kept.set("language", other);
             chooseLanguage(other);
             frame();
-            render(true);
+            renew(true);
         } }, languages[other].name),
         h("button.quiet", { type: "button", title: `${t("theme")}: ${themeTitle}`,
             "aria-label": `${t("theme")}: ${themeTitle}`, onclick: () => {
@@ -194,7 +203,7 @@ function frame() {
             await api.logout().catch(refused);
             await learnWho();
             frame();
-            render();
+            renew();
         } }, t("signOut")) : who.can_login ? h("a.quiet.button", { href: loginAddress() }, t("signIn")) : null);
     const header = h("header.top", {}, h("a.skip", { href: "#main" }, t("skip")),
         h("a.brand", { href: "/" }, h("img", { src: "/icon.svg", alt: "", width: 28, height: 28 }),
@@ -205,6 +214,7 @@ function frame() {
     const footer = h("footer.bottom", {}, t("builtIn"));
     const spoken = document.getElementById("spoken") ?? h("div.sr", { id: "spoken", "aria-live": "polite" });
     document.body.replaceChildren(header, main, footer, spoken);
+    context.live(liveNow);
     links();
 }
 

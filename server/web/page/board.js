@@ -1,7 +1,7 @@
 // One board: its ranking as it moves, the distribution of its scores, its periods, and one member.
 import * as api from "./api.js";
 import { boardAddress } from "./address.js";
-import { h, replace, say } from "./dom.js";
+import { h, replace, say, focusIn, focusOn } from "./dom.js";
 import { findBox, memberCard } from "./find.js";
 import { nameText, wholeName } from "./names.js";
 import { periodsView } from "./periods.js";
@@ -10,6 +10,8 @@ import { spreadView } from "./spread.js";
 import { t, duration, moment, wholeMoment } from "./text.js";
 
 const MEMBER_MS = 2000; // between two looks at the member's card
+const stateOf = ({ frozen, opens, closes, rollsAt }) => [frozen, opens, closes, rollsAt].map(String).join();
+const LOOK_MS = 10000; // at it and at the head, whatever happens
 const SIZES = [10, 25, 50, 100];
 
 export async function showBoard(state, context) {
@@ -22,6 +24,7 @@ export async function showBoard(state, context) {
     let part = null;
     let now = state;
     let refreshed = 0;
+    let due = 0;
     const address = (changes) => boardAddress(board.name, { ...now, ...changes });
     let isFound = false; // the next card is of a member that was looked for: the focus goes there
     const find = findBox(board, context, (name) => {
@@ -35,31 +38,43 @@ export async function showBoard(state, context) {
     aside.append(find.element, cardPlace);
 
     async function showMember() {
+        const hadFocus = cardPlace.contains(document.activeElement);
         if (now.member === null) {
             card = null;
             replace(cardPlace);
+            if (hadFocus) {
+                find.focus();
+            }
             return;
         }
         const wanted = now.member.key;
-        const made = await memberCard(board, now.member, now);
+        const made = await memberCard(board, now.member, () => now);
         if (now.member?.key === wanted) {
             card = made;
             replace(cardPlace, made.element);
-            if (isFound) {
+            if (isFound || hadFocus) {
                 made.element.focus();
             }
             isFound = false;
         }
     }
 
-    function changed() {
-        if (card && Date.now() - refreshed > MEMBER_MS) {
-            refreshed = Date.now();
-            card.refresh().catch(context.refused);
+    // Soon after the board has changed; what the shown page does not show changes as well, so now and then.
+    function changed(page) {
+        if (page?.rollsAt !== undefined && stateOf(page) !== stateOf(board)) { // a period is over, or it was frozen
+            Object.assign(board, { frozen: page.frozen, opens: page.opens, closes: page.closes,
+                rollsAt: page.rollsAt });
+            drawHead();
         }
+        due ||= setTimeout(() => {
+            due = 0;
+            refreshed = Date.now();
+            card?.refresh().catch(context.refused);
+        }, Math.max(0, refreshed + MEMBER_MS - Date.now()));
     }
 
     async function showPart() {
+        const focused = focusIn(inner);
         part?.close();
         part = null;
         context.live(null);
@@ -67,7 +82,7 @@ export async function showBoard(state, context) {
         const next = now.view === "spread"
             ? await spreadView(board, context, () => card?.get() ?? null, link)
             : now.view === "periods" ? await periodsView(board, context, now.member)
-                : rankingView(board, () => now, context, changed);
+                : rankingView(board, () => now, context, changed, focused);
         part = next;
         replace(inner, next.element);
         drawTabs();
@@ -85,7 +100,12 @@ export async function showBoard(state, context) {
     drawHead();
     await showMember();
     await showPart();
-    const ticking = setInterval(drawHead, 30000);
+    const ticking = setInterval(() => {
+        if (!document.hidden) {
+            drawHead();
+            changed();
+        }
+    }, LOOK_MS);
     return {
         title: board.name.text.slice(0, 100),
         element: h("section.board", {}, head, h("div.columns", {},
@@ -105,11 +125,15 @@ export async function showBoard(state, context) {
             (isOtherMember ? showMember() : Promise.resolve())
                 .then(() => (isOtherPart || isOtherPage && now.view === "places" ? showPart()
                     : part?.refresh?.()))
-                .then(drawTabs).catch(context.refused);
+                .then(() => {
+                    drawTabs();
+                    return card?.refresh();
+                }).catch(context.refused);
             return true;
         },
         close: () => {
             clearInterval(ticking);
+            clearTimeout(due);
             find.close();
             part?.close();
         },
@@ -138,7 +162,9 @@ function boardHead(board) {
             h("span", {}, t(!time ? "arrivalAhead" : time.order === "latest" ? "latestAhead" : "firstAhead")))];
 }
 
-function rankingView(board, state, context, changed) {
+// focused: the sign of what had the focus in the page before: of the pager, say, whose buttons come with the
+// first rows.
+function rankingView(board, state, context, changed, focused) {
     const { place, count: size } = state();
     const wanted = { from: place - 1, count: size, hash: state().hash, data: state().data };
     const link = (changes) => boardAddress(board.name, { ...state(), ...changes });
@@ -162,14 +188,10 @@ function rankingView(board, state, context, changed) {
         const step = (name, key, to, isThere) => (isThere
             ? h("a.button", { href: link({ place: to }), "data-keep": true, "data-key": key }, t(name))
             : h("span.button.off", {}, t(name)));
-        const hadFocus = pager.contains(document.activeElement) ? document.activeElement.textContent : null;
         replace(pager, step("first", "first", 1, place > 1),
             step("previous", "previous", Math.max(1, place - size), place > 1),
             step("next", "next", place + size, end < all),
             step("last", "last", lastPlace, end < all));
-        if (hadFocus) {
-            Array.from(pager.querySelectorAll("a")).find((it) => it.textContent === hadFocus)?.focus();
-        }
     }
 
     function take(page) {
@@ -178,10 +200,14 @@ function rankingView(board, state, context, changed) {
             : page.rows.length === 0 ? t("pastEnd", page.members) : "";
         rows.element.hidden = page.rows.length === 0;
         drawPager(page.members);
+        if (["first", "previous", "next", "last"].includes(focused)) { // that button, or what there is
+            [focused, "first", "next"].some((sign) => focusOn(pager, sign));
+        }
+        focused = null;
         if (news) {
             say(news);
         }
-        changed();
+        changed(page);
     }
 
     const goTo = h("form.goto", { onsubmit: (event) => {
@@ -191,9 +217,9 @@ function rankingView(board, state, context, changed) {
             context.go(link({ place: Number(input.value) }), { keep: true });
         }
     } }, h("label", {}, h("span", {}, t("goTo")),
-        h("input", { name: "place", inputmode: "numeric", pattern: "[0-9]{1,15}", required: true, size: 7,
+        h("input", { name: "place", "data-key": "place", inputmode: "numeric", pattern: "[0-9]{1,15}", required: true, size: 7,
             autocomplete: "off" })), h("button", {}, t("go")));
-    const sizes = h("label", {}, h("span", {}, t("rows")), h("select", { onchange: (event) => {
+    const sizes = h("label", {}, h("span", {}, t("rows")), h("select", { "data-key": "rows", onchange: (event) => {
         context.go(link({ count: Number(event.target.value) }), { keep: true });
     } }, [...new Set([...SIZES, size])].sort((a, b) => a - b).map((n) => h("option", { value: String(n),
         selected: n === size }, String(n)))));

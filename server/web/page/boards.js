@@ -2,8 +2,8 @@
 import * as api from "./api.js";
 import { boardAddress, boardsAddress } from "./address.js";
 import { h, replace } from "./dom.js";
-import { nameText, wholeName } from "./names.js";
-import { t, count, duration, wholeMoment } from "./text.js";
+import { hasAddress, isDots, nameText, wholeName } from "./names.js";
+import { t, count, duration, moment, wholeMoment } from "./text.js";
 
 const SEARCH_MS = 150;
 const REFRESH_MS = 5000;
@@ -13,6 +13,9 @@ const ASKED_MAX = 40; // requests of one walk: of many keys a pattern may match 
 // What LB.LIST MATCH takes: the text anywhere in the name, its own stars and brackets as they are.
 const pattern = (text) => (text === "" ? "" : `*${text.replace(/[\\*?[\]]/g, "\\$&")}*`);
 
+
+// The window of times follows from the period.
+const layoutOf = (board) => (board.period ? board.layout.replace(/ (START|END) \S+/, "") : board.layout);
 
 export async function showBoards(state, context) {
     let match = state.match;
@@ -69,13 +72,8 @@ export async function showBoards(state, context) {
         const present = new Set(found.map((board) => board.name.key));
         const shown = found.filter((board) => board.archiveOf === null || !present.has(board.archiveOf.key))
             .sort((a, b) => a.name.text.localeCompare(b.name.text));
-        const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("href") : "";
         replace(list, shown.map((board) => card(board, archives.get(board.name.key) ?? [],
             opened.has(board.name.key))));
-        if (focused) {
-            Array.from(list.querySelectorAll("a")).find((link) => link.getAttribute("href") === focused)
-                ?.focus({ preventScroll: true });
-        }
         more.hidden = cursor === null;
         if (shown.length > 0) {
             status.textContent = cursor === null ? t("boardsFound", shown.length) : "";
@@ -86,14 +84,18 @@ export async function showBoards(state, context) {
     }
 
     function card(board, archives, isOpen) {
-        const address = (one) => boardAddress(one.name, { db: state.db });
+        const link = (one) => (hasAddress(one.name) && !isDots(one.name)
+            ? h("a", { href: boardAddress(one.name, { db: state.db }) }, nameText(one.name))
+            : nameText(one.name));
         archives.sort((a, b) => b.name.text.localeCompare(a.name.text));
         return h("div.card", { role: "listitem" },
             h("div.card-main", {},
-                h("h2", {}, h("a", { href: address(board) }, nameText(board.name, 80)), wholeName(board.name)),
-                h("p.faint.small.layout", { title: t("layout") }, board.layout),
+                h("h2", {}, link(board), wholeName(board.name)),
+                h("p.faint.small.layout", { title: t("layout") }, layoutOf(board)),
                 h("p.card-facts", {},
                     board.frozen ? h("span.tag", {}, t("frozen")) : null,
+                    board.opens && board.opens > Date.now()
+                        ? h("span.tag", {}, t("opensAt", moment(board.opens))) : null,
                     board.archiveOf ? h("span.tag", {}, t("archiveOf"), " ", nameText(board.archiveOf, 40)) : null,
                     board.period ? h("span.tag", {}, t("every")[board.period.unit.toLowerCase()]
                         ?? board.period.unit) : null,
@@ -103,9 +105,9 @@ export async function showBoards(state, context) {
             h("p.card-count", {}, h("b", {}, count(board.members)), " ",
                 h("span", {}, t("members", board.members).replace(count(board.members), "").trim())),
             archives.length === 0 ? null : h("details", { open: isOpen, "data-board": board.name.key },
-                h("summary", {}, t("pastPeriods", archives.length)),
+                h("summary", { "data-key": `periods ${board.name.key}` }, t("pastPeriods", archives.length)),
                 h("ul", {}, archives.map((archive) => h("li", {},
-                    h("a", { href: address(archive) }, nameText(archive.name, 80)),
+                    link(archive),
                     h("span.faint", {}, t("members", archive.members)))))));
     }
 

@@ -48,8 +48,27 @@ export function icon(path) {
     return svg("svg.icon", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: path }));
 }
 
+// What has the focus inside the parent, so that it can be found again in what takes its place; else null.
+export function focusIn(parent) {
+    const element = document.activeElement;
+    return element !== parent && parent.contains(element) ? signOf(element) : null;
+}
+
+const signOf = (element) => element.dataset.key ?? `${element.tagName} ${element.textContent}`;
+
+// Focus what has this sign, if it is there.
+export function focusOn(parent, sign) {
+    const found = sign !== null && Array.from(parent.querySelectorAll("a, button, input, select, summary"))
+        .find((element) => signOf(element) === sign);
+    found?.focus?.({ preventScroll: true });
+    return Boolean(found);
+}
+
+// Other children for a parent; the focus stays where it was.
 export function replace(parent, ...children) {
+    const focused = focusIn(parent);
     parent.replaceChildren(...children.flat(Infinity).filter((child) => child));
+    focusOn(parent, focused);
 }
 
 // Say something to a screen reader, at most once in five seconds: the newest, if there was more.

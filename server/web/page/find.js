@@ -122,52 +122,65 @@ export function findBox(board, context, pick) {
     }
 
     return { element: h("div.find", { role: "search" }, input, list, status),
+        focus: () => input.focus(),
         close: () => {
             clearTimeout(timer);
             asked.abort();
         } };
 }
 
-// The card of one member: {element, refresh(), found}. close: address without the member.
+// The card of one member: {element, refresh(), get()}; get() is what it shows now, null for nobody.
+// state(): that of the address, for the links.
 export async function memberCard(board, who, state) {
     const card = h("section.member", { "aria-labelledby": "member-name", tabindex: "-1" });
+    const address = (changes) => boardAddress(board.name, { ...state(), member: who, ...changes });
+    const away = h("a.quiet.button", { "data-keep": true, "aria-label": t("forget"), title: t("forget") }, "✕");
+    const head = h("div.member-head", {},
+        h("h2", { id: "member-name" }, nameText(who, 60), wholeName(who)), away);
+    // Only the figures are made anew: what can have the focus stays.
+    const figures = h("div", {});
+    // On narrow screens the board itself comes first.
+    const around = h("details", { hidden: true, open: window.matchMedia("(min-width: 62rem)").matches },
+        h("summary", {}, h("h3", {}, t("around"))));
+    const way = h("a.button", { "data-keep": true }, t("inRanking"));
+    const foot = h("p", { hidden: true }, way);
+    card.append(head, figures, around, foot);
     let rows = null;
-    const address = (changes) => boardAddress(board.name, { ...state, member: who, ...changes });
-    const head = h("div.member-head", {}, h("h2", { id: "member-name" }, nameText(who, 60), wholeName(who)),
-        h("a.quiet.button", { href: address({ member: null }), "data-keep": true, "aria-label": t("forget"),
-            title: t("forget") }, "✕"));
-    const body = h("div", {});
-    card.append(head, body);
     let shown = null;
 
-    async function refresh() {
-        const member = await api.member(board.name, board.db, who, state);
-        shown = member;
-        if (member === null) {
-            rows = null;
-            replace(body, h("p", { role: "status" }, nameText(who, 40), " ", t("notHere")));
-            return;
-        }
-        if (rows === null) {
-            rows = new Rows(board, { dense: true, selected: who.key, caption: t("around"),
-                link: (name) => address({ member: name }) });
-        }
-        const size = state.count;
-        const place = Math.floor(member.rank / size) * size + 1;
+    function showFigures(member) {
         const scores = member.scores.map((text, index) => [h("dt", {}, board.fields.length === 1
             && board.fields[0].name === "score" ? t("score") : h("bdi", {}, board.fields[index].name)),
         h("dd", {}, exact(text, board.fields[index].scale))]);
-        replace(body, h("p.member-place", {}, h("span", {}, t("place")), " ",
+        replace(figures, h("p.member-place", {}, h("span", {}, t("place")), " ",
             h("b", {}, count(member.rank + 1)), " ", h("span", {}, t("ofAll", member.members))),
         standing(member),
         h("dl.facts", {}, scores, member.reached ? [h("dt", {}, t("reached")),
             h("dd", {}, h("time", { datetime: member.reached.toISOString(),
                 title: wholeMoment(member.reached, board.time?.unit) },
-            moment(member.reached, board.time?.unit)))] : null),
-        h("h3", {}, t("around")), rows.element,
-        h("p", {}, h("a.button", { href: address({ place, view: "places" }), "data-keep": true },
-            t("inRanking"))));
+            moment(member.reached, board.time?.unit)))] : null));
+    }
+
+    async function refresh() {
+        const member = await api.member(board.name, board.db, who, state());
+        shown = member;
+        away.href = address({ member: null });
+        around.hidden = foot.hidden = member === null;
+        if (member === null) {
+            rows?.element.remove();
+            rows = null;
+            replace(figures, h("p", { role: "status" }, nameText(who, 40), " ", t("notHere")));
+            return;
+        }
+        if (rows === null) {
+            rows = new Rows(board, { dense: true, selected: who.key, caption: t("around"),
+                link: (name) => address({ member: name }) });
+            around.append(rows.element);
+        }
+        showFigures(member);
         rows.update(member.around);
+        const size = state().count;
+        way.href = address({ place: Math.floor(member.rank / size) * size + 1, view: "places" });
     }
 
     await refresh();

@@ -56,6 +56,9 @@ function readable(bytes) {
 
 export const hasAddress = (name) => name.key.length <= ADDRESS_MAX;
 
+// Browsers take these out of a path, however they are written: no board of this name has an address.
+export const isDots = (name) => name.key === "." || name.key === "..";
+
 // The first characters of a text: emoji of several parts and letters with marks stay whole.
 function cut(text, length) {
     if (text.length <= length) {

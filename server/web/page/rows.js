@@ -75,8 +75,7 @@ export class Rows {
             reached: this.board.time && !this.options.dense ? cell("reached") : null,
             place: h("span.place"), move: h("span.move"), data: h("span.data"), sub: h("span.sub") };
         cells.rank.append(cells.place, cells.move);
-        const address = hasAddress(row.name) ? this.options.link?.(row.name) : null;
-        cells.called = address ? h("a", { href: address, "data-keep": true }) : h("span", {});
+        cells.called = this.options.link && hasAddress(row.name) ? h("a", { "data-keep": true }) : h("span", {});
         cells.name.append(h("span.who", {}, cells.called, wholeName(row.name)), cells.data, cells.sub);
         const line = h("tr", { role: "row" }, cells.rank, cells.name, cells.scores, cells.reached);
         this.choose(line, this.options.selected === row.name.key);
@@ -128,6 +127,9 @@ export class Rows {
 
     // The member's name, or its first datum with the name below; then the other data.
     call(cells, row) {
+        if (cells.called.tagName === "A") {
+            cells.called.href = this.options.link(row.name);
+        }
         const [alias, ...data] = row.data.map((text) => (text === null ? "" : String(text)));
         const text = [row.name.key, alias, ...data].join("\n");
         if (cells.called.text === text) {

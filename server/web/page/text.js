@@ -126,7 +126,7 @@ const english = {
     tick: "Tick, 99\u202f%",
     longest: (text) => `longest ${text}`,
     inAndOut: (input, output) => `in ${input}/s, out ${output}/s`,
-    viewers: (n) => (n === 1 ? "1 viewer of this page" : `${count(n)} viewers of this page`),
+    viewers: (n) => (n === 1 ? "1 browser connection" : `${count(n)} browser connections`),
     syncs: (text) => `sync, 99\u202f%: ${text}`,
     notWritable: "writes are refused",
     keysCount: (n) => (n === 1 ? "1 key" : `${count(n)} keys`),
@@ -297,7 +297,7 @@ const chinese = {
     tick: "循环，99\u202f%",
     longest: (text) => `最长 ${text}`,
     inAndOut: (input, output) => `入 ${input}/秒，出 ${output}/秒`,
-    viewers: (n) => `本页面 ${count(n)} 个连接`,
+    viewers: (n) => `浏览器连接 ${count(n)} 个`,
     syncs: (text) => `同步，99\u202f%：${text}`,
     notWritable: "拒绝写入",
     keysCount: (n) => `${count(n)} 个键`,
@@ -403,13 +403,14 @@ export function microseconds(number) {
         : short(number, "µs");
 }
 
-// A percentage that never rounds to 100 or 0 what is not. ratio: a number, or the server's text of percents.
-export function percent(ratio) {
-    const value = typeof ratio === "string" ? Number(ratio) : ratio * 100;
-    const digits = value > 99.9 && value < 100 || value < 0.1 && value > 0 ? 4 : value % 1 === 0 ? 0 : 1;
-    const floor = Math.floor(Number((value * 10 ** digits).toFixed(4))) / 10 ** digits;
-    return `${format(`pct${digits}`, (tag) => new Intl.NumberFormat(tag,
-        { maximumFractionDigits: digits })).format(floor)}\u202f%`;
+// A share as a percentage, cut after its first decimal that counts: what is less than all is never 100.
+export function percent(share) {
+    const value = share * 100;
+    const rest = Math.min(value, 100 - value);
+    const digits = value % 1 === 0 ? 0 : rest >= 0.1 || rest <= 0 ? 1 : Math.min(9, Math.ceil(-Math.log10(rest)));
+    const cut = Math.floor(Number((value * 10 ** digits).toFixed(4))) / 10 ** digits;
+    return `${format(`percent${digits}`, (tag) => new Intl.NumberFormat(tag,
+        { maximumFractionDigits: digits })).format(cut)}\u202f%`;
 }
 
 // The two largest units of a duration in milliseconds: "2 d 3 h".

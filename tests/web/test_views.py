@@ -71,6 +71,17 @@ class Boards(PageTest):
         page.click(".card h2 a")
         page.wait("document.querySelector('h1')?.innerText === 'lap*times'")
 
+    def test_a_board_whose_name_is_no_utf_8_or_has_slashes_is_opened_from_the_list(self):
+        for name, shown in ((b"\xffb", "\\xffb"), ("a/b?c#d%41+", "a/b?c#d%41+"), ("...", "...")):
+            server.run("FLUSHALL")
+            server.run("ZADD", name, "5", "ann")
+            page = self.open(server.url())
+            page.click(".card h2 a")
+            page.wait("document.querySelector('.content tbody .who a')?.innerText === 'ann'")
+            self.assertEqual(page.text("h1"), shown)
+            page.send("Page.reload")
+            page.wait("document.querySelector('.content tbody .who a')?.innerText === 'ann'")
+
     def test_archives_are_folded_under_their_board(self):
         today = datetime.datetime.now(datetime.timezone.utc)
         days = [(today - datetime.timedelta(days=n)).strftime("%Y-%m-%d") for n in (1, 2)]
@@ -96,9 +107,13 @@ class Places(PageTest):
         page = self.open_board("arena", rows=3)
         page.wait("document.getElementById('live').innerText === 'Live'")
         self.assertEqual(self.names(), ["zoe", "ann", "bob"])
-        server.run("ZINCRBY", "arena", "25", "bob")
-        waited = page.wait("document.querySelector('.content tbody .who a').innerText === 'bob'", limit_s=5)
-        self.assertLess(waited, 1)
+        waits = []
+        for _ in range(3):  # a machine that is busy may be late
+            server.run("ZADD", "arena", "100", "zoe", "90", "ann", "80", "bob")
+            page.wait("document.querySelector('.content tbody .who a').innerText === 'zoe'")
+            server.run("ZINCRBY", "arena", "25", "bob")
+            waits.append(page.wait("document.querySelector('.content tbody .who a').innerText === 'bob'"))
+        self.assertLess(min(waits), 1)
         self.assertEqual(self.names(), ["bob", "zoe", "ann"])
         self.assertEqual(page.texts(SCORES), ["105", "100", "90"])
         # The mark is a sign, a number, and words for those who do not see either.
@@ -156,6 +171,7 @@ class Places(PageTest):
         page.click(".goto button")
         page.wait("document.querySelector('.content tbody .who a')?.innerText === 'm0100'")
         self.assertEqual(len(self.names()), 20)
+        page.value("document.activeElement.blur()")  # a letter would go into the field
         page.key("p", 80, "p")
         page.wait("document.querySelector('.content tbody .who a')?.innerText === 'm0075'")
         page.value("history.back()")
@@ -173,9 +189,12 @@ class Places(PageTest):
         self.assertEqual(self.names(), ["Ann <b>", "2"])
         self.assertEqual(page.texts(".content tbody .data bdi"), ["1", "FR"])
 
-    def test_a_board_that_goes_and_comes_is_followed(self):
+    def test_a_board_that_is_frozen_goes_and_comes_is_followed(self):
+        server.run("LB.CREATE", "arena", "FIELD", "score", "30")
         server.run("ZADD", "arena", "5", "ann")
         page = self.open_board("arena")
+        server.run("LB.ALTER", "arena", "FREEZE")
+        page.wait("document.querySelector('.facts-line').innerText.includes('Frozen')")
         server.run("DEL", "arena")
         page.wait("document.querySelector('.content').innerText.includes('There is no such board.')")
         server.run("ZADD", "arena", "6", "bob")
@@ -205,6 +224,10 @@ class Members(PageTest):
         page.click(".member p a.button")
         page.wait("document.querySelector('.content tr[aria-current] .who')?.innerText === 'm0151'")
         self.assertEqual(page.value("location.search"), "?place=151&member=m0151")
+        server.run("ZADD", "arena", "900", "..")
+        page.go(server.board_url("arena", "member=.."))  # no path can have this name
+        page.wait("document.querySelector('.member tr[aria-current] .who')?.innerText === '..'")
+        self.assertEqual(page.text(".member-place b"), "102")
         page.go(server.board_url("arena", "member=nobody"))
         page.wait("document.querySelector('.member')?.innerText.includes('is not on this board')")
 
@@ -304,15 +327,30 @@ class People(PageTest):
         self.assertEqual(page.texts(".tabs a"), ["排名", "分布", "往期"])
         page.click(".tools button[lang=en]")
         page.wait("document.querySelector('.tabs a')?.innerText === 'Ranking'")
+        page.wait("document.querySelector('thead th.name')?.innerText === 'Member'")
+        page.wait("document.getElementById('live').innerText === 'Live'")
+        for theme in ("light", "dark", "system"):
+            page.value("document.querySelectorAll('.tools button')[1].click()")
+            self.assertEqual(page.value("document.documentElement.dataset.theme"), theme)
+        self.assertEqual(page.text("#live"), "Live")
         page.go(server.url())
         page.wait("document.querySelector('h1')?.innerText === 'Boards'")
+
+    def test_both_languages_say_the_same_things(self):
+        page = self.open(server.url("/login"))
+        texts = page.value("import('/text.js').then(({ languages }) => Object.values(languages).map((texts) =>"
+                           " Object.entries(texts).map(([key, text]) => [key, typeof text, text.length > 0])))")
+        english, chinese = ({key: kind for key, kind, _ in each} for each in texts)
+        self.assertEqual(english, chinese)
+        self.assertGreater(len(english), 100)
 
     def test_every_width_holds_without_scrolling_sideways(self):
         self.fill()
         for path in self.views():
+            page = self.open(server.url(path), width=320, height=800)
+            page.wait("document.querySelector('h1')")
             for width in (320, 390, 768, 1280, 3840):
-                page = self.open(server.url(path), width=width, height=800)
-                page.wait("document.querySelector('h1')")
+                page.size(width, 800)
                 time.sleep(0.3)
                 self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width,
                                      f"{path} at {width}")
@@ -323,17 +361,19 @@ class People(PageTest):
                   encoding="utf-8") as file:
             axe = file.read()
         for path in [*self.views(), "/login", "/server/nothing"]:
+            page = self.open(server.url(path), still=True)
+            page.wait("document.querySelector('h1')")
+            page.value(axe + "; 0")
+            if "theme=clear" in path:  # is shown over a picture: here it is one colour
+                page.value("document.documentElement.style.background = '#20242c'; 0")
             for dark in (False, True):
-                page = self.open(server.url(path), dark=dark, still=True)
-                page.wait("document.querySelector('h1')")
+                page.media(dark, still=True)
                 time.sleep(0.5)
-                if "theme=clear" in path:  # is shown over a picture: here it is one colour
-                    page.value("document.documentElement.style.background = '#20242c'; 0")
-                page.value(axe + "; 0")
-                found = page.value("axe.run().then((result) => result.violations.map((it) =>"
-                                   " [it.id, it.nodes.map((node) => node.html)]))")
+                found, passes = page.value(
+                    "axe.run().then((result) => [result.violations.map((it) =>"
+                    " [it.id, it.nodes.map((node) => node.html)]), result.passes.length])")
                 self.assertEqual(found, [], f"{path}, {'dark' if dark else 'light'}:\n{json.dumps(found, indent=1)}")
-                self.assertGreater(page.value("axe.run().then((result) => result.passes.length)"), 10)
+                self.assertGreater(passes, 10)
 
     def fill(self):
         server.run("LB.CREATE", "daily", "FIELD", "score", "30", "TIME", "30", "MS", "PERIOD", "DAY")
@@ -356,3 +396,32 @@ class Embedded(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('nav, header, a, button').length"), 0)
         server.run("ZINCRBY", "arena", "100", "bob")
         page.wait("document.querySelector('tbody .who').innerText === 'bob'", limit_s=2)
+
+
+class Keyboard(PageTest):
+    def test_the_focus_stays_where_it_is_while_the_page_changes(self):
+        server.run("ZADD", "arena", *sum(([str(1000 - n), f"m{n:04}"] for n in range(60)), []))
+        focused = "document.activeElement.textContent"
+        page = self.open_board("arena", "member=m0003", rows=25)
+        page.wait("document.querySelectorAll('.member tbody tr').length === 11")
+        # On a name, while it gets another place, in the ranking and on the card.
+        for place, score in ((".content", "998"), (".member", "1,001")):
+            page.value(f"Array.from(document.querySelectorAll('{place} .who a')).find((it) =>"
+                       " it.textContent === 'm0005').focus()")
+            server.run("ZINCRBY", "arena", "3", "m0005")
+            page.wait(f"Array.from(document.querySelectorAll('{place} tbody tr')).find((it) =>"
+                      f" it.innerText.includes('m0005'))?.innerText.includes('{score}')")
+            time.sleep(0.5)
+            self.assertEqual(page.value(focused), "m0005")
+        # On the pager and on the tabs, while what they lead to takes their place.
+        page.value("document.querySelector('[data-key=next]').focus()")
+        for first in ("m0025", "m0050"):
+            page.key("Enter", 13, "\r")
+            page.wait(f"document.querySelector('.content tbody .who a')?.innerText === '{first}'")
+        self.assertEqual(page.value(focused), "First")  # there is no next page
+        page.value("document.querySelector('.tabs a:nth-child(2)').focus()")
+        page.key("Enter", 13, "\r")
+        page.wait("document.querySelector('.quantiles')")
+        self.assertEqual(page.value(focused), "Distribution")
+        # The card's links lead to the page that is shown.
+        self.assertIn("place=51", page.value("document.querySelector('.member-head a').href"))
