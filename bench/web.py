@@ -7,6 +7,8 @@ viewer and second, and the bytes that they are. The writer sends a pipeline ever
 count. The table goes to bench/results/DATE-web.md with --results."""
 import argparse
 import datetime
+import http.client
+import json
 import os
 import resource
 import selectors
@@ -44,6 +46,13 @@ def thread_times(pid):
         except OSError:
             pass
     return times
+
+
+def answer_ns(web_port):
+    """Nanoseconds that the engine has spent on answers to the page, by its own clock: waiting for a processor counts."""
+    connection = http.client.HTTPConnection("127.0.0.1", web_port)
+    connection.request("GET", "/api/v1/server")
+    return json.loads(connection.getresponse().read())["web_engine_us"] * 1000
 
 
 class Writer:
@@ -135,12 +144,15 @@ def one_round(options, pid, writer, web_port, viewers):
     writer.run(0.3)
     before, began = thread_times(pid), time.monotonic()
     updates_before, received_before = updates.value, received.value
+    answers_before = answer_ns(web_port)
     written = writer.run(options.seconds)
+    answers = answer_ns(web_port) - answers_before
     seconds = time.monotonic() - began
     after = thread_times(pid)
     row = {
         "writes": written / seconds,
         "engine_ns": (after["engine"] - before["engine"]) / written,
+        "answer_ns": answers / written,
         "http_share": (after["leaderboard-web"] - before["leaderboard-web"]) / 1e9 / seconds,
         "updates": (updates.value - updates_before) / seconds / viewers if viewers else 0,
         "bytes": (received.value - received_before) / seconds if viewers else 0,
@@ -161,18 +173,21 @@ def measure(options, pid, port, web_port):
             rows[viewers].append(one_round(options, pid, writer, web_port, viewers))
             row = rows[viewers][-1]
             print(f"{viewers} viewers: {row['writes']:.0f} writes/s, engine {row['engine_ns']:.0f} ns a write, "
+                  f"of which {row['answer_ns']:.2f} for the page, "
                   f"HTTP thread {row['http_share']:.1%} of a core, {row['updates']:.2f} updates a viewer and "
                   f"second", flush=True)
     table = []
     for viewers, measured in rows.items():
         table.append([str(viewers), *(f(statistics.median(row[key] for row in measured)) for key, f in (
-            ("writes", "{:.0f}".format), ("engine_ns", "{:.0f}".format), ("http_share", "{:.1%}".format),
+            ("writes", "{:.0f}".format), ("engine_ns", "{:.0f}".format), ("answer_ns", "{:.2f}".format), ("http_share", "{:.1%}".format),
             ("updates", "{:.2f}".format), ("bytes", lambda value: f"{value / 1e6:.1f}")))])
     ratios = [b["engine_ns"] / a["engine_ns"] for a, b in zip(rows[0], rows[options.viewers])]
-    body = markdown_table(["viewers", "writes/s", "engine, ns a write", "HTTP thread, of a core",
+    body = markdown_table(["viewers", "writes/s", "engine, ns a write", "of which answers to the page", "HTTP thread, of a core",
                            "updates a viewer and second", "MB/s"], table)
     line = (f"The engine's time a write with viewers is {statistics.median(ratios):.3f} times that without: the "
             f"median of {len(ratios)} pairs of rounds, which lie between {min(ratios):.3f} and {max(ratios):.3f}.")
+    row = {key: statistics.median(each[key] for each in rows[options.viewers]) for key in ("answer_ns", "engine_ns")}
+    line += (f" By the engine's own clock the answers to the page take {row['answer_ns'] / row['engine_ns']:.2%} of it.")
     print(body)
     print(line)
     if options.results:

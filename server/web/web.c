@@ -111,6 +111,7 @@ static void ask(struct web *web, struct web_query *query) {
 void web_note_answer(struct web *web, const struct web_query *query) {
     enum { EXPECTED_NS = 20000 };
     web->budgets_ns[query->is_view] += EXPECTED_NS - (int64_t)query->elapsed_ns;
+    web->answered_ns += query->elapsed_ns;
 }
 
 /* Those that wait, in order, as far as the budgets go. */

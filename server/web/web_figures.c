@@ -343,6 +343,7 @@ static bool print_server(struct web_query *query) {
     json_integer(json, "clients_rejected", (int64_t)stats->connections_rejected);
     json_integer(json, "subscribers", (int64_t)figures->clients_pubsub);
     json_integer(json, "web_connections", (int64_t)http_server_connections(query->web->http));
+    json_integer(json, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
     json_integer(json, "members", (int64_t)count_members(figures));
     put_latency(json, &calls);
     put_tick(json, stats);

@@ -135,7 +135,8 @@ struct web {
     struct web_sessions sessions;
     struct web_views views;
     struct web_history history;
-    size_t memory_size;                                     /* see WEB_MEMORY_MAX */
+    uint64_t answered_ns; /* of the engine's time, since the start */
+    size_t memory_size;   /* see WEB_MEMORY_MAX */
     struct bytes data_pattern, data_fields[WEB_FIELDS_MAX]; /* web-data */
     unsigned data_field_count;
 };

@@ -34,7 +34,7 @@ TEST(commas_come_by_themselves) {
     json_pair(&json, BYTES("x\"y"), (struct bytes){.at = NULL});
     json_close(&json, '}');
     check("{\"a\":-9223372036854775808,\"b\":[null,true,{},2.5,3,0],"
-          "\"c\":\"1970-01-01T00:00:01.500Z\",\"x\\\"y\":null}");
+          "\"c\":\"1970-01-01T00:00:01.500Z\",\"x\\u0022y\":null}");
 }
 
 TEST(texts_are_escaped) {

@@ -231,7 +231,8 @@ period_test(info_tells_the_period_and_the_times_move_with_it) {
     zset_expect(h, "ZADD day:a 3 ann", ":1");
     expect_part(h, "LB.INFO day:a",
                 "period {unit DAY tz +00:00 start :1795392000000 end :1795478400000 archive _ "
-                "every :1 on _ at :0 from _ archived frozen} limit _ frozen #f opens _ closes _ archives []}");
+                "every :1 on _ at :0 from _ archived frozen} limit _ frozen #f opens _ closes _ "
+                "archives []}");
 }
 
 period_test(caps_and_bests_are_those_of_the_period) {
