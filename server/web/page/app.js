@@ -15,7 +15,8 @@ import { showEmbed } from "./embed.js";
 const THEMES = ["system", "light", "dark"];
 const ICONS = {
     system: "M4 5h16v11H4zM9 20h6M12 16v4",
-    light: "M12 8a4 4 0 100 8 4 4 0 000-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19M5 19l1.4-1.4M17.6 6.4L19 5",
+    light: "M12 8a4 4 0 100 8 4 4 0 000-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19"
+        + "M5 19l1.4-1.4M17.6 6.4L19 5",
     dark: "M20 14.5A8.5 8.5 0 019.5 4 8.5 8.5 0 1020 14.5z",
     keys: "M3 6h18v12H3zM7 10h0M11 10h0M15 10h0M18 10h0M7 14h10",
 };
@@ -57,7 +58,8 @@ const context = {
         if (sign) {
             sign.hidden = isLive === null;
             sign.classList.toggle("off", isLive === false);
-            replace(sign, h("span.dot", { "aria-hidden": "true" }), h("span", {}, t(isLive === false ? "paused" : "live")));
+            replace(sign, h("span.dot", { "aria-hidden": "true" }),
+                h("span", {}, t(isLive === false ? "paused" : "live")));
             sign.title = t(isLive === false ? "pausedTitle" : "liveTitle");
         }
     },
@@ -137,7 +139,8 @@ function failed(error) {
     return { title: text, close: () => clearTimeout(timer), element: h("section.middle", { role: "alert" },
         h("h1", {}, text), error.status === 403 ? h("p.faint", {}, error.message) : null,
         h("p.row", {}, h("button.primary", { type: "button", onclick: again }, t("again")),
-            error.status === 403 && !who.is_logged_in && who.can_login ? h("a.button", { href: loginAddress() }, t("signIn"))
+            error.status === 403 && !who.is_logged_in && who.can_login
+                ? h("a.button", { href: loginAddress() }, t("signIn"))
                 : h("a.button", { href: boardsAddress() }, t("toBoards")))) };
 }
 
@@ -167,6 +170,13 @@ function links() {
             link.setAttribute("aria-current", link.dataset.page === page ? "page" : "true");
         }
     }
+}
+
+async function signOut() {
+    await api.logout().catch(refused);
+    await learnWho();
+    frame();
+    renew();
 }
 
 function setTheme(theme) {
@@ -199,12 +209,8 @@ function frame() {
             } }, icon(ICONS[themeNow])),
         h("button.quiet.keys", { type: "button", title: t("keys"), "aria-label": t("keys"),
             onclick: showKeys }, icon(ICONS.keys)),
-        who.is_logged_in ? h("button.quiet", { type: "button", title: t("signedInAs", who.user), onclick: async () => {
-            await api.logout().catch(refused);
-            await learnWho();
-            frame();
-            renew();
-        } }, t("signOut")) : who.can_login ? h("a.quiet.button", { href: loginAddress() }, t("signIn")) : null);
+        who.is_logged_in ? h("button.quiet", { type: "button", title: t("signedInAs", who.user),
+            onclick: signOut }, t("signOut")) : who.can_login ? h("a.quiet.button", { href: loginAddress() }, t("signIn")) : null);
     const header = h("header.top", {}, h("a.skip", { href: "#main" }, t("skip")),
         h("a.brand", { href: "/" }, h("img", { src: "/icon.svg", alt: "", width: 28, height: 28 }),
             h("span", {}, "leaderboard")),

@@ -61,7 +61,8 @@ export async function showBoard(state, context) {
 
     // Soon after the board has changed; what the shown page does not show changes as well, so now and then.
     function changed(page) {
-        if (page?.rollsAt !== undefined && stateOf(page) !== stateOf(board)) { // a period is over, or it was frozen
+        // A period is over, or the board was frozen.
+        if (page?.rollsAt !== undefined && stateOf(page) !== stateOf(board)) {
             Object.assign(board, { frozen: page.frozen, opens: page.opens, closes: page.closes,
                 rollsAt: page.rollsAt });
             drawHead();
@@ -217,8 +218,8 @@ function rankingView(board, state, context, changed, focused) {
             context.go(link({ place: Number(input.value) }), { keep: true });
         }
     } }, h("label", {}, h("span", {}, t("goTo")),
-        h("input", { name: "place", "data-key": "place", inputmode: "numeric", pattern: "[0-9]{1,15}", required: true, size: 7,
-            autocomplete: "off" })), h("button", {}, t("go")));
+        h("input", { name: "place", "data-key": "place", inputmode: "numeric", pattern: "[0-9]{1,15}",
+            required: true, size: 7, autocomplete: "off" })), h("button", {}, t("go")));
     const sizes = h("label", {}, h("span", {}, t("rows")), h("select", { "data-key": "rows", onchange: (event) => {
         context.go(link({ count: Number(event.target.value) }), { keep: true });
     } }, [...new Set([...SIZES, size])].sort((a, b) => a - b).map((n) => h("option", { value: String(n),
