@@ -215,7 +215,8 @@ class Cluster:
             [replica["flags"] for replica in replicas] == ["slave"] * 2
 
     def wait_healed(self):
-        wait_until(lambda: self.check_crashes() or self.is_whole(), HEAL_LIMIT_S, lambda: "all is well: " + self.state())
+        wait_until(lambda: self.check_crashes() or self.is_whole(), HEAL_LIMIT_S,
+                   lambda: "all is well: " + self.state())
 
     def state(self):
         """For people, when something went wrong."""

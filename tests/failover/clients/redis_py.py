@@ -3,7 +3,8 @@
 
 FIRST is the first client's number, COUNT how many there are, PACE how many commands a second each sends
 at most. The input has lines "go PREFIX" (work on the boards PREFIX:*), "reads" (from now on only read),
-"all" (write, too), and "stop", which is answered with the line "stopped" when all have stopped. For each command a line:
+"all" (write, too), and "stop", which is answered with the line "stopped" when all have stopped. For each
+command a line:
 
     client operation member argument start end outcome answer
 
