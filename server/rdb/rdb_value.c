@@ -273,18 +273,27 @@ static enum rdb_value_status put(struct rdb_value *value, struct bytes member, u
     return RDB_VALUE_OK;
 }
 
+enum rdb_value_status rdb_value_find_ordinal(const struct layout_field *field, double score,
+                                             uint64_t *ordinal, char *error) {
+    struct decimal decimal;
+    if (find_decimal(score, field->scale, &decimal) &&
+        layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK) {
+        return RDB_VALUE_OK;
+    }
+    enum rdb_value_status status = find_long_decimal(field, score, &decimal, error);
+    if (status == RDB_VALUE_OK) {
+        CHECK(layout_field_ordinal(field, decimal, ordinal) == LAYOUT_OK);
+    }
+    return status;
+}
+
 enum rdb_value_status rdb_value_put_score(struct rdb_value *value, struct bytes member,
                                           double score, char *error) {
-    const struct layout_field *field = &value->layout->fields[0];
-    struct decimal decimal;
     uint64_t ordinal;
-    if (!find_decimal(score, field->scale, &decimal) ||
-        layout_field_ordinal(field, decimal, &ordinal) != LAYOUT_OK) {
-        enum rdb_value_status status = find_long_decimal(field, score, &decimal, error);
-        if (status != RDB_VALUE_OK) {
-            return status;
-        }
-        CHECK(layout_field_ordinal(field, decimal, &ordinal) == LAYOUT_OK);
+    enum rdb_value_status found =
+        rdb_value_find_ordinal(&value->layout->fields[0], score, &ordinal, error);
+    if (found != RDB_VALUE_OK) {
+        return found;
     }
     enum rdb_value_status status =
         put(value, member, layout_with_ordinal(value->layout, value->base, 0, ordinal));
@@ -325,7 +334,7 @@ static void reverse(struct board_entry *entries, uint32_t count) {
 }
 
 /* Redis writes sorted sets in order, or in reverse: sorting is for what others wrote. */
-static void sort(struct rdb_value *value) {
+void rdb_value_sort(struct rdb_value *value) {
     if (value->is_in_order) {
         return;
     }
@@ -401,7 +410,7 @@ enum rdb_value_status rdb_value_end_board(struct rdb_value *value, struct board 
     if (status != RDB_VALUE_OK) {
         return status;
     }
-    sort(value);
+    rdb_value_sort(value);
     uint32_t count = kept_max > 0 && value->count > kept_max ? kept_max : value->count;
     enum board_status appended = BOARD_OK;
     for (uint32_t at = 0; at < count && appended == BOARD_OK; at += PORTION) {
