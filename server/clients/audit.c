@@ -17,6 +17,7 @@ static const struct {
     [AUDIT_CONFIG] = {"config", 20, 10000},
     [AUDIT_USERS] = {"users", 20, 10000},
     [AUDIT_PLAYERS] = {"players", 20, 10000},
+    [AUDIT_ROLE] = {"role", 20, 10000},
     [AUDIT_SNAPSHOT] = {"snapshot", 20, 10000},
     [AUDIT_AUTH] = {"auth", 20, 10000},
     [AUDIT_MAXMEMORY] = {"maxmemory", 1, 60000},

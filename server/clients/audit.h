@@ -31,6 +31,7 @@ enum audit_class {
     AUDIT_CONFIG, /* of CONFIG SET the names of the settings are logged */
     AUDIT_USERS,  /* of ACL: the name of the user that is changed is logged */
     AUDIT_PLAYERS,
+    AUDIT_ROLE,     /* who is to be the master */
     AUDIT_SNAPSHOT, /* all boards leave the server */
     AUDIT_AUTH,
     AUDIT_MAXMEMORY,

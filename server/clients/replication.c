@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/clients/server.h"
+#include "server/system/log.h"
 
 static const char no_id[] = "0000000000000000000000000000000000000000";
 
@@ -68,6 +69,7 @@ void replication_init(struct server *server) {
     replication->machine = machine;
     replication_make_id(server, replication->id);
     memcpy(replication->second_id, no_id, sizeof no_id);
+    replication->is_whole = true;
     if (server->settings.replicaof_host != NULL) {
         set_master(replication, bytes_from_text(server->settings.replicaof_host),
                    (uint16_t)server->settings.replicaof_port);
@@ -78,7 +80,7 @@ void replication_init(struct server *server) {
 bool replication_follow(struct server *server, struct bytes host, uint16_t port) {
     struct replication *replication = &server->replication;
     bool is_same = replication_is_replica(replication) && replication->master_port == port &&
-                   bytes_equal(host, bytes_from_text(replication->master_host));
+                   bytes_equal_ignoring_case(host, bytes_from_text(replication->master_host));
     if (is_same) {
         return true;
     }
@@ -87,8 +89,13 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     }
     set_master(replication, host, port);
     begin_link(server);
-    if (replication->machine.follow != NULL) {
-        replication->machine.follow(replication->machine.context);
+    log_write(LOG_NOTICE, "role: replica master=\"%s %u\" id=%s", replication->master_host,
+              (unsigned)port, replication->id);
+    void (*begin)(void *context) = replication->failover.state == REPLICATION_FAILOVER_SHIFTS
+                                       ? replication->machine.shift
+                                       : replication->machine.follow;
+    if (begin != NULL) {
+        begin(replication->machine.context);
     }
     return true;
 }
@@ -106,6 +113,8 @@ void replication_promote(struct server *server) {
         replication->machine.promote(replication->machine.context);
     }
     replication_change_id(server);
+    log_write(LOG_NOTICE, "role: master id=%s second-id=%s group=%llu", replication->id,
+              replication->second_id, (unsigned long long)replication->second_until);
 }
 
 void replication_change_id(struct server *server) {
@@ -113,6 +122,9 @@ void replication_change_id(struct server *server) {
     memcpy(replication->second_id, replication->id, sizeof replication->id);
     replication->second_until = replication->group;
     replication_make_id(server, replication->id);
+    if (replication->machine.history_changed != NULL) {
+        replication->machine.history_changed(replication->machine.context);
+    }
 }
 
 /* ---- replicas ---- */
@@ -186,6 +198,46 @@ void replication_take_ack(struct server *server, struct replica *replica, uint64
         replica->ack_disk_group = disk_group;
     }
     server->replication.has_acks = true;
+}
+
+void replication_print_address(const struct replica *replica, char out[REPLICATION_HOST_MAX + 1]) {
+    const char *address = replica->session->address;
+    size_t size = strlen(address);
+    const char *colon = strrchr(address, ':');
+    if (replica->ip[0] != '\0') {
+        memcpy(out, replica->ip, sizeof replica->ip);
+        return;
+    }
+    if (colon != NULL) {
+        size = (size_t)(colon - address);
+    }
+    if (size >= 2 && address[0] == '[') { /* [::1]:50412 */
+        address++;
+        size -= 2;
+    }
+    CHECK(size <= REPLICATION_HOST_MAX);
+    memcpy(out, address, size);
+    out[size] = '\0';
+}
+
+struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
+                                         int64_t port) {
+    for (struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        char address[REPLICATION_HOST_MAX + 1];
+        replication_print_address(replica, address);
+        if (replica->port == port && bytes_equal_ignoring_case(host, bytes_from_text(address))) {
+            return replica;
+        }
+    }
+    return NULL;
+}
+
+void replication_ask_acks(struct server *server) {
+    struct replication_machine *machine = &server->replication.machine;
+    if (machine->ask_acks != NULL) {
+        machine->ask_acks(machine->context);
+    }
 }
 
 uint32_t replication_count_acked(const struct replication *replication, uint64_t group,

@@ -96,10 +96,13 @@ struct replication_machine {
     void (*leave)(void *context, struct replica *replica);
     /* All replicas that are online are to acknowledge soon (WAIT, FAILOVER): REPLCONF GETACK *. */
     void (*ask_acks)(void *context);
-    /* FAILOVER: let the server at failover.host become master, by the handshake of follow that ends in
-     * LB.SYNC ... FAILOVER. Called after replication_follow's own fields are set. Until it has agreed
-     * (replication_end_failover is called), the own link is not CONNECTED. */
+    /* Called instead of follow while a FAILOVER shifts (failover.h): let the server at master_host become
+     * master, by a handshake that ends in LB.SYNC ... FAILOVER. Its answer is told by failover_end. */
     void (*shift)(void *context);
+    /* The ids are new (after promote, and by replication_change_id). */
+    void (*history_changed)(void *context);
+    /* CLIENT KILL TYPE master: drop the link, and connect anew. */
+    void (*drop)(void *context);
 };
 
 struct replication {
@@ -117,8 +120,8 @@ struct replication {
     /* ---- of a replica ---- */
     char master_host[REPLICATION_HOST_MAX + 1]; /* as given; "" for a master */
     uint16_t master_port;
-    /* The boards are those of a master: false from the start of a replica without files until its first
-     * full copy is there. */
+    /* There are boards to serve. The machinery clears it where a replica starts without files of its
+     * own, until its first full copy is there. */
     bool is_whole;
     bool
         is_priority_zero; /* must not be elected, whatever replica-priority says: a first copy is not there
@@ -191,6 +194,13 @@ void replication_remove_replica(struct server *server, struct session *session);
 /* REPLCONF ACK. Never goes back. */
 void replication_take_ack(struct server *server, struct replica *replica, uint64_t group,
                           uint64_t disk_group);
+/* Where it can be reached: what it has announced, or where its connection comes from. */
+void replication_print_address(const struct replica *replica, char out[REPLICATION_HOST_MAX + 1]);
+/* The replica in the list that is reached there; NULL: there is none. */
+struct replica *replication_find_replica(const struct replication *replication, struct bytes host,
+                                         int64_t port);
+/* Ask those that are online how far they are. */
+void replication_ask_acks(struct server *server);
 /* How many replicas that are online have acknowledged this group in memory, or on disk. */
 uint32_t replication_count_acked(const struct replication *replication, uint64_t group,
                                  bool is_on_disk);
@@ -198,6 +208,14 @@ uint32_t replication_count_acked(const struct replication *replication, uint64_t
 uint32_t replication_count_good(const struct server *server);
 
 /* ---- what is refused ---- */
+
+/* May a command of these needs be refused here? The functions below say so for certain. */
+static inline bool replication_may_refuse(const struct replication *replication, bool is_write,
+                                          bool serves_stale_data, int64_t replicas_to_write) {
+    return replication->role == REPLICATION_REPLICA
+               ? is_write || (!serves_stale_data && !replication_is_up(replication))
+               : is_write && replicas_to_write > 0;
+}
 
 /* The error for a write here and now: "READONLY ...", "NOREPLICAS ..."; NULL: none. */
 const char *replication_write_refusal(const struct server *server);

@@ -127,6 +127,13 @@ const char *server_unready_reason(const struct server *server);
 static inline bool server_is_late(const struct server *server, const struct session *session) {
     return server->retiring.is_begun && session->id >= server->retiring.from_id;
 }
+/* Which commands wait: for CLIENT PAUSE, or for a FAILOVER. */
+static inline enum server_pause server_pause(const struct server *server) {
+    return server->pause == SERVER_PAUSE_NONE &&
+                   server->replication.failover.state != REPLICATION_FAILOVER_NONE
+               ? SERVER_PAUSE_WRITE
+               : server->pause;
+}
 /* Make it that user's session. */
 void server_set_user(struct server *server, struct session *session, struct acl_user *user,
                      bool is_authenticated);

@@ -31,6 +31,7 @@ enum session_reply_mode {
 enum session_list {
     SESSION_MONITORS,
     SESSION_KILLED,  /* killed but not yet removed */
+    SESSION_WAITERS, /* that wait, for a key or for replicas */
     SESSION_PUSHED,  /* with output that is not the reply to a request of its own */
     SESSION_BY_SIZE, /* one size class of client_memory.h */
     SESSION_LISTS,
@@ -79,6 +80,7 @@ struct session {
     bool is_killed;            /* CLIENT KILL, limits: close now, drop the output */
     bool is_closed;            /* the server has it no more; it is freed later */
     enum session_reply_mode reply_mode;
+    uint64_t changed_group;  /* the last group with a change of its own; 0: none (WAIT) */
     struct replica *replica; /* NULL: it has sent no REPLCONF; owned */
     struct job *job;         /* the command that runs in steps; NULL: none */
     int64_t active_at_ms;    /* last request received, or last output accepted; monotonic */
@@ -145,7 +147,8 @@ static inline size_t session_memory_size(const struct session *session) {
     return sizeof *session + session->input_memory_size + session->transaction.memory_size +
            session->watches.memory_size + session->subscriptions.memory_size +
            session->wait.keys.memory_size + session->output.capacity + session->output.dropped +
-           session->handed_size + session->job_size;
+           session->handed_size + session->job_size +
+           (session->replica != NULL ? sizeof *session->replica : 0);
 }
 /* Replace a name with a copy of text. An empty text clears it. false: out of memory; nothing
  * changed. */

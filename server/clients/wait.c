@@ -49,6 +49,19 @@ bool wait_begin(struct waits *waits, struct session *session, uint32_t database,
     }
     wait->state = WAIT_FOR_KEY;
     waits->client_count++;
+    session_link(&waits->first, session, SESSION_WAITERS);
+    return true;
+}
+
+bool wait_begin_replicas(struct waits *waits, struct session *session, uint64_t group,
+                         int64_t count, int64_t due_ms) {
+    if (!wait_begin(waits, session, 0, NULL, 0, due_ms)) {
+        return false;
+    }
+    session->wait.state = WAIT_FOR_REPLICAS;
+    session->wait.group = group;
+    session->wait.count = count;
+    waits->replica_waiter_count++;
     return true;
 }
 
@@ -62,8 +75,10 @@ void wait_end(struct waits *waits, struct session *session) {
         expiry_remove(&waits->due_times, &wait->place);
     }
     expiry_trim(&waits->due_times);
+    waits->replica_waiter_count -= wait->state == WAIT_FOR_REPLICAS;
     wait->state = WAIT_NONE;
     waits->client_count--;
+    session_unlink(&waits->first, session, SESSION_WAITERS);
 }
 
 void wait_deinit(struct waits *waits) {

@@ -1,4 +1,5 @@
-/* Clients that wait for a key: BZPOPMIN and its kin, where none of the boards has a member.
+/* Clients that wait for a key: BZPOPMIN and its kin, where none of the boards has a member; and those
+ * that wait for replicas (WAIT).
  *
  *     SESSION_READY --wait_begin--> SESSION_WAITING --wait_end--> SESSION_READY
  *
@@ -15,7 +16,7 @@
 struct command;
 struct server;
 
-enum wait_state { WAIT_NONE, WAIT_FOR_KEY };
+enum wait_state { WAIT_NONE, WAIT_FOR_KEY, WAIT_FOR_REPLICAS };
 
 /* What one client waits for. Zero-initialised: nothing. */
 struct wait {
@@ -26,7 +27,8 @@ struct wait {
     bool is_silent;                /* it gets no reply */
     /* What the command does once it is served: */
     bool is_reverse;
-    int64_t count;
+    int64_t count;  /* members; or replicas */
+    uint64_t group; /* that the replicas are to acknowledge */
 };
 
 /* Everyone who waits. Zero-initialised except keys.hash_seed. */
@@ -34,6 +36,8 @@ struct waits {
     struct subscriptions keys;
     struct expiry due_times; /* monotonic ms */
     uint32_t client_count;
+    struct session *first;         /* SESSION_WAITERS, newest first */
+    uint32_t replica_waiter_count; /* of them, those that wait for replicas */
     int64_t opens_ms; /* when to look again for boards that were not open yet; 0: there is none */
 };
 
@@ -44,6 +48,9 @@ void wait_deinit(struct waits *waits);
  * changed. */
 MUST_CHECK bool wait_begin(struct waits *waits, struct session *session, uint32_t database,
                            const struct bytes *names, uint32_t name_count, int64_t due_ms);
+/* Begin to wait until `count` replicas have acknowledged a group, or until due_ms, as above. */
+MUST_CHECK bool wait_begin_replicas(struct waits *waits, struct session *session, uint64_t group,
+                                    int64_t count, int64_t due_ms);
 /* Wait no more. No-op for a client that does not wait. */
 void wait_end(struct waits *waits, struct session *session);
 

@@ -11,11 +11,17 @@ static void print_flags(const struct session *session, char *out) {
         bool is_set;
         char letter;
     } flags[] = {
-        {session->is_monitor, 'O'},          {session_is_subscriber(session), 'P'},
-        {session->transaction.is_open, 'x'}, {session->wait.state != WAIT_NONE, 'b'},
-        {session->watches.is_stale, 'd'},    {session->is_close_after_reply, 'c'},
-        {session->is_killed, 'A'},           {session->is_unix_socket, 'U'},
-        {session->is_no_evict, 'e'},         {session->is_no_touch, 'T'},
+        {session_is_replica(session), 'S'},
+        {session->is_monitor, 'O'},
+        {session_is_subscriber(session), 'P'},
+        {session->transaction.is_open, 'x'},
+        {session->wait.state != WAIT_NONE, 'b'},
+        {session->watches.is_stale, 'd'},
+        {session->is_close_after_reply, 'c'},
+        {session->is_killed, 'A'},
+        {session->is_unix_socket, 'U'},
+        {session->is_no_evict, 'e'},
+        {session->is_no_touch, 'T'},
     };
     size_t count = 0;
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {

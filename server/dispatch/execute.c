@@ -77,9 +77,14 @@ static bool takes_memory(const struct session *session, const struct command *co
     return is_queueing || (command_needs(session, command) & COMMAND_DENYOOM) != 0;
 }
 
-/* Is there a restriction for all clients (loading, or a write refusal)? Rare. */
-static inline bool is_restricted(const struct server *server) {
-    return server->durability.is_loading || server->durability.write_refusal != NULL;
+/* Is there a restriction for all clients (loading, or a refusal of writes)? On a replica there is one
+ * for writes alone, mostly. */
+static inline bool is_restricted(const struct server *server, const struct command *command) {
+    const struct settings *settings = &server->settings;
+    return server->durability.is_loading || server->durability.write_refusal != NULL ||
+           replication_may_refuse(&server->replication, (command->flags & COMMAND_WRITE) != 0,
+                                  settings->replica_serve_stale_data,
+                                  settings->min_replicas_to_write);
 }
 
 static enum monitor_secrets secrets_of(const struct command *command) {
@@ -137,9 +142,13 @@ static const char *find_refusal(struct server *server, const struct session *ses
     if (takes_memory(session, command) && is_over_memory(server)) {
         return over_memory;
     }
-    if (server->durability.write_refusal != NULL &&
-        (command_needs(session, command) & COMMAND_WRITE) != 0) {
-        return server->durability.write_refusal;
+    if ((command_needs(session, command) & COMMAND_WRITE) != 0) {
+        const char *why = server->durability.write_refusal != NULL
+                              ? server->durability.write_refusal
+                              : replication_write_refusal(server);
+        if (why != NULL) {
+            return why;
+        }
     }
     if (session_is_restricted(session) && (command->flags & COMMAND_SUBSCRIBER) == 0) {
         snprintf(buffer, REFUSAL_TEXT_MAX,
@@ -147,6 +156,11 @@ static const char *find_refusal(struct server *server, const struct session *ses
                  "RESET are allowed in this context",
                  command_full_name(index));
         return buffer;
+    }
+    const unsigned stale = COMMAND_STALE | COMMAND_LOADING;
+    const char *outdated = (command->flags & stale) == 0 ? replication_read_refusal(server) : NULL;
+    if (outdated != NULL) {
+        return outdated;
     }
     if (server->durability.is_loading && (command->flags & COMMAND_LOADING) == 0) {
         return "LOADING Redis is loading the dataset in memory";
@@ -278,6 +292,9 @@ __attribute__((noinline)) static void audit_command(struct server *server,
     } else if (class == AUDIT_USERS && request->count > 2) {
         snprintf(details + size, sizeof details - size, " target=\"%s\"",
                  log_quote(request->args[2]).text);
+    } else if (class == AUDIT_ROLE && request->count > 2) {
+        snprintf(details + size, sizeof details - size, " to=\"%s %s\"",
+                 log_quote(request->args[1]).text, log_quote(request->args[2]).text);
     }
     audit_write(server, class, audit_session(session), event, details);
 }
@@ -326,7 +343,7 @@ static inline bool is_plain(const struct server *server, const struct session *s
     return command != NULL && session->reply_mode == SESSION_REPLY_ON &&
            !command_has_wrong_arity(command, request) && session->is_unlimited &&
            !session->transaction.is_open && !session_is_restricted(session) &&
-           !is_restricted(server) && !is_limited(server, command) &&
+           !is_restricted(server, command) && !is_limited(server, command) &&
            ((command->flags & COMMAND_DENYOOM) == 0 || !is_over_memory(server));
 }
 

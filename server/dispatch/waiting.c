@@ -65,6 +65,9 @@ void waiting_serve(struct server *server) {
     struct session *session;
     uint32_t database;
     struct bytes name;
+    if (replication_is_replica(&server->replication)) {
+        return; /* its boards are its master's */
+    }
     while ((session = wait_first(&server->waits, &database, &name)) != NULL) {
         struct registry_key *key = find_board(server, database, name);
         if (key == NULL) {
@@ -81,6 +84,37 @@ void waiting_serve_opened(struct server *server) {
     }
 }
 
+void waiting_serve_replicas(struct server *server) {
+    struct session *session = server->waits.replica_waiter_count > 0 && server->replication.has_acks
+                                  ? server->waits.first
+                                  : NULL;
+    while (session != NULL) {
+        struct session *next = session->links[SESSION_WAITERS].next;
+        if (session->wait.state == WAIT_FOR_REPLICAS &&
+            replication_count_acked(&server->replication, session->wait.group, false) >=
+                session->wait.count) {
+            (void)waiting_unblock(server, session, false);
+        }
+        session = next;
+    }
+}
+
+bool waiting_disconnect(struct server *server, uint32_t clients_max) {
+    if (!replication_is_replica(&server->replication)) {
+        return false;
+    }
+    for (uint32_t i = 0; server->waits.first != NULL && i < clients_max; i++) {
+        struct session *session = server->waits.first;
+        struct reply reply;
+        if (end(server, session, &reply)) {
+            reply_error(&reply, "UNBLOCKED force unblock from blocking operation, instance state "
+                                "changed (master -> replica?)");
+            session->is_close_after_reply = true;
+        }
+    }
+    return server->waits.first != NULL;
+}
+
 bool waiting_give_up(struct server *server, uint32_t clients_max) {
     struct session *session = wait_due(&server->waits, server->clock.monotonic_ms);
     for (uint32_t i = 0; session != NULL && i < clients_max; i++) {
@@ -92,12 +126,16 @@ bool waiting_give_up(struct server *server, uint32_t clients_max) {
 
 bool waiting_unblock(struct server *server, struct session *session, bool is_error) {
     struct reply reply;
-    if (session->wait.state == WAIT_NONE) {
+    enum wait_state state = session->wait.state;
+    if (state == WAIT_NONE) {
         return false;
     }
     if (end(server, session, &reply)) {
         if (is_error) {
             reply_error(&reply, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+        } else if (state == WAIT_FOR_REPLICAS) {
+            reply_integer(
+                &reply, replication_count_acked(&server->replication, session->wait.group, false));
         } else {
             reply_null_array(&reply);
         }

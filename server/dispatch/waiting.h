@@ -1,4 +1,4 @@
-/* Replies to clients that waited (server/clients/wait.h). */
+/* Replies to clients that waited, for a key or for replicas (server/clients/wait.h). */
 #ifndef SERVER_WAITING_H
 #define SERVER_WAITING_H
 
@@ -10,7 +10,12 @@
 void waiting_serve(struct server *server);
 /* The same for boards whose OPENS has passed since. */
 void waiting_serve_opened(struct server *server);
-/* Reply nil to some of those whose time is over. true: more are left. */
+/* Replicas have acknowledged: reply to clients in WAIT whose number is reached. */
+void waiting_serve_replicas(struct server *server);
+/* On a replica nobody waits: some of those who did before it was one get an error, and are closed, as in
+ * Redis. true: more are left. */
+bool waiting_disconnect(struct server *server, uint32_t clients_max);
+/* Reply nil, or how many replicas have acknowledged, to some of those whose time is over. true: more are left. */
 bool waiting_give_up(struct server *server, uint32_t clients_max);
 /* CLIENT UNBLOCK: end a client's waiting, with nil or an error. false: it does not wait. */
 bool waiting_unblock(struct server *server, struct session *session, bool is_error);

@@ -25,6 +25,13 @@ enum {
     HOLD_US_MAX = 500,
 };
 
+static void tell_tap(struct journal *journal, const struct journal_group_head *head,
+                     const char *payload) {
+    if (journal->tap != NULL) {
+        journal->tap(journal->tap_context, head, payload);
+    }
+}
+
 static void lose(struct journal *journal, enum journal_loss loss, const char *what, int error) {
     if (journal->state == JOURNAL_OFF) {
         return; /* not needed any more */
@@ -36,6 +43,9 @@ static void lose(struct journal *journal, enum journal_loss loss, const char *wh
     }
     journal->state = JOURNAL_LOST;
     journal->rotation = JOURNAL_ROTATION_NONE;
+    if (journal->is_growing) {
+        tell_tap(journal, NULL, NULL);
+    }
     journal->is_growing = false;
 }
 
@@ -62,7 +72,11 @@ static void complete_group(struct journal *journal, uint64_t time_us, bool is_li
     journal->group++;
     journal->is_growing = false;
     if (filling->is_broken) {
+        tell_tap(journal, NULL, NULL);
         lose(journal, JOURNAL_LOSS_OF_EFFECTS, "no memory for the effects of a command", ENOMEM);
+        if (journal->state == JOURNAL_OFF) {
+            buffer_clear(filling);
+        }
         return;
     }
     const struct journal_group_head head = {
@@ -72,7 +86,35 @@ static void complete_group(struct journal *journal, uint64_t time_us, bool is_li
         .is_linked = is_linked,
     };
     _Static_assert(sizeof head <= JOURNAL_GROUP_HEAD, "it stays there until the group is sealed");
-    memcpy(filling->at + journal->group_at, &head, sizeof head);
+    tell_tap(journal, &head, filling->at + journal->group_at + JOURNAL_GROUP_HEAD);
+    if (journal_keeps(journal)) {
+        memcpy(filling->at + journal->group_at, &head, sizeof head);
+    } else {
+        buffer_cut(filling, journal->group_at);
+    }
+}
+
+void journal_add_group(struct journal *journal, const struct journal_group_head *head,
+                       const char *payload) {
+    struct buffer *filling = &journal->filling;
+    CHECK(!journal->has_group && head->sequence == journal->group + 1);
+    journal->group = head->sequence;
+    tell_tap(journal, head, payload);
+    if (journal_keeps(journal)) {
+        char *at = buffer_reserve(filling, JOURNAL_GROUP_HEAD + (size_t)head->size);
+        if (at == NULL) {
+            lose(journal, JOURNAL_LOSS_OF_EFFECTS, "no memory for a group of the master", ENOMEM);
+        } else {
+            memcpy(at, head, sizeof *head);
+            memcpy(at + JOURNAL_GROUP_HEAD, payload, head->size);
+            buffer_commit(filling, JOURNAL_GROUP_HEAD + (size_t)head->size);
+            journal->filling_count++;
+        }
+    }
+    if (!head->is_linked) {
+        journal->ended_group = journal->group;
+        journal->ended_size = filling->size;
+    }
 }
 
 bool journal_add_effect(struct journal *journal, const struct effect *effect) {
@@ -88,11 +130,11 @@ bool journal_add_effect(struct journal *journal, const struct effect *effect) {
     }
     effect_encode(&journal->encoder, effect);
     journal->filling_count++;
-    return true;
+    return journal->state != JOURNAL_LOST;
 }
 
 bool journal_is_full(const struct journal *journal) {
-    return journal_gathers(journal) &&
+    return journal_keeps(journal) &&
            journal->filling.size >= (journal->is_stalled ? FILLING_STALLED_MAX : FILLING_MAX);
 }
 
@@ -410,6 +452,7 @@ static void close_group(struct journal *journal, int64_t now_us, enum setting_ap
         complete_group(journal, (uint64_t)now_us, false);
     } else {
         journal->group++; /* for effects that are discarded */
+        tell_tap(journal, NULL, NULL);
     }
     journal->ended_group = journal->group;
     journal->ended_size = journal->filling.size;
@@ -493,6 +536,9 @@ void journal_begin(struct journal *journal) {
 }
 
 void journal_end(struct journal *journal) {
+    if (journal->is_growing && journal->tap != NULL) {
+        complete_group(journal, 0, true); /* which the tap would miss */
+    }
     journal->state = JOURNAL_OFF; /* no further job starts */
     worker_wait(&journal->writer);
     worker_wait(&journal->syncer);
@@ -536,6 +582,19 @@ enum journal_outcome journal_take_outcome(struct journal *journal) {
     }
     journal->rotation = JOURNAL_ROTATION_NONE;
     return rotation == JOURNAL_ROTATION_DONE ? JOURNAL_ROTATED : JOURNAL_NOT_ROTATED;
+}
+
+void journal_go_to(struct journal *journal, uint64_t group) {
+    CHECK(journal->state == JOURNAL_OFF && !journal->has_group);
+    journal->group = group;
+    journal->ended_group = group;
+    journal->written_group = group;
+    journal->synced_group = group;
+}
+
+bool journal_is_idle(const struct journal *journal) {
+    return journal->filling.size == 0 && journal->writing.size == 0 && !journal->writer.is_busy &&
+           !journal->syncer.is_busy;
 }
 
 void journal_note_base(struct journal *journal, uint64_t group) {

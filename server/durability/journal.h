@@ -115,6 +115,8 @@ struct journal {
         uint64_t sync_us;
     } sync_result;
     struct store_state rotated; /* the manifest's new state, during a rotation */
+    journal_tap *tap; /* NULL: nobody wants the groups; set between two of them */
+    void *tap_context;
     /* Called on the loop when a thread is done: written_group, synced_group or is_stalled may have
      * changed, and journal_take_outcome may have something. */
     void (*changed)(void *context);
@@ -126,9 +128,13 @@ MUST_CHECK bool journal_init(struct journal *journal, uv_loop_t *loop);
 /* Discard what is buffered, and stop the threads. */
 void journal_deinit(struct journal *journal);
 
+/* Does it keep groups for a file? */
+static inline bool journal_keeps(const struct journal *journal) {
+    return journal->state == JOURNAL_WRITES || journal->state == JOURNAL_WAITS;
+}
 /* Does it need to receive effects? */
 static inline bool journal_gathers(const struct journal *journal) {
-    return journal->state == JOURNAL_WRITES || journal->state == JOURNAL_WAITS;
+    return journal_keeps(journal) || journal->tap != NULL;
 }
 /* Record an effect. An EFFECT_FILL must be passed as its parts. false: the journal is lost. */
 MUST_CHECK bool journal_add_effect(struct journal *journal, const struct effect *effect);
@@ -146,6 +152,11 @@ bool journal_end_tick(struct journal *journal, int64_t now_us, enum setting_appe
 /* Once a second: sync what was written since (everysec), retry on a full disk. */
 void journal_second(struct journal *journal);
 
+/* Record a group that somebody else has numbered and encoded: the one after the last, in a tick without
+ * effects of its own. Of linked groups all are to follow. The journal may be lost by it. */
+void journal_add_group(struct journal *journal, const struct journal_group_head *head,
+                       const char *payload);
+
 /* Start buffering effects. */
 void journal_begin(struct journal *journal);
 /* Discard what is buffered, wait for the threads, and close the file: JOURNAL_OFF. */
@@ -161,6 +172,11 @@ void journal_cancel_rotation(struct journal *journal);
 /* What happened since the last call. JOURNAL_IS_LOST is returned until journal_end. Call it between
  * two commands. */
 MUST_CHECK enum journal_outcome journal_take_outcome(struct journal *journal);
+/* Between two ticks: everything up to this group is in memory and on disk, and the next is the one after
+ * it: files were loaded. JOURNAL_OFF only. */
+void journal_go_to(struct journal *journal, uint64_t group);
+/* Is nothing buffered, and no thread at work? */
+bool journal_is_idle(const struct journal *journal);
 /* A base on disk holds everything up to this group. */
 void journal_note_base(struct journal *journal, uint64_t group);
 

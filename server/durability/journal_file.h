@@ -63,6 +63,9 @@ struct journal_group_head {
     uint64_t unsynced; /* sequence minus the last one known to be on disk */
     uint64_t time_us;
 };
+/* Receives each group when it is complete, also one that is not written. The head's unsynced means
+ * nothing. Both NULL: effects are lost for lack of memory, and what follows does not go on from here. */
+typedef void journal_tap(void *context, const struct journal_group_head *head, const char *payload);
 /* Fill in the head of a group: JOURNAL_GROUP_HEAD bytes of room, then the payload. */
 void journal_group_seal(char *group, const struct journal_group_head *head, uint64_t id);
 /* Append sealed groups, all or none. kept: the number of these bytes up to the end of the last

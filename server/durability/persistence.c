@@ -26,6 +26,7 @@
 #include "server/durability/file_format.h"
 #include "server/durability/journal.h"
 #include "server/durability/loading.h"
+#include "server/durability/received.h"
 #include "server/durability/snapshot.h"
 #include "server/durability/stream.h"
 #include "server/system/log.h"
@@ -60,7 +61,8 @@ enum state {
     ROTATING, /* the journal continues in a new file */
     DUE,      /* the walk begins at the end of this tick */
     WALKING,
-    ENDING, /* the rest is written */
+    ENDING,   /* the rest is written */
+    ADOPTING, /* what a master has sent becomes the base */
 };
 
 enum event {
@@ -79,6 +81,10 @@ enum event {
     WALKED,
     SAVED,
     SAVE_FAILED,
+    ADOPTION_ASKED,
+    ADOPTED,
+    ADOPTION_FAILED,
+    FILES_REPLACED, /* by what was adopted, with a journal behind it */
 };
 
 struct persistence {
@@ -99,6 +105,9 @@ struct persistence {
     bool is_streamed;  /* the last one is whole in its pipe */
     bool has_reader;   /* from persistence_begin_stream to persistence_end_stream */
     struct stream stream;
+    struct received *received; /* NULL: nothing is received from a master */
+    bool is_applying;          /* the registry changes as a master's group says */
+    bool is_walk_held;
     struct loading *loading;       /* NULL once it is done */
     struct loading *ended_loading; /* its memory, until the loop has closed its handle */
     uint64_t loading_begin_us;
@@ -239,6 +248,34 @@ static void note_saved(struct persistence *persistence) {
     print_snapshot("snapshot: on disk", snapshot);
 }
 
+/* What was received has replaced the files; now it replaces the keys, and the journal goes on behind it. */
+static void take_received(struct persistence *persistence) {
+    struct received *received = persistence->received;
+    struct journal *journal = &persistence->journal;
+    bool was_off = persistence->journaling == OFF;
+    if (received->has_journal || !was_off) {
+        move(persistence, &persistence->journaling, FILES_REPLACED);
+    }
+    journal_go_to(journal, received->group);
+    if (received->has_journal) {
+        journal->policy_next = policy_of(persistence);
+        journal_take_file(journal, &received->journal);
+        received->journal.fd = -1;
+        journal->rotated_size = 0;
+    }
+    registry_exchange(persistence->registry, received->registry);
+    persistence->changes_saved = persistence->state->change_count;
+    persistence->jumps_saved = persistence->clock->jump_count;
+    persistence->base_size = received->size;
+    persistence->journal_size_at_base = journal->file_size_sum;
+    persistence->is_save_ok = true;
+    received->state = RECEIVED_ADOPTED;
+}
+
+static void drop_received(struct persistence *persistence) {
+    persistence->received->state = RECEIVED_FAILED;
+}
+
 struct transition {
     enum state from;
     enum event event;
@@ -255,12 +292,15 @@ static const struct transition transitions[] = {
     ROW(LOADING, LOADED_JOURNAL, ON, NULL),
     ROW(LOADING, FATAL, STOPPED, NULL),
     ROW(OFF, JOURNAL_WANTED, STARTING, begin_journal),
+    ROW(OFF, FILES_REPLACED, ON, end_journal),
     ROW(STARTING, BASE_DONE, ON, take_new_file),
     ROW(STARTING, BASE_FAILED, OFF, end_journal),
     ROW(STARTING, JOURNAL_GONE, OFF, end_journal),
+    ROW(ON, FILES_REPLACED, ON, end_journal),
     ROW(ON, JOURNAL_UNWANTED, OFF, end_journal),
     ROW(ON, JOURNAL_GONE, BROKEN, end_journal),
     ROW(ON, FATAL, STOPPED, NULL),
+    ROW(BROKEN, FILES_REPLACED, ON, end_journal),
     ROW(BROKEN, JOURNAL_UNWANTED, OFF, NULL),
     ROW(BROKEN, JOURNAL_WANTED, RESTARTING, begin_journal),
     ROW(RESTARTING, BASE_DONE, ON, take_new_file),
@@ -278,6 +318,9 @@ static const struct transition transitions[] = {
     ROW(WALKING, SAVE_FAILED, IDLE, note_failed),
     ROW(ENDING, SAVED, IDLE, note_saved),
     ROW(ENDING, SAVE_FAILED, IDLE, note_failed),
+    ROW(IDLE, ADOPTION_ASKED, ADOPTING, NULL),
+    ROW(ADOPTING, ADOPTED, IDLE, take_received),
+    ROW(ADOPTING, ADOPTION_FAILED, IDLE, drop_received),
 };
 enum { TRANSITIONS = sizeof transitions / sizeof *transitions };
 
@@ -337,7 +380,7 @@ static void make_room(struct persistence *persistence) {
 
 static void add_one_effect(struct persistence *persistence, const struct effect *effect) {
     struct journal *journal = &persistence->journal;
-    if (journal_gathers(journal)) {
+    if (journal_gathers(journal) && !persistence->is_applying) {
         if (journal_is_full(journal)) {
             make_room(persistence);
         }
@@ -377,7 +420,8 @@ bool persistence_is_behind(const struct persistence *persistence) {
 }
 
 static void set_listening(struct persistence *persistence) {
-    bool is_needed = journal_gathers(&persistence->journal) || persistence->saving == WALKING;
+    bool is_recorded = journal_gathers(&persistence->journal) && !persistence->is_applying;
+    bool is_needed = is_recorded || persistence->saving == WALKING;
     persistence->listener.receive = on_effect;
     persistence->listener.context = persistence;
     if (is_needed) {
@@ -482,13 +526,26 @@ static bool handle_snapshot(struct persistence *persistence) {
     return true;
 }
 
+static bool handle_received(struct persistence *persistence) {
+    const struct received *received = persistence->received;
+    if (persistence->saving != ADOPTING || received->worker.is_busy) {
+        return false;
+    }
+    if (received->is_kept && !received->is_adopted && !received->is_given_up) {
+        return false; /* the manifest may name it: tried again each second */
+    }
+    move(persistence, &persistence->saving, received->is_adopted ? ADOPTED : ADOPTION_FAILED);
+    return true;
+}
+
 /* Handle what the journal and the snapshot report, the only place that does. Not within a command,
  * except where it waits for a base (make_room). */
 static void settle(struct persistence *persistence) {
     bool was_blocking = persistence->is_blocking;
     persistence->is_blocking = true;
     while (persistence->journaling != STOPPED &&
-           (handle_journal(persistence) || handle_snapshot(persistence))) {}
+           (handle_journal(persistence) || handle_snapshot(persistence) ||
+            handle_received(persistence))) {}
     persistence->is_blocking = was_blocking;
     if (persistence->has_news) {
         persistence->state->write_refusal = find_refusal(persistence);
@@ -725,6 +782,17 @@ static void finish_rotation(struct persistence *persistence) {
     }
 }
 
+/* The disk did not say what the manifest is: it is asked once more, and then nothing waits for it. */
+static void finish_adoption(struct persistence *persistence) {
+    struct received *received = persistence->received;
+    if (!received->worker.is_busy) {
+        received_adopt(received, received->has_journal);
+        worker_wait(&received->worker);
+        received->is_given_up = true;
+    }
+    worker_wait(&received->worker);
+}
+
 /* Continue the snapshot until it is over. */
 static void finish_snapshot(struct persistence *persistence) {
     struct journal *journal = &persistence->journal;
@@ -733,6 +801,8 @@ static void finish_snapshot(struct persistence *persistence) {
     while (is_saving(persistence) && persistence->journaling != STOPPED) {
         if (persistence->saving == ROTATING) {
             finish_rotation(persistence);
+        } else if (persistence->saving == ADOPTING) {
+            finish_adoption(persistence);
         } else if (persistence->saving == DUE) {
             begin_walk(persistence);
         } else {
@@ -767,6 +837,7 @@ enum persistence_status persistence_prepare_end(struct persistence *persistence,
         return PERSISTENCE_OK;
     }
     abort_stream(persistence);
+    persistence_abandon_receive(persistence);
     journal_end_group(journal, persistence->clock->now_us, policy_of(persistence));
     bool is_changed = persistence->state->change_count != persistence->changes_saved;
     bool is_asked = ending == PERSISTENCE_END_SAVE ||
@@ -1029,7 +1100,7 @@ bool persistence_step(struct persistence *persistence) {
     if (persistence->saving == DUE) {
         begin_walk(persistence);
     }
-    bool has_more = persistence->saving == WALKING &&
+    bool has_more = persistence->saving == WALKING && !persistence->is_walk_held &&
                     snapshot_step(&persistence->snapshot, WALK_BUDGET_NS,
                                   persistence->journal.group, persistence->clock->now_us);
     publish(persistence);
@@ -1105,6 +1176,9 @@ void persistence_second(struct persistence *persistence) {
     }
     journal_end_group(&persistence->journal, persistence->clock->now_us, policy_of(persistence));
     journal_second(&persistence->journal);
+    if (persistence->saving == ADOPTING && !persistence->received->worker.is_busy) {
+        received_adopt(persistence->received, persistence->received->has_journal);
+    }
     settle(persistence);
     bool is_due = follow_appendonly(persistence);
     /* is_stopped_by_save: while writes are refused, no save point is ever reached. */
@@ -1120,6 +1194,137 @@ void persistence_second(struct persistence *persistence) {
     if (is_due && may_try && !is_saving(persistence) && !persistence->journal.is_stalled) {
         (void)!persistence_begin_snapshot(persistence, error);
     }
+}
+
+/* ---- replication ---- */
+
+void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context) {
+    CHECK(!persistence->journal.has_group);
+    persistence->journal.tap = tap;
+    persistence->journal.tap_context = context;
+    set_listening(persistence);
+}
+
+void persistence_begin_apply(struct persistence *persistence) {
+    persistence->is_applying = true;
+    set_listening(persistence);
+}
+
+void persistence_end_apply(struct persistence *persistence) {
+    persistence->is_applying = false;
+    set_listening(persistence);
+}
+
+void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
+                           const char *payload) {
+    journal_add_group(&persistence->journal, head, payload);
+}
+
+void persistence_hold_walk(struct persistence *persistence, bool is_held) {
+    persistence->is_walk_held = is_held;
+}
+
+static void explain_out_of_memory(char *error) {
+    snprintf(error, PERSISTENCE_ERROR_MAX, "out of memory");
+}
+
+enum persistence_status persistence_begin_receive(struct persistence *persistence, char *error) {
+    settle(persistence);
+    if (persistence->journaling == STOPPED) {
+        snprintf(error, PERSISTENCE_ERROR_MAX, "%s", persistence->error);
+        return PERSISTENCE_FAILED;
+    }
+    if (persistence->received != NULL &&
+        (persistence->received->state != RECEIVED_NONE || persistence->received->is_clearing)) {
+        return PERSISTENCE_BUSY;
+    }
+    if (!open_store(persistence, persistence->settings, error)) {
+        return PERSISTENCE_FAILED;
+    }
+    if (!persistence->store.has_manifest) {
+        if (is_saving(persistence)) {
+            return PERSISTENCE_BUSY;
+        }
+        if (!store_begin(&persistence->store)) {
+            snprintf(error, PERSISTENCE_ERROR_MAX, "cannot write the manifest in %s: %s",
+                     persistence->store.path, strerror(errno));
+            return PERSISTENCE_FAILED;
+        }
+    }
+    if (persistence->received == NULL) {
+        persistence->received = received_create(persistence->loop, on_progress, persistence);
+    }
+    if (persistence->received == NULL ||
+        !received_begin(persistence->received, &persistence->store, persistence->registry)) {
+        explain_out_of_memory(error);
+        return PERSISTENCE_FAILED;
+    }
+    return PERSISTENCE_OK;
+}
+
+void persistence_receive(struct persistence *persistence, const char *at, size_t size) {
+    received_add(persistence->received, at, size);
+}
+
+bool persistence_receive_is_full(const struct persistence *persistence) {
+    return persistence->received != NULL && received_is_full(persistence->received);
+}
+
+void persistence_end_receive(struct persistence *persistence) {
+    received_end(persistence->received);
+}
+
+/* Let it take the place of everything. Not while the files are in use. */
+static void adopt_received(struct persistence *persistence) {
+    struct received *received = persistence->received;
+    settle(persistence);
+    if (persistence->saving != IDLE || persistence->journaling == STOPPED) {
+        return;
+    }
+    if (persistence->journaling == ON && !journal_is_idle(&persistence->journal)) {
+        return; /* its threads wake the loop */
+    }
+    follow_keep(&persistence->store, persistence->settings);
+    move(persistence, &persistence->saving, ADOPTION_ASKED);
+    received_adopt(received, persistence->settings->appendonly ||
+                                 persistence->journaling == BROKEN);
+}
+
+bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
+    if (persistence->received == NULL) {
+        return false;
+    }
+    bool has_more = received_step(persistence->received, budget_ns);
+    if (persistence->received->state == RECEIVED_LOADED) {
+        adopt_received(persistence);
+    }
+    return has_more;
+}
+
+enum received_state persistence_received_state(const struct persistence *persistence,
+                                               const char **error) {
+    if (persistence->received == NULL) {
+        return RECEIVED_NONE;
+    }
+    *error = persistence->received->error;
+    return persistence->received->state;
+}
+
+uint64_t persistence_received_loaded_size(const struct persistence *persistence) {
+    return persistence->received != NULL ? received_loaded_size(persistence->received) : 0;
+}
+
+void persistence_abandon_receive(struct persistence *persistence) {
+    if (persistence->received == NULL || persistence->received->state == RECEIVED_NONE) {
+        return;
+    }
+    persistence->is_blocking = true;
+    while (persistence->saving == ADOPTING) {
+        finish_adoption(persistence);
+        settle(persistence);
+    }
+    persistence->is_blocking = false;
+    received_clear(persistence->received);
 }
 
 /* ---- replies that wait ---- */
@@ -1238,6 +1443,9 @@ void persistence_stop(struct persistence *persistence) {
         settle(persistence); /* it may be fatal */
     }
     stream_close(&persistence->stream);
+    if (persistence->received != NULL) {
+        received_deinit(persistence->received);
+    }
     snapshot_deinit(&persistence->snapshot);
     journal_deinit(&persistence->journal);
 }
@@ -1247,6 +1455,7 @@ void persistence_destroy(struct persistence *persistence) {
         return;
     }
     memory_free(persistence->ended_loading);
+    received_destroy(persistence->received);
     store_close(&persistence->store);
     memory_free(persistence);
 }

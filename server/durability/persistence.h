@@ -10,6 +10,7 @@
 
 #include <uv.h>
 
+#include "server/durability/journal_file.h"
 #include "server/durability/state.h"
 #include "server/settings/setting.h"
 #include "server/system/clock.h"
@@ -124,6 +125,62 @@ struct persistence_streamed {
 };
 struct persistence_streamed persistence_streamed(const struct persistence *persistence);
 void persistence_end_stream(struct persistence *persistence);
+
+/* ---- for replication ---- */
+
+/* Give each group to this function from now on, when it is complete; NULL: not any more. Call it between
+ * two ticks (behind persistence_end_tick). */
+void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context);
+
+/* A replica applies its master's groups (effect_apply), which keep their numbers: between these two
+ * calls, changes of the registry are not recorded, but by a snapshot that is being written. Then
+ * persistence_add_group records the group as it came; head->sequence is the one after the last. A tick
+ * that does so has no effects of its own. */
+void persistence_begin_apply(struct persistence *persistence);
+void persistence_end_apply(struct persistence *persistence);
+void persistence_add_group(struct persistence *persistence, const struct journal_group_head *head,
+                           const char *payload);
+/* Is a group, or one of linked groups, applied in part? Then no walk ends, as a file holds groups as a
+ * whole. */
+void persistence_hold_walk(struct persistence *persistence, bool is_held);
+
+/* A full copy that a master sends: the bytes of a base. They go to a file in the directory, are loaded
+ * beside the keys, and then replace everything: keys, files and the numbers of groups.
+ *
+ *     RECEIVING --receive_end--> SYNCING --> LOADING --> LOADED --adopt--> ADOPTING --> ADOPTED
+ *          any of them but ADOPTING and ADOPTED  --> FAILED
+ *
+ * FAILED leaves everything as it was. */
+enum received_state {
+    RECEIVED_NONE,
+    RECEIVED_RECEIVING,
+    RECEIVED_SYNCING,
+    RECEIVED_LOADING,
+    RECEIVED_LOADED, /* it waits until no save is going on */
+    RECEIVED_ADOPTING,
+    RECEIVED_ADOPTED,
+    RECEIVED_FAILED,
+    RECEIVED_STATES,
+};
+/* PERSISTENCE_BUSY: what was received before is not cleared away yet, or a first save makes the
+ * directory: try again. */
+MUST_CHECK enum persistence_status persistence_begin_receive(struct persistence *persistence,
+                                                             char *error);
+/* The next bytes: copied. Errors show in the state. */
+void persistence_receive(struct persistence *persistence, const char *at, size_t size);
+/* Should nothing more be received until the disk has taken some? The loop wakes then. */
+bool persistence_receive_is_full(const struct persistence *persistence);
+/* All of it has come. */
+void persistence_end_receive(struct persistence *persistence);
+/* Go on for about budget_ns. true: there is more to do at once. */
+MUST_CHECK bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns);
+/* What it is at. FAILED: *error says why (borrowed). */
+enum received_state persistence_received_state(const struct persistence *persistence,
+                                               const char **error);
+/* Has it been loaded so far, in bytes and in part? */
+uint64_t persistence_received_loaded_size(const struct persistence *persistence);
+/* Clear it away, and give it up if it is not ADOPTED; one that is ADOPTING is waited for. */
+void persistence_abandon_receive(struct persistence *persistence);
 
 /* What to do before the process may exit. */
 enum persistence_ending {

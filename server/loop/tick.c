@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "server/clients/failover.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/execute.h"
 #include "server/dispatch/shutdown.h"
@@ -392,12 +393,12 @@ static void take_news(struct tick *tick) {
 
 /* Must this request wait for the end of CLIENT PAUSE? */
 static bool is_paused(const struct tick *tick, const struct queue_entry *entry) {
-    const struct server *server = tick->server;
-    if (server->pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE) {
+    enum server_pause pause = server_pause(tick->server);
+    if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE) {
         return false;
     }
     const struct command *command = command_by_index(entry->command);
-    return server->pause == SERVER_PAUSE_ALL
+    return pause == SERVER_PAUSE_ALL
                ? (command->flags & COMMAND_NO_PAUSE) == 0
                : (command_needs(entry->session, command) & COMMAND_WRITE) != 0;
 }
@@ -467,6 +468,9 @@ static void run_entry(struct tick *tick, const struct queue_entry *entry, struct
     }
     if (server->persistence != NULL && !is_refused) {
         bool has_changed = server->durability.effect_count != effects_before;
+        if (has_changed) {
+            session->changed_group = persistence_last_group(server->persistence);
+        }
         gate_reply(entry, size_before, has_changed);
         tick->is_behind = has_changed && persistence_is_behind(server->persistence);
     }
@@ -630,8 +634,9 @@ static bool run_jobs(struct tick *tick) {
     if (server->jobs.count == 0 && server->jobs.is_resumed) {
         return false;
     }
-    bool may_write = !tick->is_behind && server->pause == SERVER_PAUSE_NONE &&
-                     server->durability.write_refusal == NULL;
+    bool may_write = !tick->is_behind && server_pause(server) == SERVER_PAUSE_NONE &&
+                     server->durability.write_refusal == NULL &&
+                     !replication_is_replica(&server->replication);
     bool has_more = jobs_step(server, JOB_BUDGET_NS, may_write);
     for (struct job *job; (job = jobs_find_done(server)) != NULL;) {
         answer_job(tick, job);
@@ -712,10 +717,13 @@ static void check_pause_time(struct tick *tick) {
         (server->clock.monotonic_ms >= server->pause_until_ms || tick->is_draining)) {
         server->pause = SERVER_PAUSE_NONE;
     }
+    if (tick->is_draining) {
+        (void)failover_abort(server, "shutdown");
+    }
 }
 
 static void resume_paused(struct tick *tick) {
-    if (!tick->is_pausing || tick->server->pause != SERVER_PAUSE_NONE) {
+    if (!tick->is_pausing || server_pause(tick->server) != SERVER_PAUSE_NONE) {
         return;
     }
     tick->is_pausing = false;
@@ -782,11 +790,17 @@ static bool run_some(struct tick *tick, run_due *run, const char *event) {
     return count == DUE_KEYS_MAX;
 }
 
+/* A replica gets what is due from its master; during a FAILOVER nothing may change. */
+static bool may_change(const struct server *server) {
+    return !replication_is_replica(&server->replication) &&
+           server->replication.failover.state == REPLICATION_FAILOVER_NONE;
+}
+
 /* Roll over boards whose periods have ended, and remove expired keys. true: more are left. */
 static bool handle_due(struct tick *tick) {
     int64_t due_ms = registry_next_due(tick->server->registry);
     if (due_ms == REGISTRY_NO_EXPIRY || due_ms > tick->server->clock.now_ms ||
-        tick->server->durability.is_loading) {
+        tick->server->durability.is_loading || !may_change(tick->server)) {
         return false;
     }
     bool has_more = run_some(tick, registry_roll_due, "roll-cycle");
@@ -840,11 +854,11 @@ static void on_wake(uv_timer_t *timer) {
 static void set_wake(struct tick *tick) {
     const struct server *server = tick->server;
     int64_t at_ms = registry_next_due(server->registry);
-    at_ms = at_ms == REGISTRY_NO_EXPIRY ? INT64_MAX : at_ms;
+    at_ms = at_ms == REGISTRY_NO_EXPIRY || !may_change(server) ? INT64_MAX : at_ms;
     if (server->waits.opens_ms != 0 && server->waits.opens_ms < at_ms) {
         at_ms = server->waits.opens_ms;
     }
-    if (tick->is_pausing &&
+    if (tick->is_pausing && server->pause != SERVER_PAUSE_NONE &&
         server->pause_until_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
         at_ms = server->pause_until_ms - server->clock.monotonic_ms + server->clock.now_ms;
     }
@@ -860,6 +874,11 @@ static void set_wake(struct tick *tick) {
     int64_t follow_ms = follow_wait_ms(server);
     if (follow_ms != INT64_MAX && follow_ms < at_ms - server->clock.now_ms) {
         at_ms = server->clock.now_ms + follow_ms;
+    }
+    int64_t failover_ms = failover_due_ms(server);
+    if (failover_ms != INT64_MAX &&
+        failover_ms - server->clock.monotonic_ms < at_ms - server->clock.now_ms) {
+        at_ms = failover_ms - server->clock.monotonic_ms + server->clock.now_ms;
     }
     if (at_ms == tick->wake_at_ms) {
         return;
@@ -1139,7 +1158,11 @@ static void on_check(uv_check_t *check) {
     bool has_more = handle_due(tick);
     has_more |= run_jobs(tick);
     waiting_serve_opened(server);
+    waiting_serve_replicas(server);
+    failover_step(server);
+    server->replication.has_acks = false;
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
+    has_more |= waiting_disconnect(server, GIVEN_UP_MAX);
     has_more |= follow_step(server);
     if (server->has_news) {
         take_news(tick);

@@ -6,7 +6,9 @@
 
 #include "codec/memory.h"
 #include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/registry_emit.h"
 #include "skiplist/keyspace/registry_roll.h"
+#include "skiplist/keyspace/registry_walk.h"
 #include "skiplist/lookup.h"
 
 enum {
@@ -60,9 +62,8 @@ static enum effect_status put_member(struct registry *registry, struct registry_
     if (!layout_has_room(board_layout(&key->board), effect->member_key)) {
         return EFFECT_IMPOSSIBLE;
     }
-    switch (board_put_member(&key->board, member, effect->member_key)) {
+    switch (registry_put_member(registry, key, member, effect->member_key)) {
     case BOARD_OK:
-        registry_count_members(registry, key, !member->is_there);
         return EFFECT_OK;
     case BOARD_FULL:
         return EFFECT_IMPOSSIBLE;
@@ -86,8 +87,7 @@ static enum effect_status apply_member(struct registry *registry, struct registr
     if (!member.is_there) {
         return EFFECT_IMPOSSIBLE;
     }
-    board_remove_member(&key->board, &member);
-    registry_count_members(registry, key, -1);
+    registry_take_member(registry, key, &member);
     return EFFECT_OK;
 }
 
@@ -177,6 +177,11 @@ static inline __attribute__((always_inline)) void fetch(struct registry *registr
     }
 }
 
+/* The last of several members of one key has changed. */
+static inline void tell_of_member(const struct registry *registry, const struct effect *effect) {
+    registry_tell(registry, effect->database, effect->name);
+}
+
 /* Apply the leading effects, which all concern members. While one is applied, the following ones
  * are prefetched, each one stage behind the one before it. So memory latencies overlap with each
  * other and with work, and the prefetched lines fit in the L1 cache. The state may have changed in
@@ -212,6 +217,9 @@ static enum effect_status apply_members(struct registry *registry, const struct 
             const struct flight *flight = &flights[i % IN_FLIGHT];
             enum effect_status status = apply_member(registry, flight->key, flight->effect,
                                                      flight->is_fetched ? &flight->ahead : NULL);
+            if (i > 0 && (!flight->is_key_known || status != EFFECT_OK)) {
+                tell_of_member(registry, &effects[i - 1]);
+            }
             if (status != EFFECT_OK) {
                 *applied = i;
                 return status;
@@ -219,6 +227,7 @@ static enum effect_status apply_members(struct registry *registry, const struct 
         }
     }
     *applied = members;
+    tell_of_member(registry, &effects[members - 1]);
     return EFFECT_OK;
 }
 
@@ -254,6 +263,8 @@ static enum effect_status apply_create(struct registry *registry, const struct e
         return EFFECT_OUT_OF_MEMORY;
     }
     registry->databases[effect->database].recent = key; /* its members come next */
+    registry_emit_key(registry, EFFECT_CREATE, key);
+    registry_tell(registry, effect->database, effect->name);
     return EFFECT_OK;
 }
 
@@ -312,12 +323,17 @@ static enum effect_status apply_move(struct registry *registry, struct registry_
         rules_release(&registry->rules, rules);
         return EFFECT_OUT_OF_MEMORY;
     }
-    if (effect->kind == EFFECT_RENAME) {
+    bool is_renamed = effect->kind == EFFECT_RENAME;
+    enum registry_walk_state state = registry_walk_state(registry, key);
+    if (is_renamed) {
         registry_take(registry, key);
+        registry_tell(registry, key->database, registry_name(key));
+    } else if (state != REGISTRY_WALK_DONE) {
+        state = REGISTRY_WALK_AHEAD;
     }
-    registry_put_reserved(registry, successor, REGISTRY_WALK_DONE, effect->expire_at_ms,
-                          BEFORE_ALL);
-    if (effect->kind == EFFECT_RENAME) {
+    registry_put_reserved(registry, successor, state, effect->expire_at_ms, BEFORE_ALL);
+    registry_emit_move(registry, effect->kind, key, successor);
+    if (is_renamed) {
         registry_trim(registry_database(registry, key->database));
         memory_free(key);
     }
@@ -326,15 +342,25 @@ static enum effect_status apply_move(struct registry *registry, struct registry_
 
 /* ---- all effects ---- */
 
+static enum effect_status apply_to_value(struct registry *registry, struct registry_key *key,
+                                         const struct effect *effect) {
+    if (key->kind != kind_of(effect)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    enum effect_status status = registry->kinds[key->kind]->apply(registry, key, effect);
+    if (status == EFFECT_OK && effect->kind != EFFECT_CUT) {
+        registry_tell(registry, effect->database, effect->name);
+    }
+    return status;
+}
+
 static enum effect_status apply_to_key(struct registry *registry, struct registry_key *key,
                                        const struct effect *effect) {
     switch (effect->kind) {
     case EFFECT_PUT:
     case EFFECT_TAKE:
     case EFFECT_CUT:
-        return key->kind == kind_of(effect)
-                   ? registry->kinds[key->kind]->apply(registry, key, effect)
-                   : EFFECT_IMPOSSIBLE;
+        return apply_to_value(registry, key, effect);
     case EFFECT_REMOVE:
         registry_remove(registry, key);
         return EFFECT_OK;
@@ -386,7 +412,6 @@ static uint32_t count_of_boards(const struct effect *effects, uint32_t count) {
 
 enum effect_status effect_apply(struct registry *registry, const struct effect *effects,
                                 uint32_t count, uint32_t *applied) {
-    CHECK(registry->listeners == NULL);
     enum effect_status status = EFFECT_OK;
     uint32_t boards_end = 0;
     *applied = 0;

@@ -73,9 +73,9 @@ enum effect_status {
     EFFECT_IMPOSSIBLE, /* it does not match the state, such as PUT on a missing key */
 };
 
-/* Apply effects[0 .. count-1] in order, with no listener added. Nothing expires, rolls over or is
- * dropped by a CAP except as the effects say. FILL cannot be applied. Removed boards are freed
- * later by registry_free_step.
+/* Apply effects[0 .. count-1] in order. Nothing expires, rolls over or is dropped by a CAP except as
+ * the effects say. FILL cannot be applied. Removed boards are freed later by registry_free_step.
+ * Listeners and a walk see these changes as they see those of commands.
  *
  * *applied: the number of effects applied. Errors: EFFECT_OUT_OF_MEMORY, EFFECT_IMPOSSIBLE; the
  * effect after the applied ones has then changed nothing. */

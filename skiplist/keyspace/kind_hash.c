@@ -118,6 +118,7 @@ static enum effect_status apply(struct registry *registry, struct registry_key *
         uint32_t added_count;
         switch (hash_put(&key->hash, seed_for(registry, &key->hash), args, 1, &added_count)) {
         case HASH_OK:
+            registry_report_member(registry, EFFECT_PUT, key, effect->member, effect->value);
             return EFFECT_OK;
         case HASH_OUT_OF_MEMORY:
             return EFFECT_OUT_OF_MEMORY;
@@ -126,9 +127,11 @@ static enum effect_status apply(struct registry *registry, struct registry_key *
         }
         return EFFECT_IMPOSSIBLE;
     }
-    return effect->kind == EFFECT_TAKE && hash_remove(&key->hash, effect->member)
-               ? EFFECT_OK
-               : EFFECT_IMPOSSIBLE;
+    if (effect->kind != EFFECT_TAKE || !hash_remove(&key->hash, effect->member)) {
+        return EFFECT_IMPOSSIBLE;
+    }
+    registry_report_member(registry, EFFECT_TAKE, key, effect->member, effect->value);
+    return EFFECT_OK;
 }
 
 static const char *check(const struct registry *registry, const struct registry_key *key,

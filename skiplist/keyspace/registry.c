@@ -212,6 +212,18 @@ static uint64_t flush_database(struct registry *registry, uint32_t number) {
     return count;
 }
 
+struct registry *registry_create_beside(const struct registry *registry) {
+    return registry_create(registry->hash_seed, registry->rules_for, registry->context);
+}
+
+void registry_clear(struct registry *registry) {
+    registry->listeners = NULL;
+    registry->key_changed = NULL;
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
+        (void)flush_database(registry, i);
+    }
+}
+
 void registry_destroy(struct registry *registry) {
     if (registry == NULL) {
         return;
@@ -233,6 +245,50 @@ void registry_destroy(struct registry *registry) {
     }
     rules_set_deinit(&registry->rules);
     memory_free(registry);
+}
+
+void registry_set_passive(struct registry *registry, bool is_passive) {
+    registry->is_passive = is_passive;
+}
+
+/* Whoever looks at one of its keys must look again. */
+static void tell_of_database(const struct registry *registry, uint32_t number) {
+    if (registry->databases[number].count > 0) {
+        registry_tell(registry, number, (struct bytes){.at = NULL});
+    }
+}
+
+void registry_exchange(struct registry *registry, struct registry *other) {
+    CHECK(!registry->walk.is_going && !other->walk.is_going);
+    for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
+        tell_of_database(registry, i);
+        tell_of_database(other, i);
+    }
+    struct registry both[] = {*registry, *other};
+    *registry = both[1];
+    *other = both[0];
+    for (int i = 0; i < 2; i++) {
+        struct registry *here = i == 0 ? registry : other;
+        const struct registry *before = &both[i];
+        here->rules_for = before->rules_for;
+        here->context = before->context;
+        here->key_changed = before->key_changed;
+        here->key_expired = before->key_expired;
+        here->board_rolled = before->board_rolled;
+        here->listener_context = before->listener_context;
+        here->listeners = before->listeners;
+        here->is_passive = before->is_passive;
+        here->totals.expired = before->totals.expired;
+        here->totals.rolled = before->totals.rolled;
+        here->rules.map.owner = &here->rules;
+        registry_observe(here);
+        registry_set_offset(here, before->offset_ms);
+        for (uint32_t j = 0; j < REGISTRY_ALL_DATABASES; j++) {
+            struct database *database = &here->databases[j];
+            database->map.owner = database;
+            database->gone_count += before->databases[j].gone_count + 1;
+        }
+    }
 }
 
 void registry_set_listener(struct registry *registry, registry_key_changed *key_changed,
@@ -359,7 +415,9 @@ find_settled(struct registry *registry, uint32_t database, struct bytes name, in
         return NULL;
     }
     if (registry_has_expired(registry_database(registry, database), key, now_ms)) {
-        registry_expire(registry, key);
+        if (!registry->is_passive) {
+            registry_expire(registry, key);
+        }
         return NULL;
     }
     return key;
@@ -708,7 +766,7 @@ static struct registry_key *key_of_place(uint32_t *place) {
 
 uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t keys_max) {
     uint32_t count = 0;
-    while (count < keys_max) {
+    while (count < keys_max && !registry->is_passive) {
         struct expiry_entry first = first_to_expire(registry);
         if (first.place == NULL || first.time_ms > now_ms) {
             break;
@@ -727,7 +785,7 @@ uint32_t registry_expire_due(struct registry *registry, int64_t now_ms, uint32_t
 int64_t registry_next_due(const struct registry *registry) {
     struct expiry_entry first =
         expiry_earlier(registry_first(registry, HEAP_ROLLS), first_to_expire(registry));
-    return first.place != NULL ? first.time_ms : REGISTRY_NO_EXPIRY;
+    return first.place != NULL && !registry->is_passive ? first.time_ms : REGISTRY_NO_EXPIRY;
 }
 
 /* ---- counts ---- */

@@ -38,6 +38,21 @@ void registry_set_listener(struct registry *registry, registry_key_changed *key_
 void registry_set_rolled_listener(struct registry *registry, registry_board_rolled *board_rolled);
 void registry_set_expired_listener(struct registry *registry, registry_key_changed *key_expired);
 
+/* Passive: nothing expires and no board rolls over but by effects (skiplist/keyspace/effect.h), as on a
+ * replica. Until the effect comes, an expired key, and a board whose period is over, are as if
+ * missing. */
+void registry_set_passive(struct registry *registry, bool is_passive);
+/* An empty registry whose keys registry_exchange can take: of the same seed, with the same source of
+ * rules, and without listeners. NULL: no memory. */
+MUST_CHECK struct registry *registry_create_beside(const struct registry *registry);
+/* Remove all keys, also those of the server's own databases, without reporting anything:
+ * registry_free_step frees them, and then registry_destroy has nothing left to do. */
+void registry_clear(struct registry *registry);
+/* Exchange all keys, with the memory that waits to be freed; listeners and sources of rules stay
+ * where they are. Changes are told (registry_key_changed) as of flushed databases, before it happens.
+ * Neither may be walked. Effects are not reported. */
+void registry_exchange(struct registry *registry, struct registry *other);
+
 /* When the key expires; REGISTRY_NO_EXPIRY: never. */
 int64_t registry_expiry(const struct registry *registry, const struct registry_key *key);
 /* Heap bytes of the key and its value. */

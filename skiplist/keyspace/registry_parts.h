@@ -75,6 +75,7 @@ struct registry {
     struct registry_walk walk;
     /* There is a listener or a walk: the only test that a change of a member makes. */
     bool is_observed;
+    bool is_passive; /* see registry_set_passive */
     uint64_t hash_seed;
     uint64_t board_count; /* boards created so far, for their seeds */
     int64_t offset_ms;

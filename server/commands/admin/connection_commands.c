@@ -94,7 +94,8 @@ static void reply_hello(const struct call *call) {
     reply_named_integer(reply, "proto", call->session->protocol);
     reply_named_integer(reply, "id", (int64_t)call->session->id);
     reply_named_text(reply, "mode", "standalone");
-    reply_named_text(reply, "role", "master");
+    reply_named_text(reply, "role",
+                     replication_is_replica(&call->server->replication) ? "replica" : "master");
     reply_bulk_text(reply, "modules");
     reply_array(reply, 0);
 }
@@ -215,6 +216,10 @@ const struct command command_quit = {
 
 /* RESET turns replies back on, but its own reply is skipped after CLIENT REPLY SKIP. */
 static void reset_run(struct call *call) {
+    if (session_is_replica(call->session)) {
+        reply_error(call->reply, "ERR can only reset normal connections");
+        return;
+    }
     call->reply->is_silent = call->session->reply_mode == SESSION_REPLY_SKIP;
     server_set_monitor(call->server, call->session, false);
     server_end_transaction(call->server, call->session);

@@ -140,7 +140,7 @@ static struct words flag_words(const struct command *command) {
     add(&words, (flags & COMMAND_ADMIN) != 0, "admin");
     add(&words, (flags & COMMAND_PUBSUB) != 0, "pubsub");
     add(&words, (flags & COMMAND_LOADING) != 0, "loading");
-    add(&words, (flags & COMMAND_LOADING) != 0, "stale");
+    add(&words, (flags & (COMMAND_LOADING | COMMAND_STALE)) != 0, "stale");
     add(&words, (flags & COMMAND_NO_SLOWLOG) != 0, "skip_slowlog");
     add(&words, (flags & COMMAND_BLOCKING) != 0, "blocking");
     add(&words, (flags & COMMAND_FAST) != 0, "fast");

@@ -1,0 +1,177 @@
+/* See failover.h. */
+#include "server/clients/failover.h"
+
+#include <stdio.h>
+
+#include "server/clients/server.h"
+#include "server/system/log.h"
+
+enum event {
+    EVENT_BEGUN,
+    EVENT_READY,  /* the target has caught up, or is not waited for any more */
+    EVENT_AGREED, /* the target is master */
+    EVENT_ABORTED,
+    EVENTS,
+};
+
+/* The next state. What is not here cannot occur. */
+#define NEXT(state) (1 + (state))
+static const uint8_t transitions[REPLICATION_FAILOVERS][EVENTS] = {
+    [REPLICATION_FAILOVER_NONE] = {[EVENT_BEGUN] = NEXT(REPLICATION_FAILOVER_WAITS)},
+    [REPLICATION_FAILOVER_WAITS] = {[EVENT_READY] = NEXT(REPLICATION_FAILOVER_SHIFTS),
+                                    [EVENT_ABORTED] = NEXT(REPLICATION_FAILOVER_NONE)},
+    [REPLICATION_FAILOVER_SHIFTS] = {[EVENT_AGREED] = NEXT(REPLICATION_FAILOVER_NONE),
+                                     [EVENT_ABORTED] = NEXT(REPLICATION_FAILOVER_NONE)},
+};
+
+static void advance(struct replication *replication, enum event event) {
+    uint8_t next = transitions[replication->failover.state][event];
+    CHECK(next != 0);
+    replication->failover.state = (enum replication_failover)(next - 1);
+    if (replication->failover.state == REPLICATION_FAILOVER_NONE) {
+        replication->failover.host[0] = '\0';
+        replication->failover.port = 0;
+    }
+}
+
+static const char *check(const struct server *server, const struct failover_options *options) {
+    const struct replication *replication = &server->replication;
+    if (replication->failover.state != REPLICATION_FAILOVER_NONE) {
+        return "ERR FAILOVER already in progress.";
+    }
+    if (replication_is_replica(replication)) {
+        return "ERR FAILOVER is not valid when server is a replica.";
+    }
+    if (replication->replica_count == 0) {
+        return "ERR FAILOVER requires connected replicas.";
+    }
+    if (options->is_forced && (options->timeout_ms == 0 || options->host.at == NULL)) {
+        return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
+    }
+    if (options->host.at == NULL) {
+        return NULL;
+    }
+    const struct replica *replica =
+        replication_find_replica(replication, options->host, options->port);
+    if (replica == NULL) {
+        return "ERR FAILOVER target HOST and PORT is not a replica.";
+    }
+    return replica->state == REPLICA_ONLINE ? NULL : "ERR FAILOVER target replica is not online.";
+}
+
+const char *failover_begin(struct server *server, const struct failover_options *options) {
+    struct replication *replication = &server->replication;
+    const char *why = check(server, options);
+    if (why != NULL) {
+        return why;
+    }
+    int64_t until_ms = INT64_MAX;
+    if (options->timeout_ms > 0 &&
+        __builtin_add_overflow(server->clock.monotonic_ms, options->timeout_ms, &until_ms)) {
+        until_ms = INT64_MAX;
+    }
+    replication->failover.host[0] = '\0';
+    if (options->host.at != NULL) {
+        replication_print_address(
+            replication_find_replica(replication, options->host, options->port),
+            replication->failover.host);
+    }
+    replication->failover.port = (uint16_t)options->port;
+    replication->failover.is_forced = options->is_forced;
+    replication->failover.until_ms = until_ms;
+    advance(replication, EVENT_BEGUN);
+    log_write(LOG_NOTICE, "failover begun, writes wait target=\"%s %u\" group=%llu",
+              replication->failover.host, replication->failover.port,
+              (unsigned long long)replication->group);
+    replication_ask_acks(server);
+    return NULL;
+}
+
+/* A replica that may take over, and has everything; NULL: none. */
+static const struct replica *find_ready(const struct replication *replication) {
+    struct bytes host = bytes_from_text(replication->failover.host);
+    if (host.size > 0) {
+        const struct replica *target =
+            replication_find_replica(replication, host, replication->failover.port);
+        return target != NULL && target->state == REPLICA_ONLINE &&
+                       target->ack_group >= replication->group
+                   ? target
+                   : NULL;
+    }
+    for (const struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        if (replica->state == REPLICA_ONLINE && replica->port != 0 &&
+            replica->ack_group >= replication->group) {
+            return replica;
+        }
+    }
+    return NULL;
+}
+
+static void shift(struct server *server) {
+    struct replication *replication = &server->replication;
+    advance(replication, EVENT_READY);
+    log_write(LOG_NOTICE, "failover: asking the target to become master target=\"%s %u\"",
+              replication->failover.host, replication->failover.port);
+    if (!replication_follow(server, bytes_from_text(replication->failover.host),
+                            replication->failover.port)) {
+        (void)failover_abort(server, "out of memory");
+    }
+}
+
+void failover_step(struct server *server) {
+    struct replication *replication = &server->replication;
+    if (replication->failover.state != REPLICATION_FAILOVER_WAITS) {
+        return;
+    }
+    const struct replica *ready = find_ready(replication);
+    if (ready != NULL) {
+        char address[REPLICATION_HOST_MAX + 1];
+        replication_print_address(ready, address);
+        memcpy(replication->failover.host, address, sizeof address);
+        replication->failover.port = ready->port;
+        shift(server);
+    } else if (server->clock.monotonic_ms >= replication->failover.until_ms) {
+        if (replication->failover.is_forced) {
+            shift(server);
+        } else {
+            (void)failover_abort(server, "no replica caught up before the timeout");
+        }
+    }
+}
+
+int64_t failover_due_ms(const struct server *server) {
+    return server->replication.failover.state == REPLICATION_FAILOVER_WAITS
+               ? server->replication.failover.until_ms
+               : INT64_MAX;
+}
+
+bool failover_abort(struct server *server, const char *reason) {
+    struct replication *replication = &server->replication;
+    enum replication_failover state = replication->failover.state;
+    if (state == REPLICATION_FAILOVER_NONE) {
+        return false;
+    }
+    log_write(LOG_WARNING, "failover aborted target=\"%s %u\" state=%s reason=\"%s\"",
+              replication->failover.host, replication->failover.port,
+              replication_failover_name(state), reason);
+    advance(replication, EVENT_ABORTED);
+    if (state == REPLICATION_FAILOVER_SHIFTS) {
+        replication_promote(server);
+    }
+    return true;
+}
+
+void failover_end(struct server *server, bool is_agreed) {
+    struct replication *replication = &server->replication;
+    if (replication->failover.state != REPLICATION_FAILOVER_SHIFTS) {
+        return;
+    }
+    if (!is_agreed) {
+        (void)failover_abort(server, "the target has refused");
+        return;
+    }
+    log_write(LOG_NOTICE, "failover done target=\"%s %u\"", replication->failover.host,
+              replication->failover.port);
+    advance(replication, EVENT_AGREED);
+}

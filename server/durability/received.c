@@ -1,0 +1,379 @@
+/* A full copy on its way in. See received.h.
+ *
+ * Invariant: while the worker is busy it owns fd, writing, size, error_number and what; while it adopts,
+ * also the store, new_state, old_state, journal, is_adopted and is_kept. */
+#include "server/durability/received.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/memory.h"
+#include "server/system/clock.h"
+#include "server/system/log.h"
+
+enum {
+#ifdef SERVER_TINY
+    PIECE_SIZE = 256,
+#else
+    PIECE_SIZE = 4 * 1024 * 1024, /* of a write; twice as much is held at most */
+#endif
+    FREE_WORK = 4096,
+};
+
+/* ---- the thread's jobs ---- */
+
+static void fail_job(struct received *received, const char *what) {
+    received->error_number = errno != 0 ? errno : EIO;
+    received->what = what;
+}
+
+static bool write_pieces(struct received *received) {
+    if (received->fd < 0) {
+        received->fd = disk_open(received->store->directory,
+                                 store_name(STORE_BASE, received->number).text,
+                                 O_WRONLY | O_CREAT | O_EXCL, 0640);
+    }
+    if (received->fd < 0) {
+        fail_job(received, "cannot make its file");
+        return false;
+    }
+    if (received->writing.size > 0 &&
+        !disk_write_all(received->fd, received->writing.at, received->writing.size)) {
+        fail_job(received, "cannot write");
+        return false;
+    }
+    received->size += received->writing.size;
+    return true;
+}
+
+static void run_write(void *context) {
+    (void)write_pieces(context);
+}
+
+static void run_sync(void *context) {
+    struct received *received = context;
+    if (!write_pieces(received)) {
+        return;
+    }
+    if (!disk_sync(received->fd)) {
+        fail_job(received, "cannot sync");
+    }
+    disk_close(received->fd);
+    received->fd = -1;
+}
+
+/* The journal that follows it, then the manifest. */
+static void run_adopt(void *context) {
+    struct received *received = context;
+    struct store *store = received->store;
+    if (received->has_journal && received->journal.fd < 0 &&
+        !journal_file_create(&received->journal, store->directory,
+                             store_name(STORE_JOURNAL, received->journal_number).text,
+                             received->group + 1)) {
+        received->journal.fd = -1;
+        fail_job(received, "cannot make a journal");
+        return;
+    }
+    switch (store_set(store, &received->new_state)) {
+    case STORE_SET:
+        received->is_adopted = true;
+        (void)store_remove_old(store, &received->old_state);
+        return;
+    case STORE_SET_FAILED:
+        break;
+    case STORE_SET_UNKNOWN:
+        received->is_kept = true;
+    }
+    fail_job(received, "cannot change the manifest");
+}
+
+/* ---- the loop ---- */
+
+static void fail(struct received *received, const char *what, int error) {
+    if (received->state == RECEIVED_FAILED || received->state == RECEIVED_NONE) {
+        return;
+    }
+    snprintf(received->error, sizeof received->error, "%s%s%s", what, error != 0 ? ": " : "",
+             error != 0 ? strerror(error) : "");
+    if (received->state != RECEIVED_ADOPTING) { /* that is persistence's to end */
+        received->state = RECEIVED_FAILED;
+    }
+}
+
+static void start(struct received *received, worker_run *run) {
+    received->error_number = 0;
+    received->what = NULL;
+    worker_start(&received->worker, run);
+}
+
+/* Give the thread what has come. */
+static void go_on(struct received *received) {
+    bool is_writing =
+        received->state == RECEIVED_RECEIVING || received->state == RECEIVED_SYNCING;
+    if (received->worker.is_busy || !is_writing) {
+        return;
+    }
+    bool is_last = received->state == RECEIVED_SYNCING;
+    if (received->filling.size == 0 && !is_last) {
+        return;
+    }
+    struct buffer spare = received->writing;
+    received->writing = received->filling;
+    received->filling = spare;
+    start(received, is_last ? run_sync : run_write);
+}
+
+/* Begin to load the file, which is whole and on disk. */
+static void begin_loading(struct received *received) {
+    char path[STORE_PATH_MAX + STORE_NAME_MAX];
+    const struct store_name name = store_name(STORE_BASE, received->number);
+    snprintf(path, sizeof path, "%s/%s", received->store->path, name.text);
+    buffer_deinit(&received->filling);
+    buffer_deinit(&received->writing);
+    if (store_open_base(&received->source, path, received->error) != STORE_OK) {
+        received->state = RECEIVED_FAILED;
+        return;
+    }
+    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
+    if (loading == NULL) {
+        fail(received, "out of memory", 0);
+        return;
+    }
+    loading->registry = received->registry;
+    loading->store = &received->source;
+    loading->changed = received->changed;
+    loading->context = received->context;
+    received->loading = loading;
+    if (!loading_init(loading, received->worker.async.loop)) {
+        loading->worker.is_closed = true; /* by the time it is freed, in a later turn of the loop */
+        fail(received, "cannot start a thread", 0);
+        return;
+    }
+    received->state = RECEIVED_LOADING;
+}
+
+static void on_done(void *context) {
+    struct received *received = context;
+    buffer_clear(&received->writing);
+    if (received->what != NULL) {
+        fail(received, received->what, received->error_number);
+    } else if (received->worker.run == run_sync && received->state == RECEIVED_SYNCING) {
+        begin_loading(received);
+    }
+    go_on(received);
+    received->changed(received->context);
+}
+
+/* ---- the interface ---- */
+
+struct received *received_create(uv_loop_t *loop, void (*changed)(void *context), void *context) {
+    struct received *received = memory_allocate_zeroed(sizeof *received);
+    if (received == NULL) {
+        return NULL;
+    }
+    received->changed = changed;
+    received->context = context;
+    received->fd = -1;
+    received->journal.fd = -1;
+    received->source.directory = -1;
+    received->source.lock = -1;
+    buffer_init(&received->filling, 0);
+    buffer_init(&received->writing, 0);
+    if (!worker_init(&received->worker, loop, WORKER_AS_THE_LOOP, on_done, received)) {
+        memory_free(received);
+        return NULL;
+    }
+    return received;
+}
+
+bool received_begin(struct received *received, struct store *store, const struct registry *like) {
+    CHECK(received->state == RECEIVED_NONE && !received->is_clearing);
+    received->registry = registry_create_beside(like);
+    if (received->registry == NULL) {
+        return false;
+    }
+    received->store = store;
+    received->number = store_take_number(store);
+    received->size = 0;
+    received->is_made = true;
+    received->is_ended = false;
+    received->is_given_up = false;
+    received->is_adopted = false;
+    received->is_kept = false;
+    received->journal_number = 0;
+    received->error[0] = '\0';
+    received->state = RECEIVED_RECEIVING;
+    return true;
+}
+
+void received_add(struct received *received, const char *at, size_t size) {
+    if (received->state != RECEIVED_RECEIVING) {
+        return;
+    }
+    if (received->filling.capacity == 0) {
+        (void)buffer_reserve(&received->filling, PIECE_SIZE);
+    }
+    buffer_append(&received->filling, at, size);
+    if (received->filling.is_broken) {
+        fail(received, "no memory for what has come", 0);
+    } else if (received->filling.size >= PIECE_SIZE / 4) {
+        go_on(received);
+    }
+}
+
+bool received_is_full(const struct received *received) {
+    return received->state == RECEIVED_RECEIVING && received->filling.size >= PIECE_SIZE;
+}
+
+void received_end(struct received *received) {
+    if (received->state == RECEIVED_RECEIVING) {
+        received->state = RECEIVED_SYNCING;
+        go_on(received);
+    }
+}
+
+/* Whose memory the loop has given up its handle of. */
+static void free_loading(struct received *received) {
+    if (received->loading != NULL && received->loading->worker.is_closed) {
+        memory_free(received->loading);
+        received->loading = NULL;
+    }
+}
+
+/* true: there is more to do at once. */
+static bool free_some(struct received *received, uint64_t budget_ns) {
+    uint64_t begin = clock_ticks();
+    free_loading(received);
+    while (received->registry != NULL) {
+        if (!registry_free_step(received->registry, FREE_WORK)) {
+            registry_destroy(received->registry);
+            received->registry = NULL;
+            break;
+        }
+        if (clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
+            return true;
+        }
+    }
+    received->is_clearing = received->loading != NULL;
+    return false;
+}
+
+static void note_loaded(struct received *received) {
+    const struct loading *loading = received->loading;
+    received->group = loading->sequence;
+    received->time_us = loading->time_us;
+    received->state = RECEIVED_LOADED;
+    log_write(LOG_NOTICE,
+              "replica: full copy loaded boards=%" PRIu64 " members=%" PRIu64 " bytes=%" PRIu64
+              " group=%" PRIu64,
+              loading->board_count, loading->member_count, received->size, received->group);
+}
+
+bool received_step(struct received *received, uint64_t budget_ns) {
+    if (received->is_clearing) {
+        return free_some(received, budget_ns);
+    }
+    if (received->state != RECEIVED_LOADING) {
+        return false;
+    }
+    switch (loading_step(received->loading, budget_ns)) {
+    case LOADING_MORE:
+        return true;
+    case LOADING_WAITS:
+        return false;
+    case LOADING_DONE:
+        note_loaded(received);
+        return true;
+    case LOADING_FAILED:
+        break;
+    }
+    snprintf(received->error, sizeof received->error, "%s", received->loading->error);
+    received->state = RECEIVED_FAILED;
+    return true;
+}
+
+uint64_t received_loaded_size(const struct received *received) {
+    return received->state == RECEIVED_LOADING  ? received->loading->size_done
+           : received->state > RECEIVED_LOADING ? received->size
+                                                : 0;
+}
+
+void received_adopt(struct received *received, bool has_journal) {
+    struct store *store = received->store;
+    struct store_state *state = &received->new_state;
+    received->state = RECEIVED_ADOPTING;
+    received->has_journal = has_journal;
+    received->old_state = store->state;
+    *state = (struct store_state){.base_number = received->number,
+                                  .base_sequence = received->group};
+    if (has_journal) {
+        if (received->journal_number == 0) {
+            received->journal_number = store_take_number(store);
+        }
+        state->journals[state->journal_count++] = (struct store_journal){
+            .number = received->journal_number, .first_sequence = received->group + 1};
+    }
+    start(received, run_adopt);
+}
+
+static void remove_files(struct received *received) {
+    if (received->fd >= 0) {
+        disk_close(received->fd);
+        received->fd = -1;
+    }
+    journal_file_close(&received->journal);
+    if (received->is_made && !received->is_adopted && !received->is_kept) {
+        (void)store_remove(received->store, STORE_BASE, received->number);
+        if (received->journal_number != 0) {
+            (void)store_remove(received->store, STORE_JOURNAL, received->journal_number);
+        }
+    }
+    received->is_made = false;
+}
+
+void received_clear(struct received *received) {
+    if (received->state == RECEIVED_NONE) {
+        return;
+    }
+    CHECK(received->state != RECEIVED_ADOPTING);
+    received->state = RECEIVED_FAILED; /* the thread gets nothing more */
+    worker_wait(&received->worker);
+    if (received->loading != NULL) {
+        loading_deinit(received->loading);
+    }
+    if (received->source.is_file) {
+        store_close(&received->source);
+        received->source.is_file = false;
+    }
+    remove_files(received);
+    buffer_deinit(&received->filling);
+    buffer_deinit(&received->writing);
+    if (received->registry != NULL) {
+        registry_clear(received->registry);
+    }
+    received->state = RECEIVED_NONE;
+    received->is_clearing = true;
+}
+
+void received_deinit(struct received *received) {
+    if (received->state == RECEIVED_ADOPTING) {
+        worker_wait(&received->worker);
+        received->state = RECEIVED_FAILED;
+    }
+    received_clear(received);
+    worker_deinit(&received->worker);
+}
+
+void received_destroy(struct received *received) {
+    if (received == NULL) {
+        return;
+    }
+    if (received->registry != NULL) {
+        registry_destroy(received->registry);
+    }
+    memory_free(received->loading);
+    memory_free(received);
+}

@@ -1,0 +1,67 @@
+/* A full copy that a master sends: written to a file by a thread, loaded beside the keys, and made the
+ * base. See persistence.h (enum received_state), which it belongs to.
+ *
+ *     socket --> filling --> writing --> leaderboard.<n>.base --> another registry --> the manifest
+ *                (loop)      (thread)                    (loading.h)              (thread)
+ *
+ * It never waits for the disk: whoever reads the socket stops while received_is_full. */
+#ifndef SERVER_RECEIVED_H
+#define SERVER_RECEIVED_H
+
+#include "protocol/buffer.h"
+#include "server/durability/loading.h"
+#include "server/durability/persistence.h"
+
+struct received {
+    enum received_state state;
+    struct worker worker;
+    void (*changed)(void *context);
+    void *context;
+    struct store *store; /* borrowed; the thread's while ADOPTING */
+    struct buffer filling, writing;
+    uint64_t number; /* of the file */
+    int fd;          /* -1: it is not open */
+    bool is_made;    /* there may be a file that the manifest does not name */
+    bool is_ended;   /* all bytes have come */
+    uint64_t size;   /* written so far */
+    struct store source; /* the file alone, for loading */
+    struct loading *loading;
+    struct registry *registry; /* what is loaded, or (ADOPTED) was replaced; NULL: none */
+    bool is_clearing;          /* the registry is being freed; so is loading */
+    bool is_given_up;
+    /* adopting */
+    uint64_t group, time_us; /* of the footer */
+    bool has_journal;        /* a new journal follows the base */
+    bool is_adopted;
+    bool is_kept; /* the manifest may name the file, though that is not certain to be on disk */
+    uint64_t journal_number;
+    struct journal_file journal; /* fd -1: none */
+    struct store_state new_state, old_state;
+    int error_number; /* of the thread's job; 0: it is fine */
+    const char *what;
+    char error[PERSISTENCE_ERROR_MAX];
+};
+
+/* changed is called on the loop when the thread is done. NULL: no memory, or no thread. */
+MUST_CHECK struct received *received_create(uv_loop_t *loop, void (*changed)(void *context),
+                                            void *context);
+/* Stop the thread; the loop turns once more before received_destroy. */
+void received_deinit(struct received *received);
+void received_destroy(struct received *received);
+
+/* From RECEIVED_NONE. like: the registry it is to replace. false: no memory, and nothing changed. */
+MUST_CHECK bool received_begin(struct received *received, struct store *store,
+                               const struct registry *like);
+void received_add(struct received *received, const char *at, size_t size);
+bool received_is_full(const struct received *received);
+void received_end(struct received *received);
+/* Load, or clear away, for about budget_ns. true: there is more to do at once. */
+bool received_step(struct received *received, uint64_t budget_ns);
+uint64_t received_loaded_size(const struct received *received);
+/* Make it the base, with a new journal behind it or none; from RECEIVED_LOADED, or again while it
+ * is_kept. The job's result is in is_adopted, is_kept and error. */
+void received_adopt(struct received *received, bool has_journal);
+/* Back to RECEIVED_NONE, in steps where much is to be freed (is_clearing). Not while the thread adopts. */
+void received_clear(struct received *received);
+
+#endif
