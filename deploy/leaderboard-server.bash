@@ -81,12 +81,28 @@ _leaderboard_server() {
     --appendonly-keep-size) COMPREPLY=(); return ;;
     --save) COMPREPLY=(); return ;;
     --stop-writes-on-bgsave-error) COMPREPLY=($(compgen -W 'yes no' -- "$word")); return ;;
+    --replicaof) COMPREPLY=(); return ;;
+    --masterauth) COMPREPLY=(); return ;;
+    --masteruser) COMPREPLY=(); return ;;
+    --tls-replication) COMPREPLY=($(compgen -W 'yes no' -- "$word")); return ;;
+    --replica-read-only) COMPREPLY=($(compgen -W 'yes' -- "$word")); return ;;
+    --replica-serve-stale-data) COMPREPLY=($(compgen -W 'yes no' -- "$word")); return ;;
+    --replica-priority) COMPREPLY=(); return ;;
+    --replica-announced) COMPREPLY=($(compgen -W 'yes no' -- "$word")); return ;;
+    --replica-announce-ip) COMPREPLY=(); return ;;
+    --replica-announce-port) COMPREPLY=(); return ;;
+    --repl-timeout) COMPREPLY=(); return ;;
+    --repl-ping-replica-period) COMPREPLY=(); return ;;
+    --repl-backlog-size) COMPREPLY=(); return ;;
+    --repl-backlog-ttl) COMPREPLY=(); return ;;
+    --min-replicas-to-write) COMPREPLY=(); return ;;
+    --min-replicas-max-lag) COMPREPLY=(); return ;;
     --layout) COMPREPLY=(); return ;;
     --board) COMPREPLY=(); return ;;
     --default-layout) COMPREPLY=(); return ;;
     esac
     if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W '--bind --port --unixsocket --unixsocketperm --proxy-protocol --proxy-protocol-from --tcp-backlog --timeout --tcp-keepalive --protected-mode --requirepass --auth-timeout --tls-port --tls-cert-file --tls-key-file --tls-key-file-pass --tls-ca-cert-file --tls-ca-cert-dir --tls-auth-clients --tls-auth-clients-user --tls-protocols --tls-ciphers --tls-ciphersuites --tls-prefer-server-ciphers --tls-session-caching --tls-session-cache-size --tls-session-cache-timeout --auth-delay --auth-delay-max --auth-delay-after --user --aclfile --acl-pubsub-default --acllog-max-len --maxclients --io-threads --maxmemory --maxmemory-clients --maxmemory-policy --proto-max-bulk-len --client-query-buffer-limit --client-output-buffer-limit --busy-command-limit --daemonize --pidfile --logfile --loglevel --shutdown-drain-timeout --log-format --syslog-enabled --syslog-ident --syslog-facility --crash-log-enabled --audit-log --rename-command --databases --slowlog-log-slower-than --slowlog-max-len --notify-keyspace-events --notify-board-events --latency-monitor-threshold --latency-tracking --metrics-port --metrics-bind --metrics-tls-cert-file --metrics-tls-key-file --metrics-hosts --dir --appenddirname --appendonly --appendfsync --auto-aof-rewrite-percentage --auto-aof-rewrite-min-size --appendonly-keep-days --appendonly-keep-size --save --stop-writes-on-bgsave-error --layout --board --default-layout --reset-clock --check-config --ping --check --backup --restore --export --import --version --help' -- "$word"))
+        COMPREPLY=($(compgen -W '--bind --port --unixsocket --unixsocketperm --proxy-protocol --proxy-protocol-from --tcp-backlog --timeout --tcp-keepalive --protected-mode --requirepass --auth-timeout --tls-port --tls-cert-file --tls-key-file --tls-key-file-pass --tls-ca-cert-file --tls-ca-cert-dir --tls-auth-clients --tls-auth-clients-user --tls-protocols --tls-ciphers --tls-ciphersuites --tls-prefer-server-ciphers --tls-session-caching --tls-session-cache-size --tls-session-cache-timeout --auth-delay --auth-delay-max --auth-delay-after --user --aclfile --acl-pubsub-default --acllog-max-len --maxclients --io-threads --maxmemory --maxmemory-clients --maxmemory-policy --proto-max-bulk-len --client-query-buffer-limit --client-output-buffer-limit --busy-command-limit --daemonize --pidfile --logfile --loglevel --shutdown-drain-timeout --log-format --syslog-enabled --syslog-ident --syslog-facility --crash-log-enabled --audit-log --rename-command --databases --slowlog-log-slower-than --slowlog-max-len --notify-keyspace-events --notify-board-events --latency-monitor-threshold --latency-tracking --metrics-port --metrics-bind --metrics-tls-cert-file --metrics-tls-key-file --metrics-hosts --dir --appenddirname --appendonly --appendfsync --auto-aof-rewrite-percentage --auto-aof-rewrite-min-size --appendonly-keep-days --appendonly-keep-size --save --stop-writes-on-bgsave-error --replicaof --masterauth --masteruser --tls-replication --replica-read-only --replica-serve-stale-data --replica-priority --replica-announced --replica-announce-ip --replica-announce-port --repl-timeout --repl-ping-replica-period --repl-backlog-size --repl-backlog-ttl --min-replicas-to-write --min-replicas-max-lag --layout --board --default-layout --reset-clock --check-config --ping --check --backup --restore --export --import --version --help' -- "$word"))
     elif ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -f -- "$word"))
     fi

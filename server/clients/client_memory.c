@@ -4,10 +4,14 @@
  * in the list of that class; the others are in no list. */
 #include "server/clients/client_memory.h"
 
-/* Never 0: the size includes the session itself. */
+/* Never 0 but for replicas, which count nowhere: client-output-buffer-limit bounds them. */
+static size_t size_of(const struct session *session) {
+    return session_is_replica(session) ? 0 : session_memory_size(session);
+}
+
 static uint8_t class_of(const struct session *session) {
     size_t size = session->counted_size;
-    return session->is_no_evict ? 0 : (uint8_t)(63 - __builtin_clzll(size));
+    return session->is_no_evict || size == 0 ? 0 : (uint8_t)(63 - __builtin_clzll(size));
 }
 
 static void leave_class(struct client_memory *memory, struct session *session) {
@@ -31,7 +35,7 @@ static void enter_class(struct client_memory *memory, struct session *session, u
 }
 
 void client_memory_count(struct client_memory *memory, struct session *session) {
-    size_t size = session_memory_size(session);
+    size_t size = size_of(session);
     memory->total += size - session->counted_size;
     session->counted_size = size;
     uint8_t size_class = class_of(session);

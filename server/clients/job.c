@@ -99,7 +99,8 @@ bool jobs_step(struct server *server, uint64_t budget_ns, bool may_write) {
     struct jobs *jobs = &server->jobs;
     uint64_t begin_ticks = clock_ticks();
     uint32_t skipped = 0;
-    if (!jobs->is_resumed && !server->durability.is_loading) {
+    if (!jobs->is_resumed && !server->durability.is_loading &&
+        !replication_is_replica(&server->replication)) {
         jobs->is_resumed = true;
         if (jobs->resume != NULL) {
             jobs->resume(server);
@@ -146,6 +147,31 @@ void job_leave(struct server *server, struct session *session) {
     if (session->job != NULL) {
         struct job *job = session->job;
         advance(server, job, job->kind->writes ? EVENT_LEFT_ORDER : EVENT_LEFT);
+    }
+}
+
+void jobs_end_orders(struct server *server) {
+    struct job *next;
+    for (struct job *job = server->jobs.first; job != NULL; job = next) {
+        next = job->next;
+        if (!job->kind->writes) {
+            continue;
+        }
+        struct session *session = job->session;
+        struct buffer *out = session != NULL ? server_push(server, session) : NULL;
+        if (out != NULL) {
+            struct reply reply;
+            reply_init(&reply, out, session->protocol);
+            reply.is_silent = job->is_silent;
+            reply_error(&reply, SERVER_UNBLOCKED_ERROR);
+        }
+        if (session != NULL) {
+            session->is_close_after_reply = true;
+            session->job = NULL;
+            session->job_size = 0;
+            job->session = NULL;
+        }
+        destroy(server, job);
     }
 }
 

@@ -53,9 +53,10 @@ struct job {
 struct jobs {
     struct job *first, *last;
     uint32_t count;
-    /* Begins the jobs that a restart interrupted; called once, after loading. NULL: none. */
+    /* Begins the jobs that a restart or a change of roles interrupted; called once, after loading and on
+     * a master alone. NULL: none. */
     void (*resume)(struct server *server);
-    bool is_resumed;
+    bool is_resumed; /* cleared where a replica becomes master */
 };
 
 /* May a client begin a job? false: the error was replied. */
@@ -73,6 +74,10 @@ struct job *jobs_find_done(const struct server *server);
 void job_answer(struct server *server, struct job *job, struct reply *reply);
 /* The client is gone. */
 void job_leave(struct server *server, struct session *session);
+/* This server is a replica now: end the jobs that write where they are. Who waits gets an error and is
+ * closed, as clients that wait for a key are. Their orders stay, and resume where this, or the replica
+ * that has them, is master again. */
+void jobs_end_orders(struct server *server);
 /* End all jobs where they are. */
 void jobs_end(struct server *server);
 

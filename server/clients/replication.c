@@ -89,6 +89,7 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     }
     set_master(replication, host, port);
     begin_link(server);
+    jobs_end_orders(server);
     log_write(LOG_NOTICE, "role: replica master=\"%s %u\" id=%s", replication->master_host,
               (unsigned)port, replication->id);
     void (*begin)(void *context) = replication->failover.state == REPLICATION_FAILOVER_SHIFTS
@@ -113,6 +114,7 @@ void replication_promote(struct server *server) {
         replication->machine.promote(replication->machine.context);
     }
     replication_change_id(server);
+    server->jobs.is_resumed = false;
     log_write(LOG_NOTICE, "role: master id=%s second-id=%s group=%llu", replication->id,
               replication->second_id, (unsigned long long)replication->second_until);
 }
@@ -260,6 +262,10 @@ uint32_t replication_count_good(const struct server *server) {
         count += replica->state == REPLICA_ONLINE && now_ms - replica->ack_at_ms <= lag_max_ms;
     }
     return count;
+}
+
+void replication_reset_counters(struct replication *replication) {
+    replication->counters = (struct replication_counters){.full_syncs = 0};
 }
 
 /* ---- refusals ---- */

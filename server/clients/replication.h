@@ -151,12 +151,15 @@ struct replication {
         int64_t until_ms; /* monotonic; INT64_MAX: no timeout */
     } failover;
 
-    /* ---- counters since the start ---- */
-    uint64_t full_syncs, partial_syncs,
-        partial_sync_failures;                  /* INFO's sync_full sync_partial_ok _err */
-    uint64_t copied_size, streamed_size;        /* bytes sent to replicas: copies, groups */
-    uint64_t received_copy_size, received_size; /* bytes received from a master: copies, groups */
-    uint64_t link_losses;
+    /* Since the start, or CONFIG RESETSTAT. */
+    struct replication_counters {
+        uint64_t full_syncs;    /* copies sent to replicas (INFO's sync_full) */
+        uint64_t partial_syncs; /* replicas that went on where they were (sync_partial_ok) */
+        uint64_t partial_sync_failures;      /* that asked to, and could not (sync_partial_err) */
+        uint64_t copied_size, streamed_size; /* bytes sent to replicas: of copies, of groups */
+        uint64_t received_copy_size, received_size; /* bytes received from a master: the same */
+        uint64_t link_losses;
+    } counters;
 };
 
 /* A master with a new id; or what `replicaof` says: the machinery, once it is there, begins as if
@@ -206,6 +209,9 @@ uint32_t replication_count_acked(const struct replication *replication, uint64_t
                                  bool is_on_disk);
 /* How many were heard within min-replicas-max-lag; min-replicas-to-write wants that many. */
 uint32_t replication_count_good(const struct server *server);
+
+/* CONFIG RESETSTAT */
+void replication_reset_counters(struct replication *replication);
 
 /* ---- what is refused ---- */
 

@@ -127,6 +127,9 @@ const char *server_unready_reason(const struct server *server);
 static inline bool server_is_late(const struct server *server, const struct session *session) {
     return server->retiring.is_begun && session->id >= server->retiring.from_id;
 }
+/* For clients that wait when their server becomes a replica. */
+#define SERVER_UNBLOCKED_ERROR                                                                     \
+    "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
 /* Which commands wait: for CLIENT PAUSE, or for a FAILOVER. */
 static inline enum server_pause server_pause(const struct server *server) {
     return server->pause == SERVER_PAUSE_NONE &&

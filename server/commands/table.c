@@ -5,6 +5,7 @@
 extern const struct command command_auth, command_client, command_echo, command_hello, command_ping,
     command_quit, command_readonly, command_readwrite, command_reset, command_select;
 /* generic */
+extern const struct command command_wait;
 extern const struct command command_copy, command_del, command_dump, command_exists, command_expire,
     command_expireat, command_expiretime, command_keys, command_object, command_persist,
     command_pexpire, command_pexpireat, command_pexpiretime, command_pttl, command_randomkey,
@@ -25,6 +26,8 @@ extern const struct command command_psubscribe, command_publish, command_pubsub,
     command_punsubscribe, command_spublish, command_ssubscribe, command_subscribe,
     command_sunsubscribe, command_unsubscribe;
 /* server */
+extern const struct command command_failover, command_replconf, command_replicaof, command_role,
+    command_slaveof;
 extern const struct command command_acl, command_bgrewriteaof, command_bgsave, command_command,
     command_config, command_dbsize, command_flushall, command_flushdb, command_info,
     command_lastsave, command_latency, command_lb_snapshot, command_memory, command_monitor,
@@ -77,6 +80,7 @@ const struct command_row command_table[] = {
     {"generic", &command_ttl},
     {"generic", &command_type},
     {"generic", &command_unlink},
+    {"generic", &command_wait},
     {"hash", &command_hdel},
     {"hash", &command_hexists},
     {"hash", &command_hget},
@@ -126,6 +130,7 @@ const struct command_row command_table[] = {
     {"server", &command_command},
     {"server", &command_config},
     {"server", &command_dbsize},
+    {"server", &command_failover},
     {"server", &command_flushall},
     {"server", &command_flushdb},
     {"server", &command_info},
@@ -134,8 +139,12 @@ const struct command_row command_table[] = {
     {"server", &command_lb_snapshot},
     {"server", &command_memory},
     {"server", &command_monitor},
+    {"server", &command_replconf},
+    {"server", &command_replicaof},
+    {"server", &command_role},
     {"server", &command_save},
     {"server", &command_shutdown},
+    {"server", &command_slaveof},
     {"server", &command_slowlog},
     {"server", &command_time},
     {"sorted-set", &command_bzmpop},

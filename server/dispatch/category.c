@@ -48,32 +48,36 @@ uint32_t category_find(struct bytes name) {
 
 /* Redis's categories that do not follow from group and flags; and what of ours an operator wants to
  * keep from those who may not do what is dangerous. */
-static uint32_t exceptions_of(const char *full_name) {
-    static const struct {
-        const char *name;
-        uint32_t mask;
-    } exceptions[] = {
-        {"command", 1U << CONNECTION},
-        {"command|count", 1U << CONNECTION},
-        {"command|docs", 1U << CONNECTION},
-        {"command|getkeys", 1U << CONNECTION},
-        {"command|help", 1U << CONNECTION},
-        {"command|info", 1U << CONNECTION},
-        {"command|list", 1U << CONNECTION},
-        {"dbsize", 1U << KEYSPACE},
-        {"flushall", 1U << DANGEROUS | 1U << KEYSPACE},
-        {"flushdb", 1U << DANGEROUS | 1U << KEYSPACE},
-        {"info", 1U << DANGEROUS},
-        {"keys", 1U << DANGEROUS},
-        {"lastsave", 1U << ADMIN | 1U << DANGEROUS},
-        {"lb.forget", 1U << DANGEROUS},
+struct exception {
+    const char *name;
+    uint32_t mask;
+    bool is_all; /* it is in none that follows from its group */
+};
+static struct exception exception_of(const char *full_name) {
+    static const struct exception exceptions[] = {
+        {"command", 1U << CONNECTION, false},
+        {"command|count", 1U << CONNECTION, false},
+        {"command|docs", 1U << CONNECTION, false},
+        {"command|getkeys", 1U << CONNECTION, false},
+        {"command|help", 1U << CONNECTION, false},
+        {"command|info", 1U << CONNECTION, false},
+        {"command|list", 1U << CONNECTION, false},
+        {"dbsize", 1U << KEYSPACE, false},
+        {"flushall", 1U << DANGEROUS | 1U << KEYSPACE, false},
+        {"flushdb", 1U << DANGEROUS | 1U << KEYSPACE, false},
+        {"info", 1U << DANGEROUS, false},
+        {"keys", 1U << DANGEROUS, false},
+        {"lastsave", 1U << ADMIN | 1U << DANGEROUS, false},
+        {"lb.forget", 1U << DANGEROUS, false},
+        {"role", 1U << ADMIN | 1U << DANGEROUS, false},
+        {"wait", 1U << CONNECTION, true},
     };
     for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
         if (strcmp(exceptions[i].name, full_name) == 0) {
-            return exceptions[i].mask;
+            return exceptions[i];
         }
     }
-    return 0;
+    return (struct exception){.mask = 0};
 }
 
 static uint32_t mask_of_group(const char *group) {
@@ -104,9 +108,11 @@ static uint32_t if_set(unsigned flags, unsigned flag, uint32_t mask) {
 uint32_t category_mask(uint32_t index) {
     const struct command *command = command_by_index(index);
     unsigned flags = command->flags;
-    return (command->run != NULL ? mask_of_group(command->group) : 0) |
-           exceptions_of(command_full_name(index)) | if_set(flags, COMMAND_READ, 1U << READ) |
-           if_set(flags, COMMAND_WRITE, 1U << WRITE) | if_set(flags, COMMAND_PUBSUB, 1U << PUBSUB) |
+    struct exception exception = exception_of(command_full_name(index));
+    bool is_of_group = command->run != NULL && !exception.is_all;
+    return (is_of_group ? mask_of_group(command->group) : 0) | exception.mask |
+           if_set(flags, COMMAND_READ, 1U << READ) | if_set(flags, COMMAND_WRITE, 1U << WRITE) |
+           if_set(flags, COMMAND_PUBSUB, 1U << PUBSUB) |
            if_set(flags, COMMAND_ADMIN, 1U << ADMIN | 1U << DANGEROUS) |
            ((flags & COMMAND_FAST) != 0 ? 1U << FAST : 1U << SLOW) |
            if_set(flags, COMMAND_BLOCKING, 1U << BLOCKING);

@@ -273,6 +273,16 @@ static size_t print_settings(const struct request *request, char *out, size_t si
     return size < size_max ? size : size_max - 1;
 }
 
+/* The arguments of REPLICAOF and FAILOVER. */
+static void print_arguments(const struct request *request, char *out, size_t size_max) {
+    size_t size = (size_t)snprintf(out, size_max, " args=\"");
+    for (uint32_t i = 1; i < request->count && size + LOG_QUOTED_MAX + 2 < size_max; i++) {
+        size += (size_t)snprintf(out + size, size_max - size, "%s%s", i > 1 ? " " : "",
+                                 log_quote(request->args[i]).text);
+    }
+    memcpy(out + size, "\"", 2);
+}
+
 /* Log the use of a command that asks for it. Not inlined: hardly any does. */
 __attribute__((noinline)) static void audit_command(struct server *server,
                                                     const struct session *session, uint32_t index,
@@ -292,9 +302,8 @@ __attribute__((noinline)) static void audit_command(struct server *server,
     } else if (class == AUDIT_USERS && request->count > 2) {
         snprintf(details + size, sizeof details - size, " target=\"%s\"",
                  log_quote(request->args[2]).text);
-    } else if (class == AUDIT_ROLE && request->count > 2) {
-        snprintf(details + size, sizeof details - size, " to=\"%s %s\"",
-                 log_quote(request->args[1]).text, log_quote(request->args[2]).text);
+    } else if (class == AUDIT_ROLE) {
+        print_arguments(request, details + size, sizeof details - size);
     }
     audit_write(server, class, audit_session(session), event, details);
 }

@@ -107,8 +107,7 @@ bool waiting_disconnect(struct server *server, uint32_t clients_max) {
         struct session *session = server->waits.first;
         struct reply reply;
         if (end(server, session, &reply)) {
-            reply_error(&reply, "UNBLOCKED force unblock from blocking operation, instance state "
-                                "changed (master -> replica?)");
+            reply_error(&reply, SERVER_UNBLOCKED_ERROR);
             session->is_close_after_reply = true;
         }
     }

@@ -793,7 +793,8 @@ void connection_check_time(struct connection *connection) {
         return;
     }
     if (timeout_s > 0 && !session->is_monitor && !session_is_subscriber(session) &&
-        connection->hold != CONNECTION_HELD_BY_WAIT && connection->hold != CONNECTION_HELD_BY_JOB &&
+        !session_is_replica(session) && connection->hold != CONNECTION_HELD_BY_WAIT &&
+        connection->hold != CONNECTION_HELD_BY_JOB &&
         connection->hold != CONNECTION_HELD_BY_PAUSE &&
         server->clock.monotonic_ms - session->active_at_ms > timeout_s * 1000) {
         connection_close(connection, "idle for longer than timeout");

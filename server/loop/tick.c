@@ -394,7 +394,8 @@ static void take_news(struct tick *tick) {
 /* Must this request wait for the end of CLIENT PAUSE? */
 static bool is_paused(const struct tick *tick, const struct queue_entry *entry) {
     enum server_pause pause = server_pause(tick->server);
-    if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE) {
+    if (pause == SERVER_PAUSE_NONE || entry->command >= QUEUE_CLOSE ||
+        session_is_replica(entry->session)) {
         return false;
     }
     const struct command *command = command_by_index(entry->command);

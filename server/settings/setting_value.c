@@ -581,8 +581,10 @@ static size_t print_output_limit(const struct printing *p) {
     size_t size = 0;
     for (unsigned class = 0; class < SETTING_OUTPUT_CLASSES; class ++) {
         const struct setting_output_limit *limit = &p->settings->output_limits[class];
-        size +=
-            (size_t)sprintf(p->out + size, "%s%s ", class > 0 ? " " : "", output_classes[class]);
+        const char *name = class == SETTING_OUTPUT_REPLICA && !p->is_for_file
+                               ? "slave" /* as CONFIG GET of Redis */
+                               : output_classes[class];
+        size += (size_t)sprintf(p->out + size, "%s%s ", class > 0 ? " " : "", name);
         size += put_size(p->out + size, limit->hard_bytes, p->is_for_file);
         p->out[size++] = ' ';
         size += put_size(p->out + size, limit->soft_bytes, p->is_for_file);

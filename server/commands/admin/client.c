@@ -31,11 +31,22 @@ static const struct command client_info = {
 
 /* Types of clients. (Redis counts monitors as replicas, which would hide them from anyone listing
  * normal clients.) */
-enum client_type { CLIENT_ANY, CLIENT_NORMAL, CLIENT_PUBSUB, CLIENT_OTHER /* there are none */ };
+enum client_type {
+    CLIENT_ANY,
+    CLIENT_NORMAL,
+    CLIENT_PUBSUB,
+    CLIENT_REPLICA,
+    CLIENT_MASTER, /* the link to it is no client: there are none */
+};
+
+static enum client_type type_of(const struct session *session) {
+    return session_is_replica(session)      ? CLIENT_REPLICA
+           : session_is_subscriber(session) ? CLIENT_PUBSUB
+                                            : CLIENT_NORMAL;
+}
 
 static bool has_type(const struct session *session, enum client_type type) {
-    return type == CLIENT_ANY ||
-           type == (session_is_subscriber(session) ? CLIENT_PUBSUB : CLIENT_NORMAL);
+    return type == CLIENT_ANY || type == type_of(session);
 }
 
 static bool parse_type(const struct call *call, struct bytes word, enum client_type *type) {
@@ -43,8 +54,8 @@ static bool parse_type(const struct call *call, struct bytes word, enum client_t
         const char *word;
         enum client_type type;
     } types[] = {
-        {"NORMAL", CLIENT_NORMAL}, {"PUBSUB", CLIENT_PUBSUB}, {"REPLICA", CLIENT_OTHER},
-        {"SLAVE", CLIENT_OTHER},   {"MASTER", CLIENT_OTHER},
+        {"NORMAL", CLIENT_NORMAL}, {"PUBSUB", CLIENT_PUBSUB}, {"REPLICA", CLIENT_REPLICA},
+        {"SLAVE", CLIENT_REPLICA}, {"MASTER", CLIENT_MASTER},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (bytes_is(word, types[i].word)) {
@@ -58,7 +69,7 @@ static bool parse_type(const struct call *call, struct bytes word, enum client_t
 
 static void list_all(const struct call *call, enum client_type type) {
     size_t mark = reply_verbatim_begin(call->reply);
-    const struct session *session = type != CLIENT_OTHER ? call->server->session_first : NULL;
+    const struct session *session = type != CLIENT_MASTER ? call->server->session_first : NULL;
     for (; session != NULL && !reply_is_lost(call->reply); session = session->next) {
         if (has_type(session, type)) {
             client_line_print(session, call->server->clock.monotonic_ms, call->reply->out);
@@ -214,7 +225,24 @@ static int64_t kill_if_matching(const struct call *call, const struct kill_filte
     return 1;
 }
 
+/* The link to the master is made anew. Returns 1 if there was one. */
+static int64_t kill_link(const struct call *call) {
+    struct replication *replication = &call->server->replication;
+    bool is_there =
+        replication_is_replica(replication) && replication->link > REPLICATION_LINK_CONNECT;
+    if (is_there && replication->machine.drop != NULL) {
+        replication->machine.drop(replication->machine.context);
+    }
+    return is_there;
+}
+
 static int64_t kill_matching(const struct call *call, const struct kill_filter *filter) {
+    if (filter->type == CLIENT_MASTER) {
+        bool has_others = filter->id != 0 || filter->address_text.at != NULL ||
+                          filter->local_address_text.at != NULL || filter->user != NULL ||
+                          filter->age_s_min != 0;
+        return has_others ? 0 : kill_link(call);
+    }
     if (filter->id != 0) {
         struct session *session = server_find_session(call->server, (uint64_t)filter->id);
         return session != NULL ? kill_if_matching(call, filter, session) : 0;

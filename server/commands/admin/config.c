@@ -19,10 +19,12 @@
 enum { PATTERNS_MAX = 1024 };
 
 /* What CONFIG GET should show. */
+enum { ALIASES_MAX = 32 };
 struct wanted {
-    bool is_matched[SETTINGS_MAX]; /* by index in setting_table */
-    uint32_t count;                /* number of settings matched */
-    uint32_t pattern_count;        /* patterns so far, not counting names */
+    bool is_matched[SETTINGS_MAX];      /* by index in setting_table */
+    bool is_alias_matched[ALIASES_MAX]; /* in setting_aliases */
+    uint32_t count;                     /* number of settings matched, aliases included */
+    uint32_t pattern_count;             /* patterns so far, not counting names */
 };
 
 static void want(struct wanted *wanted, const struct setting *setting) {
@@ -32,6 +34,12 @@ static void want(struct wanted *wanted, const struct setting *setting) {
     bool *is_matched = &wanted->is_matched[setting - setting_table];
     wanted->count += !*is_matched;
     *is_matched = true;
+}
+
+static void want_alias(struct wanted *wanted, uint32_t index) {
+    CHECK(index < ALIASES_MAX);
+    wanted->count += !wanted->is_alias_matched[index];
+    wanted->is_alias_matched[index] = true;
 }
 
 static bool is_name(struct bytes pattern) {
@@ -59,6 +67,11 @@ static bool match_pattern(const struct call *call, struct bytes pattern, struct 
             want(wanted, setting);
         }
     }
+    for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
+        if (glob_takes(&glob, bytes_from_text(setting_aliases[i].name))) {
+            want_alias(wanted, i);
+        }
+    }
     return true;
 }
 
@@ -66,6 +79,12 @@ static bool match_pattern(const struct call *call, struct bytes pattern, struct 
 static bool match(const struct call *call, struct bytes pattern, struct wanted *wanted) {
     if (pattern.size > GLOB_PATTERN_MAX || !is_name(pattern)) {
         return match_pattern(call, pattern, wanted);
+    }
+    for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
+        if (bytes_is(pattern, setting_aliases[i].name)) {
+            want_alias(wanted, i);
+            return true;
+        }
     }
     const struct setting *setting = setting_find(pattern);
     if (setting != NULL && (setting->flags & SETTING_IN_FILE) == 0) {
@@ -94,8 +113,9 @@ static void reply_lines(struct call *call, const struct setting *setting) {
     buffer_deinit(&lines);
 }
 
-static void reply_setting(struct call *call, const struct setting *setting) {
-    reply_bulk_text(call->reply, setting->name);
+/* name: the setting's, or an alias. */
+static void reply_setting(struct call *call, const char *name, const struct setting *setting) {
+    reply_bulk_text(call->reply, name);
     if ((setting->flags & SETTING_REPEATS) != 0) {
         reply_lines(call, setting);
         return;
@@ -113,7 +133,13 @@ static void reply_wanted(struct call *call, const struct wanted *wanted) {
     reply_map(call->reply, wanted->count);
     for (uint32_t i = 0; setting_table[i].name != NULL; i++) {
         if (wanted->is_matched[i]) {
-            reply_setting(call, &setting_table[i]);
+            reply_setting(call, setting_table[i].name, &setting_table[i]);
+        }
+    }
+    for (uint32_t i = 0; setting_aliases[i].name != NULL; i++) {
+        if (wanted->is_alias_matched[i]) {
+            const struct setting_alias *alias = &setting_aliases[i];
+            reply_setting(call, alias->name, setting_find(bytes_from_text(alias->of)));
         }
     }
 }
@@ -122,6 +148,9 @@ static uint32_t count_settings(void) {
     uint32_t count = 0;
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         count += (setting->flags & SETTING_IN_FILE) == 0;
+    }
+    for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
+        count++;
     }
     return count;
 }
@@ -276,6 +305,7 @@ static const struct command config_rewrite = {
 
 static void config_resetstat_run(struct call *call) {
     stats_reset(&call->server->stats);
+    replication_reset_counters(&call->server->replication);
     reply_ok(call->reply);
 }
 

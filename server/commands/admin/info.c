@@ -130,6 +130,15 @@ static void print_clients(struct info *info) {
     put_u64(info, "total_watched_keys", watch_key_count(&info->server->watches));
 }
 
+static uint64_t replicas_memory_size(const struct server *server) {
+    uint64_t size = 0;
+    for (const struct replica *replica = server->replication.replicas; replica != NULL;
+         replica = replica->next) {
+        size += session_memory_size(replica->session);
+    }
+    return size;
+}
+
 static void print_memory(struct info *info) {
     const struct server *server = info->server;
     struct info_memory memory = info_measure_memory(server);
@@ -148,7 +157,8 @@ static void print_memory(struct info *info) {
     put(info, "mem_fragmentation_bytes:%lld", (long long)memory.resident - (long long)memory.used);
     put_u64(info, "mem_clients_normal", memory.clients);
     put_u64(info, "maxmemory_clients", server_client_memory_limit(server));
-    put(info, "mem_clients_slaves:0");
+    put_u64(info, "mem_clients_slaves", replicas_memory_size(server));
+    put_u64(info, "mem_replication_backlog", server->replication.backlog_size);
     put(info, "mem_allocator:%s", memory_allocator());
     put(info, "active_defrag_running:0");
     put_u64(info, "lazyfree_pending_objects", registry_totals(server->registry)->unfreed);
@@ -240,6 +250,16 @@ static uint64_t topic_count(const struct info *info, enum subscription_kind kind
     return subscription_topic_count(&info->server->subscriptions, kind);
 }
 
+static void print_sync_counters(struct info *info) {
+    const struct replication_counters *counters = &info->server->replication.counters;
+    put_u64(info, "total_net_repl_input_bytes",
+            counters->received_copy_size + counters->received_size);
+    put_u64(info, "total_net_repl_output_bytes", counters->copied_size + counters->streamed_size);
+    put_u64(info, "sync_full", counters->full_syncs);
+    put_u64(info, "sync_partial_ok", counters->partial_syncs);
+    put_u64(info, "sync_partial_err", counters->partial_sync_failures);
+}
+
 static void print_stats(struct info *info) {
     const struct stats *stats = &info->server->stats;
     put_u64(info, "total_connections_received", stats->connections_received);
@@ -259,6 +279,7 @@ static void print_stats(struct info *info) {
     put_u64(info, "pubsub_channels", topic_count(info, SUBSCRIPTION_CHANNEL));
     put_u64(info, "pubsub_patterns", topic_count(info, SUBSCRIPTION_PATTERN));
     put_u64(info, "pubsubshard_channels", topic_count(info, SUBSCRIPTION_SHARD));
+    print_sync_counters(info);
     put(info, "latest_fork_usec:0");
     put(info, "total_forks:0");
     put_u64(info, "total_error_replies", stats->error_replies);
@@ -272,18 +293,91 @@ static void print_stats(struct info *info) {
     put_u64(info, "tick_long_cpu_us", stats->long_tick_cpu_ns / 1000);
 }
 
+/* Seconds since a time of the monotonic clock. */
+static int64_t seconds_since(const struct info *info, int64_t at_ms) {
+    int64_t past_ms = info->server->clock.monotonic_ms - at_ms;
+    return past_ms > 0 ? past_ms / 1000 : 0;
+}
+
+/* The copy that is being received. */
+static void print_copy(struct info *info, const struct replication *replication) {
+    uint64_t total = replication->copy_size;
+    uint64_t read = replication->copy_read_size;
+    put_u64(info, "master_sync_total_bytes", total);
+    put_u64(info, "master_sync_read_bytes", read);
+    put_u64(info, "master_sync_left_bytes", total > read ? total - read : 0);
+    put(info, "master_sync_perc:%.2f", info_percent(read, total));
+    put_i64(info, "master_sync_last_io_seconds_ago", seconds_since(info, replication->copy_at_ms));
+}
+
+/* Of a replica. Sentinel wants them behind role, in any order. */
+static void print_link(struct info *info) {
+    const struct server *server = info->server;
+    const struct replication *replication = &server->replication;
+    bool is_up = replication_is_up(replication);
+    bool is_copying = replication->link == REPLICATION_LINK_SYNC;
+    put(info, "master_host:%s", replication->master_host);
+    put_u64(info, "master_port", replication->master_port);
+    put(info, "master_link_status:%s", is_up ? "up" : "down");
+    put(info, "master_link_state:%s", replication_link_name(replication->link));
+    put_i64(info, "master_last_io_seconds_ago",
+            is_up ? seconds_since(info, replication->heard_at_ms) : -1);
+    put(info, "master_sync_in_progress:%d", is_copying);
+    put_u64(info, "slave_read_repl_offset", replication->read_group);
+    put_u64(info, "slave_repl_offset", replication->group);
+    if (is_copying) {
+        print_copy(info, replication);
+    }
+    if (!is_up) {
+        put_i64(info, "master_link_down_since_seconds",
+                seconds_since(info, replication->link_down_at_ms));
+    }
+    if (replication->error[0] != '\0') {
+        put(info, "master_link_error:%s", replication->error);
+    }
+    put_i64(info, "slave_priority", replication_priority(server));
+    put(info, "slave_read_only:1");
+    put(info, "replica_announced:%d", server->settings.replica_announced);
+}
+
+static void print_replicas(struct info *info) {
+    const struct server *server = info->server;
+    const struct replication *replication = &server->replication;
+    uint32_t number = 0;
+    put_u64(info, "connected_slaves", replication->replica_count);
+    if (server->settings.min_replicas_to_write > 0 && server->settings.min_replicas_max_lag_s > 0) {
+        put_u64(info, "min_slaves_good_slaves", replication_count_good(server));
+    }
+    for (const struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        char address[REPLICATION_HOST_MAX + 1];
+        replication_print_address(replica, address);
+        put(info, "slave%u:ip=%s,port=%u,state=%s,offset=%llu,lag=%lld", number++, address,
+            replica->port, replica_state_name(replica->state),
+            (unsigned long long)replica->ack_group,
+            (long long)seconds_since(info, replica->ack_at_ms));
+    }
+}
+
 static void print_replication(struct info *info) {
-    put(info, "role:master");
-    put(info, "connected_slaves:0");
-    put(info, "master_failover_state:no-failover");
-    put(info, "master_replid:%s", info->server->run_id);
-    put(info, "master_replid2:%040d", 0);
-    put(info, "master_repl_offset:0");
-    put(info, "second_repl_offset:-1");
-    put(info, "repl_backlog_active:0");
-    put(info, "repl_backlog_size:0");
-    put(info, "repl_backlog_first_byte_offset:0");
-    put(info, "repl_backlog_histlen:0");
+    const struct replication *replication = &info->server->replication;
+    bool has_second = strspn(replication->second_id, "0") < REPLICATION_ID_SIZE;
+    bool has_backlog = replication->backlog_size > 0;
+    put(info, "role:%s", replication_is_replica(replication) ? "slave" : "master");
+    if (replication_is_replica(replication)) {
+        print_link(info);
+    }
+    print_replicas(info);
+    put(info, "master_failover_state:%s", replication_failover_name(replication->failover.state));
+    put(info, "master_replid:%s", replication->id);
+    put(info, "master_replid2:%s", replication->second_id);
+    put_u64(info, "master_repl_offset", replication->group);
+    put_i64(info, "second_repl_offset", has_second ? (int64_t)replication->second_until + 1 : -1);
+    put(info, "repl_backlog_active:%d", has_backlog);
+    put_u64(info, "repl_backlog_size", info->server->settings.repl_backlog_size);
+    put_u64(info, "repl_backlog_first_byte_offset",
+            has_backlog ? replication->backlog_first_group : 0);
+    put_u64(info, "repl_backlog_histlen", has_backlog ? replication->backlog_used_size : 0);
 }
 
 static void put_time(struct info *info, const char *name, struct timeval time) {

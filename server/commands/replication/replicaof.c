@@ -1,0 +1,124 @@
+/* REPLICAOF, SLAVEOF and ROLE: whose replica this server is. */
+#include "server/clients/server.h"
+#include "server/dispatch/call.h"
+#include "server/dispatch/command.h"
+
+/* ---- REPLICAOF SLAVEOF ---- */
+
+static bool read_master(const struct call *call, uint16_t *port) {
+    int64_t number;
+    if (!bytes_parse_i64(call_arg(call, 2), &number) || number < 1 || number > 65535) {
+        return call_refuse(call, "ERR Invalid master port");
+    }
+    if (!settings_is_host(call_arg(call, 1))) {
+        return call_refuse(call, "ERR Invalid master host: an address or a host's name is wanted");
+    }
+    *port = (uint16_t)number;
+    return true;
+}
+
+static void follow(const struct call *call) {
+    struct server *server = call->server;
+    const struct replication *replication = &server->replication;
+    uint16_t port;
+    if (session_is_replica(call->session)) {
+        reply_error(call->reply, "ERR Command is not valid when client is a replica.");
+        return;
+    }
+    if (!read_master(call, &port)) {
+        return;
+    }
+    bool is_same =
+        replication_is_replica(replication) && replication->master_port == port &&
+        bytes_equal_ignoring_case(call_arg(call, 1), bytes_from_text(replication->master_host));
+    if (is_same) {
+        reply_simple(call->reply, "OK Already connected to specified master");
+    } else if (replication_follow(server, call_arg(call, 1), port)) {
+        reply_ok(call->reply);
+    } else {
+        call_out_of_memory(call);
+    }
+}
+
+static void replicaof_run(struct call *call) {
+    if (call->server->replication.failover.state != REPLICATION_FAILOVER_NONE) {
+        reply_error(call->reply, "ERR REPLICAOF not allowed while failing over.");
+    } else if (call_arg_is(call, 1, "NO") && call_arg_is(call, 2, "ONE")) {
+        replication_promote(call->server);
+        reply_ok(call->reply);
+    } else {
+        follow(call);
+    }
+}
+
+#define REPLICAOF_SYNTAX "args=<host-port=(host port:integer) | no-one=(NO ONE)>"
+
+const struct command command_replicaof = {
+    .name = "REPLICAOF",
+    .syntax = REPLICAOF_SYNTAX,
+    .summary = "Be a replica of that server; with NO ONE, a master that keeps what it has",
+    .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_BOARDS,
+    .audit = AUDIT_ROLE,
+    .run = replicaof_run,
+};
+
+const struct command command_slaveof = {
+    .name = "SLAVEOF",
+    .syntax = REPLICAOF_SYNTAX,
+    .summary = "The same as REPLICAOF, by the name that Sentinel uses",
+    .flags = COMMAND_ADMIN | COMMAND_STALE | COMMAND_NO_BOARDS,
+    .audit = AUDIT_ROLE,
+    .run = replicaof_run,
+};
+
+/* ---- ROLE ---- */
+
+static void reply_number_as_text(struct reply *reply, uint64_t number) {
+    char text[24];
+    reply_bulk(reply, (struct bytes){.at = text, .size = bytes_print_u64(text, number)});
+}
+
+static void reply_replicas(struct reply *reply, const struct replication *replication) {
+    size_t mark = reply_array_begin(reply);
+    uint64_t count = 0;
+    for (const struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        if (replica->state != REPLICA_ONLINE) {
+            continue;
+        }
+        char address[REPLICATION_HOST_MAX + 1];
+        replication_print_address(replica, address);
+        reply_array(reply, 3);
+        reply_bulk_text(reply, address);
+        reply_number_as_text(reply, replica->port);
+        reply_number_as_text(reply, replica->ack_group);
+        count++;
+    }
+    reply_array_end(reply, mark, count);
+}
+
+static void role_run(struct call *call) {
+    struct reply *reply = call->reply;
+    const struct replication *replication = &call->server->replication;
+    if (replication_is_replica(replication)) {
+        reply_array(reply, 5);
+        reply_bulk_text(reply, "slave");
+        reply_bulk_text(reply, replication->master_host);
+        reply_integer(reply, replication->master_port);
+        reply_bulk_text(reply, replication_link_name(replication->link));
+        reply_integer(reply, replication_is_up(replication) ? (int64_t)replication->group : -1);
+        return;
+    }
+    reply_array(reply, 3);
+    reply_bulk_text(reply, "master");
+    reply_integer(reply, (int64_t)replication->group);
+    reply_replicas(reply, replication);
+}
+
+const struct command command_role = {
+    .name = "ROLE",
+    .summary = "Whether this is a master, with its replicas, or a replica, and how far it is",
+    .complexity = "O(n) in the replicas",
+    .flags = COMMAND_FAST | COMMAND_LOADING,
+    .run = role_run,
+};
