@@ -26,6 +26,7 @@
 #include "server/loop/tick.h"
 #include "server/loop/tls_settings.h"
 #include "server/metrics/monitoring.h"
+#include "server/replication/redis_follow.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
 #include "server/system/probe.h"
@@ -40,6 +41,7 @@ static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
 
 static struct {
     struct server server;
+    struct redis_follow *follow;
     struct persistence *persistence;
     struct listeners listeners;
     struct tls_settings tls;
@@ -461,6 +463,29 @@ static void end_http(void) {
     }
 }
 
+static void machine_follow(void *context) {
+    redis_follow_begin(context, NULL);
+}
+static void machine_promote(void *context) {
+    redis_follow_finish(context);
+}
+static void machine_drop(void *context) {
+    redis_follow_drop(context);
+}
+static bool machine_step(void *context) {
+    enum { BUDGET_NS = 500000 };
+    if (program.server.durability.is_loading) {
+        return false;
+    }
+    if (replication_is_replica(&program.server.replication) && !redis_follow_is_on(context)) {
+        redis_follow_begin(context, NULL);
+    }
+    return redis_follow_step(context, BUDGET_NS);
+}
+static void machine_print(void *context, struct buffer *out) {
+    redis_follow_print(context, out);
+}
+
 static bool start(void) {
     program.tick.stop_listening = stop_listening;
     program.tick.context = &program.listeners;
@@ -475,6 +500,15 @@ static bool start(void) {
         !watch_seconds()) {
         return false;
     }
+    program.follow = redis_follow_create(&program.server, &program.loop);
+    program.server.replication.machine = (struct replication_machine){
+        .context = program.follow,
+        .follow = machine_follow,
+        .promote = machine_promote,
+        .drop = machine_drop,
+        .step = machine_step,
+        .print_source = machine_print,
+    };
     listeners_log(&program.listeners);
     return start_http() && start_persistence();
 }
@@ -493,6 +527,7 @@ static void block_signals(void) {
 static void run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     block_signals();
+    redis_follow_close(program.follow);
     persistence_stop(program.persistence);
     end_if_fatal();
     if (program.http != NULL) {
@@ -505,6 +540,7 @@ static void run(void) {
     uv_close((uv_handle_t *)&program.second, NULL);
     uv_run(&program.loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&program.loop) == 0);
+    redis_follow_destroy(program.follow);
     persistence_destroy(program.persistence);
     tick_deinit(&program.tick);
     end_http();

@@ -284,6 +284,9 @@ const char *replication_write_refusal(const struct server *server) {
 
 const char *replication_read_refusal(const struct server *server) {
     const struct replication *replication = &server->replication;
+    if (replication_is_replica(replication) && replication->is_loading) {
+        return "LOADING Redis is loading the dataset in memory";
+    }
     if (replication_is_replica(replication) && !replication_is_up(replication) &&
         !server->settings.replica_serve_stale_data) {
         return "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";

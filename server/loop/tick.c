@@ -1158,6 +1158,9 @@ static void on_check(uv_check_t *check) {
     }
     bool has_more = handle_due(tick);
     has_more |= run_jobs(tick);
+    if (server->replication.machine.step != NULL) {
+        has_more |= server->replication.machine.step(server->replication.machine.context);
+    }
     waiting_serve_opened(server);
     waiting_serve_replicas(server);
     failover_step(server);

@@ -61,7 +61,7 @@ bool redis_apply_fail(struct redis_apply *apply, const char *format, ...) {
 }
 
 bool redis_apply_fail_key(struct redis_apply *apply, struct bytes name, const char *format, ...) {
-    char what[REDIS_APPLY_ERROR_MAX - 110];
+    char what[REDIS_APPLY_ERROR_MAX - 110] = "";
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);

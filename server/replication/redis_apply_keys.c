@@ -218,7 +218,7 @@ bool redis_apply_copy(struct redis_apply *apply, const struct request *request) 
 }
 
 bool redis_apply_move(struct redis_apply *apply, const struct request *request) {
-    uint32_t database;
+    uint32_t database = 0;
     return read_database(apply, request, 2, &database) &&
            move_to(apply, request->args[1], database, request->args[1], false);
 }

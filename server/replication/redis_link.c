@@ -19,7 +19,7 @@ enum {
     PUMP_MS = 2,  /* between two looks at a ring that was full */
     RETRY_MS = 1000,
     MARK_SIZE = 40, /* what ends a copy of unknown size */
-    LINE_MAX = 512,
+    REPLY_MAX = 512,
     COMMAND_MAX = 2048,
 };
 
@@ -31,6 +31,8 @@ struct redis_link {
     uv_thread_t thread;
     atomic_bool is_closed; /* no more is received */
     atomic_bool is_ended;  /* and the thread ends */
+    atomic_bool is_dropped; /* connect again */
+    atomic_bool is_quiet, is_over;
     uv_mutex_t mutex;
     struct redis_link_view view; /* under the mutex */
     /* The thread's own. */
@@ -44,7 +46,7 @@ struct redis_link {
 };
 
 static int64_t now_ms(void) {
-    return clock_monotonic_us() / 1000;
+    return (int64_t)(clock_monotonic_us() / 1000);
 }
 
 /* ---- what the loop may know ---- */
@@ -114,7 +116,7 @@ static bool send_words(struct redis_link *link, const char *const *words, unsign
                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
 static bool read_line(struct redis_link *link, char *line) {
-    if (!redis_wire_read_line(&link->wire, line, LINE_MAX, link->options.timeout_ms)) {
+    if (!redis_wire_read_line(&link->wire, line, REPLY_MAX, link->options.timeout_ms)) {
         return fail_wire(link);
     }
     return true;
@@ -135,7 +137,7 @@ static bool fail_answer(struct redis_link *link, const char *what, const char *l
 
 static bool shake_hands(struct redis_link *link) {
     const struct redis_link_options *options = &link->options;
-    char line[LINE_MAX];
+    char line[REPLY_MAX];
     char port[8];
     snprintf(port, sizeof port, "%u", (unsigned)options->announced_port);
     if (!SEND(link, "PING") || !read_line(link, line)) {
@@ -182,9 +184,13 @@ static bool acknowledge(struct redis_link *link) {
 
 static void pump(struct redis_link *link) {
     char error[DISK_ERROR_MAX];
+    bool was_more = link->is_more;
     if (!redis_spool_pump(link->spool, &link->is_more, error)) {
         publish_error(link, error);
         link->is_more = true; /* again and again */
+    }
+    if (was_more) {
+        link->wake(link->context);
     }
 }
 
@@ -233,7 +239,7 @@ static bool wait_for_input(struct redis_link *link) {
         if (ready != 0) {
             return ready > 0 || fail_wire(link);
         }
-        if (atomic_load(&link->is_closed)) {
+        if (atomic_load(&link->is_closed) || atomic_load(&link->is_dropped)) {
             return fail(link, "it is closed here");
         }
         if (now_ms() - link->heard_at_ms > link->options.timeout_ms) {
@@ -306,7 +312,7 @@ static bool receive_marked(struct redis_link *link, const char *mark) {
 }
 
 static bool receive_copy(struct redis_link *link) {
-    char line[LINE_MAX];
+    char line[REPLY_MAX];
     uint64_t size = 0;
     do {
         if (!read_line(link, line)) {
@@ -400,7 +406,7 @@ static void go_on(struct redis_link *link, const char *line) {
 }
 
 static bool synchronize(struct redis_link *link) {
-    char line[LINE_MAX];
+    char line[REPLY_MAX];
     char offset[BYTES_INTEGER_TEXT_MAX + 1] = "-1";
     if (link->has_copy) {
         snprintf(offset, sizeof offset, "%" PRIu64, link->received_offset + 1);
@@ -441,14 +447,14 @@ static void rest(struct redis_link *link, int64_t until_ms) {
     while (!atomic_load(&link->is_ended) && (now_ms() < until_ms || atomic_load(&link->is_closed))) {
         pump(link);
         uv_sleep(link->is_more ? PUMP_MS : 5 * PUMP_MS);
-        link->wake(link->context);
     }
 }
 
 static void run(void *context) {
     struct redis_link *link = context;
-    thread_signals_block();
+    thread_signals_begin();
     while (!atomic_load(&link->is_ended)) {
+        atomic_store(&link->is_dropped, false);
         if (!atomic_load(&link->is_closed)) {
             bool was_connected = link->has_copy;
             if (!run_once(link) && !is_ended(link)) {
@@ -462,8 +468,12 @@ static void run(void *context) {
         }
         redis_wire_close(&link->wire);
         publish_state(link, REPLICATION_LINK_CONNECT);
+        if (atomic_load(&link->is_closed)) {
+            atomic_store(&link->is_quiet, true);
+        }
         rest(link, now_ms() + RETRY_MS);
     }
+    atomic_store(&link->is_over, true);
 }
 
 struct redis_link *redis_link_start(const struct redis_link_options *options,
@@ -478,7 +488,7 @@ struct redis_link *redis_link_start(const struct redis_link_options *options,
     link->spool = spool;
     link->wake = wake;
     link->context = context;
-    link->wire.is_ended = &link->is_ended;
+    link->wire.is_ended = &link->is_closed;
     link->view.state = REPLICATION_LINK_CONNECT;
     if (uv_mutex_init(&link->mutex) != 0) {
         memory_free(link);
@@ -496,8 +506,25 @@ void redis_link_close(struct redis_link *link) {
     atomic_store(&link->is_closed, true);
 }
 
-void redis_link_destroy(struct redis_link *link) {
+bool redis_link_is_quiet(const struct redis_link *link) {
+    return atomic_load(&link->is_quiet);
+}
+
+void redis_link_drop(struct redis_link *link) {
+    atomic_store(&link->is_dropped, true);
+}
+
+void redis_link_end(struct redis_link *link) {
+    atomic_store(&link->is_closed, true);
     atomic_store(&link->is_ended, true);
+}
+
+bool redis_link_is_over(const struct redis_link *link) {
+    return atomic_load(&link->is_over);
+}
+
+void redis_link_destroy(struct redis_link *link) {
+    redis_link_end(link);
     uv_thread_join(&link->thread);
     uv_mutex_destroy(&link->mutex);
     SSL_CTX_free(link->options.tls);

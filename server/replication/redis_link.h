@@ -11,6 +11,8 @@
 #ifndef SERVER_REDIS_LINK_H
 #define SERVER_REDIS_LINK_H
 
+#include <openssl/ssl.h>
+
 #include "server/clients/replication.h"
 #include "server/replication/redis_spool.h"
 
@@ -48,9 +50,16 @@ MUST_CHECK struct redis_link *redis_link_start(const struct redis_link_options *
                                                struct redis_spool *spool,
                                                void (*wake)(void *context), void *context,
                                                char *error);
-/* Receive no more: it ends soon. The spool stays as it is, and is still pumped. */
+/* Receive no more. What is in the spool's file still gets into its ring. */
 void redis_link_close(struct redis_link *link);
-/* Wait for its end, and free it. */
+/* After redis_link_close: will nothing more be put into the spool? */
+bool redis_link_is_quiet(const struct redis_link *link);
+/* Connect again. */
+void redis_link_drop(struct redis_link *link);
+/* Let the thread end; is it over? */
+void redis_link_end(struct redis_link *link);
+bool redis_link_is_over(const struct redis_link *link);
+/* The same, wait for it, and free it. */
 void redis_link_destroy(struct redis_link *link);
 void redis_link_look(struct redis_link *link, struct redis_link_view *view);
 

@@ -5,16 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    TEXT_MAX = 256,     /* Redis reads no longer ones */
-    EXACT_SCALE = 22,   /* 10^22 is the largest power of ten that is a double */
-};
+enum { TEXT_MAX = 256 }; /* Redis reads no longer ones */
 #define EXACT_MAGNITUDE (UINT64_C(1) << 53)
 
 static const double powers[DECIMAL_SCALE_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
                                                      1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
                                                      1e14, 1e15, 1e16, 1e17, 1e18};
-_Static_assert(DECIMAL_SCALE_MAX <= EXACT_SCALE, "powers are exact");
+_Static_assert((int)DECIMAL_SCALE_MAX <= 22, "10^22 is the largest power of ten that is a double");
 
 bool redis_score_parse(struct bytes text, double *score) {
     char copy[TEXT_MAX];

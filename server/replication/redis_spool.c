@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "codec/memory.h"
+#include "server/system/log.h"
 
 #define RING_MASK ((uint64_t)REDIS_SPOOL_RING_SIZE - 1)
 
@@ -77,7 +78,10 @@ bool redis_spool_begin(struct redis_spool *spool, bool (*is_ended)(void *context
     if (is_seen) {
         spool->file_begin = 0;
         spool->file_end = 0;
-        (void)disk_truncate(spool->fd, 0);
+        if (!disk_truncate(spool->fd, 0)) {
+            log_write(LOG_WARNING, "replication: the spool keeps its size on disk: %s",
+                      strerror(errno));
+        }
     }
     return is_seen;
 }
@@ -161,7 +165,7 @@ bool redis_spool_pump(struct redis_spool *spool, bool *is_more, char *error) {
         size_t size = REDIS_SPOOL_RING_SIZE - (size_t)(ready - taken);
         size = size < REDIS_SPOOL_PIECE_MAX ? size : REDIS_SPOOL_PIECE_MAX;
         size = left < size ? (size_t)left : size;
-        *is_more = left > size;
+        *is_more = left > size || is_kept;
         if (!is_kept) {
             free_file(spool, taken);
         }

@@ -56,8 +56,8 @@ MUST_CHECK bool redis_spool_begin(struct redis_spool *spool, bool (*is_ended)(vo
                                   void *context);
 MUST_CHECK enum redis_spool_status redis_spool_put(struct redis_spool *spool, struct bytes bytes,
                                                    char *error);
-/* Move bytes from the file into the ring. false: the disk, error says why. *is_more: the file has more, and
- * the ring is full. */
+/* Move bytes from the file into the ring. false: the disk, error says why. *is_more: call it
+ * again soon, as the file has more, or may be read again. */
 MUST_CHECK bool redis_spool_pump(struct redis_spool *spool, bool *is_more, char *error);
 
 /* ---- the loop's ---- */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "server/replication/redis_apply_parts.h"
 #include "server/system/log.h"
 
 enum {
@@ -142,7 +143,6 @@ static bool begin_check(struct redis_stream *stream) {
 
 static bool check_member(struct redis_stream *stream) {
     char why[RDB_VALUE_ERROR_MAX];
-    char line[REDIS_STREAM_ERROR_MAX];
     const struct rdb_reader *reader = &stream->reader;
     uint64_t ordinal;
     if (reader->text.size == 0 || reader->text.size > BOARD_MEMBER_MAX) {
@@ -155,10 +155,8 @@ static bool check_member(struct redis_stream *stream) {
                RDB_VALUE_OK) {
         return true;
     }
-    snprintf(line, sizeof line, "key '%s' of database %llu: member '%s': %s",
-             bytes_show(name_of(stream)).text, (unsigned long long)reader->database,
-             bytes_show(reader->text).text, why);
-    return stop(stream, line);
+    (void)redis_apply_fail_member(&stream->apply, name_of(stream), reader->text, why);
+    return stop_applied(stream);
 }
 
 static bool check_event(struct redis_stream *stream, enum rdb_event event) {

@@ -23,7 +23,7 @@ static bool fail(struct redis_wire *wire, const char *what, const char *why) {
 }
 
 static int64_t now_ms(void) {
-    return clock_monotonic_us() / 1000;
+    return (int64_t)(clock_monotonic_us() / 1000);
 }
 
 /* Wait for the socket. 1: ready; 0: not in time; -1: error, or it is to end. */
