@@ -26,7 +26,7 @@
 #include "server/loop/tick.h"
 #include "server/loop/tls_settings.h"
 #include "server/metrics/monitoring.h"
-#include "server/replication/redis_follow.h"
+#include "server/replication/replicator.h"
 #include "server/system/fault.h"
 #include "server/system/log.h"
 #include "server/system/probe.h"
@@ -41,7 +41,6 @@ static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
 
 static struct {
     struct server server;
-    struct redis_follow *follow;
     struct persistence *persistence;
     struct listeners listeners;
     struct tls_settings tls;
@@ -463,27 +462,18 @@ static void end_http(void) {
     }
 }
 
-static void machine_follow(void *context) {
-    redis_follow_begin(context, NULL);
+static void wake_tick(void *tick) {
+    tick_wake(tick);
 }
-static void machine_promote(void *context) {
-    redis_follow_finish(context);
-}
-static void machine_drop(void *context) {
-    redis_follow_drop(context);
-}
-static bool machine_step(void *context) {
-    enum { BUDGET_NS = 500000 };
-    if (program.server.durability.is_loading) {
-        return false;
-    }
-    if (replication_is_replica(&program.server.replication) && !redis_follow_is_on(context)) {
-        redis_follow_begin(context, NULL);
-    }
-    return redis_follow_step(context, BUDGET_NS);
-}
-static void machine_print(void *context, struct buffer *out) {
-    redis_follow_print(context, out);
+
+static bool start_replication(void) {
+    struct tick *tick = &program.tick;
+    tick->replicator =
+        replicator_create(&program.server, &program.loop, wake_tick, &program.tick);
+    tick->replicate_begin = replicator_begin_tick;
+    tick->replicate_end = replicator_end_tick;
+    tick->replicate_second = replicator_second;
+    return tick->replicator != NULL;
 }
 
 static bool start(void) {
@@ -500,17 +490,8 @@ static bool start(void) {
         !watch_seconds()) {
         return false;
     }
-    program.follow = redis_follow_create(&program.server, &program.loop);
-    program.server.replication.machine = (struct replication_machine){
-        .context = program.follow,
-        .follow = machine_follow,
-        .promote = machine_promote,
-        .drop = machine_drop,
-        .step = machine_step,
-        .print_source = machine_print,
-    };
     listeners_log(&program.listeners);
-    return start_http() && start_persistence();
+    return start_replication() && start_http() && start_persistence();
 }
 
 /* Closing libuv's handles restores the default actions of the signals. One of them could then kill
@@ -527,7 +508,7 @@ static void block_signals(void) {
 static void run(void) {
     uv_run(&program.loop, UV_RUN_DEFAULT);
     block_signals();
-    redis_follow_close(program.follow);
+    replicator_stop(program.tick.replicator);
     persistence_stop(program.persistence);
     end_if_fatal();
     if (program.http != NULL) {
@@ -540,7 +521,7 @@ static void run(void) {
     uv_close((uv_handle_t *)&program.second, NULL);
     uv_run(&program.loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&program.loop) == 0);
-    redis_follow_destroy(program.follow);
+    replicator_destroy(program.tick.replicator);
     persistence_destroy(program.persistence);
     tick_deinit(&program.tick);
     end_http();

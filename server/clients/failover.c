@@ -34,6 +34,10 @@ static void advance(struct replication *replication, enum event event) {
     }
 }
 
+static const char *target_of(const struct replication *replication) {
+    return replication->failover.host[0] != '\0' ? replication->failover.host : "any";
+}
+
 static const char *check(const struct server *server, const struct failover_options *options) {
     const struct replication *replication = &server->replication;
     if (replication->failover.state != REPLICATION_FAILOVER_NONE) {
@@ -81,7 +85,7 @@ const char *failover_begin(struct server *server, const struct failover_options 
     replication->failover.until_ms = until_ms;
     advance(replication, EVENT_BEGUN);
     log_write(LOG_NOTICE, "failover begun, writes wait target=\"%s %u\" group=%llu",
-              replication->failover.host, replication->failover.port,
+              target_of(replication), replication->failover.port,
               (unsigned long long)replication->group);
     replication_ask_acks(server);
     return NULL;
@@ -153,8 +157,8 @@ bool failover_abort(struct server *server, const char *reason) {
         return false;
     }
     log_write(LOG_WARNING, "failover aborted target=\"%s %u\" state=%s reason=\"%s\"",
-              replication->failover.host, replication->failover.port,
-              replication_failover_name(state), reason);
+              target_of(replication), replication->failover.port, replication_failover_name(state),
+              reason);
     advance(replication, EVENT_ABORTED);
     if (state == REPLICATION_FAILOVER_SHIFTS) {
         replication_promote(server);

@@ -20,6 +20,7 @@
 #include "codec/memory.h"
 #include "protocol/buffer.h"
 
+struct reply;
 struct server;
 struct session;
 struct settings;
@@ -101,11 +102,11 @@ struct replication_machine {
     void (*shift)(void *context);
     /* The ids are new (after promote, and by replication_change_id). */
     void (*history_changed)(void *context);
+    /* LB.SYNC: answer it, and send the session what it asks for. group: the first that it wants. */
+    void (*sync)(void *context, struct replica *replica, struct bytes id, uint64_t group,
+                 bool wants_failover, struct reply *reply);
     /* CLIENT KILL TYPE master: drop the link, and connect anew. */
     void (*drop)(void *context);
-    /* In every tick, between commands and the end of its group: apply what was received, in bounded steps.
-     * true: there is more to do at once. */
-    bool (*step)(void *context);
     /* Following a Redis: INFO's lines about it, "name:value\r\n". */
     void (*print_source)(void *context, struct buffer *out);
 };

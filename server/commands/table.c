@@ -30,7 +30,7 @@ extern const struct command command_failover, command_replconf, command_replicao
     command_slaveof;
 extern const struct command command_acl, command_bgrewriteaof, command_bgsave, command_command,
     command_config, command_dbsize, command_flushall, command_flushdb, command_info,
-    command_lastsave, command_latency, command_lb_snapshot, command_memory, command_monitor,
+    command_lastsave, command_latency, command_lb_snapshot, command_lb_sync, command_memory, command_monitor,
     command_save, command_shutdown, command_slowlog, command_time;
 /* sorted-set */
 extern const struct command command_bzmpop, command_bzpopmax, command_bzpopmin;
@@ -137,6 +137,7 @@ const struct command_row command_table[] = {
     {"server", &command_lastsave},
     {"server", &command_latency},
     {"server", &command_lb_snapshot},
+    {"server", &command_lb_sync},
     {"server", &command_memory},
     {"server", &command_monitor},
     {"server", &command_replconf},

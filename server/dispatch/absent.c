@@ -17,7 +17,7 @@ const struct absent_group absent_groups[] = {
                "GEORADIUS_RO GEOSEARCH GEOSEARCHSTORE"},
     {"scripts", "EVAL EVALSHA EVALSHA_RO EVAL_RO FCALL FCALL_RO FUNCTION SCRIPT"},
     {"sorting and moving of keys", "MIGRATE MOVE RESTORE-ASKING SORT SORT_RO SWAPDB"},
-    {"replicas that are Redis", "PSYNC SYNC"},
+    {"replication to Redis", "PSYNC SYNC"},
     {"clusters", "ASKING CLUSTER"},
     {"modules and debugging", "DEBUG LOLWUT MODULE"},
     {NULL, NULL},

@@ -1,9 +1,10 @@
 /* The version of journals and snapshots: the two digits at the end of the eight bytes with which
- * both begin, "LBJRNL03" and "LBSNAP03".
+ * both begin, "LBJRNL04" and "LBSNAP04".
  *
  *     1   the first
  *     2   journals have linked groups
  *     3   keys hold hashes, too
+ *     4   the history of replication, in a database of the server's own
  *
  * A server reads files of every version up to its own. It writes its own, and appends to no other:
  * the version that wrote a file would not understand what is added. */
@@ -15,7 +16,7 @@
 
 enum {
     FILE_FORMAT_LINKED = 2, /* the first one with linked groups */
-    FILE_FORMAT = 3,        /* the one that is written */
+    FILE_FORMAT = 4,        /* the one that is written */
     FILE_FORMAT_MAGIC = 8,  /* bytes */
 };
 

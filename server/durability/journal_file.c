@@ -80,6 +80,24 @@ void journal_group_seal(char *group, const struct journal_group_head *head, uint
                    XXH3_64bits_withSeed(group + GROUP_SIZE, checked_size, id));
 }
 
+bool journal_group_open(const char *group, size_t size, uint64_t id,
+                        struct journal_group_head *head) {
+    if (size <= JOURNAL_GROUP_HEAD ||
+        XXH3_64bits_withSeed(group + GROUP_SIZE, size - GROUP_SIZE, id) !=
+            little_get_u64(group + GROUP_CHECKSUM)) {
+        return false;
+    }
+    uint32_t word = little_get_u32(group + GROUP_SIZE);
+    *head = (struct journal_group_head){
+        .size = word & ~GROUP_IS_LINKED,
+        .is_linked = (word & GROUP_IS_LINKED) != 0,
+        .sequence = little_get_u64(group + GROUP_SEQUENCE) ^ id,
+        .unsynced = little_get_u32(group + GROUP_UNSYNCED),
+        .time_us = little_get_u64(group + GROUP_TIME),
+    };
+    return head->size == size - JOURNAL_GROUP_HEAD;
+}
+
 bool journal_file_append(struct journal_file *file, const char *groups, size_t size, size_t kept,
                          bool *is_whole) {
     CHECK(kept <= size);

@@ -68,6 +68,10 @@ struct journal_group_head {
 typedef void journal_tap(void *context, const struct journal_group_head *head, const char *payload);
 /* Fill in the head of a group: JOURNAL_GROUP_HEAD bytes of room, then the payload. */
 void journal_group_seal(char *group, const struct journal_group_head *head, uint64_t id);
+/* Read the head of a sealed group that is whole in size bytes: JOURNAL_GROUP_HEAD, then the payload.
+ * false: it is none, or its checksum is wrong. */
+MUST_CHECK bool journal_group_open(const char *group, size_t size, uint64_t id,
+                                   struct journal_group_head *head);
 /* Append sealed groups, all or none. kept: the number of these bytes up to the end of the last
  * group that is not linked to the next. A linked group cannot be relied on before the last group of
  * its chain is written.

@@ -108,6 +108,8 @@ struct persistence {
     struct received *received; /* NULL: nothing is received from a master */
     bool is_applying;          /* the registry changes as a master's group says */
     bool is_walk_held;
+    bool is_following; /* all changes are a master's groups */
+    bool has_gap;      /* there was a time in which changes were not numbered: persistence_take_gap */
     struct loading *loading;       /* NULL once it is done */
     struct loading *ended_loading; /* its memory, until the loop has closed its handle */
     uint64_t loading_begin_us;
@@ -422,6 +424,7 @@ bool persistence_is_behind(const struct persistence *persistence) {
 static void set_listening(struct persistence *persistence) {
     bool is_recorded = journal_gathers(&persistence->journal) && !persistence->is_applying;
     bool is_needed = is_recorded || persistence->saving == WALKING;
+    persistence->has_gap |= !is_recorded && !persistence->is_following;
     persistence->listener.receive = on_effect;
     persistence->listener.context = persistence;
     if (is_needed) {
@@ -738,6 +741,12 @@ struct persistence_streamed persistence_streamed(const struct persistence *persi
                                          .time_us = (int64_t)footer->time_us,
                                          .board_count = footer->board_count,
                                          .member_count = footer->member_count};
+}
+
+uint64_t persistence_stream_group(const struct persistence *persistence) {
+    bool is_walked = persistence->is_streamed ||
+                     (persistence->is_streaming && persistence->saving == ENDING);
+    return is_walked ? persistence->snapshot.footer.sequence : 0;
 }
 
 static void close_stream(struct persistence *persistence) {
@@ -1199,9 +1208,21 @@ void persistence_second(struct persistence *persistence) {
 /* ---- replication ---- */
 
 void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context) {
-    CHECK(!persistence->journal.has_group);
     persistence->journal.tap = tap;
     persistence->journal.tap_context = context;
+    set_listening(persistence);
+}
+
+bool persistence_has_gap(const struct persistence *persistence) {
+    return persistence->has_gap;
+}
+
+void persistence_clear_gap(struct persistence *persistence) {
+    persistence->has_gap = false;
+}
+
+void persistence_set_following(struct persistence *persistence, bool is_following) {
+    persistence->is_following = is_following;
     set_listening(persistence);
 }
 
@@ -1339,6 +1360,10 @@ uint64_t persistence_safe_group(const struct persistence *persistence) {
         return UINT64_MAX;
     }
     return persistence_holds_readers(persistence) ? journal->synced_group : journal->written_group;
+}
+
+uint64_t persistence_synced_group(const struct persistence *persistence) {
+    return is_on(persistence) ? persistence->journal.synced_group : 0;
 }
 
 bool persistence_holds_readers(const struct persistence *persistence) {

@@ -72,6 +72,8 @@ uint64_t persistence_last_group(const struct persistence *persistence);
 /* Replies that depend on no later group than this may be sent: it is on disk as far as appendfsync
  * requires. */
 uint64_t persistence_safe_group(const struct persistence *persistence);
+/* The last group that is on disk; 0: there is no journal. */
+uint64_t persistence_synced_group(const struct persistence *persistence);
 /* Do replies of read-only commands wait, too? (always) */
 bool persistence_holds_readers(const struct persistence *persistence);
 
@@ -117,6 +119,8 @@ MUST_CHECK enum persistence_stream persistence_read_stream(struct persistence *p
                                                            char *error);
 /* Is there nothing to read until the loop wakes? */
 bool persistence_stream_waits(const struct persistence *persistence);
+/* The last group that the stream will hold, as soon as that is known; 0: not yet. */
+uint64_t persistence_stream_group(const struct persistence *persistence);
 /* After PERSISTENCE_STREAM_END: what the file says of itself. */
 struct persistence_streamed {
     uint64_t group;
@@ -129,8 +133,15 @@ void persistence_end_stream(struct persistence *persistence);
 /* ---- for replication ---- */
 
 /* Give each group to this function from now on, when it is complete; NULL: not any more. Call it between
- * two ticks (behind persistence_end_tick). */
+ * two commands. */
 void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void *context);
+/* Was there a time in which changes had no numbers, because the journal was off and nobody wanted the
+ * groups? Then the number of the last group does not say what the keys are. clear: it does from here on,
+ * as long as groups are recorded. */
+bool persistence_has_gap(const struct persistence *persistence);
+void persistence_clear_gap(struct persistence *persistence);
+/* All changes are a master's groups from now on, and so all are numbered; or not any more. */
+void persistence_set_following(struct persistence *persistence, bool is_following);
 
 /* A replica applies its master's groups (effect_apply), which keep their numbers: between these two
  * calls, changes of the registry are not recorded, but by a snapshot that is being written. Then

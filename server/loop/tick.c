@@ -1139,6 +1139,27 @@ static void end_time(struct tick *tick, uint64_t begin_ticks) {
     }
 }
 
+/* ---- replication ---- */
+
+static bool begin_replication(struct tick *tick) {
+    return tick->replicator != NULL && tick->replicate_begin(tick->replicator);
+}
+
+/* What replicas are sent leaves with the replies. */
+static bool end_replication(struct tick *tick) {
+    if (tick->replicator == NULL) {
+        return false;
+    }
+    bool has_more = tick->replicate_end(tick->replicator);
+    struct replica *replica = tick->server->replication.replicas;
+    for (; replica != NULL; replica = replica->next) {
+        if (replica->session->output.size > 0) {
+            tick_mark_dirty(tick, connection_of(replica->session));
+        }
+    }
+    return has_more;
+}
+
 /* ---- the loop's callbacks ---- */
 
 static void on_check(uv_check_t *check) {
@@ -1151,16 +1172,14 @@ static void on_check(uv_check_t *check) {
     check_pause_time(tick);
     take_batches(tick);
     tick->has_more = false;
+    bool has_more = begin_replication(tick);
     tick->is_behind = is_behind(server);
     if (tick->waiting_count > 0) {
         note_requests(tick);
         run_queue(tick);
     }
-    bool has_more = handle_due(tick);
+    has_more |= handle_due(tick);
     has_more |= run_jobs(tick);
-    if (server->replication.machine.step != NULL) {
-        has_more |= server->replication.machine.step(server->replication.machine.context);
-    }
     waiting_serve_opened(server);
     waiting_serve_replicas(server);
     failover_step(server);
@@ -1174,6 +1193,7 @@ static void on_check(uv_check_t *check) {
     if (server->persistence != NULL) {
         has_more |= persistence_end_tick(server->persistence);
     }
+    has_more |= end_replication(tick);
     finish_dirty(tick);
     has_more |= finish_pushed(tick);
     has_more |= jobs_have_steps(server);
@@ -1219,6 +1239,10 @@ static void on_second(uv_timer_t *timer) {
     stats_sample(&server->stats, server->clock.monotonic_ms);
     if (server->persistence != NULL) {
         persistence_second(server->persistence);
+    }
+    if (tick->replicator != NULL) {
+        tick->replicate_second(tick->replicator);
+        set_idle(tick, true); /* what it has to say leaves with a tick */
     }
     audit_second(server);
     free_idle_buffers(tick);

@@ -297,6 +297,7 @@ enum setting_type {
     SETTING_TYPE_STRING,          /* char *, owned, of minimum .. maximum bytes */
     SETTING_TYPE_DIRECTORY,       /* the same, the path of a directory */
     SETTING_TYPE_FILE_NAME,       /* the same, a name without directories */
+    SETTING_TYPE_HOST,            /* the same, an address or a host's name, or empty */
     SETTING_TYPE_DEFAULT_LAYOUT,  /* the same, a layout's name */
     SETTING_TYPE_EVENTS,          /* unsigned: enum setting_event, a letter each */
     SETTING_TYPE_USER,            /* the same: a line of words for each `user` */

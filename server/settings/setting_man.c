@@ -218,6 +218,7 @@ static const char *completion_of(const struct setting *setting, char *words) {
     case SETTING_TYPE_SIZE:
     case SETTING_TYPE_SIZE_OR_PERCENT:
     case SETTING_TYPE_FILE_NAME:
+    case SETTING_TYPE_HOST:
     case SETTING_TYPE_DEFAULT_LAYOUT:
     case SETTING_TYPE_EVENTS:
     case SETTING_TYPE_BIND:

@@ -492,7 +492,7 @@ const struct setting setting_table[] = {
      "unless "
      "replica-priority is 0."},
     {"replica-announce-ip", &replication, 0,
-     TEXT(STRING, replica_announce_ip, 0, FILE_NAME_SIZE_MAX, "address"), "\"\"", "203.0.113.7",
+     TEXT(HOST, replica_announce_ip, 0, FILE_NAME_SIZE_MAX, "address"), "\"\"", "203.0.113.7",
      "The address that the master, Sentinel and clients are told for this replica. \"\": the one "
      "that its connection comes from. Set it behind NAT and in containers."},
     {"replica-announce-port", &replication, 0, INTEGER(replica_announce_port, 0, 65535, ""), "0",

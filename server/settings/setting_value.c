@@ -431,6 +431,13 @@ bool settings_set_master(struct settings *settings, struct bytes host, uint16_t 
     return true;
 }
 
+static bool assign_host(const struct setting_input *in) {
+    return in->words[0].size == 0 || settings_is_host(in->words[0])
+               ? assign_string(in)
+               : setting_fail(in->reason, "'%s' is neither an address nor a host's name",
+                              bytes_show(in->words[0]).text);
+}
+
 static bool assign_replicaof(const struct setting_input *in) {
     int64_t port = 0;
     bool is_none = in->count == 0 || (in->count == 2 && bytes_is(in->words[0], "no") &&
@@ -756,6 +763,7 @@ static const struct {
     [SETTING_TYPE_ONLY] = {check_only, print_only, false, false},
     [SETTING_TYPE_STRING] = {assign_string, print_string, false, true},
     [SETTING_TYPE_DIRECTORY] = {assign_string, print_directory, false, true},
+    [SETTING_TYPE_HOST] = {assign_host, print_string, false, true},
     [SETTING_TYPE_FILE_NAME] = {assign_file_name, print_string, false, true},
     [SETTING_TYPE_DEFAULT_LAYOUT] = {setting_board_assign_default, print_string, false, true},
     [SETTING_TYPE_EVENTS] = {assign_events, print_events, false, false},

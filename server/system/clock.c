@@ -182,6 +182,12 @@ int64_t clock_now_us(struct clock *clock) {
     }
     int64_t read_us = read_monotonic(clock);
     int64_t elapsed_us = read_us - clock->read_us;
+    if (clock->is_following) {
+        clock->read_us = read_us;
+        int64_t now_us = read_us + clock->follow_offset_us;
+        clock->latest_us = now_us > clock->latest_us ? now_us : clock->latest_us;
+        return clock->latest_us;
+    }
     if (elapsed_us > 0) {
         clock->read_us = read_us;
         clock->latest_us += elapsed_us - lose(clock, elapsed_us);
@@ -206,6 +212,34 @@ void clock_raise(struct clock *clock, int64_t floor_us) {
         start_from(clock, wall_us);
     } else if (clock_now_us(clock) < floor_us) {
         clock->latest_us = floor_us;
+        start_from(clock, read_wall(clock));
+    }
+}
+
+void clock_follow(struct clock *clock, int64_t master_us, bool is_floor) {
+    enum { DRIFT_PART = 8 };
+    int64_t offset_us = master_us - read_monotonic(clock);
+    if (!clock->is_following) {
+        clock->is_following = true;
+        clock->is_started = true;
+        clock->follow_offset_us = offset_us;
+    } else if (offset_us > clock->follow_offset_us) {
+        clock->follow_offset_us = offset_us;
+    } else if (!is_floor) {
+        clock->follow_offset_us -= (clock->follow_offset_us - offset_us) / DRIFT_PART;
+    }
+}
+
+void clock_follow_anew(struct clock *clock, int64_t master_us) {
+    clock->is_following = false;
+    clock->latest_us = master_us;
+    clock_follow(clock, master_us, true);
+}
+
+void clock_lead(struct clock *clock) {
+    if (clock->is_following) {
+        (void)clock_now_us(clock);
+        clock->is_following = false;
         start_from(clock, read_wall(clock));
     }
 }

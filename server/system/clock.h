@@ -43,6 +43,9 @@ enum clock_state {
     CLOCK_AHEAD,   /* the wall clock is far behind */
 };
 
+/* A replica's server time is its master's: what that said last, plus the monotonic time since. The wall
+ * clock does not count until clock_lead. */
+
 /* Must be zeroed except for the sources. */
 struct clock {
     /* Set by clock_update: server time (milliseconds: rounded down), and monotonic time. */
@@ -66,6 +69,8 @@ struct clock {
     int64_t waits_since_us; /* monotonic; in CLOCK_WAITS */
     /* Steps of the wall clock by more than a minute; the size of the latest, and when it was
      * noticed. */
+    bool is_following;         /* a master's time: clock_follow */
+    int64_t follow_offset_us;  /* that minus monotonic time */
     uint64_t step_count;
     uint64_t jump_count; /* of server time; not counting the start */
     int64_t step_us, step_at_us;
@@ -85,6 +90,14 @@ static inline int64_t clock_offset_ms(const struct clock *clock) {
 void clock_raise(struct clock *clock, int64_t floor_us);
 /* Set server time to the wall clock, even if that is earlier. */
 void clock_reset(struct clock *clock);
+/* The master's time was this when it was sent; it is at least that now. Of two such times the later one
+ * counts, unless it is not is_floor, and then time runs a little slower until both meet. */
+void clock_follow(struct clock *clock, int64_t master_us, bool is_floor);
+/* The same for keys that have just come whole from a master: earlier stamps do not count, and time may
+ * run backwards once. */
+void clock_follow_anew(struct clock *clock, int64_t master_us);
+/* A replica has become a master: time goes on from here, and follows the machine's clock. */
+void clock_lead(struct clock *clock);
 /* For log lines that report that server time is ahead. */
 #define CLOCK_RESET_ADVICE                                                                         \
     "advice=\"if the machine's clock is right, start once with --reset-clock: stamps from then "   \

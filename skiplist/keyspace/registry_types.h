@@ -12,6 +12,7 @@ enum {
     /* Databases of the server's own, which no client can select or flush: from
      * REGISTRY_SYSTEM on. They have hashes only. */
     REGISTRY_SYSTEM = REGISTRY_DATABASES,
+    REGISTRY_HISTORY = REGISTRY_SYSTEM + 2, /* server/replication/history.h */
     REGISTRY_ALL_DATABASES = REGISTRY_SYSTEM + 3,
     REGISTRY_KEY_MAX = 65536, /* bytes; at least 1 */
     /* The same including the suffix of an archive's name: '@' and a date. */

@@ -60,6 +60,7 @@ static bool is_small(const char *complexity) {
         /* maxclients, the settings, the commands, slowlog-max-len */
         "O(n) in the connections",
         "O(n) in the clients",
+        "O(n) in the replicas",
         "O(n) in the commands",
         "O(n) in the commands of the server",
         "O(n) in the settings and the patterns",

@@ -213,7 +213,8 @@ static void what_clients_ask_for_is_answered(void **state) {
     assert_string_equal(value_of(settings, "maxmemory"), "0");
     assert_string_equal(value_of(settings, "proto-max-bulk-len"), "67108864");
     assert_string_equal(value_of(settings, "client-output-buffer-limit"),
-                        "normal 268435456 67108864 60 pubsub 33554432 8388608 60");
+                        "normal 268435456 67108864 60 slave 268435456 67108864 60 pubsub "
+                        "33554432 8388608 60");
     assert_string_equal(value_of(settings, "bind"), "127.0.0.1 -::1");
     assert_string_equal(value_of(settings, "requirepass"), "");
     assert_string_equal(value_of(settings, "loglevel"), "notice");
@@ -300,12 +301,37 @@ static const struct good good_values[] = {
     {"proto-max-bulk-len 1mb", "proto-max-bulk-len", "1048576", "1mb"},
     {"client-query-buffer-limit 1gb", "client-query-buffer-limit", "1073741824", "1gb"},
     {"client-output-buffer-limit normal 0 0 0", "client-output-buffer-limit",
-     "normal 0 0 0 pubsub 33554432 8388608 60", "normal 0 0 0 pubsub 32mb 8mb 60"},
+     "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+     "normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60"},
     {"client-output-buffer-limit \"normal 1mb 512kb 5\"", "client-output-buffer-limit",
-     "normal 1048576 524288 5 pubsub 33554432 8388608 60", "normal 1mb 512kb 5 pubsub 32mb 8mb 60"},
+     "normal 1048576 524288 5 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+     "normal 1mb 512kb 5 replica 256mb 64mb 60 pubsub 32mb 8mb 60"},
     {"client-output-buffer-limit PubSub 1mb 2 5\nclient-output-buffer-limit normal 1 2 3 pubsub 0 "
      "3 4",
-     "client-output-buffer-limit", "normal 1 2 3 pubsub 0 3 4", "normal 1 2 3 pubsub 0 3 4"},
+     "client-output-buffer-limit", "normal 1 2 3 slave 268435456 67108864 60 pubsub 0 3 4",
+     "normal 1 2 3 replica 256mb 64mb 60 pubsub 0 3 4"},
+    {"client-output-buffer-limit slave 4 5 6", "client-output-buffer-limit",
+     "normal 1 2 3 slave 4 5 6 pubsub 0 3 4", "normal 1 2 3 replica 4 5 6 pubsub 0 3 4"},
+    {"replicaof 10.0.0.1 6379", "replicaof", "10.0.0.1 6379", "10.0.0.1 6379"},
+    {"slaveof boards-1.example 65535", "replicaof", "boards-1.example 65535",
+     "boards-1.example 65535"},
+    {"replicaof \"::1 7000\"", "replicaof", "::1 7000", "::1 7000"},
+    {"replicaof no one", "replicaof", "", "\"\""},
+    {"replicaof \"\"", "replicaof", "", "\"\""},
+    {"masteruser sync", "masteruser", "sync", "sync"},
+    {"slave-read-only yes", "replica-read-only", "yes", "yes"},
+    {"slave-serve-stale-data no", "replica-serve-stale-data", "no", "no"},
+    {"slave-priority 0", "replica-priority", "0", "0"},
+    {"replica-announced no", "replica-announced", "no", "no"},
+    {"slave-announce-ip 203.0.113.7", "replica-announce-ip", "203.0.113.7", "203.0.113.7"},
+    {"slave-announce-port 7001", "replica-announce-port", "7001", "7001"},
+    {"repl-timeout 5", "repl-timeout", "5", "5"},
+    {"repl-ping-slave-period 1", "repl-ping-replica-period", "1", "1"},
+    {"repl-backlog-size 64mb", "repl-backlog-size", "67108864", "64mb"},
+    {"repl-backlog-ttl 0", "repl-backlog-ttl", "0", "0"},
+    {"min-slaves-to-write 2", "min-replicas-to-write", "2", "2"},
+    {"min-slaves-max-lag 3", "min-replicas-max-lag", "3", "3"},
+    {"tls-replication yes", "tls-replication", "yes", "yes"},
     {"daemonize yes", "daemonize", "yes", "yes"},
     {"pidfile /run/l.pid", "pidfile", "/run/l.pid", "/run/l.pid"},
     {"logfile \"/var/my log\"", "logfile", "/var/my log", "\"/var/my log\""},
@@ -400,9 +426,27 @@ static const char *const bad_values[][2] = {
     {"client-output-buffer-limit normal 1 2",
      AT "client-output-buffer-limit: Wrong number of arguments in buffer limit "
         "configuration."},
-    {"client-output-buffer-limit replica 32mb 8mb 60",
-     AT "client-output-buffer-limit: Invalid client class 'replica' specified in buffer limit "
-        "configuration: the classes here are normal and pubsub"},
+    {"client-output-buffer-limit master 32mb 8mb 60",
+     AT "client-output-buffer-limit: Invalid client class 'master' specified in buffer limit "
+        "configuration: the classes are normal, replica and pubsub"},
+    {"replicaof 10.0.0.1",
+     AT "replicaof: wrong number of arguments, the form is: replicaof host port | no one"},
+    {"replicaof 10.0.0.1 0", AT "replicaof: Invalid master port"},
+    {"replicaof 10.0.0.1 65536", AT "replicaof: Invalid master port"},
+    {"replicaof 10.0.0.1 x", AT "replicaof: Invalid master port"},
+    {"replicaof 10.0.0.300 6379",
+     AT "replicaof: '10.0.0.300' is neither an address nor a host's name"},
+    {"replicaof * 6379", AT "replicaof: '*' is neither an address nor a host's name"},
+    {"replicaof -10.0.0.1 6379",
+     AT "replicaof: '-10.0.0.1' is neither an address nor a host's name"},
+    {"replicaof '' 6379", AT "replicaof: '' is neither an address nor a host's name"},
+    {"replica-read-only no",
+     AT "replica-read-only: a replica is an exact copy of its master, so the only value is yes"},
+    {"slave-priority -1",
+     AT "replica-priority: argument must be between 0 and 2147483647 inclusive"},
+    {"repl-timeout 0", AT "repl-timeout: argument must be between 1 and 2147483647 inclusive"},
+    {"replica-announce-ip \"a b\"",
+     AT "replica-announce-ip: 'a b' is neither an address nor a host's name"},
     {"client-output-buffer-limit normal 1mb x 60",
      AT "client-output-buffer-limit: Error in hard, soft or soft_seconds setting in buffer "
         "limit configuration."},

@@ -82,11 +82,28 @@ static void get_star_answers_every_setting(void **state) {
     for (const struct setting *setting = setting_table; setting->name != NULL; setting++) {
         count += (setting->flags & SETTING_IN_FILE) != 0 ? 0 : 2;
     }
+    for (const struct setting_alias *alias = setting_aliases; alias->name != NULL; alias++) {
+        count += 2;
+    }
     assert_int_equal(count_values(state, "CONFIG GET *"), count);
     assert_int_equal(count_values(state, "CONFIG GET * * port"), count);
     expect(state, "CONFIG GET rename-command", "*0\r\n");
     expect(state, "CONFIG SET rename-command \"ZADD x\"",
            "-ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'\r\n");
+}
+
+static void old_names_of_settings_are_answered_as_they_were_asked(void **state) {
+    expect(state, "CONFIG GET slave-priority", "*2\r\n$14\r\nslave-priority\r\n$3\r\n100\r\n");
+    expect(state, "CONFIG SET slave-priority 7", "+OK\r\n");
+    expect(state, "CONFIG GET replica-priority *LAVE-PRI*",
+           "*4\r\n$16\r\nreplica-priority\r\n$1\r\n7\r\n$14\r\nslave-priority\r\n$1\r\n7\r\n");
+    expect(state, "CONFIG GET slaveof", "*2\r\n$7\r\nslaveof\r\n$0\r\n\r\n");
+    expect(state, "CONFIG SET slaveof \"a 1\"",
+           "-ERR CONFIG SET failed (possibly related to argument 'slaveof') - can't set immutable "
+           "config\r\n");
+    expect(state, "CONFIG SET slave-priority 1 replica-priority 2",
+           "-ERR CONFIG SET failed (possibly related to argument 'replica-priority') - duplicate "
+           "parameter\r\n");
 }
 
 static void get_answers_what_redis_benchmark_asks_at_its_start(void **state) {
@@ -379,6 +396,7 @@ int main(void) {
         TEST(get_answers_a_map_in_resp3),
         TEST(get_takes_several_patterns_and_answers_each_setting_once_in_order),
         TEST(get_star_answers_every_setting),
+        TEST(old_names_of_settings_are_answered_as_they_were_asked),
         TEST(get_answers_what_redis_benchmark_asks_at_its_start),
         TEST(get_answers_repeated_settings_as_one_text_of_lines),
         TEST(set_changes_several_settings),

@@ -1,0 +1,524 @@
+/* What replicas are sent. See feed.h. */
+#include "server/replication/feed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "server/clients/failover.h"
+#include "server/durability/persistence.h"
+#include "server/replication/history.h"
+#include "server/system/log.h"
+
+enum {
+    UNSENT_MAX = 512 * 1024, /* of a replica: more is not put into its output */
+    READ_MAX = 256 * 1024,
+    SECOND_MS = 1000,
+};
+
+static struct feed_place *place_of(const struct replica *replica) {
+    return replica->feed;
+}
+
+static struct replication *replication_of(const struct feed *feed) {
+    return &feed->server->replication;
+}
+
+/* ---- opening and closing ---- */
+
+static void take_group(void *context, const struct journal_group_head *head, const char *payload) {
+    struct feed *feed = context;
+    if (head == NULL || !backlog_add(&feed->backlog, head, payload)) {
+        feed->has_gap = true;
+    }
+}
+
+/* The history that is written into the keys. */
+static void write_history(struct feed *feed) {
+    const struct replication *replication = replication_of(feed);
+    struct registry *registry = feed->server->registry;
+    struct history now;
+    if (replication_is_replica(replication) ||
+        (history_read(registry, &now) && strcmp(now.id, replication->id) == 0)) {
+        return;
+    }
+    memcpy(now.id, replication->id, sizeof now.id);
+    memcpy(now.second_id, replication->second_id, sizeof now.second_id);
+    now.second_until = replication->second_until;
+    if (!history_write(registry, &now)) {
+        feed->has_gap = true; /* no memory: nobody may rely on it */
+    }
+}
+
+void feed_open(struct feed *feed) {
+    struct replication *replication = replication_of(feed);
+    struct persistence *persistence = feed->server->persistence;
+    if (feed->is_open) {
+        return;
+    }
+    feed->is_open = true;
+    feed->has_gap = false;
+    feed->jump_count = feed->server->clock.jump_count;
+    feed->deserted_at_ms = feed->server->clock.monotonic_ms;
+    backlog_init(&feed->backlog, feed->server->settings.repl_backlog_size);
+    bool had_gap = persistence_has_gap(persistence);
+    persistence_set_tap(persistence, take_group, feed);
+    persistence_clear_gap(persistence);
+    if (!replication_is_replica(replication) && had_gap) {
+        /* Whoever knows the id, and the number of the last group, does not know the keys. */
+        replication_make_id(feed->server, replication->id);
+        memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+        replication->second_until = 0;
+    }
+    write_history(feed);
+    log_write(LOG_NOTICE, "replication: backlog begun id=%s group=%" PRIu64 " bytes=%llu",
+              replication->id, persistence_last_group(persistence),
+              (unsigned long long)feed->backlog.keep_size);
+}
+
+static void end_copy(struct feed *feed) {
+    if (feed->copy.is_going) {
+        persistence_end_stream(feed->server->persistence);
+    }
+    backlog_leave(&feed->copy.pin);
+    feed->copy = (struct feed_copy){.is_going = false};
+}
+
+static void close_feed(struct feed *feed) {
+    end_copy(feed);
+    backlog_clear(&feed->backlog);
+    persistence_set_tap(feed->server->persistence, NULL, NULL);
+    feed->is_open = false;
+}
+
+static void give_up(struct feed *feed, struct replica *replica, const char *reason) {
+    struct feed_place *place = place_of(replica);
+    if (replica->is_failed) {
+        return;
+    }
+    replica->is_failed = true;
+    backlog_leave(&place->cursor);
+    log_write(LOG_WARNING, "replica closed id=%llu addr=%s reason=\"%s\" group=%" PRIu64,
+              (unsigned long long)replica->session->id, replica->session->address, reason,
+              replica->sent_group);
+    server_kill_session(feed->server, replica->session);
+}
+
+void feed_reset(struct feed *feed, const char *reason) {
+    struct replication *replication = replication_of(feed);
+    for (struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        give_up(feed, replica, reason);
+    }
+    if (feed->is_open) {
+        close_feed(feed);
+    }
+}
+
+struct feed *feed_create(struct server *server) {
+    struct feed *feed = memory_allocate_zeroed(sizeof *feed);
+    if (feed != NULL) {
+        feed->server = server;
+        backlog_init(&feed->backlog, 0);
+    }
+    return feed;
+}
+
+void feed_destroy(struct feed *feed) {
+    if (feed != NULL) {
+        backlog_leave(&feed->copy.pin);
+        backlog_clear(&feed->backlog);
+        memory_free(feed);
+    }
+}
+
+/* ---- LB.SYNC ---- */
+
+static bool is_id(const char *id, struct bytes wanted) {
+    return bytes_equal(bytes_from_text(id), wanted);
+}
+
+/* Does whoever has all groups before this one, of that history, have what is true here, too? */
+static bool is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
+    const struct replication *replication = replication_of(feed);
+    uint64_t last_group = persistence_last_group(feed->server->persistence);
+    if (group == 0 || !history_is_id(id) || is_id(HISTORY_NO_ID, id)) {
+        return false;
+    }
+    return (is_id(replication->id, id) && group - 1 <= last_group) ||
+           (is_id(replication->second_id, id) && group - 1 <= replication->second_until);
+}
+
+/* Can the groups from this one on be sent? */
+static bool is_at_hand(const struct feed *feed, uint64_t group) {
+    const struct backlog *backlog = &feed->backlog;
+    if (backlog->first == NULL) {
+        return group == persistence_last_group(feed->server->persistence) + 1;
+    }
+    return group >= backlog_first_group(backlog) && group <= backlog->next_group;
+}
+
+static const char *find_sync_refusal(const struct feed *feed, struct bytes id, bool wants_failover) {
+    const struct replication *replication = replication_of(feed);
+    if (wants_failover && !is_id(replication->id, id)) {
+        return "ERR PSYNC FAILOVER replid must match my replid.";
+    }
+    if (replication_is_replica(replication) && !wants_failover &&
+        (!replication->is_whole || replication->link == REPLICATION_LINK_SYNC ||
+         !replication_is_up(replication))) {
+        return "NOMASTERLINK Can't SYNC while not connected with my master";
+    }
+    if (replication->failover.state == REPLICATION_FAILOVER_SHIFTS) {
+        return "NOMASTERLINK Can't SYNC while failing over";
+    }
+    return feed->server->persistence == NULL ? "ERR this server runs without a disk" : NULL;
+}
+
+static void answer(struct feed *feed, const struct replica *replica, struct reply *reply,
+                   bool is_continued) {
+    char text[sizeof "CONTINUE " + REPLICATION_ID_SIZE];
+    const struct session *session = replica->session;
+    snprintf(text, sizeof text, "%s %s", is_continued ? "CONTINUE" : "FULL",
+             replication_of(feed)->id);
+    reply_simple(reply, text);
+    log_write(LOG_NOTICE, "replica %s id=%llu addr=%s port=%u group=%" PRIu64,
+              is_continued ? "continues" : "wants a full copy", (unsigned long long)session->id,
+              session->address, replica->port, replica->sent_group);
+}
+
+void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint64_t group,
+               bool wants_failover, struct reply *reply) {
+    struct replication *replication = replication_of(feed);
+    const char *refusal = find_sync_refusal(feed, id, wants_failover);
+    if (refusal != NULL) {
+        reply_error(reply, refusal);
+        return;
+    }
+    if (replica->state != REPLICA_HANDSHAKE) {
+        reply_error(reply, "ERR this connection is a replica's already");
+        return;
+    }
+    struct feed_place *place = memory_allocate_zeroed(sizeof *place);
+    if (place == NULL) {
+        reply_error(reply, "OOM out of memory");
+        return;
+    }
+    if (wants_failover) {
+        replication_promote(feed->server);
+    }
+    feed_open(feed);
+    replica->feed = place;
+    bool is_continued = is_ours(feed, id, group) && is_at_hand(feed, group);
+    if (is_continued) {
+        place->next_group = group;
+        place->is_streaming = true;
+        replica->ack_group = group - 1;
+        replica->sent_group = group - 1;
+        replication->counters.partial_syncs++;
+    } else {
+        replication->counters.full_syncs++;
+        replication->counters.partial_sync_failures += history_is_id(id) && !is_id(HISTORY_NO_ID, id);
+    }
+    replication_add_replica(feed->server, replica,
+                            is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
+    feed->deserted_at_ms = 0;
+    answer(feed, replica, reply, is_continued);
+    replica->session->reply_mode = SESSION_REPLY_OFF; /* what follows is no reply */
+}
+
+void feed_leave(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = place_of(replica);
+    if (place != NULL) {
+        backlog_leave(&place->cursor);
+        memory_free(place);
+        replica->feed = NULL;
+    }
+    if (replication_of(feed)->replica_count == 0) {
+        feed->deserted_at_ms = feed->server->clock.monotonic_ms;
+    }
+}
+
+/* ---- sending ---- */
+
+static size_t unsent(const struct replica *replica) {
+    return replica->session->output.size + replica->session->handed_size;
+}
+
+static bool is_lost(const struct replica *replica) {
+    return replica->is_failed || session_is_void(replica->session);
+}
+
+static struct buffer *output_of(struct feed *feed, struct replica *replica) {
+    struct session *session = replica->session;
+    session->output.size_max = server_output_room(feed->server, session);
+    return &session->output;
+}
+
+static uint64_t lag_limit(const struct feed *feed) {
+    return feed->server->settings.output_limits[SETTING_OUTPUT_REPLICA].hard_bytes;
+}
+
+/* Groups from the backlog. true: there are more than the replica takes now. */
+static bool send_groups(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = place_of(replica);
+    struct backlog *backlog = &feed->backlog;
+    if (place->cursor.chunk == NULL && backlog->first != NULL &&
+        !backlog_seek(backlog, &place->cursor, place->next_group)) {
+        give_up(feed, replica, "what it needs next is not in the backlog any more");
+        return false;
+    }
+    if (place->cursor.chunk == NULL) {
+        return false;
+    }
+    while (unsent(replica) < UNSENT_MAX) {
+        const char *at;
+        uint64_t last_group;
+        size_t size = backlog_read(backlog, &place->cursor, READ_MAX, &at, &last_group);
+        if (size == 0) {
+            return false;
+        }
+        buffer_append(output_of(feed, replica), at, size);
+        replica->sent_group = last_group;
+        place->next_group = last_group + 1;
+        replication_of(feed)->counters.streamed_size += size;
+    }
+    uint64_t limit = lag_limit(feed);
+    if (limit > 0 && backlog_unread(backlog, &place->cursor) > limit) {
+        give_up(feed, replica, "it reads too slowly: client-output-buffer-limit replica");
+    }
+    return false; /* the loop turns when its socket has taken some */
+}
+
+static void note_online(struct replica *replica) {
+    const struct feed_place *place = place_of(replica);
+    if (replica->state == REPLICA_COPIES && place->is_streaming &&
+        replica->ack_group >= place->online_from) {
+        replica->state = REPLICA_ONLINE;
+        log_write(LOG_NOTICE, "replica has its full copy id=%llu addr=%s group=%" PRIu64,
+                  (unsigned long long)replica->session->id, replica->session->address,
+                  replica->ack_group);
+    }
+}
+
+/* ---- full copies ---- */
+
+static bool takes_copy(const struct replica *replica) {
+    return replica->state == REPLICA_COPIES && !place_of(replica)->is_streaming &&
+           !is_lost(replica);
+}
+
+static uint32_t count_waiting(const struct feed *feed, enum replica_state state) {
+    uint32_t count = 0;
+    for (const struct replica *replica = replication_of(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        count += replica->state == state && !is_lost(replica) &&
+                 (state != REPLICA_COPIES || takes_copy(replica));
+    }
+    return count;
+}
+
+static void fail_copy(struct feed *feed, const char *reason) {
+    for (struct replica *replica = replication_of(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (takes_copy(replica)) {
+            wire_put_given_up(output_of(feed, replica), reason);
+            replica->session->is_close_after_reply = true;
+            replica->is_failed = true;
+        }
+    }
+    log_write(LOG_WARNING, "full copy given up: %s", reason);
+    end_copy(feed);
+}
+
+static void begin_copy(struct feed *feed) {
+    char error[PERSISTENCE_ERROR_MAX];
+    struct persistence *persistence = feed->server->persistence;
+    if (!persistence_may_stream(persistence)) {
+        return;
+    }
+    enum persistence_status status = persistence_begin_stream(persistence, error);
+    if (status == PERSISTENCE_BUSY) {
+        return;
+    }
+    for (struct replica *replica = replication_of(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (replica->state == REPLICA_WAITS && !is_lost(replica)) {
+            replica->state = REPLICA_COPIES;
+        }
+    }
+    if (status != PERSISTENCE_OK) {
+        fail_copy(feed, error);
+        return;
+    }
+    feed->copy = (struct feed_copy){.is_going = true};
+    log_write(LOG_NOTICE, "full copy begun replicas=%u", count_waiting(feed, REPLICA_COPIES));
+}
+
+/* Keep the groups behind the copy: its last group is known when its walk has ended. */
+static void pin_copy(struct feed *feed) {
+    struct feed_copy *copy = &feed->copy;
+    struct backlog *backlog = &feed->backlog;
+    if (copy->is_walked) {
+        return;
+    }
+    copy->group = persistence_stream_group(feed->server->persistence);
+    copy->is_walked = copy->group != 0;
+    uint64_t next_group = copy->is_walked ? copy->group + 1 : backlog->next_group;
+    if (backlog->first != NULL && !backlog_seek(backlog, &copy->pin, next_group)) {
+        fail_copy(feed, "the groups behind it are lost");
+    }
+}
+
+static bool is_copy_slow(const struct feed *feed) {
+    for (const struct replica *replica = replication_of(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (takes_copy(replica) && unsent(replica) > UNSENT_MAX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void send_piece(struct feed *feed, size_t size) {
+    for (struct replica *replica = replication_of(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        if (takes_copy(replica)) {
+            wire_put_piece(output_of(feed, replica), feed->piece, size);
+            replication_of(feed)->counters.copied_size += size;
+        }
+    }
+}
+
+static void complete_copy(struct feed *feed) {
+    struct persistence_streamed streamed = persistence_streamed(feed->server->persistence);
+    for (struct replica *replica = replication_of(feed)->replicas; replica != NULL;
+         replica = replica->next) {
+        struct feed_place *place = place_of(replica);
+        if (takes_copy(replica)) {
+            wire_put_end(output_of(feed, replica), streamed.group, streamed.time_us);
+            place->next_group = streamed.group + 1;
+            place->online_from = streamed.group;
+            place->is_streaming = true;
+            replica->sent_group = streamed.group;
+            if (feed->backlog.first != NULL &&
+                !backlog_seek(&feed->backlog, &place->cursor, place->next_group)) {
+                give_up(feed, replica, "the groups behind its copy are lost");
+            }
+        }
+    }
+    end_copy(feed);
+}
+
+/* true: there is more to do at once. */
+static bool step_copy(struct feed *feed) {
+    char error[PERSISTENCE_ERROR_MAX];
+    struct persistence *persistence = feed->server->persistence;
+    enum { PIECES_MAX = 4 }; /* in one tick */
+    if (!feed->copy.is_going) {
+        return false;
+    }
+    if (count_waiting(feed, REPLICA_COPIES) == 0) {
+        end_copy(feed);
+        return true;
+    }
+    pin_copy(feed);
+    uint64_t limit = lag_limit(feed);
+    if (limit > 0 && backlog_unread(&feed->backlog, &feed->copy.pin) > limit) {
+        fail_copy(feed, "more is written meanwhile than client-output-buffer-limit replica allows");
+    }
+    for (int i = 0; i < PIECES_MAX && feed->copy.is_going; i++) {
+        size_t size = 0;
+        if (is_copy_slow(feed)) {
+            return false;
+        }
+        switch (persistence_read_stream(persistence, feed->piece, sizeof feed->piece, &size,
+                                        error)) {
+        case PERSISTENCE_STREAM_PIECE:
+            send_piece(feed, size);
+            break;
+        case PERSISTENCE_STREAM_WAITS:
+            return false;
+        case PERSISTENCE_STREAM_END:
+            pin_copy(feed);
+            complete_copy(feed);
+            return true;
+        case PERSISTENCE_STREAM_FAILED:
+            fail_copy(feed, error);
+            return true;
+        }
+    }
+    return feed->copy.is_going;
+}
+
+/* ---- the tick ---- */
+
+static void describe(struct feed *feed) {
+    struct replication *replication = replication_of(feed);
+    replication->backlog_size = feed->is_open ? feed->backlog.keep_size : 0;
+    replication->backlog_first_group = backlog_first_group(&feed->backlog);
+    replication->backlog_used_size = backlog_size(&feed->backlog);
+}
+
+bool feed_step(struct feed *feed) {
+    struct replication *replication = replication_of(feed);
+    bool has_more = false;
+    if (!feed->is_open) {
+        return false;
+    }
+    if (feed->has_gap) {
+        feed_reset(feed, "groups were lost for lack of memory");
+        return true;
+    }
+    feed->backlog.keep_size = feed->server->settings.repl_backlog_size;
+    if (!feed->copy.is_going && count_waiting(feed, REPLICA_WAITS) > 0) {
+        begin_copy(feed);
+    }
+    has_more |= step_copy(feed);
+    for (struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        if (!is_lost(replica) && place_of(replica)->is_streaming) {
+            note_online(replica);
+            has_more |= send_groups(feed, replica);
+        }
+    }
+    backlog_trim(&feed->backlog);
+    describe(feed);
+    return has_more;
+}
+
+static void ping(struct feed *feed, struct replica *replica) {
+    if (unsent(replica) < UNSENT_MAX) {
+        wire_put_ping(output_of(feed, replica), feed->server->clock.now_us, replica->sent_group);
+    }
+}
+
+void feed_second(struct feed *feed) {
+    const struct server *server = feed->server;
+    struct replication *replication = replication_of(feed);
+    int64_t now_ms = server->clock.monotonic_ms;
+    if (!feed->is_open) {
+        return;
+    }
+    if (feed->jump_count != server->clock.jump_count) {
+        /* What was to last for a while now ends at another time, which no effect tells. */
+        feed_reset(feed, "the clock has jumped: replicas need a new copy");
+        return;
+    }
+    for (struct replica *replica = replication->replicas; replica != NULL;
+         replica = replica->next) {
+        if (is_lost(replica)) {
+            continue;
+        }
+        if (now_ms - replica->ack_at_ms > server->settings.repl_timeout_s * SECOND_MS) {
+            give_up(feed, replica, "it said nothing for repl-timeout");
+        } else {
+            ping(feed, replica);
+        }
+    }
+    int64_t ttl_s = server->settings.repl_backlog_ttl_s;
+    if (replication->replica_count == 0 && ttl_s > 0 && feed->deserted_at_ms != 0 &&
+        now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
+        log_write(LOG_NOTICE, "replication: backlog ended, as no replica came for repl-backlog-ttl");
+        close_feed(feed);
+        describe(feed);
+    }
+}

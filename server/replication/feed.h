@@ -1,0 +1,67 @@
+/* What a server sends its replicas: the end of the machinery that masters have, and replicas that have
+ * replicas of their own.
+ *
+ *     LB.SYNC id group --> the group is in the backlog (backlog.h)   +CONTINUE, ONLINE
+ *                          it is in the journal on disk              the same; read from there (feed_disk.h)
+ *                          else                                      +FULL, WAITS --> COPIES --> ONLINE
+ *
+ *     persistence --tap--> backlog --at most UNSENT_MAX ahead--> session's output --> socket
+ *     persistence --stream (a copy)-------------------------------^
+ *
+ * The backlog exists from the first LB.SYNC on, until no replica was there for repl-backlog-ttl. All
+ * replicas that wait when a copy begins share it; the others wait for the next one. Nobody waits for a
+ * replica: one that leaves more unread than client-output-buffer-limit replica allows, where the journal
+ * does not have it either, is closed, and so is one that says nothing for repl-timeout. */
+#ifndef SERVER_FEED_H
+#define SERVER_FEED_H
+
+#include "protocol/reply.h"
+#include "server/clients/server.h"
+#include "server/replication/backlog.h"
+
+struct feed_copy {
+    bool is_going;
+    bool is_walked;            /* its group is known */
+    uint64_t group;            /* the last one that it holds */
+    struct backlog_cursor pin; /* behind that group; until it is walked, at the backlog's end */
+    uint32_t pieces;
+};
+
+struct feed {
+    struct server *server;
+    struct backlog backlog;
+    bool is_open;
+    bool has_gap;           /* the backlog has lost a group: all begin anew */
+    int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
+    int64_t ping_at_ms;
+    uint64_t jump_count; /* of the clock, when the backlog began */
+    struct feed_copy copy;
+    char piece[WIRE_PIECE_MAX];
+};
+
+/* One replica's place in the feed: replica->feed. */
+struct feed_place {
+    struct backlog_cursor cursor; /* chunk NULL: next_group is not there yet, or only on disk */
+    uint64_t next_group;
+    uint64_t online_from; /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
+    bool is_streaming;    /* groups are sent */
+};
+
+struct feed *feed_create(struct server *server);
+void feed_destroy(struct feed *feed);
+
+/* LB.SYNC: answer it, and make the session a replica. group: the first one that it wants. */
+void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint64_t group,
+               bool wants_failover, struct reply *reply);
+/* The session is gone. */
+void feed_leave(struct feed *feed, struct replica *replica);
+/* Begin the backlog, if there is none. */
+void feed_open(struct feed *feed);
+/* All that it has is of another history: close it, and all replicas, which come again. */
+void feed_reset(struct feed *feed, const char *reason);
+/* At the end of a tick, when its group is complete. true: there is more to do at once. */
+bool feed_step(struct feed *feed);
+/* Once a second. */
+void feed_second(struct feed *feed);
+
+#endif

@@ -1,0 +1,79 @@
+/* See history.h. */
+#include "server/replication/history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "skiplist/keyspace/registry_hash.h"
+
+enum { NUMBER_MAX = 24 };
+#define KEY_NAME BYTES("history")
+
+/* Nothing in this database expires. */
+#define ANY_TIME INT64_MIN
+
+bool history_is_id(struct bytes text) {
+    if (text.size != REPLICATION_ID_SIZE) {
+        return false;
+    }
+    for (size_t i = 0; i < text.size; i++) {
+        bool is_hex = (text.at[i] >= '0' && text.at[i] <= '9') ||
+                      (text.at[i] >= 'a' && text.at[i] <= 'f');
+        if (!is_hex) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_id(const struct hash *hash, struct bytes field, char *id) {
+    struct bytes value;
+    if (!hash_find(hash, field, &value) || !history_is_id(value)) {
+        return false;
+    }
+    memcpy(id, value.at, value.size);
+    id[value.size] = '\0';
+    return true;
+}
+
+bool history_read(struct registry *registry, struct history *history) {
+    const struct registry_key *key =
+        registry_peek(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME);
+    struct bytes until;
+    *history = (struct history){.second_until = 0};
+    if (key == NULL || key->kind != REGISTRY_HASH || !read_id(&key->hash, BYTES("id"), history->id)) {
+        return false;
+    }
+    if (!read_id(&key->hash, BYTES("second_id"), history->second_id) ||
+        !hash_find(&key->hash, BYTES("second_until"), &until) ||
+        !bytes_parse_u64(until, &history->second_until)) {
+        memcpy(history->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+        history->second_until = 0;
+    }
+    return true;
+}
+
+bool history_write(struct registry *registry, const struct history *history) {
+    char until[NUMBER_MAX];
+    uint32_t added_count;
+    bool is_new;
+    struct registry_key *key =
+        registry_find_or_create_hash(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME, &is_new);
+    if (key == NULL) {
+        return false;
+    }
+    snprintf(until, sizeof until, "%" PRIu64, history->second_until);
+    const struct bytes args[] = {
+        BYTES("id"),           bytes_from_text(history->id),
+        BYTES("second_id"),    bytes_from_text(history->second_id),
+        BYTES("second_until"), bytes_from_text(until),
+    };
+    enum { PAIRS = sizeof args / sizeof args[0] / 2 };
+    if (registry_put_fields(registry, key, args, PAIRS, &added_count) == HASH_OK) {
+        return true;
+    }
+    if (is_new) {
+        registry_take_back(registry, key);
+    }
+    return false;
+}

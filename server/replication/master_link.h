@@ -1,0 +1,136 @@
+/* A replica's connection to its master: connecting, the handshake, and what comes.
+ *
+ *     OFF --begin--> WAITS --> RESOLVING --> CONNECTING [--> SHAKING] --> GREETING --> ASKING
+ *     ASKING --+CONTINUE--> STREAMING
+ *     ASKING --+FULL--> COPYING --the copy's end--> LOADING --adopted--> STREAMING
+ *     any --lost--> WAITS, until the next attempt         any --stop--> OFF
+ *
+ * The handshake is Redis's, one line answering the other:
+ *
+ *     PING   [AUTH [user] password]   REPLCONF listening-port   [REPLCONF ip-address]
+ *     REPLCONF capa eof capa psync2   REPLCONF leaderboard <version>
+ *     LB.SYNC <id> <first group>
+ *
+ * What answers REPLCONF leaderboard with an error, but took what was before, is a Redis: the link ends, and
+ * says so (redis_follow.h goes on).
+ *
+ * Behind it come messages (wire.h). Groups are taken in order, linked ones when all of them have come,
+ * and applied by apply.h in bounded steps; while a group is applied in part, nothing is read. The
+ * link is on the engine's loop. Memory is taken for bytes that have come, never for sizes that are
+ * announced. */
+#ifndef SERVER_MASTER_LINK_H
+#define SERVER_MASTER_LINK_H
+
+#include <uv.h>
+
+#include "protocol/buffer.h"
+#include "server/clients/server.h"
+#include "server/network/tls.h"
+#include "server/replication/apply.h"
+#include "server/replication/wire.h"
+
+enum master_link_state {
+    LINK_OFF,
+    LINK_WAITS, /* for the next attempt */
+    LINK_RESOLVING,
+    LINK_CONNECTING,
+    LINK_SHAKING, /* TLS */
+    LINK_GREETING,
+    LINK_ASKING,
+    LINK_COPYING,
+    LINK_LOADING,
+    LINK_STREAMING,
+    LINK_STATES,
+};
+
+enum master_link_event {
+    LINK_BEGUN,
+    LINK_STOPPED,
+    LINK_TRIED,
+    LINK_RESOLVED,
+    LINK_OPEN,     /* the socket is connected */
+    LINK_TLS_OPEN, /* and needs a handshake of TLS */
+    LINK_SHAKEN,
+    LINK_GREETED,
+    LINK_CONTINUES,
+    LINK_COPY_BEGUN,
+    LINK_COPY_ENDED,
+    LINK_ADOPTED,
+    LINK_LOST,
+};
+
+/* What the handshake says next. */
+enum master_link_line {
+    LINK_SAYS_PING,
+    LINK_SAYS_AUTH,
+    LINK_SAYS_PORT,
+    LINK_SAYS_ADDRESS,
+    LINK_SAYS_CAPABILITIES,
+    LINK_SAYS_VERSION,
+    LINK_SAYS_SYNC,
+    LINK_LINES,
+};
+
+struct master_link {
+    struct server *server;
+    uv_loop_t *loop;
+    void (*wake)(void *context); /* let the tick run: something has come */
+    void *context;
+    enum master_link_state state;
+    bool wants_failover; /* LB.SYNC ... FAILOVER */
+    int fd;              /* -1: none */
+    uv_poll_t *poll;     /* NULL: none; its own memory, as closing takes a turn of the loop */
+    int polled;          /* events */
+    uv_timer_t timer;    /* the next attempt */
+    struct master_link_question *question; /* to the resolver; NULL: none */
+    struct ssl_ctx_st *tls_context;
+    struct tls *tls;
+    enum master_link_line line;
+    int64_t heard_at_ms; /* monotonic: this attempt's last sign of life */
+    uint32_t failures;   /* attempts since it worked last */
+    /* What has come: [ taken_size: applied ][ .. whole_size: groups to be applied ][ .. parsed_size:
+     * linked groups of which more have to come ][ .. input.size: a part of a message ] */
+    struct buffer input;
+    size_t taken_size, whole_size, parsed_size;
+    size_t wanted_size; /* of the message at parsed_size; 0: not known */
+    uint64_t next_group; /* to come */
+    struct buffer output;
+    struct apply apply;
+    bool is_retrying;    /* there was no memory for a step: it is tried again each second */
+    bool has_found_redis; /* the other end is a Redis, and this link is OFF: its owner clears it */
+    bool has_replaced;   /* a copy has replaced the keys: its owner clears it */
+    bool wants_ack;      /* something was applied since the last REPLCONF ACK */
+    uint64_t copy_group; /* of the copy that is loaded */
+    char reason[REPLICATION_ERROR_MAX];
+    char logged_reason[REPLICATION_ERROR_MAX]; /* the last one that the log has */
+    int64_t logged_at_ms;
+};
+
+/* false: libuv failed. */
+MUST_CHECK bool master_link_init(struct master_link *link, struct server *server, uv_loop_t *loop);
+/* Close its handles; the loop turns once more before the memory may be freed. */
+void master_link_deinit(struct master_link *link);
+
+/* Connect to replication.master_host from now on. wants_failover: the master is to be made. */
+void master_link_begin(struct master_link *link, bool wants_failover);
+/* Drop the connection. What has come whole is applied before; nothing comes any more. */
+void master_link_stop(struct master_link *link);
+/* Drop the connection, and try again soon. */
+void master_link_drop(struct master_link *link, const char *reason);
+
+/* Apply what has come, or go on with the copy, for about budget_ns: between two ticks' commands. true: there
+ * is more to do at once. */
+MUST_CHECK bool master_link_step(struct master_link *link, uint64_t budget_ns);
+/* At the end of a tick: acknowledge what was applied. */
+void master_link_acknowledge(struct master_link *link);
+void master_link_second(struct master_link *link);
+
+/* Row `index` of the table of transitions; NULL: there are fewer. */
+const char *master_link_transition(uint32_t index);
+
+/* ---- for tests: bytes as if they had come from the master ---- */
+
+/* false: they are not valid; link->reason says why. */
+MUST_CHECK bool master_link_parse(struct master_link *link);
+
+#endif

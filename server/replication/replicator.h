@@ -1,0 +1,32 @@
+/* The machinery of replication (`struct replication_machine` of server/clients/replication.h): one feed
+ * for replicas (feed.h), one link to a master (master_link.h), and what happens to both when the role changes.
+ *
+ *     tick    replicator_begin_tick: what has come of a master is applied, before commands run
+ *             ... commands ...; their group ends
+ *             replicator_end_tick: groups go to replicas, acknowledgements to the master
+ *
+ * The history is opened, which means written into the keys (history.h), before the first replica gets
+ * anything, and anew at each start and each promotion of a master: an id stands for what one server wrote
+ * in one life. */
+#ifndef SERVER_REPLICATOR_H
+#define SERVER_REPLICATOR_H
+
+#include <uv.h>
+
+#include "server/clients/server.h"
+
+struct replicator;
+
+/* Zero-initialised server->replication.machine is filled in. NULL: out of memory, or libuv failed. */
+MUST_CHECK struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
+                                                void (*wake)(void *context), void *context);
+/* Close handles; the loop turns once more before replicator_destroy. */
+void replicator_stop(struct replicator *replicator);
+void replicator_destroy(struct replicator *replicator);
+
+/* Both: true: there is more to do at once. */
+bool replicator_begin_tick(struct replicator *replicator);
+bool replicator_end_tick(struct replicator *replicator);
+void replicator_second(struct replicator *replicator);
+
+#endif

@@ -1,0 +1,122 @@
+/* Messages to and from bytes. See wire.h. */
+#include "server/replication/wire.h"
+
+#include "codec/little.h"
+
+static void put_head(char *at, enum wire_kind kind, size_t size) {
+    little_put_u32(at, (uint32_t)size);
+    at[4] = (char)kind;
+    memset(at + 5, 0, WIRE_HEAD - 5);
+}
+
+void wire_put_group(char *at, const struct journal_group_head *head, const char *payload) {
+    put_head(at, WIRE_GROUP, JOURNAL_GROUP_HEAD + (size_t)head->size);
+    memcpy(at + WIRE_HEAD + JOURNAL_GROUP_HEAD, payload, head->size);
+    struct journal_group_head sealed = *head;
+    sealed.unsynced = 0;
+    journal_group_seal(at + WIRE_HEAD, &sealed, WIRE_SEED);
+}
+
+/* Room for the body; NULL: no memory. */
+static char *begin(struct buffer *out, enum wire_kind kind, size_t size) {
+    char *at = buffer_reserve(out, WIRE_HEAD + size);
+    if (at == NULL) {
+        return NULL;
+    }
+    put_head(at, kind, size);
+    buffer_commit(out, WIRE_HEAD + size);
+    return at + WIRE_HEAD;
+}
+
+static void put_two(struct buffer *out, enum wire_kind kind, uint64_t first, uint64_t second) {
+    char *at = begin(out, kind, 2 * sizeof(uint64_t));
+    if (at != NULL) {
+        little_put_u64(at, first);
+        little_put_u64(at + sizeof(uint64_t), second);
+    }
+}
+
+void wire_put_ping(struct buffer *out, int64_t time_us, uint64_t group) {
+    put_two(out, WIRE_PING, (uint64_t)time_us, group);
+}
+
+void wire_put_end(struct buffer *out, uint64_t group, int64_t time_us) {
+    put_two(out, WIRE_END, group, (uint64_t)time_us);
+}
+
+static void put_bytes(struct buffer *out, enum wire_kind kind, const char *bytes, size_t size) {
+    char *at = begin(out, kind, size);
+    if (at != NULL) {
+        memcpy(at, bytes, size);
+    }
+}
+
+void wire_put_piece(struct buffer *out, const char *at, size_t size) {
+    put_bytes(out, WIRE_PIECE, at, size);
+}
+
+void wire_put_given_up(struct buffer *out, const char *reason) {
+    size_t size = strlen(reason);
+    put_bytes(out, WIRE_GIVEN_UP, reason, size < WIRE_TEXT_MAX ? size : WIRE_TEXT_MAX);
+}
+
+/* ---- reading ---- */
+
+static bool is_size_fine(enum wire_kind kind, size_t size) {
+    switch (kind) {
+    case WIRE_GROUP:
+        return size > JOURNAL_GROUP_HEAD &&
+               size - JOURNAL_GROUP_HEAD < (size_t)JOURNAL_GROUP_SIZE_MAX;
+    case WIRE_PING:
+        return size == WIRE_PING_SIZE;
+    case WIRE_PIECE:
+        return size > 0 && size <= WIRE_PIECE_MAX;
+    case WIRE_END:
+        return size == WIRE_END_SIZE;
+    case WIRE_GIVEN_UP:
+        return size <= WIRE_TEXT_MAX;
+    }
+    return false;
+}
+
+static enum wire_status refuse(const char **reason, const char *text) {
+    *reason = text;
+    return WIRE_BAD;
+}
+
+enum wire_status wire_read(const char *at, size_t size, struct wire_message *message,
+                           const char **reason) {
+    *message = (struct wire_message){.whole_size = 0};
+    if (size < WIRE_HEAD) {
+        return WIRE_PART;
+    }
+    size_t body_size = little_get_u32(at);
+    message->kind = (enum wire_kind)(unsigned char)at[4];
+    if (at[5] != 0 || at[6] != 0 || at[7] != 0 || !is_size_fine(message->kind, body_size)) {
+        return refuse(reason, "a message of an unknown kind, or of a wrong size");
+    }
+    message->whole_size = WIRE_HEAD + body_size;
+    if (size < message->whole_size) {
+        return WIRE_PART;
+    }
+    message->at = at + WIRE_HEAD;
+    message->size = body_size;
+    if (message->kind == WIRE_GROUP &&
+        !journal_group_open(message->at, message->size, WIRE_SEED, &message->head)) {
+        return refuse(reason, "a group whose checksum is wrong");
+    }
+    if (message->kind == WIRE_GROUP && message->head.time_us > WIRE_TIME_MAX) {
+        return refuse(reason, "a time that no clock shows");
+    }
+    if (message->kind == WIRE_PING) {
+        message->time_us = (int64_t)little_get_u64(message->at);
+        message->group = little_get_u64(message->at + sizeof(uint64_t));
+    } else if (message->kind == WIRE_END) {
+        message->group = little_get_u64(message->at);
+        message->time_us = (int64_t)little_get_u64(message->at + sizeof(uint64_t));
+    }
+    if (message->time_us < 0 || (uint64_t)message->time_us > WIRE_TIME_MAX) {
+        return refuse(reason, "a time that no clock shows");
+    }
+    return WIRE_MESSAGE;
+}

@@ -1,0 +1,608 @@
+/* REPLICAOF SLAVEOF ROLE REPLCONF WAIT FAILOVER, INFO replication, and what is refused on a replica. No
+ * other server is there: replicas are sessions that the tests put into the list. */
+#include "server/clients/failover.h"
+#include "server/dispatch/waiting.h"
+#include "tests/support/harness.h"
+#include "tests/support/test.h"
+
+static int begin(void **state) {
+    *state = harness_create("");
+    return 0;
+}
+static int end(void **state) {
+    harness_destroy(*state);
+    return 0;
+}
+#define REPLICATION_TEST(name) TEST_WITH(name, begin, end)
+#define BEGIN                                                                                      \
+    struct harness *h = *state;                                                                    \
+    struct replication *r = &h->server.replication;                                                \
+    struct session *s = harness_connect(h);                                                        \
+    (void)r
+
+/* A client that has become an online replica. */
+static struct session *connect_replica(struct harness *h, uint16_t port, enum replica_state state) {
+    struct session *session = harness_connect(h);
+    char line[64];
+    snprintf(line, sizeof line, "REPLCONF listening-port %u", port);
+    harness_expect(h, session, line, "+OK\r\n");
+    replication_add_replica(&h->server, session->replica, state);
+    return session;
+}
+
+static bool has_line(struct harness *h, struct session *s, const char *line) {
+    char wanted[256];
+    snprintf(wanted, sizeof wanted, "\r\n%s\r\n", line);
+    return strstr(harness_run(h, s, "INFO replication"), wanted) != NULL;
+}
+
+/* ---- the role ---- */
+
+#define SLAVE(port, state) "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:" port "\r\n" state ":-1\r\n"
+
+REPLICATION_TEST(a_server_becomes_a_replica_and_a_master_again) {
+    BEGIN;
+    char first_id[REPLICATION_ID_SIZE + 1];
+    memcpy(first_id, r->id, sizeof first_id);
+    harness_expect(h, s, "ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+    harness_expect(h, s, "ROLE", SLAVE("7001", "$7\r\nconnect\r\n"));
+    harness_expect(h, s, "SLAVEOF 127.0.0.1 7001", "+OK Already connected to specified master\r\n");
+    harness_expect(h, s, "slaveof 127.0.0.1 7002", "+OK\r\n");
+    harness_expect(h, s, "ROLE", SLAVE("7002", "$7\r\nconnect\r\n"));
+    harness_expect(h, s, "CONFIG GET replicaof",
+                   "*2\r\n$9\r\nreplicaof\r\n$14\r\n127.0.0.1 7002\r\n");
+    assert_string_equal(r->id, first_id);
+    r->group = 41;
+    harness_expect(h, s, "REPLICAOF No OnE", "+OK\r\n");
+    assert_string_equal(r->second_id, first_id);
+    assert_string_not_equal(r->id, first_id);
+    assert_int_equal(r->second_until, 41);
+    assert_true(has_line(h, s, "second_repl_offset:42"));
+    harness_expect(h, s, "ROLE", "*3\r\n$6\r\nmaster\r\n:41\r\n*0\r\n");
+    harness_expect(h, s, "CONFIG GET slaveof", "*2\r\n$7\r\nslaveof\r\n$0\r\n\r\n");
+    memcpy(first_id, r->id, sizeof first_id);
+    harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
+    assert_string_equal(r->id, first_id); /* a master stays what it is */
+}
+
+REPLICATION_TEST(what_is_no_server_is_refused_and_changes_nothing) {
+    BEGIN;
+    static const char *const lines[][2] = {
+        {"REPLICAOF 127.0.0.1 0", "-ERR Invalid master port\r\n"},
+        {"REPLICAOF 127.0.0.1 65536", "-ERR Invalid master port\r\n"},
+        {"REPLICAOF 127.0.0.1 x", "-ERR Invalid master port\r\n"},
+        {"REPLICAOF no two", "-ERR Invalid master port\r\n"},
+        {"REPLICAOF \"\" 7001",
+         "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
+        {"REPLICAOF \"a\\r\\nb\" 7001",
+         "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
+        {"REPLICAOF * 7001", "-ERR Invalid master host: an address or a host's name is wanted\r\n"},
+        {"REPLICAOF 127.0.0.1", "-ERR wrong number of arguments for 'replicaof' command\r\n"},
+        {"SLAVEOF a 1 b", "-ERR wrong number of arguments for 'slaveof' command\r\n"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        harness_expect(h, s, lines[i][0], lines[i][1]);
+    }
+    assert_int_equal(r->role, REPLICATION_MASTER);
+    assert_null(h->server.settings.replicaof_host);
+    char line[400] = "REPLICAOF ";
+    memset(line + 10, 'a', 254);
+    memcpy(line + 264, " 7001", 6);
+    harness_expect(h, s, line,
+                   "-ERR Invalid master host: an address or a host's name is wanted\r\n");
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    harness_expect(h, replica, "REPLICAOF 127.0.0.1 7002",
+                   "-ERR Command is not valid when client is a replica.\r\n");
+    harness_expect(h, replica, "RESET", "-ERR can only reset normal connections\r\n");
+    assert_int_equal(r->role, REPLICATION_MASTER);
+}
+
+REPLICATION_TEST(the_setting_makes_a_replica_from_the_start) {
+    struct harness *h = harness_create("slaveof boards.example 7001\n");
+    struct session *s = harness_connect(h);
+    harness_expect(
+        h, s, "ROLE",
+        "*5\r\n$5\r\nslave\r\n$14\r\nboards.example\r\n:7001\r\n$7\r\nconnect\r\n:-1\r\n");
+    harness_expect_prefix(h, s, "ZADD a 1 b", "-READONLY ");
+    harness_destroy(h);
+}
+
+/* ---- what Sentinel sends and reads ---- */
+
+REPLICATION_TEST(the_pipeline_of_sentinel_changes_the_role) {
+    BEGIN;
+    struct session *other = harness_connect(h);
+    struct session *listener = harness_connect(h);
+    harness_expect_prefix(h, listener, "SUBSCRIBE __sentinel__:hello", "*3\r\n");
+    const char *const roles[][2] = {
+        {"SLAVEOF 127.0.0.1 7001", "role:slave"},
+        {"SLAVEOF NO ONE", "role:master"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        harness_expect(h, s, "MULTI", "+OK\r\n");
+        harness_expect(h, s, roles[i][0], "+QUEUED\r\n");
+        harness_expect(h, s, "CONFIG REWRITE", "+QUEUED\r\n");
+        harness_expect(h, s, "CLIENT KILL TYPE normal", "+QUEUED\r\n");
+        harness_expect(h, s, "CLIENT KILL TYPE pubsub", "+QUEUED\r\n");
+        harness_expect(h, s, "EXEC",
+                       i == 0 ? "*4\r\n+OK\r\n-ERR The server is running without a config file\r\n"
+                                ":1\r\n:1\r\n"
+                              : "*4\r\n+OK\r\n-ERR The server is running without a config file\r\n"
+                                ":0\r\n:0\r\n");
+        assert_true(has_line(h, s, roles[i][1]));
+    }
+    assert_true(other->is_killed && listener->is_killed && !s->is_killed);
+    assert_false(s->is_close_after_reply);
+}
+
+REPLICATION_TEST(the_user_that_sentinel_needs_can_be_made) {
+    BEGIN;
+    harness_expect(h, s,
+                   "ACL SETUSER sentinel ON >secret allchannels +multi +slaveof +ping +exec "
+                   "+subscribe +config|rewrite +role +publish +info +client|setname +client|kill "
+                   "+script|kill",
+                   "+OK\r\n");
+    harness_expect(h, s, "ACL SETUSER replica ON >secret +psync +replconf +ping", "+OK\r\n");
+    struct session *sentinel = harness_connect(h);
+    harness_expect(h, sentinel, "AUTH sentinel secret", "+OK\r\n");
+    harness_expect(h, sentinel, "CLIENT SETNAME sentinel-0123abcd-cmd", "+OK\r\n");
+    harness_expect(h, sentinel, "PING", "+PONG\r\n");
+    harness_expect_prefix(h, sentinel, "INFO", "$");
+    harness_expect(h, sentinel, "PUBLISH __sentinel__:hello x", ":0\r\n");
+    harness_expect(h, sentinel, "MULTI", "+OK\r\n");
+    harness_expect(h, sentinel, "SLAVEOF 127.0.0.1 7001", "+QUEUED\r\n");
+    harness_expect(h, sentinel, "CONFIG REWRITE", "+QUEUED\r\n");
+    harness_expect(h, sentinel, "CLIENT KILL TYPE normal", "+QUEUED\r\n");
+    harness_expect(h, sentinel, "CLIENT KILL TYPE pubsub", "+QUEUED\r\n");
+    harness_expect_prefix(h, sentinel, "EXEC", "*4\r\n+OK\r\n");
+    assert_int_equal(r->role, REPLICATION_REPLICA);
+    harness_expect_prefix(h, sentinel, "ZCARD a", "-NOPERM ");
+    harness_expect_prefix(h, sentinel, "REPLICAOF NO ONE", "-NOPERM ");
+}
+
+REPLICATION_TEST(info_of_a_replica_has_the_fields_of_redis_in_its_order) {
+    BEGIN;
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+    h->wall_us += 3500000;
+    static const char *const down =
+        "# Replication\r\nrole:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:7001\r\n"
+        "master_link_status:down\r\nmaster_link_state:connect\r\nmaster_last_io_seconds_ago:-1\r\n"
+        "master_sync_in_progress:0\r\nslave_read_repl_offset:0\r\nslave_repl_offset:0\r\n"
+        "master_link_down_since_seconds:3\r\nslave_priority:100\r\nslave_read_only:1\r\n"
+        "replica_announced:1\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\n"
+        "master_replid:";
+    assert_non_null(strstr(harness_run(h, s, "INFO replication"), down));
+    r->link = REPLICATION_LINK_SYNC;
+    r->copy_size = 400;
+    r->copy_read_size = 100;
+    r->copy_at_ms = h->server.clock.monotonic_ms - 2000;
+    r->is_priority_zero = true;
+    static const char *const copying =
+        "master_sync_in_progress:1\r\nslave_read_repl_offset:0\r\nslave_repl_offset:0\r\n"
+        "master_sync_total_bytes:400\r\nmaster_sync_read_bytes:100\r\nmaster_sync_left_bytes:"
+        "300\r\n"
+        "master_sync_perc:25.00\r\nmaster_sync_last_io_seconds_ago:2\r\n"
+        "master_link_down_since_seconds:3\r\nslave_priority:0\r\n";
+    assert_non_null(strstr(harness_run(h, s, "INFO replication"), copying));
+    r->link = REPLICATION_LINK_CONNECTED;
+    r->is_priority_zero = false;
+    r->heard_at_ms = h->server.clock.monotonic_ms - 1000;
+    r->group = 12;
+    r->read_group = 13;
+    harness_expect(h, s, "CONFIG SET replica-priority 7 replica-announced no", "+OK\r\n");
+    static const char *const up =
+        "master_link_status:up\r\nmaster_link_state:connected\r\nmaster_last_io_seconds_ago:1\r\n"
+        "master_sync_in_progress:0\r\nslave_read_repl_offset:13\r\nslave_repl_offset:12\r\n"
+        "slave_priority:7\r\nslave_read_only:1\r\nreplica_announced:0\r\n";
+    assert_non_null(strstr(harness_run(h, s, "INFO replication"), up));
+    harness_expect(h, s, "ROLE",
+                   "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:7001\r\n$9\r\nconnected\r\n:12\r\n");
+}
+
+REPLICATION_TEST(info_and_role_list_the_replicas) {
+    BEGIN;
+    struct session *first = connect_replica(h, 7001, REPLICA_ONLINE);
+    struct session *second = connect_replica(h, 7002, REPLICA_COPIES);
+    harness_expect(h, second, "REPLCONF ip-address 10.0.0.9 capa eof capa psync2", "+OK\r\n");
+    assert_string_equal(harness_run(h, first, "REPLCONF ACK 5 FSYNC 4"), "");
+    h->wall_us += 2000000;
+    assert_true(has_line(h, s, "connected_slaves:2"));
+    assert_true(has_line(h, s, "slave0:ip=127.0.0.1,port=7001,state=online,offset=5,lag=2"));
+    assert_true(has_line(h, s, "slave1:ip=10.0.0.9,port=7002,state=send_bulk,offset=0,lag=2"));
+    harness_expect(h, s, "ROLE",
+                   "*3\r\n$6\r\nmaster\r\n:0\r\n*1\r\n*3\r\n$9\r\n127.0.0.1\r\n$4\r\n7001\r\n"
+                   "$1\r\n5\r\n");
+    assert_int_equal(first->replica->ack_disk_group, 4);
+    assert_string_equal(harness_run(h, first, "REPLCONF ACK 3"), ""); /* never back */
+    assert_int_equal(first->replica->ack_group, 5);
+    harness_disconnect(h, first);
+    assert_true(has_line(h, s, "connected_slaves:1"));
+    assert_true(has_line(h, s, "slave0:ip=10.0.0.9,port=7002,state=send_bulk,offset=0,lag=2"));
+}
+
+/* ---- REPLCONF ---- */
+
+REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
+    BEGIN;
+    harness_expect(h, s, "REPLCONF", "+OK\r\n");
+    assert_null(s->replica);
+    harness_expect(h, s, "REPLCONF listening-port 7001 ip-address 10.0.0.1 capa x version 9.0.0",
+                   "+OK\r\n");
+    assert_int_equal(s->replica->port, 7001);
+    assert_string_equal(s->replica->ip, "10.0.0.1");
+    assert_int_equal(s->replica->state, REPLICA_HANDSHAKE);
+    harness_expect(h, s, "REPLCONF leaderboard 3 rdb-only 0", "+LEADERBOARD 3\r\n");
+    harness_expect(h, s, "REPLCONF leaderboard 4", "+LEADERBOARD 3\r\n");
+    assert_int_equal(s->replica->format_version, 4);
+    harness_expect(h, s, "REPLCONF ip-address \"\"", "+OK\r\n");
+    assert_string_equal(s->replica->ip, "");
+    assert_int_equal(r->replica_count, 0);
+}
+
+REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
+    BEGIN;
+    harness_expect(h, s, "REPLCONF listening-port 7001 ip-address 10.0.0.1", "+OK\r\n");
+    static const char *const lines[][2] = {
+        {"REPLCONF a", "-ERR syntax error\r\n"},
+        {"REPLCONF a b", "-ERR Unrecognized REPLCONF option: a\r\n"},
+        {"REPLCONF listening-port x", "-ERR value is not an integer or out of range\r\n"},
+        {"REPLCONF listening-port 65536",
+         "-ERR value is out of range, value must between 0 and 65535\r\n"},
+        {"REPLCONF listening-port 7002 ip-address \"1\\r\\nrole:slave\"",
+         "-ERR REPLCONF ip-address must be an address or a host's name\r\n"},
+        {"REPLCONF ip-address 10.0.0.2 b c", "-ERR Unrecognized REPLCONF option: b\r\n"},
+        {"REPLCONF leaderboard 1",
+         "-ERR the replica's format is 1, this server's 3: they may differ by one. Upgrade the "
+         "older one, or both in steps\r\n"},
+        {"REPLCONF rdb-only 1", "-ERR REPLCONF rdb-only is not supported: no RDB is sent\r\n"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        harness_expect(h, s, lines[i][0], lines[i][1]);
+    }
+    assert_int_equal(s->replica->port, 7001);
+    assert_string_equal(s->replica->ip, "10.0.0.1");
+}
+
+REPLICATION_TEST(an_ack_of_no_replica_is_ignored) {
+    BEGIN;
+    assert_string_equal(harness_run(h, s, "REPLCONF ACK 5"), "");
+    assert_string_equal(harness_run(h, s, "REPLCONF GETACK *"), "");
+    assert_null(s->replica);
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "REPLCONF ACK 5", "+QUEUED\r\n");
+    harness_expect(h, s, "EXEC", "*1\r\n+OK\r\n");
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    static const char *const wrong[] = {"REPLCONF ACK", "REPLCONF ACK x", "REPLCONF ACK -1",
+                                        "REPLCONF ACK 7 FSYNC x"};
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(harness_run(h, replica, wrong[i]), "");
+    }
+    assert_int_equal(replica->replica->ack_group, 0);
+}
+
+/* ---- what is refused ---- */
+
+#define READONLY "-READONLY You can't write against a read only replica.\r\n"
+#define MASTERDOWN                                                                                 \
+    "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n"
+
+REPLICATION_TEST(a_replica_reads_and_does_not_write) {
+    BEGIN;
+    harness_expect(h, s, "ZADD a 1 b", ":1\r\n");
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+    static const char *const writes[] = {
+        "ZADD a 2 c",        "DEL a",      "EXPIRE a 10",     "HSET h f v", "FLUSHALL",
+        "BZPOPMIN a 0",      "LB.ADD a 1", "RENAME a b",      "PERSIST a",  "LB.FORGET b",
+        "ZUNIONSTORE d 1 a", "COPY a b",   "LB.CREATE board",
+    };
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        const char *reply = harness_run(h, s, writes[i]);
+        if (strncmp(reply, "-ERR wrong number", 17) != 0) {
+            assert_string_equal(reply, READONLY);
+        }
+    }
+    harness_expect(h, s, "ZSCORE a b", "$1\r\n1\r\n");
+    harness_expect(h, s, "PUBLISH channel message", ":0\r\n");
+    harness_expect_prefix(h, s, "SUBSCRIBE channel", "*3\r\n");
+    struct session *t = harness_connect(h);
+    harness_expect(h, t, "MULTI", "+OK\r\n");
+    harness_expect(h, t, "ZADD a 2 c", READONLY);
+    harness_expect(h, t, "EXEC",
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    struct session *u = harness_connect(h);
+    u->protocol = 3;
+    harness_expect_prefix(h, u, "HELLO 3", "%7\r\n");
+    assert_non_null(strstr(harness_run(h, u, "HELLO 3"), "$4\r\nrole\r\n$7\r\nreplica\r\n"));
+}
+
+REPLICATION_TEST(a_transaction_begun_on_a_master_is_not_run_on_a_replica) {
+    BEGIN;
+    struct session *t = harness_connect(h);
+    harness_expect(h, t, "MULTI", "+OK\r\n");
+    harness_expect(h, t, "ZADD a 1 b", "+QUEUED\r\n");
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+    harness_expect(
+        h, t, "EXEC",
+        "-EXECABORT Transaction discarded because of: READONLY You can't write against a "
+        "read only replica.\r\n");
+    harness_expect(h, t, "ZCARD a", ":0\r\n");
+}
+
+REPLICATION_TEST(without_its_master_a_replica_refuses_reads_if_it_is_told_to) {
+    BEGIN;
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+    harness_expect(h, s, "CONFIG SET replica-serve-stale-data no", "+OK\r\n");
+    harness_expect(h, s, "ZCARD a", MASTERDOWN);
+    harness_expect(h, s, "PING", MASTERDOWN);
+    harness_expect(h, s, "ZADD a 1 b", READONLY);
+    harness_expect_prefix(h, s, "INFO", "$");
+    harness_expect_prefix(h, s, "ROLE", "*5\r\n");
+    harness_expect(h, s, "SELECT 0", "+OK\r\n");
+    struct session *t = harness_connect(h);
+    harness_expect(h, t, "MULTI", "+OK\r\n");
+    harness_expect(h, t, "ZCARD a", MASTERDOWN);
+    harness_expect(h, t, "EXEC",
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    r->link = REPLICATION_LINK_CONNECTED;
+    harness_expect(h, s, "ZCARD a", ":0\r\n");
+    harness_expect(h, s, "PING", "+PONG\r\n");
+    r->link = REPLICATION_LINK_CONNECT;
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
+    harness_expect(h, s, "ZCARD a", MASTERDOWN);
+    harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
+    harness_expect(h, s, "ZCARD a", ":0\r\n");
+}
+
+#define NOREPLICAS "-NOREPLICAS Not enough good replicas to write.\r\n"
+
+REPLICATION_TEST(writes_want_as_many_replicas_as_the_setting_says) {
+    BEGIN;
+    harness_expect(h, s, "CONFIG SET min-replicas-to-write 1 min-slaves-max-lag 5", "+OK\r\n");
+    harness_expect(h, s, "ZADD a 1 b", NOREPLICAS);
+    harness_expect(h, s, "ZCARD a", ":0\r\n");
+    struct session *replica = connect_replica(h, 7001, REPLICA_COPIES);
+    harness_expect(h, s, "ZADD a 1 b", NOREPLICAS); /* not online yet */
+    replica->replica->state = REPLICA_ONLINE;
+    harness_expect(h, s, "ZADD a 1 b", ":1\r\n");
+    assert_true(has_line(h, s, "min_slaves_good_slaves:1"));
+    h->wall_us += 5000000;
+    harness_expect(h, s, "ZADD a 1 c", ":1\r\n");
+    h->wall_us += 1000000;
+    harness_expect(h, s, "ZADD a 1 d", NOREPLICAS);
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "ZADD a 1 d", NOREPLICAS);
+    harness_expect(h, s, "DISCARD", "+OK\r\n");
+    assert_string_equal(harness_run(h, replica, "REPLCONF ACK 1"), "");
+    harness_expect(h, s, "ZADD a 1 d", ":1\r\n");
+    h->wall_us += 9000000;
+    harness_expect(h, s, "CONFIG SET min-replicas-max-lag 0", "+OK\r\n");
+    harness_expect(h, s, "ZADD a 1 e", ":1\r\n");
+}
+
+/* ---- WAIT ---- */
+
+REPLICATION_TEST(wait_answers_at_once_where_it_need_not_or_cannot_wait) {
+    BEGIN;
+    harness_expect(h, s, "WAIT 0 0", ":0\r\n");
+    harness_expect(h, s, "WAIT -1 0", ":0\r\n");
+    harness_expect(h, s, "WAIT a 0", "-ERR value is not an integer or out of range\r\n");
+    harness_expect(h, s, "WAIT 1 a", "-ERR timeout is not an integer or out of range\r\n");
+    harness_expect(h, s, "WAIT 1 -1", "-ERR timeout is negative\r\n");
+    harness_expect(h, s, "WAIT 1 9223372036854775807", "-ERR timeout is out of range\r\n");
+    harness_expect(h, s, "WAIT 1", "-ERR wrong number of arguments for 'wait' command\r\n");
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    harness_expect(h, s, "WAIT 1 0", ":1\r\n"); /* it has written nothing */
+    s->changed_group = 7;
+    harness_expect(h, s, "MULTI", "+OK\r\n");
+    harness_expect(h, s, "WAIT 1 0", "+QUEUED\r\n");
+    harness_expect(h, s, "EXEC", "*1\r\n:0\r\n");
+    assert_string_equal(harness_run(h, replica, "REPLCONF ACK 7"), "");
+    harness_expect(h, s, "WAIT 1 0", ":1\r\n");
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
+    harness_expect(h, s, "WAIT 1 0",
+                   "-ERR WAIT cannot be used with replica instances. Please also note that writes "
+                   "to a replica are refused.\r\n");
+}
+
+/* ---- FAILOVER ---- */
+
+REPLICATION_TEST(failover_is_refused_in_the_words_of_redis) {
+    BEGIN;
+    static const char *const lines[][2] = {
+        {"FAILOVER ABORT", "-ERR No failover in progress.\r\n"},
+        {"FAILOVER", "-ERR FAILOVER requires connected replicas.\r\n"},
+        {"FAILOVER x", "-ERR syntax error\r\n"},
+        {"FAILOVER TO a", "-ERR syntax error\r\n"},
+        {"FAILOVER TO a x", "-ERR value is not an integer or out of range\r\n"},
+        {"FAILOVER TIMEOUT 0", "-ERR FAILOVER timeout must be greater than 0\r\n"},
+        {"FAILOVER TIMEOUT x", "-ERR value is not an integer or out of range\r\n"},
+        {"FAILOVER FORCE FORCE", "-ERR syntax error\r\n"},
+        {"FAILOVER ABORT TIMEOUT 1", "-ERR syntax error\r\n"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        harness_expect(h, s, lines[i][0], lines[i][1]);
+    }
+    struct session *replica = connect_replica(h, 7001, REPLICA_COPIES);
+    harness_expect(h, s, "FAILOVER TO 127.0.0.1 7002",
+                   "-ERR FAILOVER target HOST and PORT is not a replica.\r\n");
+    harness_expect(h, s, "FAILOVER TO 127.0.0.1 7001",
+                   "-ERR FAILOVER target replica is not online.\r\n");
+    harness_expect(h, s, "FAILOVER TO 127.0.0.1 7001 FORCE",
+                   "-ERR FAILOVER with force option requires both a timeout and target HOST and "
+                   "IP.\r\n");
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
+    replica->replica->state = REPLICA_ONLINE;
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7003", "+OK\r\n");
+    harness_expect(h, s, "FAILOVER", "-ERR FAILOVER is not valid when server is a replica.\r\n");
+}
+
+REPLICATION_TEST(failover_waits_until_its_target_has_everything) {
+    BEGIN;
+    struct session *first = connect_replica(h, 7001, REPLICA_ONLINE);
+    struct session *second = connect_replica(h, 7002, REPLICA_ONLINE);
+    r->group = 9;
+    assert_string_equal(harness_run(h, first, "REPLCONF ACK 9"), "");
+    harness_expect(h, s, "FAILOVER TO 127.0.0.1 7002 TIMEOUT 1000", "+OK\r\n");
+    harness_expect(h, s, "FAILOVER", "-ERR FAILOVER already in progress.\r\n");
+    harness_expect(h, s, "REPLICAOF NO ONE", "-ERR REPLICAOF not allowed while failing over.\r\n");
+    assert_true(has_line(h, s, "master_failover_state:waiting-for-sync"));
+    assert_int_equal(server_pause(&h->server), SERVER_PAUSE_WRITE);
+    failover_step(&h->server);
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
+    assert_string_equal(harness_run(h, second, "REPLCONF ACK 9"), "");
+    failover_step(&h->server);
+    assert_true(has_line(h, s, "master_failover_state:failover-in-progress"));
+    harness_expect(h, s, "ROLE", SLAVE("7002", "$7\r\nconnect\r\n"));
+    failover_end(&h->server, true);
+    assert_true(has_line(h, s, "master_failover_state:no-failover"));
+    assert_int_equal(server_pause(&h->server), SERVER_PAUSE_NONE);
+    assert_int_equal(r->role, REPLICATION_REPLICA);
+}
+
+REPLICATION_TEST(failover_takes_whoever_is_there_first) {
+    BEGIN;
+    connect_replica(h, 7001, REPLICA_ONLINE);
+    struct session *second = connect_replica(h, 7002, REPLICA_ONLINE);
+    r->group = 9;
+    harness_expect(h, s, "FAILOVER", "+OK\r\n");
+    assert_string_equal(harness_run(h, second, "REPLCONF ACK 9"), "");
+    failover_step(&h->server);
+    harness_expect(h, s, "ROLE", SLAVE("7002", "$7\r\nconnect\r\n"));
+}
+
+REPLICATION_TEST(failover_ends_with_its_timeout_or_goes_on_by_force) {
+    BEGIN;
+    connect_replica(h, 7001, REPLICA_ONLINE);
+    r->group = 9;
+    harness_expect(h, s, "FAILOVER TIMEOUT 1000", "+OK\r\n");
+    h->wall_us += 999000;
+    server_update_time(&h->server);
+    failover_step(&h->server);
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_WAITS);
+    h->wall_us += 1000;
+    server_update_time(&h->server);
+    failover_step(&h->server);
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
+    assert_int_equal(r->role, REPLICATION_MASTER);
+    harness_expect(h, s, "FAILOVER", "+OK\r\n");
+    harness_expect(h, s, "FAILOVER ABORT", "+OK\r\n");
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
+    harness_expect(h, s, "FAILOVER TO 127.0.0.1 7001 FORCE TIMEOUT 1000", "+OK\r\n");
+    h->wall_us += 1000000;
+    server_update_time(&h->server);
+    failover_step(&h->server);
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_SHIFTS);
+    assert_int_equal(r->role, REPLICATION_REPLICA);
+    failover_end(&h->server, false); /* refused: a master again */
+    assert_int_equal(r->failover.state, REPLICATION_FAILOVER_NONE);
+    assert_int_equal(r->role, REPLICATION_MASTER);
+    harness_expect(h, s, "ZADD a 1 b", ":1\r\n");
+}
+
+/* ---- types of clients ---- */
+
+REPLICATION_TEST(replicas_are_clients_of_a_type_of_their_own) {
+    BEGIN;
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    struct session *other = harness_connect(h);
+    const char *reply = harness_run(h, s, "CLIENT LIST TYPE replica");
+    assert_non_null(strstr(reply, "id=2 "));
+    assert_non_null(strstr(reply, " flags=S "));
+    assert_null(strstr(reply, "id=3 "));
+    assert_non_null(strstr(harness_run(h, s, "CLIENT LIST TYPE SLAVE"), "id=2 "));
+    assert_null(strstr(harness_run(h, s, "CLIENT LIST TYPE normal"), "id=2 "));
+    harness_expect(h, s, "CLIENT LIST TYPE master", "$0\r\n\r\n");
+    harness_expect(h, s, "CLIENT KILL TYPE master", ":0\r\n");
+    harness_expect(h, s, "CLIENT KILL TYPE normal", ":1\r\n");
+    assert_true(other->is_killed && !replica->is_killed);
+    harness_expect(h, s, "CLIENT KILL TYPE slave", ":1\r\n");
+    assert_true(replica->is_killed);
+}
+
+static void count_call(void *context) {
+    ++*(int *)context;
+}
+
+REPLICATION_TEST(killing_the_master_drops_the_link_to_it) {
+    BEGIN;
+    int drops = 0;
+    r->machine.context = &drops;
+    r->machine.drop = count_call;
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7001", "+OK\r\n");
+    harness_expect(h, s, "CLIENT KILL TYPE master", ":0\r\n");
+    r->link = REPLICATION_LINK_CONNECTED;
+    harness_expect(h, s, "CLIENT KILL TYPE master ID 7", ":0\r\n");
+    assert_int_equal(drops, 0);
+    harness_expect(h, s, "CLIENT KILL TYPE master", ":1\r\n");
+    assert_int_equal(drops, 1);
+}
+
+REPLICATION_TEST(what_a_replica_has_unread_counts_for_its_own_limits_alone) {
+    BEGIN;
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    client_memory_count(&h->server.client_memory, replica);
+    assert_int_equal(replica->counted_size, 0);
+    assert_ptr_equal(server_output_limit(&h->server, replica),
+                     &h->server.settings.output_limits[SETTING_OUTPUT_REPLICA]);
+    assert_ptr_equal(server_output_limit(&h->server, s),
+                     &h->server.settings.output_limits[SETTING_OUTPUT_NORMAL]);
+}
+
+/* ---- what commands ask of the machinery ---- */
+
+struct calls {
+    char text[256];
+};
+static void note(void *context, const char *word) {
+    struct calls *calls = context;
+    size_t size = strlen(calls->text);
+    snprintf(calls->text + size, sizeof calls->text - size, "%s ", word);
+}
+static void on_follow(void *context) {
+    note(context, "follow");
+}
+static void on_promote(void *context) {
+    note(context, "promote");
+}
+static void on_shift(void *context) {
+    note(context, "shift");
+}
+static void on_ask(void *context) {
+    note(context, "ask");
+}
+static void on_history(void *context) {
+    note(context, "history");
+}
+static void on_leave(void *context, struct replica *replica) {
+    assert_int_equal(replica->port, 7001);
+    note(context, "leave");
+}
+
+REPLICATION_TEST(the_machinery_is_told_in_order) {
+    BEGIN;
+    struct calls calls = {.text = ""};
+    r->machine = (struct replication_machine){
+        .context = &calls,
+        .follow = on_follow,
+        .promote = on_promote,
+        .shift = on_shift,
+        .ask_acks = on_ask,
+        .history_changed = on_history,
+        .leave = on_leave,
+    };
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
+    harness_expect(h, s, "REPLICAOF 127.0.0.1 7002",
+                   "+OK Already connected to specified master\r\n");
+    harness_expect(h, s, "REPLICAOF NO ONE", "+OK\r\n");
+    assert_string_equal(calls.text, "follow promote history ");
+    calls.text[0] = '\0';
+    struct session *replica = connect_replica(h, 7001, REPLICA_ONLINE);
+    harness_expect(h, s, "FAILOVER", "+OK\r\n");
+    failover_step(&h->server);
+    failover_end(&h->server, false);
+    harness_disconnect(h, replica);
+    assert_string_equal(calls.text, "ask shift promote history leave ");
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,193 @@
+/* What replication does to clients on the loop: WAIT, FAILOVER's pause, and clients that wait when their
+ * server becomes a replica. Replicas are connections that the tests put into the list. */
+#include "server/clients/failover.h"
+#include "server/loop/connection.h"
+#include "tests/support/loop_server.h"
+#include "tests/support/test.h"
+
+static struct replication *replication_of(struct loop_server *f) {
+    return &f->server->replication;
+}
+
+/* A connection that has become an online replica. */
+static int connect_replica(struct loop_server *f, const char *port) {
+    int client = loop_connect(f);
+    loop_send(client, "REPLCONF listening-port ");
+    loop_send(client, port);
+    loop_send(client, "\r\n");
+    loop_expect(f, client, "+OK\r\n");
+    replication_add_replica(f->server, f->server->session_last->replica, REPLICA_ONLINE);
+    return client;
+}
+
+/* The last connected client's session has written up to this group. */
+static void note_written(struct loop_server *f, uint64_t group) {
+    f->server->session_last->changed_group = group;
+    replication_of(f)->group = group;
+}
+
+TEST(wait_is_answered_when_enough_replicas_have_acknowledged) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int first = connect_replica(&f, "7001");
+    int second = connect_replica(&f, "7002");
+    int ann = loop_connect(&f);
+    loop_turn_some(&f);
+    note_written(&f, 5);
+    loop_send(ann, "WAIT 2 0\r\nPING\r\n");
+    loop_turn_some(&f);
+    assert_int_equal(f.server->waits.client_count, 1);
+    loop_send(first, "REPLCONF ACK 5\r\n");
+    loop_expect_nothing(&f, ann);
+    loop_send(second, "REPLCONF ACK 4\r\n");
+    loop_expect_nothing(&f, ann);
+    loop_send(second, "REPLCONF ACK 6\r\n");
+    loop_expect(&f, ann, ":2\r\n+PONG\r\n");
+    loop_expect_nothing(&f, first);
+    assert_int_equal(f.server->waits.client_count, 0);
+    assert_int_equal(f.server->waits.replica_waiter_count, 0);
+    loop_end(&f);
+}
+
+TEST(wait_gives_up_with_the_number_it_has) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int first = connect_replica(&f, "7001");
+    int ann = loop_connect(&f);
+    loop_turn_some(&f);
+    note_written(&f, 5);
+    loop_send(first, "REPLCONF ACK 5\r\n");
+    loop_turn_some(&f);
+    loop_send(ann, "WAIT 2 1500\r\n");
+    loop_turn_some(&f);
+    loop_second(&f);
+    loop_expect_nothing(&f, ann);
+    loop_second(&f);
+    loop_expect(&f, ann, ":1\r\n");
+    loop_end(&f);
+}
+
+TEST(client_unblock_ends_a_wait) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int ann = loop_connect(&f);
+    int bob = loop_connect(&f);
+    loop_send(ann, "WAIT 1 0\r\n");
+    loop_turn_some(&f);
+    loop_send(bob, "CLIENT UNBLOCK 1\r\n");
+    loop_expect(&f, bob, ":1\r\n");
+    loop_expect(&f, ann, ":0\r\n");
+    loop_send(ann, "WAIT 1 0\r\n");
+    loop_turn_some(&f);
+    loop_send(bob, "CLIENT UNBLOCK 1 ERROR\r\n");
+    loop_expect(&f, bob, ":1\r\n");
+    loop_expect(&f, ann, "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n");
+    loop_end(&f);
+}
+
+TEST(a_client_may_leave_while_it_waits_for_replicas) {
+    struct loop_server f;
+    struct loop_wait wait = {0};
+    loop_begin(&f, NULL);
+    int ann = loop_connect(&f);
+    loop_send(ann, "WAIT 1 0\r\n");
+    loop_turn_some(&f);
+    loop_close(&f, ann);
+    while (f.server->session_count > 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    assert_int_equal(f.server->waits.replica_waiter_count, 0);
+    loop_end(&f);
+}
+
+#define UNBLOCKED                                                                                  \
+    "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> "         \
+    "replica?)\r\n"
+
+TEST(who_waits_when_the_server_becomes_a_replica_is_told_and_closed) {
+    enum { WAITERS = LOOP_CLIENTS_MAX - 2 };
+    struct loop_server f;
+    int waiters[WAITERS];
+    loop_begin(&f, NULL);
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = loop_connect(&f);
+        loop_send(waiters[i], i % 2 == 0 ? "BZPOPMIN a 0\r\n" : "WAIT 1 0\r\n");
+    }
+    int bob = loop_connect(&f);
+    loop_turn_some(&f);
+    assert_int_equal(f.server->waits.client_count, WAITERS);
+    loop_send(bob, "SLAVEOF 127.0.0.1 7001\r\n");
+    loop_expect(&f, bob, "+OK\r\n");
+    for (int i = 0; i < WAITERS; i++) {
+        loop_expect(&f, waiters[i], UNBLOCKED);
+        loop_expect_end(&f, waiters[i]);
+    }
+    assert_int_equal(f.server->waits.client_count, 0);
+    loop_send(bob, "PING\r\n");
+    loop_expect(&f, bob, "+PONG\r\n");
+    loop_end(&f);
+}
+
+TEST(writes_wait_during_a_failover_and_reads_do_not) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int replica = connect_replica(&f, "7001");
+    int ann = loop_connect(&f);
+    int bob = loop_connect(&f);
+    replication_of(&f)->group = 5;
+    loop_send(ann, "FAILOVER TIMEOUT 2500\r\n");
+    loop_expect(&f, ann, "+OK\r\n");
+    loop_send(bob, "ZCARD a\r\nZADD a 1 x\r\nZCARD a\r\n");
+    loop_expect(&f, bob, ":0\r\n");
+    loop_expect_nothing(&f, bob);
+    for (int second = 0; second < 3; second++) {
+        loop_second(&f);
+    }
+    loop_expect(&f, bob, ":1\r\n:1\r\n"); /* nobody caught up: a master still */
+    loop_send(ann, "FAILOVER\r\n");
+    loop_expect(&f, ann, "+OK\r\n");
+    loop_send(bob, "ZADD a 1 y\r\n");
+    loop_expect_nothing(&f, bob);
+    loop_send(replica, "REPLCONF ACK 5\r\n");
+    loop_turn_some(&f);
+    assert_int_equal(replication_of(&f)->failover.state, REPLICATION_FAILOVER_SHIFTS);
+    loop_expect_nothing(&f, bob); /* until the target has agreed */
+    failover_end(f.server, true);
+    loop_expect(&f, bob, "-READONLY You can't write against a read only replica.\r\n");
+    loop_end(&f);
+}
+
+TEST(acks_are_taken_while_all_clients_are_paused) {
+    struct loop_server f;
+    loop_begin(&f, "timeout 2\n");
+    int replica = connect_replica(&f, "7001");
+    int ann = loop_connect(&f);
+    loop_send(ann, "CLIENT PAUSE 100000 ALL\r\n");
+    loop_expect(&f, ann, "+OK\r\n");
+    loop_send(replica, "REPLCONF ACK 7\r\n");
+    loop_turn_some(&f);
+    assert_int_equal(replication_of(&f)->replicas->ack_group, 7);
+    for (int second = 0; second < 5; second++) {
+        loop_second(&f);
+    }
+    loop_expect_nothing(&f, replica); /* nor does its silence close it */
+    loop_end(&f);
+}
+
+TEST(a_replica_waits_for_its_master_to_expire_keys) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    int ann = loop_connect(&f);
+    loop_send(ann, "ZADD a 1 x\r\nPEXPIRE a 1500\r\nREPLICAOF 127.0.0.1 7001\r\n");
+    loop_expect(&f, ann, ":1\r\n:1\r\n+OK\r\n");
+    for (int second = 0; second < 3; second++) {
+        loop_second(&f);
+        loop_turn_some(&f);
+    }
+    assert_int_equal(registry_totals(f.server->registry)->expired, 0);
+    loop_send(ann, "REPLICAOF NO ONE\r\nEXISTS a\r\n");
+    loop_expect(&f, ann, "+OK\r\n:0\r\n");
+    loop_end(&f);
+}
+
+TEST_MAIN(NULL, NULL)
