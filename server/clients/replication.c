@@ -11,7 +11,7 @@ static const char no_id[] = "0000000000000000000000000000000000000000";
 
 const char *replication_link_name(enum replication_link link) {
     static const char *const names[REPLICATION_LINKS] = {
-        "none", "connect", "connecting", "handshake", "sync", "connected",
+        "none", "connect", "connecting", "handshake", "sync", "connected", "stopped",
     };
     CHECK(link < REPLICATION_LINKS);
     return names[link];
@@ -81,7 +81,7 @@ bool replication_follow(struct server *server, struct bytes host, uint16_t port)
     struct replication *replication = &server->replication;
     bool is_same = replication_is_replica(replication) && replication->master_port == port &&
                    bytes_equal_ignoring_case(host, bytes_from_text(replication->master_host));
-    if (is_same) {
+    if (is_same && replication->link != REPLICATION_LINK_STOPPED) {
         return true;
     }
     if (!settings_set_master(&server->settings, host, port)) {

@@ -91,7 +91,7 @@ static void stop(struct redis_follow *follow, const char *error) {
     if (replication->link == REPLICATION_LINK_CONNECTED) {
         replication->link_down_at_ms = follow->server->clock.monotonic_ms;
     }
-    replication->link = REPLICATION_LINK_CONNECT;
+    replication->link = REPLICATION_LINK_STOPPED;
     replication->is_loading = false;
     leave_source(follow);
 }
@@ -352,7 +352,11 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     put(out, "source_state:%s", redis_stream_state_name(stream->state));
     put(out, "source_replid:%s", view->id);
     put(out, "source_received_offset:%" PRIu64, view->received_offset);
-    put(out, "source_applied_offset:%" PRIu64, stream->offset);
+    /* Of the boards as clients see them: of a copy that is being read, nothing is. */
+    put(out, "source_applied_offset:%" PRIu64,
+        stream->state == REDIS_STREAM_FOLLOWS || stream->state == REDIS_STREAM_STOPPED
+            ? stream->offset
+            : 0);
     put(out, "source_waiting_bytes:%" PRIu64, waiting);
     put(out, "source_spool_full:%d", view->is_full);
     put(out, "source_full_syncs:%" PRIu64, view->full_syncs);
