@@ -138,16 +138,18 @@ static const uint64_t integer_powers[] = {1,
                                           100000000000000000,
                                           1000000000000000000};
 
-/* An integer of 64 bits? */
-static bool is_whole(double score) {
-    return fabs(score) < 0x1p63 && (double)(int64_t)score == score;
+/* A magnitude that is an integer of 64 bits? */
+static bool is_whole(double magnitude) {
+    return magnitude < 0x1p64 && (double)(uint64_t)magnitude == magnitude;
 }
 
 /* Integers are exact, whatever their size; else the fewest digits. */
 size_t rdb_value_print_score(double score, char *out) {
     int size = 0;
-    if (is_whole(score)) {
-        return bytes_print_i64(out, (int64_t)score);
+    if (is_whole(fabs(score))) {
+        bool is_negative = score < 0;
+        out[0] = '-';
+        return is_negative + bytes_print_u64(out + is_negative, (uint64_t)fabs(score));
     }
     for (int digits = EXACT_DIGITS; digits <= EXACT_DIGITS + 2; digits++) {
         size = snprintf(out, RDB_SCORE_TEXT_MAX, "%.*g", digits, score);
