@@ -10,7 +10,7 @@ import redis
 
 import follow
 import servers
-from moving import SEED, names
+from moving import SEED, Moving, names
 from test_dump import Ours
 
 SHORT = bool(os.environ.get("LEADERBOARD_TEST_SHORT"))
@@ -146,6 +146,35 @@ class Followed(unittest.TestCase):
         self.old.zincrby("board", 5, "ann")
         self.assertTrue(follow.wait_until(lambda: self.ours.zscore("board", "ann") == 6))
         self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
+
+    # ---- the page ----
+
+    def test_the_page(self):
+        """Its commands, in its order, each with the ports of this test."""
+        section = Moving.sections["Without a stop"]
+        self.start()
+        self.old.zadd("arena", {"ann": 3, "bob": 5})
+
+        def run(index):
+            text = section.block("sh", index)
+            text = text.replace("6379", str(self.source.port))
+            text = text.replace("-p 7000", f"-p {self.server.port}")
+            return servers.subprocess.run(["bash", "-euc", text], capture_output=True, text=True,
+                                          timeout=60, check=True).stdout.split()
+
+        self.assertEqual(run(0), ["OK"])
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        shown = run(1)
+        self.assertIn("source_state:follows", shown)
+        self.assertIn("master_link_status:up", shown)
+        self.old.zincrby("arena", 1, "bob")
+        self.wait_for_offset()
+        paused, theirs, applied = run(2)
+        self.assertEqual((paused, theirs.split(":")[1]), ("OK", applied.split(":")[1]))
+        self.assertEqual(run(3), ["OK"])
+        self.assertEqual(self.ours.zrevrange("arena", 0, -1, withscores=True),
+                         [(b"bob", 6), (b"ann", 3)])
+        self.assertEqual(self.ours.zadd("arena", {"cid": 9}), 1)
 
     # ---- order ----
 
