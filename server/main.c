@@ -468,9 +468,9 @@ static void wake_tick(void *tick) {
 
 static bool start_replication(void) {
     struct tick *tick = &program.tick;
-    tick->replicator =
-        replicator_create(&program.server, &program.loop, wake_tick, &program.tick);
+    tick->replicator = replicator_create(&program.server, &program.loop, wake_tick, &program.tick);
     tick->replicate_begin = replicator_begin_tick;
+    tick->replicate_close = replicator_close_tick;
     tick->replicate_end = replicator_end_tick;
     tick->replicate_second = replicator_second;
     return tick->replicator != NULL;

@@ -295,5 +295,8 @@ const char *replication_read_refusal(const struct server *server) {
 }
 
 int64_t replication_priority(const struct server *server) {
-    return server->replication.is_priority_zero ? 0 : server->settings.replica_priority;
+    const struct replication *replication = &server->replication;
+    bool is_unfit = replication->is_priority_zero ||
+                    (replication_is_replica(replication) && !replication->is_whole);
+    return is_unfit ? 0 : server->settings.replica_priority;
 }

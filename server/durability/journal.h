@@ -115,7 +115,7 @@ struct journal {
         uint64_t sync_us;
     } sync_result;
     struct store_state rotated; /* the manifest's new state, during a rotation */
-    journal_tap *tap; /* NULL: nobody wants the groups; set between two of them */
+    journal_tap *tap;           /* NULL: nobody wants the groups; set between two of them */
     void *tap_context;
     /* Called on the loop when a thread is done: written_group, synced_group or is_stalled may have
      * changed, and journal_take_outcome may have something. */

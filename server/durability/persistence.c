@@ -109,7 +109,7 @@ struct persistence {
     bool is_applying;          /* the registry changes as a master's group says */
     bool is_walk_held;
     bool is_following; /* all changes are a master's groups */
-    bool has_gap;      /* there was a time in which changes were not numbered: persistence_take_gap */
+    bool has_gap; /* there was a time in which changes were not numbered: persistence_take_gap */
     struct loading *loading;       /* NULL once it is done */
     struct loading *ended_loading; /* its memory, until the loop has closed its handle */
     uint64_t loading_begin_us;
@@ -744,8 +744,8 @@ struct persistence_streamed persistence_streamed(const struct persistence *persi
 }
 
 uint64_t persistence_stream_group(const struct persistence *persistence) {
-    bool is_walked = persistence->is_streamed ||
-                     (persistence->is_streaming && persistence->saving == ENDING);
+    bool is_walked =
+        persistence->is_streamed || (persistence->is_streaming && persistence->saving == ENDING);
     return is_walked ? persistence->snapshot.footer.sequence : 0;
 }
 
@@ -1307,8 +1307,8 @@ static void adopt_received(struct persistence *persistence) {
     }
     follow_keep(&persistence->store, persistence->settings);
     move(persistence, &persistence->saving, ADOPTION_ASKED);
-    received_adopt(received, persistence->settings->appendonly ||
-                                 persistence->journaling == BROKEN);
+    received_adopt(received,
+                   persistence->settings->appendonly || persistence->journaling == BROKEN);
 }
 
 bool persistence_step_receive(struct persistence *persistence, uint64_t budget_ns) {
@@ -1352,6 +1352,10 @@ void persistence_abandon_receive(struct persistence *persistence) {
 
 uint64_t persistence_last_group(const struct persistence *persistence) {
     return persistence->journal.group + persistence->journal.has_group;
+}
+
+uint64_t persistence_complete_group(const struct persistence *persistence) {
+    return persistence->journal.group;
 }
 
 uint64_t persistence_safe_group(const struct persistence *persistence) {

@@ -69,6 +69,9 @@ void persistence_second(struct persistence *persistence);
 /* Groups of effects are numbered. Returns the latest group that has begun: everything a command has
  * changed or could see is in it or an earlier one. */
 uint64_t persistence_last_group(const struct persistence *persistence);
+/* The last group that is complete: the next one that is recorded, and perhaps has begun, is the one after
+ * it. */
+uint64_t persistence_complete_group(const struct persistence *persistence);
 /* Replies that depend on no later group than this may be sent: it is on disk as far as appendfsync
  * requires. */
 uint64_t persistence_safe_group(const struct persistence *persistence);

@@ -32,9 +32,9 @@ static void fail_job(struct received *received, const char *what) {
 
 static bool write_pieces(struct received *received) {
     if (received->fd < 0) {
-        received->fd = disk_open(received->store->directory,
-                                 store_name(STORE_BASE, received->number).text,
-                                 O_WRONLY | O_CREAT | O_EXCL, 0640);
+        received->fd =
+            disk_open(received->store->directory, store_name(STORE_BASE, received->number).text,
+                      O_WRONLY | O_CREAT | O_EXCL, 0640);
     }
     if (received->fd < 0) {
         fail_job(received, "cannot make its file");
@@ -111,8 +111,7 @@ static void start(struct received *received, worker_run *run) {
 
 /* Give the thread what has come. */
 static void go_on(struct received *received) {
-    bool is_writing =
-        received->state == RECEIVED_RECEIVING || received->state == RECEIVED_SYNCING;
+    bool is_writing = received->state == RECEIVED_RECEIVING || received->state == RECEIVED_SYNCING;
     if (received->worker.is_busy || !is_writing) {
         return;
     }
@@ -307,8 +306,8 @@ void received_adopt(struct received *received, bool has_journal) {
     received->state = RECEIVED_ADOPTING;
     received->has_journal = has_journal;
     received->old_state = store->state;
-    *state = (struct store_state){.base_number = received->number,
-                                  .base_sequence = received->group};
+    *state =
+        (struct store_state){.base_number = received->number, .base_sequence = received->group};
     if (has_journal) {
         if (received->journal_number == 0) {
             received->journal_number = store_take_number(store);

@@ -19,11 +19,11 @@ struct received {
     void *context;
     struct store *store; /* borrowed; the thread's while ADOPTING */
     struct buffer filling, writing;
-    uint64_t number; /* of the file */
-    int fd;          /* -1: it is not open */
-    bool is_made;    /* there may be a file that the manifest does not name */
-    bool is_ended;   /* all bytes have come */
-    uint64_t size;   /* written so far */
+    uint64_t number;     /* of the file */
+    int fd;              /* -1: it is not open */
+    bool is_made;        /* there may be a file that the manifest does not name */
+    bool is_ended;       /* all bytes have come */
+    uint64_t size;       /* written so far */
     struct store source; /* the file alone, for loading */
     struct loading *loading;
     struct registry *registry; /* what is loaded, or (ADOPTED) was replaced; NULL: none */

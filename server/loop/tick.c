@@ -1190,6 +1190,9 @@ static void on_check(uv_check_t *check) {
     if (server->has_news) {
         take_news(tick);
     }
+    if (tick->replicator != NULL) {
+        tick->replicate_close(tick->replicator);
+    }
     if (server->persistence != NULL) {
         has_more |= persistence_end_tick(server->persistence);
     }

@@ -79,10 +79,11 @@ struct tick {
     /* The listening sockets, or NULL. From tick_init on they are the first network's. */
     struct acceptor *acceptor;
     const struct tls_settings *tls; /* NULL: no listening socket is for TLS */
-    /* The machinery of replication: called in every tick before the first command and when the tick's
-     * group is complete (true: there is more to do at once), and once a second. NULL: none. */
+    /* The machinery of replication: called in every tick before the first command, before the tick's
+     * group is complete, and when it is (true: there is more to do at once), and once a second. NULL: none. */
     struct replicator *replicator;
     bool (*replicate_begin)(struct replicator *replicator);
+    void (*replicate_close)(struct replicator *replicator);
     bool (*replicate_end)(struct replicator *replicator);
     void (*replicate_second)(struct replicator *replicator);
     /* Called once when draining begins. */

@@ -108,7 +108,7 @@ static void count_silent(const SSL *ssl, int where, int value) {
 
 /* ---- begin and end ---- */
 
-struct tls *tls_create(struct ssl_ctx_st *context, int fd) {
+static struct tls *create(struct ssl_ctx_st *context, int fd) {
     struct tls *tls = memory_allocate_zeroed(sizeof *tls);
     if (tls == NULL) {
         return NULL;
@@ -131,7 +131,22 @@ struct tls *tls_create(struct ssl_ctx_st *context, int fd) {
     SSL_set_bio(tls->ssl, bio, bio);
     SSL_set_app_data(tls->ssl, tls);
     SSL_set_info_callback(tls->ssl, count_silent);
-    SSL_set_accept_state(tls->ssl);
+    return tls;
+}
+
+struct tls *tls_create(struct ssl_ctx_st *context, int fd) {
+    struct tls *tls = create(context, fd);
+    if (tls != NULL) {
+        SSL_set_accept_state(tls->ssl);
+    }
+    return tls;
+}
+
+struct tls *tls_create_client(struct ssl_ctx_st *context, int fd) {
+    struct tls *tls = create(context, fd);
+    if (tls != NULL) {
+        SSL_set_connect_state(tls->ssl);
+    }
     return tls;
 }
 

@@ -29,6 +29,8 @@ enum tls_progress { TLS_IS_WAITING, TLS_IS_OPEN, TLS_HAS_FAILED };
 /* Take the socket, which stays the caller's to close; the handshake has yet to begin. NULL: no
  * memory. */
 MUST_CHECK struct tls *tls_create(struct ssl_ctx_st *context, int fd);
+/* The same for the end that connects (a replica, to its master): the context is a client's. */
+MUST_CHECK struct tls *tls_create_client(struct ssl_ctx_st *context, int fd);
 /* Say good-bye, if that can be done at once: nothing can be read or written any more. */
 void tls_end(struct tls *tls);
 /* The same, and free it. */

@@ -95,8 +95,8 @@ static bool load_authorities(const struct making *making) {
     if (options->ca_file == NULL && options->ca_directory == NULL) {
         return options->clients == TLS_CLIENTS_UNKNOWN ||
                fail(making, "tls-ca-cert-file",
-                    "tls-ca-cert-file or tls-ca-cert-dir must be set: clients' certificates are "
-                    "asked for (tls-auth-clients no asks for none)");
+                    "tls-ca-cert-file or tls-ca-cert-dir must be set: certificates are asked for "
+                    "(of clients: tls-auth-clients no asks for none)");
     }
     if (options->ca_file != NULL &&
         SSL_CTX_load_verify_file(making->context, options->ca_file) != 1) {
@@ -195,6 +195,28 @@ struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
     set_sessions(&making);
     if (!load_certificate(&making) || !load_authorities(&making) || !set_protocols(&making) ||
         !set_ciphers(&making)) {
+        SSL_CTX_free(making.context);
+        ERR_clear_error();
+        return NULL;
+    }
+    ERR_clear_error();
+    return making.context;
+}
+
+struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
+                                             const char **setting, char *error) {
+    struct tls_context_options wanted = *options;
+    wanted.clients = TLS_CLIENTS_KNOWN; /* so is the other end's certificate, too */
+    struct making making = {.options = &wanted, .setting = setting, .error = error};
+    ERR_clear_error();
+    making.context = SSL_CTX_new(TLS_client_method());
+    if (making.context == NULL) {
+        (void)fail(&making, "tls-replication", "out of memory");
+        return NULL;
+    }
+    set_modes(making.context);
+    if ((options->certificate_file != NULL && !load_certificate(&making)) ||
+        !load_authorities(&making) || !set_protocols(&making) || !set_ciphers(&making)) {
         SSL_CTX_free(making.context);
         ERR_clear_error();
         return NULL;

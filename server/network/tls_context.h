@@ -36,6 +36,10 @@ struct tls_context_options {
  * (TLS_CONTEXT_ERROR_MAX) says why. */
 MUST_CHECK struct ssl_ctx_st *tls_context_create(const struct tls_context_options *options,
                                                  const char **setting, char *error);
+/* For connections to another server, whose certificate must be of a trusted authority; it need not name
+ * the host, as replicas are often reached by addresses. The own certificate is shown if one is set. */
+MUST_CHECK struct ssl_ctx_st *tls_context_create_client(const struct tls_context_options *options,
+                                                        const char **setting, char *error);
 /* One more share of it. NULL is nobody's. */
 struct ssl_ctx_st *tls_context_share(struct ssl_ctx_st *context);
 void tls_context_release(struct ssl_ctx_st *context);

@@ -63,9 +63,8 @@ static enum apply_status fill(struct apply *apply) {
 
 static enum apply_status apply_batch(struct apply *apply) {
     uint32_t applied;
-    enum effect_status status =
-        effect_apply(apply->registry, apply->batch + apply->batch_done,
-                     apply->batch_count - apply->batch_done, &applied);
+    enum effect_status status = effect_apply(apply->registry, apply->batch + apply->batch_done,
+                                             apply->batch_count - apply->batch_done, &applied);
     apply->batch_done += applied;
     apply->effect_count += applied;
     switch (status) {

@@ -32,20 +32,48 @@ static void take_group(void *context, const struct journal_group_head *head, con
     }
 }
 
-/* The history that is written into the keys. */
-static void write_history(struct feed *feed) {
+void feed_write_history(struct feed *feed) {
     const struct replication *replication = replication_of(feed);
-    struct registry *registry = feed->server->registry;
-    struct history now;
-    if (replication_is_replica(replication) ||
-        (history_read(registry, &now) && strcmp(now.id, replication->id) == 0)) {
-        return;
+    struct history history = {.second_until = replication->second_until};
+    memcpy(history.id, replication->id, sizeof history.id);
+    memcpy(history.second_id, replication->second_id, sizeof history.second_id);
+    feed->owes_history = !history_write(feed->server->registry, &history);
+    feed->has_gap |= feed->owes_history; /* no memory: nobody may rely on what follows */
+}
+
+void feed_close_tick(struct feed *feed) {
+    const struct persistence *persistence = feed->server->persistence;
+    if (feed->owes_history &&
+        persistence_last_group(persistence) != persistence_complete_group(persistence)) {
+        feed_write_history(feed);
     }
-    memcpy(now.id, replication->id, sizeof now.id);
-    memcpy(now.second_id, replication->second_id, sizeof now.second_id);
-    now.second_until = replication->second_until;
-    if (!history_write(registry, &now)) {
-        feed->has_gap = true; /* no memory: nobody may rely on it */
+}
+
+void feed_forget_history(struct feed *feed) {
+    struct replication *replication = replication_of(feed);
+    struct history history;
+    if (feed->owes_history && history_read(feed->server->registry, &history)) {
+        memcpy(replication->id, history.id, sizeof history.id);
+        memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+        replication->second_until = history.second_until;
+    }
+    feed->owes_history = false;
+}
+
+/* The keys name another history, which goes on in this one, or none. */
+static void begin_history(struct feed *feed, bool had_gap) {
+    struct replication *replication = replication_of(feed);
+    struct history history;
+    if (had_gap) {
+        /* Whoever knows the id, and the number of the last group, does not know the keys. */
+        replication_make_id(feed->server, replication->id);
+        memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+        replication->second_until = 0;
+    }
+    if (had_gap || !history_read(feed->server->registry, &history)) {
+        feed_write_history(feed);
+    } else {
+        feed->owes_history = strcmp(history.id, replication->id) != 0;
     }
 }
 
@@ -63,13 +91,9 @@ void feed_open(struct feed *feed) {
     bool had_gap = persistence_has_gap(persistence);
     persistence_set_tap(persistence, take_group, feed);
     persistence_clear_gap(persistence);
-    if (!replication_is_replica(replication) && had_gap) {
-        /* Whoever knows the id, and the number of the last group, does not know the keys. */
-        replication_make_id(feed->server, replication->id);
-        memcpy(replication->second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
-        replication->second_until = 0;
+    if (!replication_is_replica(replication)) {
+        begin_history(feed, had_gap);
     }
-    write_history(feed);
     log_write(LOG_NOTICE, "replication: backlog begun id=%s group=%" PRIu64 " bytes=%llu",
               replication->id, persistence_last_group(persistence),
               (unsigned long long)feed->backlog.keep_size);
@@ -140,7 +164,7 @@ static bool is_id(const char *id, struct bytes wanted) {
 /* Does whoever has all groups before this one, of that history, have what is true here, too? */
 static bool is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
     const struct replication *replication = replication_of(feed);
-    uint64_t last_group = persistence_last_group(feed->server->persistence);
+    uint64_t last_group = persistence_complete_group(feed->server->persistence);
     if (group == 0 || !history_is_id(id) || is_id(HISTORY_NO_ID, id)) {
         return false;
     }
@@ -152,12 +176,13 @@ static bool is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
 static bool is_at_hand(const struct feed *feed, uint64_t group) {
     const struct backlog *backlog = &feed->backlog;
     if (backlog->first == NULL) {
-        return group == persistence_last_group(feed->server->persistence) + 1;
+        return group == persistence_complete_group(feed->server->persistence) + 1;
     }
     return group >= backlog_first_group(backlog) && group <= backlog->next_group;
 }
 
-static const char *find_sync_refusal(const struct feed *feed, struct bytes id, bool wants_failover) {
+static const char *find_sync_refusal(const struct feed *feed, struct bytes id,
+                                     bool wants_failover) {
     const struct replication *replication = replication_of(feed);
     if (wants_failover && !is_id(replication->id, id)) {
         return "ERR PSYNC FAILOVER replid must match my replid.";
@@ -216,10 +241,10 @@ void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint
         replication->counters.partial_syncs++;
     } else {
         replication->counters.full_syncs++;
-        replication->counters.partial_sync_failures += history_is_id(id) && !is_id(HISTORY_NO_ID, id);
+        replication->counters.partial_sync_failures +=
+            history_is_id(id) && !is_id(HISTORY_NO_ID, id);
     }
-    replication_add_replica(feed->server, replica,
-                            is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
+    replication_add_replica(feed->server, replica, is_continued ? REPLICA_ONLINE : REPLICA_WAITS);
     feed->deserted_at_ms = 0;
     answer(feed, replica, reply, is_continued);
     replica->session->reply_mode = SESSION_REPLY_OFF; /* what follows is no reply */
@@ -430,8 +455,8 @@ static bool step_copy(struct feed *feed) {
         if (is_copy_slow(feed)) {
             return false;
         }
-        switch (persistence_read_stream(persistence, feed->piece, sizeof feed->piece, &size,
-                                        error)) {
+        switch (
+            persistence_read_stream(persistence, feed->piece, sizeof feed->piece, &size, error)) {
         case PERSISTENCE_STREAM_PIECE:
             send_piece(feed, size);
             break;
@@ -458,6 +483,13 @@ static void describe(struct feed *feed) {
     replication->backlog_used_size = backlog_size(&feed->backlog);
 }
 
+/* Which it acknowledges. */
+static void ping(struct feed *feed, struct replica *replica) {
+    if (unsent(replica) < UNSENT_MAX) {
+        wire_put_ping(output_of(feed, replica), feed->server->clock.now_us, replica->sent_group);
+    }
+}
+
 bool feed_step(struct feed *feed) {
     struct replication *replication = replication_of(feed);
     bool has_more = false;
@@ -478,17 +510,15 @@ bool feed_step(struct feed *feed) {
         if (!is_lost(replica) && place_of(replica)->is_streaming) {
             note_online(replica);
             has_more |= send_groups(feed, replica);
+            if (feed->wants_ping) {
+                ping(feed, replica);
+            }
         }
     }
+    feed->wants_ping = false;
     backlog_trim(&feed->backlog);
     describe(feed);
     return has_more;
-}
-
-static void ping(struct feed *feed, struct replica *replica) {
-    if (unsent(replica) < UNSENT_MAX) {
-        wire_put_ping(output_of(feed, replica), feed->server->clock.now_us, replica->sent_group);
-    }
 }
 
 void feed_second(struct feed *feed) {
@@ -517,7 +547,8 @@ void feed_second(struct feed *feed) {
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;
     if (replication->replica_count == 0 && ttl_s > 0 && feed->deserted_at_ms != 0 &&
         now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
-        log_write(LOG_NOTICE, "replication: backlog ended, as no replica came for repl-backlog-ttl");
+        log_write(LOG_NOTICE,
+                  "replication: backlog ended, as no replica came for repl-backlog-ttl");
         close_feed(feed);
         describe(feed);
     }

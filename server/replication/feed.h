@@ -31,6 +31,8 @@ struct feed {
     struct server *server;
     struct backlog backlog;
     bool is_open;
+    bool owes_history;      /* the keys do not name the id yet: see feed_close_tick */
+    bool wants_ping;        /* replicas are asked to acknowledge */
     bool has_gap;           /* the backlog has lost a group: all begin anew */
     int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
     int64_t ping_at_ms;
@@ -43,8 +45,9 @@ struct feed {
 struct feed_place {
     struct backlog_cursor cursor; /* chunk NULL: next_group is not there yet, or only on disk */
     uint64_t next_group;
-    uint64_t online_from; /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
-    bool is_streaming;    /* groups are sent */
+    uint64_t
+        online_from;   /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
+    bool is_streaming; /* groups are sent */
 };
 
 struct feed *feed_create(struct server *server);
@@ -57,6 +60,14 @@ void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint
 void feed_leave(struct feed *feed, struct replica *replica);
 /* Begin the backlog, if there is none. */
 void feed_open(struct feed *feed);
+/* Write the ids into the keys: what follows is of this history. A server that has only been started owes
+ * that: it is done together with its first change, so that one that is made a replica before that has
+ * nothing of its own, and goes on where it was. */
+void feed_write_history(struct feed *feed);
+/* Before the tick's group is complete: with the first change, what is owed is written. */
+void feed_close_tick(struct feed *feed);
+/* It becomes a replica: what was owed never was. */
+void feed_forget_history(struct feed *feed);
 /* All that it has is of another history: close it, and all replicas, which come again. */
 void feed_reset(struct feed *feed, const char *reason);
 /* At the end of a tick, when its group is complete. true: there is more to do at once. */

@@ -17,8 +17,8 @@ bool history_is_id(struct bytes text) {
         return false;
     }
     for (size_t i = 0; i < text.size; i++) {
-        bool is_hex = (text.at[i] >= '0' && text.at[i] <= '9') ||
-                      (text.at[i] >= 'a' && text.at[i] <= 'f');
+        bool is_hex =
+            (text.at[i] >= '0' && text.at[i] <= '9') || (text.at[i] >= 'a' && text.at[i] <= 'f');
         if (!is_hex) {
             return false;
         }
@@ -37,11 +37,11 @@ static bool read_id(const struct hash *hash, struct bytes field, char *id) {
 }
 
 bool history_read(struct registry *registry, struct history *history) {
-    const struct registry_key *key =
-        registry_peek(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME);
+    const struct registry_key *key = registry_peek(registry, REGISTRY_HISTORY, KEY_NAME, ANY_TIME);
     struct bytes until;
     *history = (struct history){.second_until = 0};
-    if (key == NULL || key->kind != REGISTRY_HASH || !read_id(&key->hash, BYTES("id"), history->id)) {
+    if (key == NULL || key->kind != REGISTRY_HASH ||
+        !read_id(&key->hash, BYTES("id"), history->id)) {
         return false;
     }
     if (!read_id(&key->hash, BYTES("second_id"), history->second_id) ||

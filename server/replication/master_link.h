@@ -92,7 +92,7 @@ struct master_link {
      * linked groups of which more have to come ][ .. input.size: a part of a message ] */
     struct buffer input;
     size_t taken_size, whole_size, parsed_size;
-    size_t wanted_size; /* of the message at parsed_size; 0: not known */
+    size_t wanted_size;  /* of the message at parsed_size; 0: not known */
     uint64_t next_group; /* to come */
     struct buffer output;
     struct apply apply;

@@ -24,23 +24,9 @@ struct replicator {
     struct feed *feed;
     struct master_link link;
     struct redis_follow *redis; /* on while the master is a Redis: then the link is off */
-    bool has_begun;     /* the files are loaded */
-    bool owes_history;  /* there was no memory for it */
+    bool has_begun; /* the files are loaded */
+    bool is_void;   /* changes have no numbers, and the keys say so */
 };
-
-static struct replication *replication_of(const struct replicator *replicator) {
-    return &replicator->server->replication;
-}
-
-/* Write the ids into the keys, if anybody may rely on them. */
-static void write_history(struct replicator *replicator) {
-    const struct replication *replication = replication_of(replicator);
-    struct registry *registry = replicator->server->registry;
-    struct history history = {.second_until = replication->second_until};
-    memcpy(history.id, replication->id, sizeof history.id);
-    memcpy(history.second_id, replication->second_id, sizeof history.second_id);
-    replicator->owes_history = !history_write(registry, &history);
-}
 
 /* ---- what commands ask for ---- */
 
@@ -48,6 +34,7 @@ static void follow(void *context) {
     struct replicator *replicator = context;
     redis_follow_end(replicator->redis);
     replicator->link.has_found_redis = false;
+    feed_forget_history(replicator->feed);
     registry_set_passive(replicator->server->registry, true);
     if (replicator->has_begun) {
         master_link_stop(&replicator->link);
@@ -86,11 +73,8 @@ static void history_changed(void *context) {
     if (!replicator->has_begun || replication_is_replica(&server->replication)) {
         return;
     }
-    if (replicator->feed->is_open) {
-        write_history(replicator);
-    } else {
-        feed_open(replicator->feed);
-    }
+    feed_open(replicator->feed);
+    feed_write_history(replicator->feed);
 }
 
 static void sync_replica(void *context, struct replica *replica, struct bytes id, uint64_t group,
@@ -102,6 +86,11 @@ static void sync_replica(void *context, struct replica *replica, struct bytes id
 static void leave(void *context, struct replica *replica) {
     struct replicator *replicator = context;
     feed_leave(replicator->feed, replica);
+}
+
+static void ask_acks(void *context) {
+    struct replicator *replicator = context;
+    replicator->feed->wants_ping = true;
 }
 
 static void drop(void *context) {
@@ -119,12 +108,15 @@ static void print_source(void *context, struct buffer *out) {
  * another history than that of a leaderboard master that was followed before. */
 static void follow_redis(struct replicator *replicator) {
     struct server *server = replicator->server;
+    SSL_CTX *tls = tls_context_share(replicator->link.tls_context);
     replicator->link.has_found_redis = false;
+    master_link_stop(&replicator->link);
     persistence_set_following(server->persistence, false);
     replication_change_id(server);
-    write_history(replicator);
+    feed_open(replicator->feed);
+    feed_write_history(replicator->feed);
     feed_reset(replicator->feed, "a Redis is followed");
-    redis_follow_begin(replicator->redis, tls_context_share(replicator->link.tls_context));
+    redis_follow_begin(replicator->redis, tls);
 }
 
 /* ---- the start ---- */
@@ -156,6 +148,25 @@ static void begin(struct replicator *replicator) {
 
 /* ---- the tick ---- */
 
+/* Changes are not numbered any more, as nobody was there to want that: what the keys say of their history
+ * must not be believed again. */
+static void void_history(struct replicator *replicator) {
+    struct server *server = replicator->server;
+    struct history history;
+    bool has_gap = persistence_has_gap(server->persistence);
+    if (replication_is_replica(&server->replication) || has_gap == replicator->is_void) {
+        return;
+    }
+    replicator->is_void = has_gap;
+    if (has_gap && history_read(server->registry, &history)) {
+        replication_make_id(server, server->replication.id);
+        memcpy(server->replication.second_id, HISTORY_NO_ID, sizeof HISTORY_NO_ID);
+        server->replication.second_until = 0;
+        feed_write_history(replicator->feed);
+        replicator->is_void = !replicator->feed->owes_history;
+    }
+}
+
 bool replicator_begin_tick(struct replicator *replicator) {
     struct server *server = replicator->server;
     if (server->durability.is_loading || server->persistence == NULL) {
@@ -164,9 +175,7 @@ bool replicator_begin_tick(struct replicator *replicator) {
     if (!replicator->has_begun) {
         begin(replicator);
     }
-    if (replicator->owes_history) {
-        write_history(replicator);
-    }
+    void_history(replicator);
     if (replicator->link.has_found_redis) {
         follow_redis(replicator);
     }
@@ -175,12 +184,15 @@ bool replicator_begin_tick(struct replicator *replicator) {
     }
     uint64_t group = persistence_last_group(server->persistence);
     bool has_more = master_link_step(&replicator->link, STEP_BUDGET_NS);
-    if (persistence_last_group(server->persistence) != group &&
-        replicator->link.has_replaced) {
+    if (persistence_last_group(server->persistence) != group && replicator->link.has_replaced) {
         replicator->link.has_replaced = false;
         feed_reset(replicator->feed, "a full copy has replaced the keys");
     }
     return has_more;
+}
+
+void replicator_close_tick(struct replicator *replicator) {
+    feed_close_tick(replicator->feed);
 }
 
 bool replicator_end_tick(struct replicator *replicator) {
@@ -232,6 +244,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         .follow = follow,
         .promote = promote,
         .leave = leave,
+        .ask_acks = ask_acks,
         .shift = shift,
         .history_changed = history_changed,
         .sync = sync_replica,
@@ -251,8 +264,7 @@ void replicator_stop(struct replicator *replicator) {
 
 void replicator_destroy(struct replicator *replicator) {
     if (replicator != NULL) {
-        replicator->server->replication.machine =
-            (struct replication_machine){.context = NULL};
+        replicator->server->replication.machine = (struct replication_machine){.context = NULL};
         redis_follow_destroy(replicator->redis);
         feed_destroy(replicator->feed);
         memory_free(replicator);

@@ -5,9 +5,9 @@
  *             ... commands ...; their group ends
  *             replicator_end_tick: groups go to replicas, acknowledgements to the master
  *
- * The history is opened, which means written into the keys (history.h), before the first replica gets
- * anything, and anew at each start and each promotion of a master: an id stands for what one server wrote
- * in one life. */
+ * The history is opened, which means written into the keys (history.h), when the first replica comes, and
+ * anew at each promotion of a master and with its first change after each start: an id stands for what one
+ * server wrote in one life. */
 #ifndef SERVER_REPLICATOR_H
 #define SERVER_REPLICATOR_H
 
@@ -24,8 +24,10 @@ MUST_CHECK struct replicator *replicator_create(struct server *server, uv_loop_t
 void replicator_stop(struct replicator *replicator);
 void replicator_destroy(struct replicator *replicator);
 
-/* Both: true: there is more to do at once. */
+/* Before the first command, before the tick's group is complete, and when it is. true: there is more to do
+ * at once. */
 bool replicator_begin_tick(struct replicator *replicator);
+void replicator_close_tick(struct replicator *replicator);
 bool replicator_end_tick(struct replicator *replicator);
 void replicator_second(struct replicator *replicator);
 

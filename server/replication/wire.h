@@ -31,7 +31,7 @@ enum {
     WIRE_TEXT_MAX = 512,
 };
 #define WIRE_TIME_MAX (UINT64_C(1) << 58) /* unix microseconds, some thousand years from now */
-#define WIRE_SEED UINT64_C(0x6c656164657262)
+#define WIRE_SEED     UINT64_C(0x6c656164657262)
 
 enum wire_kind {
     WIRE_GROUP = 1,

@@ -69,8 +69,8 @@ struct clock {
     int64_t waits_since_us; /* monotonic; in CLOCK_WAITS */
     /* Steps of the wall clock by more than a minute; the size of the latest, and when it was
      * noticed. */
-    bool is_following;         /* a master's time: clock_follow */
-    int64_t follow_offset_us;  /* that minus monotonic time */
+    bool is_following;        /* a master's time: clock_follow */
+    int64_t follow_offset_us; /* that minus monotonic time */
     uint64_t step_count;
     uint64_t jump_count; /* of server time; not counting the start */
     int64_t step_us, step_at_us;

@@ -269,7 +269,8 @@ static bool settle_key(struct registry *registry, uint32_t database, struct byte
     if (key == NULL || !registry_is_over(key, now_ms)) {
         return true;
     }
-    return registry->roll_failed_ms != now_ms && !registry->is_passive && registry_roll_key(registry, key, now_ms);
+    return registry->roll_failed_ms != now_ms && !registry->is_passive &&
+           registry_roll_key(registry, key, now_ms);
 }
 
 bool registry_settle_name(struct registry *registry, uint32_t database, struct bytes name,

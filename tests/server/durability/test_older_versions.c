@@ -19,9 +19,13 @@ static const struct kept {
     const char *folder;
     unsigned base_version, journal_version;
     uint32_t hashes;
-} kept[] = {{"version_1", 1, 1, 0}, {"version_2", 1, 2, 0}, {"version_3", 3, 3, 1}};
+    bool has_history; /* of replication */
+} kept[] = {{"version_1", 1, 1, 0, false},
+            {"version_2", 1, 2, 0, false},
+            {"version_3", 3, 3, 1, false},
+            {"version_4", 4, 4, 1, true}};
 enum { KEPT = sizeof kept / sizeof *kept };
-_Static_assert(FILE_FORMAT == 3, "keep a directory of the new version, too");
+_Static_assert(FILE_FORMAT == 4, "keep a directory of the new version, too");
 
 /* The members of a board, best first. */
 struct expected {
@@ -226,6 +230,7 @@ static void check_directory(const struct kept *one) {
 
     durable_start(&durable, directory, "appendonly yes\n");
     assert_boards(durable.server->registry, one->hashes + 2);
+    assert_int_equal(registry_count(durable.server->registry, REGISTRY_HISTORY), one->has_history);
     assert_hash(durable.server->registry, "profile:ann");
     assert_hash(durable.server->registry, "profile:bob");
     durable_stop(&durable);

@@ -281,6 +281,122 @@ static void repair_a_journal_without_memory(const void *context) {
     fail_to_buffer(&durable, *nth);
 }
 
+/* ---- a full copy, as a master sends it ---- */
+
+/* Of the server's own keys. */
+static void read_copy(struct durable_server *durable, struct buffer *copy) {
+    static char piece[4096];
+    char error[PERSISTENCE_ERROR_MAX];
+    size_t size;
+    buffer_init(copy, 0);
+    CHECK(persistence_begin_stream(durable->persistence, error) == PERSISTENCE_OK);
+    for (;;) {
+        (void)persistence_step(durable->persistence);
+        enum persistence_stream status =
+            persistence_read_stream(durable->persistence, piece, sizeof piece, &size, error);
+        CHECK(status != PERSISTENCE_STREAM_FAILED);
+        if (status == PERSISTENCE_STREAM_END) {
+            break;
+        }
+        if (status == PERSISTENCE_STREAM_PIECE) {
+            buffer_append(copy, piece, size);
+        } else {
+            durable_turn(durable);
+        }
+    }
+    persistence_end_stream(durable->persistence);
+    durable_turn(durable);
+    CHECK(!copy->is_broken);
+}
+
+static enum received_state receive(struct durable_server *durable, const struct buffer *copy) {
+    char error[PERSISTENCE_ERROR_MAX];
+    const char *reason;
+    enum received_state state = RECEIVED_NONE;
+    while (persistence_begin_receive(durable->persistence, error) == PERSISTENCE_BUSY) {
+        (void)!persistence_step_receive(durable->persistence, 1000);
+        durable_turn(durable);
+    }
+    for (size_t at = 0; at < copy->size; at += 100) {
+        size_t left = copy->size - at;
+        persistence_receive(durable->persistence, copy->at + at, left < 100 ? left : 100);
+    }
+    persistence_end_receive(durable->persistence);
+    for (int i = 0; i < SECONDS_MAX; i++) {
+        (void)!persistence_step_receive(durable->persistence, 1000);
+        durable_turn(durable);
+        usleep(100);
+        state = persistence_received_state(durable->persistence, &reason);
+        if (state == RECEIVED_ADOPTED || state == RECEIVED_FAILED) {
+            break;
+        }
+    }
+    persistence_abandon_receive(durable->persistence);
+    return state;
+}
+
+/* What came in place of what the server has had since. */
+static void check_copy(struct durable_server *durable, uint64_t digest) {
+    CHECK(workload_digest(durable->server->registry) == digest);
+    CHECK(durable_describe(durable).is_journal_on);
+    put_members(durable, 3, 9);
+    durable_end_tick(durable);
+    durable_stop(durable);
+}
+
+static void take_a_copy(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    struct buffer copy;
+    begin(&durable, EVERYSEC);
+    read_copy(&durable, &copy);
+    uint64_t digest = workload_digest(durable.server->registry);
+    put_members(&durable, 5, 8);
+    durable_end_tick(&durable);
+    CHECK(durable_settle(&durable));
+    CHECK(workload_digest(durable.server->registry) != digest);
+    fails_rename = true;
+    CHECK(receive(&durable, &copy) == RECEIVED_FAILED);
+    CHECK(workload_digest(durable.server->registry) != digest);
+    fails_rename = false;
+    CHECK(receive(&durable, &copy) == RECEIVED_ADOPTED);
+    buffer_deinit(&copy);
+    check_copy(&durable, digest);
+}
+
+static void take_a_copy_where_the_journal_is_off(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    struct buffer copy;
+    begin(&durable, NOTHING);
+    read_copy(&durable, &copy);
+    uint64_t digest = workload_digest(durable.server->registry);
+    durable.server->settings.appendonly = true;
+    CHECK(receive(&durable, &copy) == RECEIVED_ADOPTED);
+    buffer_deinit(&copy);
+    check_copy(&durable, digest);
+}
+
+static void take_a_copy_where_the_journal_is_broken(const void *context) {
+    (void)context;
+    struct durable_server durable;
+    struct buffer copy;
+    begin(&durable, EVERYSEC);
+    read_copy(&durable, &copy);
+    uint64_t digest = workload_digest(durable.server->registry);
+    put_members(&durable, 5, 8);
+    durable_end_tick(&durable);
+    fails_sync = true;
+    fails_base = true;
+    wait_until(&durable, is_refusing);
+    wait_until(&durable, has_failed_to_save);
+    fails_sync = false;
+    fails_base = false;
+    CHECK(receive(&durable, &copy) == RECEIVED_ADOPTED);
+    buffer_deinit(&copy);
+    check_copy(&durable, digest);
+}
+
 /* ---- rows ---- */
 
 static bool is_taken[ROWS_MAX];
@@ -328,6 +444,9 @@ TEST(every_transition_is_reached) {
     play(turn_the_journal_on_without_a_base, 0);
     play(break_and_repair, 0);
     play(break_and_turn_off, 0);
+    play(take_a_copy, 0);
+    play(take_a_copy_where_the_journal_is_off, 0);
+    play(take_a_copy_where_the_journal_is_broken, 0);
     play_to_the_end_of_the_process(load_damaged_files);
     play_to_the_end_of_the_process(fail_with_always);
     play_until_said(begin_a_journal_without_memory, ": STARTING JOURNAL_GONE OFF");
@@ -338,7 +457,7 @@ TEST(every_transition_is_reached) {
             fail_msg("nothing has led to %s", persistence_transition(row));
         }
     }
-    assert_int_equal(row, 26);
+    assert_int_equal(row, 32);
 }
 
 /* ---- settings ---- */

@@ -1,0 +1,226 @@
+/* The handshake: one line answers the other. See master_link.h. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/clients/failover.h"
+#include "server/replication/history.h"
+#include "server/replication/master_link_parts.h"
+#include "server/system/log.h"
+
+enum { LINE_MAX_SIZE = 1024 /* of an answer */ };
+
+static bool is_said(const struct master_link *link, enum master_link_line line) {
+    const struct settings *settings = &link->server->settings;
+    switch (line) {
+    case LINK_SAYS_AUTH:
+        return settings->masterauth != NULL && settings->masterauth[0] != '\0';
+    case LINK_SAYS_ADDRESS:
+        return settings->replica_announce_ip != NULL && settings->replica_announce_ip[0] != '\0';
+    case LINK_SAYS_PING:
+    case LINK_SAYS_PORT:
+    case LINK_SAYS_CAPABILITIES:
+    case LINK_SAYS_VERSION:
+    case LINK_SAYS_SYNC:
+    case LINK_LINES:
+        break;
+    }
+    return true;
+}
+
+static void say_auth(struct master_link *link) {
+    const struct settings *settings = &link->server->settings;
+    const char *const texts[] = {"AUTH", settings->masteruser, settings->masterauth};
+    const char *const short_texts[] = {"AUTH", settings->masterauth};
+    bool has_user = settings->masteruser != NULL && settings->masteruser[0] != '\0';
+    master_link_say(link, has_user ? texts : short_texts, has_user ? 3 : 2);
+}
+
+static int64_t announced_port(const struct settings *settings) {
+    return settings->replica_announce_port != 0 ? settings->replica_announce_port
+           : settings->tls_replication          ? settings->tls_port
+                                                : settings->port;
+}
+
+/* Ask for what follows the last group, if that is anything that the master can know. */
+static void say_sync(struct master_link *link) {
+    const struct replication *replication = replication_of(link);
+    struct persistence *persistence = link->server->persistence;
+    struct history history;
+    char number[24];
+    bool is_known = history_read(link->server->registry, &history) &&
+                    strcmp(history.id, replication->id) == 0 && !persistence_has_gap(persistence) &&
+                    replication->is_whole;
+    bool is_named = is_known || link->wants_failover;
+    link->next_group = persistence_last_group(persistence) + 1;
+    snprintf(number, sizeof number, "%" PRIu64, is_named ? link->next_group : 0);
+    const char *const texts[] = {"LB.SYNC", is_named ? replication->id : "?", number, "FAILOVER"};
+    master_link_say(link, texts, link->wants_failover ? 4 : 3);
+}
+
+static void say_line(struct master_link *link) {
+    const struct settings *settings = &link->server->settings;
+    char number[24];
+    switch (link->line) {
+    case LINK_SAYS_PING:
+        master_link_say(link, (const char *const[]){"PING"}, 1);
+        break;
+    case LINK_SAYS_AUTH:
+        say_auth(link);
+        break;
+    case LINK_SAYS_PORT:
+        snprintf(number, sizeof number, "%lld", (long long)announced_port(settings));
+        master_link_say(link, (const char *const[]){"REPLCONF", "listening-port", number}, 3);
+        break;
+    case LINK_SAYS_ADDRESS:
+        master_link_say(
+            link, (const char *const[]){"REPLCONF", "ip-address", settings->replica_announce_ip},
+            3);
+        break;
+    case LINK_SAYS_CAPABILITIES:
+        master_link_say(link, (const char *const[]){"REPLCONF", "capa", "eof", "capa", "psync2"},
+                        5);
+        break;
+    case LINK_SAYS_VERSION:
+        snprintf(number, sizeof number, "%d", (int)WIRE_VERSION);
+        master_link_say(link, (const char *const[]){"REPLCONF", "leaderboard", number}, 3);
+        break;
+    case LINK_SAYS_SYNC:
+        master_link_move(link, LINK_GREETED);
+        say_sync(link);
+        break;
+    case LINK_LINES:
+        CHECK(false);
+    }
+}
+
+void master_link_greet(struct master_link *link) {
+    link->line = LINK_SAYS_PING;
+    say_line(link);
+}
+
+static void say_next(struct master_link *link) {
+    do {
+        link->line++;
+    } while (!is_said(link, link->line));
+    say_line(link);
+}
+
+static bool begins_with(struct bytes text, const char *wanted) {
+    size_t size = strlen(wanted);
+    return text.size >= size && memcmp(text.at, wanted, size) == 0;
+}
+
+static void fail_with_answer(struct master_link *link, const char *what, struct bytes answer) {
+    master_link_fail(link, "%s: %s", what, log_quote(answer).text);
+}
+
+/* "+LEADERBOARD 4", or an error of a server that is none. */
+static void take_version(struct master_link *link, struct bytes answer) {
+    uint64_t version;
+    if (begins_with(answer, "-ERR ") && !link->wants_failover) {
+        link->has_found_redis = true;
+        link->wake(link->context);
+        return;
+    }
+    if (!begins_with(answer, "+LEADERBOARD ")) {
+        fail_with_answer(link, "the master is no leaderboard server", answer);
+        return;
+    }
+    struct bytes number = {.at = answer.at + sizeof "+LEADERBOARD " - 1,
+                           .size = answer.size - (sizeof "+LEADERBOARD " - 1)};
+    if (!bytes_parse_u64(number, &version) || version + 1 < WIRE_VERSION ||
+        version > WIRE_VERSION + 1) {
+        master_link_fail(
+            link,
+            "the master's stream has version %.*s, and this server's %d: they may differ by one. "
+            "Upgrade one of them step by step",
+            (int)(number.size < 20 ? number.size : 20), number.at, (int)WIRE_VERSION);
+        return;
+    }
+    say_next(link);
+}
+
+static void take_sync(struct master_link *link, struct bytes answer) {
+    enum { CONTINUE_SIZE = sizeof "+CONTINUE " - 1, FULL_SIZE = sizeof "+FULL " - 1 };
+    struct bytes rest = {.at = NULL};
+    bool is_continued = begins_with(answer, "+CONTINUE ");
+    if (!is_continued && !begins_with(answer, "+FULL ")) {
+        fail_with_answer(link, "the master refuses", answer);
+        return;
+    }
+    size_t skipped = is_continued ? CONTINUE_SIZE : FULL_SIZE;
+    rest = (struct bytes){.at = answer.at + skipped, .size = answer.size - skipped};
+    if (!history_is_id(rest)) {
+        fail_with_answer(link, "the master's answer is not valid", answer);
+        return;
+    }
+    if (link->wants_failover) {
+        link->wants_failover = false;
+        failover_end(link->server, true);
+    }
+    if (is_continued) {
+        master_link_continue(link, rest);
+    } else {
+        master_link_begin_copy(link);
+    }
+}
+
+static void take_line(struct master_link *link, struct bytes answer) {
+    bool is_fine = answer.size > 0 && answer.at[0] == '+';
+    switch (link->line) {
+    case LINK_SAYS_PING:
+        if (!is_fine && !begins_with(answer, "-NOAUTH") && !begins_with(answer, "-NOPERM") &&
+            !begins_with(answer, "-ERR operation not permitted")) {
+            fail_with_answer(link, "the master answers PING", answer);
+            return;
+        }
+        break;
+    case LINK_SAYS_AUTH:
+        if (!is_fine) {
+            fail_with_answer(link, "the master does not take masterauth", answer);
+            return;
+        }
+        break;
+    case LINK_SAYS_VERSION:
+        take_version(link, answer);
+        return;
+    case LINK_SAYS_SYNC:
+        take_sync(link, answer);
+        return;
+    case LINK_SAYS_PORT:
+    case LINK_SAYS_ADDRESS:
+    case LINK_SAYS_CAPABILITIES:
+    case LINK_LINES:
+        break; /* an old server may not know it */
+    }
+    say_next(link);
+}
+
+/* Lines of the handshake. true: the rest is messages. */
+bool master_link_take_lines(struct master_link *link) {
+    while (link->state == LINK_GREETING || link->state == LINK_ASKING) {
+        const char *end = memchr(link->input.at, '\n', link->input.size);
+        if (end == NULL) {
+            if (link->input.size > LINE_MAX_SIZE) {
+                master_link_fail(link, "the master's answer is no line");
+            }
+            return false;
+        }
+        char line[LINE_MAX_SIZE + 1];
+        size_t size = (size_t)(end - link->input.at);
+        if (size > LINE_MAX_SIZE) {
+            master_link_fail(link, "the master's answer is too long");
+            return false;
+        }
+        memcpy(line, link->input.at, size);
+        buffer_drop_front(&link->input, size + 1);
+        size -= size > 0 && line[size - 1] == '\r';
+        if (size > 0) { /* empty lines: the master is still there */
+            take_line(link, (struct bytes){.at = line, .size = size});
+        }
+        if (link->input.size == 0) {
+            break;
+        }
+    }
+    return link->state >= LINK_COPYING;
+}

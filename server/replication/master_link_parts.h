@@ -1,0 +1,67 @@
+/* Private to master_link*.c:
+ *
+ *     master_link.c           states, the socket, input and output, what ends an attempt
+ *     master_link_connect.c   name, address, socket, TLS
+ *     master_link_greet.c     the handshake's lines
+ *     master_link_stream.c    the messages behind it: copies and groups
+ *
+ * Whatever fails calls master_link_fail or master_link_lose, which close the connection: behind it, nothing of
+ * the attempt is there any more, and the caller returns. */
+#ifndef SERVER_MASTER_LINK_PARTS_H
+#define SERVER_MASTER_LINK_PARTS_H
+
+#include "server/replication/master_link.h"
+
+static inline struct replication *replication_of(const struct master_link *link) {
+    return &link->server->replication;
+}
+
+/* ---- master_link.c ---- */
+
+/* Another state, by the table of transitions. */
+void master_link_move(struct master_link *link, enum master_link_event event);
+/* The attempt, or the link, has failed, for link->reason; the next attempt comes by itself. */
+void master_link_lose(struct master_link *link);
+__attribute__((format(printf, 2, 3))) void master_link_fail(struct master_link *link,
+                                                            const char *format, ...);
+/* Wait for input, unless there is enough, and for room for output. */
+void master_link_watch(struct master_link *link);
+/* Send what is in output, as far as the socket takes it. false: the link is lost. */
+MUST_CHECK bool master_link_send(struct master_link *link);
+/* Send one command of so many texts. The link may be lost by it. */
+void master_link_say(struct master_link *link, const char *const *texts, unsigned count);
+bool master_link_may_read(const struct master_link *link);
+void master_link_take_input(struct master_link *link);
+/* The events of its socket. */
+void master_link_on_ready(uv_poll_t *poll, int status, int events);
+
+/* ---- master_link_connect.c ---- */
+
+void master_link_attempt(struct master_link *link);
+/* The resolver's answer is not wanted any more. */
+void master_link_drop_question(struct master_link *link);
+/* The socket is connected, or cannot be. */
+void master_link_take_connection(struct master_link *link);
+/* Go on with the handshake of TLS. */
+void master_link_shake(struct master_link *link);
+
+/* ---- master_link_greet.c ---- */
+
+/* Begin: the first line. */
+void master_link_greet(struct master_link *link);
+/* Take the lines that have come. true: what follows is messages. */
+MUST_CHECK bool master_link_take_lines(struct master_link *link);
+
+/* ---- master_link_stream.c ---- */
+
+void master_link_continue(struct master_link *link, struct bytes id);
+void master_link_begin_copy(struct master_link *link);
+/* Apply what has come whole. true: there is more to do at once. */
+bool master_link_apply(struct master_link *link, uint64_t budget_ns);
+static inline bool master_link_has_groups(const struct master_link *link) {
+    return link->apply.is_going || link->taken_size < link->whole_size;
+}
+/* REPLCONF ACK; group 0: the keys here are not those of the master yet. */
+void master_link_say_ack(struct master_link *link, uint64_t group);
+
+#endif

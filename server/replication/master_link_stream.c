@@ -1,0 +1,354 @@
+/* What comes behind the handshake: copies, groups, pings; and acknowledgements. See master_link.h. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/replication/history.h"
+#include "server/replication/master_link_parts.h"
+#include "server/system/clock.h"
+#include "server/system/log.h"
+
+enum { INPUT_KEPT = 8 * 1024 * 1024 };
+
+/* ---- copies ---- */
+
+void master_link_begin_copy(struct master_link *link) {
+    struct replication *replication = replication_of(link);
+    char error[PERSISTENCE_ERROR_MAX];
+    switch (persistence_begin_receive(link->server->persistence, error)) {
+    case PERSISTENCE_OK:
+        break;
+    case PERSISTENCE_BUSY:
+        master_link_fail(
+            link, "a full copy cannot begin yet: the one before is still being cleared away");
+        return;
+    case PERSISTENCE_FAILED:
+        master_link_fail(link, "a full copy cannot be received: %s", error);
+        return;
+    }
+    replication->copy_read_size = 0;
+    replication->copy_at_ms = link->server->clock.monotonic_ms;
+    log_write(LOG_NOTICE, "replica: full copy begun master=\"%s %u\"", replication->master_host,
+              (unsigned)replication->master_port);
+    master_link_move(link, LINK_COPY_BEGUN);
+}
+
+static void take_piece(struct master_link *link, const struct wire_message *message) {
+    struct replication *replication = replication_of(link);
+    persistence_receive(link->server->persistence, message->at, message->size);
+    replication->copy_read_size += message->size;
+    replication->counters.received_copy_size += message->size;
+    replication->copy_at_ms = link->server->clock.monotonic_ms;
+}
+
+/* It is loaded, and has replaced everything. */
+static void note_adopted(struct master_link *link) {
+    struct replication *replication = replication_of(link);
+    struct history history;
+    struct persistence *persistence = link->server->persistence;
+    persistence_abandon_receive(persistence); /* what was replaced is freed */
+    link->has_replaced = true;
+    replication->group = persistence_last_group(persistence);
+    if (!history_read(link->server->registry, &history)) {
+        master_link_fail(link, "the full copy does not say which history it is of");
+        return;
+    }
+    memcpy(replication->id, history.id, sizeof history.id);
+    memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+    replication->second_until = history.second_until;
+    replication->is_whole = true;
+    persistence_clear_gap(persistence);
+    link->next_group = replication->group + 1;
+    link->wants_ack = true;
+    replication->read_group = replication->group;
+    log_write(LOG_NOTICE, "replica: full copy in place id=%s group=%" PRIu64, replication->id,
+              replication->group);
+    master_link_move(link, LINK_ADOPTED);
+    link->failures = 0;
+    replication->error[0] = '\0';
+}
+
+/* true: there is more to do at once. */
+static bool step_copy(struct master_link *link, uint64_t budget_ns) {
+    struct persistence *persistence = link->server->persistence;
+    const char *error = NULL;
+    bool has_more = persistence_step_receive(persistence, budget_ns);
+    switch (persistence_received_state(persistence, &error)) {
+    case RECEIVED_FAILED:
+        master_link_fail(link, "the full copy cannot be taken: %s", error);
+        return false;
+    case RECEIVED_ADOPTED:
+        note_adopted(link);
+        master_link_watch(link);
+        return true;
+    case RECEIVED_NONE:
+    case RECEIVED_RECEIVING:
+    case RECEIVED_SYNCING:
+    case RECEIVED_LOADING:
+    case RECEIVED_LOADED:
+    case RECEIVED_ADOPTING:
+    case RECEIVED_STATES:
+        break;
+    }
+    master_link_watch(link);
+    return has_more;
+}
+
+/* ---- messages ---- */
+
+void master_link_continue(struct master_link *link, struct bytes id) {
+    struct replication *replication = replication_of(link);
+    log_write(LOG_NOTICE, "replica: the stream continues master=\"%s %u\" id=%.*s group=%" PRIu64,
+              replication->master_host, (unsigned)replication->master_port, (int)id.size, id.at,
+              link->next_group - 1);
+    replication->read_group = link->next_group - 1;
+    master_link_move(link, LINK_CONTINUES);
+    link->failures = 0;
+    link->wants_ack = true;
+    replication->error[0] = '\0';
+}
+
+static bool refuse(struct master_link *link, const char *reason) {
+    snprintf(link->reason, sizeof link->reason, "the master's stream is not valid: %s", reason);
+    return false;
+}
+
+/* false: it may not come now. */
+static bool take_group(struct master_link *link, const struct wire_message *message) {
+    struct replication *replication = replication_of(link);
+    if (link->state != LINK_STREAMING) {
+        return refuse(link, "a group before the copy is there");
+    }
+    if (message->head.sequence != link->next_group) {
+        return refuse(link, "a group that is not the next one");
+    }
+    link->next_group++;
+    if (!message->head.is_linked) {
+        link->whole_size = link->parsed_size;
+        replication->read_group = message->head.sequence;
+    }
+    replication->counters.received_size += message->whole_size;
+    return true;
+}
+
+/* What is no group is taken at once. */
+static bool take_message(struct master_link *link, const struct wire_message *message) {
+    bool is_copying = link->state == LINK_COPYING;
+    switch (message->kind) {
+    case WIRE_GROUP:
+        return take_group(link, message);
+    case WIRE_PING:
+        if (link->state == LINK_STREAMING) {
+            clock_follow(&link->server->clock, message->time_us, false);
+            link->wants_ack = true;
+        }
+        return true;
+    case WIRE_PIECE:
+        if (!is_copying) {
+            return refuse(link, "a piece of a copy that was not asked for");
+        }
+        take_piece(link, message);
+        return true;
+    case WIRE_END:
+        if (!is_copying) {
+            return refuse(link, "the end of a copy that was not asked for");
+        }
+        persistence_end_receive(link->server->persistence);
+        link->copy_group = message->group;
+        master_link_move(link, LINK_COPY_ENDED);
+        return true;
+    case WIRE_GIVEN_UP:
+        snprintf(link->reason, sizeof link->reason, "the master has given the copy up: %s",
+                 log_quote((struct bytes){.at = message->at, .size = message->size}).text);
+        return false;
+    }
+    return refuse(link, "an unknown message");
+}
+
+/* Does no group lie before parsed_size, so that what was taken can be dropped? */
+static void drop_taken(struct master_link *link) {
+    struct buffer *input = &link->input;
+    if (link->apply.is_going) {
+        return;
+    }
+    if (link->taken_size == link->whole_size && link->whole_size == link->parsed_size) {
+        buffer_drop_front(input, link->parsed_size);
+        link->taken_size = 0;
+        link->whole_size = 0;
+        link->parsed_size = 0;
+        if (input->size == 0 && input->capacity > INPUT_KEPT) {
+            buffer_deinit(input);
+        }
+    }
+}
+
+bool master_link_parse(struct master_link *link) {
+    while (link->state >= LINK_COPYING && link->state != LINK_LOADING) {
+        struct wire_message message;
+        const char *reason;
+        size_t left = link->input.size - link->parsed_size;
+        if (left < link->wanted_size) {
+            break;
+        }
+        enum wire_status status =
+            wire_read(link->input.at + link->parsed_size, left, &message, &reason);
+        link->wanted_size = message.whole_size;
+        if (status == WIRE_PART) {
+            break;
+        }
+        link->wanted_size = 0;
+        if (status == WIRE_BAD) {
+            return refuse(link, reason);
+        }
+        bool is_alone = link->parsed_size == link->whole_size;
+        bool is_idle = is_alone && link->taken_size == link->whole_size && !link->apply.is_going;
+        link->parsed_size += message.whole_size;
+        if (!take_message(link, &message)) {
+            return false;
+        }
+        if (message.kind != WIRE_GROUP && is_alone) {
+            link->whole_size = link->parsed_size; /* nothing to be applied */
+            link->taken_size = is_idle ? link->parsed_size : link->taken_size;
+            drop_taken(link);
+        }
+    }
+    return true;
+}
+
+/* ---- applying ---- */
+
+static void take_history(struct master_link *link) {
+    struct replication *replication = replication_of(link);
+    struct history history;
+    if (history_read(link->server->registry, &history)) {
+        memcpy(replication->id, history.id, sizeof history.id);
+        memcpy(replication->second_id, history.second_id, sizeof history.second_id);
+        replication->second_until = history.second_until;
+    }
+}
+
+/* The keys do not fit the stream: only a full copy helps. */
+static void give_up_keys(struct master_link *link) {
+    struct replication *replication = replication_of(link);
+    log_write(LOG_WARNING,
+              "replica: %s: the keys here are not those of the master; a full copy "
+              "will replace them",
+              link->apply.error);
+    replication_make_id(link->server, replication->id); /* which nobody knows */
+    master_link_fail(link, "%s", link->apply.error);
+}
+
+/* The next group that has come whole. */
+static void begin_group(struct master_link *link) {
+    struct wire_message message;
+    const char *reason;
+    do {
+        CHECK(wire_read(link->input.at + link->taken_size, link->whole_size - link->taken_size,
+                        &message, &reason) == WIRE_MESSAGE);
+        if (message.kind == WIRE_GROUP) {
+            apply_begin(&link->apply, &message.head, wire_payload(&message));
+            return;
+        }
+        link->taken_size += message.whole_size;
+    } while (link->taken_size < link->whole_size);
+}
+
+static void note_applied(struct master_link *link) {
+    struct replication *replication = replication_of(link);
+    const struct apply *apply = &link->apply;
+    link->taken_size += wire_group_size(&apply->head);
+    replication->group = apply->head.sequence;
+    link->wants_ack = true;
+    if (apply->has_history) {
+        take_history(link);
+    }
+    if (apply->head.time_us != 0) {
+        clock_follow(&link->server->clock, (int64_t)apply->head.time_us, true);
+    }
+    persistence_hold_walk(link->server->persistence, apply->head.is_linked);
+    link->is_retrying = false;
+}
+
+/* true: there is more to do at once. */
+bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
+    struct persistence *persistence = link->server->persistence;
+    uint64_t begin = clock_ticks();
+    if (link->is_retrying) {
+        return false;
+    }
+    while (master_link_has_groups(link)) {
+        uint64_t spent_ns = clock_ticks_to_ns(clock_ticks() - begin);
+        if (spent_ns >= budget_ns) {
+            return true;
+        }
+        if (persistence_is_behind(persistence)) {
+            return false; /* the loop is woken when the disk has taken some */
+        }
+        if (!link->apply.is_going) {
+            begin_group(link);
+            if (!link->apply.is_going) {
+                break;
+            }
+        }
+        switch (apply_step(&link->apply, budget_ns - spent_ns)) {
+        case APPLY_DONE:
+            note_applied(link);
+            break;
+        case APPLY_MORE:
+            persistence_hold_walk(persistence, true);
+            break;
+        case APPLY_OUT_OF_MEMORY:
+            log_write(LOG_WARNING, "replica: no memory to apply group %" PRIu64 ": tried again",
+                      link->apply.head.sequence);
+            persistence_hold_walk(persistence, true);
+            link->is_retrying = true;
+            return false;
+        case APPLY_IMPOSSIBLE:
+            give_up_keys(link);
+            return false;
+        }
+    }
+    drop_taken(link);
+    return false;
+}
+
+bool master_link_step(struct master_link *link, uint64_t budget_ns) {
+    if (link->state == LINK_COPYING || link->state == LINK_LOADING) {
+        return step_copy(link, budget_ns);
+    }
+    bool is_clearing = persistence_step_receive(link->server->persistence, budget_ns / 2);
+    if (link->state != LINK_STREAMING) {
+        return is_clearing;
+    }
+    if (link->parsed_size < link->input.size && !link->apply.is_going && !master_link_parse(link)) {
+        master_link_lose(link); /* what came behind a copy, or while a group was applied in part */
+        return false;
+    }
+    bool has_more = master_link_apply(link, budget_ns);
+    if (link->state == LINK_STREAMING && !link->apply.is_going) {
+        master_link_watch(link);
+        if (link->tls != NULL && tls_has_input(link->tls) && master_link_may_read(link)) {
+            master_link_take_input(link);
+        }
+    }
+    return has_more || is_clearing;
+}
+
+/* ---- acknowledging ---- */
+
+void master_link_say_ack(struct master_link *link, uint64_t group) {
+    char number[24], disk_number[24];
+    const char *const texts[] = {"REPLCONF", "ACK", number, "FSYNC", disk_number};
+    uint64_t disk_group = persistence_synced_group(link->server->persistence);
+    bool has_disk = group > 0 && disk_group > 0;
+    snprintf(number, sizeof number, "%" PRIu64, group);
+    snprintf(disk_number, sizeof disk_number, "%" PRIu64, disk_group < group ? disk_group : group);
+    master_link_say(link, texts, has_disk ? 5 : 3);
+}
+
+void master_link_acknowledge(struct master_link *link) {
+    if (link->state != LINK_STREAMING || !link->wants_ack || link->output.size > 0) {
+        return;
+    }
+    link->wants_ack = false;
+    master_link_say_ack(link, replication_of(link)->group);
+}

@@ -1,0 +1,647 @@
+/* Replicas, as real servers: full copies while boards change, links that break, kills and restarts of
+ * either end, chains, promotions; after each, all keys of both are compared to the last bit: scores,
+ * times, the order of arrival, rules and expiries. */
+#include "tests/support/test.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/durability/loading.h"
+#include "server/system/clock.h"
+#include "tests/support/board_pair.h"
+#include "tests/support/directory.h"
+#include "tests/support/process.h"
+#include "tests/support/registry_workload.h"
+#include "tests/support/tls_peer.h"
+#include "tests/support/twin_requests.h"
+#include "tests/support/wire.h"
+
+enum {
+    NODES = 3,
+    WAIT_LIMIT_MS = 60000,
+    COMMANDS = 3000,
+    COMMANDS_SHORT = 800,
+    LARGE = 300000,
+    LARGE_SHORT = 60000,
+    ROUNDS = 30,
+    ROUNDS_SHORT = 6,
+    MEMBERS_PER_COMMAND = 500,
+    WORDS_MAX = 24,
+};
+
+struct node {
+    struct process server;
+    struct wire wire;
+    char directory[DIRECTORY_PATH_MAX];
+    bool is_running;
+    uint16_t port; /* kept over restarts */
+};
+
+static struct node nodes[NODES];
+static struct random numbers;
+static struct twin_requests requests;
+static char scratch[DIRECTORY_PATH_MAX];
+
+#define MASTER  (&nodes[0])
+#define REPLICA (&nodes[1])
+#define THIRD   (&nodes[2])
+
+static uint64_t below(uint64_t limit) {
+    return random_below(&numbers, limit);
+}
+
+/* ---- nodes ---- */
+
+static void connect_node(struct node *node) {
+    node->wire = wire_open(process_connect_unix(&node->server));
+    wire_wait_loaded(&node->wire);
+}
+
+/* With these words, and what a node of these tests always has. */
+static void start_with(struct node *node, const char *const *words) {
+    const char *all[WORDS_MAX] = {"--repl-timeout", "10", "--save", ""};
+    size_t count = 4;
+    for (; *words != NULL; words++) {
+        all[count++] = *words;
+        assert_true(count < WORDS_MAX - 1);
+    }
+    const struct process_options options = {
+        .directory = node->directory, .arguments = all, .port = node->port};
+    assert_true(process_start(&node->server, &options));
+    node->port = node->server.port;
+    node->is_running = true;
+    connect_node(node);
+}
+
+static const char *const with_journal[] = {"--appendonly", "yes", NULL};
+static const char *const with_always[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+static const char *const without_journal[] = {"--appendonly", "no", NULL};
+
+static void end_node(struct node *node, int signal_number) {
+    wire_close(&node->wire);
+    process_signal(&node->server, signal_number);
+    assert_true(process_wait(&node->server, PROCESS_STOP_LIMIT_MS));
+    assert_int_equal(node->server.exit_status, signal_number == SIGKILL ? 128 + SIGKILL : 0);
+    node->is_running = false;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    clock_calibrate();
+    memset(nodes, 0, sizeof nodes);
+    directory_make(scratch);
+    for (int i = 0; i < NODES; i++) {
+        directory_make(nodes[i].directory);
+    }
+    numbers = random_begin("replication");
+    requests = (struct twin_requests){.random = &numbers};
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    int status = 0;
+    for (int i = 0; i < NODES; i++) {
+        wire_close(&nodes[i].wire);
+        status |= nodes[i].is_running ? process_stop(&nodes[i].server) : 0;
+        directory_remove(nodes[i].directory);
+    }
+    directory_remove(scratch);
+    return status;
+}
+
+#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
+
+/* ---- replication ---- */
+
+static void follow(struct node *node, const struct node *master) {
+    char command[64];
+    snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %u", master->port);
+    wire_check(&node->wire, command, "OK");
+}
+
+static bool is_up(struct node *node) {
+    return strstr(wire_ask(&node->wire, "INFO replication"), "master_link_status:up") != NULL;
+}
+
+static void wait_up(struct node *node) {
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    while (!is_up(node)) {
+        if (process_now_ms() > give_up_at) {
+            fail_msg("no link: %s", wire_ask(&node->wire, "INFO replication"));
+        }
+        process_sleep_ms(5);
+    }
+}
+
+/* Until it has all that the master has now. */
+static void wait_synced(struct node *node, struct node *master) {
+    wait_up(node);
+    int64_t give_up_at = process_now_ms() + WAIT_LIMIT_MS;
+    for (;;) {
+        int64_t wanted = wire_info(&master->wire, "master_repl_offset");
+        if (is_up(node) && wire_info(&node->wire, "slave_repl_offset") == wanted &&
+            wire_info(&master->wire, "master_repl_offset") == wanted) {
+            return;
+        }
+        if (process_now_ms() > give_up_at) {
+            fail_msg("not in sync: %s", wire_ask(&node->wire, "INFO replication"));
+        }
+        process_sleep_ms(2);
+    }
+}
+
+/* Valid until the next call. */
+static const char *master_id(struct node *node) {
+    static char id[41];
+    const char *at = strstr(wire_ask(&node->wire, "INFO replication"), "master_replid:");
+    assert_non_null(at);
+    snprintf(id, sizeof id, "%s", at + sizeof "master_replid:" - 1);
+    return id;
+}
+
+/* ---- what a node holds ---- */
+
+static void save_copy(struct node *node, const char *path) {
+    (void)unlink(path);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl(node->server.program, node->server.program, "--backup", node->server.socket_path,
+              path, NULL);
+        _exit(127);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void ignore(void *context) {
+    (void)context;
+}
+
+static struct registry *read_copy(const char *path) {
+    uv_loop_t loop;
+    struct store store;
+    char error[DISK_ERROR_MAX];
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(store_open_base(&store, path, error), STORE_OK);
+    struct loading *loading = memory_allocate_zeroed(sizeof *loading);
+    assert_non_null(loading);
+    loading->registry = workload_create_registry(1);
+    loading->store = &store;
+    loading->changed = ignore;
+    assert_true(loading_init(loading, &loop));
+    if (!loading_run(loading)) {
+        fail_msg("%s", loading->error);
+    }
+    struct registry *registry = loading->registry;
+    loading_deinit(loading);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    memory_free(loading);
+    store_close(&store);
+    return registry;
+}
+
+static struct registry *copy_of(struct node *node, const char *name) {
+    char path[DIRECTORY_PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    save_copy(node, path);
+    return read_copy(path);
+}
+
+/* The master writes nothing meanwhile. */
+static void check_equal(struct node *node, struct node *master) {
+    wait_synced(node, master);
+    struct registry *wanted = copy_of(master, "master");
+    struct registry *found = copy_of(node, "node");
+    workload_assert_equal(wanted, found);
+    registry_destroy(wanted);
+    registry_destroy(found);
+}
+
+/* ---- writing ---- */
+
+static int commands_count(void) {
+    return is_short_run() ? COMMANDS_SHORT : COMMANDS;
+}
+
+/* Random commands of all kinds, also in transactions; what they answer does not matter. */
+static void write_some(struct node *master, int count) {
+    struct text text = {0};
+    int asked = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t now_us = (int64_t)time(NULL) * 1000000;
+        size_t sizes[TWIN_REQUESTS_ARGS_MAX];
+        const char *words[TWIN_REQUESTS_ARGS_MAX];
+        bool is_multi = below(50) == 0;
+        twin_requests_make(&requests, now_us);
+        for (uint32_t k = 0; k < requests.arg_count; k++) {
+            words[k] = requests.args[k].at;
+            sizes[k] = requests.args[k].size;
+        }
+        if (is_multi) {
+            text_command(&text, "MULTI");
+            text_command(&text, "ZADD multi%d %d m%d", (int)below(3), (int)below(9),
+                         (int)below(99));
+        }
+        text_command_words(&text, words, sizes, requests.arg_count);
+        if (is_multi) {
+            text_command(&text, "HSET hash%d f%d %d", (int)below(5), (int)below(40), (int)below(9));
+            text_command(&text, "EXEC");
+            asked += 4;
+        }
+        asked++;
+    }
+    wire_send(&master->wire, text.at, text.size);
+    for (int i = 0; i < asked; i++) {
+        (void)wire_reply(&master->wire);
+    }
+    text_free(&text);
+}
+
+static void make_kinds(struct node *master) {
+    wire_check(&master->wire, "LB.CREATE capped FIELD a 33 TIME 31 S CAP 20 KEEP BEST", "OK");
+    wire_check(&master->wire, "LB.CREATE late FIELD a 20 TIME 44 MS LATEST", "OK");
+    wire_check(&master->wire, "LB.CREATE hourly FIELD a 20 TIME 44 MS PERIOD HOUR ARCHIVE 3", "OK");
+    for (int i = 0; i < 200; i++) {
+        wire_check_prefix(&master->wire, "ZADD capped 1 a 2 b 3 c", ":");
+        (void)wire_ask(&master->wire, i % 2 == 0 ? "ZINCRBY capped 7 a" : "ZADD late 5 x 5 y");
+    }
+    wire_check_prefix(&master->wire, "ZADD hourly 1 one 1 two", ":");
+    wire_check(&master->wire, "PEXPIRE late 10000000", ":1");
+    wire_check_prefix(&master->wire, "LB.BAN cheater EX 1000", ":");
+}
+
+/* Members on one board. */
+static void fill(struct node *master, const char *board, int count) {
+    struct text text = {0};
+    for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
+        int last = first + MEMBERS_PER_COMMAND < count ? first + MEMBERS_PER_COMMAND : count;
+        text_format(&text, "*%d\r\n$4\r\nZADD\r\n$%zu\r\n%s\r\n", 2 + 2 * (last - first),
+                    strlen(board), board);
+        for (int i = first; i < last; i++) {
+            char number[16];
+            int size = snprintf(number, sizeof number, "%d", (i * 7919) % 100003);
+            text_format(&text, "$%d\r\n%s\r\n", size, number);
+            size = snprintf(number, sizeof number, "m%d", i);
+            text_format(&text, "$%d\r\n%s\r\n", size, number);
+        }
+    }
+    wire_send(&master->wire, text.at, text.size);
+    for (int first = 0; first < count; first += MEMBERS_PER_COMMAND) {
+        assert_int_equal(wire_reply(&master->wire)[0], ':');
+    }
+    text_free(&text);
+}
+
+static int large(void) {
+    return is_short_run() ? LARGE_SHORT : LARGE;
+}
+
+/* ---- copies ---- */
+
+IN_FIXTURE(a_replica_gets_a_full_copy_and_all_that_follows) {
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    make_kinds(MASTER);
+    write_some(MASTER, commands_count());
+    wire_check_prefix(&REPLICA->wire, "ZADD own 1 lost", ":");
+    follow(REPLICA, MASTER);
+    wait_up(REPLICA);
+    wire_check(&REPLICA->wire, "EXISTS own", ":0");
+    check_equal(REPLICA, MASTER);
+    for (int i = 0; i < 5; i++) {
+        write_some(MASTER, commands_count() / 5);
+        check_equal(REPLICA, MASTER);
+    }
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+}
+
+IN_FIXTURE(without_a_journal_groups_are_numbered_too) {
+    start_with(MASTER, without_journal);
+    start_with(REPLICA, without_journal);
+    make_kinds(MASTER);
+    follow(REPLICA, MASTER);
+    wait_up(REPLICA);
+    write_some(MASTER, commands_count());
+    check_equal(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
+    write_some(MASTER, commands_count());
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_partial_ok"), 1);
+}
+
+IN_FIXTURE(boards_change_while_the_copy_is_sent_and_loaded) {
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    start_with(THIRD, without_journal);
+    make_kinds(MASTER);
+    fill(MASTER, "big", large());
+    follow(REPLICA, MASTER);
+    follow(THIRD, MASTER);
+    for (int i = 0; i < 200; i++) {
+        write_some(MASTER, 20);
+        wire_check_prefix(&MASTER->wire, "ZADD big XX 5 m5 6 m60 7 m700", ":");
+        wire_check_prefix(&MASTER->wire, "ZREMRANGEBYRANK big 10 12", ":");
+    }
+    check_equal(REPLICA, MASTER);
+    check_equal(THIRD, MASTER);
+}
+
+/* ---- links ---- */
+
+IN_FIXTURE(a_link_that_breaks_goes_on_where_it_was) {
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    wait_up(REPLICA);
+    for (int i = 0; i < 10; i++) {
+        write_some(MASTER, 100);
+        wire_check(&MASTER->wire, "CLIENT KILL TYPE replica", ":1");
+        write_some(MASTER, 100);
+        wait_synced(REPLICA, MASTER);
+    }
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_true(wire_info(&MASTER->wire, "sync_partial_ok") >= 10);
+}
+
+IN_FIXTURE(a_replica_that_was_killed_goes_on_where_its_files_end) {
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    write_some(MASTER, commands_count());
+    wait_synced(REPLICA, MASTER);
+    for (int i = 0; i < 4; i++) {
+        char address[32];
+        snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
+        const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
+        end_node(REPLICA, i % 2 == 0 ? SIGKILL : SIGTERM);
+        write_some(MASTER, 200);
+        start_with(REPLICA, words);
+        write_some(MASTER, 200);
+        check_equal(REPLICA, MASTER);
+    }
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+}
+
+IN_FIXTURE(a_master_that_was_killed_comes_back_with_another_id) {
+    char id[64];
+    start_with(MASTER, with_always);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    for (int i = 0; i < 4; i++) {
+        write_some(MASTER, 300);
+        wait_synced(REPLICA, MASTER);
+        snprintf(id, sizeof id, "%s", master_id(MASTER));
+        end_node(MASTER, i % 2 == 0 ? SIGKILL : SIGTERM);
+        start_with(MASTER, with_always);
+        assert_string_not_equal(id, master_id(MASTER));
+        write_some(MASTER, 300);
+        check_equal(REPLICA, MASTER);
+        assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 0);
+    }
+}
+
+IN_FIXTURE(replicas_of_replicas_get_the_same) {
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, without_journal);
+    start_with(THIRD, with_journal);
+    make_kinds(MASTER);
+    write_some(MASTER, commands_count());
+    follow(REPLICA, MASTER);
+    wait_up(REPLICA);
+    follow(THIRD, REPLICA);
+    wait_up(THIRD);
+    write_some(MASTER, commands_count());
+    check_equal(REPLICA, MASTER);
+    check_equal(THIRD, MASTER);
+    wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
+    write_some(MASTER, 200);
+    wait_synced(REPLICA, MASTER);
+    check_equal(THIRD, MASTER);
+}
+
+/* ---- roles ---- */
+
+IN_FIXTURE(a_promoted_replica_keeps_everything_and_its_siblings_go_on) {
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    start_with(THIRD, with_journal);
+    follow(REPLICA, MASTER);
+    follow(THIRD, MASTER);
+    write_some(MASTER, commands_count());
+    wait_synced(REPLICA, MASTER);
+    wait_synced(THIRD, MASTER);
+    end_node(MASTER, SIGKILL);
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+    write_some(REPLICA, 300);
+    follow(THIRD, REPLICA);
+    check_equal(THIRD, REPLICA);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
+    start_with(MASTER, with_journal);
+    follow(MASTER, REPLICA);
+    write_some(REPLICA, 300);
+    check_equal(MASTER, REPLICA);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
+}
+
+IN_FIXTURE(a_failover_that_was_planned_copies_nothing) {
+    char command[64];
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    write_some(MASTER, 300);
+    wait_synced(REPLICA, MASTER);
+    for (int i = 0; i < 4; i++) {
+        struct node *from = i % 2 == 0 ? MASTER : REPLICA;
+        struct node *to = i % 2 == 0 ? REPLICA : MASTER;
+        snprintf(command, sizeof command, "FAILOVER TO 127.0.0.1 %u TIMEOUT 20000", to->port);
+        wire_check(&from->wire, command, "OK");
+        wait_up(from);
+        write_some(to, 100);
+        check_equal(from, to);
+    }
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 0);
+}
+
+IN_FIXTURE(what_only_the_old_master_had_is_gone_when_it_follows) {
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    write_some(MASTER, 300);
+    wait_synced(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
+    wire_check(&MASTER->wire, "ZADD split 1 old", ":1");
+    wire_check(&REPLICA->wire, "ZADD split 1 new", ":1");
+    follow(MASTER, REPLICA);
+    check_equal(MASTER, REPLICA);
+    wire_check(&MASTER->wire, "ZRANGE split 0 -1", "[new]");
+    assert_int_equal(wire_info(&REPLICA->wire, "sync_full"), 1);
+}
+
+IN_FIXTURE(keys_expire_and_boards_roll_only_when_the_master_says_so) {
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    wait_up(REPLICA);
+    wire_check(&MASTER->wire, "ZADD short 1 a", ":1");
+    wire_check(&MASTER->wire, "PEXPIRE short 300", ":1");
+    wait_synced(REPLICA, MASTER);
+    process_signal(&MASTER->server, SIGSTOP);
+    process_sleep_ms(500);
+    wire_check(&REPLICA->wire, "EXISTS short", ":0"); /* by the master's clock */
+    wire_check(&REPLICA->wire, "DBSIZE", ":1");       /* but it is there */
+    process_signal(&MASTER->server, SIGCONT);
+    check_equal(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "DBSIZE", ":0");
+}
+
+/* ---- refusals ---- */
+
+IN_FIXTURE(a_wrong_password_is_told_and_the_right_one_heals) {
+    const char *const all[] = {"--requirepass", "secret", NULL};
+    start_with(REPLICA, with_journal);
+    const struct process_options options = {.directory = MASTER->directory, .arguments = all};
+    assert_true(process_start(&MASTER->server, &options));
+    MASTER->port = MASTER->server.port;
+    MASTER->is_running = true;
+    MASTER->wire = wire_open(process_connect_unix(&MASTER->server));
+    wire_check(&MASTER->wire, "AUTH secret", "OK");
+    follow(REPLICA, MASTER);
+    process_sleep_ms(300);
+    assert_false(is_up(REPLICA));
+    assert_non_null(strstr(wire_ask(&REPLICA->wire, "INFO replication"), "NOAUTH"));
+    wire_check(&REPLICA->wire, "CONFIG SET masterauth wrong", "OK");
+    process_sleep_ms(300);
+    assert_false(is_up(REPLICA));
+    wire_check(&REPLICA->wire, "CONFIG SET masterauth secret", "OK");
+    wait_up(REPLICA);
+}
+
+/* The link is a client that shows its certificate, and the certificate of the master must be of the same
+ * authority. */
+IN_FIXTURE(a_link_may_be_encrypted) {
+    struct tls_files files;
+    char certificate[300], key[300], authority[300];
+    tls_files_make(&files);
+    snprintf(certificate, sizeof certificate, "%s/server.crt", files.path);
+    snprintf(key, sizeof key, "%s/server.key", files.path);
+    snprintf(authority, sizeof authority, "%s/ca.crt", files.path);
+    const char *const words[] = {"--tls-cert-file",
+                                 certificate,
+                                 "--tls-key-file",
+                                 key,
+                                 "--tls-ca-cert-file",
+                                 authority,
+                                 "--tls-auth-clients",
+                                 "yes",
+                                 "--tls-replication",
+                                 "yes",
+                                 "--io-threads",
+                                 "2",
+                                 NULL};
+    for (int i = 0; i < 2; i++) {
+        const char *all[WORDS_MAX] = {"--repl-timeout", "10"};
+        memcpy(all + 2, words, sizeof words);
+        const struct process_options options = {
+            .directory = nodes[i].directory, .arguments = all, .has_tls = true};
+        assert_true(process_start(&nodes[i].server, &options));
+        nodes[i].port = nodes[i].server.port;
+        nodes[i].is_running = true;
+        connect_node(&nodes[i]);
+    }
+    make_kinds(MASTER);
+    fill(MASTER, "big", LARGE_SHORT);
+    follow(REPLICA, MASTER);
+    write_some(MASTER, 300);
+    check_equal(REPLICA, MASTER);
+    wire_check(&REPLICA->wire, "CLIENT KILL TYPE master", ":1");
+    write_some(MASTER, 300);
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    tls_files_remove(&files);
+}
+
+IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
+    const char *const words[] = {
+        "--appendonly",      "no", "--repl-backlog-size", "1mb", "--client-output-buffer-limit",
+        "replica 4mb 2mb 5", NULL};
+    start_with(MASTER, words);
+    start_with(REPLICA, without_journal);
+    follow(REPLICA, MASTER);
+    wait_up(REPLICA);
+    process_signal(&REPLICA->server, SIGSTOP);
+    for (int i = 0; i < 12; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "slow%d", i);
+        fill(MASTER, name, LARGE_SHORT);
+    }
+    wire_wait_info(&MASTER->wire, "connected_slaves", 0);
+    process_signal(&REPLICA->server, SIGCONT);
+    check_equal(REPLICA, MASTER);
+}
+
+/* ---- everything at once ---- */
+
+static void disturb(struct node *node, struct node *master, uint64_t kind) {
+    char address[32];
+    snprintf(address, sizeof address, "127.0.0.1 %u", master->port);
+    const char *const words[] = {"--appendonly", below(2) == 0 ? "yes" : "no", "--replicaof",
+                                 address, NULL};
+    switch (kind) {
+    case 0:
+        end_node(node, SIGKILL);
+        write_some(master, 50);
+        start_with(node, words);
+        break;
+    case 1:
+        end_node(node, SIGTERM);
+        start_with(node, words);
+        break;
+    case 2:
+        (void)wire_ask(&master->wire, "CLIENT KILL TYPE replica");
+        break;
+    case 3:
+        (void)wire_ask(&node->wire, "CLIENT KILL TYPE master");
+        break;
+    case 4:
+        (void)wire_ask(&node->wire, "BGSAVE");
+        break;
+    case 5:
+        (void)wire_ask(&master->wire, "BGREWRITEAOF");
+        break;
+    default:
+        process_signal(&node->server, SIGSTOP);
+        write_some(master, 100);
+        process_signal(&node->server, SIGCONT);
+    }
+}
+
+IN_FIXTURE(whatever_happens_copies_are_equal_in_the_end) {
+    int rounds = is_short_run() ? ROUNDS_SHORT : ROUNDS;
+    start_with(MASTER, with_journal);
+    start_with(REPLICA, with_journal);
+    start_with(THIRD, without_journal);
+    make_kinds(MASTER);
+    fill(MASTER, "big", LARGE_SHORT);
+    follow(REPLICA, MASTER);
+    follow(THIRD, MASTER);
+    for (int i = 0; i < rounds; i++) {
+        for (int k = 0; k < 4; k++) {
+            write_some(MASTER, 60);
+            disturb(below(2) == 0 ? REPLICA : THIRD, MASTER, below(7));
+        }
+        write_some(MASTER, 60);
+        check_equal(REPLICA, MASTER);
+        check_equal(THIRD, MASTER);
+    }
+}
+
+TEST_MAIN(NULL, NULL)
