@@ -1,6 +1,7 @@
 /* See figures.h. */
 #include "server/metrics/figures.h"
 
+#include <stdio.h>
 #include <sys/resource.h>
 
 static void take_databases(const struct registry *registry, struct figures *figures) {
@@ -43,6 +44,41 @@ static void take_thread(struct figures *figures) {
 #endif
 }
 
+static void take_replicas(const struct server *server, struct figures_replication *figures) {
+    const struct replica *replica = server->replication.replicas;
+    for (; replica != NULL && figures->shown < FIGURES_REPLICAS_MAX; replica = replica->next) {
+        struct figures_replica *shown = &figures->shown_replicas[figures->shown++];
+        char address[REPLICATION_HOST_MAX + 1];
+        replication_print_address(replica, address);
+        snprintf(shown->address, sizeof shown->address, "%s:%u", address, replica->port);
+        shown->is_online = replica->state == REPLICA_ONLINE;
+        shown->lag_groups =
+            figures->group > replica->ack_group ? figures->group - replica->ack_group : 0;
+        shown->lag_ms = server->clock.monotonic_ms - replica->ack_at_ms;
+    }
+}
+
+static void take_replication(const struct server *server, struct figures *all) {
+    const struct replication *replication = &server->replication;
+    struct figures_replication *figures = &all->replication;
+    bool is_replica = replication_is_replica(replication);
+    bool is_up = is_replica && replication_is_up(replication);
+    *figures = (struct figures_replication){
+        .is_replica = is_replica,
+        .is_up = is_up,
+        .is_copying = replication->link == REPLICATION_LINK_SYNC,
+        .is_failing_over = replication->failover.state != REPLICATION_FAILOVER_NONE,
+        .group = replication->group,
+        .replicas = replication->replica_count,
+        .good_replicas = replication_count_good(server),
+        .backlog_size = replication->backlog_size,
+        .down_ms =
+            is_replica && !is_up ? server->clock.monotonic_ms - replication->link_down_at_ms : 0,
+        .counters = replication->counters,
+    };
+    take_replicas(server, figures);
+}
+
 void figures_take(const struct server *server, struct figures *figures) {
     uint64_t begin = clock_ticks();
     size_t commands_size = server->stats.command_count * sizeof(struct stats_command);
@@ -60,6 +96,7 @@ void figures_take(const struct server *server, struct figures *figures) {
     }
     take_databases(server->registry, figures);
     take_clients(server, figures);
+    take_replication(server, figures);
     take_thread(figures);
     figures->memory_limit = server->settings.maxmemory;
     figures->memory_clients = server->client_memory.total;

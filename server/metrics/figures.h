@@ -12,6 +12,26 @@ struct figures_database {
     uint64_t members;
 };
 
+/* A replica of this server. */
+struct figures_replica {
+    char address[REPLICATION_HOST_MAX + 8]; /* "10.0.0.2:6379" */
+    bool is_online;
+    uint64_t lag_groups; /* that it has not acknowledged */
+    int64_t lag_ms;      /* since its last acknowledgement */
+};
+enum { FIGURES_REPLICAS_MAX = 16 }; /* that are shown */
+
+struct figures_replication {
+    bool is_replica, is_up, is_copying, is_failing_over;
+    uint64_t group;
+    uint64_t replicas, good_replicas;
+    uint64_t backlog_size;
+    int64_t down_ms; /* of the link; of a master 0 */
+    struct replication_counters counters;
+    uint32_t shown;
+    struct figures_replica shown_replicas[FIGURES_REPLICAS_MAX];
+};
+
 struct figures {
     struct stats stats; /* its commands are those below */
     struct persistence_info kept;
@@ -25,6 +45,7 @@ struct figures {
     int64_t clock_lead_us;
     uint64_t clock_steps;
     bool is_loading, is_writable;
+    struct figures_replication replication;
     /* of the engine's thread */
     uint64_t user_us, system_us, switches_forced, switches_own, faults;
     uint64_t look_ns;                /* how long this copy took */

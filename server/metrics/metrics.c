@@ -285,6 +285,61 @@ static void write_save_seconds(struct page *page) {
     }
 }
 
+static void write_replica_online(struct page *page) {
+    const struct figures_replication *figures = &page->figures->replication;
+    for (uint32_t i = 0; i < figures->shown; i++) {
+        put_sample(page, "replica", figures->shown_replicas[i].address,
+                   figures->shown_replicas[i].is_online, 1);
+    }
+}
+
+static void write_replica_groups(struct page *page) {
+    const struct figures_replication *figures = &page->figures->replication;
+    for (uint32_t i = 0; i < figures->shown; i++) {
+        put_sample(page, "replica", figures->shown_replicas[i].address,
+                   figures->shown_replicas[i].lag_groups, 1);
+    }
+}
+
+static void write_replica_seconds(struct page *page) {
+    const struct figures_replication *figures = &page->figures->replication;
+    for (uint32_t i = 0; i < figures->shown; i++) {
+        int64_t lag_ms = figures->shown_replicas[i].lag_ms;
+        put_sample(page, "replica", figures->shown_replicas[i].address,
+                   lag_ms > 0 ? (uint64_t)lag_ms : 0, 1000);
+    }
+}
+
+/* A master has no such samples. */
+static void write_link_up(struct page *page) {
+    const struct figures_replication *figures = &page->figures->replication;
+    if (figures->is_replica) {
+        put_sample(page, NULL, NULL, figures->is_up, 1);
+    }
+}
+
+static void write_link_down(struct page *page) {
+    const struct figures_replication *figures = &page->figures->replication;
+    if (figures->is_replica) {
+        put_sample(page, NULL, NULL, figures->down_ms > 0 ? (uint64_t)figures->down_ms : 0, 1000);
+    }
+}
+
+static void put_two(struct page *page, uint64_t copies, uint64_t groups) {
+    put_sample(page, "what", "copies", copies, 1);
+    put_sample(page, "what", "groups", groups, 1);
+}
+
+static void write_replication_sent(struct page *page) {
+    const struct replication_counters *counters = &page->figures->replication.counters;
+    put_two(page, counters->copied_size, counters->streamed_size);
+}
+
+static void write_replication_received(struct page *page) {
+    const struct replication_counters *counters = &page->figures->replication.counters;
+    put_two(page, counters->received_copy_size, counters->received_size);
+}
+
 static void write_ticks(struct page *page) {
     put_histogram(page, "", &page->figures->stats.ticks);
 }
@@ -476,6 +531,54 @@ static const struct group {
           "How long it took; missing while there is none", "", WRITE(write_save_seconds)},
          {"leaderboard_snapshot_pending_changes", GAUGE, "", "Changes since the last snapshot", "",
           VALUE(kept.changes)},
+         {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
+     }},
+    {"Replication",
+     (const struct family[]){
+         {"leaderboard_replica", GAUGE, "", "1 on a replica, 0 on a master", "",
+          VALUE(replication.is_replica)},
+         {"leaderboard_replication_group", GAUGE, "",
+          "The last group of changes in memory: a replica has its master's numbers", "",
+          VALUE(replication.group)},
+         {"leaderboard_connected_replicas", GAUGE, "", "Replicas of this server", "",
+          VALUE(replication.replicas)},
+         {"leaderboard_good_replicas", GAUGE, "",
+          "Of them, those online and heard within min-replicas-max-lag", "",
+          VALUE(replication.good_replicas)},
+         {"leaderboard_replica_online", GAUGE, "",
+          "0 while the replica waits for its full copy or receives it; 16 replicas at the most",
+          "`replica`", WRITE(write_replica_online)},
+         {"leaderboard_replica_lag_groups", GAUGE, "",
+          "Groups that the replica has not acknowledged", "`replica`", WRITE(write_replica_groups)},
+         {"leaderboard_replica_lag_seconds", GAUGE, "seconds",
+          "Time since the replica last acknowledged, which it does each second", "`replica`",
+          WRITE(write_replica_seconds)},
+         {"leaderboard_master_link_up", GAUGE, "",
+          "1 while this replica follows its master; missing on a master", "", WRITE(write_link_up)},
+         {"leaderboard_master_link_down_seconds", GAUGE, "seconds",
+          "How long it has not; missing on a master", "", WRITE(write_link_down)},
+         {"leaderboard_master_copy_running", GAUGE, "", "1 while this replica receives a full copy",
+          "", VALUE(replication.is_copying)},
+         {"leaderboard_master_link_losses", COUNTER, "", "How often the link to the master broke",
+          "", VALUE(replication.counters.link_losses)},
+         {"leaderboard_failover_running", GAUGE, "", "1 during FAILOVER: writes wait", "",
+          VALUE(replication.is_failing_over)},
+         {"leaderboard_replication_full_copies", COUNTER, "", "Full copies sent to replicas", "",
+          VALUE(replication.counters.full_syncs)},
+         {"leaderboard_replication_continuations", COUNTER, "",
+          "Replicas that came back and went on where they were", "",
+          VALUE(replication.counters.partial_syncs)},
+         {"leaderboard_replication_refused_continuations", COUNTER, "",
+          "Replicas that wanted to, and needed a full copy", "",
+          VALUE(replication.counters.partial_sync_failures)},
+         {"leaderboard_replication_sent_bytes", COUNTER, "bytes",
+          "Bytes sent to replicas: full copies, and groups of changes", "`what`",
+          WRITE(write_replication_sent)},
+         {"leaderboard_replication_received_bytes", COUNTER, "bytes",
+          "Bytes received from a master: the same", "`what`", WRITE(write_replication_received)},
+         {"leaderboard_replication_backlog_bytes", GAUGE, "bytes",
+          "Memory for the latest groups; 0 while no replica has been here for repl-backlog-ttl", "",
+          VALUE(replication.backlog_size)},
          {NULL, GAUGE, NULL, NULL, NULL, WRITE(NULL)},
      }},
     {"Ticks: a slow host or a slow server",

@@ -12,6 +12,9 @@
 struct readiness {
     bool is_loading, is_draining;
     double loaded_percent;
+    bool is_copyless; /* a replica that never had a copy */
+    double copied_percent;
+    bool is_outdated; /* its master is gone, and it does not serve what it has */
 };
 
 struct monitoring {
@@ -54,7 +57,14 @@ static void look_at_readiness(void *context, void *view) {
     *readiness = (struct readiness){
         .is_loading = server->durability.is_loading,
         .is_draining = server->retiring.is_begun,
+        .is_copyless =
+            replication_is_replica(&server->replication) && !server->replication.is_whole,
+        .is_outdated = replication_read_refusal(server) != NULL,
     };
+    if (server->replication.copy_size > 0) {
+        readiness->copied_percent = (double)server->replication.copy_read_size * 100 /
+                                    (double)server->replication.copy_size;
+    }
     if (readiness->is_loading && server->persistence != NULL) {
         struct persistence_info kept;
         persistence_describe(server->persistence, &kept);
@@ -71,6 +81,11 @@ static void write_readiness(const void *view, const char *accept, struct http_re
     } else if (readiness->is_loading) {
         snprintf(text, sizeof text, "loading: %.1f%%\n", readiness->loaded_percent);
         reply_text(reply, 503, text);
+    } else if (readiness->is_copyless) {
+        snprintf(text, sizeof text, "copying the master: %.1f%%\n", readiness->copied_percent);
+        reply_text(reply, 503, text);
+    } else if (readiness->is_outdated) {
+        reply_text(reply, 503, "master down\n");
     } else {
         reply_text(reply, 200, "ready\n");
     }

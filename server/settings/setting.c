@@ -178,6 +178,15 @@ static bool check_names(const struct bytes *pairs, uint32_t pair_count, char *er
     return true;
 }
 
+/* The setting's name, or the older one that was given. */
+static const char *name_given(const struct setting *setting, struct bytes given) {
+    const struct setting_alias *alias = setting_aliases;
+    while (alias->name != NULL && !bytes_is(given, alias->name)) {
+        alias++;
+    }
+    return alias->name != NULL ? alias->name : setting->name;
+}
+
 /* Set the settings that repeat, or the others. The name of one that cannot be set, or NULL. */
 static const char *assign_pairs(struct settings *draft, const struct bytes *pairs,
                                 uint32_t pair_count, bool is_of_lines, char *reason) {
@@ -193,7 +202,7 @@ static const char *assign_pairs(struct settings *draft, const struct bytes *pair
                                       .reason = reason};
         if (repeats == is_of_lines &&
             !(repeats ? setting_board_replace(&input) : setting_value_assign(&input))) {
-            return setting->name;
+            return name_given(setting, pairs[2 * i]);
         }
     }
     return NULL;

@@ -66,6 +66,19 @@ class Http(unittest.TestCase):
         self.assertEqual(self.server.get("/healthz")[:2], (200, "ok\n"))
         self.assertEqual(self.server.get("/readyz")[:2], (200, "ready\n"))
 
+    def test_a_replica_without_its_master_is_ready_as_it_is_told(self):
+        server = Server("--replicaof", "127.0.0.1", "1")
+        try:
+            client = server.client()
+            client.config_set("replica-serve-stale-data", "no")
+            self.assertEqual(server.get("/readyz")[0], 503)
+            self.assertEqual(server.metrics()["leaderboard_master_link_up"], 0)
+            client.replicaof("NO", "ONE")
+            self.assertEqual(server.get("/readyz")[:2], (200, "ready\n"))
+            self.assertEqual(server.metrics()["leaderboard_replica"], 0)
+        finally:
+            server.stop()
+
     def test_what_is_refused(self):
         self.assertEqual(self.server.get("/metrics", method="POST")[0], 405)
         self.assertEqual(self.server.get("/nowhere")[0], 404)

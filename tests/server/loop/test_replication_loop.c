@@ -1,9 +1,11 @@
 /* What replication does to clients on the loop: WAIT, FAILOVER's pause, and clients that wait when their
  * server becomes a replica. Replicas are connections that the tests put into the list. */
 #include "server/clients/failover.h"
+#include "server/commands/lb/player.h"
 #include "server/loop/connection.h"
 #include "tests/support/loop_server.h"
 #include "tests/support/test.h"
+#include "tests/support/wire.h"
 
 static struct replication *replication_of(struct loop_server *f) {
     return &f->server->replication;
@@ -125,6 +127,45 @@ TEST(who_waits_when_the_server_becomes_a_replica_is_told_and_closed) {
     assert_int_equal(f.server->waits.client_count, 0);
     loop_send(bob, "PING\r\n");
     loop_expect(&f, bob, "+PONG\r\n");
+    loop_end(&f);
+}
+
+TEST(an_order_stays_when_its_server_becomes_a_replica_and_resumes_when_it_is_master_again) {
+    enum { BOARDS = 20000 }; /* many more than a tick erases from */
+    struct loop_server f;
+    struct loop_wait wait = {0};
+    struct text request = {.at = NULL};
+    struct text reply = {.at = NULL};
+    loop_begin(&f, NULL);
+    f.server->jobs.resume = player_resume;
+    int ann = loop_connect(&f);
+    int bob = loop_connect(&f);
+    for (int i = 0; i < BOARDS; i++) {
+        text_format(&request, "ZADD b%d 1 x\r\n", i);
+        text_format(&reply, ":1\r\n");
+    }
+    loop_send_all(&f, bob, request.at, request.size);
+    loop_expect(&f, bob, reply.at);
+    loop_send(ann, "LB.FORGET x\r\n");
+    while (registry_count(f.server->registry, 0) == BOARDS) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    loop_send(bob, "SLAVEOF 127.0.0.1 7001\r\n");
+    loop_expect(&f, bob, "+OK\r\n");
+    loop_expect(&f, ann, UNBLOCKED);
+    loop_expect_end(&f, ann);
+    assert_int_equal(f.server->jobs.count, 0);
+    uint32_t left = registry_count(f.server->registry, 0);
+    assert_in_range(left, 1, BOARDS - 1);
+    loop_turn_some(&f);
+    assert_int_equal(registry_count(f.server->registry, 0), left); /* a replica erases nothing */
+    loop_send(bob, "SLAVEOF NO ONE\r\n");
+    loop_expect(&f, bob, "+OK\r\n");
+    while (registry_count(f.server->registry, 0) > 0) {
+        assert_true(loop_turn_and_wait(&f, &wait));
+    }
+    text_free(&request);
+    text_free(&reply);
     loop_end(&f);
 }
 

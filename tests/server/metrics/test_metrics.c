@@ -127,6 +127,55 @@ METRICS_TEST(the_two_formats_differ_as_their_specifications_say) {
     assert_null(strstr(text, "# EOF"));
 }
 
+METRICS_TEST(replication_is_seen_from_both_ends) {
+    struct fixture *f = *state;
+    struct replication *replication = &f->harness->server.replication;
+    struct session *replica = harness_connect(f->harness);
+    harness_run(f->harness, replica, "REPLCONF listening-port 7001");
+    replication_add_replica(&f->harness->server, replica->replica, REPLICA_ONLINE);
+    harness_run(f->harness, replica, "REPLCONF ACK 5");
+    replication->group = 8;
+    replication->counters.full_syncs = 1;
+    replication->counters.copied_size = 1000;
+    replication->counters.streamed_size = 70;
+    f->harness->wall_us += 1500000;
+    server_update_time(&f->harness->server);
+    const char *text = print(f, METRICS_OPENMETRICS);
+    expect_line(text, "leaderboard_replica 0");
+    expect_line(text, "leaderboard_replication_group 8");
+    expect_line(text, "leaderboard_connected_replicas 1");
+    expect_line(text, "leaderboard_good_replicas 1");
+    expect_line(text, "leaderboard_replica_online{replica=\"127.0.0.1:7001\"} 1");
+    expect_line(text, "leaderboard_replica_lag_groups{replica=\"127.0.0.1:7001\"} 3");
+    expect_line(text, "leaderboard_replica_lag_seconds{replica=\"127.0.0.1:7001\"} 1.5");
+    expect_line(text, "leaderboard_replication_full_copies_total 1");
+    expect_line(text, "leaderboard_replication_sent_bytes_total{what=\"copies\"} 1000");
+    expect_line(text, "leaderboard_replication_sent_bytes_total{what=\"groups\"} 70");
+    assert_null(strstr(text, "\nleaderboard_master_link_up "));
+    harness_run(f->harness, f->session, "REPLICAOF 127.0.0.1 7002");
+    f->harness->wall_us += 2000000;
+    server_update_time(&f->harness->server);
+    text = print(f, METRICS_OPENMETRICS);
+    expect_line(text, "leaderboard_replica 1");
+    expect_line(text, "leaderboard_master_link_up 0");
+    expect_line(text, "leaderboard_master_link_down_seconds 2");
+    replication->link = REPLICATION_LINK_CONNECTED;
+    expect_line(print(f, METRICS_OPENMETRICS), "leaderboard_master_link_up 1");
+    harness_run(f->harness, f->session, "CONFIG RESETSTAT");
+    expect_line(print(f, METRICS_OPENMETRICS), "leaderboard_replication_full_copies_total 0");
+}
+
+METRICS_TEST(more_replicas_than_are_shown_are_counted) {
+    struct fixture *f = *state;
+    for (int i = 0; i < FIGURES_REPLICAS_MAX + 3; i++) {
+        struct session *replica = harness_connect(f->harness);
+        harness_run(f->harness, replica, "REPLCONF listening-port 7001");
+        replication_add_replica(&f->harness->server, replica->replica, REPLICA_ONLINE);
+    }
+    expect_line(print(f, METRICS_OPENMETRICS), "leaderboard_connected_replicas 19");
+    assert_int_equal(f->figures->replication.shown, FIGURES_REPLICAS_MAX);
+}
+
 METRICS_TEST(an_error_prefix_cannot_break_a_line) {
     struct fixture *f = *state;
     stats_count_error(&f->harness->server.stats, "A\"\\\nB");

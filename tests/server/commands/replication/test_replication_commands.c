@@ -2,6 +2,7 @@
  * other server is there: replicas are sessions that the tests put into the list. */
 #include "server/clients/failover.h"
 #include "server/dispatch/waiting.h"
+#include "server/durability/file_format.h"
 #include "tests/support/harness.h"
 #include "tests/support/test.h"
 
@@ -232,9 +233,14 @@ REPLICATION_TEST(replconf_takes_what_replicas_of_redis_and_of_this_server_say) {
     assert_int_equal(s->replica->port, 7001);
     assert_string_equal(s->replica->ip, "10.0.0.1");
     assert_int_equal(s->replica->state, REPLICA_HANDSHAKE);
-    harness_expect(h, s, "REPLCONF leaderboard 3 rdb-only 0", "+LEADERBOARD 3\r\n");
-    harness_expect(h, s, "REPLCONF leaderboard 4", "+LEADERBOARD 3\r\n");
-    assert_int_equal(s->replica->format_version, 4);
+    for (int format = FILE_FORMAT - 1; format <= FILE_FORMAT + 1; format++) {
+        char line[64];
+        char reply[64];
+        snprintf(line, sizeof line, "REPLCONF leaderboard %d rdb-only 0", format);
+        snprintf(reply, sizeof reply, "+LEADERBOARD %d\r\n", FILE_FORMAT);
+        harness_expect(h, s, line, reply);
+        assert_int_equal(s->replica->format_version, format);
+    }
     harness_expect(h, s, "REPLCONF ip-address \"\"", "+OK\r\n");
     assert_string_equal(s->replica->ip, "");
     assert_int_equal(r->replica_count, 0);
@@ -252,16 +258,26 @@ REPLICATION_TEST(replconf_refuses_what_it_cannot_use_and_keeps_what_it_had) {
         {"REPLCONF listening-port 7002 ip-address \"1\\r\\nrole:slave\"",
          "-ERR REPLCONF ip-address must be an address or a host's name\r\n"},
         {"REPLCONF ip-address 10.0.0.2 b c", "-ERR Unrecognized REPLCONF option: b\r\n"},
-        {"REPLCONF leaderboard 1",
-         "-ERR the replica's format is 1, this server's 3: they may differ by one. Upgrade the "
-         "older one, or both in steps\r\n"},
         {"REPLCONF rdb-only 1", "-ERR REPLCONF rdb-only is not supported: no RDB is sent\r\n"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         harness_expect(h, s, lines[i][0], lines[i][1]);
     }
+    const int formats[] = {0, FILE_FORMAT - 2, FILE_FORMAT + 2};
+    for (size_t i = 0; i < 3; i++) {
+        char line[64];
+        char reply[256];
+        snprintf(line, sizeof line, "REPLCONF leaderboard %d", formats[i]);
+        snprintf(
+            reply, sizeof reply,
+            "-ERR the replica's format is %d, this server's %d: they may differ by one. Upgrade "
+            "the older one, or both in steps\r\n",
+            formats[i], FILE_FORMAT);
+        harness_expect(h, s, line, reply);
+    }
     assert_int_equal(s->replica->port, 7001);
     assert_string_equal(s->replica->ip, "10.0.0.1");
+    assert_int_equal(s->replica->format_version, 0);
 }
 
 REPLICATION_TEST(an_ack_of_no_replica_is_ignored) {
@@ -401,8 +417,9 @@ REPLICATION_TEST(wait_answers_at_once_where_it_need_not_or_cannot_wait) {
     harness_expect(h, s, "WAIT 1 0", ":1\r\n");
     harness_expect(h, s, "REPLICAOF 127.0.0.1 7002", "+OK\r\n");
     harness_expect(h, s, "WAIT 1 0",
-                   "-ERR WAIT cannot be used with replica instances. Please also note that writes "
-                   "to a replica are refused.\r\n");
+                   "-ERR WAIT cannot be used with replica instances. Please also note that since "
+                   "Redis 4.0 if a replica is configured to be writable (which is not the default) "
+                   "writes to replicas are just local and are not propagated.\r\n");
 }
 
 /* ---- FAILOVER ---- */
