@@ -113,7 +113,6 @@ static void follow_redis(struct replicator *replicator) {
     master_link_stop(&replicator->link);
     persistence_set_following(server->persistence, false);
     replication_change_id(server);
-    feed_open(replicator->feed);
     feed_write_history(replicator->feed);
     feed_reset(replicator->feed, "a Redis is followed");
     redis_follow_begin(replicator->redis, tls);

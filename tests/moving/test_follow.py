@@ -271,6 +271,33 @@ class Followed(unittest.TestCase):
         self.assertEqual(listener.get_message(timeout=5)["data"], b"hello")
         self.assertEqual(self.ours.keys("*"), [b"board"])
 
+    def test_tls(self):
+        def openssl(*words):
+            servers.subprocess.run(["openssl", *words], cwd=self.source.directory, check=True,
+                                   stdout=servers.subprocess.DEVNULL,
+                                   stderr=servers.subprocess.DEVNULL)
+
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj",
+                "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+        held = servers.hold_port()
+        port = held.getsockname()[1]
+        at = self.source.directory
+        try:
+            self.old.execute_command("CONFIG", "SET", "tls-cert-file", f"{at}/cert.pem",
+                                     "tls-key-file", f"{at}/key.pem", "tls-ca-cert-file",
+                                     f"{at}/cert.pem", "tls-auth-clients", "no", "tls-port", port)
+        except redis.ResponseError as error:
+            self.skipTest(f"redis-server has no TLS: {error}")
+        self.old.zadd("board", {name: 1 for name in names(3000)})
+        self.start("--tls-replication", "yes", "--tls-ca-cert-file", f"{at}/cert.pem")
+        self.ours.execute_command("REPLICAOF", "127.0.0.1", port)
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
+                        follow.source_info(self.ours))
+        self.old.zadd("board", {"later": 2})
+        self.wait_for_offset()
+        self.assert_equal_to_source()
+
     def test_a_password_and_a_name(self):
         self.old.execute_command("ACL", "SETUSER", "mover", "on", ">secret", "+psync", "+replconf",
                                  "+ping")
