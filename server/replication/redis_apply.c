@@ -27,6 +27,7 @@ void redis_apply_reset(struct redis_apply *apply) {
     apply->skipped_count = 0;
     apply->skipped_used = 0;
     apply->error[0] = '\0';
+    apply->wants_copy = false;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         redis_names_clear(&apply->sets[i]);
     }
@@ -230,8 +231,8 @@ bool redis_apply_fill(struct redis_apply *apply, struct bytes name, uint32_t cou
                       uint32_t to) {
     bool is_new;
     struct registry_key *key = registry_find_or_create_like(
-        apply->registry, redis_apply_database(apply), name,
-        rules_of(board_layout(&apply->model)), REDIS_APPLY_LONG_AGO, &is_new);
+        apply->registry, redis_apply_database(apply), name, rules_of(board_layout(&apply->model)),
+        REDIS_APPLY_LONG_AGO, &is_new);
     if (key == NULL) {
         return redis_apply_fail_memory(apply);
     }
@@ -258,9 +259,8 @@ bool redis_apply_put_fields(struct redis_apply *apply, struct bytes name, const 
                             uint32_t pair_count) {
     uint32_t added_count;
     bool is_new;
-    struct registry_key *key =
-        registry_find_or_create_hash(apply->registry, redis_apply_database(apply), name,
-                                     REDIS_APPLY_LONG_AGO, &is_new);
+    struct registry_key *key = registry_find_or_create_hash(
+        apply->registry, redis_apply_database(apply), name, REDIS_APPLY_LONG_AGO, &is_new);
     if (key == NULL) {
         return redis_apply_fail_memory(apply);
     }
@@ -396,7 +396,8 @@ static void skip(struct redis_apply *apply, struct bytes name) {
 }
 
 bool redis_apply_refuse(struct redis_apply *apply, const struct request *request) {
-    return redis_apply_fail(apply, "the source's %s cannot be followed: its result is not known here",
+    return redis_apply_fail(apply,
+                            "the source's %s cannot be followed: its result is not known here",
                             bytes_show(request->args[0]).text);
 }
 
@@ -414,10 +415,9 @@ bool redis_apply_run(struct redis_apply *apply, const struct request *request) {
         return redis_apply_fail_form(apply, request);
     }
     if (is_about_keys && apply->database >= REGISTRY_DATABASES) {
-        return redis_apply_fail(apply,
-                                "the source's %s is in database %llu: there are %d here, from 0 on",
-                                row->name, (unsigned long long)apply->database,
-                                (int)REGISTRY_DATABASES);
+        return redis_apply_fail(
+            apply, "the source's %s is in database %llu: there are %d here, from 0 on", row->name,
+            (unsigned long long)apply->database, (int)REGISTRY_DATABASES);
     }
     apply->session.database = (uint8_t)(is_about_keys ? apply->database : 0);
     if (!row->run(apply, request)) {

@@ -46,6 +46,7 @@ struct redis_apply {
     uint32_t skipped_used;
     struct redis_names sets[REGISTRY_DATABASES];
     char error[REDIS_APPLY_ERROR_MAX];
+    bool wants_copy; /* with an error: a new copy would help, as it is not known any more what is a set */
     /* Private. */
     struct session session; /* for handlers; in no list */
     struct buffer replies;
@@ -58,7 +59,7 @@ struct redis_apply {
         struct redis_tally_entry {
             struct bytes member; /* borrowed */
             double score;
-        } *entries;
+        } * entries;
         uint32_t count, capacity;
         uint64_t *slots;
         uint64_t slot_count;

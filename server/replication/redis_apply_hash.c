@@ -55,7 +55,8 @@ bool redis_apply_hsetex(struct redis_apply *apply, const struct request *request
 
 bool redis_apply_publish(struct redis_apply *apply, const struct request *request) {
     (void)publish(apply->server,
-                  bytes_is(request->args[0], "SPUBLISH") ? SUBSCRIPTION_SHARD : SUBSCRIPTION_CHANNEL,
+                  bytes_is(request->args[0], "SPUBLISH") ? SUBSCRIPTION_SHARD
+                                                         : SUBSCRIPTION_CHANNEL,
                   request->args[1], request->args[2]);
     return true;
 }

@@ -49,10 +49,9 @@ static bool move_all(struct redis_apply *apply, uint32_t from, uint32_t to) {
             return redis_apply_fail(apply, "a key of database %u cannot be moved", (unsigned)from);
         }
         struct bytes name = registry_name(mover.key);
-        struct registry_key *key =
-            registry_find(apply->registry, from, name, REDIS_APPLY_LONG_AGO);
-        if (key == NULL || registry_rename(apply->registry, key, to, name, REDIS_APPLY_LONG_AGO) !=
-                               REGISTRY_OK) {
+        struct registry_key *key = registry_find(apply->registry, from, name, REDIS_APPLY_LONG_AGO);
+        if (key == NULL ||
+            registry_rename(apply->registry, key, to, name, REDIS_APPLY_LONG_AGO) != REGISTRY_OK) {
             return redis_apply_fail_memory(apply);
         }
     }
@@ -67,10 +66,9 @@ bool redis_apply_swapdb(struct redis_apply *apply, const struct request *request
         return redis_apply_fail_form(apply, request);
     }
     if (a >= REGISTRY_DATABASES || b >= REGISTRY_DATABASES) {
-        return redis_apply_fail(apply,
-                                "the source swaps databases %llu and %llu: there are %d here, from 0 on",
-                                (unsigned long long)a, (unsigned long long)b,
-                                (int)REGISTRY_DATABASES);
+        return redis_apply_fail(
+            apply, "the source swaps databases %llu and %llu: there are %d here, from 0 on",
+            (unsigned long long)a, (unsigned long long)b, (int)REGISTRY_DATABASES);
     }
     uint32_t spare = 0;
     while (spare < REGISTRY_DATABASES &&
@@ -78,16 +76,17 @@ bool redis_apply_swapdb(struct redis_apply *apply, const struct request *request
         spare++;
     }
     if (spare == REGISTRY_DATABASES) {
-        return redis_apply_fail(apply, "the source swaps databases %llu and %llu, and no database "
-                                       "is empty here to do so",
+        return redis_apply_fail(apply,
+                                "the source swaps databases %llu and %llu, and no database "
+                                "is empty here to do so",
                                 (unsigned long long)a, (unsigned long long)b);
     }
     struct redis_names sets = apply->sets[a];
     apply->sets[a] = apply->sets[b];
     apply->sets[b] = sets;
-    return a == b || (move_all(apply, (uint32_t)a, spare) &&
-                      move_all(apply, (uint32_t)b, (uint32_t)a) &&
-                      move_all(apply, spare, (uint32_t)b));
+    return a == b ||
+           (move_all(apply, (uint32_t)a, spare) && move_all(apply, (uint32_t)b, (uint32_t)a) &&
+            move_all(apply, spare, (uint32_t)b));
 }
 
 /* ---- gone, or overwritten by another type ---- */
@@ -229,8 +228,8 @@ bool redis_apply_move(struct redis_apply *apply, const struct request *request) 
  * source says that it is gone. */
 bool redis_apply_expire(struct redis_apply *apply, const struct request *request) {
     int64_t time;
-    bool is_absolute = bytes_is(request->args[0], "EXPIREAT") ||
-                       bytes_is(request->args[0], "PEXPIREAT");
+    bool is_absolute =
+        bytes_is(request->args[0], "EXPIREAT") || bytes_is(request->args[0], "PEXPIREAT");
     bool is_seconds =
         bytes_is(request->args[0], "EXPIREAT") || bytes_is(request->args[0], "EXPIRE");
     if (!bytes_parse_i64(request->args[2], &time) ||
@@ -306,7 +305,8 @@ static bool read_value(struct redis_apply *apply, struct bytes name) {
         case RDB_OUT_OF_MEMORY:
             return redis_apply_fail_memory(apply);
         case RDB_MORE:
-            return redis_apply_fail_key(apply, name, "the value of the source's RESTORE ends early");
+            return redis_apply_fail_key(apply, name,
+                                        "the value of the source's RESTORE ends early");
         case RDB_BAD:
             return redis_apply_fail_key(apply, name, "the source's RESTORE: %s",
                                         apply->reader.error);
@@ -314,7 +314,8 @@ static bool read_value(struct redis_apply *apply, struct bytes name) {
     }
 }
 
-static bool read_expiry(struct redis_apply *apply, const struct request *request, int64_t *time_ms) {
+static bool read_expiry(struct redis_apply *apply, const struct request *request,
+                        int64_t *time_ms) {
     bool is_absolute = false;
     for (uint32_t i = 4; i < request->count; i++) {
         is_absolute |= bytes_is(request->args[i], "ABSTTL");
@@ -324,8 +325,7 @@ static bool read_expiry(struct redis_apply *apply, const struct request *request
     }
     if (*time_ms == 0) {
         *time_ms = REGISTRY_NO_EXPIRY;
-    } else if (!is_absolute &&
-               __builtin_add_overflow(*time_ms, apply->now_us / 1000, time_ms)) {
+    } else if (!is_absolute && __builtin_add_overflow(*time_ms, apply->now_us / 1000, time_ms)) {
         return redis_apply_fail_form(apply, request);
     }
     return true;

@@ -14,9 +14,8 @@ typedef bool redis_apply_handler(struct redis_apply *apply, const struct request
 __attribute__((format(printf, 2, 3))) bool redis_apply_fail(struct redis_apply *apply,
                                                             const char *format, ...);
 /* The same about a key of the current database. */
-__attribute__((format(printf, 3, 4))) bool redis_apply_fail_key(struct redis_apply *apply,
-                                                                struct bytes name,
-                                                                const char *format, ...);
+__attribute__((format(printf, 3, 4))) bool
+redis_apply_fail_key(struct redis_apply *apply, struct bytes name, const char *format, ...);
 /* The same about a member. */
 bool redis_apply_fail_member(struct redis_apply *apply, struct bytes name, struct bytes member,
                              const char *why);
@@ -52,7 +51,7 @@ struct redis_selection {
     struct redis_pick {
         struct bytes member; /* in apply->scratch, or on the board */
         uint64_t key;
-    } *picks;
+    } * picks;
     uint32_t pick_count;
     struct redis_pick one; /* picks, if it is one */
 };

@@ -114,10 +114,18 @@ static bool find_source(struct redis_apply *apply, const struct request *request
         return false;
     }
     *board = key != NULL ? &key->board : NULL;
-    if (key == NULL && (sets->is_lost || redis_names_hold(sets, name))) {
-        return redis_apply_fail_key(
-            apply, name, "the source's %s reads this set, and sets are not followed",
-            bytes_show(request->args[0]).text);
+    if (key != NULL) {
+        return true;
+    }
+    if (redis_names_hold(sets, name)) {
+        return redis_apply_fail_key(apply, name,
+                                    "the source's %s reads this set, and sets are not followed",
+                                    bytes_show(request->args[0]).text);
+    }
+    if (sets->is_lost) {
+        apply->wants_copy = true;
+        return redis_apply_fail_key(apply, name, "the source's %s reads it, and it may be a set",
+                                    bytes_show(request->args[0]).text);
     }
     return true;
 }
@@ -138,10 +146,10 @@ static bool read_aggregate(struct bytes word, enum aggregate *aggregate) {
 static bool read_options(const struct request *request, struct combination *combination) {
     uint32_t at = 3 + combination->count;
     while (at < request->count) {
-        if (bytes_is(request->args[at], "WEIGHTS") &&
-            request->count - at > combination->count) {
+        if (bytes_is(request->args[at], "WEIGHTS") && request->count - at > combination->count) {
             for (uint32_t i = 0; i < combination->count; i++) {
-                if (!redis_score_parse(request->args[at + 1 + i], &combination->sources[i].weight)) {
+                if (!redis_score_parse(request->args[at + 1 + i],
+                                       &combination->sources[i].weight)) {
                     return false;
                 }
             }
@@ -224,8 +232,8 @@ static bool unite(struct redis_apply *apply, struct combination *combination) {
         }
         for (board_seek(source->board, 0, &cursor); board_cursor_read(&cursor, &entry);
              board_cursor_next(&cursor)) {
-            double score = weigh(source->weight,
-                                 redis_score_of(board_layout(source->board), entry.key));
+            double score =
+                weigh(source->weight, redis_score_of(board_layout(source->board), entry.key));
             uint64_t *slot = slot_of(tally, entry.member);
             if (*slot == 0) {
                 tally_add(tally, entry.member, score);
@@ -325,8 +333,7 @@ static bool store(struct redis_apply *apply, const struct request *request, comb
     }
     tally_begin(&apply->tally);
     bool is_fine = find_sources(apply, request, &combination) && how(apply, &combination) &&
-                   redis_apply_begin_board(apply, combination.to) &&
-                   put_all(apply, combination.to);
+                   redis_apply_begin_board(apply, combination.to) && put_all(apply, combination.to);
     memory_free(combination.sources);
     tally_end(&apply->tally);
     return is_fine && replace(apply, combination.to);
@@ -442,7 +449,8 @@ static bool put_places(struct redis_apply *apply, struct bytes name, const struc
     }
     bool is_fine = true;
     board_seek(board, selection.rank, &cursor);
-    for (uint32_t i = 0; i < selection.count && is_fine && board_cursor_read(&cursor, &entry); i++) {
+    for (uint32_t i = 0; i < selection.count && is_fine && board_cursor_read(&cursor, &entry);
+         i++) {
         is_fine = put_entry(apply, name, board, entry.member, entry.key);
         board_cursor_next(&cursor);
     }

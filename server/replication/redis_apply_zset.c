@@ -77,8 +77,8 @@ static bool find_key(struct redis_apply *apply, const struct zadd *zadd, struct 
     return true;
 }
 
-static bool look_at(struct redis_apply *apply, const struct zadd *zadd, const struct request *request,
-                    uint32_t at, struct pair *pair) {
+static bool look_at(struct redis_apply *apply, const struct zadd *zadd,
+                    const struct request *request, uint32_t at, struct pair *pair) {
     double score;
     char why[RDB_VALUE_ERROR_MAX];
     if (!redis_score_parse(request->args[at], &score)) {
@@ -100,7 +100,7 @@ static bool look_at(struct redis_apply *apply, const struct zadd *zadd, const st
 /* Check all before the first change; a member that is named twice is looked at again then. */
 static bool check_pairs(struct redis_apply *apply, const struct zadd *zadd,
                         const struct request *request, uint32_t first) {
-    struct pair pair;
+    struct pair pair = {.is_change = false};
     for (uint32_t at = first; at < request->count; at += 2) {
         if (!look_at(apply, zadd, request, at, &pair)) {
             return false;
@@ -109,9 +109,9 @@ static bool check_pairs(struct redis_apply *apply, const struct zadd *zadd,
     return true;
 }
 
-static bool apply_pairs(struct redis_apply *apply, struct zadd *zadd,
-                        const struct request *request, uint32_t first, bool *is_changed) {
-    struct pair pair;
+static bool apply_pairs(struct redis_apply *apply, struct zadd *zadd, const struct request *request,
+                        uint32_t first, bool *is_changed) {
+    struct pair pair = {.is_change = false};
     for (uint32_t at = first; at < request->count; at += 2) {
         if (!look_at(apply, zadd, request, at, &pair)) {
             return false;

@@ -6,6 +6,7 @@
 
 #include "server/durability/persistence.h"
 #include "server/replication/redis_link.h"
+#include "server/replication/redis_position.h"
 #include "server/replication/redis_stream.h"
 #include "server/system/log.h"
 
@@ -26,6 +27,7 @@ struct redis_follow {
     bool is_on; /* also while it is stopped by an error */
     bool has_stream;
     struct redis_link_view view;
+    struct redis_position position; /* as it is in the keys; id "": it is not */
 };
 
 /* The loop turns, and so does the tick. */
@@ -83,6 +85,47 @@ static void leave_source(struct redis_follow *follow) {
     }
 }
 
+/* ---- the position ---- */
+
+static void drop_position(struct redis_follow *follow) {
+    redis_position_remove(follow->server->registry);
+    follow->position = (struct redis_position){.offset = 0};
+}
+
+/* The one in the keys, if it is of this source. */
+static void read_position(struct redis_follow *follow) {
+    const struct replication *replication = &follow->server->replication;
+    struct redis_position *position = &follow->position;
+    if (!redis_position_read(follow->server->registry, position) ||
+        strcmp(position->host, replication->master_host) != 0 ||
+        position->port != replication->master_port) {
+        drop_position(follow);
+    }
+}
+
+/* At the end of a step, so that it is in the group of what was applied. Without memory the old one must go: it
+ * would be wrong. */
+static void write_position(struct redis_follow *follow) {
+    const struct replication *replication = &follow->server->replication;
+    const struct redis_stream *stream = &follow->stream;
+    struct redis_position *position = &follow->position;
+    if (stream->state == REDIS_STREAM_LOADS && position->id[0] != '\0') {
+        drop_position(follow);
+    }
+    if (stream->state != REDIS_STREAM_FOLLOWS || follow->view.id[0] == '\0' ||
+        (position->offset == stream->offset && strcmp(position->id, follow->view.id) == 0)) {
+        return;
+    }
+    position->offset = stream->offset;
+    position->database = stream->apply.database;
+    position->port = replication->master_port;
+    memcpy(position->id, follow->view.id, sizeof position->id);
+    memcpy(position->host, replication->master_host, sizeof position->host);
+    if (!redis_position_write(follow->server->registry, position)) {
+        drop_position(follow);
+    }
+}
+
 /* ---- beginning and ending ---- */
 
 static void stop(struct redis_follow *follow, const char *error) {
@@ -93,6 +136,7 @@ static void stop(struct redis_follow *follow, const char *error) {
     }
     replication->link = REPLICATION_LINK_STOPPED;
     replication->is_loading = false;
+    drop_position(follow); /* the next REPLICAOF begins anew */
     leave_source(follow);
 }
 
@@ -100,16 +144,19 @@ static void copy_text(char *to, size_t room, const char *from) {
     snprintf(to, room, "%s", from != NULL ? from : "");
 }
 
-static struct redis_link_options options_of(const struct server *server, SSL_CTX *tls) {
+static struct redis_link_options options_of(const struct redis_follow *follow, SSL_CTX *tls) {
+    const struct server *server = follow->server;
     const struct settings *settings = &server->settings;
     struct redis_link_options options = {
         .port = server->replication.master_port,
-        .announced_port = (uint16_t)(settings->replica_announce_port != 0
-                                         ? settings->replica_announce_port
-                                         : server->tcp_port),
+        .announced_port =
+            (uint16_t)(settings->replica_announce_port != 0 ? settings->replica_announce_port
+                                                            : server->tcp_port),
         .timeout_ms = settings->repl_timeout_s * 1000,
         .tls = tls,
+        .offset = follow->position.offset,
     };
+    memcpy(options.id, follow->position.id, sizeof options.id);
     copy_text(options.host, sizeof options.host, server->replication.master_host);
     copy_text(options.user, sizeof options.user, settings->masteruser);
     copy_text(options.password, sizeof options.password, settings->masterauth);
@@ -128,7 +175,7 @@ static bool open_source(struct redis_follow *follow, SSL_CTX *tls, char *error) 
         memory_free(source);
         return false;
     }
-    struct redis_link_options options = options_of(follow->server, tls);
+    struct redis_link_options options = options_of(follow, tls);
     source->link = redis_link_start(&options, &source->spool, wake, follow, error);
     OPENSSL_cleanse(&options, sizeof options);
     if (source->link == NULL) {
@@ -149,6 +196,10 @@ void redis_follow_begin(struct redis_follow *follow, SSL_CTX *tls) {
     follow->server->replication.error[0] = '\0';
     redis_stream_init(&follow->stream, follow->server, disk_random_id());
     registry_set_passive(follow->server->registry, true);
+    read_position(follow);
+    if (follow->position.id[0] != '\0') {
+        redis_stream_resume(&follow->stream, follow->position.offset, follow->position.database);
+    }
     if (!open_source(follow, tls, error)) {
         SSL_CTX_free(tls);
         log_write(LOG_WARNING, "replication: Redis cannot be followed: %s", error);
@@ -220,6 +271,10 @@ static bool take_piece(struct redis_follow *follow, uint64_t budget_ns) {
         stream->is_copy_done = false;
         redis_spool_release(spool);
     }
+    if (stream->apply.wants_copy) {
+        stream->apply.wants_copy = false;
+        redis_link_renew(follow->source->link);
+    }
     if (stream->state == REDIS_STREAM_STOPPED) {
         stop(follow, stream->error);
         return false;
@@ -270,6 +325,7 @@ bool redis_follow_step(struct redis_follow *follow, uint64_t budget_ns) {
         used_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
     }
     show_link(follow);
+    write_position(follow);
     return has_more && !is_held;
 }
 
@@ -295,6 +351,7 @@ void redis_follow_finish(struct redis_follow *follow) {
                   " applied=%" PRIu64,
                   follow->view.id, follow->view.received_offset, follow->stream.offset);
     }
+    drop_position(follow);
     redis_follow_end(follow);
 }
 
@@ -346,8 +403,7 @@ void redis_follow_print(struct redis_follow *follow, struct buffer *out) {
     }
     const struct redis_stream *stream = &follow->stream;
     const struct redis_link_view *view = &follow->view;
-    uint64_t waiting =
-        follow->source != NULL ? redis_spool_waiting(&follow->source->spool) : 0;
+    uint64_t waiting = follow->source != NULL ? redis_spool_waiting(&follow->source->spool) : 0;
     put(out, "source_type:redis");
     put(out, "source_state:%s", redis_stream_state_name(stream->state));
     put(out, "source_replid:%s", view->id);

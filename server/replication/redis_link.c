@@ -16,7 +16,7 @@
 
 enum {
     ACK_MS = 1000,
-    PUMP_MS = 2,  /* between two looks at a ring that was full */
+    PUMP_MS = 2, /* between two looks at a ring that was full */
     RETRY_MS = 1000,
     MARK_SIZE = 40, /* what ends a copy of unknown size */
     REPLY_MAX = 512,
@@ -29,9 +29,10 @@ struct redis_link {
     void (*wake)(void *context);
     void *context;
     uv_thread_t thread;
-    atomic_bool is_closed; /* no more is received */
-    atomic_bool is_ended;  /* and the thread ends */
+    atomic_bool is_closed;  /* no more is received */
+    atomic_bool is_ended;   /* and the thread ends */
     atomic_bool is_dropped; /* connect again */
+    atomic_bool is_renewed; /* and forget what was received */
     atomic_bool is_quiet, is_over;
     uv_mutex_t mutex;
     struct redis_link_view view; /* under the mutex */
@@ -292,7 +293,8 @@ static bool receive_marked(struct redis_link *link, const char *mark) {
         const char *found =
             piece.size >= MARK_SIZE ? memmem(piece.at, piece.size, mark, MARK_SIZE) : NULL;
         if (found != NULL) {
-            if (!put_copy(link, (struct bytes){.at = piece.at, .size = (size_t)(found - piece.at)})) {
+            if (!put_copy(link,
+                          (struct bytes){.at = piece.at, .size = (size_t)(found - piece.at)})) {
                 return false;
             }
             link->wire.from += MARK_SIZE;
@@ -444,7 +446,8 @@ static bool run_once(struct redis_link *link) {
 
 /* What was received waits in the file, maybe, and must get into the ring. */
 static void rest(struct redis_link *link, int64_t until_ms) {
-    while (!atomic_load(&link->is_ended) && (now_ms() < until_ms || atomic_load(&link->is_closed))) {
+    while (!atomic_load(&link->is_ended) &&
+           (now_ms() < until_ms || atomic_load(&link->is_closed))) {
         pump(link);
         uv_sleep(link->is_more ? PUMP_MS : 5 * PUMP_MS);
     }
@@ -455,6 +458,7 @@ static void run(void *context) {
     thread_signals_begin();
     while (!atomic_load(&link->is_ended)) {
         atomic_store(&link->is_dropped, false);
+        link->has_copy = link->has_copy && !atomic_exchange(&link->is_renewed, false);
         if (!atomic_load(&link->is_closed)) {
             bool was_connected = link->has_copy;
             if (!run_once(link) && !is_ended(link)) {
@@ -490,6 +494,11 @@ struct redis_link *redis_link_start(const struct redis_link_options *options,
     link->context = context;
     link->wire.is_ended = &link->is_closed;
     link->view.state = REPLICATION_LINK_CONNECT;
+    link->has_copy = options->id[0] != '\0';
+    link->received_offset = options->offset;
+    memcpy(link->id, options->id, sizeof link->id);
+    memcpy(link->view.id, options->id, sizeof link->id);
+    link->view.received_offset = options->offset;
     if (uv_mutex_init(&link->mutex) != 0) {
         memory_free(link);
         return NULL;
@@ -508,6 +517,11 @@ void redis_link_close(struct redis_link *link) {
 
 bool redis_link_is_quiet(const struct redis_link *link) {
     return atomic_load(&link->is_quiet);
+}
+
+void redis_link_renew(struct redis_link *link) {
+    atomic_store(&link->is_renewed, true);
+    atomic_store(&link->is_dropped, true);
 }
 
 void redis_link_drop(struct redis_link *link) {

@@ -25,21 +25,25 @@ struct redis_link_options {
     char announced_ip[REPLICATION_HOST_MAX + 1];                   /* "": none */
     uint16_t announced_port;
     int64_t timeout_ms;
+    /* Go on from here; id "": from the beginning. */
+    char id[REPLICATION_ID_SIZE + 1];
+    uint64_t offset;
     SSL_CTX *tls; /* owned from redis_link_start on; NULL: plain */
 };
 
 /* What the loop may know of it; a copy. */
 struct redis_link_view {
     enum replication_link state;
-    char id[REPLICATION_ID_SIZE + 1]; /* of the source's history; "": none yet */
-    uint64_t begin_offset;            /* where the copy's commands begin */
-    uint64_t received_offset;         /* the last byte of commands that has come */
+    char id[REPLICATION_ID_SIZE + 1];   /* of the source's history; "": none yet */
+    uint64_t begin_offset;              /* where the copy's commands begin */
+    uint64_t received_offset;           /* the last byte of commands that has come */
     uint64_t copy_size, copy_read_size; /* 0: not known */
     uint64_t received_size;
     uint64_t full_syncs, partial_syncs, losses;
     int64_t heard_at_ms, copy_at_ms; /* monotonic */
     bool is_full;                    /* the spool takes no more */
-    char error[REDIS_LINK_ERROR_MAX]; /* why it is not connected, or the spool is full; "": nothing */
+    char error
+        [REDIS_LINK_ERROR_MAX]; /* why it is not connected, or the spool is full; "": nothing */
 };
 
 struct redis_link;
@@ -54,6 +58,8 @@ MUST_CHECK struct redis_link *redis_link_start(const struct redis_link_options *
 void redis_link_close(struct redis_link *link);
 /* After redis_link_close: will nothing more be put into the spool? */
 bool redis_link_is_quiet(const struct redis_link *link);
+/* Connect again, and ask for a new copy. */
+void redis_link_renew(struct redis_link *link);
 /* Connect again. */
 void redis_link_drop(struct redis_link *link);
 /* Let the thread end; is it over? */

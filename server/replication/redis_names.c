@@ -19,8 +19,7 @@ void redis_names_clear(struct redis_names *names) {
 }
 
 static uint64_t fingerprint(const struct redis_names *names, struct bytes name) {
-    uint64_t hash = XXH3_64bits_withSeed(name.at != NULL ? name.at : "", name.size,
-                                         names->seed);
+    uint64_t hash = XXH3_64bits_withSeed(name.at != NULL ? name.at : "", name.size, names->seed);
     return hash != 0 ? hash : 1;
 }
 

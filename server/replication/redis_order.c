@@ -115,12 +115,15 @@ void redis_selection_deinit(struct redis_selection *selection) {
 /* The names move to memory that does not change with the board. */
 static bool copy_names(struct redis_apply *apply, struct redis_selection *selection) {
     size_t size = 0;
+    if (selection->pick_count == 0) {
+        return true;
+    }
     for (uint32_t i = 0; i < selection->pick_count; i++) {
         size += selection->picks[i].member.size;
     }
     buffer_clear(&apply->scratch);
-    char *at = size > 0 ? buffer_reserve(&apply->scratch, size) : NULL;
-    if (size > 0 && at == NULL) {
+    char *at = buffer_reserve(&apply->scratch, size);
+    if (at == NULL) {
         redis_selection_deinit(selection);
         return redis_apply_fail_memory(apply);
     }

@@ -28,11 +28,11 @@ const char *redis_stream_state_name(enum redis_stream_state state) {
 static const struct transition {
     enum redis_stream_state from, to;
 } transitions[] = {
-    {REDIS_STREAM_WAITS, REDIS_STREAM_CHECKS},    {REDIS_STREAM_CHECKS, REDIS_STREAM_CHECKS},
+    {REDIS_STREAM_WAITS, REDIS_STREAM_FOLLOWS},   {REDIS_STREAM_WAITS, REDIS_STREAM_CHECKS},    {REDIS_STREAM_CHECKS, REDIS_STREAM_CHECKS},
     {REDIS_STREAM_CHECKS, REDIS_STREAM_LOADS},    {REDIS_STREAM_CHECKS, REDIS_STREAM_STOPPED},
     {REDIS_STREAM_LOADS, REDIS_STREAM_CHECKS},    {REDIS_STREAM_LOADS, REDIS_STREAM_FOLLOWS},
     {REDIS_STREAM_LOADS, REDIS_STREAM_STOPPED},   {REDIS_STREAM_FOLLOWS, REDIS_STREAM_CHECKS},
-    {REDIS_STREAM_FOLLOWS, REDIS_STREAM_STOPPED},
+    {REDIS_STREAM_FOLLOWS, REDIS_STREAM_STOPPED}, {REDIS_STREAM_FOLLOWS, REDIS_STREAM_WAITS},
 };
 
 static void change(struct redis_stream *stream, enum redis_stream_state to) {
@@ -118,6 +118,18 @@ void redis_stream_restart(struct redis_stream *stream, uint64_t offset) {
     stream->is_copy_done = false;
     stream->error[0] = '\0';
     change(stream, REDIS_STREAM_CHECKS);
+}
+
+/* Which keys hold sets is not known any more. */
+void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t database) {
+    redis_apply_reset(&stream->apply);
+    stream->apply.database = database;
+    for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
+        stream->apply.sets[i].is_lost = true;
+    }
+    stream->offset = offset;
+    stream->is_hungry = true;
+    change(stream, REDIS_STREAM_FOLLOWS);
 }
 
 /* ---- the copy: checking ---- */
@@ -213,8 +225,7 @@ static bool load_entry(struct redis_stream *stream) {
     const struct bytes pair[2] = {reader->text, reader->value};
     stream->field_count++;
     stream->key_count++;
-    return redis_apply_put_fields(&stream->apply, name_of(stream), pair, 1) ||
-           stop_applied(stream);
+    return redis_apply_put_fields(&stream->apply, name_of(stream), pair, 1) || stop_applied(stream);
 }
 
 static bool load_key(struct redis_stream *stream) {
@@ -481,6 +492,11 @@ static bool take_commands(struct redis_stream *stream, const struct deadline *de
 static void end_with_error(struct redis_stream *stream) {
     drop_reader(stream);
     drop_request(stream);
+    if (stream->apply.wants_copy) {
+        log_write(LOG_NOTICE, "replication: Redis is asked for a new copy: %s", stream->error);
+        change(stream, REDIS_STREAM_WAITS);
+        return;
+    }
     change(stream, REDIS_STREAM_STOPPED);
     log_write(LOG_WARNING,
               "replication: following Redis has stopped, nothing behind offset %llu is applied: %s",
@@ -492,10 +508,9 @@ static void end_with_error(struct redis_stream *stream) {
 size_t redis_stream_take(struct redis_stream *stream, struct bytes piece, uint64_t budget_ns,
                          int64_t now_us) {
     const struct deadline deadline = {.begin_ticks = clock_ticks(), .budget_ns = budget_ns};
-    bool is_reading =
-        stream->state == REDIS_STREAM_CHECKS || stream->state == REDIS_STREAM_LOADS;
+    bool is_reading = stream->state == REDIS_STREAM_CHECKS || stream->state == REDIS_STREAM_LOADS;
     if (!is_reading && stream->state != REDIS_STREAM_FOLLOWS) {
-        return 0;
+        return piece.size; /* they are of no use */
     }
     redis_apply_begin(&stream->apply, now_us);
     size_t taken = 0;
@@ -508,7 +523,8 @@ size_t redis_stream_take(struct redis_stream *stream, struct bytes piece, uint64
         }
     }
     bool is_fine = !stream->pending.is_broken || stop(stream, "out of memory");
-    is_fine = is_fine && (is_reading ? read_copy(stream, &deadline) : take_commands(stream, &deadline));
+    is_fine =
+        is_fine && (is_reading ? read_copy(stream, &deadline) : take_commands(stream, &deadline));
     if (!is_fine) {
         end_with_error(stream);
     }

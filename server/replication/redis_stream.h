@@ -9,6 +9,9 @@
  * every member and every score. Only then the databases are emptied, and LOADS reads it again; meanwhile
  * clients are told to wait. A new copy (redis_stream_restart) begins with CHECKS again, whatever was.
  *
+ * After a restart (redis_stream_resume) it FOLLOWS at once. Where it then must know what it has forgotten, it WAITS:
+ * wants_copy of apply says that a new copy is to be asked for.
+ *
  * The commands of a MULTI are applied together, in one tick, as soon as its EXEC is there. */
 #ifndef SERVER_REDIS_STREAM_H
 #define SERVER_REDIS_STREAM_H
@@ -40,8 +43,8 @@ struct redis_stream {
     uint64_t offset; /* of the source: everything up to it is applied */
     uint64_t board_count, member_count, hash_count, field_count; /* of the copy */
     struct redis_passed passed;
-    bool is_rewind_due;  /* after CHECKS: the bytes are to come again from the first one */
-    bool is_copy_done;   /* after LOADS: they will not be needed again */
+    bool is_rewind_due; /* after CHECKS: the bytes are to come again from the first one */
+    bool is_copy_done;  /* after LOADS: they will not be needed again */
     char error[REDIS_STREAM_ERROR_MAX];
     /* Private. */
     struct rdb_reader reader;
@@ -53,7 +56,7 @@ struct redis_stream {
     struct redis_filling {
         bool is_on;
         uint32_t count, at;
-    } filling; /* a board is being put, entry by entry */
+    } filling;                   /* a board is being put, entry by entry */
     const struct layout *layout; /* CHECKS: of the key's board */
     const struct rules *rules;
     struct resp_parser parser;
@@ -64,13 +67,15 @@ struct redis_stream {
     struct redis_queued {
         struct redis_queued *next;
         struct request request; /* args and their bytes are in one piece of memory with it */
-    } *multi_first, *multi_last;
+    } * multi_first, *multi_last;
 };
 
 void redis_stream_init(struct redis_stream *stream, struct server *server, uint64_t seed);
 void redis_stream_deinit(struct redis_stream *stream);
 /* A new copy begins, of the source's offset. */
 void redis_stream_restart(struct redis_stream *stream, uint64_t offset);
+/* No copy: the boards are those of the source at this offset, and its commands follow, in this database. */
+void redis_stream_resume(struct redis_stream *stream, uint64_t offset, uint64_t database);
 /* Take bytes, for about budget_ns; what it does in one go is not interrupted. Returns how many were taken: 0 where
  * it has to go on with what it has, or has ended. After each call see is_rewind_due and is_copy_done, and take
  * them back. */

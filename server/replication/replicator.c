@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "server/durability/persistence.h"
+#include "server/network/tls_context.h"
 #include "server/replication/feed.h"
 #include "server/replication/history.h"
-#include "server/network/tls_context.h"
 #include "server/replication/master_link.h"
 #include "server/replication/redis_follow.h"
+#include "server/replication/redis_position.h"
 #include "server/system/log.h"
 
 enum {
@@ -24,8 +25,8 @@ struct replicator {
     struct feed *feed;
     struct master_link link;
     struct redis_follow *redis; /* on while the master is a Redis: then the link is off */
-    bool has_begun; /* the files are loaded */
-    bool is_void;   /* changes have no numbers, and the keys say so */
+    bool has_begun;             /* the files are loaded */
+    bool is_void;               /* changes have no numbers, and the keys say so */
 };
 
 /* ---- what commands ask for ---- */
@@ -61,6 +62,7 @@ static void promote(void *context) {
     if (redis_follow_is_on(replicator->redis)) {
         redis_follow_finish(replicator->redis);
     }
+    redis_position_remove(server->registry);
     server->replication.group = persistence_last_group(server->persistence);
     registry_set_passive(server->registry, false);
     clock_lead(&server->clock);
@@ -128,6 +130,9 @@ static void begin(struct replicator *replicator) {
     struct history history;
     bool has_history = history_read(server->registry, &history);
     replicator->has_begun = true;
+    if (!replication_is_replica(replication)) {
+        redis_position_remove(server->registry);
+    }
     replication->group = persistence_last_group(persistence);
     persistence_clear_gap(persistence);
     if (replication_is_replica(replication)) {

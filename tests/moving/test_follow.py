@@ -147,6 +147,58 @@ class Followed(unittest.TestCase):
         self.assertTrue(follow.wait_until(lambda: self.ours.zscore("board", "ann") == 6))
         self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
 
+    def test_our_restart_goes_on_where_it_was(self):
+        """Killed under load, again and again: nothing is applied twice, nothing is left out."""
+        self.start(*follow.SETTINGS, "--appendonly", "yes", "--replicaof",
+                   f"127.0.0.1 {self.source.port}")
+        self.old.config_set("repl-backlog-size", 1 << 28)
+        writers = follow.Writers(self.source.port, f"{SEED} {self.id()}", rate=RATE / 2)
+        try:
+            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+                time.sleep(random.uniform(0.3, 1.0))
+                self.server.process.send_signal(how)
+                self.server.process.wait(servers.START_LIMIT_S)
+                self.start(*follow.SETTINGS, "--appendonly", "yes", "--replicaof",
+                           f"127.0.0.1 {self.source.port}")
+                self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)),
+                                follow.source_info(self.ours))
+        finally:
+            writers.stop()
+        follow.cut_over(self.old, self.ours)
+        self.assert_equal_to_source((0, 3))
+
+    def test_our_restart_needs_no_copy(self):
+        self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
+        self.old.sadd("friends", "ann")
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        self.old.execute_command("SELECT", 3)
+        other = redis.Redis(port=self.source.port, db=3)
+        other.zadd("board", {"ann": 1})
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            self.wait_for_offset()
+            time.sleep(1.2)  # everysec
+            self.server.process.send_signal(how)
+            self.server.process.wait(servers.START_LIMIT_S)
+            other.zincrby("board", 1, "ann")
+            self.start("--appendonly", "yes", "--replicaof", f"127.0.0.1 {self.source.port}")
+            self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+            self.wait_for_offset()
+            self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 0)
+        self.assertEqual(redis.Redis(port=self.server.port, db=3).zscore("board", "ann"), 3)
+        # What is a set was forgotten, so a copy is asked for.
+        self.old.zadd("sum", {"ann": 1})
+        self.old.zunionstore("sum", ["sum", "missing"])
+        self.assertTrue(follow.wait_until(
+            lambda: follow.source_info(self.ours)["source_full_syncs"] == 1 and
+            follow.is_following(self.ours)))
+        self.ours.execute_command("REPLICAOF", "NO", "ONE")
+        redis.Redis(port=self.server.port, db=3).zadd("board", {"bob": 9})
+        self.ours.execute_command("REPLICAOF", "127.0.0.1", self.source.port)
+        self.assertTrue(follow.wait_until(lambda: follow.is_following(self.ours)))
+        self.assertEqual(follow.source_info(self.ours)["source_full_syncs"], 1)
+        self.assert_equal_to_source((3,))
+
     # ---- the page ----
 
     def test_the_page(self):

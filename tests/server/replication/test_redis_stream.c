@@ -99,7 +99,8 @@ TEST(a_copy_and_commands_behind_it_may_be_cut_anywhere) {
         assert_int_equal(f.stream.state, REDIS_STREAM_FOLLOWS);
         assert_int_equal(f.stream.offset, 1000 + file.size - copy_size);
         assert_int_equal(f.stream.board_count, MADE_ZSETS);
-        expect(&f, "ZREVRANGE z0 0 -1", "*4\r\n$3\r\nzoe\r\n$3\r\nkim\r\n$3\r\nbob\r\n$2\r\n-7\r\n");
+        expect(&f, "ZREVRANGE z0 0 -1",
+               "*4\r\n$3\r\nzoe\r\n$3\r\nkim\r\n$3\r\nbob\r\n$2\r\n-7\r\n");
         expect(&f, "PEXPIRETIME z4", ":4102444800000\r\n");
         expect(&f, "HGET h1 a", "$1\r\n1\r\n");
         expect(&f, "SELECT 3", "+OK\r\n");
@@ -150,8 +151,9 @@ TEST(a_score_in_the_copy_that_no_board_holds_leaves_what_is_there) {
 TEST(equal_scores_go_by_name_and_stay_in_order_of_arrival) {
     struct follower f;
     begin_empty(&f);
-    feed_text(&f, "ZADD low 5 zoe 5 ann 5 kim 4 bob 6 eve\r\nZADD high 5 zoe 5 ann 5 kim 4 bob 6 eve\r\n"
-                  "ZREMRANGEBYRANK low 1 1\r\nZPOPMAX high 2\r\n");
+    feed_text(
+        &f, "ZADD low 5 zoe 5 ann 5 kim 4 bob 6 eve\r\nZADD high 5 zoe 5 ann 5 kim 4 bob 6 eve\r\n"
+            "ZREMRANGEBYRANK low 1 1\r\nZPOPMAX high 2\r\n");
     expect(&f, "ZRANGE low 0 -1", "*4\r\n$3\r\nbob\r\n$3\r\nzoe\r\n$3\r\nkim\r\n$3\r\neve\r\n");
     expect(&f, "ZREVRANGE high 0 -1", "*3\r\n$3\r\nann\r\n$3\r\nkim\r\n$3\r\nbob\r\n");
     feed_text(&f, "ZREMRANGEBYRANK high 1 -1\r\nZPOPMIN high\r\n");
@@ -167,7 +169,8 @@ TEST(scores_are_added_and_weighed_as_doubles) {
                   "ZUNIONSTORE z3 2 z1 z2 WEIGHTS 2 4 AGGREGATE MAX\r\n"
                   "ZDIFFSTORE z4 2 z1 z2\r\nZRANGESTORE z5 z1 1 0.3 BYSCORE REV LIMIT 0 1\r\n"
                   "ZINTERSTORE z6 2 z1 z0\r\n");
-    expect(&f, "ZRANGE z3 0 -1 WITHSCORES", "*4\r\n$3\r\nann\r\n$1\r\n1\r\n$3\r\nbob\r\n$1\r\n6\r\n");
+    expect(&f, "ZRANGE z3 0 -1 WITHSCORES",
+           "*4\r\n$3\r\nann\r\n$1\r\n1\r\n$3\r\nbob\r\n$1\r\n6\r\n");
     expect(&f, "ZRANGE z4 0 -1", "*1\r\n$3\r\nbob\r\n");
     expect(&f, "EXISTS z5 z6", ":0\r\n");
     end(&f);
@@ -203,12 +206,30 @@ TEST(a_command_that_cannot_be_held_stops_all_that_follows) {
 
 TEST(what_overwrites_a_key_removes_it_and_what_is_not_here_is_counted) {
     static const char *const overwriting[] = {
-        "SET k 1",         "SETEX k 5 x",      "GETSET k 1",      "MSET a 1 k 2",
-        "DEL a k",         "UNLINK k",         "RENAME text k",   "COPY text k REPLACE",
-        "SORT l STORE k",  "BITOP OR k a b",   "SUNIONSTORE k s", "FLUSHDB",
-        "FLUSHALL",        "PSETEX k 5 x",     "SETNX k 1",       "RENAME k other",
-        "SWAPDB 0 5",      "MOVE k 4",         "ZREM k ann",      "ZREMRANGEBYSCORE k (0 1",
-        "ZPOPMIN k 9",     "ZDIFFSTORE k 1 x", "GETDEL k",        "ZREMRANGEBYLEX k [a (b",
+        "SET k 1",
+        "SETEX k 5 x",
+        "GETSET k 1",
+        "MSET a 1 k 2",
+        "DEL a k",
+        "UNLINK k",
+        "RENAME text k",
+        "COPY text k REPLACE",
+        "SORT l STORE k",
+        "BITOP OR k a b",
+        "SUNIONSTORE k s",
+        "FLUSHDB",
+        "FLUSHALL",
+        "PSETEX k 5 x",
+        "SETNX k 1",
+        "RENAME k other",
+        "SWAPDB 0 5",
+        "MOVE k 4",
+        "ZREM k ann",
+        "ZREMRANGEBYSCORE k (0 1",
+        "ZPOPMIN k 9",
+        "ZDIFFSTORE k 1 x",
+        "GETDEL k",
+        "ZREMRANGEBYLEX k [a (b",
         "ZRANGESTORE k x 0 -1",
     };
     for (size_t i = 0; i < sizeof overwriting / sizeof overwriting[0]; i++) {
