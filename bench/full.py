@@ -19,6 +19,7 @@
     players       commands that visit a million boards: how long others wait
     threads       io-threads 1, 2 and 4 beside redis-server and its own
     tls           with TLS: requests from 1, 50 and 1000 clients, pipelines, and handshakes
+    replication   CPU of a master and its replicas, a full copy, and how far behind replicas are
 """
 import argparse
 import json
@@ -34,6 +35,7 @@ import hashes
 import long
 import players
 import plot
+import replication
 import threads
 import tls
 from compare import CPU_NOTE, TOP10, ZADD, ZINCRBY, ZREVRANK, Memory, Row, rows_named
@@ -310,7 +312,8 @@ def stall(part):
 PARTS = {"side": side, "ten-million": ten_million, "clients": clients, "memory": memory,
          "growth": growth, "boards": boards, "hashes": hashes.measure, "stall": stall,
          "long": long.measure, "durability": durability.measure, "players": players.measure,
-         "threads": threads.measure, "tls": tls.measure}
+         "threads": threads.measure, "tls": tls.measure,
+         "replication": replication.measure}
 
 
 def parse_options():

@@ -24,13 +24,15 @@ static const uint8_t transitions[REPLICATION_FAILOVERS][EVENTS] = {
                                      [EVENT_ABORTED] = NEXT(REPLICATION_FAILOVER_NONE)},
 };
 
-static void advance(struct replication *replication, enum event event) {
+static void advance(struct server *server, enum event event) {
+    struct replication *replication = &server->replication;
     uint8_t next = transitions[replication->failover.state][event];
     CHECK(next != 0);
     replication->failover.state = (enum replication_failover)(next - 1);
     if (replication->failover.state == REPLICATION_FAILOVER_NONE) {
         replication->failover.host[0] = '\0';
         replication->failover.port = 0;
+        server->has_news = true; /* clients that wait for keys are served again */
     }
 }
 
@@ -83,7 +85,7 @@ const char *failover_begin(struct server *server, const struct failover_options 
     replication->failover.port = (uint16_t)options->port;
     replication->failover.is_forced = options->is_forced;
     replication->failover.until_ms = until_ms;
-    advance(replication, EVENT_BEGUN);
+    advance(server, EVENT_BEGUN);
     log_write(LOG_NOTICE, "failover begun, writes wait target=\"%s %u\" group=%llu",
               target_of(replication), replication->failover.port,
               (unsigned long long)replication->group);
@@ -114,7 +116,7 @@ static const struct replica *find_ready(const struct replication *replication) {
 
 static void shift(struct server *server) {
     struct replication *replication = &server->replication;
-    advance(replication, EVENT_READY);
+    advance(server, EVENT_READY);
     log_write(LOG_NOTICE, "failover: asking the target to become master target=\"%s %u\"",
               replication->failover.host, replication->failover.port);
     if (!replication_follow(server, bytes_from_text(replication->failover.host),
@@ -159,7 +161,7 @@ bool failover_abort(struct server *server, const char *reason) {
     log_write(LOG_WARNING, "failover aborted target=\"%s %u\" state=%s reason=\"%s\"",
               target_of(replication), replication->failover.port, replication_failover_name(state),
               reason);
-    advance(replication, EVENT_ABORTED);
+    advance(server, EVENT_ABORTED);
     if (state == REPLICATION_FAILOVER_SHIFTS) {
         replication_promote(server);
     }
@@ -177,5 +179,5 @@ void failover_end(struct server *server, bool is_agreed) {
     }
     log_write(LOG_NOTICE, "failover done target=\"%s %u\"", replication->failover.host,
               replication->failover.port);
-    advance(replication, EVENT_AGREED);
+    advance(server, EVENT_AGREED);
 }

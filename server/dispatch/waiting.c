@@ -4,6 +4,7 @@
 #include "server/dispatch/acl_check.h"
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
+#include "server/durability/persistence.h"
 
 /* The client waits no more; *reply is where its reply goes. false: it is killed and gets none. */
 static bool end(struct server *server, struct session *session, struct reply *reply) {
@@ -57,6 +58,15 @@ static void serve(struct server *server, struct session *session, struct registr
     };
     session->active_at_ms = server->clock.monotonic_ms;
     session->wait.command->serve(&call, key);
+    if (server->persistence != NULL) {
+        session->changed_group = persistence_last_group(server->persistence);
+    }
+}
+
+/* A replica's boards are its master's; during a FAILOVER nothing may change, and marks stay. */
+static bool may_serve(const struct server *server) {
+    return !replication_is_replica(&server->replication) &&
+           server->replication.failover.state == REPLICATION_FAILOVER_NONE;
 }
 
 /* A client that is served changes the key, which marks it anew: it loses its mark when it has no
@@ -65,8 +75,8 @@ void waiting_serve(struct server *server) {
     struct session *session;
     uint32_t database;
     struct bytes name;
-    if (replication_is_replica(&server->replication)) {
-        return; /* its boards are its master's */
+    if (!may_serve(server)) {
+        return;
     }
     while ((session = wait_first(&server->waits, &database, &name)) != NULL) {
         struct registry_key *key = find_board(server, database, name);
@@ -79,7 +89,7 @@ void waiting_serve(struct server *server) {
 }
 
 void waiting_serve_opened(struct server *server) {
-    if (wait_has_opened(&server->waits, server->clock.now_ms)) {
+    if (may_serve(server) && wait_has_opened(&server->waits, server->clock.now_ms)) {
         waiting_serve(server);
     }
 }

@@ -149,6 +149,12 @@ static enum journal_status fail_without_memory(struct journal_reader *reader, si
 
 /* ---- reading ---- */
 
+uint64_t journal_file_id(const char *head) {
+    bool is_fine = file_format_of(head, journal_prefix) != 0 &&
+                   little_get_u64(head + FILE_CHECKSUM) == XXH3_64bits(head, FILE_CHECKSUM);
+    return is_fine ? little_get_u64(head + FILE_ID) : 0;
+}
+
 bool journal_file_peek(int fd, uint64_t *first_sequence) {
     char head[JOURNAL_FILE_HEAD];
     if (!disk_read_whole(fd, head, sizeof head, 0) || file_format_of(head, journal_prefix) == 0 ||

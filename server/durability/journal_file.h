@@ -93,6 +93,8 @@ enum journal_status {
     JOURNAL_FAILED,  /* a system call failed, or there is no memory: reader->error */
 };
 
+/* The id in the head of a file (JOURNAL_FILE_HEAD bytes); 0: the head is not valid. */
+MUST_CHECK uint64_t journal_file_id(const char *head);
 /* The sequence of the first group, as the file's head has it. false: it is no journal. */
 MUST_CHECK bool journal_file_peek(int fd, uint64_t *first_sequence);
 

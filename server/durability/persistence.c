@@ -98,7 +98,9 @@ struct persistence {
     struct effect_listener listener;
     enum state journaling, saving;
     struct store store; /* directory -1: none is open */
-    bool is_reserved;   /* the store was opened by persistence_prepare_settings, undecided */
+    struct store_state
+        files;        /* the store's, as the loop knows it: a thread may be changing that one */
+    bool is_reserved; /* the store was opened by persistence_prepare_settings, undecided */
     struct journal journal;
     struct snapshot snapshot;
     bool is_streaming; /* what is being saved goes to a client */
@@ -213,6 +215,11 @@ static void note_failed(struct persistence *persistence) {
     if (is_awaiting_base(persistence)) {
         move(persistence, &persistence->journaling, BASE_FAILED);
     }
+}
+
+/* No thread has the store. */
+static void note_files(struct persistence *persistence) {
+    persistence->files = persistence->store.state;
 }
 
 static void print_snapshot(const char *what, const struct snapshot *snapshot) {
@@ -502,6 +509,7 @@ static bool handle_journal(struct persistence *persistence) {
     case JOURNAL_NOTHING:
         return false;
     case JOURNAL_ROTATED:
+        note_files(persistence);
         move(persistence, &persistence->saving, ROTATED);
         break;
     case JOURNAL_NOT_ROTATED:
@@ -521,6 +529,9 @@ static bool handle_snapshot(struct persistence *persistence) {
         move(persistence, &persistence->saving, WALKED);
         break;
     case SNAPSHOT_DONE:
+        if (!persistence->is_streaming) {
+            note_files(persistence);
+        }
         move(persistence, &persistence->saving, SAVED);
         break;
     case SNAPSHOT_ABORTED:
@@ -537,6 +548,7 @@ static bool handle_received(struct persistence *persistence) {
     if (received->is_kept && !received->is_adopted && !received->is_given_up) {
         return false; /* the manifest may name it: tried again each second */
     }
+    note_files(persistence);
     move(persistence, &persistence->saving, received->is_adopted ? ADOPTED : ADOPTION_FAILED);
     return true;
 }
@@ -1017,6 +1029,7 @@ static bool begin_service(struct persistence *persistence, char *error) {
             return false;
         }
         journal->file_size_sum = loading->size_total - persistence->base_size;
+        note_files(persistence);
     }
     move(persistence, &persistence->journaling,
          persistence->settings->appendonly ? LOADED_JOURNAL : LOADED);
@@ -1211,6 +1224,28 @@ void persistence_set_tap(struct persistence *persistence, journal_tap *tap, void
     persistence->journal.tap = tap;
     persistence->journal.tap_context = context;
     set_listening(persistence);
+}
+
+uint64_t persistence_written_group(const struct persistence *persistence) {
+    return is_on(persistence) ? persistence->journal.written_group : 0;
+}
+
+bool persistence_find_group(const struct persistence *persistence, uint64_t group, char *path,
+                            size_t path_size) {
+    const struct store_state *files = &persistence->files;
+    uint32_t i = files->journal_count;
+    if (!is_on(persistence) || group > persistence->journal.group + 1) {
+        return false;
+    }
+    while (i > 0 && files->journals[i - 1].first_sequence > group) {
+        i--;
+    }
+    if (i == 0) {
+        return false;
+    }
+    const struct store_name name = store_name(STORE_JOURNAL, files->journals[i - 1].number);
+    int size = snprintf(path, path_size, "%s/%s", persistence->store.path, name.text);
+    return size > 0 && (size_t)size < path_size;
 }
 
 bool persistence_has_gap(const struct persistence *persistence) {

@@ -146,6 +146,13 @@ void persistence_clear_gap(struct persistence *persistence);
 /* All changes are a master's groups from now on, and so all are numbered; or not any more. */
 void persistence_set_following(struct persistence *persistence, bool is_following);
 
+/* The last group that is in a file of the journal; 0: it is off. */
+uint64_t persistence_written_group(const struct persistence *persistence);
+/* Is this group, and each behind it, in the journal's files, or the one that is written next? Then path is that of the file with
+ * it. */
+MUST_CHECK bool persistence_find_group(const struct persistence *persistence, uint64_t group,
+                                       char *path, size_t path_size);
+
 /* A replica applies its master's groups (effect_apply), which keep their numbers: between these two
  * calls, changes of the registry are not recorded, but by a snapshot that is being written. Then
  * persistence_add_group records the group as it came; head->sequence is the one after the last. A tick

@@ -623,6 +623,9 @@ static void answer_job(struct tick *tick, struct job *job) {
     reply_init(&reply, &session->output, session->protocol);
     job_answer(tick->server, job, &reply);
     if (tick->server->persistence != NULL) {
+        if (has_changed) {
+            session->changed_group = persistence_last_group(tick->server->persistence);
+        }
         gate_output(connection, size_before, has_changed, true);
     }
     connection->hold = CONNECTION_RUNS;
@@ -658,6 +661,15 @@ void tick_open_gates(struct tick *tick) {
         }
         connection = next;
     }
+}
+
+/* What this tick has written counts, too: the target must have it. */
+static void step_failover(struct server *server) {
+    struct replication *replication = &server->replication;
+    if (replication->failover.state == REPLICATION_FAILOVER_WAITS && server->persistence != NULL) {
+        replication->group = persistence_last_group(server->persistence);
+    }
+    failover_step(server);
 }
 
 /* Send what clients received without asking, to some of them. true: more are left. */
@@ -1182,7 +1194,7 @@ static void on_check(uv_check_t *check) {
     has_more |= run_jobs(tick);
     waiting_serve_opened(server);
     waiting_serve_replicas(server);
-    failover_step(server);
+    step_failover(server);
     server->replication.has_acks = false;
     has_more |= waiting_give_up(server, GIVEN_UP_MAX);
     has_more |= waiting_disconnect(server, GIVEN_UP_MAX);

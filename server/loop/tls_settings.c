@@ -8,9 +8,8 @@ _Static_assert((int)SETTING_TLS_CLIENTS_NO == (int)TLS_CLIENTS_UNKNOWN &&
                    (int)SETTING_TLS_CLIENTS_OPTIONAL == (int)TLS_CLIENTS_OPTIONAL,
                "one is the other");
 
-static struct ssl_ctx_st *create(const struct settings *settings, const char **failed,
-                                 char *reason) {
-    const struct tls_context_options options = {
+static struct tls_context_options options_of(const struct settings *settings) {
+    return (struct tls_context_options){
         .certificate_file = settings->tls_cert_file,
         .key_file = settings->tls_key_file,
         .key_password = settings->tls_key_file_pass,
@@ -25,20 +24,37 @@ static struct ssl_ctx_st *create(const struct settings *settings, const char **f
         .session_cache_size = settings->tls_session_cache_size,
         .session_cache_timeout_s = settings->tls_session_cache_timeout_s,
     };
+}
+
+static struct ssl_ctx_st *create(const struct settings *settings, const char **failed,
+                                 char *reason) {
+    const struct tls_context_options options = options_of(settings);
     return tls_context_create(&options, failed, reason);
+}
+
+/* Could the link to a master be made (tls-replication)? It makes a context of its own when it is. */
+static bool check_link(const struct settings *settings, const char **failed, char *reason) {
+    const struct tls_context_options options = options_of(settings);
+    if (!settings->tls_replication) {
+        return true;
+    }
+    struct ssl_ctx_st *context = tls_context_create_client(&options, failed, reason);
+    tls_context_release(context);
+    return context != NULL;
 }
 
 bool tls_settings_open(struct tls_settings *tls, const struct settings *settings, char *error) {
     char reason[TLS_CONTEXT_ERROR_MAX];
     const char *failed;
-    if (settings->tls_port == 0) {
-        return true;
+    bool is_fine = check_link(settings, &failed, reason);
+    if (is_fine && settings->tls_port != 0) {
+        tls->context = create(settings, &failed, reason);
+        is_fine = tls->context != NULL;
     }
-    tls->context = create(settings, &failed, reason);
-    if (tls->context == NULL) {
+    if (!is_fine) {
         snprintf(error, SETTING_ERROR_MAX, "%s: %s", failed, reason);
     }
-    return tls->context != NULL;
+    return is_fine;
 }
 
 void tls_settings_close(struct tls_settings *tls) {
@@ -51,11 +67,12 @@ const char *tls_settings_prepare(void *tls, const struct settings *wanted, char 
     struct tls_settings *settings = tls;
     char error[TLS_CONTEXT_ERROR_MAX];
     const char *failed;
-    if (wanted->tls_port == 0) {
-        return NULL;
+    bool is_fine = check_link(wanted, &failed, error);
+    if (is_fine && wanted->tls_port != 0) {
+        settings->prepared = create(wanted, &failed, error);
+        is_fine = settings->prepared != NULL;
     }
-    settings->prepared = create(wanted, &failed, error);
-    if (settings->prepared != NULL) {
+    if (is_fine) {
         return NULL;
     }
     snprintf(reason, SETTING_ERROR_MAX, "Unable to update TLS configuration. %s", error);

@@ -22,7 +22,7 @@ enum apply_status {
 #ifdef SERVER_TINY
 enum { APPLY_BATCH = 3 };
 #else
-enum { APPLY_BATCH = 64 };
+enum { APPLY_BATCH = 256 };
 #endif
 
 struct apply {

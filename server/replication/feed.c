@@ -138,13 +138,24 @@ void feed_reset(struct feed *feed, const char *reason) {
     }
 }
 
-struct feed *feed_create(struct server *server) {
+static void take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result);
+
+struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
+                         void *context) {
     struct feed *feed = memory_allocate_zeroed(sizeof *feed);
     if (feed != NULL) {
         feed->server = server;
+        feed->loop = loop;
+        feed->wake = wake;
+        feed->context = context;
         backlog_init(&feed->backlog, 0);
+        feed_disk_init(&feed->disk, take_read, feed);
     }
     return feed;
+}
+
+void feed_stop(struct feed *feed) {
+    feed_disk_deinit(&feed->disk);
 }
 
 void feed_destroy(struct feed *feed) {
@@ -172,13 +183,23 @@ static bool is_ours(const struct feed *feed, struct bytes id, uint64_t group) {
            (is_id(replication->second_id, id) && group - 1 <= replication->second_until);
 }
 
-/* Can the groups from this one on be sent? */
-static bool is_at_hand(const struct feed *feed, uint64_t group) {
+static bool is_on_disk(const struct feed *feed, uint64_t group) {
+    char path[sizeof feed->disk.path];
+    return group >= feed->disk_from &&
+           persistence_find_group(feed->server->persistence, group, path, sizeof path);
+}
+
+static bool is_in_backlog(const struct feed *feed, uint64_t group) {
     const struct backlog *backlog = &feed->backlog;
     if (backlog->first == NULL) {
         return group == persistence_complete_group(feed->server->persistence) + 1;
     }
     return group >= backlog_first_group(backlog) && group <= backlog->next_group;
+}
+
+/* Can the groups from this one on be sent? */
+static bool is_at_hand(const struct feed *feed, uint64_t group) {
+    return is_in_backlog(feed, group) || is_on_disk(feed, group);
 }
 
 static const char *find_sync_refusal(const struct feed *feed, struct bytes id,
@@ -231,6 +252,7 @@ void feed_sync(struct feed *feed, struct replica *replica, struct bytes id, uint
         replication_promote(feed->server);
     }
     feed_open(feed);
+    place->disk.fd = -1;
     replica->feed = place;
     bool is_continued = is_ours(feed, id, group) && is_at_hand(feed, group);
     if (is_continued) {
@@ -254,6 +276,7 @@ void feed_leave(struct feed *feed, struct replica *replica) {
     struct feed_place *place = place_of(replica);
     if (place != NULL) {
         backlog_leave(&place->cursor);
+        feed_disk_leave(&feed->disk, &place->disk);
         memory_free(place);
         replica->feed = NULL;
     }
@@ -282,17 +305,84 @@ static uint64_t lag_limit(const struct feed *feed) {
     return feed->server->settings.output_limits[SETTING_OUTPUT_REPLICA].hard_bytes;
 }
 
-/* Groups from the backlog. true: there are more than the replica takes now. */
+/* Of the replica that has the place; NULL: none has. */
+static struct replica *owner_of(const struct feed *feed, const struct feed_disk_place *files) {
+    struct replica *replica = replication_of(feed)->replicas;
+    while (replica != NULL && &place_of(replica)->disk != files) {
+        replica = replica->next;
+    }
+    return replica;
+}
+
+/* The thread has read for a place, or could not. */
+static void take_read(void *context, struct feed_disk_place *files, enum feed_disk_result result) {
+    struct feed *feed = context;
+    struct replica *replica = owner_of(feed, files);
+    CHECK(replica != NULL);
+    switch (result) {
+    case FEED_DISK_READ:
+    case FEED_DISK_END:
+        break;
+    case FEED_DISK_NONE:
+        feed->disk_from = persistence_complete_group(feed->server->persistence) + 1;
+        give_up(feed, replica, "what it needs next is not in the journal any more");
+        break;
+    case FEED_DISK_OUT_OF_MEMORY:
+        give_up(feed, replica, "no memory to read the journal for it");
+    }
+    feed->wake(feed->context);
+}
+
+/* What was read from the journal, and then more of that. true: there is more to do at once. */
+static bool send_from_disk(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = place_of(replica);
+    struct feed_disk_place *files = &place->disk;
+    if (unsent(replica) >= UNSENT_MAX) {
+        return false;
+    }
+    if (files->ready.size > 0) {
+        buffer_append(output_of(feed, replica), files->ready.at, files->ready.size);
+        replication_of(feed)->counters.streamed_size += files->ready.size;
+        buffer_clear(&files->ready);
+        place->next_group = files->next_group;
+        replica->sent_group = files->next_group - 1;
+        return true;
+    }
+    if (feed->disk.place == files) {
+        return false; /* the thread is at it */
+    }
+    files->next_group = place->next_group;
+    (void)feed_disk_ask(&feed->disk, files, feed->loop, feed->server->persistence);
+    return false;
+}
+
+/* It leaves more unread than memory may hold for it: the journal has that, too, or it is closed. */
+static void bound_lag(struct feed *feed, struct replica *replica) {
+    struct feed_place *place = place_of(replica);
+    uint64_t limit = lag_limit(feed);
+    if (limit == 0 || backlog_unread(&feed->backlog, &place->cursor) <= limit) {
+        return;
+    }
+    if (is_on_disk(feed, place->next_group)) {
+        backlog_leave(&place->cursor);
+        log_write(LOG_NOTICE,
+                  "replica is behind, and gets the journal's files id=%llu group=%" PRIu64,
+                  (unsigned long long)replica->session->id, place->next_group);
+    } else {
+        give_up(feed, replica, "it reads too slowly: client-output-buffer-limit replica");
+    }
+}
+
+/* true: there is more to do at once. */
 static bool send_groups(struct feed *feed, struct replica *replica) {
     struct feed_place *place = place_of(replica);
     struct backlog *backlog = &feed->backlog;
-    if (place->cursor.chunk == NULL && backlog->first != NULL &&
-        !backlog_seek(backlog, &place->cursor, place->next_group)) {
-        give_up(feed, replica, "what it needs next is not in the backlog any more");
-        return false;
+    if (place->cursor.chunk == NULL && feed->disk.place != &place->disk &&
+        place->disk.ready.size == 0 && backlog_seek(backlog, &place->cursor, place->next_group)) {
+        feed_disk_leave(&feed->disk, &place->disk);
     }
     if (place->cursor.chunk == NULL) {
-        return false;
+        return !is_in_backlog(feed, place->next_group) && send_from_disk(feed, replica);
     }
     while (unsent(replica) < UNSENT_MAX) {
         const char *at;
@@ -306,10 +396,7 @@ static bool send_groups(struct feed *feed, struct replica *replica) {
         place->next_group = last_group + 1;
         replication_of(feed)->counters.streamed_size += size;
     }
-    uint64_t limit = lag_limit(feed);
-    if (limit > 0 && backlog_unread(backlog, &place->cursor) > limit) {
-        give_up(feed, replica, "it reads too slowly: client-output-buffer-limit replica");
-    }
+    bound_lag(feed, replica);
     return false; /* the loop turns when its socket has taken some */
 }
 
@@ -388,7 +475,8 @@ static void pin_copy(struct feed *feed) {
     copy->group = persistence_stream_group(feed->server->persistence);
     copy->is_walked = copy->group != 0;
     uint64_t next_group = copy->is_walked ? copy->group + 1 : backlog->next_group;
-    if (backlog->first != NULL && !backlog_seek(backlog, &copy->pin, next_group)) {
+    if (backlog->first != NULL && !backlog_seek(backlog, &copy->pin, next_group) &&
+        !is_on_disk(feed, next_group)) {
         fail_copy(feed, "the groups behind it are lost");
     }
 }
@@ -424,9 +512,10 @@ static void complete_copy(struct feed *feed) {
             place->online_from = streamed.group;
             place->is_streaming = true;
             replica->sent_group = streamed.group;
-            if (feed->backlog.first != NULL &&
-                !backlog_seek(&feed->backlog, &place->cursor, place->next_group)) {
+            if (!is_at_hand(feed, place->next_group)) {
                 give_up(feed, replica, "the groups behind its copy are lost");
+            } else if (feed->backlog.first != NULL) {
+                (void)!backlog_seek(&feed->backlog, &place->cursor, place->next_group);
             }
         }
     }
@@ -448,6 +537,10 @@ static bool step_copy(struct feed *feed) {
     pin_copy(feed);
     uint64_t limit = lag_limit(feed);
     if (limit > 0 && backlog_unread(&feed->backlog, &feed->copy.pin) > limit) {
+        backlog_leave(&feed->copy.pin);
+    }
+    if (feed->copy.is_walked && feed->copy.pin.chunk == NULL &&
+        !is_at_hand(feed, feed->copy.group + 1)) {
         fail_copy(feed, "more is written meanwhile than client-output-buffer-limit replica allows");
     }
     for (int i = 0; i < PIECES_MAX && feed->copy.is_going; i++) {

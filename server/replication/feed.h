@@ -18,6 +18,7 @@
 #include "protocol/reply.h"
 #include "server/clients/server.h"
 #include "server/replication/backlog.h"
+#include "server/replication/feed_disk.h"
 
 struct feed_copy {
     bool is_going;
@@ -29,6 +30,11 @@ struct feed_copy {
 
 struct feed {
     struct server *server;
+    uv_loop_t *loop;
+    void (*wake)(void *context); /* let the tick run */
+    void *context;
+    struct feed_disk disk;
+    uint64_t disk_from; /* groups before this one could not be read from the journal */
     struct backlog backlog;
     bool is_open;
     bool owes_history;      /* the keys do not name the id yet: see feed_close_tick */
@@ -44,13 +50,17 @@ struct feed {
 /* One replica's place in the feed: replica->feed. */
 struct feed_place {
     struct backlog_cursor cursor; /* chunk NULL: next_group is not there yet, or only on disk */
+    struct feed_disk_place disk;
     uint64_t next_group;
     uint64_t
         online_from;   /* COPIES: it is ONLINE once it has acknowledged this group; 0: not known */
     bool is_streaming; /* groups are sent */
 };
 
-struct feed *feed_create(struct server *server);
+struct feed *feed_create(struct server *server, uv_loop_t *loop, void (*wake)(void *context),
+                         void *context);
+/* Close handles; the loop turns once more before feed_destroy. */
+void feed_stop(struct feed *feed);
 void feed_destroy(struct feed *feed);
 
 /* LB.SYNC: answer it, and make the session a replica. group: the first one that it wants. */

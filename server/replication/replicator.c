@@ -228,7 +228,7 @@ struct replicator *replicator_create(struct server *server, uv_loop_t *loop,
         return NULL;
     }
     replicator->server = server;
-    replicator->feed = feed_create(server);
+    replicator->feed = feed_create(server, loop, wake, context);
     if (replicator->feed == NULL || !master_link_init(&replicator->link, server, loop)) {
         feed_destroy(replicator->feed);
         memory_free(replicator);
@@ -263,6 +263,7 @@ void replicator_stop(struct replicator *replicator) {
     if (replicator != NULL) {
         master_link_deinit(&replicator->link);
         redis_follow_close(replicator->redis);
+        feed_stop(replicator->feed);
     }
 }
 

@@ -588,6 +588,67 @@ IN_FIXTURE(a_replica_that_reads_too_slowly_is_closed_and_comes_again) {
     check_equal(REPLICA, MASTER);
 }
 
+static const char *const with_short_backlog[] = {"--appendonly",
+                                                 "yes",
+                                                 "--repl-backlog-size",
+                                                 "16kb",
+                                                 "--auto-aof-rewrite-percentage",
+                                                 "0",
+                                                 "--client-output-buffer-limit",
+                                                 "replica 4mb 2mb 5",
+                                                 NULL};
+
+/* The replica is not there, or does not read, while more is written than the backlog holds. */
+IN_FIXTURE(behind_the_backlog_is_the_journal) {
+    char address[32];
+    start_with(MASTER, with_short_backlog);
+    start_with(REPLICA, with_journal);
+    make_kinds(MASTER);
+    follow(REPLICA, MASTER);
+    wait_synced(REPLICA, MASTER);
+    snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
+    const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
+    end_node(REPLICA, SIGKILL);
+    for (int i = 0; i < 20; i++) {
+        write_some(MASTER, 100);
+        fill(MASTER, "long", 5000);
+    }
+    start_with(REPLICA, words);
+    write_some(MASTER, 200);
+    check_equal(REPLICA, MASTER);
+    process_signal(&REPLICA->server, SIGSTOP);
+    for (int i = 0; i < 12; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "slow%d", i);
+        fill(MASTER, name, LARGE_SHORT);
+    }
+    process_signal(&REPLICA->server, SIGCONT);
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 1);
+    assert_true(wire_info(&MASTER->wire, "sync_partial_ok") >= 1);
+}
+
+/* What was rewritten is no journal any more: only a copy helps. */
+IN_FIXTURE(behind_the_journal_is_a_full_copy) {
+    char address[32];
+    start_with(MASTER, with_short_backlog);
+    start_with(REPLICA, with_journal);
+    follow(REPLICA, MASTER);
+    wait_synced(REPLICA, MASTER);
+    snprintf(address, sizeof address, "127.0.0.1 %u", MASTER->port);
+    const char *const words[] = {"--appendonly", "yes", "--replicaof", address, NULL};
+    end_node(REPLICA, SIGTERM);
+    fill(MASTER, "long", LARGE_SHORT);
+    (void)wire_ask(&MASTER->wire, "BGREWRITEAOF");
+    wire_wait_info(&MASTER->wire, "aof_rewrite_in_progress", 0);
+    fill(MASTER, "more", LARGE_SHORT);
+    start_with(REPLICA, words);
+    write_some(MASTER, 200);
+    check_equal(REPLICA, MASTER);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_full"), 2);
+    assert_int_equal(wire_info(&MASTER->wire, "sync_partial_err"), 1);
+}
+
 /* ---- everything at once ---- */
 
 static void disturb(struct node *node, struct node *master, uint64_t kind) {

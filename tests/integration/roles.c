@@ -226,6 +226,31 @@ TEST(failover_loses_no_write_and_writers_are_told_where_to_go) {
     end_pair(&pair);
 }
 
+/* The write and FAILOVER run in one tick: what the tick has written is waited for, too. */
+TEST(failover_waits_for_a_write_of_the_same_moment) {
+    struct pair pair;
+    struct wire *masters[2] = {&pair.to_master, &pair.to_replica};
+    begin_pair(&pair);
+    enum { ROUNDS = 6 };
+    for (int i = 0; i < ROUNDS; i++) {
+        char request[64];
+        struct wire *old = masters[i % 2];
+        struct wire *new = masters[1 - i % 2];
+        wait_for_line(old, "state=online");
+        process_sleep_ms(50); /* it has acknowledged all before */
+        snprintf(request, sizeof request, "ZADD a %d m%d\r\nFAILOVER\r\n", i, i);
+        wire_send_text(old, request);
+        wire_expect(old, ":1\r\n+OK\r\n");
+        wait_for_line(new, "role:master");
+        snprintf(request, sizeof request, "ZSCORE a m%d", i);
+        char score[8];
+        snprintf(score, sizeof score, "%d", i);
+        wire_check(new, request, score);
+        wait_for_line(old, "master_link_status:up");
+    }
+    end_pair(&pair);
+}
+
 TEST(failover_to_a_replica_that_does_not_answer_changes_nothing) {
     struct pair pair;
     begin_pair(&pair);

@@ -58,7 +58,13 @@ class Pages(unittest.TestCase):
         except Exception:  # the error is to be counted
             pass
         client.delete("arena")
-        self.assertEqual(names(self.server.metrics()), self.known())
+        replica = Server("--replicaof", "127.0.0.1", self.server.port)
+        try:
+            replica.wait(lambda: replica.metrics()["leaderboard_master_link_up"] == 1)
+            shown = names(self.server.metrics()) | names(replica.metrics())
+        finally:
+            replica.stop()
+        self.assertEqual(shown, self.known())
 
     def test_the_transcripts_are_what_the_server_says(self):
         count = 0

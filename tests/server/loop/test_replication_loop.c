@@ -198,6 +198,32 @@ TEST(writes_wait_during_a_failover_and_reads_do_not) {
     loop_end(&f);
 }
 
+TEST(who_waits_for_a_board_that_opens_is_served_behind_the_failover) {
+    struct loop_server f;
+    loop_begin(&f, NULL);
+    (void)connect_replica(&f, "7001");
+    int ann = loop_connect(&f);
+    int bob = loop_connect(&f);
+    replication_of(&f)->group = 5;
+    loop_send(ann, "ZADD b 1 x\r\nLB.ALTER b OPENS 1767225602000\r\n"); /* in two seconds */
+    loop_expect(&f, ann, ":1\r\n+OK\r\n");
+    loop_send(bob, "BZPOPMIN a 0\r\n");
+    loop_turn_some(&f);
+    loop_send(ann, "RENAME b a\r\n");
+    loop_expect(&f, ann, "+OK\r\n");
+    loop_send(ann, "FAILOVER TIMEOUT 5000\r\n");
+    loop_expect(&f, ann, "+OK\r\n");
+    for (int second = 0; second < 4; second++) {
+        loop_second(&f);
+        loop_turn_some(&f);
+    }
+    loop_expect_nothing(&f, bob);
+    loop_send(ann, "FAILOVER ABORT\r\n");
+    loop_expect(&f, ann, "+OK\r\n");
+    loop_expect(&f, bob, "*3\r\n$1\r\na\r\n$1\r\nx\r\n$1\r\n1\r\n");
+    loop_end(&f);
+}
+
 TEST(acks_are_taken_while_all_clients_are_paused) {
     struct loop_server f;
     loop_begin(&f, "timeout 2\n");

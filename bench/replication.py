@@ -1,0 +1,195 @@
+"""full.py's part `replication`: what replicas cost their master and themselves, and how far behind they
+are.
+
+    stream  pipelined ZADDs with 0, 1 and 2 replicas: CPU of the master and of a replica per ZADD
+    copy    a full copy of a large board to a new replica: seconds, MB/s, the master's longest tick
+    lag     ZADD and then WAIT 1, beside a steady stream of other ZADDs: how long until a replica has
+            the write in memory and the master knows; so the replica has it earlier
+
+All servers have journals (everysec). The master has one core; replicas and the client share the other,
+so the rates are those of a busy machine, and CPU per operation is what counts."""
+import socket
+import statistics
+import subprocess
+import time
+
+import plot
+from servers import OURS, SETTLE_S, Server, cores, markdown_table, pinned, say
+
+MILLION = 1000000
+ZADD = f"--score-range {MILLION} ZADD board __score_int__ user:000__rand_int__"
+JOURNAL = ["--appendonly", "yes", "--appendfsync", "everysec"]
+REPLICAS = (0, 1, 2)
+LAG_RATE = 50000
+LAG_ASKED = 2000
+WAIT_LIMIT_S = 300
+NOTES = [
+    "CPU, user and system, of the whole server per ZADD of the client: the master's holds requests and"
+    " replies, a replica's only the change. The master is on one core, replicas and client on the other",
+    "Lag: from sending a ZADD to the answer of WAIT 1 behind it, so two ways of the network, the"
+    " replica's tick and the master's are in it",
+]
+
+
+class Cluster:
+    """A master and its replicas."""
+
+    def __init__(self, part, replicas):
+        self.program = part.programs[OURS]
+        self.master = Server("master", self.program, JOURNAL)
+        self.replicas = [self.follow() for _ in range(replicas)]
+
+    def follow(self):
+        return Server("replica", self.program,
+                      JOURNAL + ["--replicaof", f"127.0.0.1 {self.master.port}"], core=cores()[1])
+
+    def wait_in_sync(self):
+        give_up_at = time.monotonic() + WAIT_LIMIT_S
+        for replica in self.replicas:
+            while True:
+                info = replica.info("replication")
+                offset = self.master.info("replication")["master_repl_offset"]
+                if info["master_link_status"] == "up" and info["slave_repl_offset"] == offset:
+                    break
+                if time.monotonic() > give_up_at:
+                    raise SystemExit(f"a replica does not get in sync: {info}")
+                time.sleep(0.01)
+
+    def stop(self):
+        for server in [self.master, *self.replicas]:
+            server.stop()
+
+
+def measure_stream(part, cluster, members, requests):
+    """CPU of each server per ZADD, until the replicas have all of them."""
+    cluster.wait_in_sync()
+    before = [server.cpu_ns() for server in [cluster.master, *cluster.replicas]]
+    told = part.generator.run(cluster.master, ZADD, requests, members)
+    cluster.wait_in_sync()
+    after = [server.cpu_ns() for server in [cluster.master, *cluster.replicas]]
+    used = [(b - a) / 1000 / told["requests"] for a, b in zip(before, after)]
+    return {"us": used[0], "replica_us": statistics.mean(used[1:]) if used[1:] else 0.0,
+            "per_second": told["per_second"], "busy": told["busy"]}
+
+
+def stream(part, members):
+    requests = part.scaled(2 * MILLION)
+    cells = {count: [] for count in REPLICAS}
+    for _ in range(part.options.rounds):
+        for count in REPLICAS:
+            cluster = Cluster(part, count)
+            part.versions[OURS] = cluster.master.version()
+            part.generator.run(cluster.master, ZADD, members, members)
+            cells[count].append(measure_stream(part, cluster, members, requests))
+            cluster.stop()
+    result = []
+    for count in REPLICAS:
+        cell = {name: statistics.median(cell[name] for cell in cells[count])
+                for name in cells[count][0]}
+        result.append({"replicas": count, **cell})
+        say(f"  {count} replicas: master {cell['us']:.3f} us, replica {cell['replica_us']:.3f} us,"
+            f" {cell['per_second']:,.0f} ZADDs/s")
+    return result
+
+
+def copy(part, members):
+    """To a new replica; of so many members."""
+    cluster = Cluster(part, 0)
+    part.generator.run(cluster.master, f"--score-range {MILLION} ZADD board __score_int__ "
+                       "user:000__mixed_int__", members, members)
+    time.sleep(SETTLE_S)
+    cluster.master.ask("CONFIG RESETSTAT")
+    begun_at = time.monotonic()
+    cluster.replicas = [cluster.follow()]
+    while cluster.replicas[0].info("replication")["master_link_status"] != "up":
+        time.sleep(0.005)
+    seconds = time.monotonic() - begun_at
+    master, replica = cluster.master.info("everything"), cluster.replicas[0].info("everything")
+    size = int(master["total_net_repl_output_bytes"])
+    result = {"members": members, "seconds": seconds, "bytes": size,
+              "mb_per_second": size / 1e6 / seconds,
+              "tick_longest_us": int(master["tick_longest_us"]),
+              "tick_longest_cpu_us": int(master.get("tick_longest_cpu_us", 0)),
+              "replica_tick_longest_us": int(replica["tick_longest_us"])}
+    cluster.stop()
+    say(f"  copy of {members:,}: {seconds:.2f} s, {size / 1e6:.0f} MB, longest tick"
+        f" {result['tick_longest_us']} us")
+    return result
+
+
+def ask_lag(port, count):
+    """Microseconds from a ZADD to the answer of WAIT."""
+    waits = []
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        reader = client.makefile("rb")
+        for number in range(count):
+            begun_at = time.perf_counter()
+            client.sendall(b"ZADD lag %d m\r\nWAIT 1 5000\r\n" % number)
+            reader.readline()
+            answer = reader.readline()
+            waits.append((time.perf_counter() - begun_at) * 1e6)
+            if answer != b":1\r\n":
+                raise SystemExit(f"WAIT: {answer}")
+            time.sleep(0.002)
+    return sorted(waits)
+
+
+def lag(part, members):
+    cluster = Cluster(part, 1)
+    part.generator.run(cluster.master, ZADD, members, members)
+    cluster.wait_in_sync()
+    count = part.scaled(LAG_ASKED)
+    seconds = count * 0.005 + 2
+    words = part.generator.words(cluster.master, f"--rate {LAG_RATE} {ZADD}",
+                                 int(LAG_RATE * seconds), members, 1, 50)
+    words.remove("--wait")
+    words.remove("1")
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, preexec_fn=pinned(cores()[1])) as load:
+        time.sleep(1)
+        waits = ask_lag(cluster.master.port, count)
+        load.terminate()
+    cluster.stop()
+    result = {"rate": LAG_RATE, "count": count, "p50_us": waits[count // 2],
+              "p99_us": waits[count * 99 // 100], "longest_us": waits[-1]}
+    say(f"  lag at {LAG_RATE:,} ZADDs/s: p50 {result['p50_us']:.0f} us, p99 {result['p99_us']:.0f} us")
+    return result
+
+
+def tables(results):
+    rows = [[str(row["replicas"]), f"{row['us']:.3f}",
+             f"{row['us'] / results['stream'][0]['us']:.2f}",
+             f"{row['replica_us']:.3f}" if row["replicas"] else "",
+             f"{row['replica_us'] / row['us']:.2f}" if row["replicas"] else "",
+             f"{row['per_second']:,.0f}"] for row in results["stream"]]
+    copied, lagged = results["copy"], results["lag"]
+    return (markdown_table(["replicas", "master, us a ZADD", "times that without", "replica, us",
+                            "of the master's", "ZADDs/s"], rows)
+            + [""] + markdown_table(
+                ["members copied", "MB", "seconds", "MB/s", "members/s", "master's longest tick, us",
+                 "of that CPU, us", "replica's longest tick, us"],
+                [[f"{copied['members']:,}", f"{copied['bytes'] / 1e6:.0f}",
+                  f"{copied['seconds']:.2f}", f"{copied['mb_per_second']:.0f}",
+                  f"{copied['members'] / copied['seconds']:,.0f}", f"{copied['tick_longest_us']:,}",
+                  f"{copied['tick_longest_cpu_us']:,}", f"{copied['replica_tick_longest_us']:,}"]])
+            + [""] + markdown_table(
+                ["ZADDs/s beside it", "asked", "p50, us", "p99, us", "longest, us"],
+                [[f"{lagged['rate']:,}", f"{lagged['count']:,}", f"{lagged['p50_us']:.0f}",
+                  f"{lagged['p99_us']:.0f}", f"{lagged['longest_us']:.0f}"]]))
+
+
+def draw(results):
+    version = next(iter(results["versions"].values()), "")
+    rows = [(f"{row['replicas']} replicas",
+             {"master": row["us"], **({"replica": row["replica_us"]} if row["replicas"] else {})})
+            for row in results["stream"]]
+    return plot.value_bars("CPU per ZADD of the client", results["subtitle"], "master",
+                           {"master": version, "replica": version}, rows, " us")
+
+
+def measure(part):
+    members = part.scaled(MILLION)
+    measured = {"stream": stream(part, members), "copy": copy(part, part.scaled(10 * MILLION)),
+                "lag": lag(part, members)}
+    subtitle = f"One board of {members:,} members; median of {part.options.rounds} rounds"
+    results = part.results(subtitle, **measured)
+    part.write("replication", "Replication", NOTES, tables(results), draw, results)
