@@ -243,7 +243,7 @@ TEST(failover_waits_for_a_write_of_the_same_moment) {
         wire_expect(old, ":1\r\n+OK\r\n");
         wait_for_line(new, "role:master");
         snprintf(request, sizeof request, "ZSCORE a m%d", i);
-        char score[8];
+        char score[16];
         snprintf(score, sizeof score, "%d", i);
         wire_check(new, request, score);
         wait_for_line(old, "master_link_status:up");
