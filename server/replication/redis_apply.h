@@ -46,7 +46,8 @@ struct redis_apply {
     uint32_t skipped_used;
     struct redis_names sets[REGISTRY_DATABASES];
     char error[REDIS_APPLY_ERROR_MAX];
-    bool wants_copy; /* with an error: a new copy would help, as it is not known any more what is a set */
+    bool
+        wants_copy; /* with an error: a new copy would help, as it is not known any more what is a set */
     /* Private. */
     struct session session; /* for handlers; in no list */
     struct buffer replies;

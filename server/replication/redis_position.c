@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = REPLICATION_ID_SIZE + REPLICATION_HOST_MAX + 64 };
 #define KEY_NAME BYTES("redis")
-#define FIELD BYTES("position")
+#define FIELD    BYTES("position")
 
 /* Nothing in this database expires. */
 #define ANY_TIME INT64_MIN
@@ -59,9 +59,9 @@ bool redis_position_write(struct registry *registry, const struct redis_position
     if (key == NULL) {
         return false;
     }
-    int size = snprintf(text, sizeof text, "%s %" PRIu64 " %" PRIu64 " %u %s", position->id,
-                        position->offset, position->database, (unsigned)position->port,
-                        position->host);
+    int size =
+        snprintf(text, sizeof text, "%s %" PRIu64 " %" PRIu64 " %u %s", position->id,
+                 position->offset, position->database, (unsigned)position->port, position->host);
     const struct bytes args[] = {FIELD, {.at = text, .size = (size_t)size}};
     if (registry_put_fields(registry, key, args, 1, &added_count) == HASH_OK) {
         return true;
