@@ -164,14 +164,14 @@ def tables(results):
     copied, lagged = results["copy"], results["lag"]
     return (markdown_table(["replicas", "master, us a ZADD", "times that without", "replica, us",
                             "of the master's", "ZADDs/s"], rows)
-            + [""] + markdown_table(
+            + "\n\n" + markdown_table(
                 ["members copied", "MB", "seconds", "MB/s", "members/s", "master's longest tick, us",
                  "of that CPU, us", "replica's longest tick, us"],
                 [[f"{copied['members']:,}", f"{copied['bytes'] / 1e6:.0f}",
                   f"{copied['seconds']:.2f}", f"{copied['mb_per_second']:.0f}",
                   f"{copied['members'] / copied['seconds']:,.0f}", f"{copied['tick_longest_us']:,}",
                   f"{copied['tick_longest_cpu_us']:,}", f"{copied['replica_tick_longest_us']:,}"]])
-            + [""] + markdown_table(
+            + "\n\n" + markdown_table(
                 ["ZADDs/s beside it", "asked", "p50, us", "p99, us", "longest, us"],
                 [[f"{lagged['rate']:,}", f"{lagged['count']:,}", f"{lagged['p50_us']:.0f}",
                   f"{lagged['p99_us']:.0f}", f"{lagged['longest_us']:.0f}"]]))

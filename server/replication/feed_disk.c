@@ -176,7 +176,7 @@ bool feed_disk_ask(struct feed_disk *reader, struct feed_disk_place *place, uv_l
 }
 
 void feed_disk_leave(struct feed_disk *reader, struct feed_disk_place *place) {
-    if (reader->place == place && place != NULL) {
+    if (reader->place == place) {
         reader->place = NULL; /* the file is the job's to close */
     } else {
         close_place(place);

@@ -7,7 +7,10 @@
 #include "server/system/clock.h"
 #include "server/system/log.h"
 
-enum { INPUT_KEPT = 8 * 1024 * 1024 };
+enum {
+    INPUT_KEPT = 8 * 1024 * 1024,
+    AT_ONCE_SIZE = 32 * 1024, /* a group of no more is applied in one step */
+};
 
 /* ---- copies ---- */
 
@@ -289,7 +292,8 @@ bool master_link_apply(struct master_link *link, uint64_t budget_ns) {
                 break;
             }
         }
-        switch (apply_step(&link->apply, budget_ns - spent_ns)) {
+        bool is_short = link->apply.head.size <= AT_ONCE_SIZE;
+        switch (apply_step(&link->apply, is_short ? UINT64_MAX : budget_ns - spent_ns)) {
         case APPLY_DONE:
             note_applied(link);
             break;

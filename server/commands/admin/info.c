@@ -118,7 +118,9 @@ static void print_server(struct info *info) {
 }
 
 static void print_clients(struct info *info) {
-    put_u64(info, "connected_clients", info->server->session_count);
+    /* As in Redis: without replicas. */
+    put_u64(info, "connected_clients",
+            info->server->session_count - info->server->replication.replica_count);
     put(info, "cluster_connections:0");
     put_u64(info, "maxclients", (uint64_t)info->server->settings.maxclients);
     put_u64(info, "client_recent_max_input_buffer", info->server->stats.input_buffer_max);

@@ -530,6 +530,7 @@ REPLICATION_TEST(replicas_are_clients_of_a_type_of_their_own) {
     assert_non_null(strstr(harness_run(h, s, "CLIENT LIST TYPE SLAVE"), "id=2 "));
     assert_null(strstr(harness_run(h, s, "CLIENT LIST TYPE normal"), "id=2 "));
     harness_expect(h, s, "CLIENT LIST TYPE master", "$0\r\n\r\n");
+    assert_non_null(strstr(harness_run(h, s, "INFO clients"), "\r\nconnected_clients:2\r\n"));
     harness_expect(h, s, "CLIENT KILL TYPE master", ":0\r\n");
     harness_expect(h, s, "CLIENT KILL TYPE normal", ":1\r\n");
     assert_true(other->is_killed && !replica->is_killed);
