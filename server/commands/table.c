@@ -30,8 +30,8 @@ extern const struct command command_failover, command_replconf, command_replicao
     command_slaveof;
 extern const struct command command_acl, command_bgrewriteaof, command_bgsave, command_command,
     command_config, command_dbsize, command_flushall, command_flushdb, command_info,
-    command_lastsave, command_latency, command_lb_snapshot, command_lb_sync, command_memory, command_monitor,
-    command_save, command_shutdown, command_slowlog, command_time;
+    command_lastsave, command_latency, command_lb_snapshot, command_lb_sync, command_memory,
+    command_monitor, command_save, command_shutdown, command_slowlog, command_time;
 /* sorted-set */
 extern const struct command command_bzmpop, command_bzpopmax, command_bzpopmin;
 extern const struct command command_zadd, command_zcard, command_zcount, command_zdiff,
