@@ -234,6 +234,9 @@ static bool put(struct redis_link *link, struct bytes bytes, bool may_acknowledg
 
 /* Wait for input, and pump meanwhile. Returns false at the end of the connection. */
 static bool wait_for_input(struct redis_link *link) {
+    if (atomic_load(&link->is_closed) || atomic_load(&link->is_dropped)) {
+        return fail(link, "it is closed here");
+    }
     while (true) {
         pump(link);
         int ready = redis_wire_read(&link->wire, link->is_more ? PUMP_MS : ACK_MS / 2);
