@@ -1,6 +1,6 @@
 /* Journal files: groups of effects, each numbered and with its own checksum.
  *
- *     file     "LBJRNL03"  u64 id  u64 sequence of the first group  u64 checksum of these
+ *     file     "LBJRNL04"  u64 id  u64 sequence of the first group  u64 checksum of these
  *              group ...
  *     group    u64 checksum of all that follows, seeded with the file's id
  *              u32 size of the payload (1 .. 2^31 - 1); with bit 31: linked to the next group

@@ -47,8 +47,8 @@ static uint64_t check_bytes(const char *at, size_t size, uint64_t next) {
 static uint64_t read_some(struct backlog_cursor *cursor, uint64_t next) {
     const char *at;
     uint64_t last_group = 0;
-    size_t size = backlog_read(&backlog, cursor, 1 + random_below(&numbers, 100000), &at,
-                               &last_group);
+    size_t size =
+        backlog_read(&backlog, cursor, 1 + random_below(&numbers, 100000), &at, &last_group);
     if (size == 0) {
         assert_int_equal(next, backlog.next_group);
         assert_int_equal(backlog_unread(&backlog, cursor), 0);
@@ -84,8 +84,7 @@ TEST(every_cursor_gets_every_group_once) {
             uint64_t wanted = first + random_below(&numbers, group - first + 2);
             bool is_there = first != 0 && wanted <= group;
             if (first != 0) {
-                assert_true(backlog_seek(&backlog, cursor, wanted) == is_there ||
-                            wanted == group);
+                assert_true(backlog_seek(&backlog, cursor, wanted) == is_there || wanted == group);
                 next[which] = cursor->chunk != NULL && is_there ? wanted : next[which];
             }
         } else if (kind == 9 && random_below(&numbers, 4) == 0) {

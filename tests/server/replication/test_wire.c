@@ -112,15 +112,15 @@ TEST(what_is_no_message_is_refused) {
         const char *at;
         size_t size;
     } bad[] = {
-        {"\0\0\0\0\0\0\0\0", 8},                 /* no kind */
-        {"\0\0\0\0\6\0\0\0", 8},                 /* an unknown one */
-        {"\x10\0\0\0\2\1\0\0", 8},               /* bytes that must be zero */
-        {"\x0f\0\0\0\2\0\0\0", 8},               /* a ping of another size */
-        {"\0\0\0\0\3\0\0\0", 8},                 /* an empty piece */
-        {"\1\0\4\0\3\0\0\0", 8},                 /* one that is too long */
-        {"\x20\0\0\0\1\0\0\0", 8},               /* a group without effects */
-        {"\xff\xff\xff\xff\1\0\0\0", 8},         /* one longer than any */
-        {"\1\2\0\0\5\0\0\0", 8},                 /* too long a text */
+        {"\0\0\0\0\0\0\0\0", 8},                /* no kind */
+        {"\0\0\0\0\6\0\0\0", 8},                /* an unknown one */
+        {"\x10\0\0\0\2\1\0\0", 8},              /* bytes that must be zero */
+        {"\x0f\0\0\0\2\0\0\0", 8},              /* a ping of another size */
+        {"\0\0\0\0\3\0\0\0", 8},                /* an empty piece */
+        {"\1\0\4\0\3\0\0\0", 8},                /* one that is too long */
+        {"\x20\0\0\0\1\0\0\0", 8},              /* a group without effects */
+        {"\xff\xff\xff\xff\1\0\0\0", 8},        /* one longer than any */
+        {"\1\2\0\0\5\0\0\0", 8},                /* too long a text */
         {"\x10\0\0\0\2\0\0\0\0\0\0\0\0\0\0\x80" /* a time before all */
          "\0\0\0\0\0\0\0\0",
          24},
