@@ -107,17 +107,21 @@ WITHOUT_PRELOAD := $(filter-out %/clock,$(INTEGRATION))
 FUZZERS     := $(patsubst %.c,$(B)/%,$(FUZZ_SOURCES))
 BENCHES     := $(patsubst %.c,$(B)/%,$(BENCH_SOURCES))
 
-NODE_MODULES := tests/clients/node/node_modules/.package-lock.json
+# What the page's browser loads is part of the program.
+WEB_FILES := $(sort $(wildcard server/web/page/*))
+WEB_TABLE := $(B)/web_table.o
+
+NODE_MODULES := $(addsuffix /node_modules/.package-lock.json,tests/clients/node tests/web)
 # The integration tests that are no C programs.
 SCRIPTS     := tests/moving/run tests/clients/run.sh tests/balancer/run tests/runner/run \
-               tests/deploy/run tests/pages/run tests/metrics/run
+               tests/deploy/run tests/pages/run tests/metrics/run tests/web/run
 RUN         = LEADERBOARD_SERVER="$(abspath $(SERVER))" TEST_TIMES="$(B)/test-times" tests/run
 RUN_SHORT   = LEADERBOARD_TEST_SHORT=1 $(RUN)
 # A make of its own that uses all cores, unless this one was told how many (-j).
 PARALLEL    = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-long torture check nightly sanitize sanitize-address \
+.PHONY: help build run demo test test-long torture check nightly sanitize sanitize-address \
         sanitize-undefined sanitize-thread no-sse fuzz lint layers format format-check docs docs-check \
         bench bench-build bench-full bench-regress bench-regress-update clean install install-files \
         uninstall deb container deploy-check arm64 arm64-all arm64-regress \
@@ -140,6 +144,11 @@ run: ## install what is missing, build, start the server (ARGS="leaderboard.conf
 	@.ci/install-packages build
 	@$(PARALLEL) $(SERVER)
 	@exec $(SERVER) $(ARGS)
+
+demo: ## a server with a contest that goes on, and the address of its page (ARGS=8080)
+	@.ci/install-packages build
+	@$(PARALLEL) $(SERVER)
+	@exec demo/run $(SERVER) $(filter-out leaderboard.conf,$(ARGS))
 
 test: ## install what is missing, build, run all tests in their short forms (minutes)
 	@.ci/install-packages test
@@ -390,9 +399,16 @@ $(B)/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
+$(B)/web_table.c: server/web/embed server/web/openapi.json $(WEB_FILES)
+	@mkdir -p $(@D)
+	@server/web/embed openapi.json=server/web/openapi.json $(foreach f,$(WEB_FILES),$(notdir $(f))=$(f)) > $@
+$(WEB_TABLE): $(B)/web_table.c
+	@echo "  CC    $@"
+	@$(CC) $(FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
 $(ENGINE): $(call object,$(ENGINE_SOURCES))
 $(KEYSPACE): $(call object,$(KEYSPACE_SOURCES))
-$(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES))
+$(LIBRARY): $(call object,$(PROTOCOL_SOURCES) $(SERVER_SOURCES)) $(WEB_TABLE)
 $(SUPPORT): $(call object,$(SUPPORT_SOURCES))
 $(ENGINE) $(KEYSPACE) $(LIBRARY) $(SUPPORT):
 	@rm -f $@ && $(AR) rcs $@ $^
@@ -403,7 +419,7 @@ $(B)/lto/%.o: %.c
 	@echo "  CC    $@"
 	@$(CC) $(FLAGS) $(CFLAGS) $(LTO) $(CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(SERVER): $(patsubst %.c,$(B)/lto/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES))
+$(SERVER): $(patsubst %.c,$(B)/lto/%.o,server/main.c $(SERVER_SOURCES) $(PROTOCOL_SOURCES) $(KEYSPACE_SOURCES) $(ENGINE_SOURCES)) $(WEB_TABLE)
 	@echo "  LINK  $@"
 	@$(CC) $(LINK) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LIBRARIES) $(MALLOC_LIBRARY) -o $@
 else
@@ -468,7 +484,7 @@ $(B)/peers/redis-server:
 	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $@
 
 # The lock file pins every package with its checksum; what is there already is not fetched again.
-$(NODE_MODULES): tests/clients/node/package-lock.json
+$(NODE_MODULES): %/node_modules/.package-lock.json: %/package-lock.json
 	@npm ci --prefix $(<D) --no-audit --no-fund --loglevel=error && touch $@
 
 # Unpacked, not installed: its package, too, would start a service.

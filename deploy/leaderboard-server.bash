@@ -71,6 +71,15 @@ _leaderboard_server() {
     --metrics-tls-cert-file) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --metrics-tls-key-file) COMPREPLY=($(compgen -f -- "$word")); return ;;
     --metrics-hosts) COMPREPLY=(); return ;;
+    --web-port) COMPREPLY=(); return ;;
+    --web-bind) COMPREPLY=(); return ;;
+    --web-public) COMPREPLY=(); return ;;
+    --web-data) COMPREPLY=(); return ;;
+    --web-hosts) COMPREPLY=(); return ;;
+    --web-tls-cert-file) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    --web-tls-key-file) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    --web-max-connections) COMPREPLY=(); return ;;
+    --web-session-timeout) COMPREPLY=(); return ;;
     --dir) COMPREPLY=($(compgen -d -- "$word")); return ;;
     --appenddirname) COMPREPLY=(); return ;;
     --appendonly) COMPREPLY=($(compgen -W 'yes no' -- "$word")); return ;;
@@ -103,7 +112,7 @@ _leaderboard_server() {
     --default-layout) COMPREPLY=(); return ;;
     esac
     if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W '--bind --port --unixsocket --unixsocketperm --proxy-protocol --proxy-protocol-from --tcp-backlog --timeout --tcp-keepalive --protected-mode --requirepass --auth-timeout --tls-port --tls-cert-file --tls-key-file --tls-key-file-pass --tls-ca-cert-file --tls-ca-cert-dir --tls-auth-clients --tls-auth-clients-user --tls-protocols --tls-ciphers --tls-ciphersuites --tls-prefer-server-ciphers --tls-session-caching --tls-session-cache-size --tls-session-cache-timeout --auth-delay --auth-delay-max --auth-delay-after --user --aclfile --acl-pubsub-default --acllog-max-len --maxclients --io-threads --maxmemory --maxmemory-clients --maxmemory-policy --proto-max-bulk-len --client-query-buffer-limit --client-output-buffer-limit --busy-command-limit --daemonize --pidfile --logfile --loglevel --shutdown-drain-timeout --log-format --syslog-enabled --syslog-ident --syslog-facility --crash-log-enabled --audit-log --rename-command --databases --slowlog-log-slower-than --slowlog-max-len --notify-keyspace-events --notify-board-events --latency-monitor-threshold --latency-tracking --metrics-port --metrics-bind --metrics-tls-cert-file --metrics-tls-key-file --metrics-hosts --dir --appenddirname --appendonly --appendfsync --auto-aof-rewrite-percentage --auto-aof-rewrite-min-size --appendonly-keep-days --appendonly-keep-size --save --stop-writes-on-bgsave-error --replicaof --masterauth --masteruser --tls-replication --replica-read-only --replica-serve-stale-data --replica-priority --replica-announced --replica-announce-ip --replica-announce-port --repl-timeout --repl-ping-replica-period --repl-backlog-size --replica-spool-size --repl-backlog-ttl --min-replicas-to-write --min-replicas-max-lag --layout --board --default-layout --reset-clock --check-config --ping --check --backup --restore --export --import --version --help' -- "$word"))
+        COMPREPLY=($(compgen -W '--bind --port --unixsocket --unixsocketperm --proxy-protocol --proxy-protocol-from --tcp-backlog --timeout --tcp-keepalive --protected-mode --requirepass --auth-timeout --tls-port --tls-cert-file --tls-key-file --tls-key-file-pass --tls-ca-cert-file --tls-ca-cert-dir --tls-auth-clients --tls-auth-clients-user --tls-protocols --tls-ciphers --tls-ciphersuites --tls-prefer-server-ciphers --tls-session-caching --tls-session-cache-size --tls-session-cache-timeout --auth-delay --auth-delay-max --auth-delay-after --user --aclfile --acl-pubsub-default --acllog-max-len --maxclients --io-threads --maxmemory --maxmemory-clients --maxmemory-policy --proto-max-bulk-len --client-query-buffer-limit --client-output-buffer-limit --busy-command-limit --daemonize --pidfile --logfile --loglevel --shutdown-drain-timeout --log-format --syslog-enabled --syslog-ident --syslog-facility --crash-log-enabled --audit-log --rename-command --databases --slowlog-log-slower-than --slowlog-max-len --notify-keyspace-events --notify-board-events --latency-monitor-threshold --latency-tracking --metrics-port --metrics-bind --metrics-tls-cert-file --metrics-tls-key-file --metrics-hosts --web-port --web-bind --web-public --web-data --web-hosts --web-tls-cert-file --web-tls-key-file --web-max-connections --web-session-timeout --dir --appenddirname --appendonly --appendfsync --auto-aof-rewrite-percentage --auto-aof-rewrite-min-size --appendonly-keep-days --appendonly-keep-size --save --stop-writes-on-bgsave-error --replicaof --masterauth --masteruser --tls-replication --replica-read-only --replica-serve-stale-data --replica-priority --replica-announced --replica-announce-ip --replica-announce-port --repl-timeout --repl-ping-replica-period --repl-backlog-size --replica-spool-size --repl-backlog-ttl --min-replicas-to-write --min-replicas-max-lag --layout --board --default-layout --reset-clock --check-config --ping --check --backup --restore --export --import --version --help' -- "$word"))
     elif ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -f -- "$word"))
     fi

@@ -35,6 +35,7 @@
 #include "server/system/surroundings.h"
 #include "server/tools/import_rdb.h"
 #include "server/tools/tools.h"
+#include "server/web/web.h"
 
 enum { SIGNALS = 4, SECOND_MS = 1000 };
 static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
@@ -48,6 +49,9 @@ static struct {
     struct http *http;
     struct http_options http_options;
     struct monitoring *monitoring;
+    int web_fd;                            /* the web-port; -1: none, or web has it */
+    const char *web_certificate, *web_key; /* PEM texts; NULL: without TLS */
+    struct web *web;
     struct tick tick;
     struct heartbeat heartbeat;
     uv_loop_t loop;
@@ -147,26 +151,37 @@ static bool load_settings(int argc, char **argv, char *error) {
            settings_finish(settings, error) && rename_commands(settings, error);
 }
 
-static bool read_certificate(const struct settings *settings, char *error) {
-    struct http_options *options = &program.http_options;
-    if (settings->metrics_tls_cert_file == NULL && settings->metrics_tls_key_file == NULL) {
+/* A certificate and its key, if they are given. false: error says why. */
+static bool read_pair(const char *family, const char *certificate_file, const char *key_file,
+                      const char **certificate, const char **key, char *error) {
+    if (certificate_file == NULL && key_file == NULL) {
         return true;
     }
-    if (settings->metrics_tls_cert_file == NULL || settings->metrics_tls_key_file == NULL) {
-        snprintf(
-            error, HTTP_ERROR_MAX,
-            "metrics-tls-cert-file and metrics-tls-key-file go together: one of them is missing");
+    if (certificate_file == NULL || key_file == NULL) {
+        snprintf(error, HTTP_ERROR_MAX,
+                 "%s-tls-cert-file and %s-tls-key-file go together: one of them is missing", family,
+                 family);
         return false;
     }
-    options->certificate = http_read_pem(settings->metrics_tls_cert_file, error);
-    options->key =
-        options->certificate != NULL ? http_read_pem(settings->metrics_tls_key_file, error) : NULL;
-    return options->key != NULL;
+    *certificate = http_read_pem(certificate_file, error);
+    *key = *certificate != NULL ? http_read_pem(key_file, error) : NULL;
+    return *key != NULL;
 }
 
-static void free_certificate(void) {
+static bool read_certificates(const struct settings *settings, char *error) {
+    return (settings->metrics_port == 0 ||
+            read_pair("metrics", settings->metrics_tls_cert_file, settings->metrics_tls_key_file,
+                      &program.http_options.certificate, &program.http_options.key, error)) &&
+           (settings->web_port == 0 ||
+            read_pair("web", settings->web_tls_cert_file, settings->web_tls_key_file,
+                      &program.web_certificate, &program.web_key, error));
+}
+
+static void free_certificates(void) {
     memory_free((void *)(uintptr_t)program.http_options.certificate);
     memory_free((void *)(uintptr_t)program.http_options.key);
+    memory_free((void *)(uintptr_t)program.web_certificate);
+    memory_free((void *)(uintptr_t)program.web_key);
 }
 
 /* What a start would refuse beside the settings themselves: names of commands, users, certificates. */
@@ -175,9 +190,9 @@ static bool check_as_started(const struct settings *settings, char *error) {
     server->settings = *settings; /* borrowed */
     bool is_fine = rename_commands(settings, error) && acl_file_begin(server, error) &&
                    tls_settings_open(&program.tls, settings, error) &&
-                   (settings->metrics_port == 0 || read_certificate(settings, error));
+                   read_certificates(settings, error);
     tls_settings_close(&program.tls);
-    free_certificate();
+    free_certificates();
     acl_users_deinit(&server->users);
     memory_free(server->acl_path);
     return is_fine;
@@ -197,17 +212,21 @@ static bool check_config_and_exit(int argc, char **argv, int *status) {
     return true;
 }
 
-/* The metrics-port, if there is one. */
+/* The metrics-port and the web-port, if they are wanted. */
 static bool prepare_http(const struct settings *settings, char *error) {
-    program.http_fd = -1;
-    if (settings->metrics_port == 0) {
-        return true;
-    }
-    if (!read_certificate(settings, error)) {
+    program.http_fd = program.web_fd = -1;
+    if (!read_certificates(settings, error)) {
         return false;
     }
-    program.http_fd = http_listen(settings->metrics_bind, settings->metrics_port, error);
-    return program.http_fd >= 0;
+    if (settings->metrics_port != 0) {
+        program.http_fd =
+            http_listen("metrics", settings->metrics_bind, settings->metrics_port, error);
+    }
+    if (settings->web_port != 0 && (settings->metrics_port == 0 || program.http_fd >= 0)) {
+        program.web_fd = http_listen("web", settings->web_bind, settings->web_port, error);
+    }
+    return (settings->metrics_port == 0 || program.http_fd >= 0) &&
+           (settings->web_port == 0 || program.web_fd >= 0);
 }
 
 /* Everything that can fail, while the operator still sees the terminal. */
@@ -407,6 +426,9 @@ static void end_if_fatal(void) {
 static void on_disk_changed(void *context) {
     end_if_fatal();
     tick_open_gates(context);
+    if (program.web != NULL) {
+        web_open_gates(program.web);
+    }
     note_ready();
 }
 
@@ -454,11 +476,32 @@ static bool start_http(void) {
     return true;
 }
 
+/* The web-port. */
+static bool start_web(void) {
+    char error[HTTP_ERROR_MAX];
+    if (program.web_fd < 0) {
+        return true;
+    }
+    const struct settings *settings = &program.server.settings;
+    program.web = web_start(program.web_fd, &program.loop, &program.server, program.web_certificate,
+                            program.web_key, error);
+    if (program.web == NULL) {
+        log_write(LOG_WARNING, "cannot start: %s", error);
+        return false;
+    }
+    log_write(LOG_NOTICE, "page address=\"%s port %lld\" tls=%s", settings->web_bind,
+              (long long)settings->web_port, program.web_certificate != NULL ? "yes" : "no");
+    return true;
+}
+
 static void end_http(void) {
-    free_certificate();
+    free_certificates();
     if (program.http != NULL) {
         http_destroy(program.http);
         monitoring_destroy(program.monitoring);
+    }
+    if (program.web != NULL) {
+        web_destroy(program.web);
     }
 }
 
@@ -491,7 +534,7 @@ static bool start(void) {
         return false;
     }
     listeners_log(&program.listeners);
-    return start_replication() && start_http() && start_persistence();
+    return start_replication() && start_http() && start_web() && start_persistence();
 }
 
 /* Closing libuv's handles restores the default actions of the signals. One of them could then kill
@@ -513,6 +556,9 @@ static void run(void) {
     end_if_fatal();
     if (program.http != NULL) {
         http_stop(program.http);
+    }
+    if (program.web != NULL) {
+        web_stop(program.web);
     }
     for (int i = 0; i < SIGNALS; i++) {
         uv_close((uv_handle_t *)&program.signals[i], NULL);
@@ -561,8 +607,8 @@ int main(int argc, char **argv) {
      * locks they hold. */
     memory_init();
     clock_calibrate();
-    settings->maxclients =
-        process_raise_descriptor_limit(settings->maxclients, settings->io_threads);
+    settings->maxclients = process_raise_descriptor_limit(
+        settings->maxclients, settings->io_threads, settings_web_connections(settings));
     if (!start()) {
         listeners_leave(&program.listeners);
         return fail_with("cannot start: out of memory or descriptors");

@@ -117,6 +117,16 @@ int64_t auth_guard_delay_ms(const struct auth_guard *guard, const struct setting
                : delay_of(settings, guard->entries[place].failures);
 }
 
+int64_t auth_guard_retry_ms(const struct auth_guard *guard, const struct settings *settings,
+                            struct auth_guard_address address, int64_t now_ms) {
+    int64_t delay_ms = auth_guard_delay_ms(guard, settings, address, now_ms);
+    if (delay_ms == 0) {
+        return 0;
+    }
+    int64_t left_ms = guard->entries[find_place(guard, address)].failed_at_ms + delay_ms - now_ms;
+    return left_ms > 0 ? left_ms : 0;
+}
+
 int64_t auth_guard_begin_wait(struct auth_guard *guard, const struct settings *settings,
                               struct auth_guard_address address, int64_t now_ms) {
     int64_t delay_ms = auth_guard_delay_ms(guard, settings, address, now_ms);
@@ -171,8 +181,9 @@ void auth_guard_note(struct server *server, const struct session *session, bool 
     }
     char details[64];
     uint32_t failures = auth_guard_fail(guard, address, now_ms);
-    snprintf(details, sizeof details, "failures=%u delay_ms=%lld", failures,
-             (long long)auth_guard_delay_ms(guard, &server->settings, address, now_ms));
+    snprintf(details, sizeof details, "failures=%u delay_ms=%lld%s", failures,
+             (long long)auth_guard_delay_ms(guard, &server->settings, address, now_ms),
+             session->id == 0 ? " by=http" : "");
     struct audit_who who = audit_session(session);
     who.user = user;
     audit_write(server, AUDIT_AUTH, who, "auth failed", details);

@@ -50,6 +50,9 @@ struct auth_guard_address auth_guard_address(const char *text);
 /* How long the next attempt of this address is to wait, in milliseconds; 0: not at all. */
 int64_t auth_guard_delay_ms(const struct auth_guard *guard, const struct settings *settings,
                             struct auth_guard_address address, int64_t now_ms);
+/* Where an attempt cannot wait (HTTP): for how long the address must not try, from its last failure on. */
+int64_t auth_guard_retry_ms(const struct auth_guard *guard, const struct settings *settings,
+                            struct auth_guard_address address, int64_t now_ms);
 /* An attempt begins to wait; returns for how long. end it once, when it is looked at or is gone. */
 int64_t auth_guard_begin_wait(struct auth_guard *guard, const struct settings *settings,
                               struct auth_guard_address address, int64_t now_ms);

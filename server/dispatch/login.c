@@ -1,6 +1,8 @@
 /* See login.h. */
 #include "server/dispatch/login.h"
 
+#include <stdio.h>
+
 #include "server/dispatch/client_line.h"
 
 /* The one place that learns of every attempt. */
@@ -32,4 +34,25 @@ bool login_try(struct server *server, struct session *session, struct bytes name
         server_set_user(server, session, user, true);
     }
     return is_right;
+}
+
+enum login_outcome login_try_address(struct server *server, const char *address, struct bytes name,
+                                     struct bytes password, struct acl_user **user,
+                                     int64_t *retry_ms) {
+    struct session session;
+    session_init(&session, 0, server->clock.monotonic_ms);
+    snprintf(session.address, sizeof session.address,
+             strchr(address, ':') != NULL ? "[%.100s]:0" : "%.100s:0", address);
+    server_reset_user(server, &session);
+    *retry_ms =
+        auth_guard_retry_ms(&server->auth_guard, &server->settings,
+                            auth_guard_address(session.address), server->clock.monotonic_ms);
+    if (*retry_ms > 0) {
+        return LOGIN_TOO_SOON;
+    }
+    if (!login_try(server, &session, name, password, BYTES("HTTP"))) {
+        return LOGIN_WRONG;
+    }
+    *user = session.user;
+    return LOGIN_RIGHT;
 }

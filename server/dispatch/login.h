@@ -1,5 +1,5 @@
 /* Logging in. Every authentication goes through here, whatever asks for it: AUTH, HELLO, a client's
- * certificate. */
+ * certificate, HTTP. */
 #ifndef SERVER_LOGIN_H
 #define SERVER_LOGIN_H
 
@@ -9,5 +9,13 @@
  * LOG. false: nothing has changed, and the failure is in ACL LOG. */
 MUST_CHECK bool login_try(struct server *server, struct session *session, struct bytes name,
                           struct bytes password, struct bytes word);
+
+/* Over HTTP there is neither a session nor anything that could wait. */
+enum login_outcome { LOGIN_RIGHT, LOGIN_WRONG, LOGIN_TOO_SOON };
+/* address: without a port, "10.0.0.9" or "::1". RIGHT: *user. TOO_SOON: nothing was looked at; this
+ * address may try again in *retry_ms. */
+MUST_CHECK enum login_outcome login_try_address(struct server *server, const char *address,
+                                                struct bytes name, struct bytes password,
+                                                struct acl_user **user, int64_t *retry_ms);
 
 #endif

@@ -68,8 +68,9 @@ static void on_question(uv_poll_t *poll, int status, int events) {
     for (int i = 0; i < ASKS_PER_TURN && asks->left_first != NULL; i++) {
         struct ask *ask = asks->left_first;
         asks->left_first = ask->next;
-        ask->answer(asks->engine_context, ask);
-        push(&asks->to_asker, ask);
+        if (ask->answer(asks->engine_context, ask)) {
+            push(&asks->to_asker, ask);
+        }
     }
     if (asks->left_first != NULL) {
         wake(&asks->to_engine); /* in the next turn */
@@ -101,6 +102,10 @@ static void drop_all(struct asks *asks, struct ask *ask,
         drop(asks->asker_context, ask);
         ask = next;
     }
+}
+
+void asks_answer(struct asks *asks, struct ask *ask) {
+    push(&asks->to_asker, ask);
 }
 
 void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask)) {

@@ -9,7 +9,7 @@
  * (network/wakeup.h).
  *
  * How many questions there are at a time is the asker's to limit: http.c has one a route, and one a
- * request that gives a password. */
+ * request that gives a password; server/web/ limits the time that they take. */
 #ifndef SERVER_ASK_H
 #define SERVER_ASK_H
 
@@ -23,8 +23,8 @@ enum { ASKS_PER_TURN = 8 };
 
 struct ask {
     struct ask *next;
-    /* On the engine's thread. It must be short: it allocates nothing and looks at no key. */
-    void (*answer)(void *context, struct ask *ask);
+    /* On the engine's thread. It must be short. false: it is answered later, by asks_answer. */
+    bool (*answer)(void *context, struct ask *ask);
     /* On the asker's thread, with the answer. */
     void (*done)(void *context, struct ask *ask);
 };
@@ -50,12 +50,15 @@ MUST_CHECK bool asks_init(struct asks *asks, uv_loop_t *engine_loop, void *engin
 MUST_CHECK bool asks_attach(struct asks *asks, uv_loop_t *asker_loop);
 /* The asker: put a question. */
 void asks_put(struct asks *asks, struct ask *ask);
+/* The engine: give back what answer has kept. */
+void asks_answer(struct asks *asks, struct ask *ask);
 /* Wake the asker's loop; any thread. */
 void asks_wake_asker(struct asks *asks);
 /* The asker, at its end: its loop must turn once more. */
 void asks_detach(struct asks *asks);
 /* The engine, when the asker's thread has ended: its loop must turn once more, and then asks_deinit. The
- * questions that are left are given to drop, with asker_context. */
+ * questions that are left are given to drop, with asker_context; those that answer has kept are the
+ * engine's to give back before. */
 void asks_close(struct asks *asks, void (*drop)(void *context, struct ask *ask));
 void asks_deinit(struct asks *asks);
 

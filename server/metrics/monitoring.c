@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "server/dispatch/acl_check.h"
+#include "server/dispatch/login.h"
 #include "server/metrics/metrics.h"
 
 struct readiness {
@@ -93,37 +94,26 @@ static void write_readiness(const void *view, const char *accept, struct http_re
 
 /* ---- who may ask ---- */
 
-static void note_failure(struct server *server, const struct http_login *login, bool is_known) {
-    /* A name that is unknown may be a password. */
-    const struct audit_who who = {
-        .user = is_known ? bytes_from_text(login->user) : BYTES("(unknown)"),
-        .address = login->address,
-    };
-    audit_write(server, AUDIT_AUTH, who, "auth failed", "by=http");
-}
-
 /* As for a client that connects, and for INFO: a user who may run that; without a user the default one,
  * from this machine alone while protected-mode is on and that one has no password. */
-static enum http_verdict check_login(void *context, const struct http_login *login) {
+static enum http_verdict check_login(void *context, struct http_login *login) {
     const struct monitoring *monitoring = context;
     struct server *server = monitoring->server;
     struct bytes arg = BYTES("INFO");
     const struct request info = {.args = &arg, .count = 1};
-    const struct acl_user *user = server->users.default_user;
+    struct acl_user *user = server->users.default_user;
     uint32_t position;
+    server_update_time(server);
     if (server_has_password(server)) {
-        struct bytes name = bytes_from_text(login->user);
-        const struct acl_user *named =
-            login->has_password ? acl_users_find(&server->users, name) : NULL;
-        bool is_right =
-            acl_user_takes_password(named != NULL ? named : user, bytes_from_text(login->password));
-        if (!is_right || named == NULL || !named->is_on) {
-            if (login->has_password) {
-                note_failure(server, login, named != NULL);
-            }
+        if (!login->has_password) {
             return HTTP_LOGIN_NEEDED;
         }
-        user = named;
+        enum login_outcome outcome =
+            login_try_address(server, login->address, bytes_from_text(login->user),
+                              bytes_from_text(login->password), &user, &login->retry_ms);
+        if (outcome != LOGIN_RIGHT) {
+            return outcome == LOGIN_WRONG ? HTTP_LOGIN_NEEDED : HTTP_LOGIN_TOO_SOON;
+        }
     } else if (server->settings.protected_mode && !login->is_local) {
         return HTTP_LOGIN_REFUSED;
     }

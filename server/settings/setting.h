@@ -194,6 +194,15 @@ struct settings {
     int64_t repl_backlog_ttl_s;
     int64_t min_replicas_to_write, min_replicas_max_lag_s; /* 0: off */
     bool tls_replication;
+    /* the page */
+    int64_t web_port;                           /* 0: none */
+    char *web_bind;                             /* never NULL */
+    char *web_hosts;                            /* NULL: none */
+    char *web_public;                           /* patterns; NULL: none */
+    char *web_data;                             /* a pattern and fields; NULL: none */
+    char *web_tls_cert_file, *web_tls_key_file; /* NULL: without TLS */
+    int64_t web_max_connections;
+    int64_t web_session_timeout_s;
     /* durability */
     char *dir; /* never NULL; as given: relative to the directory where the server was started */
     char *appenddirname; /* never NULL; a name in dir */
@@ -223,6 +232,11 @@ struct settings {
 };
 
 /* Fill in the defaults. false: no memory. */
+/* How many connections the web-port may hold. */
+static inline int64_t settings_web_connections(const struct settings *settings) {
+    return settings->web_port != 0 ? settings->web_max_connections : 0;
+}
+
 MUST_CHECK bool settings_init(struct settings *settings);
 void settings_deinit(struct settings *settings);
 

@@ -35,6 +35,10 @@ static const struct setting_section monitoring = {
     "Monitoring",
     "Metrics and health over HTTP.",
 };
+static const struct setting_section page = {
+    "The page",
+    "What is on the boards, live, and how the server is, in a browser: docs/web.md.",
+};
 static const struct setting_section durability = {
     "Durability",
     "What is kept on disk, and when: docs/durability.md explains how to choose.",
@@ -412,6 +416,47 @@ const struct setting setting_table[] = {
      "Addresses and names without a dot need not be listed. Requests that name another host are "
      "refused, so that no page in a browser on this machine can read the metrics (DNS rebinding). "
      "* allows all."},
+    {"web-port", &page, SETTING_FIXED, INTEGER(web_port, 0, 65535, ""), "0", "8080",
+     "The TCP port of the page and of its JSON API. 0 opens none. Who may see what is a matter of "
+     "users: see docs/web.md."},
+    {"web-bind", &page, SETTING_FIXED, TEXT(STRING, web_bind, 1, FILE_NAME_SIZE_MAX, "address"),
+     "127.0.0.1", NULL,
+     "The address of the web-port: one, or * for every IPv4 address, ::* for every IPv6 address. "
+     "Without a password (requirepass), and with protected-mode on, other machines see only what "
+     "web-public names. Without TLS and with protected-mode on, passwords are taken from this "
+     "machine alone."},
+    {"web-public", &page, SETTING_FIXED,
+     TEXT(STRING, web_public, 0, SETTING_STRING_MAX, "\"pattern pattern ...\""), "\"\"",
+     "\"daily week:* user:*\"",
+     "Patterns of keys that anybody who reaches the web-port may see without a password: boards, "
+     "and the hashes that web-data shows beside their members. * is all. What they may do is to "
+     "read the page's boards, and nothing else; the server's figures are for users."},
+    {"web-data", &page, SETTING_FIXED,
+     TEXT(STRING, web_data, 0, SETTING_STRING_MAX, "\"pattern field ...\""), "\"\"",
+     "\"user:* name country\"",
+     "What the page shows beside members: the pattern of their hashes, in which the first * stands "
+     "for the member, and the fields. The first field is shown as the member's name."},
+    {"web-hosts", &page, SETTING_FIXED,
+     TEXT(STRING, web_hosts, 0, SETTING_STRING_MAX, "\"name name ...\""), "\"\"",
+     "\"boards.example.com\"",
+     "Names with a dot under which browsers ask for the page. Addresses and names without a dot "
+     "need not be listed. Requests that name another host are refused, so that no other page in a "
+     "browser can read the boards (DNS rebinding). * allows all."},
+    {"web-tls-cert-file", &page, SETTING_FIXED,
+     TEXT(STRING, web_tls_cert_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
+     "/etc/leaderboard/server.crt",
+     "The certificate of the web-port, a PEM file with those that vouch for it behind it. With it "
+     "the port speaks HTTPS, and nothing else; TLS 1.2 or 1.3. A new certificate takes a restart."},
+    {"web-tls-key-file", &page, SETTING_FIXED,
+     TEXT(STRING, web_tls_key_file, 0, SETTING_STRING_MAX, "path"), "\"\"",
+     "/etc/leaderboard/server.key", "Its key, a PEM file without a password."},
+    {"web-max-connections", &page, SETTING_FIXED, INTEGER(web_max_connections, 16, 20000, ""),
+     "1000", NULL,
+     "How many browsers' connections the web-port holds, with 16 kB each; three quarters of them "
+     "may be viewers that are told of changes."},
+    {"web-session-timeout", &page, SETTING_FIXED,
+     INTEGER(web_session_timeout_s, 60, 31536000, "seconds"), "43200", NULL,
+     "A login in the page ends after this many seconds without a request."},
     {"dir", &durability, SETTING_FIXED, TEXT(DIRECTORY, dir, 1, SETTING_STRING_MAX, "path"), "./",
      "/var/lib/leaderboard",
      "The directory under which the server keeps its files. It must exist. A path that does not "

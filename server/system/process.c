@@ -15,13 +15,14 @@
 /* Listeners, the log, the loop's own descriptors, and a reserve; each further loop has five. */
 enum { DESCRIPTORS_OWN = 64, DESCRIPTORS_LOOP = 6 };
 
-static int64_t own_descriptors(int64_t io_threads) {
-    return DESCRIPTORS_OWN + (io_threads > 1 ? io_threads * DESCRIPTORS_LOOP : 0);
+static int64_t own_descriptors(int64_t io_threads, int64_t viewers) {
+    return DESCRIPTORS_OWN + viewers + (io_threads > 1 ? io_threads * DESCRIPTORS_LOOP : 0);
 }
 
-bool process_reserve_descriptors(int64_t clients, int64_t io_threads, int64_t *clients_max) {
+bool process_reserve_descriptors(int64_t clients, int64_t io_threads, int64_t viewers,
+                                 int64_t *clients_max) {
     struct rlimit limit;
-    rlim_t own = (rlim_t)own_descriptors(io_threads);
+    rlim_t own = (rlim_t)own_descriptors(io_threads, viewers);
     rlim_t wanted = (rlim_t)clients + own;
     *clients_max = clients;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
@@ -38,19 +39,19 @@ bool process_reserve_descriptors(int64_t clients, int64_t io_threads, int64_t *c
     return false;
 }
 
-int64_t process_raise_descriptor_limit(int64_t clients, int64_t io_threads) {
+int64_t process_raise_descriptor_limit(int64_t clients, int64_t io_threads, int64_t viewers) {
     int64_t clients_max;
-    if (process_reserve_descriptors(clients, io_threads, &clients_max)) {
+    if (process_reserve_descriptors(clients, io_threads, viewers, &clients_max)) {
         log_write(LOG_NOTICE, "descriptors reserved maxclients=%lld", (long long)clients);
         return clients;
     }
     int64_t allowed = clients_max;
-    (void)!process_reserve_descriptors(allowed, io_threads, &clients_max);
+    (void)!process_reserve_descriptors(allowed, io_threads, viewers, &clients_max);
     log_write(LOG_WARNING,
               "maxclients lowered, too few descriptors allowed maxclients=%lld wanted=%lld "
               "advice=\"ulimit -n %lld\"",
               (long long)allowed, (long long)clients,
-              (long long)clients + own_descriptors(io_threads));
+              (long long)clients + own_descriptors(io_threads, viewers));
     return allowed;
 }
 

@@ -7,13 +7,13 @@
 
 #include "codec/check.h"
 
-/* Raise the descriptor limit so that it covers this many clients, served by io_threads. false: the
- * system does not allow it, and nothing changed; *clients_max is the number that it allows. */
-MUST_CHECK bool process_reserve_descriptors(int64_t clients, int64_t io_threads,
+/* Raise the descriptor limit so that it covers this many clients, served by io_threads, and viewers
+ * of the page. false: the system does not allow it, and nothing changed; *clients_max is the number that it allows. */
+MUST_CHECK bool process_reserve_descriptors(int64_t clients, int64_t io_threads, int64_t viewers,
                                             int64_t *clients_max);
 /* The same at start, where fewer clients are acceptable: logs and returns the number that is
  * possible. */
-int64_t process_raise_descriptor_limit(int64_t clients, int64_t io_threads);
+int64_t process_raise_descriptor_limit(int64_t clients, int64_t io_threads, int64_t viewers);
 
 /* Continue in a child without a terminal. */
 enum process_side {

@@ -201,7 +201,8 @@ static const char *prepare_settings(void *context, const struct settings *wanted
     }
     int64_t clients_max;
     if (failed != NULL || wanted->maxclients <= server->settings.maxclients ||
-        process_reserve_descriptors(wanted->maxclients, wanted->io_threads, &clients_max)) {
+        process_reserve_descriptors(wanted->maxclients, wanted->io_threads,
+                                    settings_web_connections(wanted), &clients_max)) {
         return failed;
     }
     snprintf(reason, SETTING_ERROR_MAX,

@@ -104,6 +104,46 @@ void lb_put_options(const struct call *call, const struct rules *rules) {
     put_given(call, "closes", rules->closes_ms);
 }
 
+/* ---- archives ---- */
+
+enum { ARCHIVES_MAX = 16 }; /* periods whose archives are looked for */
+
+/* Reply the archive of the period that contains this time, if there is one. */
+static bool put_archive(const struct call *call, const struct registry_key *key, int64_t time_ms,
+                        char *name) {
+    const struct rules *rules = registry_rules(key);
+    struct bytes base = registry_name(key);
+    memcpy(name, base.at, base.size);
+    name[base.size] = '@';
+    size_t size = period_print_name(name + base.size + 1, &rules->period, time_ms);
+    struct bytes archive = {.at = name, .size = base.size + 1 + size};
+    const struct registry_key *found =
+        registry_peek(call->registry, key->database, archive, call->now_ms);
+    if (found == NULL || found->kind != REGISTRY_BOARD) {
+        return false;
+    }
+    reply_bulk(call->reply, archive);
+    return true;
+}
+
+void lb_put_archives(const struct call *call, const struct registry_key *key) {
+    const struct rules *rules = registry_rules(key);
+    char name[REGISTRY_NAME_MAX];
+    reply_bulk_text(call->reply, "archives");
+    size_t mark = reply_array_begin(call->reply);
+    uint32_t count = 0;
+    if (rules->period.unit != PERIOD_NONE && key->name_size <= REGISTRY_KEY_MAX) {
+        int64_t time_ms = rules->period_start_ms;
+        for (uint32_t i = 0; i < ARCHIVES_MAX && i < rules->archives_max; i++) {
+            time_ms = period_start(&rules->period, time_ms - 1);
+            count += put_archive(call, key, time_ms, name);
+        }
+    }
+    reply_array_end(call->reply, mark, count);
+}
+
+/* ---- the command ---- */
+
 static void lb_info_run(struct call *call) {
     struct registry_key *key;
     if (!call_need_board(call, call_arg(call, 1), &key)) {
@@ -112,7 +152,7 @@ static void lb_info_run(struct call *call) {
     const struct layout *layout = board_layout(&key->board);
     char text[LAYOUT_TEXT_MAX];
     layout_print(layout, text);
-    reply_map(call->reply, 6 + LB_OPTIONS);
+    reply_map(call->reply, 7 + LB_OPTIONS);
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "bits", layout->bits_total);
     reply_named_integer(call->reply, "count", board_count(&key->board));
@@ -125,13 +165,14 @@ static void lb_info_run(struct call *call) {
     reply_bulk_text(call->reply, "time");
     put_time(call, layout);
     lb_put_options(call, registry_rules(key));
+    lb_put_archives(call, key);
 }
 
 const struct command command_lb_info = {
     .name = "LB.INFO",
     .syntax = "key",
-    .summary = "A board's layout and options, the ranges of its fields and times, its members and "
-               "its memory",
+    .summary = "A board's layout and options, the ranges of its fields and times, its members, its "
+               "memory and its archives",
     .flags = COMMAND_READ | COMMAND_FAST,
     .run = lb_info_run,
 };

@@ -1,8 +1,5 @@
 /* LB.LIST: the boards of the database, with their layouts, options and archives, step by step as
- * SCAN does it.
- *
- * Archives are looked for under the names of the periods before the present one: a bounded number,
- * so that a step is short. */
+ * SCAN does it. */
 #include "server/clients/server.h"
 #include "server/commands/lb/lb_info.h"
 #include "server/commands/scanning.h"
@@ -10,10 +7,7 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/cost.h"
 
-enum {
-    BOARDS_MAX = 50,   /* keys that a step visits at most */
-    ARCHIVES_MAX = 16, /* periods whose archives are looked for */
-};
+enum { BOARDS_MAX = 50 }; /* keys that a step visits at most */
 
 struct list {
     struct scanning scanning; /* first: see SCANNING_OPTIONS */
@@ -32,42 +26,6 @@ static const struct option_row list_options[] = {
     {0},
 };
 
-/* ---- archives ---- */
-
-/* Reply the archive of the period that contains this time, if there is one. */
-static bool put_archive(const struct call *call, const struct registry_key *key, int64_t time_ms,
-                        char *name) {
-    const struct rules *rules = registry_rules(key);
-    struct bytes base = registry_name(key);
-    memcpy(name, base.at, base.size);
-    name[base.size] = '@';
-    size_t size = period_print_name(name + base.size + 1, &rules->period, time_ms);
-    struct bytes archive = {.at = name, .size = base.size + 1 + size};
-    const struct registry_key *found =
-        registry_peek(call->registry, key->database, archive, call->now_ms);
-    if (found == NULL || found->kind != REGISTRY_BOARD) {
-        return false;
-    }
-    reply_bulk(call->reply, archive);
-    return true;
-}
-
-/* The newest first. */
-static void put_archives(const struct call *call, const struct registry_key *key) {
-    const struct rules *rules = registry_rules(key);
-    char name[REGISTRY_NAME_MAX];
-    size_t mark = reply_array_begin(call->reply);
-    uint32_t count = 0;
-    if (rules->period.unit != PERIOD_NONE && key->name_size <= REGISTRY_KEY_MAX) {
-        int64_t time_ms = rules->period_start_ms;
-        for (uint32_t i = 0; i < ARCHIVES_MAX && i < rules->archives_max; i++) {
-            time_ms = period_start(&rules->period, time_ms - 1);
-            count += put_archive(call, key, time_ms, name);
-        }
-    }
-    reply_array_end(call->reply, mark, count);
-}
-
 /* ---- boards ---- */
 
 static void visit(void *context, const struct registry_key *key) {
@@ -84,8 +42,7 @@ static void visit(void *context, const struct registry_key *key) {
     reply_named_text(call->reply, "layout", text);
     reply_named_integer(call->reply, "count", board_count(&key->board));
     lb_put_options(call, registry_rules(key));
-    reply_bulk_text(call->reply, "archives");
-    put_archives(call, key);
+    lb_put_archives(call, key);
     list->scanning.found_count++;
 }
 

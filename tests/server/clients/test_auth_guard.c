@@ -150,4 +150,19 @@ TEST_WITH(a_full_table_forgets_those_that_failed_longest_ago, begin, NULL) {
     assert_true(auth_guard_validate(&guard, &reason));
 }
 
+TEST_WITH(an_attempt_that_cannot_wait_is_told_when_to_try_again, begin, NULL) {
+    struct auth_guard_address address = auth_guard_address("10.0.0.7:50412");
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1000), i < 5 ? 0 : 100);
+        auth_guard_fail(&guard, address, 1000);
+    }
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1000), 200);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1150), 50);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1200), 0);
+    auth_guard_fail(&guard, address, 1200);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1200), 400);
+    auth_guard_forget(&guard, address);
+    assert_int_equal(auth_guard_retry_ms(&guard, &settings, address, 1200), 0);
+}
+
 TEST_MAIN(NULL, NULL)

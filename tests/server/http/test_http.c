@@ -69,7 +69,7 @@ static void write_too_long(const void *view, const char *accept, struct http_rep
     write_long(view, accept, reply);
 }
 
-static enum http_verdict check_login(void *context, const struct http_login *login) {
+static enum http_verdict check_login(void *context, struct http_login *login) {
     (void)context;
     assert_string_equal(login->address, "127.0.0.1");
     assert_true(login->is_local);
@@ -97,7 +97,7 @@ static int begin(void **state) {
     uint64_t live_before = memory_live_count();
     fixture = memory_allocate_zeroed(sizeof *fixture);
     fixture->live_before = live_before;
-    int fd = http_listen("127.0.0.1", 0, error);
+    int fd = http_listen("metrics", "127.0.0.1", 0, error);
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&address, &size) != 0 ||
         uv_loop_init(&fixture->loop) != 0 || uv_timer_init(&fixture->loop, &fixture->awake) != 0 ||
         uv_timer_start(&fixture->awake, on_time, UINT64_C(1) << 40, 0) != 0) {
@@ -399,9 +399,9 @@ HTTP_TEST(a_client_that_does_not_read_holds_up_nobody) {
 
 HTTP_TEST(a_port_in_use_is_told) {
     char error[HTTP_ERROR_MAX];
-    assert_int_equal(http_listen("127.0.0.1", fixture->port, error), -1);
+    assert_int_equal(http_listen("metrics", "127.0.0.1", fixture->port, error), -1);
     assert_non_null(strstr(error, "another program listens there"));
-    assert_int_equal(http_listen("no.such.host.invalid", 1, error), -1);
+    assert_int_equal(http_listen("metrics", "no.such.host.invalid", 1, error), -1);
     assert_non_null(strstr(error, "no.such.host.invalid"));
 }
 

@@ -10,8 +10,9 @@ static void expect_info(struct harness *h, const char *key, const char *begin, c
     snprintf(
         expected, sizeof(expected), "%s memory :%lld %s %s", begin, memory, end,
         begin[0] == '{'
-            ? "cap _ keep last created #f period _ limit _ frozen #f opens _ closes _}"
-            : "cap nil keep last created :0 period nil limit nil frozen :0 opens nil closes nil]");
+            ? "cap _ keep last created #f period _ limit _ frozen #f opens _ closes _ archives []}"
+            : "cap nil keep last created :0 period nil limit nil frozen :0 opens nil closes nil "
+              "archives []]");
     zset_expect(h, line, expected);
 }
 
@@ -86,9 +87,8 @@ ZSET_TEST(a_board_tells_its_options) {
     zset_use_resp3(h);
     const char *info = zset_run(h, "LB.INFO k");
     assert_non_null(strstr(info, " count :0 "));
-    assert_non_null(strstr(
-        info,
-        " cap :4294967295 keep best created #t period _ limit _ frozen #f opens _ closes _}"));
+    assert_non_null(strstr(info, " cap :4294967295 keep best created #t period _ limit _ frozen #f "
+                                 "opens _ closes _ archives []}"));
 }
 
 ZSET_TEST(a_missing_key_is_an_error) {

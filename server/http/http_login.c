@@ -1,0 +1,57 @@
+/* See http_login.h. */
+#include "server/http/http_login.h"
+
+#include <string.h>
+
+struct http_login_ask *http_login_create(const struct http_exchange *exchange) {
+    struct http_login_ask *login = memory_allocate_zeroed(sizeof *login);
+    if (login != NULL) {
+        login->given.is_local = http_exchange_peer(exchange, login->given.address);
+        login->given.is_secure = http_server_is_secure(exchange->server);
+    }
+    return login;
+}
+
+bool http_login_take_basic(const struct http_exchange *exchange, struct http_login *given) {
+    return http_exchange_credentials(exchange, given->user, given->password, &given->has_password);
+}
+
+static bool answer(void *context, struct ask *ask) {
+    struct http_login_ask *login = (struct http_login_ask *)ask;
+    login->verdict = login->check(context, &login->given);
+    return true;
+}
+
+static void done(void *context, struct ask *ask) {
+    struct http_login_ask *login = (struct http_login_ask *)ask;
+    if (login->exchange != NULL) {
+        login->done(context, login);
+    }
+    http_login_destroy(login);
+}
+
+void http_login_ask(struct http_login_ask *login, struct http_exchange *exchange) {
+    login->ask = (struct ask){.answer = answer, .done = done};
+    login->exchange = exchange;
+    http_exchange_wait(exchange, HTTP_ASK_LIMIT_MS);
+    http_server_ask(exchange->server, &login->ask);
+}
+
+void http_login_leave(struct http_login_ask *login) {
+    if (login != NULL) {
+        login->exchange = NULL;
+    }
+}
+
+void http_login_destroy(struct http_login_ask *login) {
+    explicit_bzero(&login->given, sizeof login->given);
+    memory_free(login);
+}
+
+bool http_login_drop(struct ask *ask) {
+    if (ask->done != done) {
+        return false;
+    }
+    http_login_destroy((struct http_login_ask *)ask);
+    return true;
+}

@@ -1,0 +1,53 @@
+/* A user's password, looked at by the engine before a request is handled. It outlives its request. */
+#ifndef SERVER_HTTP_LOGIN_H
+#define SERVER_HTTP_LOGIN_H
+
+#include "server/http/http_server.h"
+
+enum {
+    HTTP_ASK_LIMIT_MS = 2000,     /* for the engine's answer */
+    HTTP_REFUSAL_DELAY_MS = 1000, /* before a wrong password is answered */
+};
+
+enum http_verdict {
+    HTTP_LOGIN_OK,
+    HTTP_LOGIN_NEEDED,   /* 401: a password is needed, or the one given is wrong */
+    HTTP_LOGIN_REFUSED,  /* 403: not from there, or not this user */
+    HTTP_LOGIN_TOO_SOON, /* 429: too many wrong passwords: it was not looked at */
+};
+
+/* Who asks. */
+struct http_login {
+    char address[HTTP_ADDRESS_MAX]; /* the peer's, without a port */
+    bool is_local;                  /* it is of this machine */
+    bool is_secure;                 /* over TLS */
+    bool has_password;              /* user and password were given */
+    char user[HTTP_USER_MAX], password[HTTP_PASSWORD_MAX];
+    int64_t retry_ms; /* set with TOO_SOON */
+};
+
+struct http_login_ask {
+    struct ask ask; /* first */
+    struct http_login given;
+    enum http_verdict (*check)(void *engine_context, struct http_login *login);
+    enum http_verdict verdict;
+    struct http_exchange *exchange; /* NULL: it has been given up */
+    void (*done)(void *context, struct http_login_ask *login);
+};
+
+/* With who it is filled in. NULL: out of memory. */
+MUST_CHECK struct http_login_ask *http_login_create(const struct http_exchange *exchange);
+/* Take user and password of HTTP Basic. false: what was given fits no user. */
+MUST_CHECK bool http_login_take_basic(const struct http_exchange *exchange,
+                                      struct http_login *given);
+/* Ask the engine. done is called on the HTTP thread, unless the request was given up meanwhile; then the
+ * login is freed. */
+void http_login_ask(struct http_login_ask *login, struct http_exchange *exchange);
+/* The request is over. login: NULL: none. */
+void http_login_leave(struct http_login_ask *login);
+/* Forgets the password, and frees. */
+void http_login_destroy(struct http_login_ask *login);
+/* A question that was dropped: free it, if it is a login. */
+bool http_login_drop(struct ask *ask);
+
+#endif

@@ -1,0 +1,105 @@
+/* See http_target.h. */
+#include "server/http/http_target.h"
+
+static int hex_digit(char digit) {
+    if (digit >= '0' && digit <= '9') {
+        return digit - '0';
+    }
+    char lower = bytes_lower(digit);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* Decode in place. false: a percent sign without two digits. */
+static bool decode(struct bytes *text, char *at, bool is_query) {
+    size_t size = 0;
+    for (size_t i = 0; i < text->size; i++) {
+        char byte = at[i];
+        if (byte == '%') {
+            int high = text->size - i > 2 ? hex_digit(at[i + 1]) : -1;
+            int low = text->size - i > 2 ? hex_digit(at[i + 2]) : -1;
+            if (high < 0 || low < 0) {
+                return false;
+            }
+            byte = (char)(high << 4 | low);
+            i += 2;
+        } else if (byte == '+' && is_query) {
+            byte = ' ';
+        }
+        at[size++] = byte;
+    }
+    *text = (struct bytes){.at = at, .size = size};
+    return true;
+}
+
+/* The part up to one of the stops; *at is then at the stop. */
+static struct bytes take(char **at, const char *stops) {
+    size_t size = strcspn(*at, stops);
+    struct bytes part = {.at = *at, .size = size};
+    *at += size;
+    return part;
+}
+
+static const char *parse_query(char *at, struct http_target *target) {
+    while (*at != '\0') {
+        char *name_at = ++at; /* behind ? or & */
+        struct bytes name = take(&at, "=&");
+        char *value_at = at + (*at == '=');
+        at = value_at;
+        struct bytes value = take(&at, "&");
+        if (name.size == 0 && value.size == 0) {
+            continue;
+        }
+        if (target->parameter_count == HTTP_PARAMETERS_MAX) {
+            return "the query has too many parameters";
+        }
+        if (!decode(&name, name_at, true) || !decode(&value, value_at, true)) {
+            return "a % in the query is not followed by two hexadecimal digits";
+        }
+        target->parameters[target->parameter_count++] =
+            (struct http_parameter){.name = name, .value = value};
+    }
+    return NULL;
+}
+
+const char *http_target_parse(char *text, struct http_target *target) {
+    char *at = text;
+    *target = (struct http_target){.segment_count = 0};
+    if (*at != '/') {
+        return "the path does not begin with /";
+    }
+    while (*at == '/') {
+        char *segment_at = ++at;
+        struct bytes segment = take(&at, "/?");
+        if (target->segment_count == HTTP_SEGMENTS_MAX) {
+            return "the path has too many parts";
+        }
+        if (!decode(&segment, segment_at, false)) {
+            return "a % in the path is not followed by two hexadecimal digits";
+        }
+        target->segments[target->segment_count++] = segment;
+    }
+    return parse_query(at, target);
+}
+
+struct bytes http_target_find(const struct http_target *target, const char *name) {
+    for (unsigned i = 0; i < target->parameter_count; i++) {
+        if (bytes_equal(target->parameters[i].name, bytes_from_text(name))) {
+            return target->parameters[i].value;
+        }
+    }
+    return (struct bytes){.at = NULL};
+}
+
+struct bytes http_cookie_find(const char *header, const char *name) {
+    size_t name_size = strlen(name);
+    while (header != NULL && *header != '\0') {
+        header += strspn(header, " \t;");
+        size_t size = strcspn(header, ";");
+        if (size > name_size && header[name_size] == '=' && memcmp(header, name, name_size) == 0) {
+            const char *value = header + name_size + 1;
+            return (struct bytes){.at = value, .size = size - name_size - 1};
+        }
+        header += size;
+    }
+    return (struct bytes){.at = NULL};
+}

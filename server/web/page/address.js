@@ -1,0 +1,88 @@
+// The address says everything: the board, the page of it, the member, the view. What is no view's own
+// (language, theme) is kept by the browser.
+//
+//     /                              the boards          ?match= text
+//     /boards/NAME                   one board           ?place=101&count=25&member=ann&view=spread|periods
+//                                    &hash=player:*&data=name,country
+//     /server                        the server
+//     /login                         ?to= address
+//     /embed/NAME                    for streams and wikis
+//
+// with ?db=N for the boards of another database. NAME and member are percent-encoded bytes.
+import { nameOfKey } from "./names.js";
+
+// The query as encoded text: URLSearchParams would turn bytes that are no UTF-8 into U+FFFD.
+export function queryOf(search) {
+    const query = new Map();
+    for (const part of search.replace(/^\?/, "").split("&")) {
+        const at = part.indexOf("=");
+        if (at > 0) {
+            query.set(part.slice(0, at), part.slice(at + 1));
+        }
+    }
+    return query;
+}
+
+const plain = (query, name) => (query.has(name) ? nameOfKey(query.get(name)).text : "");
+
+const whole = (query, name, least, most, otherwise) => {
+    const text = query.get(name) ?? "";
+    return /^\d{1,15}$/.test(text) ? Math.min(Math.max(Number(text), least), most) : otherwise;
+};
+
+export function parse(place) {
+    const query = queryOf(place.search);
+    const [, first, ...rest] = place.pathname.split("/");
+    const db = whole(query, "db", 0, 1e6, 0);
+    const name = rest.join("/");
+    if (first === "" && rest.length === 0) {
+        return { page: "boards", db, match: plain(query, "match") };
+    }
+    if ((first === "boards" || first === "embed") && name !== "") {
+        return {
+            page: first === "boards" ? "board" : "embed",
+            db,
+            board: nameOfKey(name.replace(/\+/g, "%2B")),
+            place: whole(query, "place", 1, Number.MAX_SAFE_INTEGER, 1),
+            count: whole(query, "count", 1, 100, first === "embed" ? 10 : 25),
+            member: query.has("member") ? nameOfKey(query.get("member")) : null,
+            view: ["spread", "periods"].includes(query.get("view")) ? query.get("view") : "places",
+            hash: plain(query, "hash"),
+            data: plain(query, "data"),
+            title: plain(query, "title"),
+            theme: ["light", "dark", "clear"].includes(query.get("theme")) ? query.get("theme") : "",
+            lang: query.get("lang") ?? "",
+        };
+    }
+    if (first === "server" && rest.length === 0) {
+        return { page: "server", db };
+    }
+    if (first === "login" && rest.length === 0) {
+        const to = plain(query, "to");
+        return { page: "login", db, to: /^\/(?![/\\])/.test(to) ? to : "/" };
+    }
+    return { page: "none", db };
+}
+
+export function boardsAddress(db, match) {
+    return address("/", { match: match && encodeURIComponent(match), db });
+}
+
+// state: {db, place, count, member, view}; what is as usual is left out.
+export function boardAddress(board, state = {}) {
+    return address(`/boards/${board.key}`, {
+        view: state.view === "places" ? "" : state.view,
+        place: state.place > 1 ? state.place : "",
+        count: state.count && state.count !== 25 ? state.count : "",
+        member: state.member?.key,
+        hash: state.hash && encodeURIComponent(state.hash),
+        data: state.hash && encodeURIComponent(state.data),
+        db: state.db,
+    });
+}
+
+function address(path, query) {
+    const parts = Object.entries(query).filter(([, value]) => value)
+        .map(([name, value]) => `${name}=${value}`);
+    return parts.length > 0 ? `${path}?${parts.join("&")}` : path;
+}

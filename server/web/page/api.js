@@ -1,0 +1,195 @@
+// What the server is asked: /api/v1, as docs/web.md describes it.
+import { isDots, nameOf } from "./names.js";
+
+const ROOT = "/api/v1";
+const RETRY_MS = 2000;
+
+export class ApiError extends Error {
+    constructor(status, message) {
+        super(message);
+        this.status = status; // 0: no answer
+    }
+}
+
+async function ask(path, options = {}) {
+    let reply;
+    try {
+        reply = await fetch(ROOT + path, { credentials: "same-origin", cache: "no-store", ...options,
+            headers: { Accept: "application/json", ...options.headers } });
+    } catch (error) {
+        if (error.name === "AbortError") {
+            throw error;
+        }
+        throw new ApiError(0, "no answer");
+    }
+    const text = await reply.text();
+    let json = null;
+    try {
+        json = text === "" ? {} : JSON.parse(text);
+    } catch {
+        json = { error: text.slice(0, 500) };
+    }
+    if (!reply.ok) {
+        throw new ApiError(reply.status, String(json.error ?? reply.statusText));
+    }
+    return json;
+}
+
+function query(values) {
+    const parts = Object.entries(values).filter(([, value]) => value !== undefined && value !== null
+        && value !== "" && value !== 0)
+        .map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+    return parts.length > 0 ? `?${parts.join("&")}` : "";
+}
+
+const board = (name, db, rest = "", values = {}) => `/boards/${name.key}${rest}${query({ ...values, db })}`;
+
+const date = (text) => (text ? new Date(text) : null);
+
+// The name in json.member, say; its bytes are in json.member_base64 if they are no UTF-8.
+const named = (json, field) => (json[field] === null || json[field] === undefined ? null
+    : nameOf(json[field], json[`${field}_base64`]));
+
+// A row: {rank, name, scores: [text], reached: Date or null, data: [text or null]}; the first of the data
+// is how the member is called.
+const rowOf = (json, dataFields) => ({ rank: json.rank, name: named(json, "member"), scores: json.fields,
+    reached: date(json.reached_at),
+    data: (dataFields ?? Object.keys(json.data ?? {})).map((field) => json.data?.[field] ?? null) });
+
+const rowsOf = (rows, dataFields) => rows.map((row) => rowOf(row, dataFields));
+
+const pageOf = (json) => ({ from: json.from, members: json.count, rows: rowsOf(json.rows, json.data_fields),
+    frozen: json.frozen, opens: date(json.opens_at), closes: date(json.closes_at),
+    rollsAt: date(json.rolls_at) });
+
+const summaryOf = (json) => ({ name: named(json, "name"), layout: json.layout, members: json.count,
+    period: json.period, cap: json.cap, limit: json.limit, frozen: json.frozen, opens: date(json.opens_at),
+    closes: date(json.closes_at), rollsAt: date(json.rolls_at), archiveOf: named(json, "archive_of"),
+    archives: (json.archives ?? []).map((archive) => named(archive, "name")) });
+
+export const me = () => ask("/me");
+
+export function login(user, password) {
+    return ask("/login", { method: "POST", body: JSON.stringify({ user, password }),
+        headers: { "Content-Type": "application/json" } });
+}
+
+export const logout = () => ask("/logout", { method: "POST" });
+
+// cursor of the next part, null after the last one.
+const cursorOf = (json) => (json.cursor === "0" ? null : json.cursor);
+
+export async function boards(db, match, cursor, options) {
+    const json = await ask(`/boards${query({ match, cursor, count: 50, db })}`, options);
+    return { cursor: cursorOf(json), boards: json.boards.map(summaryOf) };
+}
+
+export async function boardInfo(name, db) {
+    const json = await ask(board(name, db));
+    return { ...summaryOf(json), db, fields: json.fields, time: json.time };
+}
+
+const window_ = ({ from, count, hash, data }) => ({ from, count, hash, data });
+
+export async function page(name, db, wanted) {
+    return pageOf(await ask(board(name, db, "/page", window_(wanted))));
+}
+
+// null: this member is not on the board, or there is no such board any more.
+export async function member(name, db, who, { hash, data }) {
+    if (isDots(who)) {
+        return findDots(name, db, who, { hash, data });
+    }
+    try {
+        const json = await ask(board(name, db, `/member/${who.key}`, { hash, data }));
+        return { ...rowOf(json.row, json.data_fields), members: json.count,
+            around: rowsOf(json.around, json.data_fields) };
+    } catch (error) {
+        if (error.status === 404) {
+            return null;
+        }
+        throw error;
+    }
+}
+
+// A member whose name no path can have: searched for, with the rows around its rank.
+async function findDots(name, db, who, { hash, data }) {
+    const found = (await search(name, db, who.text, "0")).rows.find((row) => row.name.key === who.key);
+    if (found === undefined) {
+        return null;
+    }
+    const around = await page(name, db, { from: Math.max(0, found.rank - 5), count: 11, hash, data });
+    const row = around.rows.find((one) => one.name.key === who.key) ?? found;
+    return { ...row, members: around.members, around: around.rows };
+}
+
+// Members that begin with text, the one that is called exactly so first.
+export async function search(name, db, text, cursor, options) {
+    const json = await ask(board(name, db, "/search", { q: text, count: 10, cursor }), options);
+    return { rows: rowsOf(json.rows, json.data_fields), cursor: cursorOf(json) };
+}
+
+export async function histogram(name, db) {
+    const json = await ask(board(name, db, "/histogram", { buckets: 32 }));
+    return { members: json.count,
+        bins: json.bins.map((bin) => ({ from: bin.from, to: bin.to, members: bin.count })),
+        quantiles: json.quantiles.map((quantile) => ({ q: quantile.q, score: quantile.score,
+            rank: quantile.rank, name: named(quantile, "member") })) };
+}
+
+export async function archives(name, db) {
+    const json = await ask(board(name, db, "/archives"));
+    return json.archives.map((archive) => ({ name: named(archive, "name"), members: archive.count,
+        startsAt: date(archive.starts_at), rows: rowsOf(archive.rows, archive.data_fields) }));
+}
+
+export const server = () => ask("/server");
+export const history = () => ask("/server/history");
+export const slowlog = () => ask("/slowlog");
+
+// Follow a stream of events until the function that is returned is called. A page that nobody looks at has
+// no stream. on: {event name: function of its JSON}; told(true | false): whether there is a connection;
+// refused(): the server does not give this stream, and it is asked for again later.
+function follow(path, on, told, refused) {
+    let source = null;
+    let retry = 0;
+    const close = () => {
+        clearTimeout(retry);
+        source?.close();
+        source = null;
+    };
+    const open = () => {
+        close();
+        source = new EventSource(ROOT + path);
+        source.onopen = () => told(true);
+        source.onerror = () => {
+            told(false);
+            if (source.readyState === EventSource.CLOSED) { // it will not try again by itself
+                retry = setTimeout(open, RETRY_MS);
+                refused();
+            }
+        };
+        for (const [event, take] of Object.entries(on)) {
+            source.addEventListener(event, (message) => take(JSON.parse(message.data)));
+        }
+    };
+    const look = () => (document.hidden ? close() : open());
+    document.addEventListener("visibilitychange", look);
+    look();
+    return () => {
+        document.removeEventListener("visibilitychange", look);
+        close();
+    };
+}
+
+// {take(page), told(isConnected), gone(): there is no such board any more, refused(error)}
+export function followPage(name, db, wanted, { take, told, gone, refused }) {
+    const again = () => page(name, db, wanted).then(take)
+        .catch((error) => (error.status === 404 ? gone() : refused(error)));
+    return follow(board(name, db, "/events", window_(wanted)), { page: (json) => take(pageOf(json)), gone },
+        told, again);
+}
+
+export function followServer({ take, told, refused }) {
+    return follow("/server/events", { server: take }, told, () => server().then(take).catch(refused));
+}

@@ -1,0 +1,263 @@
+// One board: its ranking as it moves, the distribution of its scores, its periods, and one member.
+import * as api from "./api.js";
+import { boardAddress } from "./address.js";
+import { h, replace, say, focusIn, focusOn } from "./dom.js";
+import { findBox, memberCard } from "./find.js";
+import { nameText, wholeName } from "./names.js";
+import { periodsView } from "./periods.js";
+import { Rows } from "./rows.js";
+import { spreadView } from "./spread.js";
+import { t, duration, moment, wholeMoment } from "./text.js";
+
+const MEMBER_MS = 2000; // between two looks at the member's card
+const stateOf = ({ frozen, opens, closes, rollsAt }) => [frozen, opens, closes, rollsAt].map(String).join();
+const LOOK_MS = 10000; // at it and at the head, whatever happens
+const SIZES = [10, 25, 50, 100];
+
+export async function showBoard(state, context) {
+    const board = await api.boardInfo(state.board, state.db);
+    const head = h("div", {});
+    const tabs = h("nav.tabs", { "aria-label": board.name.text.slice(0, 100) });
+    const inner = h("div.inner", {});
+    const aside = h("aside", { "aria-label": t("member") });
+    let card = null;
+    let part = null;
+    let now = state;
+    let refreshed = 0;
+    let due = 0;
+    const address = (changes) => boardAddress(board.name, { ...now, ...changes });
+    let isFound = false; // the next card is of a member that was looked for: the focus goes there
+    const find = findBox(board, context, (name) => {
+        isFound = true;
+        context.go(address({ member: name }), { keep: true });
+        if (card && now.member.key === name.key) {
+            card.element.focus();
+        }
+    });
+    const cardPlace = h("div", {});
+    aside.append(find.element, cardPlace);
+
+    async function showMember() {
+        const hadFocus = cardPlace.contains(document.activeElement);
+        if (now.member === null) {
+            card = null;
+            replace(cardPlace);
+            if (hadFocus) {
+                find.focus();
+            }
+            return;
+        }
+        const wanted = now.member.key;
+        const made = await memberCard(board, now.member, () => now);
+        if (now.member?.key === wanted) {
+            card = made;
+            replace(cardPlace, made.element);
+            if (isFound || hadFocus) {
+                made.element.focus();
+            }
+            isFound = false;
+        }
+    }
+
+    // Soon after the board has changed; what the shown page does not show changes as well, so now and then.
+    function changed(page) {
+        // A period is over, or the board was frozen.
+        if (page?.rollsAt !== undefined && stateOf(page) !== stateOf(board)) {
+            Object.assign(board, { frozen: page.frozen, opens: page.opens, closes: page.closes,
+                rollsAt: page.rollsAt });
+            drawHead();
+        }
+        due ||= setTimeout(() => {
+            due = 0;
+            refreshed = Date.now();
+            card?.refresh().catch(context.refused);
+        }, Math.max(0, refreshed + MEMBER_MS - Date.now()));
+    }
+
+    async function showPart() {
+        const focused = focusIn(inner);
+        part?.close();
+        part = null;
+        context.live(null);
+        const link = (name) => address({ member: name });
+        const next = now.view === "spread"
+            ? await spreadView(board, context, () => card?.get() ?? null, link)
+            : now.view === "periods" ? await periodsView(board, context, now.member)
+                : rankingView(board, () => now, context, changed, focused);
+        part = next;
+        replace(inner, next.element);
+        drawTabs();
+    }
+
+    function drawTabs() {
+        replace(tabs, ["places", "spread", "periods"].map((view) => h("a", { href: address({ view }),
+            "data-keep": true, "aria-current": now.view === view ? "page" : null }, t(view))));
+    }
+
+    function drawHead() {
+        replace(head, boardHead(board));
+    }
+
+    drawHead();
+    await showMember();
+    await showPart();
+    const ticking = setInterval(() => {
+        if (!document.hidden) {
+            drawHead();
+            changed();
+        }
+    }, LOOK_MS);
+    return {
+        title: board.name.text.slice(0, 100),
+        element: h("section.board", {}, head, h("div.columns", {},
+            h("div.content", {}, tabs, inner), aside)),
+        // Another page, part or member of the same board.
+        update: (next) => {
+            if (next.page !== "board" || next.board.key !== now.board.key || next.db !== now.db) {
+                return false;
+            }
+            const before = now;
+            now = next;
+            const isOtherMember = before.member?.key !== now.member?.key;
+            const isOtherPart = before.view !== now.view
+                || now.view === "periods" && isOtherMember;
+            const isOtherPage = before.place !== now.place || before.count !== now.count
+                || before.hash !== now.hash || before.data !== now.data;
+            (isOtherMember ? showMember() : Promise.resolve())
+                .then(() => (isOtherPart || isOtherPage && now.view === "places" ? showPart()
+                    : part?.refresh?.()))
+                .then(() => {
+                    drawTabs();
+                    return card?.refresh();
+                }).catch(context.refused);
+            return true;
+        },
+        close: () => {
+            clearInterval(ticking);
+            clearTimeout(due);
+            find.close();
+            part?.close();
+        },
+    };
+}
+
+function boardHead(board) {
+    const { time, fields } = board;
+    const at = (key, date) => h("time.tag", { datetime: date.toISOString(), title: wholeMoment(date) },
+        t(key, moment(date)));
+    return [h("h1", {}, nameText(board.name, 80), wholeName(board.name)),
+        h("p.facts-line", {},
+            board.archiveOf ? h("a.tag", { href: boardAddress(board.archiveOf, { db: board.db }) },
+                t("archiveOf"), " ", nameText(board.archiveOf, 40)) : null,
+            board.db > 0 ? h("span.tag", {}, t("database", board.db)) : null,
+            board.frozen ? h("span.tag.strong", {}, t("frozen")) : null,
+            board.opens && board.opens > Date.now() ? at("opensAt", board.opens) : null,
+            board.closes && board.closes > Date.now() ? at("closesAt", board.closes) : null,
+            board.period ? h("span.tag", {}, t("every")[board.period.unit.toLowerCase()] ?? board.period.unit)
+                : null,
+            board.rollsAt ? h("time.tag", { datetime: board.rollsAt.toISOString(),
+                title: wholeMoment(board.rollsAt) }, t("rollsIn", duration(board.rollsAt - Date.now()))) : null,
+            board.cap ? h("span.tag", {}, t("capOf", board.cap)) : null,
+            board.limit ? h("span.tag", {}, t("limitOf", board.limit)) : null,
+            h("span", {}, t(fields[0].order === "asc" ? "lessIsBetter" : "moreIsBetter")),
+            h("span", {}, t(!time ? "arrivalAhead" : time.order === "latest" ? "latestAhead" : "firstAhead")))];
+}
+
+// focused: the sign of what had the focus in the page before: of the pager, say, whose buttons come with the
+// first rows.
+function rankingView(board, state, context, changed, focused) {
+    const { place, count: size } = state();
+    const wanted = { from: place - 1, count: size, hash: state().hash, data: state().data };
+    const link = (changes) => boardAddress(board.name, { ...state(), ...changes });
+    const note = h("p.faint", { role: "status" });
+    const shown = h("span", {});
+    const rows = new Rows(board, { selected: state().member?.key, caption: board.name.text.slice(0, 200),
+        link: (name) => link({ member: name }) });
+    const pager = h("nav.pager", { "aria-label": t("pages") });
+    let drawn = "";
+
+    function drawPager(all) {
+        const end = Math.min(place + size - 1, all);
+        const lastPlace = Math.max(1, Math.floor((all - 1) / size) * size + 1);
+        const text = all === 0 ? "" : t("shows", Math.min(place, all), Math.max(end, Math.min(place, all)), all);
+        shown.textContent = text;
+        const state_ = [place > 1, end < all, lastPlace].join();
+        if (state_ === drawn) {
+            return;
+        }
+        drawn = state_;
+        const step = (name, key, to, isThere) => (isThere
+            ? h("a.button", { href: link({ place: to }), "data-keep": true, "data-key": key }, t(name))
+            : h("span.button.off", {}, t(name)));
+        replace(pager, step("first", "first", 1, place > 1),
+            step("previous", "previous", Math.max(1, place - size), place > 1),
+            step("next", "next", place + size, end < all),
+            step("last", "last", lastPlace, end < all));
+    }
+
+    function take(page) {
+        const news = rows.update(page.rows);
+        note.textContent = page.members === 0 ? t("emptyBoard")
+            : page.rows.length === 0 ? t("pastEnd", page.members) : "";
+        rows.element.hidden = page.rows.length === 0;
+        drawPager(page.members);
+        if (["first", "previous", "next", "last"].includes(focused)) { // that button, or what there is
+            [focused, "first", "next"].some((sign) => focusOn(pager, sign));
+        }
+        focused = null;
+        if (news) {
+            say(news);
+        }
+        changed(page);
+    }
+
+    const goTo = h("form.goto", { onsubmit: (event) => {
+        event.preventDefault();
+        const input = event.target.elements.place;
+        if (/^\d{1,15}$/.test(input.value) && Number(input.value) > 0) {
+            context.go(link({ place: Number(input.value) }), { keep: true });
+        }
+    } }, h("label", {}, h("span", {}, t("goTo")),
+        h("input", { name: "place", "data-key": "place", inputmode: "numeric", pattern: "[0-9]{1,15}",
+            required: true, size: 7, autocomplete: "off" })), h("button", {}, t("go")));
+    const sizes = h("label", {}, h("span", {}, t("rows")), h("select", { "data-key": "rows", onchange: (event) => {
+        context.go(link({ count: Number(event.target.value) }), { keep: true });
+    } }, [...new Set([...SIZES, size])].sort((a, b) => a - b).map((n) => h("option", { value: String(n),
+        selected: n === size }, String(n)))));
+    const gone = () => {
+        take({ rows: [], members: 0 });
+        note.textContent = t("notFound");
+    };
+    const stop = api.followPage(board.name, board.db, wanted,
+        { take, gone, told: context.live, refused: context.refused });
+    api.page(board.name, board.db, wanted).then((page) => {
+        if (rows.rows.size === 0) {
+            take(page);
+        }
+    }).catch(context.refused);
+    return {
+        close: stop,
+        refresh: () => rows.select(state().member?.key),
+        element: h("div", {}, h("p.shown.faint", {}, shown), rows.element, note,
+            h("div.controls", {}, pager, goTo, sizes), columnsForm(state, link, context)),
+    };
+}
+
+// Which fields of the members' hashes are shown beside them.
+function columnsForm(state, link, context) {
+    const { hash, data } = state();
+    return h("details.data-form", { open: Boolean(hash) }, h("summary", {}, t("columns")),
+        h("form.row", { onsubmit: (event) => {
+            event.preventDefault();
+            const { pattern, fields } = event.target.elements;
+            context.go(link({ hash: pattern.value.trim(), data: fields.value.replace(/\s*,\s*/g, ",") }),
+                { keep: true });
+        } }, h("p.faint.small", {}, t("columnsHint")),
+        h("label", {}, h("span", {}, t("dataPattern")), h("input", { name: "pattern", required: true,
+            value: hash, placeholder: "player:*", spellcheck: "false", autocapitalize: "none" })),
+        h("label", {}, h("span", {}, t("dataFields")), h("input", { name: "fields", required: true,
+            value: data, placeholder: "name,country", spellcheck: "false", autocapitalize: "none" })),
+        h("button", {}, t("apply")),
+        hash ? h("a.button", { href: link({ hash: "", data: "" }), "data-keep": true }, t("clear"))
+            : null));
+}

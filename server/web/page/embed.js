@@ -1,0 +1,51 @@
+// /embed/BOARD: only the rows, for streams, wikis and dashboards. They are as large as their frame is wide.
+//
+// ?count=10&place=1&title=Text&theme=light|dark|clear&lang=en|zh   clear: no background, over a picture
+import * as api from "./api.js";
+import { h } from "./dom.js";
+import { nameText } from "./names.js";
+import { Rows } from "./rows.js";
+import { t } from "./text.js";
+
+const RETRY_MS = 3000;
+
+export async function showEmbed(state) {
+    document.documentElement.classList.add("embed");
+    document.documentElement.dataset.theme = state.theme || "system";
+    const place = h("main.embed", { id: "main" });
+    const wait = (text) => {
+        place.replaceChildren(h("p.faint", { role: "alert" }, text));
+        setTimeout(begin, RETRY_MS);
+    };
+
+    async function begin() {
+        let board;
+        try {
+            board = await api.boardInfo(state.board, state.db);
+        } catch (error) {
+            if (error.status === undefined) {
+                throw error;
+            }
+            wait({ 0: t("offline"), 401: t("forbidden"), 403: t("forbidden"), 404: t("notFound") }[error.status]
+                ?? error.message);
+            return;
+        }
+        const rows = new Rows(board, { dense: true, selected: state.member?.key,
+            caption: board.name.text.slice(0, 200) });
+        const wanted = { from: state.place - 1, count: state.count, hash: state.hash,
+            data: state.data };
+        const empty = h("p.faint", {});
+        const take = (page) => {
+            rows.update(page.rows);
+            empty.textContent = page.rows.length === 0 ? t("emptyBoard") : "";
+        };
+        const sign = h("span.live", {}, h("span.dot", { "aria-hidden": "true" }), h("span.sr", {}, t("live")));
+        place.replaceChildren(h("h1", {}, state.title || nameText(board.name, 60), sign), rows.element, empty);
+        document.title = state.title || board.name.text.slice(0, 100);
+        api.followPage(board.name, board.db, wanted, { take, gone: () => take({ rows: [] }),
+            told: (isLive) => sign.classList.toggle("off", !isLive), refused: () => {} });
+    }
+
+    await begin();
+    return { element: place };
+}

@@ -1,0 +1,200 @@
+// Finding a member as one types, and the card of the one that was found: place, percentile, neighbours.
+import * as api from "./api.js";
+import { boardAddress } from "./address.js";
+import { h, replace } from "./dom.js";
+import { exact } from "./exact.js";
+import { nameOf, nameText, wholeName } from "./names.js";
+import { Rows } from "./rows.js";
+import { t, count, percent, moment, wholeMoment } from "./text.js";
+
+const SEARCH_MS = 120;
+const FOUND_MAX = 10;
+const ASKED_MAX = 20; // parts of one search: on a large board few names may begin so
+
+// An input with a list under it (the combobox of ARIA). pick: told the name that was chosen.
+export function findBox(board, context, pick) {
+    let asked = new AbortController();
+    let timer = 0;
+    let names = [];
+    let active = -1;
+    const list = h("ul.found", { id: "found", role: "listbox", "aria-label": t("find"), hidden: true });
+    const status = h("p.sr", { role: "status" });
+    const input = h("input", { type: "search", role: "combobox", "aria-expanded": "false",
+        "aria-controls": "found", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false",
+        autocapitalize: "none", placeholder: t("find"), "aria-label": t("find"), title: t("findHint"),
+        "data-key": "search",
+        oninput: () => {
+            clearTimeout(timer);
+            timer = setTimeout(() => look(input.value).catch(context.refused), SEARCH_MS);
+        },
+        onkeydown: onKey,
+        onfocus: () => names.length > 0 && show(true),
+        onblur: () => setTimeout(() => show(false), 150) });
+
+    function show(isShown) {
+        list.hidden = !isShown || list.childElementCount === 0;
+        input.setAttribute("aria-expanded", String(!list.hidden));
+    }
+
+    function activate(index) {
+        active = names.length === 0 ? -1 : (index + names.length) % names.length;
+        list.querySelectorAll("[role=option]").forEach((option, i) => {
+            option.setAttribute("aria-selected", String(i === active));
+            if (i === active) {
+                input.setAttribute("aria-activedescendant", option.id);
+                option.scrollIntoView({ block: "nearest" });
+            }
+        });
+        if (active < 0) {
+            input.removeAttribute("aria-activedescendant");
+        }
+    }
+
+    function choose(name) {
+        input.value = "";
+        names = [];
+        replace(list);
+        show(false);
+        pick(name);
+    }
+
+    function option(name, index, ...content) {
+        return h("li", { id: `found-${index}`, role: "option", "aria-selected": "false",
+            onpointerdown: (event) => {
+                event.preventDefault();
+                choose(name);
+            } }, content);
+    }
+
+    async function look(text) {
+        asked.abort();
+        asked = new AbortController();
+        const { signal } = asked;
+        if (text === "") {
+            names = [];
+            replace(list);
+            show(false);
+            return;
+        }
+        let rows = [];
+        let cursor = "0";
+        for (let i = 0; i < ASKED_MAX && cursor !== null && rows.length < FOUND_MAX; i++) {
+            const part = await api.search(board.name, board.db, text, cursor, { signal });
+            if (signal.aborted) {
+                return;
+            }
+            const seen = new Set(rows.map((row) => row.name.key));
+            rows = [...rows, ...part.rows.filter((row) => !seen.has(row.name.key))];
+            ({ cursor } = part);
+        }
+        const own = nameOf(text);
+        rows = rows.slice(0, FOUND_MAX).sort((a, b) => (b.name.key === own.key) - (a.name.key === own.key)
+            || a.rank - b.rank);
+        const complete = cursor === null;
+        const isThere = rows.some((row) => row.name.key === own.key);
+        names = [...rows.map((row) => row.name), ...complete || isThere ? [] : [own]];
+        const note = rows.length === 0 && complete ? t("findNone", text) : complete ? "" : t("findPart");
+        replace(list, rows.map((row, index) => option(row.name, index,
+            h("span.found-place", {}, count(row.rank + 1)), nameText(row.name, 40),
+            h("span.found-score", {}, exact(row.scores[0], board.fields[0].scale)))),
+        complete || isThere ? null : option(own, rows.length, t("findExact", text)),
+        note ? h("li.faint", { role: "presentation" }, note) : null);
+        status.textContent = note || String(rows.length);
+        show(true);
+        activate(0);
+    }
+
+    function onKey(event) {
+        const steps = { ArrowDown: 1, ArrowUp: -1 };
+        if (event.key in steps && names.length > 0) {
+            event.preventDefault();
+            show(true);
+            activate(active + steps[event.key]);
+        } else if (event.key === "Enter" && input.value !== "") {
+            event.preventDefault();
+            choose(!list.hidden && active >= 0 ? names[active] : nameOf(input.value));
+        } else if (event.key === "Escape") {
+            if (!list.hidden) {
+                event.preventDefault();
+            }
+            show(false);
+        }
+    }
+
+    return { element: h("div.find", { role: "search" }, input, list, status),
+        focus: () => input.focus(),
+        close: () => {
+            clearTimeout(timer);
+            asked.abort();
+        } };
+}
+
+// The card of one member: {element, refresh(), get()}; get() is what it shows now, null for nobody.
+// state(): that of the address, for the links.
+export async function memberCard(board, who, state) {
+    const card = h("section.member", { "aria-labelledby": "member-name", tabindex: "-1" });
+    const address = (changes) => boardAddress(board.name, { ...state(), member: who, ...changes });
+    const away = h("a.quiet.button", { "data-keep": true, "aria-label": t("forget"), title: t("forget") }, "✕");
+    const head = h("div.member-head", {},
+        h("h2", { id: "member-name" }, nameText(who, 60), wholeName(who)), away);
+    // Only the figures are made anew: what can have the focus stays.
+    const figures = h("div", {});
+    // On narrow screens the board itself comes first.
+    const around = h("details", { hidden: true, open: window.matchMedia("(min-width: 62rem)").matches },
+        h("summary", {}, h("h3", {}, t("around"))));
+    const way = h("a.button", { "data-keep": true }, t("inRanking"));
+    const foot = h("p", { hidden: true }, way);
+    card.append(head, figures, around, foot);
+    let rows = null;
+    let shown = null;
+
+    function showFigures(member) {
+        const scores = member.scores.map((text, index) => [h("dt", {}, board.fields.length === 1
+            && board.fields[0].name === "score" ? t("score") : h("bdi", {}, board.fields[index].name)),
+        h("dd", {}, exact(text, board.fields[index].scale))]);
+        replace(figures, h("p.member-place", {}, h("span", {}, t("place")), " ",
+            h("b", {}, count(member.rank + 1)), " ", h("span", {}, t("ofAll", member.members))),
+        standing(member),
+        h("dl.facts", {}, scores, member.reached ? [h("dt", {}, t("reached")),
+            h("dd", {}, h("time", { datetime: member.reached.toISOString(),
+                title: wholeMoment(member.reached, board.time?.unit) },
+            moment(member.reached, board.time?.unit)))] : null));
+    }
+
+    async function refresh() {
+        const member = await api.member(board.name, board.db, who, state());
+        shown = member;
+        away.href = address({ member: null });
+        around.hidden = foot.hidden = member === null;
+        if (member === null) {
+            rows?.element.remove();
+            rows = null;
+            replace(figures, h("p", { role: "status" }, nameText(who, 40), " ", t("notHere")));
+            return;
+        }
+        if (rows === null) {
+            rows = new Rows(board, { dense: true, selected: who.key, caption: t("around"),
+                link: (name) => address({ member: name }) });
+            around.append(rows.element);
+        }
+        showFigures(member);
+        rows.update(member.around);
+        const size = state().count;
+        way.href = address({ place: Math.floor(member.rank / size) * size + 1, view: "places" });
+    }
+
+    await refresh();
+    return { element: card, refresh, get: () => shown };
+}
+
+// "ahead of 96 %", as text and as a bar.
+function standing(member) {
+    const behind = member.members - member.rank - 1;
+    if (member.members === 1) {
+        return h("p.faint", {}, t("oneAlone"));
+    }
+    const share = behind / (member.members - 1);
+    const bar = h("span.standing-bar", { "aria-hidden": "true" }, h("span", {}));
+    bar.firstChild.style.inlineSize = `${share * 100}%`;
+    return h("p.standing", {}, bar, h("span", {}, t("betterThan", percent(share))));
+}

@@ -1,0 +1,106 @@
+// How the server is: what counts now, the last hour as small plots, the commands that took the most time
+// together, and those that took long once.
+import * as api from "./api.js";
+import { h, replace } from "./dom.js";
+import { plot } from "./plot.js";
+import { t, count, short, bytes, microseconds, duration, moment, wholeMoment } from "./text.js";
+
+const HISTORY_MS = 10000;
+
+export async function showServer(state, context) {
+    const tiles = h("dl.tiles", {});
+    const plots = h("div.plots", {});
+    const region = (name) => h("div.scrolls", { tabindex: "0", role: "region", "aria-label": t(name) });
+    const commands = region("commands");
+    const slow = region("slowlog");
+    const canSeeSlow = (await api.me()).can_see_slowlog;
+
+    function draw(figures) {
+        replace(tiles, tilesOf(figures));
+        replace(commands, commandTable(figures.commands));
+    }
+
+    async function drawPast() {
+        replace(plots, plotsOf((await api.history()).points));
+        if (canSeeSlow) {
+            replace(slow, slowTable((await api.slowlog()).entries));
+        }
+    }
+
+    draw(await api.server());
+    await drawPast();
+    const stop = api.followServer({ take: draw, told: context.live, refused: context.refused });
+    const timer = setInterval(() => {
+        if (!document.hidden) {
+            drawPast().catch(context.refused);
+        }
+    }, HISTORY_MS);
+    return {
+        title: t("serverTitle"),
+        element: h("section", {}, h("div.title", {}, h("h1", {}, t("serverTitle"))),
+            h("h2.sr", {}, t("figures")), tiles, h("h2", {}, t("lastHour")), plots,
+            canSeeSlow ? [h("h2", {}, t("slowlog")), slow] : null,
+            h("h2", {}, t("commands")), commands),
+        close: () => {
+            clearInterval(timer);
+            stop();
+        },
+    };
+}
+
+function tile(label, value, ...rest) {
+    return h("div.tile", {}, h("dt", {}, label), h("dd", {}, h("b", {}, value),
+        rest.filter(Boolean).map((text) => h("span.faint.small", {}, text))));
+}
+
+function tilesOf(figures) {
+    const { latency, memory, journal, tick, databases } = figures;
+    const sum = (name) => databases.reduce((total, database) => total + database[name], 0);
+    return [
+        tile(t("operations"), short(figures.operations_per_second),
+            t("inAndOut", bytes(figures.input_bytes_per_second), bytes(figures.output_bytes_per_second))),
+        tile(t("latency"), microseconds(latency.p50_us), `99\u202f%: ${microseconds(latency.p99_us)}`,
+            `99.9\u202f%: ${microseconds(latency.p999_us)}`),
+        tile(t("tick"), microseconds(tick.p99_us), t("longest", microseconds(tick.longest_us))),
+        tile(t("memory"), bytes(memory.used), memory.limit > 0 ? t("ofLimit", bytes(memory.limit)) : t("noLimit"),
+            t("peak", bytes(memory.peak))),
+        tile(t("clients"), count(figures.clients), t("ofLimit", count(figures.clients_limit)),
+            t("viewers", figures.web_connections)),
+        tile(t("journal"), !journal.enabled ? t("journalOff") : journal.ok ? t("journalOk") : t("journalBad"),
+            journal.enabled ? bytes(journal.size) : null,
+            journal.enabled ? t("syncs", microseconds(journal.sync_p99_us)) : null,
+            figures.writable ? null : t("notWritable")),
+        tile(t("boards"), count(sum("boards")), t("members", sum("members")), t("keysCount", sum("keys"))),
+        tile(t("uptime"), duration(figures.uptime_ms), `${t("version")} ${figures.version}`),
+    ];
+}
+
+function plotsOf(points) {
+    const series = (name) => points.map((point) => [new Date(point.at).getTime(), point[name]]);
+    return [plot(t("operations"), series("operations_per_second"), (n) => short(n)),
+        plot(`${t("latency")}, 99\u202f%`, series("p99_us"), microseconds),
+        plot(t("tick"), series("tick_us"), microseconds),
+        plot(t("memory"), series("memory"), bytes),
+        plot(t("clients"), series("clients"), (n) => short(n)),
+        plot(t("membersLabel"), series("members"), (n) => short(n))];
+}
+
+const table = (names, lines) => h("table.plain", {},
+    h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, t(name))))), h("tbody", {}, lines));
+
+function slowTable(entries) {
+    return entries.length === 0 ? h("p.faint", {}, t("slowNone"))
+        : table(["slowWhen", "slowTook", "slowWhat", "slowWho"], entries.map((entry) => h("tr", {},
+            h("td", {}, h("time", { datetime: entry.at, title: wholeMoment(new Date(entry.at)) },
+                moment(new Date(entry.at)))),
+            h("td", {}, microseconds(entry.us)),
+            h("td.command", {}, h("code", {}, entry.command.join(" ").slice(0, 300))),
+            h("td", {}, h("bdi", {}, entry.name || entry.client)))));
+}
+
+function commandTable(commands) {
+    return table(["slowWhat", "calls", "failed", "mean", "p99"], commands.slice(0, 10).map((command) => h("tr", {},
+        h("td", {}, h("code", {}, command.name)), h("td", {}, count(command.calls)),
+        h("td", {}, count(command.failed)), h("td", {}, microseconds(command.mean_us)),
+        h("td", {}, microseconds(command.p99_us)))));
+}

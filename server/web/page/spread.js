@@ -1,0 +1,73 @@
+// How a board's scores are distributed: bars and quantiles, and where the member is.
+import * as api from "./api.js";
+import { h, replace } from "./dom.js";
+import { exact, compare } from "./exact.js";
+import { nameText } from "./names.js";
+import { bars } from "./plot.js";
+import { t, count } from "./text.js";
+
+const REFRESH_MS = 5000;
+
+// The bar that a score is in: bins go from the lowest score up, each begins at its 'from'.
+function binOf(bins, score) {
+    let index = 0;
+    while (index + 1 < bins.length && compare(bins[index + 1].from, score) <= 0) {
+        index++;
+    }
+    return index;
+}
+
+// member(): what the card shows now, or null
+export async function spreadView(board, context, member, link) {
+    const place = h("div", {});
+    let numbersOpen = false;
+
+    async function refresh() {
+        const { members, bins, quantiles } = await api.histogram(board.name, board.db);
+        if (members === 0) {
+            replace(place, h("p.faint", {}, t("emptyBoard")));
+            return;
+        }
+        const you = member();
+        const score = (text) => exact(text, board.fields[0].scale);
+        const isOne = bins.length === 1 && bins[0].from === bins[0].to;
+        const marks = quantiles.filter((quantile) => ["0.9", "0.5", "0.1"].includes(String(quantile.q)))
+            .map((quantile) => ({ index: binOf(bins, quantile.score), kind: "quantile" }));
+        if (you) {
+            marks.push({ index: binOf(bins, you.scores[0]), kind: "you" });
+        }
+        const range = (bin) => (bin.from === bin.to ? score(bin.from) : t("fromTo", score(bin.from), score(bin.to)));
+        const tip = (index) => `${range(bins[index])}: ${t("members", bins[index].members)}`;
+        const label = board.fields[0].name === "score" ? t("score") : board.fields[0].name;
+        const details = h("details", { open: numbersOpen, ontoggle: () => {
+            numbersOpen = details.open;
+        } }, h("summary", {}, t("numbers")),
+        h("div.scrolls", { tabindex: "0", role: "region", "aria-label": t("numbers") }, h("table.plain", {},
+            h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("scoresFrom")),
+                h("th", { scope: "col" }, t("scoresTo")), h("th", { scope: "col" }, t("howMany")))),
+            h("tbody", {}, bins.map((bin) => h("tr", {}, h("td", {}, score(bin.from)), h("td", {}, score(bin.to)),
+                h("td", {}, count(bin.members))))))));
+        replace(place, isOne ? h("p", {}, t("spreadOne", t("members", members), score(bins[0].from))) : h(
+            "figure.spread", {},
+            bars(bins.map((bin) => bin.members), marks, t("bars", count(members)), tip),
+            h("figcaption.axis", {}, h("span", {}, score(bins[0].from)), h("span.faint", {}, h("bdi", {}, label)),
+                h("span", {}, score(bins[bins.length - 1].to)))),
+        you ? h("p.you-here", {}, h("span.swatch", { "aria-hidden": "true" }),
+            t("youAreHere", you.name.text.slice(0, 60)), ": ", h("b", {}, score(you.scores[0]))) : null,
+        h("h2.h3", {}, t("quantiles")),
+        h("dl.quantiles", {}, quantiles.toSorted((a, b) => b.q - a.q).map((quantile) => h("div", {},
+            h("dt", {}, t("quantile", Number(quantile.q))),
+            h("dd", {}, h("b", {}, score(quantile.score)),
+                h("a", { href: link(quantile.name), "data-keep": true }, nameText(quantile.name, 30)))))),
+        details);
+    }
+
+    await refresh();
+    const timer = setInterval(() => {
+        if (!document.hidden) {
+            refresh().catch(context.refused);
+        }
+    }, REFRESH_MS);
+    return { element: h("section", { "aria-label": t("spreadTitle") }, place), refresh,
+        close: () => clearInterval(timer) };
+}

@@ -1,0 +1,121 @@
+/* See value.h. */
+#include "server/web/value.h"
+
+static struct bytes take_line(struct value_reader *reader) {
+    const char *end = memchr(reader->at, '\r', (size_t)(reader->end - reader->at));
+    CHECK(end != NULL);
+    CHECK(reader->end - end >= 2);
+    struct bytes line = {.at = reader->at, .size = (size_t)(end - reader->at)};
+    reader->at = end + 2;
+    return line;
+}
+
+static int64_t parse_number(struct bytes line) {
+    int64_t number = 0;
+    bool is_number = bytes_parse_i64(line, &number);
+    CHECK(is_number);
+    return number;
+}
+
+static struct bytes take_bulk(struct value_reader *reader, int64_t size) {
+    CHECK(size >= 0);
+    CHECK(reader->end - reader->at >= size + 2);
+    struct bytes text = {.at = reader->at, .size = (size_t)size};
+    reader->at += size + 2;
+    return text;
+}
+
+struct value value_next(struct value_reader *reader) {
+    struct value value = {.kind = VALUE_TEXT};
+    CHECK(reader->at < reader->end);
+    char type = *reader->at++;
+    struct bytes line = take_line(reader);
+    switch (type) {
+    case '$':
+        if (line.at[0] == '-') {
+            value.kind = VALUE_NULL;
+            break;
+        }
+        value.text = take_bulk(reader, parse_number(line));
+        break;
+    case '=':
+        value.text = take_bulk(reader, parse_number(line));
+        CHECK(value.text.size >= 4);
+        value.text.at += 4; /* "txt:" */
+        value.text.size -= 4;
+        break;
+    case ':':
+        value.kind = VALUE_INTEGER;
+        value.number = parse_number(line);
+        break;
+    case '#':
+        value.kind = VALUE_BOOLEAN;
+        value.number = line.at[0] == 't';
+        break;
+    case '_':
+        value.kind = VALUE_NULL;
+        break;
+    case '-':
+        value.kind = VALUE_ERROR;
+        value.text = line;
+        break;
+    case '*':
+    case '~':
+    case '>':
+    case '%':
+        if (line.at[0] == '-') {
+            value.kind = VALUE_NULL;
+            break;
+        }
+        value.kind = type == '%' ? VALUE_MAP : VALUE_LIST;
+        value.count = (uint64_t)parse_number(line);
+        break;
+    default: /* + , ( */
+        value.text = line;
+        break;
+    }
+    return value;
+}
+
+void value_skip(struct value_reader *reader) {
+    for (uint64_t left = 1; left > 0; left--) {
+        struct value value = value_next(reader);
+        left += value.kind == VALUE_LIST ? value.count : 0;
+        left += value.kind == VALUE_MAP ? 2 * value.count : 0;
+    }
+}
+
+bool value_find(struct value_reader reader, const char *name, struct value_reader *found) {
+    struct value map = value_next(&reader);
+    for (uint64_t i = 0; map.kind == VALUE_MAP && i < map.count; i++) {
+        struct value key = value_next(&reader);
+        if (key.kind == VALUE_TEXT && bytes_equal(key.text, bytes_from_text(name))) {
+            *found = reader;
+            return true;
+        }
+        value_skip(&reader);
+    }
+    return false;
+}
+
+int64_t value_find_integer(struct value_reader reader, const char *name, int64_t otherwise) {
+    struct value_reader at;
+    if (!value_find(reader, name, &at)) {
+        return otherwise;
+    }
+    struct value value = value_next(&at);
+    int64_t number;
+    if (value.kind == VALUE_TEXT && bytes_parse_i64(value.text, &number)) {
+        return number;
+    }
+    return value.kind == VALUE_INTEGER || value.kind == VALUE_BOOLEAN ? value.number : otherwise;
+}
+
+struct bytes value_find_text(struct value_reader reader, const char *name) {
+    struct value_reader at;
+    struct value value = {.kind = VALUE_NULL};
+    if (value_find(reader, name, &at)) {
+        value = value_next(&at);
+    }
+    return value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL};
+}

@@ -1,0 +1,38 @@
+/* Replies in RESP3, read value by value. They come from this process: a malformed one is a bug. */
+#ifndef SERVER_WEB_VALUE_H
+#define SERVER_WEB_VALUE_H
+
+#include "codec/bytes.h"
+
+enum value_kind {
+    VALUE_TEXT, /* of any kind that is a text: bulk, simple, verbatim, double, big number */
+    VALUE_INTEGER,
+    VALUE_BOOLEAN,
+    VALUE_NULL,
+    VALUE_ERROR,
+    VALUE_LIST, /* array, set or push: count values follow */
+    VALUE_MAP,  /* count pairs follow */
+};
+struct value {
+    enum value_kind kind;
+    struct bytes text; /* TEXT, ERROR */
+    int64_t number;    /* INTEGER; BOOLEAN: 0 or 1 */
+    uint64_t count;    /* LIST, MAP */
+};
+
+/* What is left to read. */
+struct value_reader {
+    const char *at, *end;
+};
+
+struct value value_next(struct value_reader *reader);
+/* Pass over one value, whatever it holds. */
+void value_skip(struct value_reader *reader);
+/* Within a map that begins here: the value of this name. false: there is none. The reader stays. */
+MUST_CHECK bool value_find(struct value_reader reader, const char *name,
+                           struct value_reader *found);
+/* The same, read: an integer or a text. otherwise, if it is missing or null. */
+int64_t value_find_integer(struct value_reader reader, const char *name, int64_t otherwise);
+struct bytes value_find_text(struct value_reader reader, const char *name);
+
+#endif

@@ -1,0 +1,40 @@
+/* The page: what is on the boards, live, and how the server is (web-port).
+ *
+ *     exchange (http_server.h) --- web_query --- engine          a request
+ *     stream                   --- view --------- query          viewers of one page share a view
+ *
+ * Files: web_query.h (commands and pace), web_engine.h (users), web_boards.c and web_figures.c (routes),
+ * web_views.c (server-sent events), web_login.c (cookies), web_files.c (what the browser loads). All but
+ * web_engine.c runs on the HTTP thread. */
+#ifndef SERVER_WEB_H
+#define SERVER_WEB_H
+
+#include "server/clients/server.h"
+#include "server/http/http_server.h"
+
+struct web;
+struct web_query;
+
+/* The listening socket, and PEM texts (certificate NULL: without TLS), which are borrowed. engine_loop is
+ * the caller's. NULL: error (HTTP_ERROR_MAX) says why, and fd is closed. */
+MUST_CHECK struct web *web_start(int fd, uv_loop_t *engine_loop, struct server *server,
+                                 const char *certificate, const char *key, char *error);
+/* More is on disk: answers that show it may go. The engine's thread. */
+void web_open_gates(struct web *web);
+/* As http_server_stop and http_server_destroy. */
+void web_stop(struct web *web);
+void web_destroy(struct web *web);
+
+/* ---- within server/web/ ---- */
+
+/* Ask the engine, now or when the pace allows it. */
+void web_put(struct web *web, struct web_query *query);
+/* Count so many bytes for all that the page holds. false: that would be too much. */
+MUST_CHECK bool web_take_memory(struct web *web, size_t size);
+void web_give_memory(struct web *web, size_t size);
+/* It waits no more. */
+void web_take_back(struct web *web, struct web_query *query);
+/* The engine has answered. */
+void web_note_answer(struct web *web, const struct web_query *query);
+
+#endif

@@ -1,0 +1,204 @@
+/* The list of boards, one of them, and a page of it. */
+#include "codec/glob.h"
+#include "server/web/web_rows.h"
+
+enum {
+    ROWS_DEFAULT = 25,
+    LIST_MAX = 200,
+    LIST_ROUNDS_MAX = 500,
+    LIST_REPLY_MAX = 64 * 1024, /* bytes: behind so many of its replies a round ends */
+    LIST_STEP = 50,             /* keys that LB.LIST visits */
+};
+
+/* ---- the list ---- */
+
+/* The boards that earlier rounds have found lie in query->kept, one map behind the other. */
+static bool find_kept(const struct web_query *query, struct bytes name,
+                      struct value_reader *found) {
+    struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    while (at.at < at.end) {
+        if (bytes_equal(value_find_text(at, "name"), name)) {
+            *found = at;
+            return true;
+        }
+        value_skip(&at);
+    }
+    return false;
+}
+
+static bool ask_list(struct web_query *query) {
+    if (query->round == 0 &&
+        (!web_read_cursor(query) ||
+         !web_number(query, "count", 1, LIST_MAX, LIST_MAX / 2, &query->count))) {
+        return false;
+    }
+    struct bytes match = http_target_find(&query->target, "match");
+    if (match.size > GLOB_PATTERN_MAX) {
+        web_error(query, 400, "bad_request", "match is too long: at most %d bytes",
+                  GLOB_PATTERN_MAX);
+        return false;
+    }
+    query->scan_size_max = LIST_REPLY_MAX;
+    web_command(query, "LB.LIST");
+    web_word_text(query, "MATCH");
+    query->pattern_word = query->word_count;
+    web_word_text(query, "*"); /* the engine puts in one of the user's */
+    web_word_text(query, "COUNT");
+    web_word_integer(query, LIST_STEP);
+    web_word_text(query, "CURSOR");
+    query->cursor_word = query->word_count;
+    char text[BYTES_INTEGER_TEXT_MAX];
+    size_t size = bytes_print_u64(text, query->cursor);
+    web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
+    return true;
+}
+
+static void keep_boards(struct web_query *query, struct value_reader reader) {
+    struct bytes match = http_target_find(&query->target, "match");
+    struct value list = value_next(&reader);
+    for (uint64_t i = 0; i < list.count; i++) {
+        struct value_reader begin = reader;
+        struct value_reader twin;
+        struct bytes name = value_find_text(reader, "name");
+        value_skip(&reader);
+        if ((match.size == 0 || glob_matches(match, name)) && !find_kept(query, name, &twin)) {
+            buffer_append(&query->kept, begin.at, (size_t)(reader.at - begin.at));
+            query->more++;
+        }
+    }
+}
+
+/* Of "daily@2026-11-21" the board daily, if that names it. */
+static void put_archive_of(struct web_query *query, struct bytes name) {
+    struct bytes base = name;
+    struct value_reader board;
+    struct value_reader at;
+    while (base.size > 0 && base.at[base.size - 1] != '@') {
+        base.size--;
+    }
+    base.size -= base.size > 0;
+    if (base.size > 0 && find_kept(query, base, &board) && value_find(board, "archives", &at)) {
+        uint64_t count = value_next(&at).count;
+        for (uint64_t i = 0; i < count; i++) {
+            if (bytes_equal(value_next(&at).text, name)) {
+                json_bytes(&query->json, "archive_of", base);
+                return;
+            }
+        }
+    }
+    json_null(&query->json, "archive_of");
+}
+
+static bool print_list(struct web_query *query) {
+    bool is_refused = web_reply_is_error(query, 0);
+    if (is_refused && query->cursor_part + 1 >= query->pattern_count && query->more == 0 &&
+        !query->has_listed) {
+        return false;
+    }
+    buffer_clear(&query->out);
+    query->status = 200;
+    query->json = (struct json){.out = &query->out};
+    query->has_listed |= !is_refused;
+    for (unsigned i = 0; i < query->reply_count && !is_refused; i++) {
+        struct value_reader reader = web_reply(query, i);
+        (void)value_next(&reader);
+        struct value cursor = value_next(&reader);
+        bool is_number = bytes_parse_u64(cursor.text, &query->cursor);
+        CHECK(is_number);
+        keep_boards(query, reader);
+    }
+    if (is_refused || query->cursor == 0) {
+        query->cursor = 0;
+        query->cursor_part++;
+    }
+    bool is_over = query->cursor_part >= query->pattern_count;
+    if (!is_over && query->more < query->count && query->round < LIST_ROUNDS_MAX) {
+        return true;
+    }
+    struct value_reader at = {.at = query->kept.at, .end = query->kept.at + query->kept.size};
+    json_open(&query->json, NULL, '{');
+    json_open(&query->json, "boards", '[');
+    while (at.at < at.end) {
+        struct bytes name = value_find_text(at, "name");
+        json_open(&query->json, NULL, '{');
+        web_put_board(&query->json, query, name, at);
+        put_archive_of(query, name);
+        json_close(&query->json, '}');
+        value_skip(&at);
+    }
+    json_close(&query->json, ']');
+    web_put_cursor(query, is_over);
+    return web_end_reply(query);
+}
+
+const struct web_route web_route_list = {.name = "boards", .ask = ask_list, .print = print_list};
+
+/* ---- one board ---- */
+
+static bool ask_board(struct web_query *query) {
+    web_command(query, "LB.INFO");
+    web_word(query, query->board);
+    return true;
+}
+
+static bool print_board(struct web_query *query) {
+    struct json *json = &query->json;
+    struct value_reader time;
+    if (web_reply_is_error(query, 0)) {
+        return false;
+    }
+    struct value_reader board = web_reply(query, 0);
+    json_open(json, NULL, '{');
+    web_put_board(json, query, query->board, board);
+    web_put_integer_of(json, board, "bits");
+    web_put_integer_of(json, board, "memory");
+    web_put_fields(json, board);
+    if (web_find_map(board, "time", &time)) {
+        json_open(json, "time", '{');
+        web_put_text_of(json, time, "unit");
+        web_put_integer_of(json, time, "bits");
+        web_put_text_of(json, time, "order");
+        json_close(json, '}');
+    } else {
+        json_null(json, "time");
+    }
+    web_put_data_names(json, query);
+    return web_end_reply(query);
+}
+
+const struct web_route web_route_board = {.name = "board", .ask = ask_board, .print = print_board};
+
+/* ---- a page ---- */
+
+static bool ask_page(struct web_query *query) {
+    if (!web_number(query, "from", 0, UINT32_MAX, 0, &query->from) ||
+        !web_number(query, "count", 1, WEB_ROWS_MAX, ROWS_DEFAULT, &query->count)) {
+        return false;
+    }
+    web_command(query, "LB.INFO");
+    web_word(query, query->board);
+    web_command(query, "LB.RANGE");
+    web_word(query, query->board);
+    web_word_integer(query, query->from);
+    web_word_integer(query, query->from + query->count - 1);
+    web_words_of_data(query);
+    return true;
+}
+
+static bool print_page(struct web_query *query) {
+    struct json *json = &query->json;
+    if (web_reply_is_error(query, 0) || web_reply_is_error(query, 1)) {
+        return false;
+    }
+    struct value_reader board = web_reply(query, 0);
+    web_begin_reply(query);
+    web_put_integer_of(json, board, "count");
+    json_integer(json, "from", query->from);
+    web_put_field_names(json, board);
+    web_put_data_names(json, query);
+    web_put_state(json, board);
+    web_put_rows(json, query, "rows", web_count_fields(board), web_reply(query, 1));
+    return web_end_reply(query);
+}
+
+const struct web_route web_route_page = {.name = "page", .ask = ask_page, .print = print_page};

@@ -1,0 +1,309 @@
+/* See web_engine.h.
+ *
+ * A session lives as long as one question: it is in no list of the server's, so it cannot wait, subscribe or
+ * be killed, and the commands that the page sends do none of that. */
+#include "server/web/web_engine.h"
+
+#include <stdio.h>
+
+#include "server/dispatch/acl_check.h"
+#include "server/dispatch/acl_rules.h"
+#include "server/dispatch/command.h"
+#include "server/dispatch/execute.h"
+#include "server/dispatch/login.h"
+#include "server/durability/persistence.h"
+
+/* ---- users ---- */
+
+static const char *const public_rules[] = {
+    "on",       "resetchannels", "-@all",    "+lb.range", "+lb.get", "+lb.around",
+    "+lb.hist", "+lb.quantile",  "+lb.info", "+lb.list",  "+zscan",
+};
+
+static bool apply(struct acl_user *user, struct bytes rule, char *error) {
+    enum acl_status status = acl_rules_apply(user, rule, false);
+    if (status != ACL_OK) {
+        snprintf(error, HTTP_ERROR_MAX, "web-public: %s: '%s'", acl_status_text(status),
+                 bytes_show(rule).text);
+    }
+    return status == ACL_OK;
+}
+
+static bool add_patterns(struct acl_user *user, const char *patterns, char *error) {
+    char rule[ACL_TEXT_MAX + 8];
+    while (*(patterns += strspn(patterns, " ")) != '\0') {
+        size_t size = strcspn(patterns, " ");
+        int printed = snprintf(rule, sizeof rule, "%%R~%.*s", (int)size, patterns);
+        if (printed >= (int)sizeof rule) {
+            snprintf(error, HTTP_ERROR_MAX, "web-public: a pattern is too long: at most %d bytes",
+                     ACL_TEXT_MAX);
+            return false;
+        }
+        bool is_all = size == 1 && patterns[0] == '*';
+        if (is_all) {
+            return apply(user, BYTES("%R~*"), error);
+        }
+        if (!apply(user, (struct bytes){.at = rule, .size = (size_t)printed}, error)) {
+            return false;
+        }
+        patterns += size;
+    }
+    return true;
+}
+
+bool web_engine_init(struct web_engine *engine, struct server *server, char *error) {
+    const char *patterns = server->settings.web_public;
+    *engine = (struct web_engine){.server = server};
+    if (patterns == NULL || patterns[strspn(patterns, " ")] == '\0') {
+        return true;
+    }
+    struct acl_user *user = acl_user_create(BYTES("(web-public)"), false);
+    bool is_fine = user != NULL;
+    snprintf(error, HTTP_ERROR_MAX, "web-public: out of memory");
+    for (size_t i = 0; is_fine && i < sizeof public_rules / sizeof public_rules[0]; i++) {
+        is_fine = apply(user, bytes_from_text(public_rules[i]), error);
+    }
+    if (!is_fine || !add_patterns(user, patterns, error) || !acl_user_finish(user)) {
+        if (user != NULL) {
+            acl_user_destroy(user);
+        }
+        return false;
+    }
+    engine->public_user = user;
+    return true;
+}
+
+void web_engine_deinit(struct web_engine *engine) {
+    if (engine->public_user != NULL) {
+        acl_user_destroy(engine->public_user);
+    }
+}
+
+static bool has_digest(const struct acl_user *user, const char *digest) {
+    bool is_right = user->has_no_password;
+    for (uint32_t i = 0; i < user->passwords.count; i++) {
+        bool is_this = digest_equal(user->passwords.at[i].text.at, digest);
+        is_right |= is_this;
+    }
+    return is_right;
+}
+
+/* NULL: nobody; the verdict says why. */
+static struct acl_user *find_user(const struct web_engine *engine, struct web_query *query) {
+    struct server *server = engine->server;
+    const struct web_identity *identity = &query->identity;
+    if (identity->kind == WEB_SELF) {
+        return server->users.default_user;
+    }
+    if (identity->kind == WEB_USER) {
+        struct acl_user *user = acl_users_find(&server->users, bytes_from_text(identity->user));
+        query->verdict = WEB_LOGIN_NEEDED;
+        query->is_user_known = true;
+        return user != NULL && user->is_on && has_digest(user, identity->digest) ? user : NULL;
+    }
+    if (!server_has_password(server) && (identity->is_local || !server->settings.protected_mode)) {
+        query->is_user_known = true;
+        return server->users.default_user;
+    }
+    query->is_public_user = engine->public_user != NULL;
+    query->verdict = server_has_password(server) ? WEB_LOGIN_NEEDED : WEB_NOT_FROM_THERE;
+    return engine->public_user;
+}
+
+static bool may_run(const struct acl_user *user, struct bytes full_name, const struct bytes *words,
+                    uint32_t count) {
+    const struct request request = {.args = words, .count = count};
+    uint32_t position;
+    return acl_check(user, command_find_original(full_name), &request, &position) == ACL_ALLOWED;
+}
+
+static void describe_user(const struct acl_user *user, struct web_query *query) {
+    const struct bytes info[] = {BYTES("INFO")};
+    const struct bytes slowlog[] = {BYTES("SLOWLOG"), BYTES("GET")};
+    query->may_see_server = query->identity.kind == WEB_SELF ||
+                            (!query->is_public_user && may_run(user, BYTES("info"), info, 1));
+    query->may_see_slowlog =
+        !query->is_public_user && may_run(user, BYTES("slowlog|get"), slowlog, 2);
+    snprintf(query->user_shown, sizeof query->user_shown, "%.*s", (int)user->name.size,
+             user->name.at);
+}
+
+enum http_verdict web_engine_check_login(void *context, struct http_login *login) {
+    struct web_engine *engine = context;
+    struct acl_user *user;
+    server_update_time(engine->server);
+    if (engine->server->settings.protected_mode && !login->is_local && !login->is_secure) {
+        return HTTP_LOGIN_REFUSED;
+    }
+    enum login_outcome outcome =
+        login_try_address(engine->server, login->address, bytes_from_text(login->user),
+                          bytes_from_text(login->password), &user, &login->retry_ms);
+    return outcome == LOGIN_RIGHT   ? HTTP_LOGIN_OK
+           : outcome == LOGIN_WRONG ? HTTP_LOGIN_NEEDED
+                                    : HTTP_LOGIN_TOO_SOON;
+}
+
+/* ---- commands ---- */
+
+static void begin_session(const struct web_engine *engine, struct web_query *query,
+                          struct acl_user *user, struct session *session) {
+    session_init(session, 0, engine->server->clock.monotonic_ms);
+    session->protocol = 3;
+    session->has_strings = true;
+    session->database = query->database;
+    session->is_no_touch = true;
+    snprintf(session->address, sizeof session->address,
+             strchr(query->address, ':') != NULL ? "[%s]:0" : "%s:0", query->address);
+    server_set_user(engine->server, session, user, true);
+}
+
+/* A pattern of keys that the user may read: the nth, over all selectors. Sets how many there are. */
+static void choose_pattern(const struct acl_user *user, struct web_query *query) {
+    unsigned count = 0;
+    struct bytes chosen = BYTES("*");
+    for (uint32_t i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *selector = user->selectors[i];
+        if (selector->has_all_keys) {
+            query->pattern_count = 1;
+            return;
+        }
+        for (uint32_t k = 0; k < selector->keys.list.count; k++) {
+            const struct acl_text *pattern = &selector->keys.list.at[k];
+            if ((pattern->value & ACL_READ) != 0 && count++ == query->cursor_part) {
+                chosen = pattern->text;
+            }
+        }
+    }
+    query->pattern_count = count;
+    if (chosen.size <= sizeof query->pattern_text) {
+        memcpy(query->pattern_text, chosen.at, chosen.size);
+        query->words[query->pattern_word] =
+            (struct bytes){.at = query->pattern_text, .size = chosen.size};
+    }
+}
+
+static void run_command(struct server *server, struct web_query *query, unsigned nth,
+                        struct session *session) {
+    struct reply reply;
+    const struct request request = {
+        .args = &query->words[query->word_begins[nth]],
+        .count = query->word_begins[nth + 1] - query->word_begins[nth],
+    };
+    reply_init(&reply, &query->replies, 3);
+    session_shape_reply(session, &reply);
+    server->ahead = NULL;
+    server->command_begin_ticks = clock_ticks();
+    execute_request(server, session, query->numbers[nth], &request, &reply);
+    CHECK(session->job == NULL);
+    query->reply_ends[query->reply_count++] = query->replies.size;
+}
+
+/* Take the cursor of the last reply for the next step. false: there is none, or it was the last step. */
+static bool take_cursor(struct web_query *query) {
+    if (query->replies.is_broken || query->reply_count == WEB_COMMANDS_MAX) {
+        return false;
+    }
+    struct value_reader reader = web_reply(query, query->reply_count - 1);
+    struct value list = value_next(&reader);
+    struct value cursor = {.kind = VALUE_NULL};
+    if (list.kind == VALUE_LIST && list.count > 0) {
+        cursor = value_next(&reader);
+    }
+    if (cursor.kind != VALUE_TEXT || cursor.text.size > sizeof query->cursor_text ||
+        bytes_equal(cursor.text, BYTES("0"))) {
+        return false;
+    }
+    memcpy(query->cursor_text, cursor.text.at, cursor.text.size);
+    query->words[query->cursor_word] =
+        (struct bytes){.at = query->cursor_text, .size = cursor.text.size};
+    return true;
+}
+
+static void run_commands(const struct web_engine *engine, struct web_query *query,
+                         struct session *session) {
+    enum { SCAN_NS = 200000 };
+    uint64_t begin_ticks = clock_ticks();
+    query->reply_count = 0;
+    for (unsigned i = 0; i < query->command_count; i++) {
+        run_command(engine->server, query, i, session);
+    }
+    while (query->cursor_word > 0 && query->replies.size < query->scan_size_max &&
+           clock_ticks_to_ns(clock_ticks() - begin_ticks) < SCAN_NS && take_cursor(query)) {
+        run_command(engine->server, query, 0, session);
+    }
+}
+
+static bool must_be_held(const struct web_engine *engine, struct web_query *query) {
+    const struct persistence *persistence = engine->server->persistence;
+    if (persistence == NULL || !persistence_holds_readers(persistence)) {
+        return false;
+    }
+    query->held_for = persistence_last_group(persistence);
+    return query->held_for > persistence_safe_group(persistence);
+}
+
+static void run(const struct web_engine *engine, struct web_query *query, struct acl_user *user) {
+    struct session session;
+    begin_session(engine, query, user, &session);
+    if (query->pattern_word > 0) {
+        choose_pattern(user, query);
+    }
+    run_commands(engine, query, &session);
+    session_deinit(&session);
+    if (query->figures != NULL && query->may_see_server) {
+        figures_take(engine->server, query->figures);
+    }
+}
+
+bool web_engine_answer(void *context, struct ask *ask) {
+    struct web_engine *engine = context;
+    struct web_query *query = (struct web_query *)ask;
+    uint64_t begin_ticks = clock_ticks();
+    server_update_time(engine->server);
+    query->verdict = WEB_ALLOWED;
+    query->is_public_user = query->is_user_known = false;
+    query->may_see_server = query->may_see_slowlog = false;
+    query->can_login = server_has_password(engine->server) || engine->server->users.count > 1;
+    query->user_shown[0] = '\0';
+    struct acl_user *user = find_user(engine, query);
+    if (query->round == 0) {
+        query->change_count = engine->server->durability.change_count;
+    }
+    query->is_unchanged = false;
+    if (user == NULL) {
+        return true;
+    }
+    query->verdict = WEB_ALLOWED;
+    describe_user(user, query);
+    if (query->has_seen && query->round == 0 && query->figures == NULL &&
+        query->seen_change_count == query->change_count) {
+        query->is_unchanged = true;
+        return true;
+    }
+    if (engine->server->durability.is_loading && query->command_count > 0) {
+        query->verdict = WEB_LOADING;
+        return true;
+    }
+    run(engine, query, user);
+    query->elapsed_ns = clock_ticks_to_ns(clock_ticks() - begin_ticks);
+    if (!must_be_held(engine, query)) {
+        return true;
+    }
+    query->next = engine->held_first;
+    engine->held_first = query;
+    return false;
+}
+
+void web_engine_open_gates(struct web_engine *engine) {
+    uint64_t safe = persistence_safe_group(engine->server->persistence);
+    struct web_query **at = &engine->held_first;
+    while (*at != NULL) {
+        struct web_query *query = *at;
+        if (query->held_for > safe) {
+            at = &query->next;
+            continue;
+        }
+        *at = query->next;
+        asks_answer(engine->asks, &query->ask);
+    }
+}

@@ -1,0 +1,444 @@
+/* The server as JSON: figures, the last hour, the slow log, and who asks. */
+#include <stdio.h>
+
+#include "server/dispatch/command.h"
+#include "server/system/version.h"
+#include "server/web/web_parts.h"
+
+enum { SLOWLOG_MAX = 128, COMMANDS_SHOWN = 20 };
+
+/* ---- durations ---- */
+
+/* The bucket's upper bound in microseconds that a share of them does not exceed; 0: there are none. */
+static uint64_t quantile_us(const struct durations *durations, double share) {
+    uint64_t wanted = (uint64_t)(share * (double)durations->count);
+    uint64_t seen = 0;
+    for (unsigned i = 0; i < DURATIONS_BUCKETS && durations->count > 0; i++) {
+        seen += durations->buckets[i];
+        if (seen > wanted || seen == durations->count) {
+            return UINT64_C(1) << i;
+        }
+    }
+    return 0;
+}
+
+static void add(struct durations *sum, const struct durations *part) {
+    sum->count += part->count;
+    sum->total_ns += part->total_ns;
+    for (unsigned i = 0; i < DURATIONS_BUCKETS; i++) {
+        sum->buckets[i] += part->buckets[i];
+    }
+}
+
+/* What came since `before`; all of it, if the counters were reset. */
+static struct durations since(const struct durations *now, const struct durations *before) {
+    struct durations part = *now;
+    if (now->count < before->count) {
+        return part;
+    }
+    part.count -= before->count;
+    part.total_ns -= before->total_ns;
+    for (unsigned i = 0; i < DURATIONS_BUCKETS; i++) {
+        part.buckets[i] -= before->buckets[i];
+    }
+    return part;
+}
+
+static struct durations sum_of_calls(const struct figures *figures) {
+    struct durations sum = {.count = 0};
+    for (uint32_t i = 0; i < figures->stats.command_count; i++) {
+        add(&sum, &figures->commands[i].calls);
+    }
+    return sum;
+}
+
+static uint64_t count_members(const struct figures *figures) {
+    uint64_t members = 0;
+    for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
+        members += figures->databases[i].members;
+    }
+    return members;
+}
+
+/* ---- the last hour ---- */
+
+static double rate(uint64_t now, uint64_t before, int64_t passed_ms) {
+    return now < before || passed_ms <= 0 ? 0 : (double)(now - before) * 1000 / (double)passed_ms;
+}
+
+static int64_t unix_ms(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void take_sample(struct web_history *history, const struct figures *figures) {
+    struct durations calls = sum_of_calls(figures);
+    int64_t now_ms = figures->uptime_ms;
+    if (history->has_last) {
+        int64_t passed_ms = now_ms - history->last_ms;
+        struct durations new_calls = since(&calls, &history->last_calls);
+        struct durations new_ticks = since(&figures->stats.ticks, &history->last_ticks);
+        unsigned at = (history->first + history->count) % WEB_SAMPLES_MAX;
+        history->samples[at] = (struct web_sample){
+            .at_ms = unix_ms(),
+            .operations =
+                rate(figures->stats.commands_processed, history->last_commands, passed_ms),
+            .input = rate(figures->stats.input_bytes, history->last_input, passed_ms),
+            .output = rate(figures->stats.output_bytes, history->last_output, passed_ms),
+            .p50_us = quantile_us(&new_calls, 0.5),
+            .p99_us = quantile_us(&new_calls, 0.99),
+            .tick_us = quantile_us(&new_ticks, 0.99),
+            .memory = memory_used(),
+            .clients = figures->clients,
+            .members = count_members(figures),
+        };
+        if (history->count < WEB_SAMPLES_MAX) {
+            history->count++;
+        } else {
+            history->first = (history->first + 1) % WEB_SAMPLES_MAX;
+        }
+    }
+    history->has_last = true;
+    history->last_ms = now_ms;
+    history->last_commands = figures->stats.commands_processed;
+    history->last_input = figures->stats.input_bytes;
+    history->last_output = figures->stats.output_bytes;
+    history->last_calls = calls;
+    history->last_ticks = figures->stats.ticks;
+}
+
+static void sample_is_there(struct web_query *query) {
+    struct web *web = query->web;
+    web->history.is_asked = false;
+    if (query->verdict == WEB_ALLOWED && query->may_see_server) {
+        take_sample(&web->history, query->figures);
+    }
+}
+
+static bool ask_nothing(struct web_query *query) {
+    (void)query;
+    return true;
+}
+
+static bool print_nothing(struct web_query *query) {
+    (void)query;
+    return false;
+}
+
+static const struct web_route route_sample = {
+    .name = "sample",
+    .ask = ask_nothing,
+    .print = print_nothing,
+    .needs_figures = true,
+    .is_for_all = true,
+};
+
+/* The server itself asks, whoever may see it. */
+static struct web_query *create_sampler(struct web *web) {
+    struct web_query *query = web_query_create(web);
+    struct figures *figures = memory_allocate_zeroed(figures_size(command_count()));
+    if (query == NULL || figures == NULL) {
+        if (query != NULL) {
+            web_query_destroy(query);
+        }
+        memory_free(figures);
+        return NULL;
+    }
+    query->figures = figures;
+    query->route = &route_sample;
+    query->done = sample_is_there;
+    query->identity = (struct web_identity){.kind = WEB_SELF, .is_local = true};
+    return query;
+}
+
+void web_history_step(struct web *web, int64_t now_ms) {
+    struct web_history *history = &web->history;
+    if (history->is_asked ||
+        (history->query != NULL && now_ms - history->asked_ms < WEB_SAMPLE_MS)) {
+        return;
+    }
+    if (history->query == NULL) {
+        history->query = create_sampler(web);
+    }
+    if (history->query != NULL) {
+        history->is_asked = true;
+        history->asked_ms = now_ms;
+        web_query_run(history->query);
+    }
+}
+
+/* ---- rights ---- */
+
+/* false: the error was written. */
+static bool check_server(struct web_query *query) {
+    if (query->may_see_server) {
+        return true;
+    }
+    if (query->is_public_user) {
+        web_error(query, 401, "login_needed", "log in to see the server");
+    } else {
+        web_error(query, 403, "forbidden", "the user %s may not run INFO", query->user_shown);
+    }
+    return false;
+}
+
+static bool print_history(struct web_query *query) {
+    struct json *json = &query->json;
+    const struct web_history *history = &query->web->history;
+    if (!check_server(query)) {
+        return false;
+    }
+    json_open(json, NULL, '{');
+    json_integer(json, "interval_ms", WEB_SAMPLE_MS);
+    json_open(json, "points", '[');
+    for (unsigned i = 0; i < history->count; i++) {
+        const struct web_sample *sample = &history->samples[(history->first + i) % WEB_SAMPLES_MAX];
+        json_open(json, NULL, '{');
+        json_time_ms(json, "at", sample->at_ms);
+        json_number(json, "operations_per_second", sample->operations);
+        json_integer(json, "p50_us", (int64_t)sample->p50_us);
+        json_integer(json, "p99_us", (int64_t)sample->p99_us);
+        json_integer(json, "tick_us", (int64_t)sample->tick_us);
+        json_integer(json, "memory", (int64_t)sample->memory);
+        json_integer(json, "clients", (int64_t)sample->clients);
+        json_integer(json, "members", (int64_t)sample->members);
+        json_number(json, "input_bytes_per_second", sample->input);
+        json_number(json, "output_bytes_per_second", sample->output);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+    return false;
+}
+
+const struct web_route web_route_history = {
+    .name = "history", .ask = ask_nothing, .print = print_history};
+
+/* ---- figures ---- */
+
+static void put_latency(struct json *json, const struct durations *calls) {
+    json_open(json, "latency", '{');
+    json_integer(json, "p50_us", (int64_t)quantile_us(calls, 0.5));
+    json_integer(json, "p90_us", (int64_t)quantile_us(calls, 0.9));
+    json_integer(json, "p99_us", (int64_t)quantile_us(calls, 0.99));
+    json_integer(json, "p999_us", (int64_t)quantile_us(calls, 0.999));
+    json_close(json, '}');
+}
+
+static void put_tick(struct json *json, const struct stats *stats) {
+    json_open(json, "tick", '{');
+    json_number(json, "mean_us",
+                stats->ticks.count > 0
+                    ? (double)stats->ticks.total_ns / 1000 / (double)stats->ticks.count
+                    : 0);
+    json_integer(json, "p99_us", (int64_t)quantile_us(&stats->ticks, 0.99));
+    json_integer(json, "longest_us", (int64_t)stats->tick_longest_us);
+    json_integer(json, "count", (int64_t)stats->ticks.count);
+    json_close(json, '}');
+}
+
+static void put_memory(struct json *json, const struct figures *figures) {
+    json_open(json, "memory", '{');
+    json_integer(json, "used", (int64_t)memory_used());
+    json_integer(json, "peak", (int64_t)memory_used_peak());
+    json_integer(json, "limit", (int64_t)figures->memory_limit);
+    json_integer(json, "clients", (int64_t)figures->memory_clients);
+    json_integer(json, "machine", (int64_t)figures->memory_machine);
+    json_close(json, '}');
+}
+
+static void put_journal(struct json *json, const struct persistence_info *kept) {
+    json_open(json, "journal", '{');
+    json_boolean(json, "enabled", kept->is_journal_on);
+    json_boolean(json, "ok", kept->is_journal_ok);
+    json_integer(json, "size", (int64_t)kept->journal_size);
+    json_integer(json, "waiting", (int64_t)kept->waiting_size);
+    json_integer(json, "sync_p99_us", (int64_t)quantile_us(&kept->syncs, 0.99));
+    json_integer(json, "sync_longest_us", (int64_t)kept->sync_longest_us);
+    json_close(json, '}');
+    json_open(json, "snapshot", '{');
+    json_boolean(json, "ok", kept->is_last_save_ok);
+    json_boolean(json, "is_saving", kept->is_saving);
+    json_time_ms(json, "at", kept->last_save_s * 1000);
+    json_integer(json, "changes_since", (int64_t)kept->changes);
+    json_close(json, '}');
+}
+
+static void put_databases(struct json *json, const struct figures *figures) {
+    json_open(json, "databases", '[');
+    for (unsigned i = 0; i < REGISTRY_DATABASES; i++) {
+        const struct figures_database *database = &figures->databases[i];
+        if (database->keys == 0) {
+            continue;
+        }
+        json_open(json, NULL, '{');
+        json_integer(json, "db", i);
+        json_integer(json, "keys", database->keys);
+        json_integer(json, "boards", database->boards);
+        json_integer(json, "members", (int64_t)database->members);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* Has it taken less time than the other one, or as much, behind it in the table? */
+static bool is_behind(const struct stats_command *one, const struct stats_command *other) {
+    return one->calls.total_ns < other->calls.total_ns ||
+           (one->calls.total_ns == other->calls.total_ns && one > other);
+}
+
+/* Those that took the most time together. */
+static void put_commands(struct json *json, const struct figures *figures) {
+    const struct stats_command *last = NULL;
+    json_open(json, "commands", '[');
+    for (unsigned shown = 0; shown < COMMANDS_SHOWN; shown++) {
+        const struct stats_command *most = NULL;
+        for (uint32_t i = 0; i < figures->stats.command_count; i++) {
+            const struct stats_command *each = &figures->commands[i];
+            if (each->calls.count > 0 && (last == NULL || is_behind(each, last)) &&
+                (most == NULL || is_behind(most, each))) {
+                most = each;
+            }
+        }
+        if (most == NULL) {
+            break;
+        }
+        uint32_t index = (uint32_t)(most - figures->commands);
+        last = most;
+        json_open(json, NULL, '{');
+        json_text(json, "name", bytes_from_text(command_full_name(index)));
+        json_integer(json, "calls", (int64_t)most->calls.count);
+        json_integer(json, "failed", (int64_t)most->failed_calls);
+        json_number(json, "mean_us",
+                    (double)most->calls.total_ns / 1000 / (double)most->calls.count);
+        json_integer(json, "p99_us", (int64_t)quantile_us(&most->calls, 0.99));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static bool print_server(struct web_query *query) {
+    struct json *json = &query->json;
+    const struct figures *figures = query->figures;
+    if (!check_server(query)) {
+        return false;
+    }
+    const struct stats *stats = &figures->stats;
+    struct durations calls = sum_of_calls(figures);
+    json_open(json, NULL, '{');
+    json_text(json, "version", BYTES(SERVER_VERSION));
+    json_integer(json, "uptime_ms", figures->uptime_ms);
+    json_time_ms(json, "started_at", figures->started_at_s * 1000);
+    json_boolean(json, "loading", figures->is_loading);
+    json_boolean(json, "writable", figures->is_writable);
+    json_number(json, "operations_per_second", stats->commands_per_second);
+    json_integer(json, "operations", (int64_t)stats->commands_processed);
+    json_integer(json, "errors", (int64_t)stats->error_replies);
+    json_number(json, "input_bytes_per_second", stats->input_kbps * 1024);
+    json_number(json, "output_bytes_per_second", stats->output_kbps * 1024);
+    json_integer(json, "clients", (int64_t)figures->clients);
+    json_integer(json, "clients_limit", (int64_t)figures->clients_limit);
+    json_integer(json, "clients_blocked", (int64_t)figures->clients_blocked);
+    json_integer(json, "clients_rejected", (int64_t)stats->connections_rejected);
+    json_integer(json, "subscribers", (int64_t)figures->clients_pubsub);
+    json_integer(json, "web_connections", (int64_t)http_server_connections(query->web->http));
+    json_integer(json, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
+    json_integer(json, "members", (int64_t)count_members(figures));
+    put_latency(json, &calls);
+    put_tick(json, stats);
+    put_memory(json, figures);
+    put_journal(json, &figures->kept);
+    put_databases(json, figures);
+    put_commands(json, figures);
+    json_close(json, '}');
+    return false;
+}
+
+const struct web_route web_route_server = {
+    .name = "server", .ask = ask_nothing, .print = print_server, .needs_figures = true};
+
+/* ---- the slow log ---- */
+
+static bool ask_slowlog(struct web_query *query) {
+    if (!web_number(query, "count", 1, SLOWLOG_MAX, SLOWLOG_MAX, &query->count)) {
+        return false;
+    }
+    web_command(query, "SLOWLOG GET");
+    web_word_integer(query, query->count);
+    return true;
+}
+
+static bool print_slowlog(struct web_query *query) {
+    struct json *json = &query->json;
+    if (query->is_public_user) {
+        web_error(query, 401, "login_needed", "log in to see the slow log");
+        return false;
+    }
+    if (web_reply_is_error(query, 0)) {
+        return false;
+    }
+    struct value_reader reader = web_reply(query, 0);
+    struct value list = value_next(&reader);
+    json_open(json, NULL, '{');
+    json_open(json, "entries", '[');
+    for (uint64_t i = 0; i < list.count; i++) {
+        (void)value_next(&reader);
+        json_open(json, NULL, '{');
+        json_integer(json, "id", value_next(&reader).number);
+        json_time_ms(json, "at", value_next(&reader).number * 1000);
+        json_integer(json, "us", value_next(&reader).number);
+        json_open(json, "command", '[');
+        struct value words = value_next(&reader);
+        for (uint64_t k = 0; k < words.count; k++) {
+            json_text(json, NULL, value_next(&reader).text);
+        }
+        json_close(json, ']');
+        json_text(json, "client", value_next(&reader).text);
+        json_text(json, "name", value_next(&reader).text);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+    return false;
+}
+
+const struct web_route web_route_slowlog = {
+    .name = "slowlog", .ask = ask_slowlog, .print = print_slowlog};
+
+/* ---- who asks ---- */
+
+static bool print_me(struct web_query *query) {
+    struct json *json = &query->json;
+    const struct web *web = query->web;
+    bool is_known = query->verdict == WEB_ALLOWED && query->is_user_known;
+    json_open(json, NULL, '{');
+    if (is_known) {
+        json_text(json, "user", bytes_from_text(query->user_shown));
+    } else {
+        json_null(json, "user");
+    }
+    json_boolean(json, "is_logged_in", is_known && query->identity.kind == WEB_USER);
+    json_boolean(json, "is_public", query->is_public_user);
+    json_boolean(json, "can_login", query->can_login);
+    json_boolean(json, "can_see_server", query->may_see_server);
+    json_boolean(json, "can_see_slowlog", query->may_see_slowlog);
+    json_text(json, "version", BYTES(SERVER_VERSION));
+    if (web->data_pattern.at == NULL) {
+        json_null(json, "data");
+    } else {
+        json_open(json, "data", '{');
+        json_text(json, "pattern", web->data_pattern);
+        json_open(json, "fields", '[');
+        for (unsigned i = 0; i < web->data_field_count; i++) {
+            json_text(json, NULL, web->data_fields[i]);
+        }
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+    return false;
+}
+
+const struct web_route web_route_me = {
+    .name = "me", .ask = ask_nothing, .print = print_me, .is_for_all = true};

@@ -1,0 +1,59 @@
+/* Answers from the page's files. Every view has an address of its own, and the page that it loads is the same:
+ * the browser's part reads the address. */
+#include "server/web/web_files.h"
+
+#include "server/web/web_parts.h"
+
+static const struct web_file *find(struct bytes name) {
+    for (const struct web_file *file = web_files; file->name != NULL; file++) {
+        if (bytes_equal(name, bytes_from_text(file->name))) {
+            return file;
+        }
+    }
+    return NULL;
+}
+
+static bool begins_with(const struct http_target *target, const char *word) {
+    return bytes_equal(target->segments[0], bytes_from_text(word));
+}
+
+static bool is_view(const struct http_target *target) {
+    return begins_with(target, "") || begins_with(target, "boards") ||
+           begins_with(target, "server") || begins_with(target, "login") ||
+           begins_with(target, "embed");
+}
+
+static const struct web_file *choose(const struct http_target *target) {
+    if (begins_with(target, "api")) {
+        return target->segment_count == 3 ? find(target->segments[2]) : NULL;
+    }
+    if (target->segment_count == 1 && target->segments[0].size > 0) {
+        const struct web_file *file = find(target->segments[0]);
+        if (file != NULL && !begins_with(target, "openapi.json")) {
+            return file;
+        }
+    }
+    return is_view(target) ? find(BYTES("index.html")) : NULL;
+}
+
+bool web_files_answer(struct http_exchange *exchange, const struct http_target *target) {
+    const struct web_file *file = choose(target);
+    if (file == NULL) {
+        return false;
+    }
+    struct http_reply *reply = &exchange->reply;
+    const char *known = http_exchange_header(exchange, "If-None-Match");
+    reply->content_type = file->type;
+    reply->is_kept = true;
+    http_reply_header(reply, "Cache-Control", "no-cache");
+    http_reply_header(reply, "ETag", file->tag);
+    web_add_headers(reply, begins_with(target, "embed"));
+    if (known != NULL && strstr(known, file->tag) != NULL) {
+        reply->status = 304;
+        reply->fixed = BYTES("");
+    } else {
+        reply->fixed = (struct bytes){.at = (const char *)file->at, .size = file->size};
+    }
+    http_exchange_ready(exchange);
+    return true;
+}

@@ -1,0 +1,160 @@
+/* Shared by the files of server/web/ alone. */
+#ifndef SERVER_WEB_PARTS_H
+#define SERVER_WEB_PARTS_H
+
+#include "server/web/web.h"
+#include "server/web/web_engine.h"
+#include "server/web/web_query.h"
+
+enum {
+    WEB_PENDING_MAX = 1000,     /* queries that wait for their turn */
+    WEB_SESSIONS_MAX = 1024,    /* logins */
+    WEB_USER_SESSIONS_MAX = 64, /* of one user */
+    WEB_TOKEN_SIZE = 48,        /* hexadecimal digits */
+    WEB_COOKIE_MAX = 256,
+    WEB_LIMIT_MS = 5000, /* for a request's answer */
+    WEB_VIEWS_MAX = 10000,
+    WEB_MEMORY_MAX =
+        64 << 20, /* bytes: replies of the engine beyond the first 16 kB of each, and views */
+    WEB_SENDING_MAX = 64 << 20,  /* bytes of replies that are being sent */
+    WEB_VIEW_SIZE_MAX = 1 << 20, /* bytes of a page that is viewed */
+    WEB_VIEW_MS = 250,           /* between two looks at a page that somebody views */
+    WEB_VIEW_CHECK_MS = 5000,    /* between two that run the commands in any case */
+    WEB_SERVER_VIEW_MS = 1000,
+    WEB_PING_MS = 15000,
+    WEB_SAMPLE_MS = 10000,
+    WEB_SAMPLES_MAX = 360, /* an hour */
+    WEB_SAMPLE_COMMANDS_MAX = 512,
+};
+
+struct web_view;
+
+/* An exchange's own part. */
+struct web_request {
+    struct web *web;
+    struct http_exchange *exchange;
+    struct http_login_ask *login; /* that the engine has */
+    struct web_query *query;      /* that is being answered */
+    bool wants_stream;
+    /* a viewer */
+    struct web_view *view;
+    struct web_request *next, *previous; /* of the same view */
+    int64_t due_ms;                      /* a viewer gets nothing before */
+    uint64_t version;                    /* of what it was sent last */
+    char cookie[WEB_COOKIE_MAX];         /* for the reply */
+};
+
+/* ---- logins: web_login.c ---- */
+
+struct web_session {
+    char token_digest[DIGEST_TEXT_SIZE]; /* all zeros: free */
+    bool is_used;
+    char user[HTTP_USER_MAX];
+    char digest[DIGEST_TEXT_SIZE]; /* of the password */
+    int64_t used_at_ms;
+};
+struct web_sessions {
+    struct web_session *at; /* WEB_SESSIONS_MAX */
+    int64_t timeout_ms;
+};
+MUST_CHECK bool web_sessions_init(struct web_sessions *sessions, int64_t timeout_ms);
+void web_sessions_deinit(struct web_sessions *sessions);
+/* A new one; token: room for WEB_TOKEN_SIZE. */
+void web_sessions_add(struct web_sessions *sessions, const char *user, const char *digest,
+                      int64_t now_ms, char *token);
+/* NULL: there is none, or it has ended. */
+struct web_session *web_sessions_find(struct web_sessions *sessions, struct bytes token,
+                                      int64_t now_ms);
+void web_sessions_end(struct web_session *session);
+
+/* {"user": "...", "password": "..."}, in any order; text is terminated. false: it is not that. */
+MUST_CHECK bool web_read_login(const char *text, struct http_login *login);
+/* POST /login and /logout. */
+void web_log_in(struct web *web, struct web_request *request);
+void web_log_out(struct web *web, struct web_request *request);
+/* Who asks, by the cookie. */
+void web_identify(struct web *web, const struct http_exchange *exchange,
+                  struct web_identity *identity);
+void web_identity_set(struct web_identity *identity, const struct http_login *login);
+/* A wrong password, or one that is not taken. */
+void web_refuse_login(struct http_exchange *exchange, const struct http_login_ask *login);
+
+/* ---- views: web_views.c ---- */
+
+struct web_views {
+    struct web_view *first;
+    unsigned count;
+    int64_t pinged_ms;
+    struct http_text *ping; /* ": ping" */
+};
+/* Stream what the query asks for, together with others who ask the same; it is taken. */
+void web_views_add(struct web *web, struct web_request *request, struct web_query *query);
+void web_views_step(struct web *web, int64_t now_ms);
+void web_views_leave(struct web *web, struct web_request *request);
+void web_views_end(struct web *web);
+/* End the streams of a login. */
+void web_views_log_out(struct web *web, const struct web_identity *identity);
+
+/* ---- figures and the last hour: web_figures.c ---- */
+
+struct web_sample {
+    int64_t at_ms;                    /* unix */
+    double operations, input, output; /* a second */
+    uint64_t p50_us, p99_us, tick_us;
+    uint64_t memory, clients, members;
+};
+struct web_history {
+    struct web_query *query; /* asks for the next sample; borrowed while it is asked */
+    bool is_asked;
+    int64_t asked_ms;
+    bool has_last;
+    int64_t last_ms; /* unix */
+    uint64_t last_commands, last_input, last_output;
+    struct durations last_calls, last_ticks;
+    struct web_sample samples[WEB_SAMPLES_MAX];
+    unsigned count, first;
+};
+void web_history_step(struct web *web, int64_t now_ms);
+
+/* ---- files: web_files.c ---- */
+
+/* Answer from the files of the page. false: there is no such file. */
+MUST_CHECK bool web_files_answer(struct http_exchange *exchange, const struct http_target *target);
+
+/* ---- all ---- */
+
+struct web {
+    struct http_server *http;
+    struct http_handler handler;
+    struct web_engine engine;                       /* the engine's thread's */
+    const struct settings *settings;                /* those of web- are fixed */
+    struct web_query *pending_first, *pending_last; /* waiting for the pace */
+    unsigned pending_count;
+    int64_t budgets_ns[2]; /* for requests, for views: what may be asked now, negative: overdrawn */
+    int64_t budgets_at_ms;
+    struct web_sessions sessions;
+    struct web_views views;
+    struct web_history history;
+    uint64_t answered_ns; /* of the engine's time, since the start */
+    size_t memory_size;   /* see WEB_MEMORY_MAX */
+    struct bytes data_pattern, data_fields[WEB_FIELDS_MAX]; /* web-data */
+    unsigned data_field_count;
+};
+
+/* The routes of boards and of the server, by the last fixed part of the path. */
+extern const struct web_route web_route_list, web_route_board, web_route_page, web_route_member,
+    web_route_search, web_route_histogram, web_route_archives, web_route_server, web_route_history,
+    web_route_slowlog, web_route_me;
+
+/* What every reply of the page says to browsers. may_frame: other sites may show it in a frame. */
+void web_add_headers(struct http_reply *reply, bool may_frame);
+/* Reply what the query has written. */
+void web_answer(struct http_exchange *exchange, struct web_query *query);
+/* Run the query for this request, and reply; it is taken. */
+void web_run(struct web_request *request, struct web_query *query);
+/* Reply an error. */
+__attribute__((format(printf, 4, 5))) void web_refuse(struct http_exchange *exchange,
+                                                      unsigned status, const char *code,
+                                                      const char *format, ...);
+
+#endif

@@ -1,0 +1,307 @@
+/* See web_query.h. */
+#include "server/web/web_query.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "server/dispatch/command.h"
+#include "server/web/web.h"
+#include "server/web/web_engine.h"
+
+enum { TEXTS_MAX = 8192, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
+
+/* ---- beginning and end ---- */
+
+static void give_room(struct web_query *query) {
+    web_give_memory(query->web, query->room);
+    query->room = 0;
+    buffer_deinit(&query->replies);
+}
+
+/* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
+ * this one frees. false: there is not so much memory; the room is as it was. */
+static bool make_room(struct web_query *query, size_t size) {
+    size_t room = size > REPLIES_FIRST ? size : 0;
+    struct buffer replies;
+    buffer_init(&replies, size);
+    if (!web_take_memory(query->web, room)) {
+        return false;
+    }
+    if (buffer_reserve(&replies, size) == NULL) {
+        web_give_memory(query->web, room);
+        return false;
+    }
+    give_room(query);
+    query->replies = replies;
+    query->room = room;
+    return true;
+}
+
+struct web_query *web_query_create(struct web *web) {
+    struct web_query *query = memory_allocate_zeroed(sizeof *query);
+    if (query == NULL) {
+        return NULL;
+    }
+    query->web = web;
+    query->status = 200;
+    buffer_init(&query->texts, TEXTS_MAX);
+    buffer_init(&query->kept, WEB_REPLIES_MAX);
+    buffer_init(&query->out, WEB_JSON_MAX);
+    query->json.out = &query->out;
+    if (!make_room(query, REPLIES_FIRST) || buffer_reserve(&query->texts, TEXTS_MAX) == NULL) {
+        buffer_deinit(&query->replies);
+        buffer_deinit(&query->texts);
+        memory_free(query);
+        return NULL;
+    }
+    return query;
+}
+
+void web_query_destroy(struct web_query *query) {
+    buffer_deinit(&query->texts);
+    give_room(query);
+    buffer_deinit(&query->kept);
+    buffer_deinit(&query->out);
+    memory_free(query->figures);
+    memory_free(query->text);
+    memory_free(query);
+}
+
+void web_query_leave(struct web_query *query) {
+    if (query->state == WEB_QUERY_WAITS) {
+        web_take_back(query->web, query);
+    } else if (query->state == WEB_QUERY_ASKED) {
+        query->is_left = true;
+        return;
+    }
+    web_query_destroy(query);
+}
+
+/* ---- replies ---- */
+
+void web_error(struct web_query *query, unsigned status, const char *code, const char *format,
+               ...) {
+    char text[HTTP_ERROR_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)size;
+    buffer_clear(&query->out);
+    query->json = (struct json){.out = &query->out};
+    query->status = status;
+    json_open(&query->json, NULL, '{');
+    json_text(&query->json, "error", bytes_from_text(text));
+    json_text(&query->json, "code", bytes_from_text(code));
+    json_close(&query->json, '}');
+}
+
+struct value_reader web_reply(const struct web_query *query, unsigned nth) {
+    CHECK(nth < query->reply_count);
+    size_t begin = nth > 0 ? query->reply_ends[nth - 1] : 0;
+    return (struct value_reader){.at = query->replies.at + begin,
+                                 .end = query->replies.at + query->reply_ends[nth]};
+}
+
+static bool begins(struct bytes text, const char *word) {
+    size_t size = strlen(word);
+    return text.size >= size && memcmp(text.at, word, size) == 0;
+}
+
+bool web_reply_is_error(struct web_query *query, unsigned nth) {
+    struct value_reader reader = web_reply(query, nth);
+    struct value value = value_next(&reader);
+    if (value.kind != VALUE_ERROR) {
+        return false;
+    }
+    struct bytes text = value.text;
+    if (begins(text, "NOPERM")) {
+        if (query->identity.kind == WEB_ANYBODY && query->is_public_user) {
+            web_error(query, 401, "login_needed", "log in to see this");
+        } else {
+            web_error(query, 403, "forbidden", "%.*s", (int)text.size, text.at);
+        }
+    } else if (begins(text, "ERR no such key")) {
+        web_error(query, 404, "not_found", "there is no such board");
+    } else if (begins(text, "WRONGTYPE")) {
+        web_error(query, 404, "not_found", "this key is no board");
+    } else if (begins(text, "LOADING") || begins(text, "BUSY") || begins(text, "OOM")) {
+        web_error(query, 503, "busy", "%.*s", (int)text.size, text.at);
+    } else {
+        web_error(query, 400, "bad_request", "%.*s", (int)text.size, text.at);
+    }
+    return true;
+}
+
+/* ---- commands ---- */
+
+void web_word(struct web_query *query, struct bytes word) {
+    CHECK(query->word_count < WEB_WORDS_MAX);
+    query->words[query->word_count++] = word;
+    query->word_begins[query->command_count] = query->word_count;
+}
+
+void web_word_text(struct web_query *query, const char *word) {
+    web_word(query, bytes_from_text(word));
+}
+
+void web_command(struct web_query *query, const char *name) {
+    CHECK(query->command_count < WEB_COMMANDS_MAX);
+    char lower[COMMAND_FULL_NAME_MAX];
+    size_t size = 0;
+    for (; name[size] != '\0'; size++) {
+        lower[size] = name[size] == ' ' ? '|' : bytes_lower(name[size]);
+    }
+    uint32_t number = command_find_original((struct bytes){.at = lower, .size = size});
+    CHECK(number != COMMAND_NONE);
+    query->numbers[query->command_count] = number;
+    query->word_begins[query->command_count++] = query->word_count;
+    while (*name != '\0') {
+        size_t word = strcspn(name, " ");
+        web_word(query, (struct bytes){.at = name, .size = word});
+        name += word + (name[word] == ' ');
+    }
+}
+
+struct bytes web_word_copy(struct web_query *query, struct bytes bytes) {
+    char *at = buffer_reserve(&query->texts, bytes.size + 1);
+    CHECK(at != NULL);
+    if (bytes.size > 0) {
+        memcpy(at, bytes.at, bytes.size);
+    }
+    buffer_commit(&query->texts, bytes.size);
+    return (struct bytes){.at = at, .size = bytes.size};
+}
+
+void web_word_integer(struct web_query *query, int64_t number) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    size_t size = bytes_print_i64(text, number);
+    web_word(query, web_word_copy(query, (struct bytes){.at = text, .size = size}));
+}
+
+void web_words_of_data(struct web_query *query) {
+    if (query->data_pattern.at == NULL) {
+        return;
+    }
+    web_word_text(query, "DATA");
+    web_word(query, query->data_pattern);
+    web_word_text(query, "FIELDS");
+    web_word_integer(query, query->data_field_count);
+    for (unsigned i = 0; i < query->data_field_count; i++) {
+        web_word(query, query->data_fields[i]);
+    }
+}
+
+bool web_number(struct web_query *query, const char *name, int64_t lowest, int64_t highest,
+                int64_t otherwise, int64_t *number) {
+    struct bytes text = http_target_find(&query->target, name);
+    *number = otherwise;
+    if (text.at == NULL) {
+        return true;
+    }
+    if (!bytes_parse_i64(text, number) || *number < lowest || *number > highest) {
+        web_error(query, 400, "bad_request", "%s is a number from %lld to %lld", name,
+                  (long long)lowest, (long long)highest);
+        return false;
+    }
+    return true;
+}
+
+/* ---- rounds ---- */
+
+static void finish(struct web_query *query) {
+    query->state = WEB_QUERY_DONE;
+    query->done(query);
+}
+
+static void begin_round(struct web_query *query) {
+    query->command_count = query->word_count = query->reply_count = 0;
+    query->cursor_word = query->pattern_word = 0;
+    query->word_begins[0] = 0;
+    buffer_clear(&query->texts);
+    buffer_clear(&query->replies);
+    if (!query->route->ask(query)) {
+        finish(query);
+        return;
+    }
+    web_put(query->web, query);
+}
+
+/* The replies did not fit: room for more, and the round once more. false: they are too long. */
+static bool try_with_more_room(struct web_query *query) {
+    size_t size = query->replies.size_max * REPLIES_GROWTH;
+    if (!query->replies.is_broken || query->replies.size_max >= WEB_REPLIES_MAX ||
+        !make_room(query, size < WEB_REPLIES_MAX ? size : WEB_REPLIES_MAX)) {
+        return false;
+    }
+    begin_round(query);
+    return true;
+}
+
+static bool is_refused(struct web_query *query) {
+    if (query->route->is_for_all) {
+        return false;
+    }
+    switch (query->verdict) {
+    case WEB_ALLOWED:
+        break;
+    case WEB_LOGIN_NEEDED:
+        web_error(query, 401, "login_needed", "log in to see this");
+        return true;
+    case WEB_NOT_FROM_THERE:
+        web_error(query, 403, "forbidden",
+                  "not from %s: without a password (requirepass) only this machine is let in "
+                  "while protected-mode is on, but for boards that web-public names",
+                  query->address);
+        return true;
+    case WEB_LOADING:
+        web_error(query, 503, "busy", "the server loads its boards");
+        return true;
+    }
+    if (query->replies.is_broken) {
+        web_error(query, 413, "too_large",
+                  "the reply is too long: ask for fewer rows with count=N");
+        return true;
+    }
+    return false;
+}
+
+static void on_answer(void *context, struct ask *ask) {
+    struct web_query *query = (struct web_query *)ask;
+    struct web *web = context;
+    query->state = WEB_QUERY_NEW;
+    web_note_answer(web, query);
+    if (query->is_left) {
+        web_query_destroy(query);
+        return;
+    }
+    if (query->verdict == WEB_ALLOWED && try_with_more_room(query)) {
+        return;
+    }
+    if (is_refused(query) || query->is_unchanged) {
+        finish(query);
+        return;
+    }
+    if (query->route->print(query)) {
+        query->round++;
+        begin_round(query);
+        return;
+    }
+    if (query->out.is_broken) {
+        web_error(query, 413, "too_large",
+                  "the reply is too long: ask for fewer rows with count=N");
+    }
+    finish(query);
+}
+
+void web_query_run(struct web_query *query) {
+    query->ask = (struct ask){.answer = web_engine_answer, .done = on_answer};
+    query->round = query->more = query->cursor_part = 0;
+    query->cursor = 0;
+    query->is_scan_over = query->has_listed = false;
+    query->status = 200;
+    buffer_clear(&query->out);
+    buffer_clear(&query->kept);
+    query->json = (struct json){.out = &query->out};
+    begin_round(query);
+}

@@ -1,0 +1,163 @@
+/* A question of the page: commands that a user's session runs on the engine's thread, and the JSON that is
+ * made of their replies on the HTTP thread.
+ *
+ *     HTTP thread                          engine's thread, between two ticks
+ *
+ *     route->ask(): commands
+ *                  ------ pace ------->    web_engine_answer: the user, then each command
+ *                                          held until what it shows is on disk (appendfsync always)
+ *     route->print(): JSON,   <--------
+ *     or further commands
+ *
+ *     NEW ---> WAITS ---> ASKED ---> NEW (a further round) ... ---> DONE
+ *
+ * The pace: what is asked for requests may take 1/WEB_REQUEST_SHARE of the engine's time, and what is asked
+ * for viewers 1/WEB_VIEW_SHARE; the rest waits its turn. */
+#ifndef SERVER_WEB_QUERY_H
+#define SERVER_WEB_QUERY_H
+
+#include "server/clients/acl_user.h"
+#include "server/http/http_login.h"
+#include "server/http/http_target.h"
+#include "server/metrics/figures.h"
+#include "server/system/digest.h"
+#include "server/web/json.h"
+#include "server/web/value.h"
+
+struct web;
+struct web_query;
+
+enum {
+    WEB_COMMANDS_MAX = 40,     /* of a round */
+    WEB_WORDS_MAX = 512,       /* of its commands together */
+    WEB_REPLIES_MAX = 4 << 20, /* bytes of RESP of a round */
+    WEB_JSON_MAX = 16 << 20,
+    WEB_FIELDS_MAX = 8, /* of a member's hash */
+    WEB_ROWS_MAX = 200,
+    WEB_REQUEST_SHARE = 10,
+    WEB_VIEW_SHARE = 50,
+};
+
+/* Whose rights a question has. */
+struct web_identity {
+    enum web_identity_kind {
+        WEB_ANYBODY, /* has not logged in: the default user, if it needs no password; else what is public */
+        WEB_USER,
+        WEB_SELF, /* the page itself: may see the figures */
+    } kind;
+    bool is_local;
+    char user[HTTP_USER_MAX];
+    char
+        digest[DIGEST_TEXT_SIZE]; /* of the password: the login is void when the user has another */
+};
+
+enum web_verdict {
+    WEB_ALLOWED,
+    WEB_LOGIN_NEEDED,   /* 401 */
+    WEB_NOT_FROM_THERE, /* 403: protected-mode */
+    WEB_LOADING,
+};
+
+enum web_query_state { WEB_QUERY_NEW, WEB_QUERY_WAITS, WEB_QUERY_ASKED, WEB_QUERY_DONE };
+
+struct web_route {
+    const char *name; /* the last fixed part of the path */
+    /* Add the commands of a round (query->round). false: query->status and its JSON say why not. */
+    bool (*ask)(struct web_query *query);
+    /* Write the JSON, or return true for a further round. */
+    bool (*print)(struct web_query *query);
+    bool needs_figures;
+    bool is_for_all; /* also for those who may see nothing */
+};
+
+struct web_query {
+    struct ask ask; /* first */
+    struct web *web;
+    const struct web_route *route;
+    struct web_query *next; /* of those that wait */
+    enum web_query_state state;
+    bool is_view;
+    bool is_left; /* nobody waits for it: it is freed when the engine has given it back */
+    void (*done)(struct web_query *query);
+    void *owner;
+    /* what is asked */
+    struct web_identity identity;
+    char address[HTTP_ADDRESS_MAX];
+    char *text; /* decoded target; owned */
+    struct http_target target;
+    uint8_t database;
+    struct bytes board, member;
+    int64_t from, count;
+    struct bytes data_pattern, data_fields[WEB_FIELDS_MAX];
+    unsigned data_field_count;
+    /* a round */
+    unsigned round, more; /* more: the route's own */
+    unsigned command_count, word_count;
+    unsigned word_begins[WEB_COMMANDS_MAX + 1];
+    uint32_t numbers[WEB_COMMANDS_MAX]; /* command_index */
+    struct bytes words[WEB_WORDS_MAX];
+    struct buffer texts;   /* words that are made up; does not move while words point to it */
+    struct buffer replies; /* does not grow */
+    size_t room;           /* bytes of it that web_take_memory counts */
+    size_t reply_ends[WEB_COMMANDS_MAX];
+    struct figures *figures; /* of a route that needs them; owned */
+    struct buffer kept;      /* the route's own: what earlier rounds have found */
+    uint64_t cursor;
+    unsigned cursor_part;
+    bool is_scan_over, has_listed;
+    /* The engine repeats the only command with the cursor that it has replied (0: does not), as long as a
+     * round may take; and puts in the pattern_part'th pattern of keys that the user may read. */
+    unsigned cursor_word, pattern_word;
+    size_t scan_size_max; /* bytes of replies after which a round ends */
+    char cursor_text[BYTES_INTEGER_TEXT_MAX];
+    char pattern_text[ACL_TEXT_MAX];
+    unsigned pattern_count;
+    unsigned reply_count;
+    /* from the engine */
+    enum web_verdict verdict;
+    bool is_public_user, is_user_known, can_login, may_see_server, may_see_slowlog;
+    char user_shown[HTTP_USER_MAX];
+    uint64_t held_for; /* the group that must be on disk */
+    uint64_t elapsed_ns;
+    uint64_t change_count;       /* of the engine, when the first round began */
+    bool has_seen, is_unchanged; /* nothing has changed since seen_change_count: nothing was run */
+    uint64_t seen_change_count;
+    /* the reply */
+    unsigned status;
+    struct buffer out;
+    struct json json;
+};
+
+/* NULL: out of memory. */
+MUST_CHECK struct web_query *web_query_create(struct web *web);
+/* Take a target apart and choose its route. false: status and JSON say why not. */
+MUST_CHECK bool web_query_parse(struct web_query *query, const char *target);
+/* Ask the engine, round by round; then done is called, on the HTTP thread. Once more for another time. */
+void web_query_run(struct web_query *query);
+/* Nobody waits for it any more. */
+void web_query_leave(struct web_query *query);
+void web_query_destroy(struct web_query *query);
+
+/* ---- for routes ---- */
+
+/* Begin a command, then add its words, which must live as long as the round. */
+void web_command(struct web_query *query, const char *name);
+void web_word(struct web_query *query, struct bytes word);
+void web_word_text(struct web_query *query, const char *word);
+void web_word_integer(struct web_query *query, int64_t number);
+/* A copy of bytes for a word of this round. Room: 1 KiB in all, names of keys apart. */
+struct bytes web_word_copy(struct web_query *query, struct bytes bytes);
+/* DATA pattern FIELDS n field ..., if the query has any. */
+void web_words_of_data(struct web_query *query);
+/* The reply to the nth command of the round. */
+struct value_reader web_reply(const struct web_query *query, unsigned nth);
+/* If the nth command was refused: the status and the JSON of that. */
+MUST_CHECK bool web_reply_is_error(struct web_query *query, unsigned nth);
+/* An error as the whole reply. */
+__attribute__((format(printf, 4, 5))) void web_error(struct web_query *query, unsigned status,
+                                                     const char *code, const char *format, ...);
+/* A parameter that is a number. false: the error was written. */
+MUST_CHECK bool web_number(struct web_query *query, const char *name, int64_t lowest,
+                           int64_t highest, int64_t otherwise, int64_t *number);
+
+#endif

@@ -1,0 +1,288 @@
+/* See web_rows.h. */
+#include "server/web/web_rows.h"
+
+#include <stdio.h>
+
+/* ---- parts ---- */
+
+static void put_text_or_null(struct json *json, const char *key, struct bytes text) {
+    if (text.at == NULL) {
+        json_null(json, key);
+    } else {
+        json_text(json, key, text);
+    }
+}
+
+static void put_time_of(struct json *json, const char *key, struct value_reader map,
+                        const char *name) {
+    int64_t time_ms = value_find_integer(map, name, INT64_MIN);
+    if (time_ms == INT64_MIN) {
+        json_null(json, key);
+    } else {
+        json_time_ms(json, key, time_ms);
+    }
+}
+
+void web_put_integer_of(struct json *json, struct value_reader map, const char *name) {
+    int64_t number = value_find_integer(map, name, INT64_MIN);
+    if (number == INT64_MIN) {
+        json_null(json, name);
+    } else {
+        json_integer(json, name, number);
+    }
+}
+
+void web_put_text_of(struct json *json, struct value_reader map, const char *name) {
+    put_text_or_null(json, name, value_find_text(map, name));
+}
+
+void web_put_flag_of(struct json *json, struct value_reader map, const char *name) {
+    json_boolean(json, name, value_find_integer(map, name, 0) != 0);
+}
+
+bool web_find_map(struct value_reader map, const char *name, struct value_reader *found) {
+    if (!value_find(map, name, found)) {
+        return false;
+    }
+    struct value_reader at = *found;
+    return value_next(&at).kind == VALUE_MAP;
+}
+
+/* Whether it can be written to now, and until when. */
+void web_put_state(struct json *json, struct value_reader board) {
+    struct value_reader period;
+    bool has_period = web_find_map(board, "period", &period);
+    web_put_flag_of(json, board, "frozen");
+    put_time_of(json, "opens_at", board, "opens");
+    put_time_of(json, "closes_at", board, "closes");
+    if (has_period) {
+        put_time_of(json, "starts_at", period, "start");
+        put_time_of(json, "rolls_at", period, "end");
+    } else {
+        json_null(json, "starts_at");
+        json_null(json, "rolls_at");
+    }
+}
+
+static void put_period(struct json *json, struct value_reader board) {
+    struct value_reader period;
+    if (!web_find_map(board, "period", &period)) {
+        json_null(json, "period");
+        return;
+    }
+    json_open(json, "period", '{');
+    web_put_text_of(json, period, "unit");
+    web_put_integer_of(json, period, "every");
+    web_put_text_of(json, period, "on");
+    web_put_integer_of(json, period, "at");
+    web_put_text_of(json, period, "tz");
+    web_put_text_of(json, period, "from");
+    web_put_integer_of(json, period, "archive");
+    web_put_text_of(json, period, "archived");
+    json_close(json, '}');
+}
+
+static void put_archives(struct json *json, struct value_reader board) {
+    struct value_reader at;
+    json_open(json, "archives", '[');
+    struct value list = {.kind = VALUE_NULL};
+    if (value_find(board, "archives", &at)) {
+        list = value_next(&at);
+    }
+    for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count; i++) {
+        json_open(json, NULL, '{');
+        json_bytes(json, "name", value_next(&at).text);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* What LB.LIST and LB.INFO have in common. */
+void web_put_board(struct json *json, const struct web_query *query, struct bytes name,
+                   struct value_reader board) {
+    json_bytes(json, "name", name);
+    json_integer(json, "db", query->database);
+    web_put_integer_of(json, board, "count");
+    web_put_text_of(json, board, "layout");
+    web_put_integer_of(json, board, "cap");
+    web_put_integer_of(json, board, "limit");
+    web_put_text_of(json, board, "keep");
+    web_put_flag_of(json, board, "created");
+    web_put_state(json, board);
+    put_period(json, board);
+    put_archives(json, board);
+}
+
+/* The names of the layout's fields, and how many there are. */
+uint64_t web_count_fields(struct value_reader board) {
+    struct value_reader at;
+    return value_find(board, "fields", &at) ? value_next(&at).count : 0;
+}
+
+void web_put_field_names(struct json *json, struct value_reader board) {
+    struct value_reader at;
+    json_open(json, "fields", '[');
+    if (value_find(board, "fields", &at)) {
+        uint64_t count = value_next(&at).count;
+        for (uint64_t i = 0; i < count; i++) {
+            put_text_or_null(json, NULL, value_find_text(at, "name"));
+            value_skip(&at);
+        }
+    }
+    json_close(json, ']');
+}
+
+void web_put_fields(struct json *json, struct value_reader board) {
+    struct value_reader at;
+    json_open(json, "fields", '[');
+    if (value_find(board, "fields", &at)) {
+        uint64_t count = value_next(&at).count;
+        for (uint64_t i = 0; i < count; i++) {
+            json_open(json, NULL, '{');
+            web_put_text_of(json, at, "name");
+            web_put_integer_of(json, at, "bits");
+            web_put_text_of(json, at, "order");
+            web_put_flag_of(json, at, "signed");
+            web_put_integer_of(json, at, "scale");
+            web_put_text_of(json, at, "lowest");
+            web_put_text_of(json, at, "highest");
+            json_close(json, '}');
+            value_skip(&at);
+        }
+    }
+    json_close(json, ']');
+}
+
+void web_put_data_names(struct json *json, const struct web_query *query) {
+    json_open(json, "data_fields", '[');
+    for (unsigned i = 0; i < query->data_field_count; i++) {
+        json_text(json, NULL, query->data_fields[i]);
+    }
+    json_close(json, ']');
+}
+
+/* Fields of the member's hash: an array of values, or null where there is no hash. */
+static void put_data(struct json *json, const struct web_query *query,
+                     struct value_reader *reader) {
+    struct value list = value_next(reader);
+    json_open(json, "data", '{');
+    for (unsigned i = 0; i < query->data_field_count; i++) {
+        struct value value = {.kind = VALUE_NULL};
+        if (list.kind == VALUE_LIST && i < list.count) {
+            value = value_next(reader);
+        }
+        json_pair(json, query->data_fields[i],
+                  value.kind == VALUE_TEXT ? value.text : (struct bytes){.at = NULL});
+    }
+    json_close(json, '}');
+}
+
+/* A number may come as one, or as its text. */
+void web_put_number_text(struct json *json, const char *key, struct value value) {
+    char text[BYTES_INTEGER_TEXT_MAX];
+    if (value.kind == VALUE_INTEGER) {
+        size_t size = bytes_print_i64(text, value.number);
+        json_text(json, key, (struct bytes){.at = text, .size = size});
+    } else {
+        json_text(json, key, value.text);
+    }
+}
+
+/* A record, which is not null: [member, rank, time, fields ..., percentage, data]. percent: where its value
+ * goes; NULL: it has none. */
+void web_put_record(struct json *json, const struct web_query *query, const char *key,
+                    uint64_t field_count, struct value_reader *reader, struct value *percent) {
+    (void)value_next(reader);
+    json_open(json, key, '{');
+    struct bytes member = value_next(reader).text;
+    json_integer(json, "rank", value_next(reader).number);
+    json_bytes(json, "member", member);
+    struct value time = value_next(reader);
+    struct value_reader fields = *reader;
+    if (field_count > 0) {
+        web_put_number_text(json, "score", value_next(&fields));
+    }
+    json_open(json, "fields", '[');
+    for (uint64_t i = 0; i < field_count; i++) {
+        web_put_number_text(json, NULL, value_next(reader));
+    }
+    json_close(json, ']');
+    if (time.kind == VALUE_INTEGER) {
+        json_time_ms(json, "reached_at", time.number);
+    } else {
+        json_null(json, "reached_at");
+    }
+    if (percent != NULL) {
+        *percent = value_next(reader);
+    }
+    if (query->data_pattern.at != NULL) {
+        put_data(json, query, reader);
+    }
+    json_close(json, '}');
+}
+
+/* An array of records, of which some may be null. */
+void web_put_rows(struct json *json, const struct web_query *query, const char *key,
+                  uint64_t field_count, struct value_reader reader) {
+    struct value list = value_next(&reader);
+    json_open(json, key, '[');
+    for (uint64_t i = 0; list.kind == VALUE_LIST && i < list.count; i++) {
+        struct value_reader at = reader;
+        if (value_next(&at).kind == VALUE_NULL) {
+            reader = at;
+        } else {
+            web_put_record(json, query, NULL, field_count, &reader, NULL);
+        }
+    }
+    json_close(json, ']');
+}
+
+void web_begin_reply(struct web_query *query) {
+    json_open(&query->json, NULL, '{');
+    json_bytes(&query->json, "board", query->board);
+    json_integer(&query->json, "db", query->database);
+}
+
+bool web_end_reply(struct web_query *query) {
+    json_close(&query->json, '}');
+    return false;
+}
+
+/* ---- a cursor: "0", or the part and the cursor within it ---- */
+
+bool web_read_cursor(struct web_query *query) {
+    struct bytes text = http_target_find(&query->target, "cursor");
+    const char *dot = text.at != NULL ? memchr(text.at, '.', text.size) : NULL;
+    uint64_t part = 0;
+    if (text.at == NULL || bytes_equal(text, BYTES("0"))) {
+        return true;
+    }
+    if (dot != NULL) {
+        struct bytes first = {.at = text.at, .size = (size_t)(dot - text.at)};
+        struct bytes rest = {.at = dot + 1, .size = text.size - first.size - 1};
+        if (bytes_parse_u64(first, &part) && part < UINT16_MAX &&
+            bytes_parse_u64(rest, &query->cursor)) {
+            query->cursor_part = (unsigned)part;
+            return true;
+        }
+    }
+    web_error(query, 400, "bad_request", "cursor is 0, or what the reply before has given");
+    return false;
+}
+
+void web_put_cursor(struct web_query *query, bool is_over) {
+    char text[64];
+    snprintf(text, sizeof text, is_over ? "0" : "%u.%llu", query->cursor_part,
+             (unsigned long long)query->cursor);
+    json_text(&query->json, "cursor", bytes_from_text(text));
+}
+
+/* ---- what a route keeps from round to round ---- */
+
+void web_keep_bulk(struct web_query *query, struct bytes text) {
+    char head[64];
+    int size = snprintf(head, sizeof head, "$%zu\r\n", text.size);
+    buffer_append(&query->kept, head, (size_t)size);
+    buffer_append(&query->kept, text.at, text.size);
+    buffer_append(&query->kept, "\r\n", 2);
+}

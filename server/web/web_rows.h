@@ -1,0 +1,48 @@
+/* What the replies about boards have in common: boards, records and cursors as JSON. docs/web.md says what it
+ * looks like. */
+#ifndef SERVER_WEB_ROWS_H
+#define SERVER_WEB_ROWS_H
+
+#include "server/web/web_parts.h"
+
+/* Entries of a map as members of an object; null where it has none. */
+void web_put_text_of(struct json *json, struct value_reader map, const char *name);
+void web_put_integer_of(struct json *json, struct value_reader map, const char *name);
+void web_put_flag_of(struct json *json, struct value_reader map, const char *name);
+/* An entry that is a map itself. */
+MUST_CHECK bool web_find_map(struct value_reader map, const char *name, struct value_reader *found);
+
+/* Of what LB.INFO has replied, and LB.LIST of each board: */
+void web_put_board(struct json *json, const struct web_query *query, struct bytes name,
+                   struct value_reader board);
+/* Whether it can be written to now, and until when. */
+void web_put_state(struct json *json, struct value_reader board);
+/* Of LB.INFO alone: the layout's fields. */
+uint64_t web_count_fields(struct value_reader board);
+void web_put_field_names(struct json *json, struct value_reader board);
+void web_put_fields(struct json *json, struct value_reader board);
+/* The fields of members' hashes that are shown. */
+void web_put_data_names(struct json *json, const struct web_query *query);
+
+/* A record of a layout with so many fields, which is not null. percent: where the value of PCT goes; NULL: it
+ * has none. */
+void web_put_record(struct json *json, const struct web_query *query, const char *key,
+                    uint64_t field_count, struct value_reader *reader, struct value *percent);
+/* An array of records, without those that are null. */
+void web_put_rows(struct json *json, const struct web_query *query, const char *key,
+                  uint64_t field_count, struct value_reader reader);
+/* A number may come as one, or as its text. */
+void web_put_number_text(struct json *json, const char *key, struct value value);
+
+/* The object that every reply about a board is. end returns false, as print does at the end. */
+void web_begin_reply(struct web_query *query);
+bool web_end_reply(struct web_query *query);
+
+/* A cursor is "0", or a part and the cursor within it: "1.1234". false: the error was written. */
+MUST_CHECK bool web_read_cursor(struct web_query *query);
+void web_put_cursor(struct web_query *query, bool is_over);
+
+/* Append a text to query->kept, as value_next reads it. */
+void web_keep_bulk(struct web_query *query, struct bytes text);
+
+#endif

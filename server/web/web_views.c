@@ -1,0 +1,277 @@
+/* Viewers: those who look at the same page with the same rights share a view.
+ *
+ *     each 250 ms, if anything in the server has changed      view: the page as JSON, and a version
+ *     the page is another one: version + 1                    viewers: a text each 250 ms at most
+ *
+ * So a write costs nothing more when somebody views its board, and 500 viewers cost the engine as much as
+ * one. A viewer who reads slowly gets the newest state when it reads on: http_stream_put replaces what has
+ * not begun. */
+#include <stdio.h>
+
+#include "server/web/web_parts.h"
+
+struct web_view {
+    struct web_view *next;
+    struct web_request *first; /* its viewers */
+    struct web_query *query;
+    char *target; /* as sent: who asks the same sends the same */
+    bool is_asked, is_over;
+    bool is_server; /* figures, once a second */
+    int64_t asked_ms, checked_ms;
+    uint64_t version;       /* of text; 0: none yet */
+    size_t counted;         /* bytes of text and JSON, by web_take_memory */
+    struct http_text *text; /* "event: page ..." */
+    struct buffer json;     /* what it was made of */
+};
+
+static bool is_same(const struct web_view *view, const struct web_query *query,
+                    const char *target) {
+    const struct web_identity *a = &view->query->identity;
+    const struct web_identity *b = &query->identity;
+    return !view->is_over && strcmp(view->target, target) == 0 && a->kind == b->kind &&
+           a->is_local == b->is_local && strcmp(a->user, b->user) == 0 &&
+           memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+}
+
+static void destroy_view(struct web *web, struct web_view *view) {
+    struct web_view **at = &web->views.first;
+    while (*at != view) {
+        at = &(*at)->next;
+    }
+    *at = view->next;
+    web->views.count--;
+    web_give_memory(web, view->counted);
+    web_query_leave(view->query);
+    http_text_release(view->text);
+    buffer_deinit(&view->json);
+    memory_free(view->target);
+    memory_free(view);
+}
+
+static bool append_lines(struct buffer *out, const char *event, const struct buffer *json) {
+    buffer_append(out, event, strlen(event));
+    buffer_append(out, "data: ", 6);
+    buffer_append(out, json->at, json->size); /* one line: line ends are escaped in JSON */
+    buffer_append(out, "\n\n", 2);
+    return !out->is_broken;
+}
+
+/* Count what the view will hold in place of what it holds. false: that is too much. */
+static bool count(struct web *web, struct web_view *view, size_t size) {
+    web_give_memory(web, view->counted);
+    view->counted = 0;
+    if (!web_take_memory(web, size)) {
+        return false;
+    }
+    view->counted = size;
+    return true;
+}
+
+/* The query's JSON becomes the view's text. */
+static void renew(struct web *web, struct web_view *view, const char *event) {
+    struct web_query *query = view->query;
+    if (query->out.size > WEB_VIEW_SIZE_MAX || !count(web, view, 2 * query->out.size)) {
+        bool is_long = query->out.size > WEB_VIEW_SIZE_MAX;
+        web_error(query, is_long ? 413 : 503, is_long ? "too_large" : "busy", "%s",
+                  is_long ? "the page is too long to be told of its changes: view fewer rows"
+                          : "too much is viewed: the server has no memory for more");
+        view->is_over = true;
+        event = "event: gone\n";
+    }
+    struct http_text *text = http_text_create(WEB_JSON_MAX + 256);
+    if (text == NULL || !append_lines(&text->bytes, event, &view->query->out)) {
+        http_text_release(text);
+        return; /* the next look tries again */
+    }
+    http_text_release(view->text);
+    view->text = text;
+    view->version++;
+    struct buffer json = view->json;
+    view->json = view->query->out;
+    view->query->out = json;
+}
+
+static void send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
+    if (view->text == NULL || viewer->version == view->version ||
+        (now_ms < viewer->due_ms && !view->is_over)) {
+        return;
+    }
+    viewer->version = view->version;
+    viewer->due_ms = now_ms + (view->is_server ? WEB_SERVER_VIEW_MS : WEB_VIEW_MS);
+    http_stream_put(viewer->exchange, view->text);
+    if (view->is_over) {
+        http_stream_end(viewer->exchange);
+    }
+}
+
+static void send_to_all(struct web *web, struct web_view *view) {
+    int64_t now_ms = http_server_now(web->http);
+    for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
+        send_to(view, viewer, now_ms);
+    }
+}
+
+static void view_is_answered(struct web_query *query) {
+    struct web_view *view = query->owner;
+    struct web *web = query->web;
+    view->is_asked = false;
+    if (query->is_unchanged) {
+        return;
+    }
+    if (query->status == 503) {
+        return; /* busy: the next look tries again */
+    }
+    if (query->status != 200) {
+        view->is_over = true;
+        renew(web, view, "event: gone\n");
+        send_to_all(web, view);
+        return;
+    }
+    query->has_seen = true;
+    query->seen_change_count = query->change_count;
+    if (view->json.size == query->out.size && view->version > 0 &&
+        memcmp(view->json.at, query->out.at, query->out.size) == 0) {
+        return;
+    }
+    renew(web, view, view->is_server ? "event: server\n" : "event: page\n");
+    send_to_all(web, view);
+}
+
+static void look(struct web *web, struct web_view *view, int64_t now_ms) {
+    int64_t wait_ms = view->is_server ? WEB_SERVER_VIEW_MS : WEB_VIEW_MS;
+    if (view->is_asked || view->is_over ||
+        (view->version > 0 && now_ms - view->asked_ms < wait_ms)) {
+        return;
+    }
+    view->is_asked = true;
+    view->asked_ms = now_ms;
+    (void)web;
+    if (now_ms - view->checked_ms >= WEB_VIEW_CHECK_MS) {
+        view->checked_ms = now_ms;
+        view->query->has_seen = false; /* its rights may be others, though no key has changed */
+    }
+    web_query_run(view->query);
+}
+
+static struct web_view *create_view(struct web *web, const char *target, struct web_query *query) {
+    struct web_view *view = memory_allocate_zeroed(sizeof *view);
+    char *copy = memory_allocate(strlen(target) + 1);
+    if (view == NULL || copy == NULL) {
+        memory_free(view);
+        memory_free(copy);
+        return NULL;
+    }
+    memcpy(copy, target, strlen(target) + 1);
+    view->target = copy;
+    view->query = query;
+    view->is_server = query->route->needs_figures;
+    buffer_init(&view->json, WEB_JSON_MAX);
+    query->is_view = true;
+    query->owner = view;
+    query->done = view_is_answered;
+    view->next = web->views.first;
+    web->views.first = view;
+    web->views.count++;
+    return view;
+}
+
+void web_views_add(struct web *web, struct web_request *request, struct web_query *query) {
+    struct http_exchange *exchange = request->exchange;
+    struct web_view *view = web->views.first;
+    while (view != NULL && !is_same(view, query, exchange->target)) {
+        view = view->next;
+    }
+    if (view == NULL && web->views.count < WEB_VIEWS_MAX) {
+        view = create_view(web, exchange->target, query);
+    } else {
+        web_query_leave(query);
+    }
+    exchange->reply.header_count = 0;
+    web_add_headers(&exchange->reply, false);
+    http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
+    if (view == NULL || !http_exchange_stream(exchange)) {
+        if (view != NULL && view->first == NULL) {
+            destroy_view(web, view);
+        }
+        web_refuse(exchange, 503, "busy", "too many viewers: see web-max-connections");
+        return;
+    }
+    request->view = view;
+    request->next = view->first;
+    if (view->first != NULL) {
+        view->first->previous = request;
+    }
+    view->first = request;
+    int64_t now_ms = http_server_now(web->http);
+    send_to(view, request, now_ms);
+    look(web, view, now_ms);
+}
+
+void web_views_leave(struct web *web, struct web_request *request) {
+    struct web_view *view = request->view;
+    if (view == NULL) {
+        return;
+    }
+    request->view = NULL;
+    if (request->previous != NULL) {
+        request->previous->next = request->next;
+    } else {
+        view->first = request->next;
+    }
+    if (request->next != NULL) {
+        request->next->previous = request->previous;
+    }
+    if (view->first == NULL) {
+        destroy_view(web, view);
+    }
+}
+
+/* A text without meaning, so that what lies between the two ends sees life. */
+static void ping(struct web *web, int64_t now_ms) {
+    struct web_views *views = &web->views;
+    if (now_ms - views->pinged_ms < WEB_PING_MS) {
+        return;
+    }
+    views->pinged_ms = now_ms;
+    if (views->ping == NULL) {
+        views->ping = http_text_create(64);
+        if (views->ping == NULL) {
+            return;
+        }
+        buffer_append(&views->ping->bytes, ": ping\n\n", 8);
+    }
+    for (struct web_view *view = views->first; view != NULL; view = view->next) {
+        for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
+            if (viewer->exchange->pending == NULL && viewer->exchange->sending == NULL) {
+                http_stream_put(viewer->exchange, views->ping);
+            }
+        }
+    }
+}
+
+void web_views_step(struct web *web, int64_t now_ms) {
+    for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
+        look(web, view, now_ms);
+        send_to_all(web, view);
+    }
+    ping(web, now_ms);
+}
+
+void web_views_log_out(struct web *web, const struct web_identity *identity) {
+    for (struct web_view *view = web->views.first; view != NULL; view = view->next) {
+        const struct web_identity *each = &view->query->identity;
+        if (each->kind != WEB_USER || strcmp(each->user, identity->user) != 0 ||
+            memcmp(each->digest, identity->digest, sizeof each->digest) != 0) {
+            continue;
+        }
+        view->is_over = true;
+        for (struct web_request *viewer = view->first; viewer != NULL; viewer = viewer->next) {
+            http_stream_end(viewer->exchange);
+        }
+    }
+}
+
+void web_views_end(struct web *web) {
+    CHECK(web->views.first == NULL);
+    http_text_release(web->views.ping);
+}

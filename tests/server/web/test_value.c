@@ -1,0 +1,83 @@
+/* Replies in RESP3, as they are read. */
+#include "tests/support/test.h"
+
+#include "protocol/reply.h"
+#include "server/web/value.h"
+
+static struct buffer out;
+static struct reply reply;
+
+static void begin(void) {
+    buffer_init(&out, 0);
+    reply_init(&reply, &out, 3);
+}
+
+static struct value_reader reader(void) {
+    return (struct value_reader){.at = out.at, .end = out.at + out.size};
+}
+
+static void write_map(void) {
+    reply_map(&reply, 6);
+    reply_named_text(&reply, "name", "daily");
+    reply_named_integer(&reply, "count", 7);
+    reply_bulk_text(&reply, "frozen");
+    reply_boolean(&reply, true);
+    reply_bulk_text(&reply, "period");
+    reply_map(&reply, 1);
+    reply_named_text(&reply, "name", "inner");
+    reply_bulk_text(&reply, "list");
+    reply_array(&reply, 2);
+    reply_null(&reply);
+    reply_set(&reply, 1);
+    reply_verbatim(&reply, BYTES("a\r\nb"));
+    reply_bulk_text(&reply, "cap");
+    reply_null(&reply);
+}
+
+TEST(each_kind_is_read) {
+    begin();
+    reply_integer(&reply, -5);
+    reply_bulk(&reply, BYTES("a\0\r\nb"));
+    reply_verbatim(&reply, BYTES("text"));
+    reply_decimal_text(&reply, BYTES("12.5"));
+    reply_null(&reply);
+    reply_error(&reply, "ERR no");
+    reply_simple(&reply, "OK");
+    reply_boolean(&reply, false);
+    struct value_reader at = reader();
+    assert_int_equal(value_next(&at).number, -5);
+    assert_true(bytes_equal(value_next(&at).text, BYTES("a\0\r\nb")));
+    assert_true(bytes_equal(value_next(&at).text, BYTES("text")));
+    assert_true(bytes_equal(value_next(&at).text, BYTES("12.5")));
+    assert_int_equal(value_next(&at).kind, VALUE_NULL);
+    struct value error = value_next(&at);
+    assert_int_equal(error.kind, VALUE_ERROR);
+    assert_true(bytes_equal(error.text, BYTES("ERR no")));
+    assert_true(bytes_equal(value_next(&at).text, BYTES("OK")));
+    assert_int_equal(value_next(&at).kind, VALUE_BOOLEAN);
+    assert_ptr_equal(at.at, at.end);
+    buffer_deinit(&out);
+}
+
+TEST(a_map_is_searched_at_its_own_level) {
+    begin();
+    write_map();
+    reply_integer(&reply, 1);
+    struct value_reader at = reader();
+    struct value_reader found;
+    assert_true(bytes_equal(value_find_text(at, "name"), BYTES("daily")));
+    assert_int_equal(value_find_integer(at, "count", 0), 7);
+    assert_int_equal(value_find_integer(at, "frozen", 0), 1);
+    assert_int_equal(value_find_integer(at, "cap", -1), -1);
+    assert_int_equal(value_find_integer(at, "absent", -1), -1);
+    assert_null(value_find_text(at, "cap").at);
+    assert_true(value_find(at, "period", &found));
+    assert_true(bytes_equal(value_find_text(found, "name"), BYTES("inner")));
+    assert_false(value_find(at, "inner", &found));
+    value_skip(&at);
+    assert_int_equal(value_next(&at).number, 1);
+    assert_ptr_equal(at.at, at.end);
+    buffer_deinit(&out);
+}
+
+TEST_MAIN(NULL, NULL)

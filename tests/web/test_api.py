@@ -1,0 +1,836 @@
+"""The JSON API of the page, and what strangers may try with it: no browser."""
+import base64
+import http.client
+import json
+import os
+import random
+import re
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from urllib.parse import quote
+
+import redis
+from web_server import PROGRAM, ROOT, WebServer, end_with_the_test
+
+SHORT = "LEADERBOARD_TEST_SHORT" in os.environ
+LIMIT_S = 60
+
+
+class Api:
+    """HTTP to a server's web-port."""
+
+    def __init__(self, server, tls=None):
+        self.server, self.tls = server, tls
+
+    def connection(self, timeout=LIMIT_S):
+        if self.tls:
+            return http.client.HTTPSConnection("localhost", self.server.web_port, timeout=timeout,
+                                               context=ssl.create_default_context(cafile=self.tls))
+        return http.client.HTTPConnection("127.0.0.1", self.server.web_port, timeout=timeout)
+
+    def ask(self, path, method="GET", body=None, user=None, cookie=None, **headers):
+        """(status, JSON or text, headers)"""
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if user:
+            headers["Authorization"] = "Basic " + base64.b64encode(user.encode()).decode()
+        if cookie:
+            headers["Cookie"] = cookie
+        give_up_at = time.monotonic() + LIMIT_S
+        while True:
+            connection = self.connection()
+            connection.request(method, path, body=body, headers=headers)
+            reply = connection.getresponse()
+            text = reply.read()
+            connection.close()
+            if reply.status != 503 or time.monotonic() > give_up_at:
+                break
+        if reply.headers.get("Content-Type", "").startswith("application/json") and text:
+            return reply.status, json.loads(text), reply.headers
+        return reply.status, text, reply.headers
+
+    def get(self, path, **options):
+        status, reply, _ = self.ask("/api/v1" + path, **options)
+        assert status == 200, (path, status, reply)
+        return reply
+
+    def status(self, path, **options):
+        return self.ask("/api/v1" + path, **options)[0]
+
+    def log_in(self, user, password, **headers):
+        status, reply, got = self.ask(
+            "/api/v1/login", "POST", json.dumps({"user": user, "password": password}),
+            Content_Type="application/json", **headers)
+        return status, reply, got.get("Set-Cookie")
+
+    def stream(self, path, **headers):
+        return Stream(self, path, headers)
+
+
+class Stream:
+    """Server-sent events, one after another."""
+
+    def __init__(self, api, path, headers):
+        self.connection = api.connection(timeout=LIMIT_S)
+        self.connection.request("GET", "/api/v1" + path, headers=headers)
+        self.reply = self.connection.getresponse()
+        self.status = self.reply.status
+        self.count = 0
+
+    def next(self):
+        """(event, data); None at the end."""
+        event = None
+        while True:
+            line = self.reply.readline()
+            if not line:
+                return None
+            line = line.decode().rstrip("\n")
+            if line.startswith("event: "):
+                event = line[7:]
+            elif line.startswith("data: "):
+                self.count += 1
+                return event, json.loads(line[6:])
+
+    def close(self):
+        self.connection.close()
+
+
+class Boards(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-data", "user:* name country")
+        cls.api = Api(cls.server)
+        run = cls.server.run
+        run("LB.CREATE", "race", "FIELD", "score", "20", "SIGNED", "SCALE", "2", "FIELD", "ms", "24", "ASC",
+            "TIME", "20", "H", "START", "2020-01-01T00:00:00Z")
+        for member, score, ms in (("ann", "10.25", 7), ("bob", "20.5", 8), ("cy", "30", 9), ("dd", "-5", 1)):
+            run("LB.ADD", "race", score, ms, member)
+        run("HSET", "user:ann", "name", "Ann", "country", "de")
+        run("ZADD", "odd/näme", "3", b"a\xff\x00b", "2", "<img src=x onerror=alert(1)>", "1", "مرحبا 👋🏽")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def test_a_list(self):
+        reply = self.api.get("/boards")
+        self.assertEqual(reply["cursor"], "0")
+        boards = {board["name"]: board for board in reply["boards"]}
+        self.assertEqual(set(boards), {"race", "odd/näme"})
+        race = boards["race"]
+        self.assertEqual((race["count"], race["db"], race["period"], race["archives"]), (4, 0, None, []))
+        self.assertTrue(race["layout"].startswith("FIELD score 20 SIGNED SCALE 2"))
+        self.assertEqual([each["name"] for each in self.api.get("/boards?match=r*")["boards"]], ["race"])
+        self.assertEqual(self.api.get("/boards?db=3")["boards"], [])
+
+    def test_a_list_in_pages_names_every_board_once(self):
+        for i in range(230):
+            self.server.run("ZADD", f"many:{i}", "1", "a")
+            self.server.run("HSET", f"filler:{i}", "a", "1")
+        seen, cursor = [], "0"
+        while True:
+            reply = self.api.get(f"/boards?match=many:*&count=50&cursor={cursor}")
+            seen += [board["name"] for board in reply["boards"]]
+            cursor = reply["cursor"]
+            if cursor == "0":
+                break
+        self.assertEqual(sorted(set(seen)), sorted(f"many:{i}" for i in range(230)))
+        self.server.run("DEL", *(f"many:{i}" for i in range(230)), *(f"filler:{i}" for i in range(230)))
+
+    def test_one_board(self):
+        board = self.api.get("/boards/race")
+        self.assertEqual([field["name"] for field in board["fields"]], ["score", "ms"])
+        self.assertEqual(board["fields"][0]["scale"], 2)
+        self.assertEqual(board["fields"][0]["lowest"], "-5242.88")
+        self.assertEqual(board["fields"][1]["order"], "asc")
+        self.assertEqual(board["time"]["unit"], "H")
+        self.assertEqual(self.api.status("/boards/nothing"), 404)
+        self.assertEqual(self.api.status("/boards/user%3Aann"), 404)
+
+    def test_a_page(self):
+        page = self.api.get("/boards/race/page?from=1&count=2")
+        self.assertEqual((page["count"], page["from"], page["data_fields"]), (4, 1, ["name", "country"]))
+        self.assertEqual([(row["rank"], row["member"], row["score"], row["fields"]) for row in page["rows"]],
+                         [(1, "bob", "20.5", ["20.5", "8"]), (2, "ann", "10.25", ["10.25", "7"])])
+        self.assertEqual(page["rows"][1]["data"], {"name": "Ann", "country": "de"})
+        self.assertEqual(page["rows"][0]["data"], {"name": None, "country": None})
+        self.assertRegex(page["rows"][0]["reached_at"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertNotIn("data", self.api.get("/boards/race/page?data=")["rows"][0])
+        other = self.api.get("/boards/race/page?hash=user:*&data=country")["rows"]
+        self.assertEqual(other[2]["data"], {"country": "de"})
+        self.assertEqual(self.api.get("/boards/race/page?from=100")["rows"], [])
+
+    def test_names_of_any_bytes(self):
+        page = self.api.get("/boards/odd%2Fn%C3%A4me/page")
+        self.assertEqual(page["board"], "odd/näme")
+        self.assertEqual([row["member"] for row in page["rows"]],
+                         ["a\\xff\x00b", "<img src=x onerror=alert(1)>", "مرحبا 👋🏽"])
+        self.assertEqual(base64.b64decode(page["rows"][0]["member_base64"]), b"a\xff\x00b")
+        self.assertNotIn("member_base64", page["rows"][1])
+        self.assertEqual(self.api.get("/boards/odd%2Fn%C3%A4me/member/a%FF%00b")["rank"], 0)
+        text = self.api.ask("/api/v1/boards/odd%2Fn%C3%A4me/page")[1]
+        self.assertNotIn("<img", json.dumps(text, ensure_ascii=True).replace("<img", "", 1))
+        connection = self.api.connection()
+        connection.request("GET", "/api/v1/boards/odd%2Fn%C3%A4me/page")
+        self.assertNotIn(b"<", connection.getresponse().read())
+
+    def test_long_names(self):
+        names = [chr(ord("a") + i) * 65536 for i in range(4)]
+        self.server.run("ZADD", "long", *(word for i, name in enumerate(names) for word in (i, name)))
+        page = self.api.get("/boards/long/page")
+        self.assertEqual([row["member"] for row in page["rows"]], names[::-1])
+        self.server.run("ZADD", "long", *(word for i in range(100) for word in (i, f"{i:03}" + "x" * 65533)))
+        status, reply, _ = self.api.ask("/api/v1/boards/long/page?count=100")
+        self.assertEqual((status, reply["code"]), (413, "too_large"))
+        self.assertEqual(len(self.api.get("/boards/long/page?count=40")["rows"]), 40)
+        self.server.run("DEL", "long")
+
+    def test_a_member(self):
+        reply = self.api.get("/boards/race/member/ann")
+        self.assertEqual((reply["rank"], reply["percentile"], reply["count"]), (2, "50", 4))
+        self.assertEqual(reply["row"]["data"]["name"], "Ann")
+        self.assertEqual([row["member"] for row in reply["around"]], ["cy", "bob", "ann", "dd"])
+        self.assertEqual(self.api.status("/boards/race/member/nobody"), 404)
+        self.assertEqual(self.api.status("/boards/nothing/member/ann"), 404)
+
+    def test_searching(self):
+        run = self.server.run
+        pipeline = self.server.client.pipeline(transaction=False)
+        for i in range(3000):
+            pipeline.execute_command("ZADD", "crowd", i, f"player:{i}")
+        pipeline.execute()
+        run("ZADD", "crowd", "5", "pl*yer", "6", "pl[a]yer", "7", "player")
+        reply = self.api.get("/boards/crowd/search?q=player")
+        self.assertEqual(reply["rows"][0]["member"], "player")
+        self.assertGreaterEqual(len(reply["rows"]), 25)
+        self.assertEqual([row["member"] for row in self.api.get("/boards/crowd/search?q=pl*")["rows"]], ["pl*yer"])
+        self.assertEqual([row["member"] for row in self.api.get("/boards/crowd/search?q=pl%5B")["rows"]],
+                         ["pl[a]yer"])
+        self.assertEqual(self.api.get("/boards/crowd/search?q=zzz")["rows"], [])
+        seen, cursor = [], "0"
+        while True:
+            reply = self.api.get(f"/boards/crowd/search?q=player:1&count=20&cursor={cursor}")
+            seen += [row["member"] for row in reply["rows"]]
+            cursor = reply["cursor"]
+            if cursor == "0":
+                break
+        wanted = [f"player:{i}" for i in range(3000) if str(i).startswith("1")]
+        self.assertEqual(sorted(set(seen)), sorted(wanted))
+        for wrong in ("", "?q=", "?q=" + "x" * 501, "?q=a&cursor=x", "?q=a&cursor=1.x", "?q=a&count=0"):
+            self.assertEqual(self.api.status("/boards/crowd/search" + wrong), 400, wrong)
+        run("DEL", "crowd")
+
+    def test_a_histogram_counts_everybody(self):
+        seed = random.randrange(1 << 30)
+        draw = random.Random(seed)
+        with self.subTest(seed=seed):
+            for scale, low, high in ((2, -500000, 500000), (2, 7, 9), (2, 5, 5), (0, -10, 10**9)):
+                self.server.run("DEL", "hist")
+                self.server.run("LB.CREATE", "hist", "FIELD", "score", "40", "SIGNED", "SCALE", scale)
+                scores = {f"m{i}": draw.randint(low, high) for i in range(200)}
+                for member, units in scores.items():
+                    self.server.run("ZADD", "hist", self.text(units, scale), member)
+                for buckets in (1, 2, 7, 100):
+                    reply = self.api.get(f"/boards/hist/histogram?buckets={buckets}")
+                    self.assertEqual(sum(bin["count"] for bin in reply["bins"]), 200)
+                    for i, bin in enumerate(reply["bins"]):
+                        begin, end = (self.units(bin[key], scale) for key in ("from", "to"))
+                        is_last = i == len(reply["bins"]) - 1
+                        self.assertEqual(bin["count"], sum(
+                            begin <= units < end or (is_last and units == end) for units in scores.values()))
+                    self.assertEqual(self.units(reply["quantiles"][0]["score"], scale), min(scores.values()))
+                    self.assertEqual(self.units(reply["quantiles"][-1]["score"], scale), max(scores.values()))
+        self.server.run("LB.CREATE", "empty")
+        reply = self.api.get("/boards/empty/histogram")
+        self.assertEqual((reply["bins"], reply["quantiles"], reply["count"]), ([], [], 0))
+        self.server.run("DEL", "empty", "hist")
+
+    @staticmethod
+    def text(units, scale):
+        return f"{'-' if units < 0 else ''}{abs(units) // 10**scale}" + (
+            f".{abs(units) % 10**scale:0{scale}}" if scale else "")
+
+    @staticmethod
+    def units(text, scale):
+        whole, _, rest = text.lstrip("-").partition(".")
+        return (-1 if text.startswith("-") else 1) * int(whole + rest.ljust(scale, "0"))
+
+    def test_the_last_periods(self):
+        run = self.server.run
+        run("LB.CREATE", "hourly", "FIELD", "score", "30", "TIME", "30", "S", "PERIOD", "HOUR", "ARCHIVE", "3")
+        run("ZADD", "hourly", "1", "ann")
+        info = run("LB.INFO", "hourly")
+        self.assertEqual(info[info.index(b"archives") + 1], [])
+        reply = self.api.get("/boards/hourly/archives")
+        self.assertEqual(reply["archives"], [])
+        start_ms = dict(zip(*[iter(info[info.index(b"period") + 1])] * 2))[b"start"]
+        before = time.gmtime(start_ms / 1000 - 3600)
+        name = time.strftime("hourly@%Y-%m-%dT%H", before)
+        run("ZADD", name, "9", "old", "8", "older")
+        reply = self.api.get("/boards/hourly/archives?count=1")
+        self.assertEqual([(each["name"], each["count"], [row["member"] for row in each["rows"]])
+                          for each in reply["archives"]], [(name, 2, ["old"])])
+        listed = {board["name"]: board for board in self.api.get("/boards?match=hourly*")["boards"]}
+        self.assertEqual(listed["hourly"]["archives"], [{"name": name}])
+        self.assertEqual(listed[name]["archive_of"], "hourly")
+        self.assertIsNotNone(listed["hourly"]["rolls_at"])
+        run("DEL", "hourly", name)
+
+    def test_the_server(self):
+        reply = self.api.get("/server")
+        info = self.server.client.execute_command("INFO", "server").decode()
+        self.assertIn("leaderboard_version:" + reply["version"], info)
+        self.assertGreaterEqual(reply["members"], 7)
+        self.assertTrue(reply["writable"])
+        self.assertTrue(any(each["name"] == "zadd" for each in reply["commands"]))
+        self.assertEqual(self.api.get("/server/history")["interval_ms"], 10000)
+        self.server.run("CONFIG", "SET", "slowlog-log-slower-than", "0")
+        self.server.run("ZADD", "race", "XX", "1", "nobody")
+        entries = self.api.get("/slowlog?count=50")["entries"]
+        self.server.run("CONFIG", "SET", "slowlog-log-slower-than", "10000")
+        self.assertIn(["ZADD", "race", "XX", "1", "nobody"], [entry["command"] for entry in entries])
+        me = self.api.get("/me")
+        self.assertEqual((me["user"], me["can_see_server"], me["data"]["pattern"]), ("default", True, "user:*"))
+
+    def test_openapi_names_every_path(self):
+        status, reply, _ = self.api.ask("/api/v1/openapi.json")
+        self.assertEqual(status, 200)
+        docs = (ROOT / "docs" / "web.md").read_text().split("## API")[1]
+        named = set(re.findall(r"^\| `(/[^`?]*)", docs, re.M))
+        paths = {re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), path) for path in reply["paths"]}
+        self.assertEqual(paths, named)
+        self.assertGreater(len(paths), 12)
+
+    def test_what_is_wrong_is_said(self):
+        for path in ("/boards/race/page?from=-1", "/boards/race/page?from=x", "/boards/race/page?count=0",
+                     "/boards/race/page?count=201", "/boards/race/page?db=16", "/boards/race/page?db=",
+                     "/boards/race/page?data=name&hash=nostar", "/boards/race/page?hash=user:*",
+                     "/boards/race/page?hash=user:*&data=" + ",".join("abcdefghi"),
+                     "/boards/race/histogram?buckets=101", "/boards?cursor=abc", "/boards?match=" + "x" * 1025,
+                     "/boards/race/page?a=%", "/boards/race/page?a=%4", "/boards/%zz", "/boards/race/page?"
+                     + "&".join(f"a{i}=1" for i in range(17)), "/a/b/c/d/e/f/g/h/i"):
+            status, reply, _ = self.api.ask("/api/v1" + path)
+            self.assertEqual(status, 400, path)
+            self.assertEqual(reply["code"], "bad_request", path)
+        for path in ("", "/", "/nothing", "/boards/race/nothing", "/boards/race/member", "/boards/race/member/a/b",
+                     "/server/nothing", "/me/x", "/events"):
+            self.assertEqual(self.api.status(path), 404, path)
+
+
+class Live(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer()
+        cls.api = Api(cls.server)
+        cls.server.run("ZADD", "hot", "1", "ann", "2", "bob")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def test_a_change_is_told(self):
+        stream = self.api.stream("/boards/hot/events?count=5")
+        event, page = stream.next()
+        self.assertEqual((event, page["rows"][0]["member"]), ("page", "bob"))
+        self.server.run("ZINCRBY", "hot", "10", "ann")
+        began = time.monotonic()
+        event, page = stream.next()
+        self.assertEqual((event, page["rows"][0]["member"], page["rows"][0]["score"]), ("page", "ann", "11"))
+        if not SHORT:
+            self.assertLess(time.monotonic() - began, 5)
+        self.server.run("ZINCRBY", "hot", "-10", "ann")
+        stream.next()
+        stream.close()
+
+    def test_many_changes_are_four_a_second(self):
+        stream = self.api.stream("/boards/hot/events?count=3")
+        stream.next()
+        stop = threading.Event()
+
+        def write():
+            client = self.server.client
+            while not stop.is_set():
+                pipeline = client.pipeline(transaction=False)
+                for _ in range(100):
+                    pipeline.execute_command("ZINCRBY", "hot", "1", "ann")
+                pipeline.execute()
+        writer = threading.Thread(target=write)
+        writer.start()
+        began, count = time.monotonic(), 0
+        while time.monotonic() - began < 3:
+            self.assertIsNotNone(stream.next())
+            count += 1
+        seconds = time.monotonic() - began
+        stop.set()
+        writer.join()
+        self.assertLessEqual(count, 4 * seconds + 2)
+        self.assertGreaterEqual(count, 2)
+        last = self.server.run("ZSCORE", "hot", "ann").decode()
+        while stream.next()[1]["rows"][0]["score"] != last:  # the newest state comes
+            pass
+        stream.close()
+        self.server.run("ZADD", "hot", "1", "ann")
+
+    def test_nothing_new_is_not_told(self):
+        stream = self.api.stream("/boards/hot/events")
+        stream.next()
+        self.server.run("ZADD", "other", "1", "x")
+        self.server.run("ZADD", "hot", "5", "marker")
+        event, page = stream.next()
+        self.assertIn("marker", [row["member"] for row in page["rows"]])
+        self.server.run("ZREM", "hot", "marker")
+        stream.next()
+        stream.close()
+
+    def test_a_viewer_who_does_not_read_gets_the_newest(self):
+        for i in range(200):
+            self.server.run("ZADD", "wide", i, f"{i:03}" + "x" * 5000)
+        slow = self.api.stream("/boards/wide/events?count=200")
+        slow.next()
+        for i in range(20):
+            self.server.run("ZADD", "wide", 1000 + i, "000" + "x" * 5000)
+            time.sleep(0.1)
+        seen = []
+        while not seen or seen[-1] != "1019":
+            seen.append(slow.next()[1]["rows"][0]["score"])
+        self.assertEqual(seen, sorted(seen, key=int))
+        self.assertLess(len(seen), 20)
+        slow.close()
+        self.server.run("DEL", "wide")
+
+    def test_a_board_that_goes(self):
+        self.server.run("ZADD", "brief", "1", "a")
+        stream = self.api.stream("/boards/brief/events")
+        stream.next()
+        self.server.run("DEL", "brief")
+        event, error = stream.next()
+        self.assertEqual((event, error["code"]), ("gone", "not_found"))
+        self.assertIsNone(stream.next())
+        stream.close()
+        self.assertEqual(self.api.stream("/boards/nowhere/events").next()[0], "gone")
+
+    def test_the_server_is_told_every_second(self):
+        stream = self.api.stream("/server/events")
+        event, first = stream.next()
+        second = stream.next()[1]
+        self.assertEqual(event, "server")
+        self.assertGreater(second["uptime_ms"], first["uptime_ms"])
+        stream.close()
+
+    def test_viewers_who_leave_are_gone(self):
+        count = 100 if SHORT else 400
+        streams = [self.api.stream("/boards/hot/events") for _ in range(count)]
+        for stream in streams:
+            self.assertEqual(stream.next()[0], "page")
+        self.assertGreaterEqual(self.api.get("/server")["web_connections"], count)
+        for stream in streams:
+            stream.close()
+        give_up_at = time.monotonic() + LIMIT_S
+        while self.api.get("/server")["web_connections"] > count // 2:
+            self.assertLess(time.monotonic(), give_up_at)
+            time.sleep(0.1)
+
+
+class Users(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-public", "open:* user:*", "--web-data", "user:* name",
+                               "--auth-delay", "0", password="secret")
+        cls.api = Api(cls.server)
+        run = cls.server.run
+        run("ACL", "SETUSER", "viewer", "on", ">look", "%R~arena*", "%R~user:*", "+@read", "+ping")
+        run("ACL", "SETUSER", "ops", "on", ">figures", "+info", "+slowlog|get")
+        run("ACL", "SETUSER", "zoë", "on", ">pä\"ss", "~*", "+@read")
+        run("ACL", "SETUSER", "off", ">gone", "~*", "+@all")
+        for board in ("arena:1", "hidden", "open:1"):
+            run("ZADD", board, "5", "bob")
+        run("HSET", "user:bob", "name", "Bob")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def test_what_is_public(self):
+        self.assertEqual([board["name"] for board in self.api.get("/boards")["boards"]], ["open:1"])
+        page = self.api.get("/boards/open:1/page")
+        self.assertEqual(page["rows"][0]["data"], {"name": "Bob"})
+        self.assertEqual(self.api.get("/boards/open:1/member/bob")["rank"], 0)
+        self.assertEqual(self.api.get("/boards/open:1/search?q=b")["rows"][0]["member"], "bob")
+        for path in ("/boards/hidden", "/boards/hidden/page", "/boards/nothing/page", "/server",
+                     "/server/history", "/slowlog", "/boards/open:1/page?hash=secret:*&data=a"):
+            status, reply, headers = self.api.ask("/api/v1" + path)
+            self.assertEqual((status, reply["code"]), (401, "login_needed"), path)
+            self.assertNotIn("WWW-Authenticate", headers)
+        me = self.api.get("/me")
+        self.assertEqual((me["user"], me["is_public"], me["can_login"]), (None, True, True))
+        self.assertEqual(self.api.stream("/boards/hidden/events").next()[0], "gone")
+
+    def test_a_user_sees_what_the_rights_say(self):
+        for options in ({"user": "viewer:look"}, {"cookie": self.cookie("viewer", "look")}):
+            self.assertEqual([board["name"] for board in self.api.get("/boards", **options)["boards"]],
+                             ["arena:1"])
+            self.assertEqual(self.api.get("/boards/arena:1/page", **options)["rows"][0]["member"], "bob")
+            for path in ("/boards/hidden/page", "/boards/open:1/page", "/server", "/slowlog"):
+                self.assertEqual(self.api.status(path, **options), 403, path)
+            self.assertEqual(self.api.get("/me", **options)["user"], "viewer")
+        self.assertGreater(self.api.get("/server", user="ops:figures")["uptime_ms"], 0)
+        self.assertEqual(self.api.status("/slowlog", user="ops:figures"), 200)
+        self.assertEqual(self.api.status("/boards/arena:1", user="ops:figures"), 403)
+        self.assertEqual(self.api.get("/me", user="default:secret")["can_see_slowlog"], True)
+
+    def cookie(self, user, password):
+        status, reply, cookie = self.api.log_in(user, password)
+        self.assertEqual(status, 200, reply)
+        return cookie.split(";")[0]
+
+    def test_a_login(self):
+        status, reply, cookie = self.api.log_in("viewer", "look")
+        self.assertEqual((status, reply["user"]), (200, "viewer"))
+        self.assertRegex(cookie, r"^leaderboard=[0-9a-f]{48}; Path=/; HttpOnly; SameSite=Strict$")
+        self.assertNotEqual(cookie, self.api.log_in("viewer", "look")[2])
+        cookie = cookie.split(";")[0]
+        self.assertEqual(self.api.get("/me", cookie=f"a=b; {cookie}; c=d")["user"], "viewer")
+        status, reply, headers = self.api.ask("/api/v1/logout", "POST", cookie=cookie)
+        self.assertEqual((status, reply["user"]), (200, None))
+        self.assertIn("Max-Age=0", headers["Set-Cookie"])
+        self.assertEqual(self.api.get("/me", cookie=cookie)["user"], None)
+        self.assertEqual(self.api.get("/me", cookie=self.cookie("zoë", "pä\"ss"))["user"], "zoë")
+
+    def test_wrong_passwords(self):
+        for user, password in (("viewer", "wrong"), ("nobody", "look"), ("off", "gone"), ("viewer", ""),
+                               ("", ""), ("default", "secret2")):
+            status, reply, cookie = self.api.log_in(user, password)
+            self.assertEqual((status, reply["code"], cookie), (401, "login_needed", None))
+            status, _, headers = self.api.ask("/api/v1/boards", user=f"{user}:{password}")
+            self.assertEqual((status, headers["WWW-Authenticate"]), (401, 'Basic realm="leaderboard"'))
+        self.assertGreater(len(self.server.run("ACL", "LOG")), 0)
+        self.assertIn(b"HTTP", [dict(zip(*[iter(entry)] * 2))[b"object"] for entry in self.server.run("ACL", "LOG")])
+        for wrong in (b"", b"{}", b"[]", b'{"user": "a"}', b'{"user": 1, "password": "x"}', b"null",
+                      b'{"user": "a", "password": "b"} x', b'{"user": "a", "password": "b\\u0000"}', b"\xff" * 100,
+                      b'{"user": "' + b"a" * 300 + b'", "password": "b"}', b'{"user": "a", "password": "b"', b"{" * 4000):
+            self.assertEqual(self.api.ask("/api/v1/login", "POST", wrong, Content_Type="application/json")[0], 400,
+                             wrong)
+        self.assertEqual(self.api.ask("/api/v1/login", "POST", b"x" * 5000, Content_Type="application/json")[0], 413)
+        self.assertEqual(self.api.ask("/api/v1/login", "POST", '{"user": "viewer", "password": "look"}',
+                                      Content_Type="text/plain")[0], 400)
+        for cookie in ("leaderboard=", "leaderboard=" + "0" * 48, "leaderboard=" + "x" * 5000, "=;=;;;", "leaderboard"):
+            self.assertEqual(self.api.get("/me", cookie=cookie)["user"], None)
+
+    def test_a_login_ends_with_the_password_and_with_the_user(self):
+        self.server.run("ACL", "SETUSER", "brief", "on", ">one", "~*", "+@read")
+        cookie = self.cookie("brief", "one")
+        stream = self.api.stream("/boards/hidden/events", Cookie=cookie)
+        self.assertEqual(stream.next()[0], "page")
+        self.server.run("ACL", "SETUSER", "brief", "-@all")
+        self.assertEqual(self.api.status("/boards/hidden", cookie=cookie), 403)
+        self.server.run("ACL", "SETUSER", "brief", "+@read", "<one", ">two")
+        self.assertEqual(self.api.status("/boards/hidden", cookie=cookie), 401)
+        self.server.run("ZINCRBY", "hidden", "1", "bob")
+        event = stream.next()
+        self.assertEqual((event[0], event[1]["code"]), ("gone", "login_needed"))
+        cookie = self.cookie("brief", "two")
+        self.assertEqual(self.api.status("/boards/hidden", cookie=cookie), 200)
+        self.server.run("ACL", "DELUSER", "brief")
+        self.assertEqual(self.api.status("/boards/hidden", cookie=cookie), 401)
+        self.server.run("ACL", "SETUSER", "brief", "on", ">three", "~*", "+@read")
+        self.assertEqual(self.api.status("/boards/hidden", cookie=cookie), 401)
+
+    def test_logins_are_bounded(self):
+        cookies = [self.cookie("viewer", "look") for _ in range(70)]
+        self.assertEqual(self.api.get("/me", cookie=cookies[0])["user"], None)
+        self.assertEqual(self.api.get("/me", cookie=cookies[-1])["user"], "viewer")
+
+    def test_the_page_only_reads(self):
+        before = self.server.run("ZRANGE", "hidden", 0, -1, "WITHSCORES")
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+            status = self.api.ask("/api/v1/boards/hidden/page", method, user="default:secret")[0]
+            self.assertEqual(status, 405, method)
+        self.assertEqual(self.server.run("ZRANGE", "hidden", 0, -1, "WITHSCORES"), before)
+
+
+class Guessing(unittest.TestCase):
+    def test_guessing_is_slowed_down(self):
+        server = WebServer("--auth-delay", "2000", "--auth-delay-after", "3", "--metrics-port", "0", password="secret")
+        api = Api(server)
+        statuses = [api.log_in("default", f"guess{i}")[0] for i in range(5)]
+        self.assertEqual(statuses[:3], [401] * 3)
+        self.assertIn(429, statuses[3:])
+        self.assertEqual(api.log_in("default", "secret")[0], 429)  # it was not looked at
+        self.assertEqual(api.status("/boards", user="default:secret"), 429)
+        give_up_at = time.monotonic() + LIMIT_S
+        while api.log_in("default", "secret")[0] != 200:
+            self.assertLess(time.monotonic(), give_up_at)
+            time.sleep(0.2)
+        self.assertEqual(api.log_in("default", "secret")[0], 200)  # the address is forgiven
+        self.assertIn("by=http", server.log.read_text())
+        server.stop()
+
+    def test_metrics_and_page_and_redis_count_together(self):
+        server = WebServer("--auth-delay", "2000", "--auth-delay-after", "2", password="secret")
+        api = Api(server)
+        self.assertEqual(api.log_in("default", "wrong")[0], 401)
+        with self.assertRaises(redis.ResponseError):
+            redis.Redis(port=server.port).execute_command("AUTH", "wrong")
+        self.assertEqual(api.log_in("default", "wrong")[0], 429)
+        server.stop()
+
+
+class Strangers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WebServer("--web-max-connections", "64", "--web-hosts", "boards.example.com")
+        cls.api = Api(cls.server)
+        cls.server.run("ZADD", "arena", "1", "ann")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def test_hosts(self):
+        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::1", "boards.example.com.evil"):
+            for path in ("/", "/api/v1/boards", "/app.js"):
+                status, reply, _ = self.api.ask(path, Host=host)
+                self.assertIn(status, (421, 400), (host, path))
+        for host in ("localhost", "127.0.0.1:80", "[::1]:80", "boards.example.com", "BOARDS.example.com:8080"):
+            self.assertEqual(self.api.ask("/api/v1/boards", Host=host)[0], 200, host)
+
+    def test_other_sites(self):
+        port = self.server.web_port
+        for headers in ({"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors"},
+                        {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": f"http://127.0.0.1:{port}1"}):
+            self.assertEqual(self.api.status("/boards", **headers), 403, headers)
+            self.assertEqual(self.api.log_in("a", "b", **headers)[0], 403, headers)
+        self.assertEqual(self.api.status("/boards", Origin=f"http://127.0.0.1:{port}"), 200)
+        self.assertEqual(self.api.status("/boards", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate"), 200)
+        self.assertNotIn("Access-Control-Allow-Origin", self.api.ask("/api/v1/boards")[2])
+
+    def test_headers(self):
+        for path in ("/", "/boards/arena", "/app.js", "/api/v1/boards", "/api/v1/nothing", "/nothing"):
+            headers = self.api.ask(path)[2]
+            policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+            self.assertEqual((policy["default-src"], policy["script-src"], policy["frame-ancestors"]),
+                             ("'none'", "'self'", "'none'"), path)
+            self.assertNotIn("unsafe", headers["Content-Security-Policy"])
+            self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+            self.assertEqual(headers["X-Frame-Options"], "DENY")
+            self.assertEqual(headers["Referrer-Policy"], "no-referrer")
+        headers = self.api.ask("/embed/arena")[2]
+        self.assertIn("frame-ancestors *", headers["Content-Security-Policy"])
+        self.assertNotIn("X-Frame-Options", headers)
+
+    def test_files(self):
+        status, text, headers = self.api.ask("/")
+        self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+        for path in ("/boards/arena?from=5", "/server", "/login", "/embed/arena", "/index.html"):
+            self.assertEqual(self.api.ask(path)[1], text)
+        status, empty, _ = self.api.ask("/", If_None_Match=headers["ETag"])
+        self.assertEqual((status, empty), (304, b""))
+        for name in (ROOT / "server" / "web" / "page").iterdir():
+            status, body, _ = self.api.ask("/" + name.name)
+            self.assertEqual((status, body), (200, name.read_bytes()))
+        for path in ("/../Makefile", "/%2e%2e/Makefile", "/..%2f..%2fetc/passwd", "/page/app.js",
+                     "/app.js/x", "/.git/config", "/%00", "/openapi.json"):
+            self.assertEqual(self.api.ask(path)[0], 404, path)
+        self.assertNotIn("<script>", text.decode())
+        self.assertNotRegex(text.decode(), r"(?i)\son\w+=|style=|https?://")
+
+    def raw(self, data, shut=True):
+        with socket.create_connection(("127.0.0.1", self.server.web_port)) as one:
+            one.settimeout(LIMIT_S)
+            got = b""
+            try:
+                one.sendall(data)
+                if shut:
+                    one.shutdown(socket.SHUT_WR)
+                while True:
+                    part = one.recv(65536)
+                    if not part:
+                        return got
+                    got += part
+            except OSError:
+                return got
+
+    def test_nonsense(self):
+        seed = random.randrange(1 << 30)
+        draw = random.Random(seed)
+        with self.subTest(seed=seed):
+            for text in (b"GET /api/v1/boards HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100000,
+                         b"GET /" + b"y" * 100000 + b" HTTP/1.1\r\n\r\n", b"\r\n" * 10000, b"PING\r\n",
+                         b"GET /api/v1/boards/%00%ff/page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+                         b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n",
+                         b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
+                         b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+                         b"GET /api/v1/boards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
+                         b"GET http://evil.example/api/v1/boards HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"):
+                self.raw(text)
+            letters = b"/%?&=+;.\\\0\xff" + b"boardspagemembersearchapiv1" + b"0123456789abcdef"
+            for _ in range(200 if SHORT else 3000):
+                path = bytes(draw.choice(letters) for _ in range(draw.randrange(60)))
+                path = path.replace(b"\0", b"")
+                got = self.raw(b"GET /api/v1/boards/" + path + b" HTTP/1.1\r\nHost: localhost\r\nCookie: " +
+                               path + b"\r\nConnection: close\r\n\r\n")
+                self.assertRegex(got[:40], rb"^(HTTP/1\.1 (200|400|404|413|503)|$)")
+        self.assertEqual(self.api.status("/boards"), 200)
+        self.assertTrue(self.server.client.ping())
+
+    def test_those_who_say_nothing_keep_nobody_out(self):
+        held = []
+        for i in range(300):
+            held.append(socket.socket())
+            held[-1].setblocking(False)
+            held[-1].connect_ex(("127.0.0.1", self.server.web_port))
+            if i % 3 == 0:
+                try:
+                    held[-1].send(b"GET /api/v1/boards HTTP/1.1\r\nHost: lo")
+                except OSError:
+                    pass
+        self.assertEqual(self.api.status("/boards"), 200)
+        for one in held:
+            one.close()
+
+    def test_those_who_ask_for_much_and_read_nothing(self):
+        for begin in range(0, 50, 10):
+            self.server.run("ZADD", "long", *(word for i in range(begin, begin + 10)
+                                              for word in (i, f"{i:03}" + "x" * 65533)))
+        held = []
+        for _ in range(40):
+            held.append(socket.socket())
+            held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            held[-1].connect(("127.0.0.1", self.server.web_port))
+            held[-1].sendall(b"GET /api/v1/boards/long/page?count=50 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(1)
+        self.assertEqual(self.api.status("/boards/arena/page"), 200)
+        used = re.search(rb"used_memory:(\d+)", self.server.run("INFO", "memory"))
+        self.assertLess(int(used[1]), 250 << 20)
+        for one in held:
+            one.close()
+        stream = self.api.stream("/boards/long/events?count=50")
+        event, error = stream.next()
+        self.assertEqual((event, error["code"]), ("gone", "too_large"))
+        stream.close()
+        self.server.run("DEL", "long")
+
+    def test_heads(self):
+        for path in ("/", "/api/v1/boards", "/api/v1/boards/arena/events", "/api/v1/nothing"):
+            connection = self.api.connection()
+            connection.request("HEAD", path)
+            reply = connection.getresponse()
+            self.assertIn(reply.status, (200, 404))
+            self.assertEqual(reply.read(), b"")
+            connection.close()
+
+    def test_viewers_leave_room_for_requests(self):
+        streams = []
+        for _ in range(60):
+            stream = self.api.stream("/boards/arena/events")
+            if stream.status != 200:
+                break
+            streams.append(stream)
+        self.assertEqual(len(streams), 48)
+        self.assertEqual(stream.status, 503)
+        self.assertEqual(self.api.status("/boards/arena"), 200)
+        for each in streams:
+            each.close()
+
+    def test_pages_of_many_kinds_do_not_stop_the_engine(self):
+        """Expensive requests wait for their turn; the engine answers others meanwhile."""
+        pipeline = self.server.client.pipeline(transaction=False)
+        for i in range(20000):
+            pipeline.execute_command("ZADD", "crowd", i, f"player:{i}")
+        pipeline.execute()
+        results = []
+
+        def ask(i):
+            results.append(self.api.ask(f"/api/v1/boards/crowd/search?q=zz{i}")[0])
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(30)]
+        for thread in threads:
+            thread.start()
+        for _ in range(50):
+            self.assertTrue(self.server.client.ping())
+        for thread in threads:
+            thread.join()
+        self.assertEqual(set(results), {200})
+        self.server.run("DEL", "crowd")
+
+
+class Starts(unittest.TestCase):
+    def refused(self, *words):
+        with self.assertRaises(AssertionError) as caught:
+            WebServer(*words)
+        return str(caught.exception)
+
+    def test_what_cannot_be_is_told_at_the_start(self):
+        self.assertIn("go together", self.refused("--web-tls-cert-file", "/dev/null"))
+        self.assertIn("cannot read /no/such", self.refused("--web-tls-cert-file", "/no/such", "--web-tls-key-file",
+                                                           "/no/such"))
+        self.assertIn("web-bind: cannot listen on address 192.0.2.1", self.refused("--web-bind", "192.0.2.1")
+                      .replace("web-port", "web-bind"))
+        self.assertIn("web-data: a pattern with a *", self.refused("--web-data", "user name"))
+        self.assertIn("web-public", self.refused("--web-public", "x" * 1100))
+
+    def test_tls(self):
+        directory = tempfile.mkdtemp(prefix="leaderboard-web-")
+        certificate, key = f"{directory}/server.crt", f"{directory}/server.key"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                        "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        server = WebServer("--web-tls-cert-file", certificate, "--web-tls-key-file", key, password="secret")
+        api = Api(server, tls=certificate)
+        status, _, cookie = api.log_in("default", "secret")
+        self.assertEqual(status, 200)
+        self.assertIn("; Secure", cookie)
+        server.run("ZADD", "arena", "1", "ann")
+        self.assertEqual(api.get("/boards/arena/page", cookie=cookie.split(";")[0])["rows"][0]["member"], "ann")
+        stream = api.stream("/boards/arena/events", Cookie=cookie.split(";")[0])
+        stream.next()
+        server.run("ZINCRBY", "arena", "1", "ann")
+        self.assertEqual(stream.next()[1]["rows"][0]["score"], "2")
+        stream.close()
+        server.stop()
+
+    def test_what_is_shown_is_on_disk(self):
+        server = WebServer("--appendonly", "yes", "--appendfsync", "always")
+        api = Api(server)
+        for i in range(20):
+            server.run("ZADD", "arena", i, "ann")
+            self.assertEqual(api.get("/boards/arena/page")["rows"][0]["score"], str(i))
+        server.stop()
+
+    def test_the_demo(self):
+        process = subprocess.Popen([ROOT / "demo" / "run", PROGRAM, "18080"], stdout=subprocess.PIPE, text=True,
+                                   preexec_fn=end_with_the_test)
+        try:
+            line = next(line for line in process.stdout if line.startswith("As JSON:"))
+            url = line.split("curl ")[1].strip()
+            host, path = re.match(r"http://([^/]+)(/.*)", url).groups()
+            connection = http.client.HTTPConnection(host, timeout=LIMIT_S)
+            connection.request("GET", path)
+            page = json.loads(connection.getresponse().read())
+            self.assertEqual(len(page["rows"]), 3)
+            self.assertTrue(all(row["data"]["name"] for row in page["rows"]))
+        finally:
+            process.terminate()
+            process.stdout.close()
+            self.assertEqual(process.wait(LIMIT_S), 0)
+
+    def test_it_ends_with_viewers(self):
+        server = WebServer()
+        api = Api(server)
+        server.run("ZADD", "arena", "1", "ann")
+        streams = [api.stream("/boards/arena/events") for _ in range(5)]
+        for stream in streams:
+            stream.next()
+        server.stop()
+        for stream in streams:
+            try:
+                self.assertIsNone(stream.next())
+            except http.client.IncompleteRead:
+                pass
+
+
+if __name__ == "__main__":
+    unittest.main()
